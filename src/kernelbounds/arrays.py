@@ -1,0 +1,92 @@
+"""Turning what users pass into float64 arrays, once, at the public boundary."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kernelbounds.errors import InputError
+
+Array = NDArray[np.float64]
+
+# Squares and sums of outcomes must not overflow.
+LARGEST = 1e100
+
+
+def as_points(values: ArrayLike, name: str, dim: int | None = None) -> Array:
+    """A finite ``(n, d)`` array with n, d >= 1, copied so that the caller's array is not shared."""
+    points = _as_float(values, name)
+    if points.ndim != 2:
+        raise InputError(
+            f"{name} must be a 2-D array of shape (points, dimensions), got shape {points.shape}; "
+            "use reshape(-1, 1) for many points in one dimension, reshape(1, -1) for one point."
+        )
+    if points.size == 0:
+        raise InputError(f"{name} is empty (shape {points.shape}); pass at least one point.")
+    if dim is not None and points.shape[1] != dim:
+        raise InputError(
+            f"{name} has {points.shape[1]} columns, but the data so far have {dim} dimensions."
+        )
+    return points
+
+
+def as_observations(points: ArrayLike, outcomes: ArrayLike, dim: int | None) -> tuple[Array, Array]:
+    """Matching ``(n, d)`` points and ``(n,)`` outcomes; one point may come with a scalar outcome."""
+    y = _as_float(outcomes, "y")
+    if y.ndim == 0:
+        return as_points(np.atleast_2d(_as_float(points, "X")), "X", dim), y.reshape(1)
+    x = as_points(points, "X", dim)
+    if y.ndim != 1:
+        raise InputError(f"y must be a scalar or a 1-D array, got shape {y.shape}.")
+    if len(x) != len(y):
+        raise InputError(f"X has {len(x)} points but y has {len(y)} outcomes; they must match.")
+    return x, y
+
+
+def as_scalar(
+    value: Any,
+    name: str,
+    *,
+    above: float = -math.inf,
+    least: float = -math.inf,
+    most: float = math.inf,
+) -> float:
+    """A finite float with ``above < value``, ``least <= value <= most``."""
+    try:
+        if isinstance(value, str | bytes | bool):
+            raise TypeError
+        number = float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be a number, got {value!r}.") from None
+    if not (math.isfinite(number) and above < number and least <= number <= most):
+        limits = [f"above {above:g}"] if above > -math.inf else []
+        limits += [f"at least {least:g}"] if least > -math.inf else []
+        limits += [f"at most {most:g}"] if most < math.inf else []
+        raise InputError(
+            f"{name} must be a finite number {' and '.join(limits)}".rstrip() + f", got {number:g}."
+        )
+    return number
+
+
+def _as_float(values: ArrayLike, name: str) -> Array:
+    try:
+        raw = np.asarray(values)
+        if raw.dtype.kind not in "fiub":
+            raise TypeError
+        array = np.array(raw, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be an array of real numbers, got {_brief(values)}.") from None
+    if not np.all(np.abs(array) <= LARGEST):
+        raise InputError(
+            f"{name} contains NaN, an infinity or a magnitude above {LARGEST:g}; "
+            "all values must be finite."
+        )
+    return array
+
+
+def _brief(values: object) -> str:
+    text = repr(values)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,11 @@
+"""The confidence bounds: one file a method, each to be read beside its theorem."""
+
+from kernelbounds.bounds.amm import AMM
+from kernelbounds.bounds.assumptions import Assumptions
+from kernelbounds.bounds.ay import AY
+from kernelbounds.bounds.bound import Bound
+from kernelbounds.bounds.cmm import CMM
+from kernelbounds.bounds.dmm import DMM
+from kernelbounds.bounds.igp import IGP
+
+__all__ = ["AMM", "AY", "CMM", "DMM", "IGP", "Assumptions", "Bound"]

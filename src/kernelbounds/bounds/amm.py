@@ -1,0 +1,43 @@
+"""AMM: the analytic martingale-mixture bound (Cor. analytic_ucb, Sec. 5.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kernelbounds.arrays import Array
+from kernelbounds.bounds.assumptions import Assumptions
+from kernelbounds.bounds.bound import checked_ridge
+from kernelbounds.bounds.radius import data_radius, reference_ridge, refute_if_empty
+from kernelbounds.engine import Engine
+
+
+@dataclass(frozen=True)
+class AMM:
+    """The largest and smallest values of f(x) in the ellipsoid around one ridge estimate,
+
+        mu_alpha(x) +- R~_alpha rho_alpha(x) / sqrt(alpha).
+
+    Parameters
+    ----------
+    ridge : float, optional
+        alpha; None is the paper's sigma^2/c.
+    """
+
+    ridge: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ridge", checked_ridge(self.ridge, "ridge"))
+
+    def extremes(
+        self, engine: Engine, assumptions: Assumptions, points: Array, signs: Sequence[int]
+    ) -> Array:
+        ridge = reference_ridge(engine, assumptions) if self.ridge is None else self.ridge
+        mean, variance, energy = engine.predict(points, np.array([ridge]))
+        squared = data_radius(engine, assumptions).around(ridge, energy)
+        if squared < 0:
+            refute_if_empty(engine, assumptions)
+        width = np.sqrt(np.maximum(squared, 0.0) / ridge) * np.sqrt(variance)
+        return (np.multiply.outer(signs, mean) + width)[:, 0]

@@ -1,0 +1,51 @@
+"""The paper's cone program for the exact bound (Thm. ucb_representer), solved with CVXPY."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from kernelbounds import kernels
+from kernelbounds.arrays import Array
+from kernelbounds.bounds.assumptions import Assumptions
+from kernelbounds.bounds.radius import data_radius
+from kernelbounds.engine import Engine
+from kernelbounds.errors import KernelBoundsError, MissingExtraError
+
+
+def cone_extremes(
+    engine: Engine, assumptions: Assumptions, points: Array, signs: Sequence[int]
+) -> Array:
+    """max of s k_{t+1}(x)'w s.t. ||K_{t,t+1} w - y_t|| <= R_t, ||L_{t+1} w|| <= B; (signs, m).
+
+    L_{t+1} is the symmetric square root of K_{t+1}, which exists without any jitter.
+    """
+    try:
+        import cvxpy as cp
+    except ImportError as error:
+        raise MissingExtraError("The cone solver", "cone") from error
+    data = engine.data
+    radius = np.sqrt(data_radius(engine, assumptions).squared)
+    result = np.empty((len(signs), len(points)))
+    for i, point in enumerate(points):
+        column = kernels.cross(data.kernel, data.points, point[None])
+        corner = kernels.diagonal(data.kernel, point[None])[:, None]
+        gram = np.block([[data.gram, column], [column.T, corner]])
+        spectrum, basis = np.linalg.eigh(gram)
+        root = np.sqrt(np.maximum(spectrum, 0.0))[:, None] * basis.T
+        w = cp.Variable(len(gram))
+        constraints = [
+            cp.norm(gram[:-1] @ w - data.outcomes) <= radius,
+            cp.norm(root @ w) <= assumptions.norm_bound,
+        ]
+        for s, sign in enumerate(signs):
+            problem = cp.Problem(cp.Maximize(sign * gram[-1] @ w), constraints)
+            problem.solve(solver=cp.CLARABEL)
+            if problem.status not in ("optimal", "optimal_inaccurate"):
+                raise KernelBoundsError(
+                    f"the cone program at point {i} ended as {problem.status!r}; "
+                    'use solver="dual", which also says when the confidence set is empty.'
+                )
+            result[s, i] = problem.value
+    return result

@@ -1,0 +1,53 @@
+"""DMM: the dual martingale-mixture bound on a grid of ridges (Sec. 5.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kernelbounds.arrays import Array, as_scalar
+from kernelbounds.bounds.assumptions import Assumptions
+from kernelbounds.bounds.radius import data_radius, reference_ridge, refute_if_empty
+from kernelbounds.engine import Engine
+from kernelbounds.errors import InputError
+
+PAPERS_GRID = (0.1, 0.3, 1.0, 3.0, 10.0)  # times sigma^2/c, Sec. 7
+
+
+@dataclass(frozen=True)
+class DMM:
+    """The best of the AMM bounds over a finite grid A of ridges, for each point and side,
+
+        min over alpha in A of mu_alpha(x) + R~_alpha rho_alpha(x) / sqrt(alpha).
+
+    Parameters
+    ----------
+    ridges : sequence of float, optional
+        The grid A; None is the paper's sigma^2/c times {0.1, 0.3, 1, 3, 10}.
+    """
+
+    ridges: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.ridges is None:
+            return
+        if not isinstance(self.ridges, Iterable) or isinstance(self.ridges, str):
+            raise InputError(f"ridges must be a sequence of numbers, got {self.ridges!r}.")
+        ridges = tuple(as_scalar(ridge, "ridges", above=0.0) for ridge in self.ridges)
+        if not ridges:
+            raise InputError("ridges is empty; pass at least one positive number.")
+        object.__setattr__(self, "ridges", ridges)
+
+    def extremes(
+        self, engine: Engine, assumptions: Assumptions, points: Array, signs: Sequence[int]
+    ) -> Array:
+        reference = reference_ridge(engine, assumptions)
+        grid = np.array(self.ridges or [factor * reference for factor in PAPERS_GRID])
+        mean, variance, energy = engine.predict(points, grid)
+        squared = data_radius(engine, assumptions).around(grid[:, None], energy)
+        if np.any(squared < 0):
+            refute_if_empty(engine, assumptions)
+        width = np.sqrt(np.maximum(squared, 0.0) / grid[:, None]) * np.sqrt(variance)
+        return (np.multiply.outer(signs, mean) + width).min(axis=1)

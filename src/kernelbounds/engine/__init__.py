@@ -1,0 +1,87 @@
+"""The engine: mean, variance, energy and log-determinant of kernel ridge regression at any ridge.
+
+Only this package factorises matrices. A bound asks it for a path (energies and the
+log-determinant, which depend on the data alone) or for a query (means and variances at points
+too), and says which ridges it is going to use.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+
+from typing import TypeVar
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+
+from kernelbounds import kernels
+from kernelbounds.arrays import Array
+from kernelbounds.engine.growing_path import GrowingPath
+from kernelbounds.engine.observations import Observations
+from kernelbounds.engine.ridge_fit import RidgeFit
+from kernelbounds.engine.ridge_path import PathQuery, RidgePath
+from kernelbounds.engine.ridge_search import minimise_over_ridge
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+__all__ = ["Engine", "PathQuery", "RidgePath", "minimise_over_ridge"]
+
+KEPT = 4  # paths and fits that are kept for the next call
+
+
+class Engine:
+    """Kernel ridge regression on a growing sequence of observations.
+
+    Every answer is a function of the data alone: appending one by one, in blocks or all at once
+    gives the same numbers.
+    """
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.data = Observations(kernel)
+        self._paths: OrderedDict[tuple[float, float], GrowingPath] = OrderedDict()
+        self._fits: OrderedDict[float, RidgeFit] = OrderedDict()
+
+    def append(self, points: Array, outcomes: Array) -> None:
+        """Add observations; on an error nothing is added."""
+        self.data.append(points, outcomes)
+
+    def energy_and_log_det(self, ridge: float) -> tuple[float, float]:
+        """E_alpha and ln det(I + K/alpha) at one ridge, both rounded up."""
+        fit = self._fit(ridge)
+        return fit.energy_and_log_det() if fit.trusted() else self.path().energy_and_log_det(ridge)
+
+    def predict(self, points: Array, ridges: Array) -> tuple[Array, Array, Array]:
+        """Mean (g, m), variance (g, m) and energy (g, 1) at points and all of g ridges."""
+        if len(ridges) == 1 and (fit := self._fit(float(ridges[0]))).trusted():
+            mean, variance = fit.predict(points)
+            return mean[None], variance[None], np.array([[fit.energy_and_log_det()[0]]])
+        found = self.query(points, finest=float(ridges.min())).at(ridges)
+        return found.mean, found.variance, found.energy
+
+    def path(self, finest: float = 0.0, finest_per_point: float = 0.0) -> RidgePath:
+        """Energies at all ridges; see :class:`GrowingPath` for the arguments."""
+        key = (finest, finest_per_point)
+        return _kept(self._paths, key, lambda: GrowingPath(self.data, *key)).current()
+
+    def query(
+        self, points: Array, finest: float = 0.0, finest_per_point: float = 0.0
+    ) -> PathQuery:
+        """Means, variances and energies at ``points`` along such a path."""
+        kernel = self.data.kernel
+        vectors = kernels.cross(kernel, self.data.points, points)
+        path = self.path(finest, finest_per_point)
+        return path.query(kernels.diagonal(kernel, points), vectors)
+
+    def _fit(self, ridge: float) -> RidgeFit:
+        return _kept(self._fits, ridge, lambda: RidgeFit(self.data, ridge))
+
+
+def _kept(cache: OrderedDict[K, V], key: K, make: Callable[[], V]) -> V:
+    """The value at ``key``, made when absent; the least recently used one makes room."""
+    value = cache.pop(key) if key in cache else make()
+    cache[key] = value
+    if len(cache) > KEPT:
+        cache.popitem(last=False)
+    return value

@@ -1,0 +1,170 @@
+"""A kernel matrix in an orthonormal basis, from above.
+
+==============  ===========================================================================
+code            meaning
+==============  ===========================================================================
+``basis``       Q, orthonormal columns, (n, r)
+``spectrum``    Lambda, the values along them, (r,)
+``floor``       the value along everything orthogonal to them
+``z``           Q' y_n, the outcomes in the basis, (r,); y_n = Q z
+==============  ===========================================================================
+
+Together they stand for the matrix
+
+    K' = Q Lambda Q' + floor (I - Q Q'),   K' >= K_n  in the positive semi-definite order.
+
+Such a matrix belongs to a larger function space, in which no function has a larger norm, so
+every confidence bound computed from K' in place of K_n is valid and only a little looser. This
+is used twice:
+
+* **Rounding.** ``slack``, above the errors of the eigendecomposition and of the kernel
+  evaluations, is added to all eigenvalues.
+* **Truncation.** Eigenvalues below a cut are raised to one floor just above it. For a ridge
+  alpha this enlarges a variance by at most a factor 1 + (floor / (2 alpha))^2, whatever the
+  data (``docs/mathematics.md``). The outcomes are not small along those directions, so their
+  Krylov space is kept in the basis: energies and means lose only terms of order
+  (floor / alpha)^(2 KRYLOV).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import eigh, qr
+
+from kernelbounds.arrays import Array
+
+EPS = float(np.finfo(np.float64).eps)
+SLACK = 32 * EPS  # times the largest eigenvalue; measured errors stay below a third of it
+KRYLOV = 4
+LEAN = 100.0
+FINEST = 512  # floors make the finest ridge, at which a variance grows by a factor below 1 + 1e-6
+
+@dataclass(frozen=True)
+class Eigenbasis:
+    """An upper bound on a kernel matrix, diagonal in ``basis`` and constant elsewhere."""
+
+    basis: Array
+    spectrum: Array
+    floor: float
+    z: Array
+    slack: float
+    flat: bool  # whether directions outside the basis carry the floor; else they are dropped
+    eigenvalues: Array  # all of the kernel matrix's, where it was decomposed as a whole
+
+    @property
+    def count(self) -> int:
+        """n, the number of observations."""
+        return len(self.basis)
+
+    @property
+    def finest(self) -> float:
+        """The smallest ridge at which the floor does not matter."""
+        return FINEST * self.floor if self.flat else 0.0
+
+    @classmethod
+    def of(cls, gram: Array, outcomes: Array, cut: float) -> Eigenbasis:
+        """The eigenbasis of ``gram``, with eigenvalues below the cut raised.
+
+        Without a cut, directions of eigenvalues that vanish within the slack are dropped, which
+        amounts to an infinite floor.
+        """
+        values, vectors = eigh(gram, driver="evd", check_finite=False)
+        slack = SLACK * max(float(values[-1]), float(np.finfo(np.float64).tiny))
+        tail = int(np.searchsorted(values, cut or 4 * slack))
+        z = outcomes @ vectors
+        krylov = Krylov(np.maximum(values[:tail], 0.0), z[:tail])
+        basis = np.column_stack([vectors[:, tail:], vectors[:, :tail] @ krylov.vectors])
+        return cls(
+            basis,
+            np.append(values[tail:], krylov.values) + slack,
+            krylov.floor + slack,
+            np.append(z[tail:], krylov.start),
+            slack,
+            cut > 0,
+            values,
+        )
+
+    def extended(
+        self, w: Array, outside: Array, corner: Array, newest: Array, cut: float
+    ) -> Eigenbasis:
+        """The basis with b more observations, K_bn = w Q' + ``outside`` and K_bb = ``corner``.
+
+        K' bordered by the new rows maps the span of Q, of ``outside`` and of the new coordinates
+        into itself: its eigenvectors there are those of a small matrix.
+        """
+        q, coupling, lost = _orthogonal_to(self.basis, outside.T)
+        rank = q.shape[1]
+        old, size = len(self.z), len(newest)
+        matrix = np.zeros((old + rank + size,) * 2)
+        np.fill_diagonal(matrix[:old, :old], self.spectrum)
+        np.fill_diagonal(matrix[old : old + rank, old : old + rank], self.floor)
+        matrix[old + rank :, :old] = w
+        matrix[old + rank :, old : old + rank] = coupling.T
+        matrix[old + rank :, old + rank :] = corner
+        values, vectors = eigh(matrix, driver="evd", check_finite=False)  # reads one triangle
+        slack = SLACK * float(values[-1]) + lost
+        # Values that are the old floor, give or take rounding, go back to the floor.
+        tail = int(np.searchsorted(values, max(cut, 1.001 * self.floor)))
+        z = np.concatenate([self.z, np.zeros(rank), newest]) @ vectors
+        krylov = Krylov(np.maximum(values[:tail], 0.0), z[:tail])
+        kept = np.column_stack([vectors[:, tail:], vectors[:, :tail] @ krylov.vectors])
+        basis = np.empty((self.count + size, kept.shape[1]))
+        basis[: self.count] = np.column_stack([self.basis, q]) @ kept[: old + rank]
+        basis[self.count :] = kept[old + rank :]
+        return Eigenbasis(
+            basis,
+            np.append(values[tail:], krylov.values) + slack,
+            max(krylov.floor, self.floor) + slack,
+            np.append(z[tail:], krylov.start),
+            slack,
+            True,
+            np.empty(0),
+        )
+
+
+def _orthogonal_to(basis: Array, columns: Array) -> tuple[Array, Array, float]:
+    """Q, R and e with columns = QR + error of norm at most e, and Q orthogonal to ``basis``."""
+    q, r, order = qr(columns, mode="economic", pivoting=True, check_finite=False)
+    rank = int(np.sum(np.abs(np.diagonal(r)) > 1e-12 * abs(r[0, 0])))
+    lost = float(np.linalg.norm(r[rank:]))
+    # Directions that were small in the columns need a second pass to be orthogonal.
+    q = q[:, :rank] - basis @ (basis.T @ q[:, :rank])
+    q, again = qr(q, mode="economic", check_finite=False)
+    restored = np.empty((rank, columns.shape[1]))
+    restored[:, order] = again @ r[:rank]
+    return q, restored, lost
+
+
+class Krylov:
+    """A few Lanczos steps for diag(values) from ``start``, made into an upper bound.
+
+    Along ``vectors`` (Ritz vectors, columns) the matrix gets ``values``, elsewhere the
+    ``floor``; ``start`` becomes the start in the basis of the Ritz vectors. The norm s of what
+    couples the last Lanczos vector to the rest is added, as LEAN s to the one and s / LEAN to
+    the other, so that together they bound diag(values) from above. Leaning on the last vector
+    costs nothing, since the start hardly reaches it.
+    """
+
+    def __init__(self, values: Array, start: Array) -> None:
+        size = float(np.linalg.norm(start))
+        self.vectors = np.empty((len(values), 0))
+        self.values = self.start = np.empty(0)
+        self.floor = float(values.max(initial=0.0))
+        if size == 0:
+            return
+        spill, vector = size, start
+        while self.vectors.shape[1] < min(KRYLOV, len(values)):
+            self.vectors = np.column_stack([self.vectors, vector / spill])
+            vector = values * self.vectors[:, -1]
+            for _ in range(2):
+                vector = vector - self.vectors @ (self.vectors.T @ vector)
+            spill = float(np.linalg.norm(vector))
+            if spill <= 1e-12 * self.floor:
+                break
+        projected = self.vectors.T @ (values[:, None] * self.vectors)
+        projected[-1, -1] += LEAN * spill
+        self.values, rotation = np.linalg.eigh(projected)
+        self.vectors, self.start = self.vectors @ rotation, size * rotation[0]
+        self.floor += spill / LEAN

@@ -1,0 +1,146 @@
+"""A ridge path that follows the data."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kernelbounds.engine.eigenbasis import EPS, FINEST, Eigenbasis
+from kernelbounds.engine.observations import Observations
+from kernelbounds.engine.ridge_path import RidgePath
+from kernelbounds.errors import InputError
+
+RENEWAL = 32  # a truncated basis is extended when its border has grown to n / RENEWAL points
+SELDOM = 3  # but decomposed anew, where extending does not pay, only every third time
+WORTH_CUTTING = 128  # observations from which a truncated eigenbasis pays
+# Cuts below this, relative to the trace, and the ridges that go with them, would drown in the
+# rounding errors of a border.
+LEAST_CUT = 1e5 * EPS
+DENSE = 0.7  # of the eigenvectors kept: from there on, extending is no cheaper than starting anew
+
+
+class GrowingPath:
+    """An eigenbasis that is renewed now and then, and the newest observations as its border.
+
+    A truncated basis is decomposed anew whenever the number of observations has doubled, and
+    extended by its border in between. A path that must serve ridges down to rounding errors has
+    no border; it is decomposed at every step. When things happen depends on the data alone, and
+    so does the path, however they were appended.
+
+    Parameters
+    ----------
+    data : Observations
+    finest, finest_per_point : float
+        The path is to be accurate for ridges at least ``finest`` or t times
+        ``finest_per_point``, whichever is larger. Both zero: for all ridges.
+    """
+
+    def __init__(self, data: Observations, finest: float, finest_per_point: float) -> None:
+        self._data = data
+        self._finest, self._finest_per_point = finest, finest_per_point
+        self._start, self._bordering, self._dense = 0, False, True
+        self._next = 1  # number of observations at which the basis is to be renewed
+        self._eigen: Eigenbasis | None = None
+        self._w = self._outside = self._tail = np.empty((0, 0))
+        self._bordered = 0
+
+    def current(self) -> RidgePath:
+        """The path of all observations so far."""
+        count = self._data.count
+        if count >= self._next:
+            self._renew(count)
+        return self._path(count)
+
+    def _renew(self, count: int) -> None:
+        start, anchors = _schedule(count)
+        if start != self._start:
+            self._begin(start)
+        if not self._bordering:
+            anchors = [count, count + 1]
+        elif self._dense:
+            anchors = anchors[SELDOM - 1 :: SELDOM]
+        done = self._eigen.count if self._eigen else 0
+        pending = [n for n in anchors if done < n <= count]
+        if self._dense:
+            for n in pending[-1:]:
+                self._decompose(n)
+        else:
+            for n in pending:
+                self._extend(n)
+        self._next = min(n for n in [*anchors, _double(start)] if n > count)
+
+    def _begin(self, start: int) -> None:
+        """Decide how to go on until the number of observations has doubled."""
+        trace = float(np.trace(self._data.gram[:start, :start]))
+        self._start, self._dense = start, True
+        self._bordering = self._cut(start) > LEAST_CUT * trace
+        if self._bordering:
+            self._dense = len(self._decompose(start).z) > DENSE * start
+
+    def _decompose(self, count: int) -> Eigenbasis:
+        gram = self._data.gram[:count, :count]
+        cut = self._cut(count) if self._bordering and count >= WORTH_CUTTING else 0.0
+        eigen = Eigenbasis.of(gram, self._data.outcomes[:count], cut)
+        values = eigen.eigenvalues
+        if values[0] < -1e-8 * values[-1]:
+            raise InputError(
+                f"{self._data.kernel} is not a kernel: its matrix on the data has the negative "
+                f"eigenvalue {values[0]:.3g}."
+            )
+        self._adopt(eigen)
+        return eigen
+
+    def _extend(self, count: int) -> None:
+        path = self._path(count)
+        extended = path.eigen.extended(
+            path.w, path.outside, path.corner, path.newest, self._cut(count)
+        )
+        self._adopt(extended)
+
+    def _adopt(self, eigen: Eigenbasis) -> None:
+        self._eigen, self._bordered = eigen, 0
+        size = (SELDOM + 1) * (1 + eigen.count // RENEWAL)
+        self._w, self._outside = np.empty((size, len(eigen.z))), np.empty((size, eigen.count))
+        self._tail = np.empty((size, size))
+
+    def _path(self, count: int) -> RidgePath:
+        """The path of the first ``count`` observations."""
+        data, eigen = self._data, self._eigen
+        assert eigen is not None
+        n, size = eigen.count, count - eigen.count
+        for b in range(self._bordered, size):
+            column = data.gram[n + b, :n]
+            self._w[b] = column @ eigen.basis
+            rest = column - eigen.basis @ self._w[b]
+            self._outside[b] = rest - eigen.basis @ (rest @ eigen.basis)
+            self._tail[b, : b + 1] = self._outside[: b + 1] @ self._outside[b]
+            self._tail[:b, b] = self._tail[b, :b]
+        self._bordered = size
+        newest = slice(n, count)
+        return RidgePath(
+            eigen,
+            self._w[:size],
+            self._outside[:size],
+            self._tail[:size, :size],
+            data.gram[newest, newest],
+            data.outcomes[newest],
+            float(np.linalg.norm(data.outcomes[:count])),
+        )
+
+    def _cut(self, count: int) -> float:
+        return max(self._finest, count * self._finest_per_point) / FINEST
+
+
+def _schedule(count: int) -> tuple[int, list[int]]:
+    """At how many observations to start anew, last, and at which later numbers to renew."""
+    start = 1
+    while _double(start) <= count:
+        start = _double(start)
+    anchors = [start + 1 + start // RENEWAL]
+    while anchors[-1] <= _double(start):
+        anchors.append(anchors[-1] + 1 + anchors[-1] // RENEWAL)
+    return start, anchors
+
+
+def _double(count: int) -> int:
+    """The next number of observations at which to start anew."""
+    return 2 * count if count >= WORTH_CUTTING else min(count + 1 + count // 12, WORTH_CUTTING)

@@ -1,0 +1,80 @@
+"""The data so far: points, outcomes and their kernel matrix, growing by appends."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+
+from kernelbounds import kernels
+from kernelbounds.arrays import Array
+
+
+class Observations:
+    """Observations in the order they were made.
+
+    An append either happens completely or, when the kernel cannot be evaluated, not at all.
+    The arrays are kept in buffers that grow geometrically, so an append costs O(t) amortised
+    beyond the kernel evaluations.
+    """
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.count = 0
+        self.trace = 0.0  # of the kernel matrix
+        self._points = np.empty((0, 0))
+        self._outcomes = np.empty(0)
+        self._gram = np.empty((0, 0))
+
+    @property
+    def dim(self) -> int | None:
+        """Dimension of the points; None before the first one."""
+        return self._points.shape[1] if self.count else None
+
+    @property
+    def points(self) -> Array:
+        return self._points[: self.count]
+
+    @property
+    def outcomes(self) -> Array:
+        return self._outcomes[: self.count]
+
+    @property
+    def gram(self) -> Array:
+        """The kernel matrix K_t."""
+        return self._gram[: self.count, : self.count]
+
+    def append(self, points: Array, outcomes: Array) -> None:
+        own = np.diag(kernels.diagonal(self.kernel, points))
+        if len(points) > 1:
+            pairs = kernels.cross(self.kernel, points, points)
+            own = np.where(own == 0, 0.5 * (pairs + pairs.T), own)
+        old = kernels.cross(self.kernel, self.points, points) if self.count else None
+        self._commit(points, outcomes, old, own)
+
+    def restore(self, points: Array, outcomes: Array, gram: Array) -> None:
+        """Take over data whose kernel matrix is already known (a saved file)."""
+        self._commit(points, outcomes, None, gram)
+
+    def _commit(self, points: Array, outcomes: Array, old: Array | None, own: Array) -> None:
+        start, stop = self.count, self.count + len(points)
+        self._reserve(stop, points.shape[1])
+        self._points[start:stop] = points
+        self._outcomes[start:stop] = outcomes
+        self._gram[start:stop, start:stop] = own
+        if old is not None:
+            self._gram[:start, start:stop] = old
+            self._gram[start:stop, :start] = old.T
+        self.count = stop
+        self.trace = float(np.trace(self.gram))
+
+    def _reserve(self, count: int, dim: int) -> None:
+        if count <= len(self._outcomes):
+            return
+        capacity = max(64, count, len(self._outcomes) * 3 // 2)
+        points, outcomes = np.empty((capacity, dim)), np.empty(capacity)
+        gram = np.empty((capacity, capacity))
+        if self.count:
+            points[: self.count] = self.points
+            outcomes[: self.count] = self.outcomes
+            gram[: self.count, : self.count] = self.gram
+        self._points, self._outcomes, self._gram = points, outcomes, gram

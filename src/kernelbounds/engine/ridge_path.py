@@ -1,0 +1,198 @@
+"""Kernel ridge regression along the whole path of ridge values.
+
+=============  =================================  ==============================================
+code           paper                              meaning
+=============  =================================  ==============================================
+``ridges``     alpha                              ridge values
+``u``          Q' k_n(x)                          kernel vectors of m points in the basis, (r, m)
+``w``          K_bn Q                             those of the b = t - n newest points, (b, r)
+``outside``    K_bn (I - Q Q')                    what of those is outside the basis, (b, n)
+``tail``       K_bn (I - Q Q') K_nb               and its inner products, (b, b)
+``corner``     K_bb                               kernel matrix of the newest points, (b, b)
+=============  =================================  ==============================================
+
+The first n observations are in an :class:`Eigenbasis`, where a ridge costs O(r) a point. The
+newest ones, the border, are not; they enter through their Schur complement
+
+    S = K_bb + alpha I - w (Lambda + alpha I)^-1 w' - tail / (floor + alpha).
+
+Whatever is rounded is rounded so that bounds get looser.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import lapack
+
+from kernelbounds.arrays import Array
+from kernelbounds.engine.eigenbasis import EPS, Eigenbasis
+
+ROUNDING = 8 * EPS  # error of an inner product relative to the norms of its factors
+# Floors below this, relative to the largest eigenvalue, ask for the parts of kernel vectors
+# outside the basis to be computed as vectors and not by subtracting squared norms.
+EXPLICIT = 1e-8
+
+
+@dataclass(frozen=True)
+class RidgePath:
+    """The data, ready for any ridge."""
+
+    eigen: Eigenbasis
+    w: Array
+    outside: Array
+    tail: Array
+    corner: Array
+    newest: Array  # the outcomes of the border's points
+    size: float  # the Euclidean norm of all outcomes
+
+    def energy(self, ridges: Array) -> Array:
+        """E_alpha = y' (I + K/alpha)^-1 y, rounded down; (g,)."""
+        return Shared(self, ridges).energy
+
+    def energy_and_log_det(self, ridge: float) -> tuple[float, float]:
+        """E_alpha and ln det(I + K/alpha), both rounded up; of a path with all eigenvalues."""
+        eigen = self.eigen
+        scaled = eigen.z / (eigen.spectrum + ridge)
+        quadratic = eigen.z @ scaled + ROUNDING * self.size * np.linalg.norm(scaled)
+        # K + (slack + alpha) I is at most 1 + slack/alpha times K + alpha I.
+        energy = ridge * quadratic * (1 + 8 * eigen.slack / ridge)
+        log_det = np.log1p((np.maximum(eigen.eigenvalues, 0.0) + eigen.slack) / ridge).sum()
+        return float(energy), float(log_det)
+
+    def query(self, prior: Array, vectors: Array) -> PathQuery:
+        """Predictions at m points with k(x,x) = ``prior`` (m,) and k_t(x) = ``vectors`` (t, m)."""
+        eigen = self.eigen
+        old, new = vectors[: eigen.count], vectors[eigen.count :]
+        u = eigen.basis.T @ old
+        if not eigen.flat:
+            return PathQuery(self, prior, u, new, np.zeros(len(prior)), np.zeros(new.shape))
+        if eigen.floor < EXPLICIT * eigen.spectrum.max():
+            rest = old - eigen.basis @ u
+            outside = _dots(rest, rest)
+        else:
+            rounding = 2 * np.sqrt(len(old)) * EPS + ROUNDING
+            outside = np.maximum((1 - rounding) * _dots(old, old) - _dots(u, u), 0.0)
+        return PathQuery(self, prior, u, new, outside, self.outside @ old)
+
+
+class Shared:
+    """A path at g ridges.
+
+    ``inverse`` is 1 / (Lambda + alpha), (g, r), ``outside`` is 1 / (floor + alpha), (g,), and
+    ``energy`` is E_alpha, (g,). Of the border: ``solver`` is the inverse of the Cholesky factor
+    L of S, (g, b, b), and ``outcomes`` is L^-1 (y_b - w (Lambda + alpha I)^-1 z), (g, b).
+    """
+
+    def __init__(self, path: RidgePath, ridges: Array) -> None:
+        eigen = path.eigen
+        self.inverse = 1.0 / (eigen.spectrum + ridges[:, None])
+        self.outside = 1.0 / (eigen.floor + ridges) if eigen.flat else np.zeros(len(ridges))
+        scaled = self.inverse * eigen.z
+        quadratic = scaled @ eigen.z - ROUNDING * path.size * np.linalg.norm(scaled, axis=1)
+        size = len(path.newest)
+        if size:
+            self.reduced = path.w * self.inverse[:, None, :]
+            schur = path.corner - self.reduced @ path.w.T
+            schur -= self.outside[:, None, None] * path.tail
+            schur += (ridges + eigen.slack)[:, None, None] * np.eye(size)
+            factors = np.linalg.cholesky(schur)
+            self.solver = np.stack([lapack.dtrtri(factor, 1)[0] for factor in factors])
+            rest = path.newest - self.reduced @ eigen.z
+            self.outcomes = np.einsum("gij,gj->gi", self.solver, rest)
+            quadratic += np.einsum("gb,gb->g", self.outcomes, self.outcomes)
+        self.energy: Array = ridges * quadratic
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Mean (g, m), variance (g, m) and energy (g, 1) at g ridges.
+
+    ``solved`` is S^-1 (k_b(x) - ..) and ``solved_outcomes`` is S^-1 (y_b - ..), the weights of
+    the border's points, (g, b, m) and (g, b).
+    """
+
+    mean: Array
+    variance: Array
+    energy: Array
+    solved: Array
+    solved_outcomes: Array
+
+
+class PathQuery:
+    """Predictions at m points, at any ridges.
+
+    ``outside`` is |(I - QQ') k_n(x)|^2, (m,), and ``tail`` is K_bn (I - QQ') k_n(x), (b, m).
+    """
+
+    def __init__(
+        self, path: RidgePath, prior: Array, u: Array, newest: Array, outside: Array, tail: Array
+    ) -> None:
+        self.path, self.prior, self._u, self._newest = path, prior, u, newest
+        self._outside, self._tail = outside, tail
+        self._u_squared = u * u
+
+    def without_border(self, ridges: Array) -> tuple[Array, Array, Array]:
+        """Mean, variance and energy as before the newest observations: close, and cheap."""
+        eigen = self.path.eigen
+        inverse = 1.0 / (eigen.spectrum + ridges[:, None])
+        scaled = inverse * eigen.z
+        variance = self.prior - inverse @ self._u_squared
+        if eigen.flat:
+            variance -= np.multiply.outer(1.0 / (eigen.floor + ridges), self._outside)
+        return scaled @ self._u, np.maximum(variance, 0.0), (ridges * (scaled @ eigen.z))[:, None]
+
+    def at(self, ridges: Array) -> Predictions:
+        """Predictions at g ridges that all points share."""
+        shared = Shared(self.path, ridges)
+        g, b = len(ridges), len(self._newest)
+        mean = (shared.inverse * self.path.eigen.z) @ self._u
+        explained = shared.inverse @ self._u_squared
+        explained += np.multiply.outer(shared.outside, self._outside)
+        solved, solved_outcomes = np.empty((g, 0, len(self.prior))), np.empty((g, 0))
+        if b:
+            # L^-1 (k_b(x) - w (Lambda + alpha I)^-1 u - tail / (floor + alpha)), all at once
+            projected = (shared.reduced.reshape(g * b, -1) @ self._u).reshape(g, b, -1)
+            projected += shared.outside[:, None, None] * self._tail
+            reduced = shared.solver @ (self._newest - projected)
+            mean += np.einsum("gbm,gb->gm", reduced, shared.outcomes)
+            explained += np.einsum("gbm,gbm->gm", reduced, reduced)
+            transposed = shared.solver.transpose(0, 2, 1)
+            solved = transposed @ reduced
+            solved_outcomes = np.einsum("gbc,gc->gb", transposed, shared.outcomes)
+        weight = np.sqrt((shared.inverse * shared.inverse) @ self._u_squared)
+        rounding = ROUNDING * (np.sqrt(self._u_squared.sum(axis=0)) * weight + 2 * self.prior)
+        variance = np.maximum(self.prior - explained + rounding, 0.0)
+        return Predictions(mean, variance, shared.energy[:, None], solved, solved_outcomes)
+
+    def unexplained(self, ridges: Array, scale: Array, near: Predictions, blend: Array) -> Array:
+        """k(x,x) - p' (K + alpha I)^-1 p with p = k_t(x) - scale y, rounded up; (m,).
+
+        Each point has a ridge and a scale of its own. The border's weights v = S^-1 r are
+        interpolated from those in ``near`` by ``blend`` (g, m), and the border's part evaluated
+        as 2 v'r - v'Sv. For every v that is at most r' S^-1 r, so the result errs upwards, and
+        the error is of second order in that of v.
+        """
+        eigen, path = self.path.eigen, self.path
+        inverse = 1.0 / (eigen.spectrum[:, None] + ridges)
+        p = self._u - np.multiply.outer(eigen.z, scale)
+        solved = inverse * p
+        explained = _dots(solved, p)
+        outside = 1.0 / (eigen.floor + ridges) if eigen.flat else np.zeros(len(ridges))
+        explained += outside * self._outside
+        if len(self._newest):
+            v = np.einsum("gm,gbm->bm", blend, near.solved)
+            v -= scale * (near.solved_outcomes.T @ blend)
+            r = self._newest - np.multiply.outer(path.newest, scale)
+            r -= path.w @ solved + outside * self._tail
+            schur_v = path.corner @ v + (ridges + eigen.slack) * v - outside * (path.tail @ v)
+            schur_v -= path.w @ (inverse * (path.w.T @ v))
+            explained += _dots(v, 2 * r - schur_v)
+        sizes = np.sqrt(self._u_squared.sum(axis=0)) + scale * path.size
+        rounding = ROUNDING * (sizes * np.sqrt(_dots(solved, solved)) + 2 * self.prior)
+        return np.asarray(self.prior - explained + rounding)
+
+
+def _dots(left: Array, right: Array) -> Array:
+    return np.asarray(np.einsum("im,im->m", left, right))

@@ -1,0 +1,58 @@
+"""Every error the library raises on purpose, under one root."""
+
+from __future__ import annotations
+
+import math
+
+
+class KernelBoundsError(Exception):
+    """Root of all errors raised by kernelbounds."""
+
+
+class InputError(KernelBoundsError, ValueError):
+    """An argument cannot be used; the message says what was received and what was expected."""
+
+
+class StoredFileError(KernelBoundsError, ValueError):
+    """A file cannot be read as a saved confidence sequence."""
+
+
+class MissingExtraError(KernelBoundsError, ImportError):
+    """A feature needs an optional dependency; the message names the extra to install."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(
+            f"{feature} needs an optional dependency: pip install 'kernelbounds[{extra}]'."
+        )
+
+
+class EmptyConfidenceSetError(KernelBoundsError):
+    """The data refute the assumptions: no function satisfies all of them.
+
+    With probability at least 1 - delta this does not happen when the norm bound, the noise
+    scale and the kernel are right, so at least one of them is wrong (or an event of probability
+    at most delta has occurred).
+
+    Attributes
+    ----------
+    norm_lower_bound : float
+        The smallest norm bound under which the confidence set is not empty (``inf``: none is,
+        so the noise scale or the kernel must change).
+    """
+
+    def __init__(self, norm_bound: float, noise_scale: float, norm_lower_bound: float) -> None:
+        self.norm_lower_bound = norm_lower_bound
+        if math.isinf(norm_lower_bound):
+            remedy = (
+                "no norm_bound, however large, can explain the data: raise noise_scale or "
+                "choose a less smooth kernel (a shorter length scale)"
+            )
+        else:
+            remedy = (
+                f"norm_bound must be at least {norm_lower_bound:.6g} for these data, or else "
+                "noise_scale must be larger or the kernel less smooth"
+            )
+        super().__init__(
+            f"The data refute the assumptions: no function of norm at most {norm_bound:g} under "
+            f"this kernel is compatible with them at noise_scale {noise_scale:g}; {remedy}."
+        )

@@ -1,0 +1,160 @@
+"""The library's kernels are scikit-learn's kernel objects; here is what we ask of them.
+
+A kernel is any positive semi-definite ``sklearn.gaussian_process.kernels.Kernel``: RBF, Matern,
+RationalQuadratic, DotProduct, ConstantKernel, their sums, products and powers, and user-defined
+subclasses. Its hyperparameters are taken as they stand; nothing is fitted.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy.spatial.distance import cdist
+from sklearn.base import clone
+from sklearn.gaussian_process import kernels as sklearn_kernels
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    CompoundKernel,
+    ConstantKernel,
+    Kernel,
+    Matern,
+    Product,
+    WhiteKernel,
+)
+
+from kernelbounds.arrays import Array, as_scalar
+from kernelbounds.errors import InputError
+
+
+def checked_kernel(kernel: Any) -> Kernel:
+    """A private copy of ``kernel``, refused when it cannot define a function space."""
+    if not isinstance(kernel, Kernel):
+        raise InputError(
+            "kernel must be a scikit-learn kernel object such as "
+            f"sklearn.gaussian_process.kernels.Matern(), got {kernel!r}."
+        )
+    parts = [kernel, *kernel.get_params(deep=True).values()]
+    if any(isinstance(part, WhiteKernel) for part in parts):
+        raise InputError(
+            "kernel contains a WhiteKernel, which models noise and not the function; "
+            "remove it and pass noise_scale instead."
+        )
+    if any(isinstance(part, CompoundKernel) for part in parts):
+        raise InputError("kernel contains a CompoundKernel, which is several kernels, not one.")
+    return clone(kernel)
+
+
+def cross(kernel: Kernel, left: Array, right: Array) -> Array:
+    """The matrix k(left_i, right_j)."""
+    shape = (len(left), len(right))
+    if type(kernel) is Matern and kernel.nu in (1.5, 2.5):
+        return _checked(kernel, lambda: _matern(kernel, left, right), shape)
+    return _checked(kernel, lambda: kernel(left, right), shape)
+
+
+def diagonal(kernel: Kernel, points: Array) -> Array:
+    """The vector k(x_i, x_i); never assumed to be 1."""
+    values = _checked(kernel, lambda: kernel.diag(points), (len(points),))
+    if np.any(values < 0):
+        raise InputError(f"{kernel} is not a kernel: k(x, x) is negative at some x.")
+    return values
+
+
+def smoothness(kernel: Kernel) -> float:
+    """The nu of a Matern kernel, infinity for RBF; a constant factor does not change it."""
+    if isinstance(kernel, Product) and isinstance(kernel.k1, ConstantKernel):
+        return smoothness(kernel.k2)
+    if isinstance(kernel, Product) and isinstance(kernel.k2, ConstantKernel):
+        return smoothness(kernel.k1)
+    if type(kernel) is Matern:
+        return float(kernel.nu)
+    if type(kernel) is RBF:
+        return math.inf
+    raise InputError(
+        f"the smoothness of {kernel} is not known; it is defined here for RBF and Matern kernels "
+        "and their constant multiples."
+    )
+
+
+def mixture_scale(kernel: Kernel, dim: int, horizon: int) -> float:
+    """The mixture scale c that gives the paper's regret rates (Sec. 7).
+
+    c = 1 for the RBF kernel and c = T^(-d / (2 d + 2 nu)) for the Matern kernel, with T the
+    number of rounds planned and d the dimension.
+    """
+    nu = smoothness(checked_kernel(kernel))
+    d = as_scalar(dim, "dim", least=1)
+    rounds = as_scalar(horizon, "horizon", least=1)
+    return 1.0 if math.isinf(nu) else float(rounds ** (-d / (2 * d + 2 * nu)))
+
+
+def to_data(kernel: Kernel) -> dict[str, Any]:
+    """``kernel`` as JSON-ready data: class name and parameters, nested kernels included."""
+    if not _is_sklearns(type(kernel)):
+        return {"class": type(kernel).__qualname__, "own": True, "repr": str(kernel)}
+    params = {
+        name: to_data(value) if isinstance(value, Kernel) else _plain(value)
+        for name, value in kernel.get_params(deep=False).items()
+    }
+    return {"class": type(kernel).__name__, "params": params}
+
+
+def from_data(data: dict[str, Any]) -> Kernel:
+    """The kernel that :func:`to_data` described; classes of the user's own cannot be rebuilt."""
+    if data.get("own"):
+        raise InputError(
+            f"the file was saved with a kernel class of your own ({data['class']}); "
+            "pass it as load(path, kernel=...)."
+        )
+    cls = getattr(sklearn_kernels, data["class"], None)
+    if not (isinstance(cls, type) and issubclass(cls, Kernel) and _is_sklearns(cls)):
+        raise InputError(f"the file names an unknown kernel class {data['class']!r}.")
+    params = {
+        name: from_data(value) if isinstance(value, dict) else _unplain(value)
+        for name, value in data["params"].items()
+    }
+    return cls(**params)
+
+
+def _matern(kernel: Matern, left: Array, right: Array) -> Array:
+    """What scikit-learn computes, with fewer passes over memory: kernel time counts in a loop."""
+    scale = np.sqrt(2 * kernel.nu) / np.atleast_1d(kernel.length_scale)
+    if scale.size not in (1, left.shape[1]):
+        kernel(left[:1], right[:1])  # raises scikit-learn's own message
+    distance = cdist(left * scale, right * scale)
+    values = 1 + distance
+    if kernel.nu == 2.5:
+        values += distance * distance / 3
+    np.negative(distance, out=distance)
+    values *= np.exp(distance, out=distance)
+    return np.asarray(values)
+
+
+def _checked(kernel: Kernel, evaluate: Any, shape: tuple[int, ...]) -> Array:
+    try:
+        values = np.asarray(evaluate(), dtype=np.float64)
+    except Exception as error:
+        raise InputError(f"{kernel} could not be evaluated on these points: {error}") from error
+    if values.shape != shape:
+        raise InputError(f"{kernel} is not a kernel: it gave shape {values.shape}, not {shape}.")
+    if not np.isfinite(values.sum()):
+        raise InputError(f"{kernel} is not finite on these points.")
+    return values
+
+
+def _is_sklearns(cls: type) -> bool:
+    return cls.__module__ == sklearn_kernels.__name__
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray | tuple | list):
+        return [_plain(item) for item in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _unplain(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_unplain(item) for item in value)
+    return value
