@@ -34,7 +34,7 @@ def as_points(values: ArrayLike, name: str, dim: int | None = None) -> Array:
 
 
 def as_observations(points: ArrayLike, outcomes: ArrayLike, dim: int | None) -> tuple[Array, Array]:
-    """Matching ``(n, d)`` points and ``(n,)`` outcomes; one point may come with a scalar outcome."""
+    """Matching ``(n, d)`` points and ``(n,)`` outcomes; or one point and a scalar outcome."""
     y = _as_float(outcomes, "y")
     if y.ndim == 0:
         return as_points(np.atleast_2d(_as_float(points, "X")), "X", dim), y.reshape(1)
@@ -78,7 +78,9 @@ def _as_float(values: ArrayLike, name: str) -> Array:
             raise TypeError
         array = np.array(raw, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"{name} must be an array of real numbers, got {_brief(values)}.") from None
+        raise InputError(
+            f"{name} must be an array of real numbers, got {_brief(values)}."
+        ) from None
     if not np.all(np.abs(array) <= LARGEST):
         raise InputError(
             f"{name} contains NaN, an infinity or a magnitude above {LARGEST:g}; "

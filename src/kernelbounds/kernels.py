@@ -124,9 +124,10 @@ def _matern(kernel: Matern, left: Array, right: Array) -> Array:
     if scale.size not in (1, left.shape[1]):
         kernel(left[:1], right[:1])  # raises scikit-learn's own message
     distance = cdist(left * scale, right * scale)
-    values = 1 + distance
-    if kernel.nu == 2.5:
-        values += distance * distance / 3
+    values = distance / 3 if kernel.nu == 2.5 else np.zeros_like(distance)
+    values += 1  # Horner: 1 + d, and 1 + d (1 + d/3)
+    values *= distance
+    values += 1
     np.negative(distance, out=distance)
     values *= np.exp(distance, out=distance)
     return np.asarray(values)

@@ -9,7 +9,7 @@ import numpy as np
 
 from kernelbounds.arrays import Array
 from kernelbounds.bounds.assumptions import Assumptions
-from kernelbounds.bounds.bound import checked_ridge
+from kernelbounds.bounds.bound import checked_ridge, signed
 from kernelbounds.bounds.radius import data_radius, reference_ridge, refute_if_empty
 from kernelbounds.engine import Engine
 
@@ -34,10 +34,11 @@ class AMM:
     def extremes(
         self, engine: Engine, assumptions: Assumptions, points: Array, signs: Sequence[int]
     ) -> Array:
+        """See :class:`~kernelbounds.bounds.Bound`."""
         ridge = reference_ridge(engine, assumptions) if self.ridge is None else self.ridge
         mean, variance, energy = engine.predict(points, np.array([ridge]))
         squared = data_radius(engine, assumptions).around(ridge, energy)
         if squared < 0:
             refute_if_empty(engine, assumptions)
         width = np.sqrt(np.maximum(squared, 0.0) / ridge) * np.sqrt(variance)
-        return (np.multiply.outer(signs, mean) + width)[:, 0]
+        return (signed(signs, mean) + width)[:, 0]

@@ -9,7 +9,7 @@ import numpy as np
 
 from kernelbounds.arrays import Array
 from kernelbounds.bounds.assumptions import Assumptions
-from kernelbounds.bounds.bound import checked_ridge
+from kernelbounds.bounds.bound import checked_ridge, signed
 from kernelbounds.bounds.radius import reference_ridge
 from kernelbounds.engine import Engine
 
@@ -32,10 +32,11 @@ class AY:
     def extremes(
         self, engine: Engine, assumptions: Assumptions, points: Array, signs: Sequence[int]
     ) -> Array:
+        """See :class:`~kernelbounds.bounds.Bound`."""
         a = assumptions
         ridge = reference_ridge(engine, a) if self.ridge is None else self.ridge
         mean, variance, _ = engine.predict(points, np.array([ridge]))
         _, log_det = engine.energy_and_log_det(ridge)
         noise = a.noise_scale * np.sqrt((log_det - 2 * np.log(a.delta)) / ridge)
         width = (noise + a.norm_bound) * np.sqrt(variance)
-        return (np.multiply.outer(signs, mean) + width)[:, 0]
+        return (signed(signs, mean) + width)[:, 0]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+import numpy as np
+
 from kernelbounds.arrays import Array, as_scalar
 from kernelbounds.bounds.assumptions import Assumptions
 from kernelbounds.engine import Engine
@@ -22,6 +24,11 @@ class Bound(Protocol):
         -1 the negative of the lower one.
         """
         ...
+
+
+def signed(signs: Sequence[int] | Array, mean: Array) -> Array:
+    """s mean for each sign s, with the signs as a new first axis."""
+    return np.asarray(np.multiply.outer(np.asarray(signs, dtype=np.float64), mean))
 
 
 def checked_ridge(ridge: float | None, name: str) -> float | None:

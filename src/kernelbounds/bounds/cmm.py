@@ -10,6 +10,7 @@ import numpy as np
 
 from kernelbounds.arrays import Array
 from kernelbounds.bounds.assumptions import Assumptions
+from kernelbounds.bounds.bound import signed
 from kernelbounds.bounds.cone import cone_extremes
 from kernelbounds.bounds.radius import Radius, data_radius, refute_if_empty
 from kernelbounds.engine import Engine, minimise_over_ridge
@@ -41,6 +42,7 @@ class CMM:
     def extremes(
         self, engine: Engine, assumptions: Assumptions, points: Array, signs: Sequence[int]
     ) -> Array:
+        """See :class:`~kernelbounds.bounds.Bound`."""
         if self.solver == "cone":
             return cone_extremes(engine, assumptions, points, signs)
         # A minimiser is rarely below a tenth of (R_t / B)^2, and R_t^2 is about t sigma^2.
@@ -83,7 +85,7 @@ class DualFunction:
     def at_best_scale(self, ridge: Array, mean: Array, variance: Array, energy: Array) -> Array:
         """Eq. (dual_ucb_alpha): s mu_alpha(x) + R~_alpha rho_alpha(x) / sqrt(alpha)."""
         width = np.sqrt(self._around(ridge, energy) / ridge) * np.sqrt(variance)
-        return np.multiply.outer(self.signs, mean) + width
+        return signed(self.signs, mean) + width
 
     def at_scale(self, ridge: Array, scale: Array, unexplained: Array) -> Array:
         """The same with k(x,x) - p'(K + alpha I)^-1 p = rho^2 + 2 s scale mu - scale^2 E/alpha."""

@@ -22,7 +22,7 @@ def cone_extremes(
     L_{t+1} is the symmetric square root of K_{t+1}, which exists without any jitter.
     """
     try:
-        import cvxpy as cp
+        import cvxpy as cp  # type: ignore[import-untyped,unused-ignore]
     except ImportError as error:
         raise MissingExtraError("The cone solver", "cone") from error
     data = engine.data
@@ -36,12 +36,12 @@ def cone_extremes(
         root = np.sqrt(np.maximum(spectrum, 0.0))[:, None] * basis.T
         w = cp.Variable(len(gram))
         constraints = [
-            cp.norm(gram[:-1] @ w - data.outcomes) <= radius,
-            cp.norm(root @ w) <= assumptions.norm_bound,
+            cp.norm2(gram[:-1] @ w - data.outcomes) <= radius,
+            cp.norm2(root @ w) <= assumptions.norm_bound,
         ]
         for s, sign in enumerate(signs):
             problem = cp.Problem(cp.Maximize(sign * gram[-1] @ w), constraints)
-            problem.solve(solver=cp.CLARABEL)
+            problem.solve(solver=cp.CLARABEL)  # type: ignore[no-untyped-call,unused-ignore]
             if problem.status not in ("optimal", "optimal_inaccurate"):
                 raise KernelBoundsError(
                     f"the cone program at point {i} ended as {problem.status!r}; "

@@ -9,6 +9,7 @@ import numpy as np
 
 from kernelbounds.arrays import Array, as_scalar
 from kernelbounds.bounds.assumptions import Assumptions
+from kernelbounds.bounds.bound import signed
 from kernelbounds.bounds.radius import data_radius, reference_ridge, refute_if_empty
 from kernelbounds.engine import Engine
 from kernelbounds.errors import InputError
@@ -33,9 +34,10 @@ class DMM:
     def __post_init__(self) -> None:
         if self.ridges is None:
             return
-        if not isinstance(self.ridges, Iterable) or isinstance(self.ridges, str):
-            raise InputError(f"ridges must be a sequence of numbers, got {self.ridges!r}.")
-        ridges = tuple(as_scalar(ridge, "ridges", above=0.0) for ridge in self.ridges)
+        given: object = self.ridges
+        if not isinstance(given, Iterable) or isinstance(given, str | bytes):
+            raise InputError(f"ridges must be a sequence of positive numbers, got {given!r}.")
+        ridges = tuple(as_scalar(ridge, "each of ridges", above=0.0) for ridge in given)
         if not ridges:
             raise InputError("ridges is empty; pass at least one positive number.")
         object.__setattr__(self, "ridges", ridges)
@@ -43,6 +45,7 @@ class DMM:
     def extremes(
         self, engine: Engine, assumptions: Assumptions, points: Array, signs: Sequence[int]
     ) -> Array:
+        """See :class:`~kernelbounds.bounds.Bound`."""
         reference = reference_ridge(engine, assumptions)
         grid = np.array(self.ridges or [factor * reference for factor in PAPERS_GRID])
         mean, variance, energy = engine.predict(points, grid)
@@ -50,4 +53,4 @@ class DMM:
         if np.any(squared < 0):
             refute_if_empty(engine, assumptions)
         width = np.sqrt(np.maximum(squared, 0.0) / grid[:, None]) * np.sqrt(variance)
-        return (np.multiply.outer(signs, mean) + width).min(axis=1)
+        return np.min(signed(signs, mean) + width, axis=1)

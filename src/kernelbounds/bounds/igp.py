@@ -9,6 +9,7 @@ import numpy as np
 
 from kernelbounds.arrays import Array, as_scalar
 from kernelbounds.bounds.assumptions import Assumptions
+from kernelbounds.bounds.bound import signed
 from kernelbounds.engine import Engine
 
 
@@ -30,10 +31,11 @@ class IGP:
     def extremes(
         self, engine: Engine, assumptions: Assumptions, points: Array, signs: Sequence[int]
     ) -> Array:
+        """See :class:`~kernelbounds.bounds.Bound`."""
         a, t = assumptions, engine.data.count
         ridge = 1 + self.eta
         mean, variance, _ = engine.predict(points, np.array([ridge]))
         _, log_det = engine.energy_and_log_det(ridge)
         noise = a.noise_scale * np.sqrt(log_det + t * self.eta - 2 * np.log(a.delta))
         width = (noise + a.norm_bound) * np.sqrt(variance)
-        return (np.multiply.outer(signs, mean) + width)[:, 0]
+        return (signed(signs, mean) + width)[:, 0]

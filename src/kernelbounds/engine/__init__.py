@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-
 from typing import TypeVar
 
 import numpy as np
@@ -65,9 +64,7 @@ class Engine:
         key = (finest, finest_per_point)
         return _kept(self._paths, key, lambda: GrowingPath(self.data, *key)).current()
 
-    def query(
-        self, points: Array, finest: float = 0.0, finest_per_point: float = 0.0
-    ) -> PathQuery:
+    def query(self, points: Array, finest: float = 0.0, finest_per_point: float = 0.0) -> PathQuery:
         """Means, variances and energies at ``points`` along such a path."""
         kernel = self.data.kernel
         vectors = kernels.cross(kernel, self.data.points, points)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from kernelbounds.arrays import Array
@@ -16,14 +18,36 @@ class Chebyshev:
     """
 
     def __init__(self, low: float, high: float, size: int) -> None:
-        angles = (2 * np.arange(size) + 1) * np.pi / (2 * size)
-        self.low, self.high = low, high
-        self.points = 0.5 * (low + high) + 0.5 * (high - low) * np.cos(angles)
-        self._weights = np.sin(angles) * (-1.0) ** np.arange(size)
+        self.low, self.high, self.size = low, high, size
+        self.points = low + (high - low) * (_nodes(size) + 1) / 2
+
+    def grid(self, size: int) -> tuple[Array, Array]:
+        """An even grid of [low, high] and the matrix, (size, nodes), that interpolates on it."""
+        return self.low + (self.high - self.low) * _even(size), _on_even_grid(self.size, size)
 
     def basis(self, at: Array) -> Array:
-        """Lagrange basis, shape (size, *at.shape): values at the nodes times this interpolate."""
-        gap = at - self.points.reshape(-1, *[1] * at.ndim)
-        gap[np.abs(gap) < 1e-14 * (1 + abs(self.low) + abs(self.high))] = 1e-300
-        terms = self._weights.reshape(-1, *[1] * at.ndim) / gap
-        return np.asarray(terms / terms.sum(axis=0))
+        """Lagrange basis, (nodes, m): values at the nodes times this interpolate at m places."""
+        return _basis(self.size, 2 * (at - self.low) / (self.high - self.low) - 1)
+
+
+def _nodes(size: int) -> Array:
+    return np.asarray(np.cos((2 * np.arange(size) + 1) * np.pi / (2 * size)))
+
+
+def _even(size: int) -> Array:
+    return np.arange(size) / (size - 1)
+
+
+def _basis(nodes: int, at: Array) -> Array:
+    """The barycentric formula on [-1, 1]."""
+    angles = (2 * np.arange(nodes) + 1) * np.pi / (2 * nodes)
+    weights = np.sin(angles) * (-1.0) ** np.arange(nodes)
+    gap = at - np.cos(angles)[:, None]
+    gap[np.abs(gap) < 1e-15] = 1e-15
+    terms = weights[:, None] / gap
+    return np.asarray(terms / terms.sum(axis=0))
+
+
+@lru_cache(maxsize=128)
+def _on_even_grid(nodes: int, size: int) -> Array:
+    return _basis(nodes, 2 * _even(size) - 1).T.copy()

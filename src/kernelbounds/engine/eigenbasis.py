@@ -41,6 +41,7 @@ KRYLOV = 4
 LEAN = 100.0
 FINEST = 512  # floors make the finest ridge, at which a variance grows by a factor below 1 + 1e-6
 
+
 @dataclass(frozen=True)
 class Eigenbasis:
     """An upper bound on a kernel matrix, diagonal in ``basis`` and constant elsewhere."""

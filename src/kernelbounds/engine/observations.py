@@ -32,10 +32,12 @@ class Observations:
 
     @property
     def points(self) -> Array:
+        """x_1 .. x_t, (t, d)."""
         return self._points[: self.count]
 
     @property
     def outcomes(self) -> Array:
+        """y_1 .. y_t, (t,)."""
         return self._outcomes[: self.count]
 
     @property
@@ -44,6 +46,7 @@ class Observations:
         return self._gram[: self.count, : self.count]
 
     def append(self, points: Array, outcomes: Array) -> None:
+        """Add observations and their rows and columns of the kernel matrix."""
         own = np.diag(kernels.diagonal(self.kernel, points))
         if len(points) > 1:
             pairs = kernels.cross(self.kernel, points, points)

@@ -1,29 +1,33 @@
 """Kernel ridge regression at one ridge, by a Cholesky factor that grows with the data.
 
-============  =======================  ==========================================
+============  =======================  ==================================================
 code          paper                    meaning
-============  =======================  ==========================================
+============  =======================  ==================================================
 ``ridge``     alpha                    the ridge value
-``factor``    L, L L' = K_t + alpha I  lower triangular, (t, t)
+``settled``                            the first n observations, a multiple of BLOCK
+``inverse``   L^-1, L L' = K + alpha I the inverse factor of those, lower triangular
+``left``                               the factor's rows of the others, left of ...
+``corner``                             ... their own triangle
 ``whitened``  L^-1 y_t                 outcomes in the factor's coordinates, (t,)
-============  =======================  ==========================================
+============  =======================  ==================================================
 
-Rows are added in blocks where the observations fill them, and one by one in the last, unfinished
-block, so what the factor contains is a function of the data alone and not of how they were split
-into appends. Solving with it is a sequence of matrix products.
+Applying an inverse triangle is one matrix product at half price. It is safe where the method is
+used at all, for ridges that keep the condition number moderate. A block is settled as a whole
+when it is full and its rows are added one by one until then, so what is stored is a function of
+the data alone and not of how they were split into appends.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 
 from kernelbounds import kernels
 from kernelbounds.arrays import Array
 from kernelbounds.engine.eigenbasis import EPS
 from kernelbounds.engine.observations import Observations
 
-BLOCK = 96
+BLOCK = 64
 # A factor is trusted for ridges of at least this times the trace of the kernel matrix; there,
 # relative rounding errors stay below 1e-9.
 LEAST = 1e-5
@@ -35,10 +39,11 @@ class RidgeFit:
     def __init__(self, data: Observations, ridge: float) -> None:
         self.ridge = ridge
         self._data = data
-        self._count = 0
-        self._factor = np.empty((0, 0))
-        self._inverses: list[Array] = []  # of the diagonal blocks that are complete
+        self._inverse = np.empty((0, 0), order="F")
+        self._left, self._corner = np.empty((BLOCK, 0)), np.eye(BLOCK)
+        self._loose = 0  # rows in left and corner
         self._whitened = np.empty(0)
+        self._log_det = 0.0  # of the settled block
 
     def trusted(self) -> bool:
         """Whether the ridge is large enough, relative to the kernel matrix, for this method."""
@@ -47,18 +52,19 @@ class RidgeFit:
     def energy_and_log_det(self) -> tuple[float, float]:
         """E_alpha = y' (I + K/alpha)^-1 y and ln det(I + K/alpha), both rounded up."""
         self._catch_up()
-        whitened = self._whitened[: self._count]
-        pivots = np.diagonal(self._factor)[: self._count]
-        energy = self.ridge * float(whitened @ whitened)
-        log_det = 2 * float(np.log(pivots).sum()) - self._count * float(np.log(self.ridge))
+        energy = self.ridge * float(self._whitened @ self._whitened)
+        pivots = np.diagonal(self._corner)[: self._loose] / np.sqrt(self.ridge)
+        log_det = self._log_det + 2 * float(np.log(pivots).sum())
         return energy * (1 + self._rounding), log_det + self._rounding
 
     def predict(self, points: Array) -> tuple[Array, Array]:
         """mu_alpha = k' (K + alpha I)^-1 y and rho_alpha^2 = k(x,x) - k' (K + alpha I)^-1 k."""
         self._catch_up()
         prior = kernels.diagonal(self._data.kernel, points)
-        solved = self._solve(kernels.cross(self._data.kernel, self._data.points, points))
-        mean = self._whitened[: self._count] @ solved
+        # Transposed, so that the matrix product finds the memory order it wants.
+        vectors = kernels.cross(self._data.kernel, points, self._data.points).T
+        solved = self._solve(vectors)
+        mean = self._whitened @ solved
         variance = prior - np.einsum("ij,ij->j", solved, solved)
         variance += self._rounding * variance + 16 * EPS * prior
         return mean, np.maximum(variance, 0.0)
@@ -69,46 +75,50 @@ class RidgeFit:
 
     def _catch_up(self) -> None:
         stop = self._data.count
-        self._reserve(stop)
-        while self._count < stop:
-            start = self._count // BLOCK * BLOCK
-            if start + BLOCK <= stop:
-                # A block that is complete is computed as a whole, also when its rows came singly.
-                self._count = start
-                self._add_rows(start + BLOCK)
-                block = self._factor[start : start + BLOCK, start : start + BLOCK]
-                self._inverses.append(lapack.dtrtri(block, 1)[0])
+        while len(self._whitened) < stop:
+            settled = len(self._inverse)
+            if settled + BLOCK <= stop:
+                # Also where the rows had come one by one: recomputed, to be the same either way.
+                self._loose, self._whitened = 0, self._whitened[:settled]
+                self._add_rows(BLOCK)
+                self._settle()
             else:
-                self._add_rows(self._count + 1)
+                self._add_rows(1)
 
-    def _add_rows(self, stop: int) -> None:
-        start, gram = self._count, self._data.gram
-        left = self._solve(gram[:start, start:stop]).T
-        corner = gram[start:stop, start:stop] + self.ridge * np.eye(stop - start)
-        pivot = np.linalg.cholesky(corner - left @ left.T)
-        rest = self._data.outcomes[start:stop] - left @ self._whitened[:start]
-        self._factor[start:stop, :start] = left
-        self._factor[start:stop, start:stop] = pivot
-        self._whitened[start:stop] = lapack.dtrtrs(pivot, rest, lower=1)[0]
-        self._count = stop
+    def _add_rows(self, more: int) -> None:
+        settled, loose = len(self._inverse), self._loose
+        start, stop = settled + loose, settled + loose + more
+        left = self._solve(self._data.gram[:start, start:stop]).T
+        pivot = self._data.gram[start:stop, start:stop] + self.ridge * np.eye(more) - left @ left.T
+        pivot = np.linalg.cholesky(pivot)
+        rest = self._data.outcomes[start:stop] - left @ self._whitened
+        self._whitened = np.append(self._whitened, lapack.dtrtrs(pivot, rest, lower=1)[0])
+        rows = slice(loose, loose + more)
+        self._left[rows] = left[:, :settled]
+        self._corner[rows, :loose], self._corner[rows, rows] = left[:, settled:], pivot
+        self._loose += more
+
+    def _settle(self) -> None:
+        """[[L, 0], [left, corner]]^-1 = [[L^-1, 0], [-corner^-1 left L^-1, corner^-1]]."""
+        old, new = len(self._inverse), len(self._inverse) + BLOCK
+        corner = lapack.dtrtri(self._corner, 1)[0]
+        inverse = np.zeros((new, new), order="F")
+        inverse[:old, :old] = self._inverse
+        inverse[old:, :old] = -corner @ (self._left @ self._inverse)
+        inverse[old:, old:] = corner
+        self._log_det += 2 * float(np.log(np.diagonal(self._corner) / np.sqrt(self.ridge)).sum())
+        self._inverse, self._loose = inverse, 0
+        self._left, self._corner = np.empty((BLOCK, new)), np.eye(BLOCK)
 
     def _solve(self, right: Array) -> Array:
-        """L^-1 right, for the rows factorised so far."""
-        solved = np.empty((self._count, right.shape[1]))
-        for start in range(0, self._count, BLOCK):
-            rows = slice(start, min(start + BLOCK, self._count))
-            rest = right[rows] - self._factor[rows, :start] @ solved[:start]
-            if start // BLOCK < len(self._inverses):
-                solved[rows] = self._inverses[start // BLOCK] @ rest
-            else:
-                solved[rows] = lapack.dtrtrs(self._factor[rows, rows], rest, lower=1)[0]
+        """L^-1 right, for the rows there are so far."""
+        settled, loose = len(self._inverse), self._loose
+        solved = np.empty(right.shape, order="F")
+        if settled and right.shape[1] == 1:
+            solved[:settled, 0] = blas.dtrmv(self._inverse, right[:settled, 0], lower=1)
+        elif settled:
+            solved[:settled] = blas.dtrmm(1.0, self._inverse, right[:settled], lower=1)
+        if loose:
+            rest = right[settled:] - self._left[:loose] @ solved[:settled]
+            solved[settled:] = lapack.dtrtrs(self._corner[:loose, :loose], rest, lower=1)[0]
         return solved
-
-    def _reserve(self, count: int) -> None:
-        if count <= len(self._whitened):
-            return
-        capacity = max(BLOCK, count, len(self._whitened) * 3 // 2)
-        factor, whitened = np.zeros((capacity, capacity)), np.zeros(capacity)
-        factor[: self._count, : self._count] = self._factor[: self._count, : self._count]
-        whitened[: self._count] = self._whitened[: self._count]
-        self._factor, self._whitened = factor, whitened

@@ -132,6 +132,7 @@ class PathQuery:
         self.path, self.prior, self._u, self._newest = path, prior, u, newest
         self._outside, self._tail = outside, tail
         self._u_squared = u * u
+        self._u_size = np.sqrt(self._u_squared.sum(axis=0))
 
     def without_border(self, ridges: Array) -> tuple[Array, Array, Array]:
         """Mean, variance and energy as before the newest observations: close, and cheap."""
@@ -162,7 +163,7 @@ class PathQuery:
             solved = transposed @ reduced
             solved_outcomes = np.einsum("gbc,gc->gb", transposed, shared.outcomes)
         weight = np.sqrt((shared.inverse * shared.inverse) @ self._u_squared)
-        rounding = ROUNDING * (np.sqrt(self._u_squared.sum(axis=0)) * weight + 2 * self.prior)
+        rounding = ROUNDING * (self._u_size * weight + 2 * self.prior)
         variance = np.maximum(self.prior - explained + rounding, 0.0)
         return Predictions(mean, variance, shared.energy[:, None], solved, solved_outcomes)
 
@@ -189,7 +190,7 @@ class PathQuery:
             schur_v = path.corner @ v + (ridges + eigen.slack) * v - outside * (path.tail @ v)
             schur_v -= path.w @ (inverse * (path.w.T @ v))
             explained += _dots(v, 2 * r - schur_v)
-        sizes = np.sqrt(self._u_squared.sum(axis=0)) + scale * path.size
+        sizes = self._u_size + scale * path.size
         rounding = ROUNDING * (sizes * np.sqrt(_dots(solved, solved)) + 2 * self.prior)
         return np.asarray(self.prior - explained + rounding)
 

@@ -50,8 +50,7 @@ def minimise_over_ridge(query: PathQuery, dual: Dual) -> tuple[Array, Array]:
         low, high = max(float(best.min()) - margin, bottom), float(best.max()) + margin
         nodes = Chebyshev(low, high, int(np.ceil(4 + 2 * (high - low))))
         found = query.at(np.exp(nodes.points))
-        grid = np.linspace(low, high, FINER * len(nodes.points))
-        blend = nodes.basis(grid).T
+        grid, blend = nodes.grid(FINER * nodes.size)
         mean, variance = blend @ found.mean, np.maximum(blend @ found.variance, 0.0)
         ridges, energy = np.exp(grid)[:, None], blend @ found.energy
         best = _vertex(grid, dual.at_best_scale(ridges, mean, variance, energy))
@@ -79,14 +78,14 @@ def _scan(query: PathQuery, dual: Dual, bottom: float) -> Array:
     best = _vertex(grid, values)
     # Where the function is flat any ridge will do: take one near the others, to search less.
     flat = values[:, -1] - values.min(axis=1) <= 1e-12 * np.abs(values[:, -1])
-    return np.where(flat, np.median(best), best)
+    return np.where(flat, best.mean(), best)
 
 
 def _vertex(grid: Array, values: Array) -> Array:
     """The minimiser on an even grid, refined by a parabola through its neighbours; (signs, m)."""
-    at = np.clip(values.argmin(axis=1), 1, len(grid) - 2)
+    at = np.minimum(np.maximum(values.argmin(axis=1), 1), len(grid) - 2)
     sign, point = np.arange(at.shape[0])[:, None], np.arange(at.shape[1])
     left, middle, right = (values[sign, at + shift, point] for shift in (-1, 0, 1))
     bend = left - 2 * middle + right
     shift = np.divide(left - right, 2 * bend, out=np.zeros_like(bend), where=bend > 0)
-    return np.asarray(grid[at] + (grid[1] - grid[0]) * np.clip(shift, -1.0, 1.0))
+    return np.asarray(grid[at] + (grid[1] - grid[0]) * np.minimum(np.maximum(shift, -1.0), 1.0))

@@ -1,0 +1,32 @@
+"""Anytime-valid confidence bounds for sequential kernel regression."""
+
+from kernelbounds.bounds import AMM, AY, CMM, DMM, IGP, Assumptions
+from kernelbounds.errors import (
+    EmptyConfidenceSetError,
+    InputError,
+    KernelBoundsError,
+    MissingExtraError,
+    StoredFileError,
+)
+from kernelbounds.kernels import mixture_scale
+from kernelbounds.rkhs import RKHSFunction
+from kernelbounds.sequence import ConfidenceSequence
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AMM",
+    "AY",
+    "CMM",
+    "DMM",
+    "IGP",
+    "Assumptions",
+    "ConfidenceSequence",
+    "EmptyConfidenceSetError",
+    "InputError",
+    "KernelBoundsError",
+    "MissingExtraError",
+    "RKHSFunction",
+    "StoredFileError",
+    "mixture_scale",
+]

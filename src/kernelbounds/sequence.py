@@ -1,0 +1,216 @@
+"""The confidence sequence: data in, anytime-valid bounds out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from os import PathLike
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.gaussian_process.kernels import Kernel
+
+from kernelbounds import kernels, storage
+from kernelbounds.arrays import Array, as_observations, as_points, as_scalar
+from kernelbounds.bounds import CMM, Assumptions, Bound
+from kernelbounds.bounds.radius import data_radius, norm_lower_bound, reference_ridge
+from kernelbounds.engine import Engine
+from kernelbounds.errors import InputError
+from kernelbounds.rkhs import RKHSFunction
+
+POINTS_AT_ONCE = 1024  # a query's working memory is this many kernel vectors
+
+
+class ConfidenceSequence:
+    """Upper and lower bounds on an unknown function that hold at all times and points at once.
+
+    Assume that f* lies in the function space of ``kernel`` with norm at most B, and that each
+    outcome is y = f*(x) + noise with conditionally sigma-sub-Gaussian noise. The points may be
+    chosen adaptively, by any rule that looks only at the past. Then, with probability at least
+    1 - delta, lower(x) <= f*(x) <= upper(x) for every x after every number of observations.
+
+    Parameters
+    ----------
+    kernel : scikit-learn kernel
+        Its hyperparameters are used as they stand.
+    norm_bound : float
+        B >= 0.
+    noise_scale : float
+        sigma >= 0; zero is the noiseless setting.
+    delta : float
+        Failure probability in (0, 1].
+    mixture_scale : float
+        c > 0; :func:`kernelbounds.mixture_scale` gives the paper's choice for a planned number
+        of rounds. Any value fixed in advance is valid.
+    bound : CMM, DMM, AMM, AY or IGP
+        The default for the methods below; CMM is the tightest.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> seq = ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
+    >>> seq.update([[0.0], [1.0]], [0.3, -0.2])
+    >>> lower, upper = seq.bounds([[0.5]])
+    >>> bool(lower[0] < upper[0])
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        norm_bound: float,
+        noise_scale: float,
+        delta: float = 0.01,
+        mixture_scale: float = 1.0,
+        bound: Bound | None = None,
+    ) -> None:
+        self._assumptions = Assumptions(norm_bound, noise_scale, delta, mixture_scale)
+        self._bound = _checked_bound(CMM() if bound is None else bound)
+        self._engine = Engine(kernels.checked_kernel(kernel))
+
+    def __repr__(self) -> str:
+        a = self._assumptions
+        return (
+            f"ConfidenceSequence({self.kernel}, norm_bound={a.norm_bound:g}, "
+            f"noise_scale={a.noise_scale:g}, delta={a.delta:g}, "
+            f"mixture_scale={a.mixture_scale:g}, bound={self._bound}) "
+            f"with {len(self)} observations"
+        )
+
+    def __len__(self) -> int:
+        """The number of observations, t."""
+        return self._engine.data.count
+
+    @property
+    def kernel(self) -> Kernel:
+        return self._engine.data.kernel
+
+    @property
+    def assumptions(self) -> Assumptions:
+        """norm_bound, noise_scale, delta and mixture_scale."""
+        return self._assumptions
+
+    @property
+    def bound(self) -> Bound:
+        return self._bound
+
+    @property
+    def points(self) -> Array:
+        """The points observed so far, (t, d), in order."""
+        return self._engine.data.points.copy()
+
+    @property
+    def outcomes(self) -> Array:
+        """The outcomes observed so far, (t,), in order."""
+        return self._engine.data.outcomes.copy()
+
+    def update(self, X: ArrayLike, y: ArrayLike) -> None:
+        """Add observations in the order they were made.
+
+        ``X`` has shape (n, d) and ``y`` shape (n,); one observation may also be given as a point
+        of shape (d,) and a number. Nothing is added when an error is raised.
+        """
+        points, outcomes = as_observations(X, y, self._engine.data.dim)
+        self._engine.append(points, outcomes)
+
+    def bounds(self, X: ArrayLike, bound: Bound | None = None) -> tuple[Array, Array]:
+        """Lower and upper bounds on f* at points of shape (m, d); two arrays of shape (m,).
+
+        Raises :class:`EmptyConfidenceSetError` when the data refute the assumptions.
+        """
+        upper, negative_lower = self._extremes(X, bound, (1, -1))
+        return -negative_lower, upper
+
+    def upper(self, X: ArrayLike, bound: Bound | None = None) -> Array:
+        """Upper bounds on f* at points of shape (m, d); cheaper than both sides."""
+        return self._extremes(X, bound, (1,))[0]
+
+    def lower(self, X: ArrayLike, bound: Bound | None = None) -> Array:
+        """Lower bounds on f* at points of shape (m, d); cheaper than both sides."""
+        return -self._extremes(X, bound, (-1,))[0]
+
+    @property
+    def radius(self) -> float:
+        """R_t: with probability 1 - delta, ||f*_t - y_t|| <= R_t at all times, Eq. (radius_def)."""
+        if not len(self):
+            return self._assumptions.noise_scale * math.sqrt(-2 * math.log(self._assumptions.delta))
+        return math.sqrt(data_radius(self._engine, self._assumptions).squared)
+
+    def ridge_radius(self, ridge: float | None = None) -> float:
+        """R~_alpha,t, the radius of the ellipsoid around the ridge estimate at alpha.
+
+        None is the paper's alpha = sigma^2/c. The value is nan when the ellipsoid is empty.
+        """
+        a = self._assumptions
+        alpha = as_scalar(ridge, "ridge", above=0.0) if ridge is not None else None
+        if not len(self):
+            alpha = alpha or reference_ridge(self._engine, a)
+            return math.hypot(self.radius, math.sqrt(alpha) * a.norm_bound)
+        alpha = alpha or reference_ridge(self._engine, a)
+        energy, _ = self._engine.energy_and_log_det(alpha)
+        squared = float(data_radius(self._engine, a).around(alpha, energy))
+        return math.sqrt(squared) if squared >= 0 else math.nan
+
+    @property
+    def norm_lower_bound(self) -> float:
+        """B_min: with probability 1 - delta, ||f*|| >= B_min at all times.
+
+        The confidence set is empty, and the assumptions refuted, when it exceeds norm_bound.
+        """
+        return norm_lower_bound(self._engine, self._assumptions) if len(self) else 0.0
+
+    def contains(self, function: RKHSFunction) -> bool:
+        """Whether a function lies in the confidence set F_t: ||f|| <= B and ||f_t - y_t|| <= R_t.
+
+        Both are compared with a relative tolerance of 1e-9, for rounding.
+        """
+        if not isinstance(function, RKHSFunction):
+            raise InputError(f"contains() takes a kernelbounds.RKHSFunction, got {function!r}.")
+        if function.kernel != self.kernel:
+            raise InputError(
+                f"the function's kernel is {function.kernel}, the sequence's is {self.kernel}."
+            )
+        if function.norm > self._assumptions.norm_bound * (1 + 1e-9):
+            return False
+        if not len(self):
+            return True
+        misfit = np.linalg.norm(function(self._engine.data.points) - self._engine.data.outcomes)
+        scale = np.linalg.norm(self._engine.data.outcomes)
+        return bool(misfit <= self.radius * (1 + 1e-9) + 1e-9 * scale)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write everything to one file, atomically; see :meth:`load`."""
+        storage.save(path, self._engine, self._assumptions, self._bound)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], kernel: Kernel | None = None) -> ConfidenceSequence:
+        """Read a sequence written by :meth:`save`; it gives the same bounds and goes on.
+
+        ``kernel`` is needed only for a kernel class of your own.
+        """
+        engine, assumptions, bound = storage.load(path, kernel)
+        sequence = cls(engine.data.kernel, **vars(assumptions), bound=bound)
+        sequence._engine = engine
+        return sequence
+
+    def _extremes(self, X: ArrayLike, bound: Bound | None, signs: Sequence[int]) -> Array:
+        """Bounds on s f* for the signs s, (signs, m)."""
+        chosen = self._bound if bound is None else _checked_bound(bound)
+        points = as_points(X, "X", self._engine.data.dim)
+        trivial = self._assumptions.norm_bound * np.sqrt(kernels.diagonal(self.kernel, points))
+        if not len(self):
+            return np.tile(trivial, (len(signs), 1))
+        parts = [
+            chosen.extremes(self._engine, self._assumptions, part, signs)
+            for part in np.split(points, range(POINTS_AT_ONCE, len(points), POINTS_AT_ONCE))
+        ]
+        # |f(x)| <= B sqrt(k(x,x)) whatever the data, by Cauchy-Schwarz.
+        return np.clip(np.concatenate(parts, axis=1), -trivial, trivial)
+
+
+def _checked_bound(bound: Bound) -> Bound:
+    if isinstance(bound, type) or not callable(getattr(bound, "extremes", None)):
+        raise InputError(
+            f"bound must be one of CMM(), DMM(), AMM(), AY(), IGP(eta), got {bound!r}."
+        )
+    return bound
