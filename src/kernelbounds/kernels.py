@@ -146,7 +146,7 @@ def _checked(kernel: Kernel, evaluate: Any, shape: tuple[int, ...]) -> Array:
 
 
 def _is_sklearns(cls: type) -> bool:
-    return cls.__module__ == sklearn_kernels.__name__
+    return bool(cls.__module__ == sklearn_kernels.__name__)
 
 
 def _plain(value: Any) -> Any:

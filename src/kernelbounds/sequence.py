@@ -83,6 +83,7 @@ class ConfidenceSequence:
 
     @property
     def kernel(self) -> Kernel:
+        """The kernel, with the hyperparameters given."""
         return self._engine.data.kernel
 
     @property
@@ -92,6 +93,7 @@ class ConfidenceSequence:
 
     @property
     def bound(self) -> Bound:
+        """The default bound."""
         return self._bound
 
     @property
@@ -123,11 +125,11 @@ class ConfidenceSequence:
 
     def upper(self, X: ArrayLike, bound: Bound | None = None) -> Array:
         """Upper bounds on f* at points of shape (m, d); cheaper than both sides."""
-        return self._extremes(X, bound, (1,))[0]
+        return np.asarray(self._extremes(X, bound, (1,))[0])
 
     def lower(self, X: ArrayLike, bound: Bound | None = None) -> Array:
         """Lower bounds on f* at points of shape (m, d); cheaper than both sides."""
-        return -self._extremes(X, bound, (-1,))[0]
+        return np.asarray(-self._extremes(X, bound, (-1,))[0])
 
     @property
     def radius(self) -> float:

@@ -41,4 +41,4 @@ class AMM:
         if squared < 0:
             refute_if_empty(engine, assumptions)
         width = np.sqrt(np.maximum(squared, 0.0) / ridge) * np.sqrt(variance)
-        return (signed(signs, mean) + width)[:, 0]
+        return np.asarray((signed(signs, mean) + width)[:, 0])

@@ -39,4 +39,4 @@ class AY:
         _, log_det = engine.energy_and_log_det(ridge)
         noise = a.noise_scale * np.sqrt((log_det - 2 * np.log(a.delta)) / ridge)
         width = (noise + a.norm_bound) * np.sqrt(variance)
-        return (signed(signs, mean) + width)[:, 0]
+        return np.asarray((signed(signs, mean) + width)[:, 0])

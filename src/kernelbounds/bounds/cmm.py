@@ -10,7 +10,6 @@ import numpy as np
 
 from kernelbounds.arrays import Array
 from kernelbounds.bounds.assumptions import Assumptions
-from kernelbounds.bounds.bound import signed
 from kernelbounds.bounds.cone import cone_extremes
 from kernelbounds.bounds.radius import Radius, data_radius, refute_if_empty
 from kernelbounds.engine import Engine, minimise_over_ridge
@@ -47,7 +46,7 @@ class CMM:
             return cone_extremes(engine, assumptions, points, signs)
         # A minimiser is rarely below a tenth of (R_t / B)^2, and R_t^2 is about t sigma^2.
         finest = 0.1 * (assumptions.noise_scale / max(assumptions.norm_bound, 1e-100)) ** 2
-        return _minimum(engine, assumptions, points, np.array(signs), finest)
+        return _minimum(engine, assumptions, points, np.array(signs, dtype=float), finest)
 
 
 def _minimum(
@@ -55,8 +54,8 @@ def _minimum(
 ) -> Array:
     """The smallest dual value, sought among ridges from t times ``finest`` at first."""
     query = engine.query(points, finest_per_point=finest)
-    dual = DualFunction(engine, assumptions, data_radius(engine, assumptions), signs)
-    values, ridges = minimise_over_ridge(query, dual)
+    dual = DualFunction(engine, assumptions, data_radius(engine, assumptions))
+    values, ridges = minimise_over_ridge(query, dual, signs)
     finer = (ridges < query.path.eigen.finest).any(axis=0)
     if finer.any():
         values[:, finer] = _minimum(engine, assumptions, points[finer], signs, finest / 16)
@@ -65,9 +64,9 @@ def _minimum(
 
 @dataclass(frozen=True)
 class DualFunction:
-    """The dual of max s f(x) over the confidence set, Thm. (dual_ucb), in alpha and scale,
+    """The dual of max f(x) over the confidence set, Thm. (dual_ucb), in alpha and scale,
 
-        s mu_alpha(x) + rho_alpha^2(x) / (2 scale) + scale R~_alpha^2 / (2 alpha),
+        mu_alpha(x) + rho_alpha^2(x) / (2 scale) + scale R~_alpha^2 / (2 alpha),
 
     where eta_2 = scale / 2 and eta_1 = eta_2 / alpha.
     """
@@ -75,20 +74,20 @@ class DualFunction:
     engine: Engine
     assumptions: Assumptions
     radius: Radius
-    signs: Array
 
     def best_scale(self, ridge: Array, variance: Array, energy: Array) -> Array:
         """scale = sqrt(alpha) rho / R~."""
-        squared = np.maximum(self._around(ridge, energy), 1e-24 * ridge)
+        # Where R~ nearly vanishes the best scale is nearly infinite; a large one will do.
+        least = 1e-14 * (self.radius.squared + ridge * self.radius.norm_bound**2)
+        squared = np.maximum(np.maximum(self._around(ridge, energy), least), 1e-280)
         return np.maximum(np.sqrt(ridge * variance / squared), 1e-150)
 
     def at_best_scale(self, ridge: Array, mean: Array, variance: Array, energy: Array) -> Array:
-        """Eq. (dual_ucb_alpha): s mu_alpha(x) + R~_alpha rho_alpha(x) / sqrt(alpha)."""
-        width = np.sqrt(self._around(ridge, energy) / ridge) * np.sqrt(variance)
-        return signed(self.signs, mean) + width
+        """Eq. (dual_ucb_alpha): mu_alpha(x) + R~_alpha rho_alpha(x) / sqrt(alpha)."""
+        return mean + np.sqrt(self._around(ridge, energy) / ridge) * np.sqrt(variance)
 
     def at_scale(self, ridge: Array, scale: Array, unexplained: Array) -> Array:
-        """The same with k(x,x) - p'(K + alpha I)^-1 p = rho^2 + 2 s scale mu - scale^2 E/alpha."""
+        """The same with k(x,x) - p'(K + alpha I)^-1 p = rho^2 + 2 scale mu - scale^2 E/alpha."""
         squared = self.radius.squared / ridge + self.radius.norm_bound**2
         return unexplained / (2 * scale) + scale * squared / 2
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,12 +20,13 @@ def cone_extremes(
 ) -> Array:
     """max of s k_{t+1}(x)'w s.t. ||K_{t,t+1} w - y_t|| <= R_t, ||L_{t+1} w|| <= B; (signs, m).
 
-    L_{t+1} is the symmetric square root of K_{t+1}, which exists without any jitter.
+    L_{t+1} comes from the eigendecomposition of K_{t+1}, which needs no jitter.
     """
     try:
-        import cvxpy as cp  # type: ignore[import-untyped,unused-ignore]
+        import cvxpy
     except ImportError as error:
         raise MissingExtraError("The cone solver", "cone") from error
+    cp: Any = cvxpy  # its types are incomplete
     data = engine.data
     radius = np.sqrt(data_radius(engine, assumptions).squared)
     result = np.empty((len(signs), len(points)))
@@ -36,12 +38,12 @@ def cone_extremes(
         root = np.sqrt(np.maximum(spectrum, 0.0))[:, None] * basis.T
         w = cp.Variable(len(gram))
         constraints = [
-            cp.norm2(gram[:-1] @ w - data.outcomes) <= radius,
-            cp.norm2(root @ w) <= assumptions.norm_bound,
+            cp.norm(gram[:-1] @ w - data.outcomes) <= radius,
+            cp.norm(root @ w) <= assumptions.norm_bound,
         ]
         for s, sign in enumerate(signs):
             problem = cp.Problem(cp.Maximize(sign * gram[-1] @ w), constraints)
-            problem.solve(solver=cp.CLARABEL)  # type: ignore[no-untyped-call,unused-ignore]
+            problem.solve(solver=cp.CLARABEL)
             if problem.status not in ("optimal", "optimal_inaccurate"):
                 raise KernelBoundsError(
                     f"the cone program at point {i} ended as {problem.status!r}; "

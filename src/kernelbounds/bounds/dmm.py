@@ -53,4 +53,4 @@ class DMM:
         if np.any(squared < 0):
             refute_if_empty(engine, assumptions)
         width = np.sqrt(np.maximum(squared, 0.0) / grid[:, None]) * np.sqrt(variance)
-        return np.min(signed(signs, mean) + width, axis=1)
+        return np.asarray((signed(signs, mean) + width).min(axis=1))

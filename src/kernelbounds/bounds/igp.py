@@ -38,4 +38,4 @@ class IGP:
         _, log_det = engine.energy_and_log_det(ridge)
         noise = a.noise_scale * np.sqrt(log_det + t * self.eta - 2 * np.log(a.delta))
         width = (noise + a.norm_bound) * np.sqrt(variance)
-        return (signed(signs, mean) + width)[:, 0]
+        return np.asarray((signed(signs, mean) + width)[:, 0])

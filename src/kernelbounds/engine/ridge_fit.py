@@ -89,8 +89,8 @@ class RidgeFit:
         settled, loose = len(self._inverse), self._loose
         start, stop = settled + loose, settled + loose + more
         left = self._solve(self._data.gram[:start, start:stop]).T
-        pivot = self._data.gram[start:stop, start:stop] + self.ridge * np.eye(more) - left @ left.T
-        pivot = np.linalg.cholesky(pivot)
+        schur = self._data.gram[start:stop, start:stop] + self.ridge * np.eye(more) - left @ left.T
+        pivot = np.linalg.cholesky(schur)
         rest = self._data.outcomes[start:stop] - left @ self._whitened
         self._whitened = np.append(self._whitened, lapack.dtrtrs(pivot, rest, lower=1)[0])
         rows = slice(loose, loose + more)

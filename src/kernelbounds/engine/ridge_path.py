@@ -24,6 +24,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from kernelbounds.arrays import Array
@@ -134,6 +135,17 @@ class PathQuery:
         self._u_squared = u * u
         self._u_size = np.sqrt(self._u_squared.sum(axis=0))
 
+    def take(self, points: NDArray[np.intp]) -> PathQuery:
+        """The query of some of the points, in the order given."""
+        return PathQuery(
+            self.path,
+            self.prior[points],
+            self._u[:, points],
+            self._newest[:, points],
+            self._outside[points],
+            self._tail[:, points],
+        )
+
     def without_border(self, ridges: Array) -> tuple[Array, Array, Array]:
         """Mean, variance and energy as before the newest observations: close, and cheap."""
         eigen = self.path.eigen
@@ -190,7 +202,7 @@ class PathQuery:
             schur_v = path.corner @ v + (ridges + eigen.slack) * v - outside * (path.tail @ v)
             schur_v -= path.w @ (inverse * (path.w.T @ v))
             explained += _dots(v, 2 * r - schur_v)
-        sizes = self._u_size + scale * path.size
+        sizes = self._u_size + np.abs(scale) * path.size
         rounding = ROUNDING * (sizes * np.sqrt(_dots(solved, solved)) + 2 * self.prior)
         return np.asarray(self.prior - explained + rounding)
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kernelbounds.arrays import Array
 from kernelbounds.engine.chebyshev import Chebyshev
@@ -19,73 +20,104 @@ from kernelbounds.engine.ridge_path import PathQuery
 
 DECADES_BELOW, DECADES_ABOVE = 14, 6  # of the largest eigenvalue, for the coarse scan
 STEP = 0.5 * np.log(10)  # of the coarse scan, in log ridge
+SPAN = 5.0  # of minimisers, in log ridge, that are sought together
 MARGIN = 0.4  # around what the scan found
-FINER = 6  # points of the last grid for each point of interpolation
+FINER = 5  # points of the last grid for each point of interpolation
 
 
 class Dual(Protocol):
-    """A family of upper bounds on s f(x), for signs s, indexed by the ridge and a scale."""
+    """A family of upper bounds on f(x), indexed by the ridge and a scale.
 
-    signs: Array
+    For bounds on -f(x) the same functions are called with the negative mean.
+    """
 
     def best_scale(self, ridge: Array, variance: Array, energy: Array) -> Array:
         """The scale that makes the bound smallest, in place of which any other is valid."""
         ...
 
     def at_best_scale(self, ridge: Array, mean: Array, variance: Array, energy: Array) -> Array:
-        """The bound at that scale; the signs are a new first axis."""
+        """The bound at that scale."""
         ...
 
     def at_scale(self, ridge: Array, scale: Array, unexplained: Array) -> Array:
-        """The bound from k(x,x) - p'(K + alpha I)^-1 p, where p = k_t(x) - s scale y."""
+        """The bound from k(x,x) - p'(K + alpha I)^-1 p, where p = k_t(x) - scale y."""
         ...
 
 
-def minimise_over_ridge(query: PathQuery, dual: Dual) -> tuple[Array, Array]:
-    """The smallest bounds over alpha > 0 and the ridges where they are attained; (signs, m)."""
+def minimise_over_ridge(query: PathQuery, dual: Dual, signs: Array) -> tuple[Array, Array]:
+    """The smallest bounds over alpha > 0, and the ridges where they are attained; (signs, m)."""
     # Below the finest ridge of a truncated path, looking further would not be to the point.
     bottom = np.log(query.path.eigen.finest / 8) if query.path.eigen.flat else -np.inf
-    best, margin = _scan(query, dual, bottom), MARGIN
+    guess = _scan(query, dual, signs, bottom)
+    values, ridges = np.empty(guess.size), np.empty(guess.size)
+    for members in _groups(guess.ravel()):
+        sign, point = np.divmod(members, len(query.prior))
+        part = query if len(members) == guess.shape[1] == guess.size else query.take(point)
+        found = _minimise_nearby(part, dual, signs[sign], guess.ravel()[members], bottom)
+        values[members], ridges[members] = found
+    return values.reshape(guess.shape), ridges.reshape(guess.shape)
+
+
+def _minimise_nearby(
+    query: PathQuery, dual: Dual, signs: Array, guess: Array, bottom: float
+) -> tuple[Array, Array]:
+    """Minima and ridges for points with a sign each, where the minimisers lie near each other."""
+    best, margin = guess, MARGIN
     while True:
         low, high = max(float(best.min()) - margin, bottom), float(best.max()) + margin
-        nodes = Chebyshev(low, high, int(np.ceil(4 + 2 * (high - low))))
+        nodes = Chebyshev(low, high, int(np.ceil(5 + 2.5 * (high - low))))
         found = query.at(np.exp(nodes.points))
         grid, blend = nodes.grid(FINER * nodes.size)
-        mean, variance = blend @ found.mean, np.maximum(blend @ found.variance, 0.0)
-        ridges, energy = np.exp(grid)[:, None], blend @ found.energy
-        best = _vertex(grid, dual.at_best_scale(ridges, mean, variance, energy))
+        mean, variance = blend @ (signs * found.mean), np.maximum(blend @ found.variance, 0.0)
+        best = _vertex(
+            grid, dual.at_best_scale(np.exp(grid)[:, None], mean, variance, blend @ found.energy)
+        )
         if margin > 10 or ((best.min() > grid[1] or low == bottom) and best.max() < grid[-2]):
             break
         margin *= 2
     ridges = np.exp(best)
-    values = np.empty_like(best)
-    for i, sign in enumerate(dual.signs):
-        blend = nodes.basis(best[i])
-        variance = np.maximum(np.einsum("gm,gm->m", blend, found.variance), 0.0)
-        scale = dual.best_scale(ridges[i], variance, found.energy[:, 0] @ blend)
-        unexplained = query.unexplained(ridges[i], sign * scale, found, blend)
-        values[i] = dual.at_scale(ridges[i], scale, unexplained)
-    return values, ridges
+    blend = nodes.basis(best)
+    variance = np.maximum(np.einsum("gm,gm->m", blend, found.variance), 0.0)
+    scale = dual.best_scale(ridges, variance, found.energy[:, 0] @ blend)
+    unexplained = query.unexplained(ridges, signs * scale, found, blend)
+    return dual.at_scale(ridges, scale, unexplained), ridges
 
 
-def _scan(query: PathQuery, dual: Dual, bottom: float) -> Array:
+def _scan(query: PathQuery, dual: Dual, signs: Array, bottom: float) -> Array:
     """Log ridge of the smallest value on a coarse grid above ``bottom``, (signs, m)."""
     top = np.log(query.path.eigen.spectrum.max(initial=query.path.eigen.slack))
     low = max(top - DECADES_BELOW * np.log(10), bottom)
     grid = np.arange(low, top + DECADES_ABOVE * np.log(10), STEP)
     ridges = np.exp(grid)
-    values = dual.at_best_scale(ridges[:, None], *query.without_border(ridges))
-    best = _vertex(grid, values)
-    # Where the function is flat any ridge will do: take one near the others, to search less.
-    flat = values[:, -1] - values.min(axis=1) <= 1e-12 * np.abs(values[:, -1])
-    return np.where(flat, best.mean(), best)
+    mean, variance, energy = query.without_border(ridges)
+    best = np.empty((len(signs), len(query.prior)))
+    for i, sign in enumerate(signs):
+        values = dual.at_best_scale(ridges[:, None], sign * mean, variance, energy)
+        best[i] = _vertex(grid, values)
+        # Where the function is flat any ridge will do: take one near the others.
+        flat = values[-1] - values.min(axis=0) <= 1e-12 * np.abs(values[-1])
+        best[i, flat] = best[i].mean()
+    return best
+
+
+def _groups(values: Array) -> list[NDArray[np.intp]]:
+    """Indices of values, in groups that span at most SPAN."""
+    if np.ptp(values) <= SPAN:
+        return [np.arange(len(values))]
+    order = np.argsort(values, kind="stable")
+    groups, start = [], 0
+    while start < len(order):
+        stop = int(np.searchsorted(values[order], values[order[start]] + SPAN, side="right"))
+        groups.append(np.sort(order[start:stop]))
+        start = stop
+    return groups
 
 
 def _vertex(grid: Array, values: Array) -> Array:
-    """The minimiser on an even grid, refined by a parabola through its neighbours; (signs, m)."""
-    at = np.minimum(np.maximum(values.argmin(axis=1), 1), len(grid) - 2)
-    sign, point = np.arange(at.shape[0])[:, None], np.arange(at.shape[1])
-    left, middle, right = (values[sign, at + shift, point] for shift in (-1, 0, 1))
+    """The minimiser on an even grid, refined by a parabola through its neighbours; (m,)."""
+    at = np.minimum(np.maximum(values.argmin(axis=0), 1), len(grid) - 2)
+    point = np.arange(len(at))
+    left, middle, right = (values[at + shift, point] for shift in (-1, 0, 1))
     bend = left - 2 * middle + right
     shift = np.divide(left - right, 2 * bend, out=np.zeros_like(bend), where=bend > 0)
     return np.asarray(grid[at] + (grid[1] - grid[0]) * np.minimum(np.maximum(shift, -1.0), 1.0))

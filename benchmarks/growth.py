@@ -1,0 +1,67 @@
+"""How the exact bound's time per step and its memory grow with t.
+
+Each loop runs in a process of its own (``python -m benchmarks.growth``), which reports its times
+and its peak memory. The peak is VmHWM, because ru_maxrss starts at the peak of the parent.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import kernelbounds as kb
+from benchmarks.problem import MATERN, ROUNDS, Array, Problem, play
+from benchmarks.report import Row, progress
+
+REPEATS, FROM, BIN = 3, 300, 50
+STATUS = Path("/proc/self/status")  # Linux only
+
+
+def run() -> list[Row]:
+    times, used = [], []
+    for repeat in range(REPEATS):
+        progress(f"growth: CMM loop, {repeat + 1} of {REPEATS}")
+        command = [sys.executable, "-m", "benchmarks.growth"]
+        found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+        times.append(found["times"])
+        used.append(found["megabytes"])
+    # Round by round the fastest of the runs, which all do the same work.
+    exponent, means = fit_exponent(np.min(times, axis=0))
+    spread = f"{1e3 * means[0]:.2f} to {1e3 * means[-1]:.2f} ms"
+    title = f"growth: exponent of a step's time, t = {FROM} to {ROUNDS}"
+    rows = [Row(title, spread, "", exponent, "", ("<=", 2.0))]
+    memory = None if None in used else max(used)
+    rows.append(Row(f"growth: peak memory, T = {ROUNDS}", "", "", memory, "MB", ("<=", 100.0)))
+    return rows
+
+
+def fit_exponent(times: Array) -> tuple[float, Array]:
+    """The slope of log time against log t, by least squares on means over bins, and the means."""
+    rounds = np.arange(FROM, len(times)).reshape(-1, BIN).mean(axis=1)
+    means = times[FROM:].reshape(-1, BIN).mean(axis=1)
+    return float(np.polyfit(np.log(rounds), np.log(means), 1)[0]), means
+
+
+def megabytes(field: str) -> float | None:
+    """VmRSS, the memory in use, or VmHWM, its peak."""
+    if not STATUS.exists():
+        return None
+    line = next(line for line in STATUS.read_text().splitlines() if line.startswith(field))
+    return int(line.split()[1]) / 1024
+
+
+def child() -> None:
+    problem = Problem.of(MATERN)
+    before = megabytes("VmRSS")
+    times = play(problem, kb.CMM(), greedy=True).times
+    peak = megabytes("VmHWM")
+    used = None if before is None or peak is None else peak - before
+    print(json.dumps({"times": times.tolist(), "megabytes": used}))
+
+
+if __name__ == "__main__":
+    child()

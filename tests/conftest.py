@@ -1,0 +1,4 @@
+import os
+
+# Two test processes share the cores; more threads than that only get in each other's way.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

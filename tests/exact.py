@@ -1,0 +1,124 @@
+"""A slow reference in 50-digit arithmetic: every formula as it stands in the paper."""
+
+from __future__ import annotations
+
+import mpmath as mp
+import numpy as np
+
+mp.mp.dps = 50
+
+
+def kernel_value(name: str, length_scale: float, variance: float, x, z) -> mp.mpf:
+    r = mp.sqrt(mp.fsum((mp.mpf(float(a)) - mp.mpf(float(b))) ** 2 for a, b in zip(x, z)))
+    s = r / mp.mpf(length_scale)
+    if name == "rbf":
+        value = mp.exp(-(s**2) / 2)
+    elif name == "matern32":
+        value = (1 + mp.sqrt(3) * s) * mp.exp(-mp.sqrt(3) * s)
+    elif name == "matern52":
+        value = (1 + mp.sqrt(5) * s + 5 * s**2 / 3) * mp.exp(-mp.sqrt(5) * s)
+    else:
+        raise ValueError(name)
+    return mp.mpf(variance) * value
+
+
+class Exact:
+    """Kernel ridge regression on t points at any ridge, by an exact eigendecomposition."""
+
+    def __init__(self, kernel, X, y, norm_bound, noise_scale, delta, mixture_scale):
+        self.kernel, self.X = kernel, X
+        self.B, self.sigma = mp.mpf(norm_bound), mp.mpf(noise_scale)
+        self.delta, self.c = mp.mpf(delta), mp.mpf(mixture_scale)
+        t = len(X)
+        gram = mp.matrix(t, t)
+        for i in range(t):
+            for j in range(t):
+                gram[i, j] = kernel(X[i], X[j])
+        self.values, self.Q = mp.eigsy(gram)
+        self.values = [max(v, mp.mpf(0)) for v in self.values]
+        self.t = t
+        self.z = self._rotate([mp.mpf(float(v)) for v in y])
+        self.reference = self.sigma**2 / self.c
+
+    def _rotate(self, vector):
+        return [mp.fsum(self.Q[i, k] * vector[i] for i in range(self.t)) for k in range(self.t)]
+
+    def at(self, x):
+        self.prior = self.kernel(x, x)
+        self.u = self._rotate([self.kernel(xi, x) for xi in self.X])
+        return self
+
+    def mean(self, a):
+        return mp.fsum(u * z / (v + a) for u, z, v in zip(self.u, self.z, self.values))
+
+    def deviation(self, a):
+        explained = mp.fsum(u * u / (v + a) for u, v in zip(self.u, self.values))
+        return mp.sqrt(max(self.prior - explained, mp.mpf(0)))
+
+    def energy(self, a):
+        return a * mp.fsum(z * z / (v + a) for z, v in zip(self.z, self.values))
+
+    def log_det(self, a):
+        return mp.fsum(mp.log1p(v / a) for v in self.values)
+
+    def radius_squared(self):
+        if self.sigma == 0:
+            return mp.mpf(0)
+        a = self.reference
+        return (
+            self.energy(a)
+            + self.sigma**2 * self.log_det(a)
+            - 2 * self.sigma**2 * mp.log(self.delta)
+        )
+
+    def amm(self, a, sign):
+        squared = self.radius_squared() + a * self.B**2 - self.energy(a)
+        return sign * self.mean(a) + mp.sqrt(squared / a) * self.deviation(a)
+
+    def ay(self, a, sign):
+        noise = self.sigma * mp.sqrt((self.log_det(a) - 2 * mp.log(self.delta)) / a)
+        return sign * self.mean(a) + (noise + self.B) * self.deviation(a)
+
+    def igp(self, eta, sign):
+        a = 1 + mp.mpf(eta)
+        noise = self.sigma * mp.sqrt(self.log_det(a) + self.t * eta - 2 * mp.log(self.delta))
+        return sign * self.mean(a) + (noise + self.B) * self.deviation(a)
+
+    def cmm(self, sign):
+        """Golden section in log alpha: the function is quasiconvex."""
+        if self.sigma == 0:
+            return self.amm(mp.mpf(10) ** -40, sign)
+        squared = self.radius_squared()
+
+        def value(s):
+            a = mp.exp(s)
+            return sign * self.mean(a) + mp.sqrt(
+                (squared + a * self.B**2 - self.energy(a)) / a
+            ) * self.deviation(a)
+
+        low, high = mp.mpf(-60), mp.mpf(40)
+        golden = (mp.sqrt(5) - 1) / 2
+        left, right = high - golden * (high - low), low + golden * (high - low)
+        f_left, f_right = value(left), value(right)
+        for _ in range(120):
+            if f_left <= f_right:
+                high, right, f_right = right, left, f_left
+                left = high - golden * (high - low)
+                f_left = value(left)
+            else:
+                low, left, f_left = left, right, f_right
+                right = low + golden * (high - low)
+                f_right = value(right)
+        return min(f_left, f_right)
+
+    def clipped(self, value):
+        trivial = self.B * mp.sqrt(self.prior)
+        return float(max(-trivial, min(trivial, value)) / trivial)
+
+
+def random_data(kernel, rng, X, norm_bound, noise_scale):
+    """Outcomes at X of a function of norm at most ``norm_bound``, with Gaussian noise."""
+    centres = rng.random((6, X.shape[1]))
+    weights = rng.standard_normal(6)
+    weights *= 0.9 * norm_bound / np.sqrt(weights @ kernel(centres) @ weights)
+    return kernel(X, centres) @ weights + noise_scale * rng.standard_normal(len(X))

@@ -1,0 +1,54 @@
+"""Random problems for the tests."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    DotProduct,
+    Matern,
+    RationalQuadratic,
+)
+
+import kernelbounds as kb
+
+KERNELS = {
+    "rbf": RBF(0.5),
+    "matern 3/2": Matern(length_scale=0.3, nu=1.5),
+    "matern 5/2": Matern(length_scale=0.5, nu=2.5),
+    "matern 1/2, anisotropic": Matern(length_scale=(0.3, 0.8), nu=0.5),
+    "matern 2.2": Matern(length_scale=0.4, nu=2.2),
+    "rational quadratic": RationalQuadratic(length_scale=0.4, alpha=1.5),
+    "linear": DotProduct(sigma_0=0.5),
+    "scaled sum": ConstantKernel(3.0) * RBF(0.4) + ConstantKernel(0.5) * Matern(0.2, nu=1.5),
+    "product": RBF(0.6) * (DotProduct(0.3) + ConstantKernel(2.0)),
+}
+BOUNDS = {
+    "CMM": kb.CMM(),
+    "DMM": kb.DMM(),
+    "AMM": kb.AMM(),
+    "AMM at 0.5": kb.AMM(0.5),
+    "AY": kb.AY(),
+    "IGP": kb.IGP(eta=0.02),
+}
+
+
+def truth(kernel, rng, norm, dim=2, centres=8) -> kb.RKHSFunction:
+    function = kb.RKHSFunction(kernel, rng.random((centres, dim)), rng.standard_normal(centres))
+    return function.rescaled(norm)
+
+
+def observe(function, rng, t, noise_scale, dim=2):
+    X = rng.random((t, dim))
+    return X, function(X) + noise_scale * rng.standard_normal(t)
+
+
+def sequence(kernel, rng, t, norm=5.0, noise_scale=0.1, dim=2, **options):
+    """A confidence sequence with t observations of a function of 0.8 times the norm bound."""
+    function = truth(kernel, rng, 0.8 * norm, dim)
+    seq = kb.ConfidenceSequence(kernel, norm, noise_scale, **options)
+    X, y = observe(function, rng, t, noise_scale, dim)
+    if t:
+        seq.update(X, y)
+    return seq, function

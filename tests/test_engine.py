@@ -1,0 +1,131 @@
+"""The engine against direct linear algebra, and appending against starting from scratch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from problems import KERNELS
+from sklearn.gaussian_process.kernels import RBF, Matern
+
+from kernelbounds import kernels
+from kernelbounds.engine import Engine
+from kernelbounds.engine.eigenbasis import Eigenbasis, Krylov
+
+RIDGES = np.array([0.01, 0.1, 1.0, 30.0])
+
+
+def _data(kernel, t, seed=0, dim=2):
+    rng = np.random.default_rng(seed)
+    X = rng.random((t, dim))
+    return X, np.sin(5 * X.sum(axis=1)) + 0.1 * rng.standard_normal(t), rng.random((9, dim))
+
+
+def _direct(kernel, X, y, C, ridge):
+    gram = kernel(X, X) + 0.0
+    np.fill_diagonal(gram, kernel.diag(X))
+    inverse = np.linalg.inv(gram + ridge * np.eye(len(X)))
+    k = kernel(X, C)
+    mean = k.T @ inverse @ y
+    variance = kernel.diag(C) - np.einsum("ij,ij->j", k, inverse @ k)
+    log_det = np.linalg.slogdet(np.eye(len(X)) + gram / ridge)[1]
+    return mean, variance, ridge * y @ inverse @ y, log_det
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("t", [1, 2, 40, 150])
+def test_four_quantities_equal_direct_linear_algebra(name, t):
+    kernel = KERNELS[name]
+    X, y, C = _data(kernel, t)
+    engine = Engine(kernel)
+    engine.append(X, y)
+    path = engine.predict(C, RIDGES)
+    for i, ridge in enumerate(RIDGES):
+        mean, variance, energy, log_det = _direct(kernel, X, y, C, ridge)
+        single = engine.predict(C, RIDGES[i : i + 1])
+        for got in ((path[0][i], path[1][i], path[2][i]), (single[0][0], single[1][0], single[2])):
+            np.testing.assert_allclose(got[0], mean, atol=1e-8)
+            np.testing.assert_allclose(got[1], variance, rtol=2e-6, atol=1e-9)
+            np.testing.assert_allclose(got[2], energy, rtol=1e-8)
+        energy_up, log_det_up = engine.energy_and_log_det(float(ridge))
+        assert energy * (1 - 1e-10) <= energy_up <= energy * (1 + 1e-8)
+        assert log_det * (1 - 1e-10) <= log_det_up <= log_det + 1e-7
+
+
+@pytest.mark.parametrize("options", [{}, {"finest": 0.01}, {"finest_per_point": 1e-3}])
+@pytest.mark.parametrize("kernel", [RBF(0.3), Matern(0.5, nu=2.5)], ids=str)
+def test_appending_equals_starting_from_scratch(kernel, options):
+    """One by one, in uneven blocks, all at once: the same bits."""
+    X, y, C = _data(kernel, 300)
+    splits = {"singly": range(1, 300), "blocks": [7, 90, 128, 131, 200, 290], "at once": []}
+    answers = []
+    for split in splits.values():
+        engine = Engine(kernel)
+        for i, (part, outcomes) in enumerate(zip(np.split(X, split), np.split(y, split))):
+            engine.append(part, outcomes)
+            if i % 3 == 0:  # asking in between must not matter
+                engine.query(C, **options)
+                engine.predict(C, RIDGES[:1])
+        found = engine.query(C, **options).at(RIDGES)
+        answers.append((found.mean, found.variance, found.energy, engine.predict(C, RIDGES[1:2])))
+    for other in answers[1:]:
+        for left, right in zip(answers[0][:3], other[:3]):
+            np.testing.assert_array_equal(left, right)
+        for left, right in zip(answers[0][3], other[3]):
+            np.testing.assert_array_equal(left, right)
+
+
+@pytest.mark.parametrize("kernel", [RBF(0.3), RBF(2.0), Matern(0.5, nu=2.5)], ids=str)
+def test_truncated_path_is_slightly_looser_never_tighter(kernel):
+    X, y, C = _data(kernel, 400)
+    engine = Engine(kernel)
+    finest = 0.05
+    for part, outcomes in zip(np.split(X, 8), np.split(y, 8)):
+        engine.append(part, outcomes)
+        engine.query(C, finest=finest)
+    exact, cut = engine.query(C).at(RIDGES[1:]), engine.query(C, finest=finest).at(RIDGES[1:])
+    path = engine.path(finest=finest)
+    assert path.eigen.flat
+    assert len(path.eigen.z) < len(X)
+    assert np.all(cut.variance >= exact.variance * (1 - 1e-8))
+    np.testing.assert_allclose(cut.variance, exact.variance, rtol=1e-5)
+    assert np.all(cut.energy <= exact.energy * (1 + 1e-9))
+    np.testing.assert_allclose(cut.energy, exact.energy, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", [RBF(0.3), RBF(2.0), Matern(0.5, nu=1.5)], ids=str)
+def test_eigenbasis_bounds_the_kernel_matrix_from_above(kernel):
+    X, y, _ = _data(kernel, 200)
+    gram = kernel(X)
+    basis = Eigenbasis.of(gram[:160, :160], y[:160], 1e-3)
+    columns, size = gram[:160, 160:], 40
+    w = columns.T @ basis.basis
+    outside = columns.T - w @ basis.basis.T
+    outside -= (outside @ basis.basis) @ basis.basis.T
+    extended = basis.extended(w, outside, gram[160:, 160:], y[160:], 1e-3)
+    for eigen, n in ((basis, 160), (extended, 160 + size)):
+        q = eigen.basis
+        above = (q * eigen.spectrum) @ q.T + eigen.floor * (np.eye(n) - q @ q.T)
+        np.testing.assert_allclose(q.T @ q, np.eye(q.shape[1]), atol=1e-12)
+        np.testing.assert_allclose(q @ eigen.z, y[:n], atol=1e-12)
+        assert np.linalg.eigvalsh(above - gram[:n, :n])[0] > 0
+
+
+def test_krylov_bounds_a_diagonal_matrix_from_above():
+    rng = np.random.default_rng(0)
+    values = np.sort(rng.random(30))
+    start = rng.standard_normal(30)
+    krylov = Krylov(values, start)
+    v = krylov.vectors
+    above = (v * krylov.values) @ v.T + krylov.floor * (np.eye(30) - v @ v.T)
+    assert np.linalg.eigvalsh(above - np.diag(values))[0] > -1e-12
+    np.testing.assert_allclose(v @ krylov.start, start, atol=1e-12)
+
+
+@pytest.mark.parametrize("nu", [1.5, 2.5])
+@pytest.mark.parametrize("length_scale", [0.3, (0.3, 2.0)])
+def test_own_matern_equals_scikit_learns(nu, length_scale):
+    rng = np.random.default_rng(0)
+    kernel = Matern(length_scale, nu=nu)
+    X, Z = rng.random((20, 2)), rng.random((9, 2))
+    np.testing.assert_allclose(kernels.cross(kernel, X, Z), kernel(X, Z), rtol=1e-14)
+    assert np.all(np.diagonal(kernels.cross(kernel, X, X)) == 1)

@@ -1,0 +1,97 @@
+"""Against 50-digit arithmetic, on cases that are hard for double precision."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from exact import Exact, kernel_value, random_data
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
+
+import kernelbounds as kb
+
+KERNELS = {
+    "rbf": lambda scale, variance: ConstantKernel(variance) * RBF(scale),
+    "matern32": lambda scale, variance: ConstantKernel(variance) * Matern(scale, nu=1.5),
+    "matern52": lambda scale, variance: ConstantKernel(variance) * Matern(scale, nu=2.5),
+}
+
+
+def _spread(rng, t):
+    return rng.random((t, 2))
+
+
+def _repeated(rng, t):
+    return np.repeat(rng.random((max(t // 4, 1), 2)), 4, axis=0)[:t]
+
+
+def _nearly_repeated(rng, t):
+    return _repeated(rng, t) + 1e-9 * rng.standard_normal((t, 2))
+
+
+LAYOUTS = {"spread": _spread, "repeated": _repeated, "nearly repeated": _nearly_repeated}
+
+# kernel, length scale, k(x,x), layout, noise scale, norm bound
+CASES = [
+    ("rbf", 0.5, 1.0, "spread", 0.1, 10.0),
+    ("matern32", 0.5, 1.0, "repeated", 0.1, 10.0),
+    ("matern52", 0.5, 4.0, "nearly repeated", 0.1, 10.0),
+    ("rbf", 0.5, 1.0, "nearly repeated", 1e-4, 10.0),
+    ("matern52", 0.5, 1.0, "spread", 1e-4, 1e4),
+    ("matern32", 0.3, 0.01, "nearly repeated", 1e-4, 1e4),
+    ("rbf", 0.5, 1.0, "repeated", 1e-4, 1e4),
+    ("rbf", 50.0, 1.0, "spread", 0.1, 10.0),
+    ("rbf", 50.0, 1.0, "spread", 1e-4, 1e4),
+    ("matern52", 50.0, 1.0, "nearly repeated", 1e-4, 10.0),
+    ("rbf", 1e-3, 1.0, "nearly repeated", 0.1, 1e4),
+    ("matern32", 1e-3, 1.0, "spread", 1e-4, 10.0),
+    ("rbf", 2.0, 1e4, "spread", 1e-4, 1.0),
+    ("matern52", 0.5, 1.0, "spread", 0.0, 10.0),
+    ("matern32", 0.5, 1.0, "nearly repeated", 0.0, 10.0),
+    ("rbf", 0.3, 1.0, "spread", 0.0, 1e4),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case)))
+def test_never_too_tight_and_not_needlessly_loose(case):
+    name, length_scale, variance, layout, noise_scale, norm_bound = case
+    rng = np.random.default_rng(CASES.index(case))
+    t = 16
+    X = LAYOUTS[layout](rng, t)
+    kernel = KERNELS[name](length_scale, variance)
+    y = random_data(kernel, rng, X, norm_bound, noise_scale)
+    if noise_scale == 0 and layout == "nearly repeated":
+        X, y = X[::4], y[::4]  # without noise, rounding of y itself would refute the norm bound
+    queries = np.vstack([rng.random((4, 2)), X[:2], X[:1] + 1e-7])
+    c = 0.7
+    sequence = kb.ConfidenceSequence(kernel, norm_bound, noise_scale, 0.01, c)
+    sequence.update(X, y)
+    exact = Exact(
+        lambda a, b: kernel_value(name, length_scale, variance, a, b),
+        X, y, norm_bound, noise_scale, 0.01, c,
+    )  # fmt: skip
+    ridge = noise_scale**2 / c
+    # K enters with an error of a few eps trace(K), so a formula at a fixed, tiny ridge cannot be
+    # had more sharply than this without risking validity. CMM chooses its ridge, and must.
+    inherent = 100 * np.finfo(float).eps * kernel.diag(X).sum() / ridge if ridge else 0.0
+    methods = {"CMM": (kb.CMM(), lambda sign: exact.cmm(sign))}
+    if noise_scale:
+        methods |= {
+            "AMM": (kb.AMM(), lambda sign: exact.amm(ridge, sign)),
+            "AMM at 3": (kb.AMM(3 * ridge), lambda sign: exact.amm(3 * ridge, sign)),
+            "DMM": (
+                kb.DMM(),
+                lambda sign: min(exact.amm(f * ridge, sign) for f in (0.1, 0.3, 1.0, 3.0, 10.0)),
+            ),
+            "AY": (kb.AY(), lambda sign: exact.ay(ridge, sign)),
+            "IGP": (kb.IGP(0.02), lambda sign: exact.igp(0.02, sign)),
+        }
+    for method, (bound, reference) in methods.items():
+        lower, upper = sequence.bounds(queries, bound)
+        trivial = norm_bound * np.sqrt(kernel.diag(queries))
+        for i, x in enumerate(queries):
+            exact.at(x)
+            for sign, value in ((1, upper[i]), (-1, -lower[i])):
+                gap = value / trivial[i] - exact.clipped(reference(sign))
+                assert gap > -1e-9, (method, i, sign, gap)
+                loose = 1e-6 if method in ("CMM", "IGP") else 1e-6 + inherent
+                assert gap < loose, (method, i, sign, gap)
