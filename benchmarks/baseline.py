@@ -2,8 +2,8 @@
 
 The printed recursion has a misprint; the upper left block of the new inverse is
 (K + alpha I)^-1 + K_22 v v', where v = (K + alpha I)^-1 k and K_22 = 1 / (k(x,x) + alpha - k'v).
-The inverses live in buffers of full size and are updated in place. That is about a quarter
-faster in all than joining the blocks with np.block, so it is the rival to beat.
+The inverses live in buffers of full size and are updated in place, which makes a whole loop up to
+8 % faster than joining the blocks as printed with np.block.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ class Recursion:
     The first ridge is the reference sigma^2/c, which the radius of the data needs.
     """
 
-    def __init__(self, kernel: Kernel, ridges: Sequence[float], rounds: int, dim: int) -> None:
+    def __init__(self, kernel: Kernel, ridges: Sequence[float], shape: tuple[int, int]) -> None:
         self._kernel = kernel
         self._count = 0
-        self._points, self._outcomes = np.empty((rounds, dim)), np.empty(rounds)
-        self._fits = [_Fit(ridge, np.empty((rounds, rounds))) for ridge in ridges]
+        self._points, self._outcomes = np.empty(shape), np.empty(shape[0])
+        self._fits = [_Fit(ridge, np.empty((shape[0], shape[0]))) for ridge in ridges]
 
     def upper(self, points: Array) -> Array:
         prior: Array = self._kernel.diag(points)
@@ -60,10 +60,7 @@ class Recursion:
             v = fit.inverse[:t, :t] @ column
             variance = own - column @ v
             fit.log_det += math.log1p(variance / fit.ridge)
-            k22 = 1 / (variance + fit.ridge)
-            fit.inverse[:t, :t] += np.outer(k22 * v, v)
-            fit.inverse[t, :t] = fit.inverse[:t, t] = -k22 * v
-            fit.inverse[t, t] = k22
+            fit.grow(v, 1 / (variance + fit.ridge))
         self._points[t], self._outcomes[t] = point[0], outcome[0]
         self._count += 1
 
@@ -72,15 +69,20 @@ class Recursion:
 class _Fit:
     ridge: float
     inverse: Array  # (K + alpha I)^-1 in its upper left corner
-    log_det: float = 0.0
+    log_det: float = 0.0  # ln det(I + K/alpha)
+
+    def grow(self, v: Array, k22: float) -> None:
+        t = len(v)
+        self.inverse[:t, :t] += np.outer(k22 * v, v)
+        self.inverse[t, :t] = self.inverse[:t, t] = -k22 * v
+        self.inverse[t, t] = k22
 
 
 def replay(problem: Problem, run: Run, ridges: Sequence[float]) -> Run:
     """The recursion on the data of our own ``run``: equal candidates, points and outcomes."""
-    rounds, dim = run.points.shape
-    rival = Recursion(problem.kernel, ridges, rounds, dim)
-    result = Run(run.points, run.outcomes, np.empty_like(run.upper), np.empty(rounds))
-    for t in range(rounds):
+    rival = Recursion(problem.kernel, ridges, run.points.shape)
+    result = Run(run.points, run.outcomes, np.empty_like(run.upper), np.empty_like(run.times))
+    for t in range(len(run.points)):
         start = time.perf_counter()
         upper = rival.upper(problem.candidates[t])
         rival.update(run.points[[t]], run.outcomes[[t]])

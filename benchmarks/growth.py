@@ -15,28 +15,37 @@ import numpy as np
 
 import kernelbounds as kb
 from benchmarks.problem import MATERN, ROUNDS, Array, Problem, play
-from benchmarks.report import Row, progress
+from benchmarks.report import Row, Target, progress
 
 REPEATS, FROM, BIN = 3, 300, 50
 STATUS = Path("/proc/self/status")  # Linux only
 
 
 def run() -> list[Row]:
+    """Targets hold for KernelUCB; on random points fewer directions can be dropped."""
+    return [
+        *_grow("KernelUCB", ("<=", 2.0), ("<=", 100.0)),
+        *_grow("random", None, None),
+    ]
+
+
+def _grow(rule: str, time_target: Target | None, memory_target: Target | None) -> list[Row]:
     times, used = [], []
     for repeat in range(REPEATS):
-        progress(f"growth: CMM loop, {repeat + 1} of {REPEATS}")
-        command = [sys.executable, "-m", "benchmarks.growth"]
+        progress(f"growth, {rule}: CMM loop, {repeat + 1} of {REPEATS}")
+        command = [sys.executable, "-m", "benchmarks.growth", rule]
         found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
         times.append(found["times"])
         used.append(found["megabytes"])
     # Round by round the fastest of the runs, which all do the same work.
     exponent, means = fit_exponent(np.min(times, axis=0))
     spread = f"{1e3 * means[0]:.2f} to {1e3 * means[-1]:.2f} ms"
-    title = f"growth: exponent of a step's time, t = {FROM} to {ROUNDS}"
-    rows = [Row(title, spread, "", exponent, "", ("<=", 2.0))]
     memory = None if None in used else max(used)
-    rows.append(Row(f"growth: peak memory, T = {ROUNDS}", "", "", memory, "MB", ("<=", 100.0)))
-    return rows
+    span = f"t = {FROM} to {ROUNDS}"
+    return [
+        Row(f"growth, {rule}: CMM step, {span}", spread, "", exponent, "exponent", time_target),
+        Row(f"growth, {rule}: peak memory", "", "", memory, "MB", memory_target),
+    ]
 
 
 def fit_exponent(times: Array) -> tuple[float, Array]:
@@ -54,14 +63,14 @@ def megabytes(field: str) -> float | None:
     return int(line.split()[1]) / 1024
 
 
-def child() -> None:
+def child(rule: str) -> None:
     problem = Problem.of(MATERN)
     before = megabytes("VmRSS")
-    times = play(problem, kb.CMM(), greedy=True).times
+    times = play(problem, kb.CMM(), greedy=rule == "KernelUCB").times
     peak = megabytes("VmHWM")
     used = None if before is None or peak is None else peak - before
     print(json.dumps({"times": times.tolist(), "megabytes": used}))
 
 
 if __name__ == "__main__":
-    child()
+    child(sys.argv[1])

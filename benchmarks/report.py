@@ -30,7 +30,7 @@ class Row:
         if self.target is None or self.value is None:
             return None
         relation, limit = self.target
-        return self.value <= limit if relation == "<=" else self.value >= limit
+        return bool(self.value <= limit if relation == "<=" else self.value >= limit)
 
     def as_data(self) -> dict[str, object]:
         return {**vars(self), "ok": self.ok}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 from sklearn.gaussian_process.kernels import (
     RBF,
     ConstantKernel,
@@ -48,7 +47,6 @@ def sequence(kernel, rng, t, norm=5.0, noise_scale=0.1, dim=2, **options):
     """A confidence sequence with t observations of a function of 0.8 times the norm bound."""
     function = truth(kernel, rng, 0.8 * norm, dim)
     seq = kb.ConfidenceSequence(kernel, norm, noise_scale, **options)
-    X, y = observe(function, rng, t, noise_scale, dim)
     if t:
-        seq.update(X, y)
+        seq.update(*observe(function, rng, t, noise_scale, dim))
     return seq, function

@@ -47,6 +47,8 @@ class Observations:
 
     def append(self, points: Array, outcomes: Array) -> None:
         """Add observations and their rows and columns of the kernel matrix."""
+        if self.count == 0:
+            kernels.cross(self.kernel, points[:1], points[:1])  # does it take such points at all?
         own = np.diag(kernels.diagonal(self.kernel, points))
         if len(points) > 1:
             pairs = kernels.cross(self.kernel, points, points)

@@ -1,0 +1,63 @@
+"""Coverage over all rounds and points at once, with adaptively chosen points.
+
+A run fails when, after any number of observations, the truth leaves the band at any grid point.
+The probability of that is at most delta. Each test rejects when so many runs fail that a
+binomial with success probability delta would do it with probability below 1e-4; it is seeded, so
+it cannot fail by chance, and that is the error rate with which it would have been wrong.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from problems import BOUNDS
+from scipy.stats import binom
+from sklearn.gaussian_process.kernels import Matern
+
+import kernelbounds as kb
+
+GRID = np.linspace(0, 1, 40)[:, None]
+DELTA, NORM, NOISE = 0.2, 2.0, 0.3
+LEVEL = 1e-4
+
+
+def _failures(bound, runs, rounds, believed_noise=NOISE, believed_norm=NORM):
+    kernel = Matern(0.3, nu=1.5)
+    failures = 0
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        function = kb.RKHSFunction(kernel, rng.random((10, 1)), rng.standard_normal(10))
+        truth = function.rescaled(NORM)(GRID)
+        seq = kb.ConfidenceSequence(kernel, believed_norm, believed_noise, DELTA, bound=bound)
+        for _ in range(rounds):
+            try:
+                lower, upper = seq.bounds(GRID)
+            except kb.EmptyConfidenceSetError:
+                failures += 1
+                break
+            if np.any(truth < lower) or np.any(truth > upper):
+                failures += 1
+                break
+            x = np.argmax(upper)  # the bandit's choice: as adaptive as it gets
+            seq.update(GRID[x], truth[x] + NOISE * rng.standard_normal())
+    return failures
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_coverage(name):
+    runs = 150
+    assert binom.sf(_failures(BOUNDS[name], runs, 25) - 1, runs, DELTA) > LEVEL
+
+
+def test_the_test_can_fail():
+    """With the noise believed five times smaller than it is, the same test rejects."""
+    runs = 60
+    failures = _failures(kb.CMM(), runs, 25, believed_noise=NOISE / 5)
+    assert binom.sf(failures - 1, runs, DELTA) < LEVEL
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BOUNDS)
+def test_coverage_long(name):
+    runs = 600
+    assert binom.sf(_failures(BOUNDS[name], runs, 200) - 1, runs, DELTA) > LEVEL
