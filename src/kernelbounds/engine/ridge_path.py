@@ -25,7 +25,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 
 from kernelbounds.arrays import Array
 from kernelbounds.engine.eigenbasis import EPS, Eigenbasis
@@ -82,8 +81,9 @@ class Shared:
     """A path at g ridges.
 
     ``inverse`` is 1 / (Lambda + alpha), (g, r), ``outside`` is 1 / (floor + alpha), (g,), and
-    ``energy`` is E_alpha, (g,). Of the border: ``solver`` is the inverse of the Cholesky factor
-    L of S, (g, b, b), and ``outcomes`` is L^-1 (y_b - w (Lambda + alpha I)^-1 z), (g, b).
+    ``energy`` is E_alpha, (g,). Of the border: ``schur`` is S, (g, b, b), ``reduced`` is
+    w (Lambda + alpha I)^-1, (g, b, r), ``rest`` is y_b - w (Lambda + alpha I)^-1 z, (g, b), and
+    ``solved`` is S^-1 of that.
     """
 
     def __init__(self, path: RidgePath, ridges: Array) -> None:
@@ -91,18 +91,17 @@ class Shared:
         self.inverse = 1.0 / (eigen.spectrum + ridges[:, None])
         self.outside = 1.0 / (eigen.floor + ridges) if eigen.flat else np.zeros(len(ridges))
         scaled = self.inverse * eigen.z
-        quadratic = scaled @ eigen.z - ROUNDING * path.size * np.linalg.norm(scaled, axis=1)
+        rounding = ROUNDING * path.size * np.sqrt(np.einsum("gr,gr->g", scaled, scaled))
+        quadratic = scaled @ eigen.z - rounding
         size = len(path.newest)
         if size:
             self.reduced = path.w * self.inverse[:, None, :]
-            schur = path.corner - self.reduced @ path.w.T
-            schur -= self.outside[:, None, None] * path.tail
-            schur += (ridges + eigen.slack)[:, None, None] * np.eye(size)
-            factors = np.linalg.cholesky(schur)
-            self.solver = np.stack([lapack.dtrtri(factor, 1)[0] for factor in factors])
-            rest = path.newest - self.reduced @ eigen.z
-            self.outcomes = np.einsum("gij,gj->gi", self.solver, rest)
-            quadratic += np.einsum("gb,gb->g", self.outcomes, self.outcomes)
+            self.schur = path.corner - self.reduced @ path.w.T
+            self.schur -= self.outside[:, None, None] * path.tail
+            self.schur[:, range(size), range(size)] += (ridges + eigen.slack)[:, None]
+            self.rest = path.newest - self.reduced @ eigen.z
+            self.solved = np.linalg.solve(self.schur, self.rest[:, :, None])[:, :, 0]
+            quadratic += np.einsum("gb,gb->g", self.rest, self.solved)
         self.energy: Array = ridges * quadratic
 
 
@@ -151,7 +150,7 @@ class PathQuery:
         eigen = self.path.eigen
         inverse = 1.0 / (eigen.spectrum + ridges[:, None])
         scaled = inverse * eigen.z
-        variance = self.prior - inverse @ self._u_squared
+        variance = (1 + 4 * ROUNDING) * self.prior - inverse @ self._u_squared
         if eigen.flat:
             variance -= np.multiply.outer(1.0 / (eigen.floor + ridges), self._outside)
         return scaled @ self._u, np.maximum(variance, 0.0), (ridges * (scaled @ eigen.z))[:, None]
@@ -165,15 +164,13 @@ class PathQuery:
         explained += np.multiply.outer(shared.outside, self._outside)
         solved, solved_outcomes = np.empty((g, 0, len(self.prior))), np.empty((g, 0))
         if b:
-            # L^-1 (k_b(x) - w (Lambda + alpha I)^-1 u - tail / (floor + alpha)), all at once
-            projected = (shared.reduced.reshape(g * b, -1) @ self._u).reshape(g, b, -1)
-            projected += shared.outside[:, None, None] * self._tail
-            reduced = shared.solver @ (self._newest - projected)
-            mean += np.einsum("gbm,gb->gm", reduced, shared.outcomes)
-            explained += np.einsum("gbm,gbm->gm", reduced, reduced)
-            transposed = shared.solver.transpose(0, 2, 1)
-            solved = transposed @ reduced
-            solved_outcomes = np.einsum("gbc,gc->gb", transposed, shared.outcomes)
+            # k_b(x) - w (Lambda + alpha I)^-1 u - tail / (floor + alpha), all ridges at once
+            rest = (shared.reduced.reshape(g * b, -1) @ self._u).reshape(g, b, -1)
+            rest += shared.outside[:, None, None] * self._tail
+            np.subtract(self._newest, rest, out=rest)
+            solved, solved_outcomes = np.linalg.solve(shared.schur, rest), shared.solved
+            mean += (shared.solved[:, None, :] @ rest)[:, 0]
+            explained += np.einsum("gbm,gbm->gm", rest, solved)
         weight = np.sqrt((shared.inverse * shared.inverse) @ self._u_squared)
         rounding = ROUNDING * (self._u_size * weight + 2 * self.prior)
         variance = np.maximum(self.prior - explained + rounding, 0.0)

@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 
 from kernelbounds.arrays import Array
 from kernelbounds.engine.chebyshev import Chebyshev
+from kernelbounds.engine.eigenbasis import EPS, Eigenbasis
 from kernelbounds.engine.ridge_path import PathQuery
 
-DECADES_BELOW, DECADES_ABOVE = 14, 6  # of the largest eigenvalue, for the coarse scan
+DECADES_ABOVE = 6  # of the largest eigenvalue, where the coarse scan ends
 STEP = 0.5 * np.log(10)  # of the coarse scan, in log ridge
 SPAN = 5.0  # of minimisers, in log ridge, that are sought together
-MARGIN = 0.4  # around what the scan found
+MARGIN, LARGEST_MARGIN = 0.3, 10.0  # around what the scan found, doubled until it suffices
 FINER = 5  # points of the last grid for each point of interpolation
 
 
@@ -46,48 +47,65 @@ class Dual(Protocol):
 
 def minimise_over_ridge(query: PathQuery, dual: Dual, signs: Array) -> tuple[Array, Array]:
     """The smallest bounds over alpha > 0, and the ridges where they are attained; (signs, m)."""
-    # Below the finest ridge of a truncated path, looking further would not be to the point.
-    bottom = np.log(query.path.eigen.finest / 8) if query.path.eigen.flat else -np.inf
-    guess = _scan(query, dual, signs, bottom)
-    values, ridges = np.empty(guess.size), np.empty(guess.size)
-    for members in _groups(guess.ravel()):
-        sign, point = np.divmod(members, len(query.prior))
-        part = query if len(members) == guess.shape[1] == guess.size else query.take(point)
-        found = _minimise_nearby(part, dual, signs[sign], guess.ravel()[members], bottom)
-        values[members], ridges[members] = found
-    return values.reshape(guess.shape), ridges.reshape(guess.shape)
+    limits = _limits(query.path.eigen)
+    best = _scan(query, dual, signs, limits)
+    shape, best = best.shape, best.ravel()
+    values = np.full(best.size, np.inf)
+    pending, margin = np.arange(best.size), MARGIN
+    while len(pending) and margin <= LARGEST_MARGIN:
+        settled = np.zeros(best.size, dtype=bool)
+        for group in _groups(best[pending]):
+            members = pending[group]
+            sign, point = np.divmod(members, shape[1])
+            part = query if len(members) == shape[1] == best.size else query.take(point)
+            found = _minimise_nearby(part, dual, signs[sign], best[members], margin, limits)
+            values[members] = np.minimum(values[members], found[0])
+            best[members], settled[members] = found[1], found[2]
+        pending, margin = pending[~settled[pending]], 2 * margin
+    return values.reshape(shape), np.exp(best).reshape(shape)
 
 
 def _minimise_nearby(
-    query: PathQuery, dual: Dual, signs: Array, guess: Array, bottom: float
-) -> tuple[Array, Array]:
-    """Minima and ridges for points with a sign each, where the minimisers lie near each other."""
-    best, margin = guess, MARGIN
-    while True:
-        low, high = max(float(best.min()) - margin, bottom), float(best.max()) + margin
-        nodes = Chebyshev(low, high, int(np.ceil(5 + 2.5 * (high - low))))
-        found = query.at(np.exp(nodes.points))
-        grid, blend = nodes.grid(FINER * nodes.size)
-        mean, variance = blend @ (signs * found.mean), np.maximum(blend @ found.variance, 0.0)
-        best = _vertex(
-            grid, dual.at_best_scale(np.exp(grid)[:, None], mean, variance, blend @ found.energy)
-        )
-        if margin > 10 or ((best.min() > grid[1] or low == bottom) and best.max() < grid[-2]):
-            break
-        margin *= 2
-    ridges = np.exp(best)
-    blend = nodes.basis(best)
-    variance = np.maximum(np.einsum("gm,gm->m", blend, found.variance), 0.0)
+    query: PathQuery,
+    dual: Dual,
+    signs: Array,
+    guess: Array,
+    margin: float,
+    limits: tuple[float, float],
+) -> tuple[Array, Array, NDArray[np.bool_]]:
+    """Bounds, log ridges and whether these are minimisers, near guesses near each other; (m,)."""
+    low = max(float(guess.min()) - margin, limits[0])
+    high = min(float(guess.max()) + margin, limits[1])
+    nodes = Chebyshev(low, high, int(np.ceil(5 + 2.2 * (high - low))))
+    found = query.at(np.exp(nodes.points))
+    grid, blend = nodes.grid(FINER * nodes.size)
+    mean, variance = blend @ (signs * found.mean), np.maximum(blend @ found.variance, 0.0)
+    energy = blend @ found.energy
+    best = _vertex(grid, dual.at_best_scale(np.exp(grid)[:, None], mean, variance, energy))
+    settled = (best > grid[1]) | (low == limits[0])
+    settled &= (best < grid[-2]) | (high == limits[1])
+    # The bound itself, there.
+    ridges, blend = np.exp(best), nodes.basis(best)
+    variance = np.maximum(np.einsum("gm,gm->m", blend, found.variance), EPS * query.prior)
     scale = dual.best_scale(ridges, variance, found.energy[:, 0] @ blend)
     unexplained = query.unexplained(ridges, signs * scale, found, blend)
-    return dual.at_scale(ridges, scale, unexplained), ridges
+    return dual.at_scale(ridges, scale, unexplained), best, settled
 
 
-def _scan(query: PathQuery, dual: Dual, signs: Array, bottom: float) -> Array:
-    """Log ridge of the smallest value on a coarse grid above ``bottom``, (signs, m)."""
-    top = np.log(query.path.eigen.spectrum.max(initial=query.path.eigen.slack))
-    low = max(top - DECADES_BELOW * np.log(10), bottom)
-    grid = np.arange(low, top + DECADES_ABOVE * np.log(10), STEP)
+def _limits(eigen: Eigenbasis) -> tuple[float, float]:
+    """The log ridges between which to search.
+
+    Below, a truncated path is not accurate, and the slack of another drowns the ridge. Above, a
+    bound differs from the one without data by less than it matters.
+    """
+    top = float(np.log(eigen.spectrum.max(initial=eigen.slack)))
+    bottom = float(np.log(eigen.finest / 8 if eigen.flat else eigen.slack))
+    return bottom, max(top, bottom) + DECADES_ABOVE * float(np.log(10))
+
+
+def _scan(query: PathQuery, dual: Dual, signs: Array, limits: tuple[float, float]) -> Array:
+    """Log ridge of the smallest value on a coarse grid, (signs, m)."""
+    grid = np.arange(*limits, STEP)
     ridges = np.exp(grid)
     mean, variance, energy = query.without_border(ridges)
     best = np.empty((len(signs), len(query.prior)))
