@@ -9,8 +9,6 @@ from kernelbounds.engine.observations import Observations
 from kernelbounds.engine.ridge_path import RidgePath
 from kernelbounds.errors import InputError
 
-RENEWAL = 32  # a truncated basis is extended when its border has grown to n / RENEWAL points
-SELDOM = 3  # but decomposed anew, where extending does not pay, only every third time
 WORTH_CUTTING = 128  # observations from which a truncated eigenbasis pays
 # Cuts below this, relative to the trace, and the ridges that go with them, would drown in the
 # rounding errors of a border.
@@ -51,30 +49,25 @@ class GrowingPath:
         return self._path(count)
 
     def _renew(self, count: int) -> None:
-        start, anchors = _schedule(count)
-        if start != self._start:
-            self._begin(start)
-        if not self._bordering:
-            anchors = [count, count + 1]
-        elif self._dense:
-            anchors = anchors[SELDOM - 1 :: SELDOM]
-        done = self._eigen.count if self._eigen else 0
-        pending = [n for n in anchors if done < n <= count]
-        if self._dense:
-            for n in pending[-1:]:
-                self._decompose(n)
-        else:
-            for n in pending:
-                self._extend(n)
-        self._next = min(n for n in [*anchors, _double(start)] if n > count)
+        start = 1
+        while _double(start) <= count:
+            start = _double(start)
+        if not self._bordering or start != self._start:
+            self._begin(start, count)
+        while count >= self._next:
+            if self._dense:
+                self._decompose(self._next)
+            else:
+                self._extend(self._next)
+        self._next = min(self._next, _double(start) if self._bordering else count + 1)
 
-    def _begin(self, start: int) -> None:
+    def _begin(self, start: int, count: int) -> None:
         """Decide how to go on until the number of observations has doubled."""
         trace = float(np.trace(self._data.gram[:start, :start]))
         self._start, self._dense = start, True
         self._bordering = self._cut(start) > LEAST_CUT * trace
-        if self._bordering:
-            self._dense = len(self._decompose(start).z) > DENSE * start
+        eigen = self._decompose(start if self._bordering else count)
+        self._dense = len(eigen.z) > DENSE * eigen.count
 
     def _decompose(self, count: int) -> Eigenbasis:
         gram = self._data.gram[:count, :count]
@@ -98,7 +91,9 @@ class GrowingPath:
 
     def _adopt(self, eigen: Eigenbasis) -> None:
         self._eigen, self._bordered = eigen, 0
-        size = (SELDOM + 1) * (1 + eigen.count // RENEWAL)
+        # The larger the basis, the dearer to extend; decomposing the whole matrix is dearer yet.
+        size = 1 + eigen.count // 10 if self._dense else max(8, len(eigen.z) // 8)
+        self._next = eigen.count + size
         self._w, self._outside = np.empty((size, len(eigen.z))), np.empty((size, eigen.count))
         self._tail = np.empty((size, size))
 
@@ -128,17 +123,6 @@ class GrowingPath:
 
     def _cut(self, count: int) -> float:
         return max(self._finest, count * self._finest_per_point) / FINEST
-
-
-def _schedule(count: int) -> tuple[int, list[int]]:
-    """At how many observations to start anew, last, and at which later numbers to renew."""
-    start = 1
-    while _double(start) <= count:
-        start = _double(start)
-    anchors = [start + 1 + start // RENEWAL]
-    while anchors[-1] <= _double(start):
-        anchors.append(anchors[-1] + 1 + anchors[-1] // RENEWAL)
-    return start, anchors
 
 
 def _double(count: int) -> int:

@@ -81,9 +81,8 @@ class Shared:
     """A path at g ridges.
 
     ``inverse`` is 1 / (Lambda + alpha), (g, r), ``outside`` is 1 / (floor + alpha), (g,), and
-    ``energy`` is E_alpha, (g,). Of the border: ``schur`` is S, (g, b, b), ``reduced`` is
-    w (Lambda + alpha I)^-1, (g, b, r), ``rest`` is y_b - w (Lambda + alpha I)^-1 z, (g, b), and
-    ``solved`` is S^-1 of that.
+    ``energy`` is E_alpha, (g,). Of the border: ``inverse_schur`` is S^-1, (g, b, b), ``reduced``
+    is w (Lambda + alpha I)^-1, (g, b, r), and ``solved`` is S^-1 (y_b - reduced z), (g, b).
     """
 
     def __init__(self, path: RidgePath, ridges: Array) -> None:
@@ -96,12 +95,13 @@ class Shared:
         size = len(path.newest)
         if size:
             self.reduced = path.w * self.inverse[:, None, :]
-            self.schur = path.corner - self.reduced @ path.w.T
-            self.schur -= self.outside[:, None, None] * path.tail
-            self.schur[:, range(size), range(size)] += (ridges + eigen.slack)[:, None]
-            self.rest = path.newest - self.reduced @ eigen.z
-            self.solved = np.linalg.solve(self.schur, self.rest[:, :, None])[:, :, 0]
-            quadratic += np.einsum("gb,gb->g", self.rest, self.solved)
+            schur = path.corner - self.reduced @ path.w.T
+            schur -= self.outside[:, None, None] * path.tail
+            schur[:, range(size), range(size)] += (ridges + eigen.slack)[:, None]
+            self.inverse_schur = np.linalg.inv(schur)
+            rest = path.newest - self.reduced @ eigen.z
+            self.solved = np.einsum("gbc,gc->gb", self.inverse_schur, rest)
+            quadratic += np.einsum("gb,gb->g", rest, self.solved)
         self.energy: Array = ridges * quadratic
 
 
@@ -168,7 +168,7 @@ class PathQuery:
             rest = (shared.reduced.reshape(g * b, -1) @ self._u).reshape(g, b, -1)
             rest += shared.outside[:, None, None] * self._tail
             np.subtract(self._newest, rest, out=rest)
-            solved, solved_outcomes = np.linalg.solve(shared.schur, rest), shared.solved
+            solved, solved_outcomes = shared.inverse_schur @ rest, shared.solved
             mean += (shared.solved[:, None, :] @ rest)[:, 0]
             explained += np.einsum("gbm,gbm->gm", rest, solved)
         weight = np.sqrt((shared.inverse * shared.inverse) @ self._u_squared)
