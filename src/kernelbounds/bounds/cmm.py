@@ -44,8 +44,8 @@ class CMM:
         """See :class:`~kernelbounds.bounds.Bound`."""
         if self.solver == "cone":
             return cone_extremes(engine, assumptions, points, signs)
-        # A minimiser is rarely below a tenth of (R_t / B)^2, and R_t^2 is about t sigma^2.
-        finest = 0.1 * (assumptions.noise_scale / max(assumptions.norm_bound, 1e-100)) ** 2
+        # A minimiser is rarely below a fifth of (R_t / B)^2, and R_t^2 is about t sigma^2.
+        finest = 0.2 * (assumptions.noise_scale / max(assumptions.norm_bound, 1e-100)) ** 2
         return _minimum(engine, assumptions, points, np.array(signs, dtype=float), finest)
 
 
@@ -84,7 +84,7 @@ class DualFunction:
 
     def at_best_scale(self, ridge: Array, mean: Array, variance: Array, energy: Array) -> Array:
         """Eq. (dual_ucb_alpha): mu_alpha(x) + R~_alpha rho_alpha(x) / sqrt(alpha)."""
-        return mean + np.sqrt(self._around(ridge, energy) / ridge) * np.sqrt(variance)
+        return np.asarray(mean + np.sqrt(self._around(ridge, energy) / ridge * variance))
 
     def at_scale(self, ridge: Array, scale: Array, unexplained: Array) -> Array:
         """The same with k(x,x) - p'(K + alpha I)^-1 p = rho^2 + 2 scale mu - scale^2 E/alpha."""

@@ -23,7 +23,7 @@ DECADES_ABOVE = 6  # of the largest eigenvalue, where the coarse scan ends
 STEP = 0.5 * np.log(10)  # of the coarse scan, in log ridge
 SPAN = 5.0  # of minimisers, in log ridge, that are sought together
 MARGIN, LARGEST_MARGIN = 0.3, 10.0  # around what the scan found, doubled until it suffices
-FINER = 5  # points of the last grid for each point of interpolation
+FINER = 4  # points of the last grid for each point of interpolation
 
 
 class Dual(Protocol):
@@ -76,7 +76,7 @@ def _minimise_nearby(
     """Bounds, log ridges and whether these are minimisers, near guesses near each other; (m,)."""
     low = max(float(guess.min()) - margin, limits[0])
     high = min(float(guess.max()) + margin, limits[1])
-    nodes = Chebyshev(low, high, int(np.ceil(5 + 2.2 * (high - low))))
+    nodes = Chebyshev(low, high, int(np.ceil(4 + 2 * (high - low))))
     found = query.at(np.exp(nodes.points))
     grid, blend = nodes.grid(FINER * nodes.size)
     mean, variance = blend @ (signs * found.mean), np.maximum(blend @ found.variance, 0.0)
