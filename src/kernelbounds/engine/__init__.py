@@ -52,10 +52,13 @@ class Engine:
         return fit.energy_and_log_det() if fit.trusted() else self.path().energy_and_log_det(ridge)
 
     def predict(self, points: Array, ridges: Array) -> tuple[Array, Array, Array]:
-        """Mean (g, m), variance (g, m) and energy (g, 1) at points and all of g ridges."""
+        """Mean (g, m), variance (g, m) and energy (g, 1) at points and all of g ridges.
+
+        Variances are rounded up and energies down.
+        """
         if len(ridges) == 1 and (fit := self._fit(float(ridges[0]))).trusted():
             mean, variance = fit.predict(points)
-            return mean[None], variance[None], np.array([[fit.energy_and_log_det()[0]]])
+            return mean[None], variance[None], np.array([[fit.energy_rounded_down()]])
         found = self.query(points, finest=float(ridges.min())).at(ridges)
         return found.mean, found.variance, found.energy
 

@@ -68,6 +68,7 @@ class GrowingPath:
         self._bordering = self._cut(start) > LEAST_CUT * trace
         eigen = self._decompose(start if self._bordering else count)
         self._dense = len(eigen.z) > DENSE * eigen.count
+        self._adopt(eigen)
 
     def _decompose(self, count: int) -> Eigenbasis:
         gram = self._data.gram[:count, :count]

@@ -29,8 +29,8 @@ from kernelbounds.engine.observations import Observations
 
 BLOCK = 64
 # A factor is trusted for ridges of at least this times the trace of the kernel matrix; there,
-# relative rounding errors stay below 1e-9.
-LEAST = 1e-5
+# what is added for rounding errors stays below 1e-7, relatively.
+LEAST = 1e-7
 
 
 class RidgeFit:
@@ -56,6 +56,10 @@ class RidgeFit:
         pivots = np.diagonal(self._corner)[: self._loose] / np.sqrt(self.ridge)
         log_det = self._log_det + 2 * float(np.log(pivots).sum())
         return energy * (1 + self._rounding), log_det + self._rounding
+
+    def energy_rounded_down(self) -> float:
+        """E_alpha, where it is subtracted."""
+        return self.energy_and_log_det()[0] / (1 + self._rounding) ** 2
 
     def predict(self, points: Array) -> tuple[Array, Array]:
         """mu_alpha = k' (K + alpha I)^-1 y and rho_alpha^2 = k(x,x) - k' (K + alpha I)^-1 k."""
