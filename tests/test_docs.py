@@ -34,6 +34,12 @@ def test_code_named_in_the_paper_table_exists():
         assert any(place.exists() for place in places), name
 
 
+def test_tests_named_in_the_paper_table_exist():
+    text = (ROOT / "docs" / "paper-to-code.md").read_text()
+    for name in set(re.findall(r"\btest_\w+", text)):
+        assert (ROOT / "tests" / f"{name}.py").exists(), name
+
+
 def test_every_public_name_is_documented():
     text = "".join(page.read_text() for page in PAGES)
     for name in kb.__all__:

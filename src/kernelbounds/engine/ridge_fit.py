@@ -67,9 +67,10 @@ class RidgeFit:
         prior = kernels.diagonal(self._data.kernel, points)
         # Transposed, so that the matrix product finds the memory order it wants.
         vectors = kernels.cross(self._data.kernel, points, self._data.points).T
-        solved = self._solve(vectors)
-        mean = self._whitened @ solved
-        variance = prior - np.einsum("ij,ij->j", solved, solved)
+        top, bottom = self._solve(vectors)
+        settled = len(top)
+        mean = self._whitened[:settled] @ top + self._whitened[settled:] @ bottom
+        variance = prior - np.einsum("ij,ij->j", top, top) - np.einsum("ij,ij->j", bottom, bottom)
         variance += self._rounding * variance + 16 * EPS * prior
         return mean, np.maximum(variance, 0.0)
 
@@ -92,14 +93,15 @@ class RidgeFit:
     def _add_rows(self, more: int) -> None:
         settled, loose = len(self._inverse), self._loose
         start, stop = settled + loose, settled + loose + more
-        left = self._solve(self._data.gram[:start, start:stop]).T
-        schur = self._data.gram[start:stop, start:stop] + self.ridge * np.eye(more) - left @ left.T
-        pivot = np.linalg.cholesky(schur)
-        rest = self._data.outcomes[start:stop] - left @ self._whitened
+        top, bottom = self._solve(self._data.gram[:start, start:stop])
+        own = self._data.gram[start:stop, start:stop] + self.ridge * np.eye(more)
+        pivot = np.linalg.cholesky(own - top.T @ top - bottom.T @ bottom)
+        explained = self._whitened[:settled] @ top + self._whitened[settled:] @ bottom
+        rest = self._data.outcomes[start:stop] - explained
         self._whitened = np.append(self._whitened, lapack.dtrtrs(pivot, rest, lower=1)[0])
         rows = slice(loose, loose + more)
-        self._left[rows] = left[:, :settled]
-        self._corner[rows, :loose], self._corner[rows, rows] = left[:, settled:], pivot
+        self._left[rows], self._corner[rows, :loose] = top.T, bottom.T
+        self._corner[rows, rows] = pivot
         self._loose += more
 
     def _settle(self) -> None:
@@ -114,15 +116,15 @@ class RidgeFit:
         self._inverse, self._loose = inverse, 0
         self._left, self._corner = np.empty((BLOCK, new)), np.eye(BLOCK)
 
-    def _solve(self, right: Array) -> Array:
-        """L^-1 right, for the rows there are so far."""
+    def _solve(self, right: Array) -> tuple[Array, Array]:
+        """L^-1 right, for the rows there are so far: the settled ones and the others."""
         settled, loose = len(self._inverse), self._loose
-        solved = np.empty(right.shape, order="F")
-        if settled and right.shape[1] == 1:
-            solved[:settled, 0] = blas.dtrmv(self._inverse, right[:settled, 0], lower=1)
-        elif settled:
-            solved[:settled] = blas.dtrmm(1.0, self._inverse, right[:settled], lower=1)
+        if right.shape[1] == 1 and settled:
+            top = blas.dtrmv(self._inverse, right[:settled, 0], lower=1)[:, None]
+        else:
+            top = blas.dtrmm(1.0, self._inverse, right[:settled], lower=1) if settled else right[:0]
+        bottom = right[settled:]
         if loose:
-            rest = right[settled:] - self._left[:loose] @ solved[:settled]
-            solved[settled:] = lapack.dtrtrs(self._corner[:loose, :loose], rest, lower=1)[0]
-        return solved
+            bottom = bottom - self._left[:loose] @ top
+            bottom = lapack.dtrtrs(self._corner[:loose, :loose], bottom, lower=1)[0]
+        return top, bottom
