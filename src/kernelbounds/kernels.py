@@ -25,7 +25,7 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
-from kernelbounds.arrays import Array, as_scalar
+from kernelbounds.arrays import LARGEST, Array, as_scalar
 from kernelbounds.errors import InputError
 
 
@@ -52,7 +52,9 @@ def cross(kernel: Kernel, left: Array, right: Array) -> Array:
     if type(kernel) in (RBF, Matern) and (form := _FORMS.get(getattr(kernel, "nu", np.inf))):
         scale = np.atleast_1d(kernel.length_scale)
         if scale.size in (1, left.shape[1]):
-            return form(left / scale, right / scale)
+            scaled = left / scale, right / scale
+            if max(np.abs(part).max(initial=0.0) for part in scaled) < 1e100:
+                return form(*scaled)
     return _checked(kernel, lambda: kernel(left, right), (len(left), len(right)))
 
 
@@ -160,13 +162,14 @@ _FORMS: dict[float, Callable[[Array, Array], Array]] = {
 
 def _checked(kernel: Kernel, evaluate: Any, shape: tuple[int, ...]) -> Array:
     try:
-        values = np.asarray(evaluate(), dtype=np.float64)
+        with np.errstate(over="ignore", invalid="ignore"):
+            values = np.asarray(evaluate(), dtype=np.float64)
     except Exception as error:
         raise InputError(f"{kernel} could not be evaluated on these points: {error}") from error
     if values.shape != shape:
         raise InputError(f"{kernel} is not a kernel: it gave shape {values.shape}, not {shape}.")
-    if not np.isfinite(values.sum()):
-        raise InputError(f"{kernel} is not finite on these points.")
+    if not np.all(np.abs(values) <= LARGEST):
+        raise InputError(f"{kernel} is not finite, or above {LARGEST:g}, on these points.")
     return values
 
 

@@ -202,12 +202,14 @@ class ConfidenceSequence:
         trivial = self._assumptions.norm_bound * np.sqrt(kernels.diagonal(self.kernel, points))
         if not len(self):
             return np.tile(trivial, (len(signs), 1))
-        parts = [
-            chosen.extremes(self._engine, self._assumptions, part, signs)
-            for part in np.split(points, range(POINTS_AT_ONCE, len(points), POINTS_AT_ONCE))
-        ]
+        # Overflow in a formula, where it happens, leads to the trivial bound.
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            parts = [
+                chosen.extremes(self._engine, self._assumptions, part, signs)
+                for part in np.split(points, range(POINTS_AT_ONCE, len(points), POINTS_AT_ONCE))
+            ]
         # |f(x)| <= B sqrt(k(x,x)) whatever the data, by Cauchy-Schwarz.
-        return np.clip(np.concatenate(parts, axis=1), -trivial, trivial)
+        return np.maximum(np.fmin(np.concatenate(parts, axis=1), trivial), -trivial)
 
 
 def _checked_bound(bound: Bound) -> Bound:

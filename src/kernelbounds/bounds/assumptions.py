@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kernelbounds.arrays import as_scalar
+from kernelbounds.errors import InputError
+
+SMALLEST_NOISE = 1e-100  # its square must not vanish
 
 
 @dataclass(frozen=True)
@@ -35,3 +38,7 @@ class Assumptions:
         }
         for name, limit in limits.items():
             object.__setattr__(self, name, as_scalar(getattr(self, name), name, **limit))
+        if 0 < self.noise_scale < SMALLEST_NOISE:
+            raise InputError(
+                f"noise_scale must be 0 or at least {SMALLEST_NOISE:g}, got {self.noise_scale:g}."
+            )

@@ -79,7 +79,10 @@ def norm_lower_bound(engine: Engine, assumptions: Assumptions) -> float:
         ridges = np.exp(log_ridge)
         return (path.energy(ridges) - squared) / ridges
 
-    bottom, top = math.log(path.eigen.floor), math.log(path.eigen.spectrum.max()) + 20
+    bottom, top = (
+        math.log(path.eigen.floor),
+        math.log(path.eigen.spectrum.max(initial=path.eigen.floor)) + 20,
+    )
     if _diverges(*excess(bottom + np.log([1e2, 1e4]))):
         return math.inf
     best = 0.0

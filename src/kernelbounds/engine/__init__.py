@@ -33,8 +33,8 @@ KEPT = 4  # paths and fits that are kept for the next call
 class Engine:
     """Kernel ridge regression on a growing sequence of observations.
 
-    Every answer is a function of the data alone: appending one by one, in blocks or all at once
-    gives the same numbers.
+    Every answer is a function of the kernel matrix and the outcomes alone: appending one by one,
+    in blocks or all at once gives the same numbers, to the bit where the kernel does.
     """
 
     def __init__(self, kernel: Kernel) -> None:

@@ -20,9 +20,9 @@ class GrowingPath:
     """An eigenbasis that is renewed now and then, and the newest observations as its border.
 
     A truncated basis is decomposed anew whenever the number of observations has doubled, and
-    extended by its border in between. A path that must serve ridges down to rounding errors has
-    no border; it is decomposed at every step. When things happen depends on the data alone, and
-    so does the path, however they were appended.
+    extended by its border in between. A short path, and one that must serve ridges down to
+    rounding errors, has no border; it is decomposed at every step. When things happen depends on
+    the data alone, and so does the path, however they were appended.
 
     Parameters
     ----------
@@ -56,7 +56,10 @@ class GrowingPath:
             self._begin(start, count)
         while count >= self._next:
             if self._dense:
-                self._decompose(self._next)
+                anchor = self._next
+                while anchor + _dense_border(anchor) <= count:
+                    anchor += _dense_border(anchor)
+                self._decompose(anchor)
             else:
                 self._extend(self._next)
         self._next = min(self._next, _double(start) if self._bordering else count + 1)
@@ -65,14 +68,14 @@ class GrowingPath:
         """Decide how to go on until the number of observations has doubled."""
         trace = float(np.trace(self._data.gram[:start, :start]))
         self._start, self._dense = start, True
-        self._bordering = self._cut(start) > LEAST_CUT * trace
+        self._bordering = start >= WORTH_CUTTING and self._cut(start) > LEAST_CUT * trace
         eigen = self._decompose(start if self._bordering else count)
         self._dense = len(eigen.z) > DENSE * eigen.count
         self._adopt(eigen)
 
     def _decompose(self, count: int) -> Eigenbasis:
         gram = self._data.gram[:count, :count]
-        cut = self._cut(count) if self._bordering and count >= WORTH_CUTTING else 0.0
+        cut = self._cut(count) if self._bordering else 0.0
         eigen = Eigenbasis.of(gram, self._data.outcomes[:count], cut)
         values = eigen.eigenvalues
         if values[0] < -1e-8 * values[-1]:
@@ -93,7 +96,7 @@ class GrowingPath:
     def _adopt(self, eigen: Eigenbasis) -> None:
         self._eigen, self._bordered = eigen, 0
         # The larger the basis, the dearer to extend; decomposing the whole matrix is dearer yet.
-        size = 1 + eigen.count // 10 if self._dense else max(8, len(eigen.z) // 8)
+        size = _dense_border(eigen.count) if self._dense else max(8, len(eigen.z) // 8)
         self._next = eigen.count + size
         self._w, self._outside = np.empty((size, len(eigen.z))), np.empty((size, eigen.count))
         self._tail = np.empty((size, size))
@@ -128,4 +131,9 @@ class GrowingPath:
 
 def _double(count: int) -> int:
     """The next number of observations at which to start anew."""
-    return 2 * count if count >= WORTH_CUTTING else min(count + 1 + count // 12, WORTH_CUTTING)
+    return max(2 * count, WORTH_CUTTING)
+
+
+def _dense_border(count: int) -> int:
+    """How large a border may grow before a basis that cannot be extended is decomposed anew."""
+    return 1 + count // 10

@@ -71,7 +71,7 @@ class RidgeFit:
         settled = len(top)
         mean = self._whitened[:settled] @ top + self._whitened[settled:] @ bottom
         variance = prior - np.einsum("ij,ij->j", top, top) - np.einsum("ij,ij->j", bottom, bottom)
-        variance += self._rounding * variance + 16 * EPS * prior
+        variance += self._rounding * variance + (16 + len(vectors) / 2) * EPS * prior
         return mean, np.maximum(variance, 0.0)
 
     @property

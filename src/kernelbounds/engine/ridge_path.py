@@ -29,10 +29,18 @@ from numpy.typing import NDArray
 from kernelbounds.arrays import Array
 from kernelbounds.engine.eigenbasis import EPS, Eigenbasis
 
-ROUNDING = 8 * EPS  # error of an inner product relative to the norms of its factors
 # Floors below this, relative to the largest eigenvalue, ask for the parts of kernel vectors
-# outside the basis to be computed as vectors and not by subtracting squared norms.
+# outside the basis to be computed as vectors and not by subtracting squared norms. Where the
+# basis is small that is cheap, and always done.
 EXPLICIT = 1e-8
+
+
+def rounding(count: int) -> float:
+    """The error of an inner product of ``count`` terms, relative to the norms of its factors.
+
+    It grows with the count when all terms have the same sign, as with repeated points.
+    """
+    return (8 + count / 4) * EPS
 
 
 @dataclass(frozen=True)
@@ -55,9 +63,9 @@ class RidgePath:
         """E_alpha and ln det(I + K/alpha), both rounded up; of a path with all eigenvalues."""
         eigen = self.eigen
         scaled = eigen.z / (eigen.spectrum + ridge)
-        quadratic = eigen.z @ scaled + ROUNDING * self.size * np.linalg.norm(scaled)
+        error = rounding(eigen.count) * self.size * np.linalg.norm(scaled)
         # K + (slack + alpha) I is at most 1 + slack/alpha times K + alpha I.
-        energy = ridge * quadratic * (1 + 8 * eigen.slack / ridge)
+        energy = ridge * (eigen.z @ scaled + error) * (1 + 3 * eigen.slack / ridge)
         log_det = np.log1p((np.maximum(eigen.eigenvalues, 0.0) + eigen.slack) / ridge).sum()
         return float(energy), float(log_det)
 
@@ -68,12 +76,12 @@ class RidgePath:
         u = eigen.basis.T @ old
         if not eigen.flat:
             return PathQuery(self, prior, u, new, np.zeros(len(prior)), np.zeros(new.shape))
-        if eigen.floor < EXPLICIT * eigen.spectrum.max():
+        if 8 * len(u) < len(old) or eigen.floor < EXPLICIT * eigen.spectrum.max():
             rest = old - eigen.basis @ u
             outside = _dots(rest, rest)
         else:
-            rounding = 2 * np.sqrt(len(old)) * EPS + ROUNDING
-            outside = np.maximum((1 - rounding) * _dots(old, old) - _dots(u, u), 0.0)
+            shrunk = (1 - rounding(len(old))) * _dots(old, old)
+            outside = np.maximum(shrunk - _dots(u, u), 0.0)
         return PathQuery(self, prior, u, new, outside, self.outside @ old)
 
 
@@ -90,14 +98,14 @@ class Shared:
         self.inverse = 1.0 / (eigen.spectrum + ridges[:, None])
         self.outside = 1.0 / (eigen.floor + ridges) if eigen.flat else np.zeros(len(ridges))
         scaled = self.inverse * eigen.z
-        rounding = ROUNDING * path.size * np.sqrt(np.einsum("gr,gr->g", scaled, scaled))
-        quadratic = scaled @ eigen.z - rounding
-        size = len(path.newest)
-        if size:
+        size = path.size * np.sqrt(np.einsum("gr,gr->g", scaled, scaled))
+        quadratic = scaled @ eigen.z - rounding(eigen.count) * size
+        border = len(path.newest)
+        if border:
             self.reduced = path.w * self.inverse[:, None, :]
             schur = path.corner - self.reduced @ path.w.T
             schur -= self.outside[:, None, None] * path.tail
-            schur[:, range(size), range(size)] += (ridges + eigen.slack)[:, None]
+            schur[:, range(border), range(border)] += (ridges + eigen.slack)[:, None]
             self.inverse_schur = np.linalg.inv(schur)
             rest = path.newest - self.reduced @ eigen.z
             self.solved = np.einsum("gbc,gc->gb", self.inverse_schur, rest)
@@ -132,7 +140,8 @@ class PathQuery:
         self.path, self.prior, self._u, self._newest = path, prior, u, newest
         self._outside, self._tail = outside, tail
         self._u_squared = u * u
-        self._u_size = np.sqrt(self._u_squared.sum(axis=0))
+        self._size = np.sqrt(self._u_squared.sum(axis=0) + _dots(newest, newest))
+        self._rounding = rounding(path.eigen.count + len(newest))
 
     def take(self, points: NDArray[np.intp]) -> PathQuery:
         """The query of some of the points, in the order given."""
@@ -150,10 +159,15 @@ class PathQuery:
         eigen = self.path.eigen
         inverse = 1.0 / (eigen.spectrum + ridges[:, None])
         scaled = inverse * eigen.z
-        variance = (1 + 4 * ROUNDING) * self.prior - inverse @ self._u_squared
+        variance = (1 + 4 * self._rounding) * self.prior - inverse @ self._u_squared
         if eigen.flat:
             variance -= np.multiply.outer(1.0 / (eigen.floor + ridges), self._outside)
         return scaled @ self._u, np.maximum(variance, 0.0), (ridges * (scaled @ eigen.z))[:, None]
+
+    def at_once(self, ridges: Array) -> tuple[Array, Array, Array]:
+        """Mean, variance and energy of :meth:`at`."""
+        found = self.at(ridges)
+        return found.mean, found.variance, found.energy
 
     def at(self, ridges: Array) -> Predictions:
         """Predictions at g ridges that all points share."""
@@ -172,8 +186,10 @@ class PathQuery:
             mean += (shared.solved[:, None, :] @ rest)[:, 0]
             explained += np.einsum("gbm,gbm->gm", rest, solved)
         weight = np.sqrt((shared.inverse * shared.inverse) @ self._u_squared)
-        rounding = ROUNDING * (self._u_size * weight + 2 * self.prior)
-        variance = np.maximum(self.prior - explained + rounding, 0.0)
+        if b:
+            weight += np.sqrt(np.einsum("gbm,gbm->gm", solved, solved))
+        error = self._rounding * (self._size * weight + 2 * self.prior)
+        variance = np.maximum(self.prior - explained + error, 0.0)
         return Predictions(mean, variance, shared.energy[:, None], solved, solved_outcomes)
 
     def unexplained(self, ridges: Array, scale: Array, near: Predictions, blend: Array) -> Array:
@@ -191,6 +207,7 @@ class PathQuery:
         explained = _dots(solved, p)
         outside = 1.0 / (eigen.floor + ridges) if eigen.flat else np.zeros(len(ridges))
         explained += outside * self._outside
+        weight = np.sqrt(_dots(solved, solved))
         if len(self._newest):
             v = np.einsum("gm,gbm->bm", blend, near.solved)
             v -= scale * (near.solved_outcomes.T @ blend)
@@ -199,9 +216,10 @@ class PathQuery:
             schur_v = path.corner @ v + (ridges + eigen.slack) * v - outside * (path.tail @ v)
             schur_v -= path.w @ (inverse * (path.w.T @ v))
             explained += _dots(v, 2 * r - schur_v)
-        sizes = self._u_size + np.abs(scale) * path.size
-        rounding = ROUNDING * (sizes * np.sqrt(_dots(solved, solved)) + 2 * self.prior)
-        return np.asarray(self.prior - explained + rounding)
+            weight += np.sqrt(_dots(v, v))
+        size = self._size + np.abs(scale) * path.size
+        error = self._rounding * (size * weight + 2 * self.prior)
+        return np.asarray(self.prior - explained + error)
 
 
 def _dots(left: Array, right: Array) -> Array:

@@ -9,6 +9,7 @@ validity.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 import numpy as np
@@ -19,10 +20,11 @@ from kernelbounds.engine.chebyshev import Chebyshev
 from kernelbounds.engine.eigenbasis import EPS, Eigenbasis
 from kernelbounds.engine.ridge_path import PathQuery
 
-DECADES_ABOVE = 6  # of the largest eigenvalue, where the coarse scan ends
+DECADES_ABOVE = 10  # of the largest eigenvalue, where the coarse scan ends
 STEP = 0.5 * np.log(10)  # of the coarse scan, in log ridge
 SPAN = 5.0  # of minimisers, in log ridge, that are sought together
 MARGIN, LARGEST_MARGIN = 0.3, 10.0  # around what the scan found, doubled until it suffices
+LARGEST_MOVE = 1.5  # from the guess without the newest observations, before that is doubted
 FINER = 4  # points of the last grid for each point of interpolation
 
 
@@ -48,9 +50,24 @@ class Dual(Protocol):
 def minimise_over_ridge(query: PathQuery, dual: Dual, signs: Array) -> tuple[Array, Array]:
     """The smallest bounds over alpha > 0, and the ridges where they are attained; (signs, m)."""
     limits = _limits(query.path.eigen)
-    best = _scan(query, dual, signs, limits)
-    shape, best = best.shape, best.ravel()
-    values = np.full(best.size, np.inf)
+    guess = _scan(query, query.without_border, dual, signs, limits)
+    values, best, settled = _minimise_from(query, dual, signs, guess, limits)
+    odd = (~settled | (np.abs(best - guess) > LARGEST_MOVE)).any(axis=0)
+    if odd.any() and len(query.path.newest):
+        # The newest observations have moved a minimiser far: bracket it with them.
+        part = query.take(np.flatnonzero(odd))
+        guess = _scan(part, part.at_once, dual, signs, limits)
+        again, best[:, odd], _ = _minimise_from(part, dual, signs, guess, limits)
+        values[:, odd] = np.minimum(values[:, odd], again)
+    return values, np.exp(best)
+
+
+def _minimise_from(
+    query: PathQuery, dual: Dual, signs: Array, guess: Array, limits: tuple[float, float]
+) -> tuple[Array, Array, NDArray[np.bool_]]:
+    """Bounds, log ridges and whether these are minimisers, from guesses of those; (signs, m)."""
+    shape, best = guess.shape, guess.flatten()
+    values, done = np.full(best.size, np.inf), np.ones(best.size, dtype=bool)
     pending, margin = np.arange(best.size), MARGIN
     while len(pending) and margin <= LARGEST_MARGIN:
         settled = np.zeros(best.size, dtype=bool)
@@ -62,7 +79,8 @@ def minimise_over_ridge(query: PathQuery, dual: Dual, signs: Array) -> tuple[Arr
             values[members] = np.minimum(values[members], found[0])
             best[members], settled[members] = found[1], found[2]
         pending, margin = pending[~settled[pending]], 2 * margin
-    return values.reshape(shape), np.exp(best).reshape(shape)
+    done[pending] = False
+    return values.reshape(shape), best.reshape(shape), done.reshape(shape)
 
 
 def _minimise_nearby(
@@ -103,11 +121,17 @@ def _limits(eigen: Eigenbasis) -> tuple[float, float]:
     return bottom, max(top, bottom) + DECADES_ABOVE * float(np.log(10))
 
 
-def _scan(query: PathQuery, dual: Dual, signs: Array, limits: tuple[float, float]) -> Array:
+def _scan(
+    query: PathQuery,
+    evaluate: Callable[[Array], tuple[Array, Array, Array]],
+    dual: Dual,
+    signs: Array,
+    limits: tuple[float, float],
+) -> Array:
     """Log ridge of the smallest value on a coarse grid, (signs, m)."""
     grid = np.arange(*limits, STEP)
     ridges = np.exp(grid)
-    mean, variance, energy = query.without_border(ridges)
+    mean, variance, energy = evaluate(ridges)
     best = np.empty((len(signs), len(query.prior)))
     for i, sign in enumerate(signs):
         values = dual.at_best_scale(ridges[:, None], sign * mean, variance, energy)
