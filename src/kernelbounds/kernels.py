@@ -52,7 +52,8 @@ def cross(kernel: Kernel, left: Array, right: Array) -> Array:
     if type(kernel) in (RBF, Matern) and (form := _FORMS.get(getattr(kernel, "nu", np.inf))):
         scale = np.atleast_1d(kernel.length_scale)
         if scale.size in (1, left.shape[1]):
-            scaled = left / scale, right / scale
+            with np.errstate(over="ignore"):
+                scaled = left / scale, right / scale
             if max(np.abs(part).max(initial=0.0) for part in scaled) < 1e100:
                 return form(*scaled)
     return _checked(kernel, lambda: kernel(left, right), (len(left), len(right)))

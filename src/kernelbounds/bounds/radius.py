@@ -57,7 +57,7 @@ class Radius:
 def reference_ridge(engine: Engine, assumptions: Assumptions) -> float:
     """sigma^2/c; without noise, the smallest ridge that double precision can tell from zero."""
     if assumptions.noise_scale == 0:
-        return float(64 * np.finfo(np.float64).eps * max(engine.data.trace, 1e-300))
+        return float(64 * np.finfo(np.float64).eps * max(engine.data.trace, 1e-100))
     return assumptions.noise_scale**2 / assumptions.mixture_scale
 
 

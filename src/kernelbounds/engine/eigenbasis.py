@@ -72,7 +72,7 @@ class Eigenbasis:
         amounts to an infinite floor.
         """
         values, vectors = eigh(gram, driver="evd", check_finite=False)
-        slack = SLACK * max(float(values[-1]), 1e-250)
+        slack = SLACK * max(float(values[-1]), 1e-120)
         tail = int(np.searchsorted(values, cut or 4 * slack))
         z = outcomes @ vectors
         krylov = Krylov(np.maximum(values[:tail], 0.0), z[:tail])

@@ -1,0 +1,114 @@
+"""Cases that once went wrong, or nearly."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from problems import BOUNDS
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern
+
+import kernelbounds as kb
+
+
+@pytest.mark.parametrize("t", [100, 500, 900])
+@pytest.mark.parametrize("noise_scale", [0.0, 1e-5, 1e-3])
+@pytest.mark.parametrize("kernel", [DotProduct(1.0), ConstantKernel(2.0), RBF(0.5)], ids=str)
+def test_one_point_many_times(kernel, noise_scale, t):
+    """Sums of equal terms have rounding errors of one sign; the truth must stay inside."""
+    x = np.array([[0.6, 0.3]])
+    seq = kb.ConfidenceSequence(kernel, 1.0, noise_scale)
+    seq.update(np.repeat(x, t, axis=0), np.full(t, 0.5))
+    for queries in (x, np.repeat(x, 2, axis=0), np.repeat(x, 50, axis=0)):
+        for bound in (kb.CMM(), kb.DMM(), kb.AMM()):
+            lower, upper = seq.bounds(queries, bound)
+            assert np.all(lower <= 0.5), bound
+            assert np.all(upper >= 0.5), bound
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_three_places_many_times(seed):
+    rng = np.random.default_rng(seed)
+    places = rng.random((3, 2))
+    which = rng.integers(3, size=600)
+    function = kb.RKHSFunction(ConstantKernel(1.7), places, [0.2, 0.1, 0.1])
+    seq = kb.ConfidenceSequence(ConstantKernel(1.7), 1.0, 1e-3)
+    seq.update(places[which], function(places[which]))
+    lower, upper = seq.bounds(places)
+    assert np.all(lower <= function(places))
+    assert np.all(function(places) <= upper)
+
+
+def _grid_minimum(seq, X):
+    grid = np.geomspace(1e-9, 1e16, 1500) * np.trace(seq.kernel(seq.points)) / len(seq)
+    return np.array(seq.bounds(X, kb.DMM(ridges=grid)))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_cmm_is_never_looser_than_dmm_on_a_dense_grid(seed):
+    """Noise larger than believed, odd mixture scales, small norm bounds: minimisers anywhere."""
+    rng = np.random.default_rng(seed)
+    kernel = [DotProduct(0.4), Matern(0.3, nu=1.5), RBF(0.7), 1e-6 * Matern(0.5, nu=2.5)][seed % 4]
+    t = int(rng.choice([3, 9, 38, 140, 335]))
+    noise_scale, c = 10 ** rng.uniform(-3, 1), 10 ** rng.uniform(-2, 2)
+    scale = np.sqrt(kernel.diag(np.ones((1, 2)))[0])
+    norm = 10 ** rng.uniform(-2, 2) / scale
+    function = kb.RKHSFunction(kernel, rng.random((6, 2)), rng.standard_normal(6))
+    seq = kb.ConfidenceSequence(kernel, norm, noise_scale, mixture_scale=c)
+    X = rng.random((t, 2))
+    y = function.rescaled(0.5 * norm)(X) + 3 * noise_scale * rng.standard_normal(t)
+    for part in np.array_split(np.arange(t), 5 if t > 20 else 1):
+        seq.update(X[part], y[part])
+    if seq.norm_lower_bound > norm:
+        pytest.skip("refuted")
+    Q = np.vstack([rng.random((6, 2)), X[:2], [[8.0, -9.0]]])
+    ours, grid = np.array(seq.bounds(Q)), _grid_minimum(seq, Q)
+    trivial = norm * np.sqrt(kernel.diag(Q))
+    assert np.all(ours[1] <= grid[1] + 1e-5 * trivial)
+    assert np.all(ours[0] >= grid[0] - 1e-5 * trivial)
+
+
+@pytest.mark.parametrize("bound", BOUNDS.values(), ids=BOUNDS)
+def test_a_kernel_matrix_of_zeros(bound):
+    for y in (0.0, 0.1):
+        seq = kb.ConfidenceSequence(DotProduct(0.0), 2.0, 0.1, bound=bound)
+        seq.update(np.zeros((5, 2)), np.full(5, y))
+        lower, upper = seq.bounds(np.ones((1, 2)))
+        np.testing.assert_allclose([lower[0], upper[0]], [-(8**0.5), 8**0.5])
+        assert seq.norm_lower_bound == 0
+
+
+def test_zeros_that_are_not_observed_as_such():
+    seq = kb.ConfidenceSequence(DotProduct(0.0), 2.0, 0.0)
+    seq.update(np.zeros((5, 2)), np.ones(5))
+    with pytest.raises(kb.EmptyConfidenceSetError):
+        seq.bounds(np.ones((1, 2)))
+
+
+@pytest.mark.parametrize("bound", BOUNDS.values(), ids=BOUNDS)
+@pytest.mark.parametrize("size", [1e-90, 1e-50, 1e50, 1e90])
+def test_very_large_and_small_outcomes(bound, size):
+    rng = np.random.default_rng(0)
+    X, y, Q = rng.random((20, 2)), rng.standard_normal(20), rng.random((4, 2))
+    seq = kb.ConfidenceSequence(RBF(0.5), 5 * size, 0.5 * size, bound=bound)
+    seq.update(X, y * size)
+    lower, upper = seq.bounds(Q)
+    assert np.all(np.isfinite(lower) & np.isfinite(upper))
+    assert np.all(lower < upper)
+
+
+@pytest.mark.parametrize(
+    "kernel", [Matern(1e-70, nu=1.5), Matern(1e-70, nu=2.5), RBF(1e-250), DotProduct()], ids=str
+)
+def test_points_beyond_the_number_range_are_refused(kernel):
+    seq = kb.ConfidenceSequence(kernel, 1.0, 0.1)
+    try:
+        seq.update([[1e90, 0.0], [0.0, 1e90]], [0.0, 0.1])
+    except kb.InputError:
+        assert len(seq) == 0
+    else:
+        assert np.all(np.isfinite(seq.bounds([[0.5, 0.5]])))
+
+
+def test_noise_whose_square_vanishes_is_refused():
+    with pytest.raises(kb.InputError, match="noise_scale must be 0 or at least"):
+        kb.ConfidenceSequence(RBF(), 1.0, 1e-170)
