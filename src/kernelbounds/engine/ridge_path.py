@@ -77,7 +77,8 @@ class RidgePath:
         if not eigen.flat:
             return PathQuery(self, prior, u, new, np.zeros(len(prior)), np.zeros(new.shape))
         if 8 * len(u) < len(old) or eigen.floor < EXPLICIT * eigen.spectrum.max():
-            rest = old - eigen.basis @ u
+            rest = eigen.basis @ u
+            rest -= old
             outside = _dots(rest, rest)
         else:
             shrunk = (1 - rounding(len(old))) * _dots(old, old)
