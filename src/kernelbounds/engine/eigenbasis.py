@@ -31,7 +31,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import eigh, qr
+from scipy.linalg import qr
 
 from kernelbounds.arrays import Array
 
@@ -71,7 +71,7 @@ class Eigenbasis:
         Without a cut, directions of eigenvalues that vanish within the slack are dropped, which
         amounts to an infinite floor.
         """
-        values, vectors = eigh(gram, driver="evd", check_finite=False)
+        values, vectors = np.linalg.eigh(gram)
         slack = SLACK * max(float(values[-1]), 1e-120)
         tail = int(np.searchsorted(values, cut or 4 * slack))
         z = outcomes @ vectors
@@ -104,7 +104,7 @@ class Eigenbasis:
         matrix[old + rank :, :old] = w
         matrix[old + rank :, old : old + rank] = coupling.T
         matrix[old + rank :, old + rank :] = corner
-        values, vectors = eigh(matrix, driver="evd", check_finite=False)  # reads one triangle
+        values, vectors = np.linalg.eigh(matrix)  # reads the lower triangle
         slack = SLACK * float(values[-1]) + lost
         # Values that are the old floor, give or take rounding, go back to the floor.
         tail = int(np.searchsorted(values, max(cut, 1.001 * self.floor)))
