@@ -105,6 +105,8 @@ def test_constructor_refuses(name, value):
         lambda: kb.RKHSFunction(RBF(), [[0.0]], [0.0]).rescaled(1.0),
         lambda: kb.RKHSFunction(RBF(), [[0.0]], [1.0]).rescaled(-1.0),
         lambda: kb.RKHSFunction(RBF(), [[0.0]], [1.0])([[0.0, 1.0]]),
+        lambda: kb.ConfidenceSequence(RBF(), 1.0, 0.1).save("."),
+        lambda: kb.ConfidenceSequence(RBF(), 1.0, 0.1).save("no/such/folder/file.npz"),
         lambda: kb.mixture_scale(RBF(), 0, 10),
         lambda: kb.mixture_scale(Matern(), 1, 0),
     ],

@@ -39,11 +39,18 @@ def as_observations(points: ArrayLike, outcomes: ArrayLike, dim: int | None) -> 
     if y.ndim == 0:
         return as_points(np.atleast_2d(_as_float(points, "X")), "X", dim), y.reshape(1)
     x = as_points(points, "X", dim)
-    if y.ndim != 1:
-        raise InputError(f"y must be a scalar or a 1-D array, got shape {y.shape}.")
-    if len(x) != len(y):
-        raise InputError(f"X has {len(x)} points but y has {len(y)} outcomes; they must match.")
-    return x, y
+    return x, as_vector(y, "y", len(x))
+
+
+def as_vector(values: ArrayLike, name: str, size: int) -> Array:
+    """A finite array of shape ``(size,)``, one number for each point."""
+    vector = _as_float(values, name)
+    if vector.shape != (size,):
+        raise InputError(
+            f"{name} must be a 1-D array with one number for each of {size} points, "
+            f"got shape {vector.shape}."
+        )
+    return vector
 
 
 def as_scalar(

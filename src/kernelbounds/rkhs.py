@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
-from kernelbounds.arrays import Array, as_observations, as_points, as_scalar
+from kernelbounds.arrays import Array, as_points, as_scalar, as_vector
 from kernelbounds.errors import InputError
 
 
@@ -32,7 +32,8 @@ class RKHSFunction:
 
     def __init__(self, kernel: Kernel, centres: ArrayLike, weights: ArrayLike) -> None:
         self.kernel = kernels.checked_kernel(kernel)
-        self.centres, self.weights = as_observations(centres, np.atleast_1d(weights), None)
+        self.centres = as_points(centres, "centres")
+        self.weights = as_vector(weights, "weights", len(self.centres))
 
     def __call__(self, points: ArrayLike) -> Array:
         """Values f(x) at ``points`` of shape (m, d)."""

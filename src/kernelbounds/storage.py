@@ -39,8 +39,9 @@ def save(path: str | PathLike[str], engine: Engine, assumptions: Assumptions, bo
         "bound": {"name": type(bound).__name__, **vars(bound)},
     }
     target = Path(path)
-    if not target.parent.is_dir():
-        raise InputError(f"cannot save to {os.fspath(path)!r}: its folder does not exist.")
+    if not target.parent.is_dir() or target.is_dir():
+        reason = "it is a folder" if target.is_dir() else "its folder does not exist"
+        raise InputError(f"cannot save to {os.fspath(path)!r}: {reason}.")
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
