@@ -157,7 +157,7 @@ def test_cmm_on_a_truncated_path_equals_cmm_on_all_of_it(t):
         seq.update(part, np.cos(4 * part[:, 0]) + 0.1 * rng.standard_normal(len(part)))
         seq.upper(X[:2])
     Q = np.vstack([rng.random((20, 2)), X[:5], [[3.0, 3.0]]])
-    exact = _minimum(seq._engine, seq.assumptions, Q, np.array([1.0, -1.0]), 0.0)
+    exact = _minimum(seq._engine, seq.assumptions, Q, np.array([1.0, -1.0]), 0.0).values
     lower, upper = seq.bounds(Q)
     width = exact.sum(axis=0)
     assert np.all(np.abs(upper - exact[0]) < 1e-6 * width)

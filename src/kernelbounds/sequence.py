@@ -17,8 +17,7 @@ from kernelbounds.bounds.radius import data_radius, norm_lower_bound, reference_
 from kernelbounds.engine import Engine
 from kernelbounds.errors import InputError
 from kernelbounds.rkhs import RKHSFunction
-
-POINTS_AT_ONCE = 1024  # a query's working memory is this many kernel vectors
+from kernelbounds.surface import Surface, extremes
 
 
 class ConfidenceSequence:
@@ -131,6 +130,23 @@ class ConfidenceSequence:
         """Lower bounds on f* at points of shape (m, d); cheaper than both sides."""
         return np.asarray(-self._extremes(X, bound, (-1,))[0])
 
+    def gradients(self, X: ArrayLike, bound: Bound | None = None) -> tuple[Array, Array]:
+        """Gradients in x of the lower and upper bounds at points of shape (m, d); both (m, d).
+
+        They are exact where the bounds are differentiable. The kernel must be one of
+        scikit-learn's, or a sum, product or integer power of those.
+        """
+        points = as_points(X, "X", self._engine.data.dim)
+        below, above = self.surface(-1, bound), self.surface(1, bound)
+        if not above.smooth:
+            raise InputError(f"the gradient in x of {above.bound} with {self.kernel} is not known.")
+        return -below.values_and_gradients(points)[1], above.values_and_gradients(points)[1]
+
+    def surface(self, sign: int, bound: Bound | None = None) -> Surface:
+        """Upper bounds on f* (sign 1) or on -f* (sign -1) as a function, for maximisers."""
+        chosen = self._bound if bound is None else _checked_bound(bound)
+        return Surface(self._engine, self._assumptions, chosen, sign)
+
     @property
     def radius(self) -> float:
         """R_t: with probability 1 - delta, ||f*_t - y_t|| <= R_t at all times, Eq. (radius_def)."""
@@ -199,17 +215,7 @@ class ConfidenceSequence:
         """Bounds on s f* for the signs s, (signs, m)."""
         chosen = self._bound if bound is None else _checked_bound(bound)
         points = as_points(X, "X", self._engine.data.dim)
-        trivial = self._assumptions.norm_bound * np.sqrt(kernels.diagonal(self.kernel, points))
-        if not len(self):
-            return np.tile(trivial, (len(signs), 1))
-        # Overflow in a formula, where it happens, leads to the trivial bound.
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            parts = [
-                chosen.extremes(self._engine, self._assumptions, part, signs)
-                for part in np.split(points, range(POINTS_AT_ONCE, len(points), POINTS_AT_ONCE))
-            ]
-        # |f(x)| <= B sqrt(k(x,x)) whatever the data, by Cauchy-Schwarz.
-        return np.maximum(np.fmin(np.concatenate(parts, axis=1), trivial), -trivial)
+        return extremes(self._engine, self._assumptions, chosen, points, signs)
 
 
 def _checked_bound(bound: Bound) -> Bound:

@@ -3,9 +3,9 @@
 from kernelbounds.bounds.amm import AMM
 from kernelbounds.bounds.assumptions import Assumptions
 from kernelbounds.bounds.ay import AY
-from kernelbounds.bounds.bound import Bound
+from kernelbounds.bounds.bound import Attained, Bound, DualBound
 from kernelbounds.bounds.cmm import CMM
 from kernelbounds.bounds.dmm import DMM
 from kernelbounds.bounds.igp import IGP
 
-__all__ = ["AMM", "AY", "CMM", "DMM", "IGP", "Assumptions", "Bound"]
+__all__ = ["AMM", "AY", "CMM", "DMM", "IGP", "Assumptions", "Attained", "Bound", "DualBound"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from kernelbounds.arrays import Array
 from kernelbounds.bounds.assumptions import Assumptions
-from kernelbounds.bounds.bound import checked_ridge, signed
+from kernelbounds.bounds.bound import Attained, around_estimate, checked_ridge
 from kernelbounds.bounds.radius import data_radius, reference_ridge, refute_if_empty
 from kernelbounds.engine import Engine
 
@@ -35,10 +35,20 @@ class AMM:
         self, engine: Engine, assumptions: Assumptions, points: Array, signs: Sequence[int]
     ) -> Array:
         """See :class:`~kernelbounds.bounds.Bound`."""
+        return self.attained(engine, assumptions, points, signs).values
+
+    def attained(
+        self, engine: Engine, assumptions: Assumptions, points: Array, signs: Sequence[int]
+    ) -> Attained:
+        """See :class:`~kernelbounds.bounds.DualBound`."""
         ridge = reference_ridge(engine, assumptions) if self.ridge is None else self.ridge
         mean, variance, energy = engine.predict(points, np.array([ridge]))
         squared = data_radius(engine, assumptions).around(ridge, energy)
         if squared < 0:
             refute_if_empty(engine, assumptions)
-        width = np.sqrt(np.maximum(squared, 0.0) / ridge) * np.sqrt(variance)
-        return np.asarray((signed(signs, mean) + width)[:, 0])
+        factor = np.sqrt(np.maximum(squared, 0.0) / ridge)
+        return around_estimate(np.array([[ridge]]), factor, mean, variance, signs)
+
+    def reach(self, engine: Engine, assumptions: Assumptions, ridges: Array) -> Array:
+        """R~^2/alpha + E/alpha = R_t^2/alpha + B^2."""
+        return data_radius(engine, assumptions).reach(ridges)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from kernelbounds.arrays import Array
 from kernelbounds.bounds.assumptions import Assumptions
-from kernelbounds.bounds.bound import checked_ridge, signed
+from kernelbounds.bounds.bound import Attained, around_estimate, checked_ridge
 from kernelbounds.bounds.radius import reference_ridge
 from kernelbounds.engine import Engine
 
@@ -33,10 +34,26 @@ class AY:
         self, engine: Engine, assumptions: Assumptions, points: Array, signs: Sequence[int]
     ) -> Array:
         """See :class:`~kernelbounds.bounds.Bound`."""
-        a = assumptions
-        ridge = reference_ridge(engine, a) if self.ridge is None else self.ridge
+        return self.attained(engine, assumptions, points, signs).values
+
+    def attained(
+        self, engine: Engine, assumptions: Assumptions, points: Array, signs: Sequence[int]
+    ) -> Attained:
+        """See :class:`~kernelbounds.bounds.DualBound`."""
+        ridge = reference_ridge(engine, assumptions) if self.ridge is None else self.ridge
         mean, variance, _ = engine.predict(points, np.array([ridge]))
         _, log_det = engine.energy_and_log_det(ridge)
-        noise = a.noise_scale * np.sqrt((log_det - 2 * np.log(a.delta)) / ridge)
-        width = (noise + a.norm_bound) * np.sqrt(variance)
-        return np.asarray((signed(signs, mean) + width)[:, 0])
+        factor = _factor(ridge, log_det, assumptions)
+        return around_estimate(np.array([[ridge]]), np.array([[factor]]), mean, variance, signs)
+
+    def reach(self, engine: Engine, assumptions: Assumptions, ridges: Array) -> Array:
+        """See :class:`~kernelbounds.bounds.DualBound`."""
+        ridge = float(ridges.flat[0])
+        energy, log_det = engine.energy_and_log_det(ridge)
+        return np.full_like(ridges, _factor(ridge, log_det, assumptions) ** 2 + energy / ridge)
+
+
+def _factor(ridge: float, log_det: float, assumptions: Assumptions) -> float:
+    """sigma sqrt(l_lambda + 2 ln(1/delta)) / sqrt(lambda) + B."""
+    a = assumptions
+    return a.noise_scale * math.sqrt((log_det - 2 * math.log(a.delta)) / ridge) + a.norm_bound

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from kernelbounds.arrays import Array, as_scalar
 from kernelbounds.bounds.assumptions import Assumptions
-from kernelbounds.engine import Engine
+from kernelbounds.engine import Engine, RidgePath
 
 
 class Bound(Protocol):
-    """A way to bound the values of the unknown function, given data and assumptions."""
+    """A way to bound the values of the unknown function, given data and assumptions.
+
+    This is all that a confidence sequence needs. Gradients, certified maxima and fast updates on
+    fixed sets of points are there for a :class:`DualBound`.
+    """
 
     def extremes(
         self, engine: Engine, assumptions: Assumptions, points: Array, signs: Sequence[int]
@@ -26,9 +31,56 @@ class Bound(Protocol):
         ...
 
 
-def signed(signs: Sequence[int] | Array, mean: Array) -> Array:
-    """s mean for each sign s, with the signs as a new first axis."""
-    return np.asarray(np.multiply.outer(np.asarray(signs, dtype=np.float64), mean))
+@runtime_checkable
+class DualBound(Bound, Protocol):
+    """A bound that is the smallest, over some ridges alpha, of
+
+        s mu_alpha(x) + beta_alpha rho_alpha(x)
+            =  min over scale > 0 of  (k(x,x) - p'(K + alpha I)^-1 p) / (2 scale)
+                                      + scale reach_alpha / 2,
+
+    with p = k_t(x) - s scale y and reach_alpha = beta_alpha^2 + E_alpha / alpha. All bounds in
+    this package are. Every ridge in question and every scale gives a valid bound.
+    """
+
+    def attained(
+        self, engine: Engine, assumptions: Assumptions, points: Array, signs: Sequence[int]
+    ) -> Attained:
+        """The extremes, and the ridges and scales at which they are attained."""
+        ...
+
+    def reach(self, engine: Engine, assumptions: Assumptions, ridges: Array) -> Array:
+        """reach_alpha, rounded up, for an array of ridges."""
+        ...
+
+
+@dataclass(frozen=True)
+class Attained:
+    """Upper bounds on s f*(x), and the ridges and scales at which they are; (signs, m).
+
+    ``path`` is the path on which the ridges were found, where they form a continuum.
+    """
+
+    values: Array
+    ridges: Array
+    scales: Array
+    path: RidgePath | None = None
+
+
+def around_estimate(
+    ridges: Array, factors: Array, mean: Array, variance: Array, signs: Sequence[int]
+) -> Attained:
+    """The smallest of s mu + factor rho over g ridges, all arrays (g, m) or (g, 1)."""
+    deviation = np.sqrt(variance)
+    values = np.multiply.outer(np.asarray(signs, dtype=np.float64), mean) + factors * deviation
+    best = values.argmin(axis=1)
+    at = best, np.arange(best.shape[1])
+    scales = deviation / np.maximum(factors, 1e-150)
+    return Attained(
+        np.take_along_axis(values, best[:, None], axis=1)[:, 0],
+        np.broadcast_to(ridges, mean.shape)[at],
+        np.maximum(scales[at], 1e-150),
+    )
 
 
 def checked_ridge(ridge: float | None, name: str) -> float | None:

@@ -10,9 +10,10 @@ import numpy as np
 
 from kernelbounds.arrays import Array
 from kernelbounds.bounds.assumptions import Assumptions
+from kernelbounds.bounds.bound import Attained
 from kernelbounds.bounds.cone import cone_extremes
 from kernelbounds.bounds.radius import Radius, data_radius, refute_if_empty
-from kernelbounds.engine import Engine, minimise_over_ridge
+from kernelbounds.engine import Engine, RidgePath, minimise_over_ridge
 from kernelbounds.errors import InputError
 
 
@@ -44,22 +45,35 @@ class CMM:
         """See :class:`~kernelbounds.bounds.Bound`."""
         if self.solver == "cone":
             return cone_extremes(engine, assumptions, points, signs)
+        return self.attained(engine, assumptions, points, signs).values
+
+    def attained(
+        self, engine: Engine, assumptions: Assumptions, points: Array, signs: Sequence[int]
+    ) -> Attained:
+        """See :class:`~kernelbounds.bounds.DualBound`; by the dual, whatever the solver."""
         # A minimiser is rarely below a fifth of (R_t / B)^2, and R_t^2 is about t sigma^2.
         finest = 0.2 * (assumptions.noise_scale / max(assumptions.norm_bound, 1e-100)) ** 2
         return _minimum(engine, assumptions, points, np.array(signs, dtype=float), finest)
 
+    def reach(self, engine: Engine, assumptions: Assumptions, ridges: Array) -> Array:
+        """R~^2/alpha + E/alpha = R_t^2/alpha + B^2."""
+        return data_radius(engine, assumptions).reach(ridges)
+
 
 def _minimum(
     engine: Engine, assumptions: Assumptions, points: Array, signs: Array, finest: float
-) -> Array:
+) -> Attained:
     """The smallest dual value, sought among ridges from t times ``finest`` at first."""
     query = engine.query(points, finest_per_point=finest)
     dual = DualFunction(engine, assumptions, data_radius(engine, assumptions))
-    values, ridges = minimise_over_ridge(query, dual, signs)
+    values, ridges, scales = minimise_over_ridge(query, dual, signs)
+    path: RidgePath | None = query.path
     finer = (ridges < query.path.eigen.finest).any(axis=0)
     if finer.any():
-        values[:, finer] = _minimum(engine, assumptions, points[finer], signs, finest / 16)
-    return values
+        found = _minimum(engine, assumptions, points[finer], signs, finest / 16)
+        values[:, finer], ridges[:, finer] = found.values, found.ridges
+        scales[:, finer], path = found.scales, found.path
+    return Attained(values, ridges, scales, path)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 
 from kernelbounds.arrays import Array, as_scalar
 from kernelbounds.bounds.assumptions import Assumptions
-from kernelbounds.bounds.bound import signed
+from kernelbounds.bounds.bound import Attained, around_estimate
 from kernelbounds.bounds.radius import data_radius, reference_ridge, refute_if_empty
 from kernelbounds.engine import Engine
 from kernelbounds.errors import InputError
@@ -46,11 +46,22 @@ class DMM:
         self, engine: Engine, assumptions: Assumptions, points: Array, signs: Sequence[int]
     ) -> Array:
         """See :class:`~kernelbounds.bounds.Bound`."""
+        return self.attained(engine, assumptions, points, signs).values
+
+    def attained(
+        self, engine: Engine, assumptions: Assumptions, points: Array, signs: Sequence[int]
+    ) -> Attained:
+        """See :class:`~kernelbounds.bounds.DualBound`."""
         reference = reference_ridge(engine, assumptions)
-        grid = np.array(self.ridges or [factor * reference for factor in PAPERS_GRID])
-        mean, variance, energy = engine.predict(points, grid)
-        squared = data_radius(engine, assumptions).around(grid[:, None], energy)
+        ridges = np.array(self.ridges or [factor * reference for factor in PAPERS_GRID])
+        mean, variance, energy = engine.predict(points, ridges)
+        grid = ridges[:, None]
+        squared = data_radius(engine, assumptions).around(grid, energy)
         if np.any(squared < 0):
             refute_if_empty(engine, assumptions)
-        width = np.sqrt(np.maximum(squared, 0.0) / grid[:, None]) * np.sqrt(variance)
-        return np.asarray((signed(signs, mean) + width).min(axis=1))
+        factors = np.sqrt(np.maximum(squared, 0.0) / grid)
+        return around_estimate(grid, factors, mean, variance, signs)
+
+    def reach(self, engine: Engine, assumptions: Assumptions, ridges: Array) -> Array:
+        """R~^2/alpha + E/alpha = R_t^2/alpha + B^2."""
+        return data_radius(engine, assumptions).reach(ridges)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from kernelbounds.arrays import Array, as_scalar
 from kernelbounds.bounds.assumptions import Assumptions
-from kernelbounds.bounds.bound import signed
+from kernelbounds.bounds.bound import Attained, around_estimate
 from kernelbounds.engine import Engine
 
 
@@ -32,10 +33,27 @@ class IGP:
         self, engine: Engine, assumptions: Assumptions, points: Array, signs: Sequence[int]
     ) -> Array:
         """See :class:`~kernelbounds.bounds.Bound`."""
-        a, t = assumptions, engine.data.count
+        return self.attained(engine, assumptions, points, signs).values
+
+    def attained(
+        self, engine: Engine, assumptions: Assumptions, points: Array, signs: Sequence[int]
+    ) -> Attained:
+        """See :class:`~kernelbounds.bounds.DualBound`."""
         ridge = 1 + self.eta
         mean, variance, _ = engine.predict(points, np.array([ridge]))
         _, log_det = engine.energy_and_log_det(ridge)
-        noise = a.noise_scale * np.sqrt(log_det + t * self.eta - 2 * np.log(a.delta))
-        width = (noise + a.norm_bound) * np.sqrt(variance)
-        return np.asarray((signed(signs, mean) + width)[:, 0])
+        factor = self._factor(engine.data.count, log_det, assumptions)
+        return around_estimate(np.array([[ridge]]), np.array([[factor]]), mean, variance, signs)
+
+    def reach(self, engine: Engine, assumptions: Assumptions, ridges: Array) -> Array:
+        """See :class:`~kernelbounds.bounds.DualBound`."""
+        ridge = 1 + self.eta
+        energy, log_det = engine.energy_and_log_det(ridge)
+        factor = self._factor(engine.data.count, log_det, assumptions)
+        return np.full_like(ridges, factor**2 + energy / ridge)
+
+    def _factor(self, count: int, log_det: float, assumptions: Assumptions) -> float:
+        """sigma sqrt(l_(1 + eta) + t eta + 2 ln(1/delta)) + B."""
+        a = assumptions
+        noise = math.sqrt(log_det + count * self.eta - 2 * math.log(a.delta))
+        return a.noise_scale * noise + a.norm_bound

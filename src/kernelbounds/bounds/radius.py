@@ -53,6 +53,10 @@ class Radius:
         """R~_alpha^2 = R_t^2 + alpha B^2 - E_alpha, Cor. (rkhs_ridge_conf_set)."""
         return np.asarray((self.energy - energy) + self.penalty + ridge * self.norm_bound**2)
 
+    def reach(self, ridge: Array) -> Array:
+        """(R~_alpha^2 + E_alpha) / alpha, which is R_t^2 / alpha + B^2."""
+        return self.squared / ridge + self.norm_bound**2
+
 
 def reference_ridge(engine: Engine, assumptions: Assumptions) -> float:
     """sigma^2/c; without noise, the smallest ridge that double precision can tell from zero."""

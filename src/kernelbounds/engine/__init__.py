@@ -19,15 +19,15 @@ from kernelbounds.arrays import Array
 from kernelbounds.engine.growing_path import GrowingPath
 from kernelbounds.engine.observations import Observations
 from kernelbounds.engine.ridge_fit import RidgeFit
-from kernelbounds.engine.ridge_path import PathQuery, RidgePath
+from kernelbounds.engine.ridge_path import PathQuery, RidgePath, rounding
 from kernelbounds.engine.ridge_search import minimise_over_ridge
 
 K = TypeVar("K")
 V = TypeVar("V")
 
-__all__ = ["Engine", "PathQuery", "RidgePath", "minimise_over_ridge"]
+__all__ = ["Engine", "PathQuery", "RidgePath", "minimise_over_ridge", "rounding"]
 
-KEPT = 4  # paths and fits that are kept for the next call
+KEPT = 8  # paths and fits that are kept for the next call
 
 
 class Engine:
@@ -73,6 +73,17 @@ class Engine:
         vectors = kernels.cross(kernel, self.data.points, points)
         path = self.path(finest, finest_per_point)
         return path.query(kernels.diagonal(kernel, points), vectors)
+
+    def solve(self, vectors: Array, ridges: Array) -> Array:
+        """(K + alpha_i I)^-1 v_i for the columns v_i of ``vectors`` (t, m), for a few ridges."""
+        result = np.empty_like(vectors)
+        for ridge in np.unique(ridges):
+            columns = np.flatnonzero(ridges == ridge)
+            if (fit := self._fit(float(ridge))).trusted():
+                result[:, columns] = fit.solve(vectors[:, columns])
+            else:
+                result[:, columns] = self.path().solve(vectors[:, columns], ridges[columns])
+        return result
 
     def _fit(self, ridge: float) -> RidgeFit:
         return _kept(self._fits, ridge, lambda: RidgeFit(self.data, ridge))

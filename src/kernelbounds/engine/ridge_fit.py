@@ -74,6 +74,18 @@ class RidgeFit:
         variance += self._rounding * variance + (16 + len(vectors) / 2) * EPS * prior
         return mean, np.maximum(variance, 0.0)
 
+    def solve(self, vectors: Array) -> Array:
+        """(K + alpha I)^-1 v = L^-T L^-1 v for the columns v of ``vectors`` (t, m)."""
+        self._catch_up()
+        top, bottom = self._solve(vectors)
+        loose = self._loose
+        if loose:
+            bottom = lapack.dtrtrs(self._corner[:loose, :loose], bottom, lower=1, trans=1)[0]
+        if len(top):
+            top = top - self._left[:loose].T @ bottom
+            top = blas.dtrmm(1.0, self._inverse, top, lower=1, trans_a=1)
+        return np.concatenate([top, bottom])
+
     @property
     def _rounding(self) -> float:
         return 32 * EPS * (1 + self._data.trace / self.ridge)

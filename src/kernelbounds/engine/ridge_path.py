@@ -69,6 +69,27 @@ class RidgePath:
         log_det = np.log1p((np.maximum(eigen.eigenvalues, 0.0) + eigen.slack) / ridge).sum()
         return float(energy), float(log_det)
 
+    def solve(self, vectors: Array, ridges: Array) -> Array:
+        """(K + alpha_i I)^-1 v_i for each column v_i of ``vectors`` (t, m) and its own ridge.
+
+        Not rounded in any direction: for derivatives, and for weights that are valid whatever
+        their value.
+        """
+        eigen, border = self.eigen, len(self.newest)
+        old, new = vectors[: eigen.count], vectors[eigen.count :]
+        u = eigen.basis.T @ old
+        inverse = 1.0 / (eigen.spectrum[:, None] + ridges)
+        outside = 1.0 / (eigen.floor + ridges) if eigen.flat else np.zeros(len(ridges))
+        rest = old - eigen.basis @ u
+        if border:
+            schur = self.corner - (self.w * inverse.T[:, None, :]) @ self.w.T
+            schur -= outside[:, None, None] * self.tail
+            schur[:, range(border), range(border)] += (ridges + eigen.slack)[:, None]
+            unexplained = new - self.w @ (inverse * u) - outside * (self.outside @ old)
+            new = np.asarray(np.linalg.solve(schur, unexplained.T[:, :, None])[:, :, 0].T)
+            u, rest = u - self.w.T @ new, rest - self.outside.T @ new
+        return np.concatenate([eigen.basis @ (inverse * u) + outside * rest, new])
+
     def query(self, prior: Array, vectors: Array) -> PathQuery:
         """Predictions at m points with k(x,x) = ``prior`` (m,) and k_t(x) = ``vectors`` (t, m)."""
         eigen = self.eigen

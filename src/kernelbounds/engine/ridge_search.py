@@ -10,7 +10,7 @@ validity.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,40 +47,56 @@ class Dual(Protocol):
         ...
 
 
-def minimise_over_ridge(query: PathQuery, dual: Dual, signs: Array) -> tuple[Array, Array]:
-    """The smallest bounds over alpha > 0, and the ridges where they are attained; (signs, m)."""
+class Minimum(NamedTuple):
+    """Bounds, and the log ridges and scales of the dual at which they were found."""
+
+    values: Array
+    best: Array
+    scales: Array
+
+    def improve(self, at: Any, other: Minimum) -> None:
+        """Take over, among the entries ``at``, what is smaller in the other."""
+        smaller = other.values < self.values[at]
+        for mine, theirs in zip(self, other, strict=True):
+            mine[at] = np.where(smaller, theirs, mine[at])
+
+
+def minimise_over_ridge(query: PathQuery, dual: Dual, signs: Array) -> tuple[Array, Array, Array]:
+    """The smallest bounds over alpha > 0, and the ridges and scales there; (signs, m)."""
     limits = _limits(query.path.eigen)
     guess = _scan(query, query.without_border, dual, signs, limits)
-    values, best, settled = _minimise_from(query, dual, signs, guess, limits)
+    found, best, settled = _minimise_from(query, dual, signs, guess, limits)
     odd = (~settled | (np.abs(best - guess) > LARGEST_MOVE)).any(axis=0)
     if odd.any() and len(query.path.newest):
         # The newest observations have moved a minimiser far: bracket it with them.
         part = query.take(np.flatnonzero(odd))
         guess = _scan(part, part.at_once, dual, signs, limits)
-        again, best[:, odd], _ = _minimise_from(part, dual, signs, guess, limits)
-        values[:, odd] = np.minimum(values[:, odd], again)
-    return values, np.exp(best)
+        found.improve((slice(None), odd), _minimise_from(part, dual, signs, guess, limits)[0])
+    return found.values, np.exp(found.best), found.scales
 
 
 def _minimise_from(
     query: PathQuery, dual: Dual, signs: Array, guess: Array, limits: tuple[float, float]
-) -> tuple[Array, Array, NDArray[np.bool_]]:
+) -> tuple[Minimum, Array, NDArray[np.bool_]]:
     """Bounds, log ridges and whether these are minimisers, from guesses of those; (signs, m)."""
     shape, best = guess.shape, guess.flatten()
-    values, done = np.full(best.size, np.inf), np.ones(best.size, dtype=bool)
-    pending, margin = np.arange(best.size), MARGIN
+    smallest = Minimum(np.full(best.size, np.inf), best.copy(), np.ones(best.size))
+    done, pending, margin = np.ones(best.size, dtype=bool), np.arange(best.size), MARGIN
     while len(pending) and margin <= LARGEST_MARGIN:
         settled = np.zeros(best.size, dtype=bool)
         for group in _groups(best[pending]):
             members = pending[group]
             sign, point = np.divmod(members, shape[1])
             part = query if len(members) == shape[1] == best.size else query.take(point)
-            found = _minimise_nearby(part, dual, signs[sign], best[members], margin, limits)
-            values[members] = np.minimum(values[members], found[0])
-            best[members], settled[members] = found[1], found[2]
+            found, settled[members] = _minimise_nearby(
+                part, dual, signs[sign], best[members], margin, limits
+            )
+            smallest.improve(members, found)
+            best[members] = found.best
         pending, margin = pending[~settled[pending]], 2 * margin
     done[pending] = False
-    return values.reshape(shape), best.reshape(shape), done.reshape(shape)
+    reshaped = Minimum(*(part.reshape(shape) for part in smallest))
+    return reshaped, best.reshape(shape), done.reshape(shape)
 
 
 def _minimise_nearby(
@@ -90,8 +106,8 @@ def _minimise_nearby(
     guess: Array,
     margin: float,
     limits: tuple[float, float],
-) -> tuple[Array, Array, NDArray[np.bool_]]:
-    """Bounds, log ridges and whether these are minimisers, near guesses near each other; (m,)."""
+) -> tuple[Minimum, NDArray[np.bool_]]:
+    """Bounds and whether their ridges are minimisers, near guesses near each other; (m,)."""
     low = max(float(guess.min()) - margin, limits[0])
     high = min(float(guess.max()) + margin, limits[1])
     nodes = Chebyshev(low, high, int(np.ceil(4 + 2 * (high - low))))
@@ -107,7 +123,7 @@ def _minimise_nearby(
     variance = np.maximum(np.einsum("gm,gm->m", blend, found.variance), EPS * query.prior)
     scale = dual.best_scale(ridges, variance, found.energy[:, 0] @ blend)
     unexplained = query.unexplained(ridges, signs * scale, found, blend)
-    return dual.at_scale(ridges, scale, unexplained), best, settled
+    return Minimum(dual.at_scale(ridges, scale, unexplained), best, scale), settled
 
 
 def _limits(eigen: Eigenbasis) -> tuple[float, float]:

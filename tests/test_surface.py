@@ -1,0 +1,126 @@
+"""Gradients and ceilings of the bounds, against finite differences and dense samples."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from problems import BOUNDS, KERNELS, sequence
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, ExpSineSquared, Matern
+
+import kernelbounds as kb
+from kernelbounds import calculus, kernels
+
+SMOOTH_KERNELS = {
+    **KERNELS,
+    "matern 0.8": Matern(0.5, nu=0.8),
+    "periodic": ExpSineSquared(length_scale=1.3, periodicity=0.9) * RBF(0.5),
+    "power": (RBF(0.7) + ConstantKernel(0.3)) ** 3,
+    "anisotropic": RBF((0.3, 0.9)),
+}
+
+
+@pytest.fixture(params=SMOOTH_KERNELS)
+def kernel(request):
+    return SMOOTH_KERNELS[request.param]
+
+
+def _difference_quotients(function, points, step):
+    """Central differences of a function of points (m, d) with values (m,); (m, d)."""
+    columns = []
+    for axis in np.eye(points.shape[1]):
+        columns.append((function(points + step * axis) - function(points - step * axis)) / 2)
+    return np.column_stack(columns) / step
+
+
+def test_pull_back_is_the_gradient_of_a_kernel_sum(kernel):
+    rng = np.random.default_rng(0)
+    x, z, w = rng.random((5, 2)), rng.random((7, 2)), rng.standard_normal((5, 7))
+    quotients = _difference_quotients(
+        lambda points: (w * kernels.cross(kernel, points, z)).sum(axis=1), x, 1e-6
+    )
+    assert calculus.pull_back(kernel, x, z, w) == pytest.approx(quotients, rel=1e-6, abs=1e-7)
+
+
+def test_gradient_of_the_diagonal(kernel):
+    x = np.random.default_rng(0).random((5, 2))
+    quotients = _difference_quotients(lambda points: kernels.diagonal(kernel, points), x, 1e-6)
+    assert calculus.diagonal_gradient(kernel, x) == pytest.approx(quotients, rel=1e-6, abs=1e-8)
+
+
+def test_features_move_no_further_than_said(kernel):
+    rng = np.random.default_rng(0)
+    centre, half = rng.random((1, 2)), 0.4 * rng.random((1, 2))
+    found = calculus.features_in_boxes(kernel, centre, half)
+    corners = np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]])
+    shifts = half * np.concatenate([corners, rng.uniform(-1, 1, (200, 2))])
+    x = centre + shifts
+    diagonal = kernels.diagonal(kernel, x)
+    across = kernels.cross(kernel, x, centre)[:, 0]
+    moved = diagonal - 2 * across + kernels.diagonal(kernel, centre)
+    assert np.all(np.sqrt(diagonal) <= found.size * (1 + 1e-12))
+    assert np.all(np.sqrt(np.maximum(moved, 0)) <= found.moved * (1 + 1e-7))
+    if np.isfinite(found.bent[0]):
+        # D phi(c) h by a difference quotient of features, in the Gram matrix of three points
+        step = 1e-4
+        for shift in shifts[:20]:
+            trio = np.concatenate([centre + shift, centre, centre + step * shift])
+            weights = np.array([1.0, -1 + 1 / step, -1 / step])
+            bent = weights @ kernels.cross(kernel, trio, trio) @ weights
+            assert np.sqrt(max(bent, 0.0)) <= found.bent[0] * (1 + 1e-3) + 1e-2 * found.moved[0]
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+@pytest.mark.parametrize("t", [0, 1, 25, 140])
+def test_gradients_are_difference_quotients(kernel, name, t):
+    rng = np.random.default_rng(t)
+    seq, _ = sequence(kernel, rng, t, bound=BOUNDS[name])
+    x = rng.random((6, 2))
+    below, above = seq.gradients(x)
+    for gradient, value in ((below, seq.lower), (above, seq.upper)):
+        quotients = _difference_quotients(value, x, 1e-4)
+        size = np.abs(quotients).max()
+        gap = 5.0 * np.sqrt(kernels.diagonal(kernel, x)) - np.abs(value(x))
+        kink = (gap > 0) & (gap < 2e-4 * size)  # where the trivial bound takes over
+        assert kink.sum() <= 1
+        assert gradient[~kink] == pytest.approx(quotients[~kink], rel=1e-4, abs=2e-4 * size + 1e-6)
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+@pytest.mark.parametrize("width", [0.3, 0.02])
+@pytest.mark.parametrize("t", [0, 1, 40])
+def test_ceilings_are_above_the_surface_everywhere(kernel, name, t, width):
+    rng = np.random.default_rng(t)
+    seq, _ = sequence(kernel, rng, t, bound=BOUNDS[name])
+    centres, half = rng.random((5, 2)), width * rng.random((5, 2))
+    for sign, value in ((1, seq.upper), (-1, lambda x: -seq.lower(x))):
+        at_centre, over_box = seq.surface(sign).ceilings(centres, half)
+        assert np.array_equal(at_centre, value(centres)) or at_centre == pytest.approx(
+            value(centres), rel=1e-7
+        )
+        for i in range(5):
+            x = centres[i] + half[i] * rng.uniform(-1, 1, (100, 2))
+            assert value(x).max() <= over_box[i] + 1e-9
+
+
+@pytest.mark.parametrize("noise_scale", [0.1, 0.0])
+def test_ceilings_converge_at_second_order(noise_scale):
+    rng = np.random.default_rng(3)
+    seq, _ = sequence(Matern(0.5, nu=2.5), rng, 20, noise_scale=noise_scale)
+    centre = np.array([[0.37, 0.61]])
+    surface = seq.surface(1)
+    gaps = []
+    for width in (0.02, 0.01):
+        half = np.full((1, 2), width)
+        value, ceiling = surface.ceilings(centre, half)
+        slope = np.abs(surface.values_and_gradients(centre)[1]) @ half[0]
+        gaps.append(float((ceiling - value - slope)[0]))
+    assert 0 < gaps[1] < 0.35 * gaps[0]
+
+
+def test_unknown_gradients_are_named():
+    class Own(RBF):
+        pass
+
+    seq = kb.ConfidenceSequence(Own(0.5), 1.0, 0.1)
+    with pytest.raises(kb.InputError, match="gradient in x"):
+        seq.gradients([[0.5]])
