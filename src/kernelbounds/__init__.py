@@ -1,5 +1,18 @@
 """Anytime-valid confidence bounds for sequential kernel regression."""
 
+from kernelbounds.bandits import (
+    Ascent,
+    Box,
+    BranchAndBound,
+    Certificate,
+    Finite,
+    Grid,
+    KernelUCB,
+    RandomPolicy,
+    Suggestion,
+    SyntheticProblem,
+    simulate,
+)
 from kernelbounds.bounds import AMM, AY, CMM, DMM, IGP, Assumptions
 from kernelbounds.errors import (
     EmptyConfidenceSetError,
@@ -20,13 +33,24 @@ __all__ = [
     "CMM",
     "DMM",
     "IGP",
+    "Ascent",
     "Assumptions",
+    "Box",
+    "BranchAndBound",
+    "Certificate",
     "ConfidenceSequence",
     "EmptyConfidenceSetError",
+    "Finite",
+    "Grid",
     "InputError",
     "KernelBoundsError",
+    "KernelUCB",
     "MissingExtraError",
     "RKHSFunction",
+    "RandomPolicy",
     "StoredFileError",
+    "Suggestion",
+    "SyntheticProblem",
     "mixture_scale",
+    "simulate",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from os import PathLike
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -79,6 +80,11 @@ class ConfidenceSequence:
     def __len__(self) -> int:
         """The number of observations, t."""
         return self._engine.data.count
+
+    @property
+    def dim(self) -> int | None:
+        """The dimension d of the points; None before the first observation."""
+        return self._engine.data.dim
 
     @property
     def kernel(self) -> Kernel:
@@ -206,7 +212,21 @@ class ConfidenceSequence:
 
         ``kernel`` is needed only for a kernel class of your own.
         """
-        engine, assumptions, bound = storage.load(path, kernel)
+        return cls._of(*storage.load(path, kernel))
+
+    def pack(self) -> storage.Parts:
+        """What :meth:`save` writes, as data and arrays, to be a part of another file."""
+        return storage.pack(self._engine, self._assumptions, self._bound)
+
+    @classmethod
+    def unpack(
+        cls, header: dict[str, Any], arrays: dict[str, Array], kernel: Kernel
+    ) -> ConfidenceSequence:
+        """The inverse of :meth:`pack`."""
+        return cls._of(*storage.unpack(header, arrays, kernel))
+
+    @classmethod
+    def _of(cls, engine: Engine, assumptions: Assumptions, bound: Bound) -> ConfidenceSequence:
         sequence = cls(engine.data.kernel, **vars(assumptions), bound=bound)
         sequence._engine = engine
         return sequence

@@ -10,6 +10,8 @@ import dataclasses
 import json
 import os
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -24,34 +26,61 @@ from kernelbounds.engine import Engine
 from kernelbounds.errors import InputError, StoredFileError
 
 FORMAT, VERSION = "kernelbounds.ConfidenceSequence", 1
+ARRAYS = ("points", "outcomes", "gram")
+
+Parts = tuple[dict[str, Any], dict[str, Array]]  # JSON-ready data, and arrays by name
 
 
 def save(path: str | PathLike[str], engine: Engine, assumptions: Assumptions, bound: Bound) -> None:
-    """Write to a temporary file beside ``path`` and rename it: readers never see half a file."""
+    """Write a sequence to a file."""
+    header, arrays = pack(engine, assumptions, bound)
+    write(path, {"format": FORMAT, "version": VERSION, **header}, arrays)
+
+
+def load(path: str | PathLike[str], kernel: Kernel | None) -> tuple[Engine, Assumptions, Bound]:
+    """What :func:`save` wrote."""
+    header, arrays = read(path, FORMAT, VERSION, "a saved confidence sequence")
+    chosen = kernels.from_data(header["kernel"]) if kernel is None else kernel
+    with damage_reported(path):
+        return unpack(header, arrays, chosen)
+
+
+def pack(engine: Engine, assumptions: Assumptions, bound: Bound) -> Parts:
+    """A sequence as data for a file."""
     data = engine.data
     if getattr(bounds, type(bound).__name__, None) is not type(bound):
         raise InputError(f"a sequence with a bound of your own cannot be saved: {bound!r}.")
     header = {
-        "format": FORMAT,
-        "version": VERSION,
         "kernel": kernels.to_data(data.kernel),
         "assumptions": dataclasses.asdict(assumptions),
         "bound": {"name": type(bound).__name__, **vars(bound)},
     }
+    gram = data.gram[np.tril_indices(data.count)]
+    return header, {"points": data.points, "outcomes": data.outcomes, "gram": gram}
+
+
+def unpack(
+    header: dict[str, Any], arrays: dict[str, Array], kernel: Kernel
+) -> tuple[Engine, Assumptions, Bound]:
+    """What :func:`pack` was given."""
+    engine = Engine(kernels.checked_kernel(kernel))
+    settings = dict(header["bound"])
+    bound: Bound = _bound_class(settings.pop("name"))(**settings)
+    _restore(engine, *(arrays[name] for name in ARRAYS))
+    return engine, Assumptions(**header["assumptions"]), bound
+
+
+def write(path: str | PathLike[str], header: dict[str, Any], arrays: dict[str, Array]) -> None:
+    """Write to a temporary file beside ``path`` and rename it: readers never see half a file."""
     target = Path(path)
     if not target.parent.is_dir() or target.is_dir():
         reason = "it is a folder" if target.is_dir() else "its folder does not exist"
         raise InputError(f"cannot save to {os.fspath(path)!r}: {reason}.")
+    packed = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
-            np.savez(
-                file,
-                header=np.frombuffer(json.dumps(header).encode(), dtype=np.uint8),
-                points=data.points,
-                outcomes=data.outcomes,
-                gram=data.gram[np.tril_indices(data.count)],
-            )
+            np.savez(file, allow_pickle=False, header=packed, **arrays)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, target)
@@ -60,36 +89,35 @@ def save(path: str | PathLike[str], engine: Engine, assumptions: Assumptions, bo
         raise
 
 
-def load(path: str | PathLike[str], kernel: Kernel | None) -> tuple[Engine, Assumptions, Bound]:
-    """What :func:`save` wrote."""
+def read(path: str | PathLike[str], kind: str, version: int, noun: str) -> Parts:
+    """What :func:`write` wrote, if it is of this kind and version."""
     name = repr(os.fspath(path))
     try:
         with np.load(path, allow_pickle=False) as file:
             header = json.loads(bytes(file["header"]))
-            points, outcomes, packed = file["points"], file["outcomes"], file["gram"]
+            arrays = {key: file[key] for key in file.files if key != "header"}
     except FileNotFoundError:
         raise StoredFileError(f"there is no file {name}.") from None
     except Exception as error:
-        raise StoredFileError(
-            f"{name} is not a saved confidence sequence, or it is damaged ({error})."
-        ) from error
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise StoredFileError(f"{name} is not a saved confidence sequence.")
-    if header.get("version") != VERSION:
+        raise StoredFileError(f"{name} is not {noun}, or it is damaged ({error}).") from error
+    if not isinstance(header, dict) or header.get("format") != kind:
+        raise StoredFileError(f"{name} is not {noun}.")
+    if header.get("version") != version:
         raise StoredFileError(
             f"{name} has format version {header.get('version')!r}; this release of kernelbounds "
-            f"reads version {VERSION}."
+            f"reads version {version}."
         )
-    chosen = kernels.from_data(header["kernel"]) if kernel is None else kernel
-    engine = Engine(kernels.checked_kernel(chosen))
+    return header, arrays
+
+
+@contextmanager
+def damage_reported(path: str | PathLike[str]) -> Iterator[None]:
+    """Whatever goes wrong while a file's parts are put together means that it is damaged."""
     try:
-        settings = dict(header["bound"])
-        bound: Bound = _bound_class(settings.pop("name"))(**settings)
-        _restore(engine, points, outcomes, packed)
-        return engine, Assumptions(**header["assumptions"]), bound
+        yield
     except Exception as error:
         raise StoredFileError(
-            f"{name} is damaged: its parts do not fit together ({error})."
+            f"{os.fspath(path)!r} is damaged: its parts do not fit together ({error})."
         ) from error
 
 

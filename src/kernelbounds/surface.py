@@ -26,6 +26,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import calculus, kernels
 from kernelbounds.arrays import Array
@@ -67,9 +68,14 @@ class Surface:
     sign: int
 
     @property
+    def kernel(self) -> Kernel:
+        """The kernel."""
+        return self.engine.data.kernel
+
+    @property
     def smooth(self) -> bool:
         """Whether gradients are known: of the kernel, and of the bound."""
-        return calculus.differentiable(self.engine.data.kernel) and self.dual
+        return calculus.differentiable(self.kernel) and self.dual
 
     @property
     def dual(self) -> bool:
@@ -78,7 +84,8 @@ class Surface:
 
     def values(self, points: Array) -> Array:
         """The bounds at points (m, d)."""
-        return extremes(self.engine, self.assumptions, self.bound, points, (self.sign,))[0]
+        found = extremes(self.engine, self.assumptions, self.bound, points, (self.sign,))
+        return np.asarray(found[0])
 
     def trivial(self, points: Array) -> Array:
         """B sqrt(k(x,x))."""
@@ -94,12 +101,12 @@ class Surface:
     def reach(self, ridges: Array) -> Array:
         """reach_alpha of a :class:`~kernelbounds.bounds.DualBound`, like the ridges."""
         assert isinstance(self.bound, DualBound)
-        return self.bound.reach(self.engine, self.assumptions, ridges)
+        return np.asarray(self.bound.reach(self.engine, self.assumptions, ridges))
 
     def values_and_gradients(self, points: Array) -> tuple[Array, Array]:
         """The bounds (m,) and their gradients (m, d); only for a ``smooth`` surface."""
-        kernel, prior = self.engine.data.kernel, self._prior(points)
-        diagonal = calculus.diagonal_gradient(kernel, points)
+        prior = self._prior(points)
+        diagonal = calculus.diagonal_gradient(self.kernel, points)
         trivial = self.assumptions.norm_bound * np.sqrt(prior)
         steepest = trivial[:, None] * diagonal / (2 * np.maximum(prior, 1e-300))[:, None]
         if not self.engine.data.count:
@@ -120,7 +127,7 @@ class Surface:
         Centres and half widths are (m, d), and the kernel is a differentiable one.
         """
         norm_bound = self.assumptions.norm_bound
-        moved = calculus.features_in_boxes(self.engine.data.kernel, centres, half_widths)
+        moved = calculus.features_in_boxes(self.kernel, centres, half_widths)
         trivial, highest = self.trivial(centres), norm_bound * moved.size
         if not self.engine.data.count:
             return trivial, highest
@@ -137,7 +144,7 @@ class Surface:
         return values, np.maximum(np.fmin(over_box, highest), values)
 
     def _prior(self, points: Array) -> Array:
-        return kernels.diagonal(self.engine.data.kernel, points)
+        return kernels.diagonal(self.kernel, points)
 
 
 class Witness:

@@ -1,0 +1,127 @@
+"""The certified maximiser: branch and bound over boxes."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from kernelbounds import calculus
+from kernelbounds.arrays import Array, as_scalar
+from kernelbounds.bandits.domains import Box
+from kernelbounds.bandits.maximisers import Ascent, Maximum, check_certifiable
+from kernelbounds.bandits.progress import late_progress
+from kernelbounds.surface import Surface
+
+SPLIT_AT_ONCE = 64  # cells with the highest ceilings
+
+
+@dataclass(frozen=True)
+class BranchAndBound:
+    """A maximum with a ceiling that no point of the box exceeds.
+
+    The box is cut into cells, those that may still hold the maximum into smaller ones, until the
+    best ceiling and the best value agree within the tolerance, or time or cells run out; the
+    ceiling is valid either way. Ceilings of cells come from
+    :meth:`~kernelbounds.surface.Surface.ceilings`; they tighten with the square of a cell's size
+    where the kernel is smooth enough. Practical up to three dimensions or so.
+
+    Parameters
+    ----------
+    tolerance : float, optional
+        None is a thousandth of the trivial bound, B max sqrt(k(x,x)).
+    seconds : float
+        After which to stop.
+    cells : int
+        After which to stop.
+    """
+
+    tolerance: float | None = None
+    seconds: float = 10.0
+    cells: int = 200_000
+
+    def __post_init__(self) -> None:
+        if self.tolerance is not None:
+            tolerance = as_scalar(self.tolerance, "tolerance", above=0.0)
+            object.__setattr__(self, "tolerance", tolerance)
+        object.__setattr__(self, "seconds", as_scalar(self.seconds, "seconds", above=0.0))
+        object.__setattr__(self, "cells", int(as_scalar(self.cells, "cells", least=1)))
+
+    def maximise(self, surface: Surface, box: Box, starts: Array) -> Maximum:
+        """See :class:`~kernelbounds.bandits.maximisers.Maximiser`."""
+        return self.compare(surface, box, starts, math.inf)
+
+    def compare(self, surface: Surface, box: Box, starts: Array, level: float) -> Maximum:
+        """The same, but stop as soon as it is clear on which side of ``level`` the maximum is."""
+        check_certifiable(surface)
+        deadline = time.monotonic() + self.seconds
+        best = Ascent().climb(surface, box, starts)
+        cells = _Cells(surface, box)
+        tolerance = self.tolerance or 1e-3 * cells.trivial
+        with late_progress("certifying the maximum") as report:
+            while True:
+                best = max(best, cells.best, key=lambda found: found.value)
+                ceiling = max(cells.highest(), best.value)
+                decided = best.value > level or ceiling <= level < math.inf
+                precise = ceiling <= best.value + tolerance
+                if decided or precise or cells.count >= self.cells or time.monotonic() >= deadline:
+                    return best._replace(ceiling=ceiling)
+                gap = ceiling - best.value
+                report(f"gap {gap:.3g} (to be {tolerance:.3g}), {cells.count} cells")
+                cells.split(best.value)
+
+
+class _Cells:
+    """Cells that cover what of the box may still hold the maximum."""
+
+    def __init__(self, surface: Surface, box: Box) -> None:
+        self._surface = surface
+        self._centres = ((box.lower + box.upper) / 2)[None]
+        self._halves = ((box.upper - box.lower) / 2)[None]
+        self._ceilings = np.empty(0)
+        self.best = Maximum(self._centres[0], -math.inf)
+        self.count = 0
+        features = calculus.features_in_boxes(surface.kernel, self._centres, self._halves)
+        self.trivial = surface.assumptions.norm_bound * float(features.size[0])
+        self._ceilings = self._evaluate(self._centres, self._halves)
+
+    def highest(self) -> float:
+        """What no point of any cell exceeds."""
+        return float(self._ceilings.max(initial=-math.inf))
+
+    def split(self, value: float) -> None:
+        """Halve the cells with the highest ceilings, and forget those that cannot beat a value."""
+        open_ = self._ceilings > value
+        order = np.argsort(-self._ceilings, kind="stable")[:SPLIT_AT_ONCE]
+        chosen = order[open_[order]]
+        centres, halves = self._centres[chosen], self._halves[chosen]
+        axis = self._longest(centres, halves)
+        row = np.arange(len(chosen))
+        halves[row, axis] /= 2
+        shift = np.zeros_like(halves)
+        shift[row, axis] = halves[row, axis]
+        children = np.concatenate([centres - shift, centres + shift])
+        sizes = np.concatenate([halves, halves])
+        ceilings = np.minimum(self._evaluate(children, sizes), np.tile(self._ceilings[chosen], 2))
+        open_[chosen] = False
+        self._centres = np.concatenate([self._centres[open_], children])
+        self._halves = np.concatenate([self._halves[open_], sizes])
+        self._ceilings = np.concatenate([self._ceilings[open_], ceilings])
+
+    def _evaluate(self, centres: Array, halves: Array) -> Array:
+        values, ceilings = self._surface.ceilings(centres, halves)
+        self.count += len(centres)
+        at = int(values.argmax())
+        if values[at] > self.best.value:
+            self.best = Maximum(centres[at].copy(), float(values[at]))
+        return ceilings
+
+    def _longest(self, centres: Array, halves: Array) -> Array:
+        """The axis along which the features of each cell move the most."""
+        moved = [
+            calculus.features_in_boxes(self._surface.kernel, centres, halves * axis).moved
+            for axis in np.eye(centres.shape[1])
+        ]
+        return np.asarray(np.argmax(moved, axis=0))

@@ -1,0 +1,161 @@
+"""Where actions come from: a finite set, or a box."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from kernelbounds.arrays import Array, as_points, as_scalar, as_vector
+from kernelbounds.errors import InputError
+
+
+class Finite:
+    """A fixed finite set of actions.
+
+    Parameters
+    ----------
+    points : array of shape (m, d)
+    once : bool
+        Whether each action can be tried only once. If so, actions that were told or are pending
+        are not asked for again.
+    """
+
+    def __init__(self, points: ArrayLike, once: bool = False) -> None:
+        self.points = as_points(points, "points")
+        self.points.flags.writeable = False
+        self.once = bool(once)
+
+    def __repr__(self) -> str:
+        return f"Finite({len(self.points)} points of dimension {self.dim}, once={self.once})"
+
+    @property
+    def dim(self) -> int:
+        """d."""
+        return int(self.points.shape[1])
+
+
+class Box:
+    """A product of intervals, lower_i <= x_i <= upper_i.
+
+    Parameters
+    ----------
+    lower, upper : arrays of shape (d,)
+        A coordinate with equal limits is fixed.
+    names : sequence of str, optional
+        Names of the coordinates. Points may then also be given as dicts.
+
+    Examples
+    --------
+    >>> box = Box.named(temperature=(20, 80), pressure=(1, 5))
+    >>> box.fixed({"pressure": 2})
+    Box(temperature=(20, 80), pressure=(2, 2))
+    """
+
+    def __init__(
+        self, lower: ArrayLike, upper: ArrayLike, names: Sequence[str] | None = None
+    ) -> None:
+        size = np.size(np.asarray(lower, dtype=object))
+        if size == 0:
+            raise InputError("a Box needs at least one coordinate; lower is empty.")
+        self.lower, self.upper = as_vector(lower, "lower", size), as_vector(upper, "upper", size)
+        self.names = None if names is None else tuple(names)
+        if self.names is not None and (
+            len(self.names) != size
+            or len(set(self.names)) != size
+            or not all(isinstance(name, str) for name in self.names)
+        ):
+            raise InputError(f"names must be {size} different strings, got {names!r}.")
+        if np.any(self.lower > self.upper):
+            at = int(np.argmax(self.lower > self.upper))
+            raise InputError(
+                f"the box is inverted: lower {self.lower[at]:g} is above upper "
+                f"{self.upper[at]:g} in coordinate {self._label(at)}."
+            )
+        self.lower.flags.writeable = self.upper.flags.writeable = False
+
+    @classmethod
+    def named(cls, **limits: tuple[float, float]) -> Box:
+        """A box with named coordinates, ``Box.named(kp=(0, 10), kd=(0, 2))``."""
+        try:
+            lower, upper = zip(*limits.values(), strict=True)
+        except (TypeError, ValueError):
+            raise InputError(
+                f"each coordinate needs a pair (lower, upper), got {limits!r}."
+            ) from None
+        return cls(lower, upper, tuple(limits))
+
+    def __repr__(self) -> str:
+        sides = list(zip(self.lower, self.upper, strict=True))
+        if self.names is None:
+            return f"Box({', '.join(f'({low:g}, {high:g})' for low, high in sides)})"
+        named = zip(self.names, sides, strict=True)
+        return f"Box({', '.join(f'{name}=({low:g}, {high:g})' for name, (low, high) in named)})"
+
+    @property
+    def dim(self) -> int:
+        """d."""
+        return len(self.lower)
+
+    def fixed(self, values: Mapping[Any, float]) -> Box:
+        """The box with some coordinates held at given values, by name or by position.
+
+        The values are given to us and not chosen, so they need not be within the limits.
+        """
+        lower, upper = self.lower.copy(), self.upper.copy()
+        if not isinstance(values, Mapping):
+            raise InputError(f"fixed must be a dict of coordinates and values, got {values!r}.")
+        for key, value in values.items():
+            at = self._position(key)
+            lower[at] = upper[at] = as_scalar(value, f"fixed[{key!r}]")
+        return Box(lower, upper, self.names)
+
+    def point(self, values: Mapping[str, float]) -> Array:
+        """A point given by the names of its coordinates."""
+        if self.names is None or set(values) != set(self.names):
+            known = "none" if self.names is None else ", ".join(self.names)
+            raise InputError(
+                f"a point given as a dict needs exactly the coordinates of the box ({known}), "
+                f"got {', '.join(map(str, values)) or 'none'}."
+            )
+        return np.array([as_scalar(values[name], name) for name in self.names])
+
+    def named_values(self, point: Array) -> dict[str, float]:
+        """The coordinates of a point by name; empty without names."""
+        names = self.names or ()
+        return dict(zip(names, map(float, point), strict=bool(names)))
+
+    def scaled(self, unit: Array) -> Array:
+        """Points of the unit cube, (m, d), stretched to the box."""
+        return np.clip(self.lower + unit * (self.upper - self.lower), self.lower, self.upper)
+
+    def _position(self, key: Any) -> int:
+        if self.names is not None and key in self.names:
+            return self.names.index(key)
+        if isinstance(key, int | np.integer) and 0 <= key < self.dim:
+            return int(key)
+        names = f" or one of {', '.join(self.names)}" if self.names else ""
+        raise InputError(
+            f"there is no coordinate {key!r} in this box; use 0 to {self.dim - 1}{names}."
+        )
+
+    def _label(self, at: int) -> str:
+        return repr(self.names[at]) if self.names else str(at)
+
+
+Domain = Finite | Box
+
+
+def checked_domain(domain: Any, dim: int | None) -> Domain | None:
+    """A domain of the right dimension, or None."""
+    if domain is None:
+        return None
+    if not isinstance(domain, Finite | Box):
+        raise InputError(f"domain must be a kernelbounds.Box or Finite, got {domain!r}.")
+    if dim is not None and domain.dim != dim:
+        raise InputError(
+            f"the domain has {domain.dim} dimensions, but the data of the sequence have {dim}."
+        )
+    return domain

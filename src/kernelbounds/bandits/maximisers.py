@@ -1,0 +1,201 @@
+"""Maximising a bound over a box: what a maximiser is, and two of three.
+
+:class:`Ascent` is fast and promises nothing, :class:`Grid` promises what a grid can, and
+:class:`~kernelbounds.bandits.branch_and_bound.BranchAndBound` keeps at it until the promise is
+good enough.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.stats import qmc
+
+from kernelbounds import calculus
+from kernelbounds.arrays import Array, as_scalar
+from kernelbounds.bandits.domains import Box
+from kernelbounds.errors import InputError
+from kernelbounds.surface import Surface, in_parts
+
+
+class Maximum(NamedTuple):
+    """The best point found, its value, and what no point of the box can exceed."""
+
+    x: Array
+    value: float
+    ceiling: float = math.inf  # infinite: nothing is known
+
+
+class Maximiser(Protocol):
+    """A way to maximise a surface over a box."""
+
+    def maximise(self, surface: Surface, box: Box, starts: Array) -> Maximum:
+        """The maximum; ``starts`` (m, d) are points of the box worth a look, possibly none."""
+        ...
+
+
+class Function(Protocol):
+    """What :meth:`Ascent.climb` can maximise."""
+
+    @property
+    def smooth(self) -> bool:
+        """Whether it has gradients."""
+        ...
+
+    def values(self, points: Array) -> Array:
+        """Values at points (m, d)."""
+        ...
+
+    def values_and_gradients(self, points: Array) -> tuple[Array, Array]:
+        """Values (m,) and gradients (m, d)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Ascent:
+    """A quasi-random scan of the box, and gradient ascent from the best points of it.
+
+    Where the gradient in x is not known, a simplex method (Nelder-Mead) takes its place. No
+    guarantee comes with either.
+
+    Parameters
+    ----------
+    scan : int
+        Points of the scan.
+    starts : int
+        Ascents.
+    """
+
+    scan: int = 1024
+    starts: int = 6
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scan", _whole(self.scan, "scan"))
+        object.__setattr__(self, "starts", _whole(self.starts, "starts"))
+
+    def maximise(self, surface: Surface, box: Box, starts: Array) -> Maximum:
+        """See :class:`Maximiser`."""
+        return self.climb(surface, box, starts)
+
+    def climb(self, function: Function, box: Box, starts: Array) -> Maximum:
+        """The best point found of any function."""
+        free = np.flatnonzero(box.upper > box.lower)
+        points = np.concatenate([starts, scan_points(box, self.scan)])
+        values = function.values(points)
+        at = int(values.argmax())
+        best = Maximum(points[at], float(values[at]))
+        if not len(free):
+            return best
+        for start in _spread(points, values, self.starts, box):
+            found = self._from(function, box, points[start], free)
+            if found.value > best.value:
+                best = found
+        return best
+
+    def _from(self, function: Function, box: Box, start: Array, free: NDArray[np.intp]) -> Maximum:
+        """One ascent, in coordinates where the box is the unit cube."""
+        low, width = box.lower[free], (box.upper - box.lower)[free]
+        x = start.copy()
+
+        def place(unit: Array) -> Array:
+            x[free] = np.clip(low + unit * width, low, box.upper[free])
+            return x[None]
+
+        def loss(unit: Array) -> float:
+            return -float(function.values(place(unit))[0])
+
+        def loss_and_gradient(unit: Array) -> tuple[float, Array]:
+            value, gradient = function.values_and_gradients(place(unit))
+            return -float(value[0]), -gradient[0, free] * width
+
+        unit, sides = (start[free] - low) / width, [(0.0, 1.0)] * len(free)
+        if function.smooth:
+            found = minimize(
+                loss_and_gradient, unit, jac=True, method="L-BFGS-B", bounds=sides,
+                options={"maxiter": 60},
+            )  # fmt: skip
+        else:
+            found = minimize(
+                loss, unit, method="Nelder-Mead", bounds=sides,
+                options={"maxfev": 100 * len(free), "xatol": 1e-6, "fatol": 1e-9},
+            )  # fmt: skip
+        place(found.x)
+        return Maximum(x.copy(), -float(found.fun))
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The best of the centres of equal cells, with the error that the cells guarantee.
+
+    Parameters
+    ----------
+    cells : int
+        At most so many cells.
+    """
+
+    cells: int = 10_000
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cells", _whole(self.cells, "cells"))
+
+    def maximise(self, surface: Surface, box: Box, starts: Array) -> Maximum:
+        """See :class:`Maximiser`; the value is that of a centre, and ``starts`` are not used."""
+        check_certifiable(surface)
+        free = box.upper > box.lower
+        sides = np.where(free, _per_axis(self.cells, int(free.sum())), 1)
+        axes = [(np.arange(side) + 0.5) / side for side in sides]
+        centres = box.scaled(np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, box.dim))
+        half = (box.upper - box.lower) / (2 * sides)
+        best, ceiling = Maximum(centres[0], -math.inf), -math.inf
+        for part in in_parts(centres):
+            values, ceilings = surface.ceilings(part, np.broadcast_to(half, part.shape))
+            ceiling, at = max(ceiling, float(ceilings.max())), int(values.argmax())
+            if values[at] > best.value:
+                best = Maximum(part[at], float(values[at]))
+        return best._replace(ceiling=ceiling)
+
+
+def check_certifiable(surface: Surface) -> None:
+    """Certified maximisers need to know how fast the kernel's features move."""
+    if not calculus.differentiable(surface.kernel):
+        raise InputError(
+            f"a certified maximum is not available for the kernel {surface.kernel}: how fast it "
+            "varies is not known. It is for scikit-learn's kernels, their sums and products."
+        )
+
+
+def scan_points(box: Box, count: int) -> Array:
+    """Quasi-random points of the box, always the same; coordinates that are fixed stay so."""
+    power = math.ceil(math.log2(max(count, 2)))
+    unit = qmc.Sobol(box.dim, scramble=True, rng=np.random.default_rng(0)).random_base2(power)
+    return box.scaled(unit[:count])
+
+
+def _spread(points: Array, values: Array, count: int, box: Box) -> list[int]:
+    """The best points that are not too near to better ones."""
+    width = np.where(box.upper > box.lower, box.upper - box.lower, 1.0)
+    chosen: list[int] = []
+    for at in np.argsort(-values, kind="stable"):
+        near = np.abs(points[chosen] - points[at]) / width
+        if not chosen or near.max(axis=1).min() > 0.05:
+            chosen.append(int(at))
+        if len(chosen) == count:
+            break
+    return chosen
+
+
+def _per_axis(cells: int, dims: int) -> int:
+    side: int = max(1, round(float(cells) ** (1 / max(dims, 1))))
+    return side if side**dims <= cells else side - 1
+
+
+def _whole(value: object, name: str) -> int:
+    number = as_scalar(value, name, least=1)
+    if not number.is_integer():
+        raise InputError(f"{name} must be a whole number, got {number:g}.")
+    return int(number)

@@ -1,0 +1,382 @@
+"""What all policies do: take outcomes, keep records, certify, save and resume.
+
+Inside, everything is a maximisation of s f*, with the sign s = -1 when minimising:
+``surface(s)`` is the optimistic bound on s f* and minus ``surface(-s)`` the pessimistic one.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from os import PathLike
+from typing import Any, Self, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.gaussian_process.kernels import Kernel
+
+from kernelbounds.arrays import Array, as_observations, as_points, as_scalar
+from kernelbounds.bandits import saving
+from kernelbounds.bandits.branch_and_bound import BranchAndBound
+from kernelbounds.bandits.domains import Box, Domain, Finite, checked_domain
+from kernelbounds.bandits.maximisers import Ascent
+from kernelbounds.bandits.progress import late_progress
+from kernelbounds.bandits.records import Certificate, History, Suggestion
+from kernelbounds.bandits.tracker import Tracker
+from kernelbounds.errors import EmptyConfidenceSetError, InputError
+from kernelbounds.sequence import ConfidenceSequence
+from kernelbounds.surface import Surface
+
+
+class Policy(ABC):
+    """Chooses actions, learns from outcomes, and knows how good its best action provably is.
+
+    Parameters
+    ----------
+    sequence : ConfidenceSequence
+        It is used as it is and updated by :meth:`tell`. It may hold observations already.
+    domain : Box or Finite, optional
+        None: each :meth:`ask` brings its own actions.
+    minimise : bool
+        Whether small values of f* are wanted.
+    """
+
+    def __init__(
+        self, sequence: ConfidenceSequence, domain: Domain | None = None, *, minimise: bool = False
+    ) -> None:
+        if not isinstance(sequence, ConfidenceSequence):
+            raise InputError(f"sequence must be a ConfidenceSequence, got {sequence!r}.")
+        self.sequence = sequence
+        self.domain = checked_domain(domain, sequence.dim)
+        self.minimise = bool(minimise)
+        self._sign = -1 if minimise else 1
+        self._tracker = Tracker(domain.points) if isinstance(domain, Finite) else None
+        self._pending: list[Array] = []
+        self._asked: dict[bytes, tuple[float, float, float]] = {}  # lower, upper, limit
+        self._records: list[tuple[float, float, float]] = []
+
+    def __repr__(self) -> str:
+        aim = ", minimise=True" if self.minimise else ""
+        return f"{type(self).__name__}({self.sequence!r}, {self.domain!r}{aim})"
+
+    # --- choosing
+
+    @overload
+    def ask(
+        self, actions: ArrayLike | None = ..., *, fixed: Mapping[Any, float] | None = ...
+    ) -> Suggestion: ...
+    @overload
+    def ask(
+        self, actions: ArrayLike | None = ..., *, fixed: Mapping[Any, float] | None = ..., n: int
+    ) -> list[Suggestion]: ...
+    def ask(
+        self,
+        actions: ArrayLike | None = None,
+        *,
+        fixed: Mapping[Any, float] | None = None,
+        n: int | None = None,
+    ) -> Suggestion | list[Suggestion]:
+        """The action to try next. Asking changes nothing: ask again, and the answer is the same.
+
+        Parameters
+        ----------
+        actions : array of shape (m, d), optional
+            The actions there are in this round, in place of the domain.
+        fixed : dict, optional
+            Coordinates of the box, by name or position, that are given in this round.
+        n : int, optional
+            Ask for a list of so many, to be tried in parallel. Each is chosen as if the ones
+            before it, and the pending ones, had had an outcome in the middle of its bounds; the
+            bounds reported come from real outcomes only.
+        """
+        space = self._space(actions, fixed)
+        count = 1 if n is None else as_scalar(n, "n", least=1)
+        if not float(count).is_integer():
+            raise InputError(f"n must be a whole number, got {count:g}.")
+        found = self._choose(space, int(count))
+        waiting = {point.tobytes() for point in self._pending}
+        self._asked = {key: entry for key, entry in self._asked.items() if key in waiting}
+        for one in found:
+            self._asked[one.x.tobytes()] = (one.lower, one.upper, one.limit)
+        return found[0] if n is None else found
+
+    @abstractmethod
+    def _choose(self, space: Domain, count: int) -> list[Suggestion]:
+        """So many actions of a finite set or a box, without a change of state."""
+
+    def begin(self, X: ArrayLike | Mapping[str, float]) -> None:
+        """Say that trials of these actions are under way, so that others are asked for next.
+
+        An action is pending until its outcome is told.
+        """
+        self._pending += list(self._as_actions(X))
+
+    @property
+    def pending(self) -> Array:
+        """The actions under way, (n, d), in the order of :meth:`begin`."""
+        return np.array(self._pending).reshape(-1, self._dim or 0)
+
+    # --- learning
+
+    def tell(self, X: ArrayLike | Mapping[str, float], y: ArrayLike) -> None:
+        """Add outcomes, of actions that were asked for or others, one or many, in any order.
+
+        As :meth:`ConfidenceSequence.update`; when an error is raised nothing has changed.
+        """
+        X = self._by_name(X)
+        points, outcomes = as_observations(X, y, self._dim)
+        records = self._records_of(points)
+        self.sequence.update(points, outcomes)
+        self._records += records
+        for point in points:
+            self._asked.pop(point.tobytes(), None)
+            for at, waiting in enumerate(self._pending):
+                if np.array_equal(waiting, point):
+                    del self._pending[at]
+                    break
+        self._told()
+
+    def _told(self) -> None:
+        """For policies that change state with every call of :meth:`tell`."""
+        return
+
+    def _records_of(self, points: Array) -> list[tuple[float, float, float]]:
+        """Lower and upper bound and limit of each point, from before its outcome."""
+        found = [self._asked.get(point.tobytes()) for point in points]
+        if None in found:
+            try:
+                lower, upper = self.sequence.bounds(points)
+                limit = self._sign * math.inf
+                if isinstance(self.domain, Finite):
+                    limit = self._sign * self._highest(self.domain)[0]
+            except EmptyConfidenceSetError:
+                # The next ask will say so; outcomes are taken all the same.
+                lower = upper = np.full(len(points), math.nan)
+                limit = math.nan
+            fresh = [(float(a), float(b), limit) for a, b in zip(lower, upper, strict=True)]
+            return [old or new for old, new in zip(found, fresh, strict=True)]
+        return [entry for entry in found if entry is not None]
+
+    @property
+    def history(self) -> History:
+        """What was known of each action told, before its outcome."""
+        lower, upper, limit = np.array(self._records).reshape(-1, 3).T
+        return History(lower, upper, limit, self.minimise)
+
+    # --- certifying
+
+    def certificate(
+        self,
+        actions: ArrayLike | None = None,
+        *,
+        fixed: Mapping[Any, float] | None = None,
+        tolerance: float | None = None,
+        seconds: float = 10.0,
+    ) -> Certificate:
+        """The best action known, and how far from optimal it can be at most.
+
+        Over a box the maximum is certified by :class:`BranchAndBound` with this tolerance and
+        time limit; when time runs out first, the certificate is looser and as true.
+        """
+        maximiser = BranchAndBound(tolerance, seconds)
+        return self._certify(self._space(actions, fixed), maximiser, math.inf)
+
+    def _certify(self, space: Domain, maximiser: BranchAndBound, enough: float) -> Certificate:
+        """A certificate; only good enough to tell whether the regret is below ``enough``."""
+        optimistic, pessimistic = self._surface(self._sign), self._surface(-self._sign)
+        index: int | None = None
+        if isinstance(space, Finite):
+            sure = -pessimistic.values(space.points)
+            index = int(sure.argmax())
+            x, least = space.points[index], float(sure[index])
+            limit = self._highest(space)[0]
+        else:
+            played = self._played(space)
+            found = Ascent().climb(Negated(pessimistic), space, played)
+            x, least = found.x, found.value
+            starts = np.concatenate([played, x[None]])
+            limit = maximiser.compare(optimistic, space, starts, least + enough).ceiling
+        most = float(optimistic.values(x[None])[0])
+        interval = (least, most) if self._sign == 1 else (-most, -least)
+        return Certificate(
+            x.copy(),
+            *interval,
+            max_upper=None if self.minimise else limit,
+            min_lower=-limit if self.minimise else None,
+            regret=limit - least,
+            index=index,
+            named=space.named_values(x) if isinstance(space, Box) else {},
+        )
+
+    # --- running
+
+    def run(
+        self,
+        experiment: Callable[[Array], float],
+        rounds: int,
+        *,
+        batch: int = 1,
+        stop_when_regret_below: float | None = None,
+        save_to: str | PathLike[str] | None = None,
+    ) -> History:
+        """Ask, try and tell, for a number of rounds or until the best action is good enough.
+
+        Parameters
+        ----------
+        experiment : function of an action (d,) that returns its outcome
+        rounds : int
+            Stop after so many at the latest.
+        batch : int
+            Actions to ask for at a time; each counts as a round.
+        stop_when_regret_below : float, optional
+            Stop as soon as :meth:`certificate` has a smaller regret than this.
+        save_to : path, optional
+            Save the policy there after every :meth:`tell`.
+        """
+        total = int(as_scalar(rounds, "rounds", least=1))
+        size = int(as_scalar(batch, "batch", least=1))
+        enough = stop_when_regret_below
+        if enough is not None:
+            enough = as_scalar(enough, "stop_when_regret_below", above=0.0)
+        done = 0
+        with late_progress("running", total) as report:
+            while done < total:
+                found = self.ask(n=min(size, total - done))
+                outcomes = [float(experiment(one.x.copy())) for one in found]
+                self.tell(np.array([one.x for one in found]), outcomes)
+                done += len(found)
+                if save_to is not None:
+                    self.save(save_to)
+                report(f"round {done} of {total}", done)
+                if enough is not None and self._good_enough(enough):
+                    break
+        return self.history
+
+    def _good_enough(self, enough: float) -> bool:
+        maximiser = BranchAndBound(tolerance=enough / 4)
+        return self._certify(self._space(None, None), maximiser, enough).regret < enough
+
+    # --- saving
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write everything to one file, atomically; see :meth:`load`."""
+        saving.save(self, path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str], kernel: Kernel | None = None) -> Self:
+        """Read a policy written by :meth:`save`; it goes on as if never interrupted.
+
+        ``kernel`` is needed only for a kernel class of your own.
+        """
+        return saving.load(cls, path, kernel)
+
+    @abstractmethod
+    def _settings(self) -> dict[str, Any]:
+        """What a subclass has to save, JSON-ready."""
+
+    @abstractmethod
+    def _restore(self, settings: dict[str, Any]) -> None:
+        """The inverse of :meth:`_settings`."""
+
+    # --- helpers
+
+    @property
+    def _dim(self) -> int | None:
+        return self.sequence.dim if self.domain is None else self.domain.dim
+
+    def _surface(self, sign: int) -> Surface:
+        return self.sequence.surface(sign)
+
+    def _space(self, actions: ArrayLike | None, fixed: Mapping[Any, float] | None) -> Domain:
+        """The set to choose from in this round."""
+        if actions is not None:
+            if fixed is not None:
+                raise InputError("pass either actions or fixed, not both.")
+            return Finite(as_points(actions, "actions", self._dim))
+        if self.domain is None:
+            raise InputError(
+                "there is nothing to choose from: pass actions=, or a domain (kernelbounds.Box or "
+                "Finite) when the policy is made."
+            )
+        if fixed is None:
+            return self.domain
+        if not isinstance(self.domain, Box):
+            raise InputError("fixed needs a Box as domain.")
+        return self.domain.fixed(fixed)
+
+    def _highest(self, space: Finite) -> tuple[float, int]:
+        """The largest optimistic bound on s f* over a finite set, and where."""
+        surface = self._surface(self._sign)
+        if space is self.domain and self._tracker is not None:
+            return self._tracker.maximum(surface, np.ones(len(space.points), dtype=bool))
+        values = surface.values(space.points)
+        return float(values.max()), int(values.argmax())
+
+    def _available(self, space: Finite, taken: list[Array]) -> NDArray[np.bool_]:
+        """Which points of a finite set may be asked for, when some are taken in this batch."""
+        free = np.ones(len(space.points), dtype=bool)
+        if space.once:
+            used = {point.tobytes() for point in (*self.sequence.points, *self._pending, *taken)}
+            free = np.array([point.tobytes() not in used for point in space.points])
+            if not free.any():
+                raise InputError(
+                    f"all {len(free)} actions of the domain have been tried or are pending, and "
+                    "once=True allows each of them one trial."
+                )
+        return free
+
+    def _played(self, box: Box) -> Array:
+        """Where the box, with its fixed coordinates, comes closest to the observed points."""
+        points = self.sequence.points.reshape(-1, box.dim)
+        return np.unique(np.clip(points, box.lower, box.upper), axis=0)
+
+    def _believing(self, points: list[Array]) -> ConfidenceSequence:
+        """The sequence as if each point had had an outcome in the middle of its bounds."""
+        believed = copy.deepcopy(self.sequence)
+        for point in points:
+            believe(believed, point)
+        return believed
+
+    def _suggestion(self, space: Domain, x: Array, limit: float, index: int | None) -> Suggestion:
+        lower, upper = (float(part[0]) for part in self.sequence.bounds(x[None]))
+        named = space.named_values(x) if isinstance(space, Box) else {}
+        return Suggestion(x.copy(), lower, upper, self._sign * limit, index, named)
+
+    def _by_name(self, X: ArrayLike | Mapping[str, float]) -> ArrayLike:
+        """Points, where they are dicts, as numbers."""
+        if isinstance(X, Mapping):
+            if not isinstance(self.domain, Box):
+                raise InputError("a point can be a dict only for a Box with names.")
+            return self.domain.point(X)
+        if isinstance(X, list | tuple) and X and all(isinstance(one, Mapping) for one in X):
+            return np.array([self._by_name(one) for one in X])
+        return X
+
+    def _as_actions(self, X: ArrayLike | Mapping[str, float]) -> Array:
+        values = self._by_name(X)
+        return as_points(values if np.ndim(values) != 1 else np.atleast_2d(values), "X", self._dim)
+
+
+def believe(sequence: ConfidenceSequence, point: Array) -> None:
+    """Add an outcome in the middle of the bounds, which never refutes anything."""
+    lower, upper = sequence.bounds(point[None])
+    sequence.update(point[None], (lower + upper) / 2)
+
+
+class Negated:
+    """Minus a surface: the pessimistic bound, to be maximised."""
+
+    def __init__(self, surface: Surface) -> None:
+        self._surface = surface
+        self.smooth = surface.smooth
+
+    def values(self, points: Array) -> Array:
+        """Values at points (m, d)."""
+        return -self._surface.values(points)
+
+    def values_and_gradients(self, points: Array) -> tuple[Array, Array]:
+        """Values (m,) and gradients (m, d)."""
+        values, gradients = self._surface.values_and_gradients(points)
+        return -values, -gradients

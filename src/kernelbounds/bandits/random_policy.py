@@ -1,0 +1,75 @@
+"""The baseline: actions drawn uniformly at random."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from kernelbounds.arrays import Array
+from kernelbounds.bandits.domains import Domain, Finite
+from kernelbounds.bandits.policy import Policy
+from kernelbounds.bandits.records import Suggestion
+from kernelbounds.errors import InputError
+from kernelbounds.sequence import ConfidenceSequence
+
+
+class RandomPolicy(Policy):
+    """Plays actions uniformly at random, and certifies as well as the bounds allow.
+
+    Parameters
+    ----------
+    sequence : ConfidenceSequence
+    domain : Box or Finite, optional
+    minimise : bool
+        Matters for certificates only.
+    rng : numpy.random.Generator or int, optional
+        The source of randomness, or a seed; None is the seed 0.
+    """
+
+    def __init__(
+        self,
+        sequence: ConfidenceSequence,
+        domain: Domain | None = None,
+        *,
+        minimise: bool = False,
+        rng: np.random.Generator | int | None = None,
+    ) -> None:
+        super().__init__(sequence, domain, minimise=minimise)
+        try:
+            self._rng = np.random.default_rng(0 if rng is None else rng)
+        except (TypeError, ValueError):
+            raise InputError(
+                f"rng must be a numpy.random.Generator or a seed, got {rng!r}."
+            ) from None
+        self._told()
+
+    def _told(self) -> None:
+        # What is drawn next depends on this key alone, so that asking changes nothing.
+        self._key = int(self._rng.integers(2**63))
+
+    def _choose(self, space: Domain, count: int) -> list[Suggestion]:
+        rng = np.random.default_rng([self._key, len(self._pending)])
+        found: list[Suggestion] = []
+        for _ in range(count):
+            x, index = self._draw(space, [one.x for one in found], rng)
+            found.append(self._suggestion(space, x, math.inf, index))
+        return found
+
+    def _draw(
+        self, space: Domain, taken: list[Array], rng: np.random.Generator
+    ) -> tuple[Array, int | None]:
+        if isinstance(space, Finite):
+            index = int(rng.choice(np.flatnonzero(self._available(space, taken))))
+            return space.points[index], index
+        return space.scaled(rng.random(space.dim)), None
+
+    def _settings(self) -> dict[str, Any]:
+        return {"rng": self._rng.bit_generator.state, "key": self._key}
+
+    def _restore(self, settings: dict[str, Any]) -> None:
+        state = settings["rng"]
+        generator = getattr(np.random, state["bit_generator"])()
+        generator.state = state
+        self._rng, self._key = np.random.Generator(generator), settings["key"]

@@ -1,0 +1,106 @@
+"""What policies tell their users."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from kernelbounds.arrays import Array
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """An action to try next, with what is known of f* there from the outcomes told so far.
+
+    Attributes
+    ----------
+    x : array of shape (d,)
+    lower, upper : float
+        Bounds on f*(x).
+    limit : float
+        No action that could have been asked for is better than this: an upper bound on f* over
+        the set (a lower one when minimising). Infinite where the maximiser certifies nothing.
+    index : int or None
+        Position in ``actions`` or in a ``Finite`` domain.
+    named : dict
+        The coordinates by name, for a box that has names.
+    """
+
+    x: Array
+    lower: float
+    upper: float
+    limit: float
+    index: int | None = None
+    named: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """How good the best action known is, at least.
+
+    With probability 1 - delta all certificates ever issued are true.
+
+    Attributes
+    ----------
+    x : array of shape (d,)
+        The action with the largest lower bound (when minimising, the smallest upper bound).
+    lower, upper : float
+        Bounds on f*(x).
+    max_upper : float or None
+        An upper bound on the maximum of f* over the domain; None when minimising.
+    min_lower : float or None
+        When minimising, a lower bound on the minimum.
+    regret : float
+        f*(x) is within this of the optimum: max_upper - lower, or upper - min_lower.
+    index : int or None
+        Position of x in a finite set.
+    named : dict
+        The coordinates by name, for a box that has names.
+    """
+
+    x: Array
+    lower: float
+    upper: float
+    max_upper: float | None
+    min_lower: float | None
+    regret: float
+    index: int | None = None
+    named: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class History:
+    """What was known of each action when it was played, in the order told; (n,) each.
+
+    ``lower`` and ``upper`` are bounds on f*, from the outcomes before; ``limit`` is what no action
+    of the same round could beat, see :class:`Suggestion`. Nan: the data had refuted the
+    assumptions.
+    """
+
+    lower: Array
+    upper: Array
+    limit: Array
+    minimise: bool
+
+    def __len__(self) -> int:
+        return len(self.lower)
+
+    @property
+    def width(self) -> Array:
+        """upper - lower. It bounds the regret of an action that had the largest upper bound."""
+        return self.upper - self.lower
+
+    @property
+    def regret_bound(self) -> Array:
+        """Upper bounds on the regret of each action, without knowing f*.
+
+        limit - lower when maximising: for an action asked for from a finite set, its width.
+        Infinite where no limit is known.
+        """
+        return self.upper - self.limit if self.minimise else self.limit - self.lower
+
+    @property
+    def cumulative_regret_bound(self) -> Array:
+        """Running sums of ``regret_bound``: bounds on the cumulative regret, at all times."""
+        return np.cumsum(self.regret_bound)

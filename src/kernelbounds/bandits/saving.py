@@ -1,0 +1,84 @@
+"""Policies on disk: the sequence, the domain, what is pending and what was known when."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+
+from kernelbounds import kernels, storage
+from kernelbounds.arrays import Array
+from kernelbounds.bandits.domains import Box, Domain, Finite
+from kernelbounds.errors import StoredFileError
+from kernelbounds.sequence import ConfidenceSequence
+
+if TYPE_CHECKING:
+    from kernelbounds.bandits.policy import Policy
+
+P = TypeVar("P", bound="Policy")
+
+FORMAT, VERSION = "kernelbounds.Policy", 1
+
+
+def save(policy: Policy, path: str | PathLike[str]) -> None:
+    """Write a policy to a file, atomically."""
+    header, arrays = policy.sequence.pack()
+    domain, limits = _pack_domain(policy.domain)
+    dim = policy._dim or 0
+    asked = [np.frombuffer(key) for key in policy._asked]
+    write = {
+        "format": FORMAT,
+        "version": VERSION,
+        "policy": type(policy).__name__,
+        "sequence": header,
+        "domain": domain,
+        "minimise": policy.minimise,
+        "settings": policy._settings(),
+    }
+    arrays |= {
+        "domain": limits,
+        "pending": policy.pending,
+        "asked": np.array(asked).reshape(-1, dim),
+        "asked_bounds": np.array(list(policy._asked.values())).reshape(-1, 3),
+        "records": np.array(policy._records).reshape(-1, 3),
+    }
+    storage.write(path, write, arrays)
+
+
+def load(cls: type[P], path: str | PathLike[str], kernel: Kernel | None) -> P:
+    """What :func:`save` wrote."""
+    header, arrays = storage.read(path, FORMAT, VERSION, "a saved policy")
+    if header.get("policy") != cls.__name__:
+        raise StoredFileError(
+            f"{str(path)!r} holds a {header.get('policy')}, not a {cls.__name__}."
+        )
+    with storage.damage_reported(path):
+        stored = header["sequence"]["kernel"]
+    chosen = kernels.from_data(stored) if kernel is None else kernel
+    with storage.damage_reported(path):
+        sequence = ConfidenceSequence.unpack(header["sequence"], arrays, chosen)
+        domain = _unpack_domain(header["domain"], arrays["domain"])
+        policy = cls(sequence, domain, minimise=header["minimise"])
+        policy._restore(header["settings"])
+        policy._pending = [point.copy() for point in arrays["pending"]]
+        bounds = [(float(a), float(b), float(c)) for a, b, c in arrays["asked_bounds"]]
+        keys = [point.tobytes() for point in arrays["asked"]]
+        policy._asked = dict(zip(keys, bounds, strict=True))
+        policy._records = [(float(a), float(b), float(c)) for a, b, c in arrays["records"]]
+    return policy
+
+
+def _pack_domain(domain: Domain | None) -> tuple[dict[str, Any], Array]:
+    if isinstance(domain, Finite):
+        return {"kind": "Finite", "once": domain.once}, domain.points
+    if isinstance(domain, Box):
+        return {"kind": "Box", "names": domain.names}, np.array([domain.lower, domain.upper])
+    return {"kind": None}, np.empty((0, 0))
+
+
+def _unpack_domain(data: dict[str, Any], limits: Array) -> Domain | None:
+    if data["kind"] == "Finite":
+        return Finite(limits, data["once"])
+    return Box(limits[0], limits[1], data["names"]) if data["kind"] == "Box" else None

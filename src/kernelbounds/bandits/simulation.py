@@ -1,0 +1,85 @@
+"""Policies on problems whose answer is known."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from kernelbounds.arrays import Array, as_scalar
+from kernelbounds.bandits.policy import Policy
+from kernelbounds.bandits.progress import late_progress
+from kernelbounds.errors import InputError
+
+
+class Problem(Protocol):
+    """A bandit problem with a known truth."""
+
+    def actions(self, rng: np.random.Generator) -> Array:
+        """The actions of one round, (n, d)."""
+        ...
+
+    def noise(self, rng: np.random.Generator) -> float:
+        """The noise of one outcome."""
+        ...
+
+    def values(self, points: Array) -> Array:
+        """f* at points (m, d)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What happened, round by round; arrays of shape (rounds,), and (rounds, d) for ``x``."""
+
+    x: Array
+    index: Array  # of the action among those of the round
+    outcome: Array  # the noisy reward
+    value: Array  # f* at the action
+    regret: Array  # f* at the best action of the round, minus value
+    lower: Array  # bounds on value, from before the outcome
+    upper: Array
+    seconds: Array  # in ask and tell
+
+    def table(self) -> dict[str, Array]:
+        """Columns by name, as ``pandas.DataFrame`` takes them."""
+        columns: dict[str, Array] = {"round": np.arange(1.0, len(self.outcome) + 1)}
+        columns |= {f"x{i}": column for i, column in enumerate(self.x.T)}
+        names = ("index", "outcome", "value", "regret", "lower", "upper", "seconds")
+        columns |= {name: getattr(self, name) for name in names}
+        columns["cumulative_regret"] = np.cumsum(self.regret)
+        return columns
+
+
+def simulate(policy: Policy, problem: Problem, rounds: int, rng: np.random.Generator) -> Trace:
+    """Play a problem for some rounds.
+
+    Actions and noise come from two generators spawned from ``rng``, so that policies that are
+    given equal generators meet the same actions and the same noise, whatever they choose.
+    """
+    if not isinstance(rng, np.random.Generator):
+        raise InputError(f"rng must be a numpy.random.Generator, got {rng!r}.")
+    total = int(as_scalar(rounds, "rounds", least=1))
+    of_actions, of_noise = rng.spawn(2)
+    rows, points = [], []
+    sign = -1 if policy.minimise else 1
+    with late_progress("simulating", total) as report:
+        for done in range(total):
+            actions = problem.actions(of_actions)
+            values = problem.values(actions)
+            start = time.perf_counter()
+            found = policy.ask(actions)
+            asked = time.perf_counter() - start
+            assert found.index is not None
+            outcome = float(values[found.index]) + problem.noise(of_noise)
+            start = time.perf_counter()
+            policy.tell(found.x, outcome)
+            seconds = asked + time.perf_counter() - start
+            value = values[found.index]
+            regret = (sign * values).max() - sign * value
+            points.append(found.x)
+            rows.append((found.index, outcome, value, regret, found.lower, found.upper, seconds))
+            report(f"round {done + 1} of {total}", done + 1)
+    return Trace(np.array(points), *np.array(rows).T)
