@@ -80,27 +80,33 @@ class KernelUCB(Policy):
         )
 
     def _choose_finite(self, space: Finite, count: int) -> list[Suggestion]:
-        own = space is self.domain and self._tracker is not None
-        values = None if own else self._surface(self._sign).values(space.points)
-        limit = self._highest(space)[0] if values is None else float(values.max())
-        believed, tracker = self.sequence, copy.deepcopy(self._tracker)
-        if self._pending:
-            believed = self._believing(self._pending)
+        tracker = copy.deepcopy(self._tracker) if space is self.domain else None
+        if tracker is None:
+            lower, upper = self.sequence.bounds(space.points)
+            optimistic = -lower if self.minimise else upper
+            limit = float(optimistic.max())
+        else:
+            limit = self._highest(space)[0]
+        believed = self._believing(self._pending) if self._pending else self.sequence
         found: list[Suggestion] = []
-        for _ in range(count):
+        while True:
             free = self._available(space, [one.x for one in found])
-            surface = believed.surface(self._sign)
-            if own and tracker is not None:
-                index = tracker.maximum(surface, free)[1]
-            elif believed is self.sequence and values is not None:
-                index = int(np.where(free, values, -np.inf).argmax())
+            if tracker is not None:
+                index = tracker.maximum(believed.surface(self._sign), free)[1]
+                found.append(self._suggestion(space, space.points[index], limit, index))
             else:
-                index = int(np.where(free, surface.values(space.points), -np.inf).argmax())
-            found.append(self._suggestion(space, space.points[index], limit, index))
-            if len(found) < count:
-                believed = copy.deepcopy(believed) if believed is self.sequence else believed
-                believe(believed, found[-1].x)
-        return found
+                if believed is not self.sequence:
+                    optimistic = believed.surface(self._sign).values(space.points)
+                index = int(np.where(free, optimistic, -np.inf).argmax())
+                bounds = float(lower[index]), float(upper[index])
+                found.append(
+                    Suggestion(space.points[index].copy(), *bounds, self._sign * limit, index)
+                )
+            if len(found) == count:
+                return found
+            if believed is self.sequence:
+                believed = copy.deepcopy(believed)
+            believe(believed, found[-1].x)
 
     def _choose_box(self, space: Box, count: int) -> list[Suggestion]:
         first = self.maximiser.maximise(self._surface(self._sign), space, self._starts(space))

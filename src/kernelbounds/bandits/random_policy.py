@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -66,10 +67,23 @@ class RandomPolicy(Policy):
         return space.scaled(rng.random(space.dim)), None
 
     def _settings(self) -> dict[str, Any]:
-        return {"rng": self._rng.bit_generator.state, "key": self._key}
+        return {"rng": _plain(self._rng.bit_generator.state), "key": self._key}
 
     def _restore(self, settings: dict[str, Any]) -> None:
         state = settings["rng"]
         generator = getattr(np.random, state["bit_generator"])()
-        generator.state = state
+        generator.state = _unplain(state, like=generator.state)
         self._rng, self._key = np.random.Generator(generator), settings["key"]
+
+
+def _plain(state: Any) -> Any:
+    """The state of a generator with lists for arrays, ready for JSON."""
+    if isinstance(state, Mapping):
+        return {key: _plain(value) for key, value in state.items()}
+    return state.tolist() if isinstance(state, np.ndarray | np.generic) else state
+
+
+def _unplain(state: Any, like: Any) -> Any:
+    if isinstance(state, dict):
+        return {key: _unplain(value, like[key]) for key, value in state.items()}
+    return np.array(state, dtype=like.dtype) if isinstance(like, np.ndarray) else state

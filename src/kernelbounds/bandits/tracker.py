@@ -19,8 +19,9 @@ from kernelbounds.arrays import Array
 from kernelbounds.surface import POINTS_AT_ONCE, Surface
 
 FIRST = 64  # points that are computed at first; then twice as many, and so on
-# Bounds that agree within this, relative to the trivial bound, tie, and the first one wins.
-TIE = 1e-9
+# Bounds that agree within this, relative to the trivial bound, tie, and the first one wins. CMM's
+# search leaves differences below it, which depend on the points that are computed together.
+TIE = 1e-7
 
 
 class Tracker:
