@@ -61,3 +61,52 @@ def test_the_test_can_fail():
 def test_coverage_long(name):
     runs = 300
     assert binom.sf(_failures(BOUNDS[name], runs, 100) - 1, runs, DELTA) > LEVEL
+
+
+def _certificate_failures(bound, runs, rounds, *, box=False, believed_noise=NOISE):
+    """Runs in which, after any round, a certificate or a regret bound is wrong."""
+    kernel = Matern(0.3, nu=1.5)
+    failures = 0
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        function = kb.RKHSFunction(kernel, rng.random((10, 1)), rng.standard_normal(10))
+        function = function.rescaled(NORM)
+        best = function(np.linspace(0, 1, 2001)[:, None] if box else GRID).max()
+        seq = kb.ConfidenceSequence(kernel, NORM, believed_noise, DELTA, bound=bound)
+        ucb = kb.KernelUCB(seq, kb.Box([0], [1]) if box else kb.Finite(GRID))
+        try:
+            wrong = False
+            for _ in range(rounds):
+                s = ucb.ask()
+                value = function(s.x[None])[0]
+                ucb.tell(s.x, value + NOISE * rng.standard_normal())
+                found = ucb.certificate(tolerance=0.05)
+                wrong |= best > found.max_upper
+                wrong |= best - function(found.x[None])[0] > found.regret
+                wrong |= best - value > ucb.history.regret_bound[-1]
+        except kb.EmptyConfidenceSetError:
+            wrong = True
+        failures += wrong
+    return failures
+
+
+@pytest.mark.parametrize("name", ["CMM", "DMM", "AMM"])
+def test_certificates_are_true_at_all_times(name):
+    runs = 80
+    failures = _certificate_failures(BOUNDS[name], runs, 20)
+    assert binom.sf(failures - 1, runs, DELTA) > LEVEL
+
+
+def test_the_test_of_certificates_can_fail():
+    runs = 40
+    failures = _certificate_failures(kb.CMM(), runs, 20, believed_noise=NOISE / 10)
+    assert binom.sf(failures - 1, runs, DELTA) < LEVEL
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("box", [False, True])
+@pytest.mark.parametrize("name", BOUNDS)
+def test_certificates_are_true_at_all_times_long(name, box):
+    runs, rounds = (60, 15) if box else (300, 60)
+    failures = _certificate_failures(BOUNDS[name], runs, rounds, box=box)
+    assert binom.sf(failures - 1, runs, DELTA) > LEVEL
