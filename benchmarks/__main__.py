@@ -14,10 +14,16 @@ import sklearn
 from rich.console import Console
 from threadpoolctl import threadpool_limits
 
-from benchmarks import cone, growth, loop, step
+from benchmarks import bandits, cone, growth, loop, step
 from benchmarks.report import table
 
-BENCHMARKS = {"cone": cone.run, "loop": loop.run, "step": step.run, "growth": growth.run}
+BENCHMARKS = {
+    "cone": cone.run,
+    "loop": loop.run,
+    "step": step.run,
+    "growth": growth.run,
+    "bandits": bandits.run,
+}
 
 
 def main() -> int:

@@ -20,8 +20,8 @@ from sklearn.gaussian_process.kernels import Kernel
 from kernelbounds.arrays import Array, as_observations, as_points, as_scalar
 from kernelbounds.bandits import saving
 from kernelbounds.bandits.branch_and_bound import BranchAndBound
+from kernelbounds.bandits.certificates import certify_box, certify_finite
 from kernelbounds.bandits.domains import Box, Domain, Finite, checked_domain
-from kernelbounds.bandits.maximisers import Ascent
 from kernelbounds.bandits.progress import late_progress
 from kernelbounds.bandits.records import Certificate, History, Suggestion
 from kernelbounds.bandits.tracker import Tracker
@@ -186,29 +186,11 @@ class Policy(ABC):
     def _certify(self, space: Domain, maximiser: BranchAndBound, enough: float) -> Certificate:
         """A certificate; only good enough to tell whether the regret is below ``enough``."""
         optimistic, pessimistic = self._surface(self._sign), self._surface(-self._sign)
-        index: int | None = None
         if isinstance(space, Finite):
-            sure = -pessimistic.values(space.points)
-            index = int(sure.argmax())
-            x, least = space.points[index], float(sure[index])
             limit = self._highest(space)[0]
-        else:
-            played = self._played(space)
-            found = Ascent().climb(Negated(pessimistic), space, played)
-            x, least = found.x, found.value
-            starts = np.concatenate([played, x[None]])
-            limit = maximiser.compare(optimistic, space, starts, least + enough).ceiling
-        most = float(optimistic.values(x[None])[0])
-        interval = (least, most) if self._sign == 1 else (-most, -least)
-        return Certificate(
-            x.copy(),
-            *interval,
-            max_upper=None if self.minimise else limit,
-            min_lower=-limit if self.minimise else None,
-            regret=limit - least,
-            index=index,
-            named=space.named_values(x) if isinstance(space, Box) else {},
-        )
+            return certify_finite(optimistic, pessimistic, space.points, limit)
+        played = np.clip(self.sequence.points.reshape(-1, space.dim), space.lower, space.upper)
+        return certify_box(optimistic, pessimistic, space, played, maximiser, enough)
 
     # --- running
 
@@ -327,11 +309,6 @@ class Policy(ABC):
                 )
         return free
 
-    def _played(self, box: Box) -> Array:
-        """Where the box, with its fixed coordinates, comes closest to the observed points."""
-        points = self.sequence.points.reshape(-1, box.dim)
-        return np.unique(np.clip(points, box.lower, box.upper), axis=0)
-
     def _believing(self, points: list[Array]) -> ConfidenceSequence:
         """The sequence as if each point had had an outcome in the middle of its bounds."""
         believed = copy.deepcopy(self.sequence)
@@ -363,20 +340,3 @@ def believe(sequence: ConfidenceSequence, point: Array) -> None:
     """Add an outcome in the middle of the bounds, which never refutes anything."""
     lower, upper = sequence.bounds(point[None])
     sequence.update(point[None], (lower + upper) / 2)
-
-
-class Negated:
-    """Minus a surface: the pessimistic bound, to be maximised."""
-
-    def __init__(self, surface: Surface) -> None:
-        self._surface = surface
-        self.smooth = surface.smooth
-
-    def values(self, points: Array) -> Array:
-        """Values at points (m, d)."""
-        return -self._surface.values(points)
-
-    def values_and_gradients(self, points: Array) -> tuple[Array, Array]:
-        """Values (m,) and gradients (m, d)."""
-        values, gradients = self._surface.values_and_gradients(points)
-        return -values, -gradients
