@@ -24,8 +24,7 @@ from kernelbounds.errors import (
 from kernelbounds.kernels import mixture_scale
 from kernelbounds.rkhs import RKHSFunction
 from kernelbounds.sequence import ConfidenceSequence
-
-__version__ = "0.1.0"
+from kernelbounds.version import __version__ as __version__
 
 __all__ = [
     "AMM",

@@ -1,0 +1,85 @@
+"""Running many cells: on this machine's cores, or on a Dask cluster.
+
+Whoever computes a cell on this machine writes its file, so that whatever interrupts the run loses
+only the cells under way. On a cluster the workers return their numbers and this process writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from joblib import Parallel, delayed
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from kernelbounds.arrays import Array
+from kernelbounds.errors import MissingExtraError
+from kernelbounds.paper.cells import run_cell
+from kernelbounds.paper.specs import Cell
+from kernelbounds.paper.store import Store
+
+COST = {"CMM": 3.0, "DMM": 2.5, "Random": 0.4, "AMM recursion": 3.0, "DMM recursion": 12.0}
+RETRIES = 5  # of a cell whose worker on a cluster died
+
+
+def run(
+    cells: list[Cell],
+    store: Store,
+    workers: int,
+    dask: str | None = None,
+    say: Callable[[str], None] = print,
+) -> int:
+    """Compute the cells that are not done yet, and say how many those were."""
+    states = {cell: store.state(cell) for cell in cells}
+    damaged = [cell for cell, state in states.items() if state == "damaged"]
+    for cell in damaged:
+        say(f"{store.path(cell)} was edited or damaged; it will be computed again")
+    missing = [cell for cell, state in states.items() if state != "done"]
+    # Timed cells have the machine to themselves; the longest cells of the others come first.
+    timed = [cell for cell in missing if cell.timed]
+    others = sorted((c for c in missing if not c.timed), key=lambda c: -COST.get(c.method, 1.0))
+    if not missing:
+        return 0
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    )  # fmt: skip
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        # Time left goes by cost, not by count.
+        task = progress.add_task("running", total=len(missing))
+        for _ in _on_cluster(others, store, dask) if dask else _here(others, store, workers):
+            progress.advance(task)
+        for _ in _here(timed, store, 1):
+            progress.advance(task)
+    return len(missing)
+
+
+def _here(cells: list[Cell], store: Store, workers: int) -> Iterator[Cell]:
+    if workers == 1:
+        return (_run_and_write(cell, store) for cell in cells)
+    tasks = (delayed(_run_and_write)(cell, store) for cell in cells)
+    found: Iterator[Cell] = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)(
+        tasks
+    )
+    return found
+
+
+def _run_and_write(cell: Cell, store: Store) -> Cell:
+    store.write(cell, run_cell(cell))
+    return cell
+
+
+def _on_cluster(cells: list[Cell], store: Store, address: str) -> Iterator[Cell]:
+    try:
+        from distributed import Client, as_completed
+    except ImportError as error:
+        raise MissingExtraError("Running on a Dask cluster", "dask") from error
+    with Client(address, timeout=20) as client:
+        tasks = {
+            client.submit(run_cell, cell, key=cell.name, retries=RETRIES, pure=False): cell
+            for cell in cells
+        }
+        for future in as_completed(tasks):
+            found: dict[str, Array] = future.result()
+            store.write(tasks[future], found)
+            yield tasks[future]
+            future.release()

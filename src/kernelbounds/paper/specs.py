@@ -1,0 +1,163 @@
+"""What the paper's experiments are, as plain data.
+
+A :class:`Setting` is a family of random problems and what the learner is told of them: a column
+of Table 1, a panel of a figure. A :class:`Cell` is one method on one of its problems, the unit of
+work. Experiments that share cells share their results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
+
+from kernelbounds.errors import InputError
+
+ROUNDS, REPETITIONS = 1000, 10
+NORM, NOISE, DELTA = 10.0, 0.1, 0.01  # the truth, and what the learner is told by default
+CENTRES, ACTIONS = 20, 100
+
+METHODS = ("CMM", "DMM", "AMM", "AY", "IGP", "Random")
+# The appendix's explicit inverses, in plain NumPy, for comparing times.
+RECURSIONS = ("AMM recursion", "DMM recursion")
+
+KERNELS = ("rbf", "matern-5/2", "matern-3/2")
+LENGTH_SCALES = (0.5, 0.2)
+SMOOTHNESS = {"rbf": None, "matern-5/2": 2.5, "matern-3/2": 1.5}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A family of problems in [0, 1]^dim, and the norm bound and noise scale that are believed."""
+
+    kernel: str
+    length_scale: float
+    dim: int = 3
+    rounds: int = ROUNDS
+    norm_bound: float = NORM
+    noise_scale: float = NOISE
+
+    @property
+    def name(self) -> str:
+        """A short name that is also fit for a file."""
+        kernel = self.kernel.replace("/", "_")
+        believed = f"B{self.norm_bound:g}-s{self.noise_scale:g}"
+        return f"{kernel}-l{self.length_scale:g}-d{self.dim}-{believed}-T{self.rounds}"
+
+    def make_kernel(self) -> Kernel:
+        """The scikit-learn kernel."""
+        nu = SMOOTHNESS[self.kernel]
+        if nu is None:
+            return RBF(self.length_scale)
+        return Matern(length_scale=self.length_scale, nu=nu)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One method on one problem.
+
+    The problem, its actions and its noise depend on the seed and the repetition alone, so that
+    all methods play the same problems. A ``timed`` cell is run with nothing beside it.
+    """
+
+    setting: Setting
+    method: str
+    repetition: int
+    seed: int = 0
+    timed: bool = False
+
+    @property
+    def name(self) -> str:
+        """Unique among cells, and fit for a file."""
+        method = self.method.replace(" ", "_") + ("-timed" if self.timed else "")
+        return f"{self.setting.name}-seed{self.seed}-{method}-{self.repetition}"
+
+    def as_data(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What a user narrows."""
+
+    rounds: int = ROUNDS
+    repetitions: int = REPETITIONS
+    seed: int = 0
+    methods: Sequence[str] = METHODS
+    kernels: Sequence[str] = KERNELS
+
+    def __post_init__(self) -> None:
+        for name, least in (("rounds", 2), ("repetitions", 1), ("seed", 0)):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < least:
+                raise InputError(f"{name} must be a whole number of at least {least}, got {value}.")
+        _check("method", self.methods, METHODS)
+        _check("kernel", self.kernels, KERNELS)
+
+
+def settings(experiment: str, choices: Choices) -> list[Setting]:
+    """The settings of an experiment, in the paper's order."""
+    if experiment in ("figure-time", "figure-loose"):
+        one = Setting("matern-5/2", 0.5, rounds=choices.rounds)
+        if experiment == "figure-time":
+            return [one]
+        return [
+            replace(one, norm_bound=norm, noise_scale=noise)
+            for noise in (NOISE, 2 * NOISE)
+            for norm in (NORM, 2 * NORM)
+        ]
+    dim = {"figure-2d": 2, "figure-4d": 4}.get(experiment, 3)
+    return [
+        Setting(kernel, scale, dim, choices.rounds)
+        for kernel in KERNELS
+        if kernel in choices.kernels
+        for scale in LENGTH_SCALES
+    ]
+
+
+EXPERIMENTS = {
+    "figure1": "the bands of all bounds on one function (Figure 1)",
+    "table1": "cumulative regret after T rounds, d = 3 (Table 1)",
+    "figure2": "cumulative regret, d = 3 (Figure 2)",
+    "figure-time": "time per step, Matern-5/2, length scale 0.5",
+    "figure-2d": "cumulative regret, d = 2",
+    "figure-4d": "cumulative regret, d = 4",
+    "figure-loose": "loose bounds on the norm and the noise, d = 3",
+}
+
+
+def cells(experiment: str, choices: Choices) -> list[Cell]:
+    """All cells of an experiment; none for ``figure1``."""
+    if experiment == "figure1":
+        return []
+    timed = experiment == "figure-time"
+    methods = [method for method in METHODS if method in choices.methods]
+    if timed:
+        methods = [method for method in (*methods, *RECURSIONS) if method != "Random"]
+    return [
+        Cell(setting, method, repetition, choices.seed, timed)
+        for setting in settings(experiment, choices)
+        for repetition in range(choices.repetitions)
+        for method in methods
+    ]
+
+
+def all_cells(experiments: Iterable[str], choices: Choices) -> list[Cell]:
+    """The cells of several experiments, each once."""
+    return list(dict.fromkeys(cell for name in experiments for cell in cells(name, choices)))
+
+
+def checked_experiments(names: Sequence[str]) -> list[str]:
+    """Names of experiments, with ``all`` spelt out."""
+    _check("experiment", [name for name in names if name != "all"], tuple(EXPERIMENTS))
+    return list(EXPERIMENTS) if "all" in names else list(dict.fromkeys(names))
+
+
+def _check(noun: str, given: Sequence[str], known: Sequence[str]) -> None:
+    unknown = [name for name in given if name not in known]
+    if unknown or (not given and noun != "experiment"):
+        said = f"no {noun} is called {', '.join(map(repr, unknown))}" if unknown else f"no {noun}"
+        raise InputError(f"{said}; there are {', '.join(known)}.")
