@@ -1,0 +1,105 @@
+"""One command: run what is missing, then write tables, figures and the report."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernelbounds import demo
+from kernelbounds.paper import figures, report, runner, specs, tables
+from kernelbounds.paper.specs import Cell, Choices
+from kernelbounds.paper.store import Store, software
+from kernelbounds.paper.summary import Runs, collect
+
+DRAW: dict[str, Callable[[list[Runs], Path, str], None]] = {
+    "figure2": figures.regret,
+    "figure-time": figures.times,
+    "figure-2d": figures.regret,
+    "figure-4d": figures.regret,
+    "figure-loose": figures.loose,
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was done."""
+
+    computed: int  # cells
+    files: list[Path]
+    table: str  # Table 1 as text; empty when it was not asked for
+
+
+def reproduce(
+    names: Iterable[str],
+    choices: Choices,
+    out: Path,
+    workers: int = 1,
+    dask: str | None = None,
+    say: Callable[[str], None] = print,
+) -> Outcome:
+    """Reproduce experiments of the paper into the folder ``out``.
+
+    Cells that are there already are not computed again. Tables, figures and the report are made
+    from the cells, and replaced as a whole.
+    """
+    experiments = specs.checked_experiments(list(names))
+    store = Store(out)
+    store.open(choices)
+    start = time.monotonic()
+    cells = specs.all_cells(experiments, choices)
+    computed = runner.run(cells, store, workers, dask, say)
+    elapsed = time.monotonic() - start
+    runs = {name: collect(specs.cells(name, choices), store) for name in experiments}
+
+    with tempfile.TemporaryDirectory(dir=out, prefix=".writing-") as folder:
+        new = Path(folder)
+        table = _write_table(runs["table1"], new) if "table1" in runs else ""
+        for name in experiments:
+            if name in DRAW:
+                DRAW[name](runs[name], new, name)
+        if "figure1" in experiments:
+            result = demo.run()
+            for file in figures.figure_names("figure1"):
+                demo.draw(result, new / file)
+        facts = _facts(store, cells, choices, computed, elapsed, workers, dask)
+        (new / "report.html").write_text(report.as_html(runs, facts, new), encoding="utf-8")
+        files = sorted(new.iterdir())
+        for file in files:
+            os.replace(file, out / file.name)
+    return Outcome(computed, [out / file.name for file in files], table)
+
+
+def _write_table(runs: list[Runs], folder: Path) -> str:
+    text = tables.as_text(runs)
+    (folder / "table1.txt").write_text(text, encoding="utf-8")
+    (folder / "table1.tex").write_text(tables.as_latex(runs), encoding="utf-8")
+    (folder / "table1.csv").write_text(tables.as_csv(runs), encoding="utf-8")
+    return text
+
+
+def _facts(
+    store: Store,
+    cells: list[Cell],
+    choices: Choices,
+    computed: int,
+    elapsed: float,
+    workers: int,
+    dask: str | None,
+) -> dict[str, str]:
+    """What was run on what, for the report."""
+    where = f"the Dask cluster at {dask}" if dask else f"{workers} worker(s) on this machine"
+    used = {f"{key} {value}" for cell in cells for key, value in store.software(cell).items()}
+    used = used or {f"{key} {value}" for key, value in software().items()}
+    return {
+        "rounds": str(choices.rounds),
+        "repetitions": str(choices.repetitions),
+        "seed": str(choices.seed),
+        "methods": ", ".join(choices.methods),
+        "cells": f"{len(cells)}, of which {computed} computed in this run",
+        "this run": f"{elapsed:.0f} s on {where}",
+        "computed with": "; ".join(sorted(used)),
+    }

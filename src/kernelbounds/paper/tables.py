@@ -1,0 +1,131 @@
+"""Table 1 as text, LaTeX and CSV, with the published numbers beside ours."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+
+from kernelbounds.paper.specs import METHODS, SMOOTHNESS, Setting
+from kernelbounds.paper.summary import Runs, compare, find
+
+NAMES = {
+    "CMM": "Kernel CMM-UCB",
+    "DMM": "Kernel DMM-UCB",
+    "AMM": "Kernel AMM-UCB",
+    "AY": "AY-GP-UCB",
+    "IGP": "IGP-UCB",
+    "Random": "Random",
+}
+
+
+def columns(runs: list[Runs]) -> list[Setting]:
+    """The settings, in order."""
+    return list(dict.fromkeys(one.setting for one in runs))
+
+
+def title(setting: Setting) -> str:
+    """For the head of a column."""
+    names = {"rbf": "RBF", "matern-5/2": "Matérn-5/2", "matern-3/2": "Matérn-3/2"}
+    return f"{names[setting.kernel]}, ℓ = {setting.length_scale:g}"
+
+
+def as_text(runs: list[Runs]) -> str:
+    """For the terminal: ours, and below it the paper's."""
+    settings = columns(runs)
+    rows = [["", *(title(setting) for setting in settings)]]
+    for method in METHODS:
+        found = [find(runs, setting, method) for setting in settings]
+        if not any(found):
+            continue
+        rows.append([NAMES[method], *(_number(one) if one else "" for one in found)])
+        if any(one and one.published for one in found):
+            rows.append(["  published", *(_published(one) for one in found)])
+            rows.append(["  z", *(f"{one.z:+.1f}" if one else "" for one in found)])
+    rows += _paired_rows(runs, settings)
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = [
+        "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def as_latex(runs: list[Runs]) -> str:
+    """A tabular like the paper's; the smallest mean of each column is bold."""
+    settings = columns(runs)
+    head = " & ".join(
+        title(s).replace("é", r"\'{e}").replace("ℓ = ", r"$\ell = $ ") for s in settings
+    )
+    lines = [
+        rf"\begin{{tabular}}{{l{'c' * len(settings)}}}",
+        r"\toprule",
+        rf" & {head} \\",
+        r"\midrule",
+    ]
+    best = {s: min(one.mean for one in runs if one.setting == s) for s in settings}
+    for method in METHODS:
+        found = [find(runs, setting, method) for setting in settings]
+        if any(found):
+            cells = [
+                _latex(one, one is not None and one.mean == best[one.setting]) for one in found
+            ]
+            lines.append(rf"{NAMES[method]} & {' & '.join(cells)} \\")
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+
+
+def as_csv(runs: list[Runs]) -> str:
+    """One row a cell of the table."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    names = ("kernel", "nu", "length_scale", "method", "mean", "std")
+    writer.writerow([*names, "published_mean", "published_std", "z"])
+    for one in runs:
+        known = one.published
+        writer.writerow(
+            [
+                one.setting.kernel.split("-")[0],
+                _or_empty(SMOOTHNESS[one.setting.kernel]),
+                one.setting.length_scale,
+                one.method,
+                f"{one.mean:.6g}",
+                _or_empty(one.std),
+                *((known.mean, known.std) if known else ("", "")),
+                _or_empty(one.z),
+            ]
+        )
+    return out.getvalue()
+
+
+def _paired_rows(runs: list[Runs], settings: list[Setting]) -> list[list[str]]:
+    """CMM minus DMM on the same problems."""
+    texts = []
+    for setting in settings:
+        one, other = find(runs, setting, "CMM"), find(runs, setting, "DMM")
+        if one is None or other is None:
+            texts.append("")
+            continue
+        found = compare(one, other)
+        interval = "" if math.isinf(found.low) else f" [{found.low:.1f}, {found.high:.1f}]"
+        texts.append(f"{found.mean:.1f}{interval}")
+    return [["CMM - DMM, paired [95 %]", *texts]] if any(texts) else []
+
+
+def _number(one: Runs) -> str:
+    return f"{one.mean:.1f}" + ("" if math.isnan(one.std) else f" ± {one.std:.1f}")
+
+
+def _published(one: Runs | None) -> str:
+    known = one.published if one else None
+    return f"{known.mean:.1f} ± {known.std:.1f}" if known else ""
+
+
+def _latex(one: Runs | None, bold: bool) -> str:
+    if one is None:
+        return ""
+    mean = rf"\textbf{{{one.mean:.1f}}}" if bold else f"{one.mean:.1f}"
+    return mean if math.isnan(one.std) else rf"{mean} $\pm$ {one.std:.1f}"
+
+
+def _or_empty(value: float | None) -> str:
+    return "" if value is None or math.isnan(value) else f"{value:.6g}"
