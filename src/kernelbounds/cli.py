@@ -13,6 +13,10 @@ from rich.table import Table
 
 from kernelbounds import __version__, demo
 from kernelbounds.errors import KernelBoundsError
+from kernelbounds.paper import specs
+from kernelbounds.paper.reproduce import reproduce
+
+QUICK_ROUNDS, QUICK_REPETITIONS = 150, 3
 
 app = typer.Typer(
     help="Anytime-valid confidence bounds for sequential kernel regression.",
@@ -64,6 +68,62 @@ def demo_command(
     console.print(table)
     _write_whole(result, out)
     console.print(f"picture: {out}")
+
+
+EXPERIMENTS = "; ".join(f"{name}: {text}" for name, text in specs.EXPERIMENTS.items())
+
+
+@app.command(
+    "reproduce",
+    no_args_is_help=True,
+    help=f"""Reproduce the paper's experiments.
+
+Names: {EXPERIMENTS}; or all. Interrupt at any time and run again to go on.""",
+)
+def reproduce_command(
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", show_default=False)],
+    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results"),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A small version: 150 rounds, 3 repetitions.")
+    ] = False,
+    rounds: Annotated[int | None, typer.Option(help="T; the paper has 1000.")] = None,
+    reps: Annotated[int | None, typer.Option(help="Repetitions; the paper has 10.")] = None,
+    seed: Annotated[int, typer.Option(help="Of problems, actions and noise.")] = 0,
+    methods: Annotated[
+        str, typer.Option(help="Comma-separated, of " + ", ".join(specs.METHODS) + ".")
+    ] = ",".join(specs.METHODS),
+    kernels: Annotated[
+        str, typer.Option(help="Comma-separated, of " + ", ".join(specs.KERNELS) + ".")
+    ] = ",".join(specs.KERNELS),
+    workers: Annotated[
+        int, typer.Option(min=1, help="Processes on this machine.", show_default="all cores")
+    ] = os.cpu_count() or 1,
+    dask: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Run on this Dask cluster instead.")
+    ] = None,
+) -> None:
+    """Run what is missing, then write tables, figures and a report."""
+    console = Console(stderr=True)
+    choices = specs.Choices(
+        rounds if rounds is not None else QUICK_ROUNDS if quick else specs.ROUNDS,
+        reps if reps is not None else QUICK_REPETITIONS if quick else specs.REPETITIONS,
+        seed,
+        _listed(methods),
+        _listed(kernels),
+    )
+    try:
+        done = reproduce(names, choices, out, workers, dask, console.print)
+    except KeyboardInterrupt:
+        said = f"interrupted; finished runs are in {out}, the same command goes on"
+        console.print(said, soft_wrap=True)
+        raise SystemExit(130) from None
+    typer.echo(done.table, nl=False)
+    for file in done.files:
+        console.print(f"wrote {file}", soft_wrap=True)
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def _write_whole(result: demo.Demo, out: Path) -> None:

@@ -53,6 +53,11 @@ def reproduce(
     cells = specs.all_cells(experiments, choices)
     computed = runner.run(cells, store, workers, dask, say)
     elapsed = time.monotonic() - start
+    # The report is about everything that is there, not only what was asked for this time.
+    for name in specs.EXPERIMENTS:
+        more = specs.cells(name, choices)
+        if name not in experiments and more and all(store.state(c) == "done" for c in more):
+            experiments.append(name)
     runs = {name: collect(specs.cells(name, choices), store) for name in experiments}
 
     with tempfile.TemporaryDirectory(dir=out, prefix=".writing-") as folder:
@@ -63,8 +68,8 @@ def reproduce(
                 DRAW[name](runs[name], new, name)
         if "figure1" in experiments:
             result = demo.run()
-            for file in figures.figure_names("figure1"):
-                demo.draw(result, new / file)
+            for picture in figures.figure_names("figure1"):
+                demo.draw(result, new / picture)
         facts = _facts(store, cells, choices, computed, elapsed, workers, dask)
         (new / "report.html").write_text(report.as_html(runs, facts, new), encoding="utf-8")
         files = sorted(new.iterdir())

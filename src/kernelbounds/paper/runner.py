@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from kernelbounds.arrays import Array
-from kernelbounds.errors import MissingExtraError
+from kernelbounds.errors import InputError, MissingExtraError
 from kernelbounds.paper.cells import run_cell
 from kernelbounds.paper.specs import Cell
 from kernelbounds.paper.store import Store
@@ -73,7 +73,11 @@ def _on_cluster(cells: list[Cell], store: Store, address: str) -> Iterator[Cell]
         from distributed import Client, as_completed
     except ImportError as error:
         raise MissingExtraError("Running on a Dask cluster", "dask") from error
-    with Client(address, timeout=20) as client:
+    try:
+        connected = Client(address, timeout=10)
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot reach a Dask scheduler at {address!r}: {error}.") from error
+    with connected as client:
         tasks = {
             client.submit(run_cell, cell, key=cell.name, retries=RETRIES, pure=False): cell
             for cell in cells
