@@ -7,6 +7,7 @@ only the cells under way. On a cluster the workers return their numbers and this
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from joblib import Parallel, delayed
 from rich.console import Console
@@ -70,19 +71,17 @@ def _run_and_write(cell: Cell, store: Store) -> Cell:
 
 def _on_cluster(cells: list[Cell], store: Store, address: str) -> Iterator[Cell]:
     try:
-        from distributed import Client, as_completed
+        import distributed
     except ImportError as error:
         raise MissingExtraError("Running on a Dask cluster", "dask") from error
+    cluster: Any = distributed  # its types are incomplete
     try:
-        connected = Client(address, timeout=10)
+        connected = cluster.Client(address, timeout=10)
     except (OSError, ValueError) as error:
         raise InputError(f"cannot reach a Dask scheduler at {address!r}: {error}.") from error
     with connected as client:
-        tasks = {
-            client.submit(run_cell, cell, key=cell.name, retries=RETRIES, pure=False): cell
-            for cell in cells
-        }
-        for future in as_completed(tasks):
+        tasks = {client.submit(run_cell, cell, retries=RETRIES, pure=False): cell for cell in cells}
+        for future in cluster.as_completed(tasks):
             found: dict[str, Array] = future.result()
             store.write(tasks[future], found)
             yield tasks[future]
