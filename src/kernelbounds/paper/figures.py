@@ -84,7 +84,7 @@ def times(runs: list[Runs], folder: Path, name: str) -> None:
 def smoothed(values: Array) -> Array:
     """A running median, which single hiccups of the machine do not move."""
     half = SMOOTHING // 2
-    padded = np.pad(values, half, mode="edge")
+    padded = np.pad(values, half, mode="symmetric")
     windows = np.lib.stride_tricks.sliding_window_view(padded, SMOOTHING)
     return np.asarray(np.median(windows, axis=1))
 

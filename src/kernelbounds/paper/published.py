@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
@@ -16,6 +17,7 @@ class Published(NamedTuple):
     std: float
 
 
+@cache
 def table1() -> dict[tuple[str, float, str], Published]:
     """Table 1, by kernel, length scale and method."""
     kernels = {(name.split("-")[0], nu): name for name, nu in SMOOTHNESS.items()}

@@ -46,7 +46,7 @@ class Runs:
     @property
     def z(self) -> float:
         """The difference to the published mean, in standard errors of that difference."""
-        if self.published is None:
+        if self.published is None or len(self.final) < 2:
             return math.nan
         variance = self.std**2 / len(self.final) + self.published.std**2 / REPETITIONS
         return (self.mean - self.published.mean) / math.sqrt(variance)

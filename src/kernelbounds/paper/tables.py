@@ -41,7 +41,12 @@ def as_text(runs: list[Runs]) -> str:
         rows.append([NAMES[method], *(_number(one) if one else "" for one in found)])
         if any(one and one.published for one in found):
             rows.append(["  published", *(_published(one) for one in found)])
-            rows.append(["  z", *(f"{one.z:+.1f}" if one else "" for one in found)])
+            rows.append(
+                [
+                    "  z",
+                    *(f"{one.z:+.1f}" if one and not math.isnan(one.z) else "" for one in found),
+                ]
+            )
     rows += _paired_rows(runs, settings)
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = [
