@@ -82,6 +82,7 @@ def test_the_table(tmp_path):
     assert "CMM − DMM, paired" in text and "95 % interval [" in text
     assert page.count("<b>") == 6
     assert "figure2" in _data(page)["sections"], "the curves of the same runs"
+    assert "JavaScript" in re.search(r"<noscript><p>(.*?)</p>", page, re.DOTALL)[1]
 
 
 def test_text_is_escaped(tmp_path):

@@ -28,8 +28,8 @@ POINTS = 250  # at most, in a curve
 DIGITS = 5  # significant, in a curve
 
 NOTES = {
-    "figure-time": "To choose an action and to learn from its reward: running medians, on a "
-    "machine with nothing else to do. Dashed: the appendix's recursions, in plain NumPy.",
+    "figure-time": "To choose an action and to learn from its reward: running medians, with "
+    "nothing run beside it. Dashed: the appendix's recursions, in plain NumPy.",
     "figure-loose": f"The learner believes what is above each panel; in truth σ = {NOISE:g} and "
     f"B = {NORM:g}.",
 }
@@ -145,7 +145,7 @@ def _table(runs: list[Runs]) -> str:
         far = sum(abs(z) > 2 for z in scores)
         note += (
             " z is the difference of the two means in units of its standard error; by chance "
-            f"alone one in twenty would be beyond ±2, and here it is {far} of {len(scores)}."
+            f"alone about one in twenty would be beyond ±2, and here it is {far} of {len(scores)}."
         )
     return (
         f'<section id="table1"><h2>Table 1</h2><p class="note">{escape(note)}</p>'
