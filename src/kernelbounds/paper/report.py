@@ -117,8 +117,9 @@ def _summary(runs: list[Runs]) -> str:
     if not runs:
         return "No game was played for this report. It shows what needs none."
     settings = {one.setting for one in runs}
+    methods = {one.method for one in runs}
     text = (
-        f"This is a run of {_several({one.method for one in runs} & {*tables.NAMES}, 'method')} on "
+        f"This is a run of {_several(methods & {*tables.NAMES} or methods, 'method')} on "
         f"{_several(settings, 'family', 'families')} of random problems, with "
         f"{_several(range(max(len(one.regret) for one in runs)), 'repetition')} "
         f"of {max(setting.rounds for setting in settings)} rounds each. "
