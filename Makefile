@@ -4,13 +4,22 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: demo test test-slow lint bench format clean
+.PHONY: demo test browser test-slow lint bench format clean
 
 demo: $(READY)
 	$(BIN)/kernelbounds demo
 
-test: lint
+test: lint browser
 	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+# The report is tested in Chromium where that can be had; elsewhere these tests are skipped.
+browser:
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || \
+	  { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
+	    echo "installing Chromium, for the tests of the report" && \
+	    export DEBIAN_FRONTEND=noninteractive && \
+	    { timeout 120 apt-get -qq update; timeout 600 apt-get -qq install --yes \
+	      --no-install-recommends chromium chromium-driver; } </dev/null >/dev/null 2>&1; } || true
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -n 2 -m slow

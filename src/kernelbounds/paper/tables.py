@@ -1,10 +1,11 @@
-"""Table 1 as text, LaTeX and CSV, with the published numbers beside ours."""
+"""Table 1 as text, LaTeX, CSV and HTML, with the published numbers beside ours."""
 
 from __future__ import annotations
 
 import csv
 import io
 import math
+from html import escape
 
 from kernelbounds.paper.specs import METHODS, SMOOTHNESS, Setting
 from kernelbounds.paper.summary import Runs, compare, find
@@ -100,6 +101,56 @@ def as_csv(runs: list[Runs]) -> str:
             ]
         )
     return out.getvalue()
+
+
+def as_html(runs: list[Runs]) -> str:
+    """A table element; the smallest mean of each column is bold."""
+    settings = columns(runs)
+    best = {s: min(one.mean for one in runs if one.setting == s) for s in settings}
+    bodies = []
+    for method in METHODS:
+        found = [find(runs, setting, method) for setting in settings]
+        ours = [_html(o.mean, o.std, o.mean == best[o.setting]) if o else "" for o in found]
+        theirs = [_html(*o.published) if o and o.published else "" for o in found]
+        scores = [_score(o.z) if o else "" for o in found]
+        rows = (
+            _row(NAMES[method], ours),
+            _row("published", theirs, "soft"),
+            _row("z", scores, "soft"),
+        )
+        bodies.append("".join(rows))
+    pairs = [(find(runs, setting, "CMM"), find(runs, setting, "DMM")) for setting in settings]
+    gaps = [compare(one, other) if one and other else None for one, other in pairs]
+    means = [_html(gap.mean) if gap else "" for gap in gaps]
+    reach = [
+        f"[{_signed(gap.low)}, {_signed(gap.high)}]" if gap and math.isfinite(gap.low) else ""
+        for gap in gaps
+    ]
+    bodies.append(_row("CMM − DMM, paired", means) + _row("95 % interval", reach, "soft"))
+    head = "".join(f'<th scope="col">{escape(title(setting))}</th>' for setting in settings)
+    body = "".join(f"<tbody>{rows}</tbody>" for rows in bodies if rows)
+    return f"<table><thead><tr><td></td>{head}</tr></thead>{body}</table>"
+
+
+def _row(label: str, texts: list[str], css: str = "ours") -> str:
+    """Nothing when there is nothing to say."""
+    cells = "".join(f"<td>{text}</td>" for text in texts)
+    head = f'<th scope="row">{escape(label)}</th>'
+    return f'<tr class="{css}">{head}{cells}</tr>' if any(texts) else ""
+
+
+def _html(mean: float, std: float = math.nan, bold: bool = False) -> str:
+    text = f"<b>{_signed(mean)}</b>" if bold else _signed(mean)
+    return f'{text} <span class="std">{"" if math.isnan(std) else f"± {std:.1f}"}</span>'
+
+
+def _score(z: float) -> str:
+    text = f'<span class="far">{_signed(z, "+")}</span>' if abs(z) > 2 else _signed(z, "+")
+    return "" if math.isnan(z) else f'{text} <span class="std"></span>'
+
+
+def _signed(value: float, plus: str = "") -> str:
+    return f"{value:{plus}.1f}".replace("-", "−")
 
 
 def _paired_rows(runs: list[Runs], settings: list[Setting]) -> list[list[str]]:
