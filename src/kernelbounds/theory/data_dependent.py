@@ -1,0 +1,157 @@
+"""A bound on the regret from the run itself: what was uncertain where it was played.
+
+=================  ==========================  =============================================
+code               paper                       meaning
+=================  ==========================  =============================================
+``ridge``          alpha                       sigma^2/c, or the ridge of AMM
+``radii``          R~_alpha,t-1                from before each round, (T,)
+``potentials``     rho^2_alpha,t-1(x_t)/alpha  of each round, (T,)
+``value_bound``    C                           |f*(x)| <= C; sqrt(kappa) B always does
+``terms``          bound on r_t                min(2 C, 2 R~ rho/sqrt(alpha)), (T,)
+=================  ==========================  =============================================
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from kernelbounds import kernels
+from kernelbounds.arrays import Array, as_scalar
+from kernelbounds.bandits import Finite, KernelUCB
+from kernelbounds.bounds import AMM, CMM, DMM, Assumptions
+from kernelbounds.bounds.dmm import PAPERS_GRID
+from kernelbounds.engine.run_pass import along_run
+from kernelbounds.errors import EmptyConfidenceSetError, InputError
+from kernelbounds.sequence import ConfidenceSequence
+
+
+@dataclass(frozen=True)
+class RunBound:
+    """Bounds on the regret of each round of a run; arrays of shape (T,)."""
+
+    terms: Array
+    potentials: Array
+    radii: Array
+    ridge: float
+    value_bound: float
+
+    @property
+    def cumulative(self) -> Array:
+        """Running sums of ``terms``: with probability 1 - delta, above the regret at all times."""
+        return np.cumsum(self.terms)
+
+    @property
+    def gains(self) -> Array:
+        """The information gain (1/2) ln det(I + K_t/alpha) of the run, for t = 1 .. T."""
+        return np.cumsum(np.log1p(self.potentials)) / 2
+
+    @property
+    def counts(self) -> Array:
+        """The elliptical potential count tau_t(alpha) of the run, for t = 1 .. T."""
+        return np.cumsum(self.potentials >= 1).astype(np.float64)
+
+
+def run_bound(
+    run: ConfidenceSequence | KernelUCB,
+    ridge: float | None = None,
+    value_bound: float | None = None,
+    skip: int = 0,
+) -> RunBound:
+    """sum_t min(2 C, 2 R~_alpha,t-1 rho_alpha,t-1(x_t)/sqrt(alpha)) over the rounds played.
+
+    This is Lemma D.12 with |f*| <= C, summed: with probability at least 1 - delta it is above the
+    cumulative regret of KernelUCB with CMM, with DMM on a grid that contains the ridge, or with
+    AMM at that ridge, at all times at once. It may be taken while the run goes on.
+
+    Parameters
+    ----------
+    run : ConfidenceSequence or KernelUCB
+        With the observations in the order they were made, each at a maximiser of the upper bound.
+    ridge : float, optional
+        None: that of AMM, otherwise sigma^2/c. CMM without noise needs one.
+    value_bound : float, optional
+        C. None: sqrt(kappa) B, where kappa is known for stationary kernels and on a finite domain.
+    skip : int
+        So many observations at the start were not played by the policy; they count as data.
+    """
+    sequence = run.sequence if isinstance(run, KernelUCB) else run
+    if not isinstance(sequence, ConfidenceSequence):
+        raise InputError(f"run must be a ConfidenceSequence or a KernelUCB, got {run!r}.")
+    first = int(as_scalar(skip, "skip", least=0))
+    if len(sequence) <= first:
+        raise InputError(f"there are no rounds: {len(sequence)} observations, skip = {first}.")
+    a = sequence.assumptions
+    alpha = _ridge(sequence, ridge)
+    reference = alpha if a.noise_scale == 0 else a.noise_scale**2 / a.mixture_scale
+    bound = _largest_value(run, sequence, value_bound)
+
+    points, outcomes = sequence.points, sequence.outcomes
+    gram = kernels.cross(sequence.kernel, points, points)
+    np.fill_diagonal(gram, kernels.diagonal(sequence.kernel, points))
+    here = along_run(gram, alpha, outcomes)
+    there = here if reference == alpha else along_run(gram, reference, outcomes)
+    squared = _squared_radii(a, alpha, here.energies, there.energies, there.log_dets)[:-1]
+    if np.any(squared < -1e-9 * (alpha * a.norm_bound**2 + here.energies[:-1])):
+        # Whoever played these rounds would have been told.
+        raise EmptyConfidenceSetError(a.norm_bound, a.noise_scale, sequence.norm_lower_bound)
+    radii = np.sqrt(np.maximum(squared, 0.0))
+    potentials = here.variances / alpha
+    terms = np.minimum(2 * bound, 2 * radii * np.sqrt(potentials))
+    return RunBound(terms[first:], potentials[first:], radii[first:], alpha, bound)
+
+
+def _squared_radii(
+    a: Assumptions, ridge: float, energies: Array, reference_energies: Array, log_dets: Array
+) -> Array:
+    """R~^2 = (E_{sigma^2/c} - E_alpha) + sigma^2 (l_{sigma^2/c} + 2 ln(1/delta)) + alpha B^2.
+
+    Without noise the first and last remain: R~^2 = alpha B^2 - E_alpha.
+    """
+    if a.noise_scale == 0:
+        return np.asarray(ridge * a.norm_bound**2 - energies)
+    penalty = a.noise_scale**2 * (log_dets - 2 * math.log(a.delta))
+    return np.asarray((reference_energies - energies) + penalty + ridge * a.norm_bound**2)
+
+
+def _ridge(sequence: ConfidenceSequence, ridge: float | None) -> float:
+    """A ridge for which Lemma D.12 holds with the sequence's bound."""
+    bound, a = sequence.bound, sequence.assumptions
+    if not isinstance(bound, CMM | DMM | AMM):
+        raise InputError(f"the lemma is about CMM, DMM and AMM; the sequence's bound is {bound}.")
+    given = as_scalar(ridge, "ridge", above=0.0) if ridge is not None else None
+    reference = a.noise_scale**2 / a.mixture_scale
+    allowed: tuple[float, ...] = ()
+    if isinstance(bound, AMM):
+        allowed = (reference if bound.ridge is None else bound.ridge,)
+        given = allowed[0] if given is None else given
+    elif isinstance(bound, DMM):
+        allowed = bound.ridges or tuple(factor * reference for factor in PAPERS_GRID)
+    chosen = reference if given is None else given
+    if chosen <= 0:
+        raise InputError("without noise there is no default ridge: pass ridge=.")
+    if allowed and not any(math.isclose(chosen, one, rel_tol=1e-9) for one in allowed):
+        listed = ", ".join(f"{one:g}" for one in allowed)
+        raise InputError(f"ridge must be one that {bound} uses ({listed}), got {chosen:g}.")
+    return chosen
+
+
+def _largest_value(
+    run: ConfidenceSequence | KernelUCB, sequence: ConfidenceSequence, value_bound: float | None
+) -> float:
+    if value_bound is not None:
+        return as_scalar(value_bound, "value_bound", least=0.0)
+    domain = run.domain if isinstance(run, KernelUCB) else None
+    if isinstance(domain, Finite):
+        points = np.concatenate([domain.points, sequence.points])
+    elif sequence.kernel.is_stationary():
+        points = sequence.points[:1]
+    else:
+        raise InputError(
+            f"sup k(x, x) is not known for {sequence.kernel}: pass value_bound=, a bound on |f*|; "
+            "norm_bound times sqrt(sup k(x, x)) is one."
+        )
+    kappa = float(kernels.diagonal(sequence.kernel, points).max())
+    return sequence.assumptions.norm_bound * math.sqrt(kappa)

@@ -1,0 +1,119 @@
+"""Information gain of given points, and the largest there is over a finite set (Sec. 6.2).
+
+==================  ===================  ====================================================
+code                paper                meaning
+==================  ===================  ====================================================
+``ridge``           alpha                the ridge value, sigma^2/c in the paper
+``gain``            (1/2) ln det         of the points x_1 .. x_t: (1/2) ln det(I + K_t/alpha)
+``Bracket.lower``   <= gamma_t(alpha)    what the greedy rule attains
+``Bracket.upper``   >= gamma_t(alpha)    what nothing can exceed
+==================  ===================  ====================================================
+
+gamma_t is a maximum over sequences, so points may repeat: noisy measurements of the same point go
+on to inform. The gain is a monotone submodular function of the multiset of points.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.gaussian_process.kernels import Kernel
+
+from kernelbounds.arrays import Array, as_points, as_scalar
+from kernelbounds.engine.lazy_variances import LazyVariances
+from kernelbounds.kernels import checked_kernel
+from kernelbounds.theory.potentials import run_of
+
+BATCH = 16  # candidates looked at together, at first
+
+
+def information_gain(kernel: Kernel, X: ArrayLike, ridge: float) -> float:
+    """(1/2) ln det(I + K/alpha) of the points X, (t, d)."""
+    return float(information_gains(kernel, X, ridge)[-1])
+
+
+def information_gains(kernel: Kernel, X: ArrayLike, ridge: float) -> Array:
+    """The gain of the first t points, for t = 1 .. T, from one factorisation; (T,)."""
+    return np.asarray(run_of(kernel, X, ridge).log_dets[1:] / 2)
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """lower[t-1] <= gamma_t(alpha) <= upper[t-1] over a finite set of points, t = 1 .. T.
+
+    ``chosen`` are the positions of the points that attain ``lower``, in the order of choice.
+    """
+
+    chosen: NDArray[np.int64]
+    lower: Array
+    upper: Array
+
+
+def maximum_information_gain(
+    kernel: Kernel, candidates: ArrayLike, ridge: float, rounds: int
+) -> Bracket:
+    """A two-sided bracket on gamma_t(alpha) over the rows of ``candidates``, by greedy choice.
+
+    The next point is always one of largest variance. By submodularity (Nemhauser et al. 1978)
+    greedy >= (1 - (1 - 1/t)^t) gamma_t, which is above 1 - 1/e; a second upper bound comes from
+    the gains still to be had (:func:`remaining_gains`), and the smaller one counts.
+
+    Variances only fall as points are added, so an old value is an upper bound, and a candidate
+    is looked at again only when its old value is the largest (lazy evaluation, Minoux 1978).
+    """
+    k = checked_kernel(kernel)
+    points = as_points(candidates, "candidates")
+    alpha = as_scalar(ridge, "ridge", above=0.0)
+    total = int(as_scalar(rounds, "rounds", least=1))
+    state = LazyVariances(k, points, alpha, total)
+    chosen, gains = np.empty(total, dtype=np.int64), np.empty(total)
+    times = np.arange(1, total + 1)
+    upper = remaining_gains(state.ceilings / alpha, times)
+    for t in range(total):
+        chosen[t] = _most_uncertain(state)
+        gains[t] = math.log1p(state.ceilings[chosen[t]] / alpha) / 2
+        state.choose(int(chosen[t]))
+        if (t + 1) & t == 0 or t + 1 == total:  # powers of two, and the end
+            if t + 1 == total:
+                state.refresh(np.arange(len(points)))
+            ahead = remaining_gains(state.ceilings / alpha, times)
+            upper = np.minimum(upper, gains[: t + 1].sum() + ahead)
+    lower = np.cumsum(gains)
+    # -expm1(t log1p(-1/t)) = 1 - (1 - 1/t)^t
+    share = np.append(1.0, -np.expm1(times[1:] * np.log1p(-1 / times[1:])))
+    return Bracket(chosen, lower, np.maximum(np.minimum(upper, lower / share), lower))
+
+
+def remaining_gains(potentials: Array, rounds: NDArray[np.int64]) -> Array:
+    """The most that t more points can add, given rho^2/alpha at all candidates.
+
+    By submodularity m_i copies of candidate i add at most (1/2) ln(1 + m_i rho_i^2/alpha), and
+    the candidates' contributions add up at most. The largest such sum with m_1 + m_2 + ... = t
+    and real m_i >= 0 is found by water-filling: m_i = max(0, w - alpha/rho_i^2). With no repeats
+    this would be the sum of the t largest gains, which it does not exceed by much.
+    """
+    ratios = np.sort(potentials[potentials > 0])[::-1]
+    if not len(ratios):
+        return np.zeros(len(rounds))
+    depths = np.cumsum(1 / ratios)
+    counts = np.arange(1, len(ratios) + 1)
+    # Candidate m is used at all once t exceeds this.
+    needed = counts / ratios - depths
+    used = np.maximum(np.searchsorted(needed, rounds, side="left"), 1)
+    level = (rounds + depths[used - 1]) / used
+    return np.asarray((used * np.log(level) + np.cumsum(np.log(ratios))[used - 1]) / 2)
+
+
+def _most_uncertain(state: LazyVariances) -> int:
+    """The first candidate of largest variance; its ceiling is up to date."""
+    batch = BATCH
+    while True:
+        best = int(state.ceilings.argmax())
+        if state.levels[best] == state.count:
+            return best
+        batch = min(batch, len(state.ceilings))
+        state.refresh(np.argpartition(-state.ceilings, batch - 1)[:batch])
+        batch *= 2

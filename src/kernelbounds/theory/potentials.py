@@ -1,0 +1,73 @@
+"""Elliptical potentials along a run, and how many of them are large (Sec. 6.2, App. D.2).
+
+==============  ========================  ==================================================
+code            paper                     meaning
+==============  ========================  ==================================================
+``potentials``  rho^2_alpha,t-1(x_t)/     how surprising the point of each round was, (T,)
+                alpha
+``threshold``   b                         a potential of at least b^2 counts as large
+``counts``      tau_t(alpha)              the number of large ones among the first t, (T,)
+==============  ========================  ==================================================
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.gaussian_process.kernels import Kernel
+
+from kernelbounds import kernels
+from kernelbounds.arrays import Array, as_points, as_scalar
+from kernelbounds.engine.run_pass import RunPass, along_run
+
+
+def run_of(kernel: Kernel, X: ArrayLike, ridge: float) -> RunPass:
+    """Variances and log-determinants along the points X, (T, d), in their order."""
+    k = kernels.checked_kernel(kernel)
+    points = as_points(X, "X")
+    gram = kernels.cross(k, points, points)
+    np.fill_diagonal(gram, kernels.diagonal(k, points))
+    return along_run(gram, as_scalar(ridge, "ridge", above=0.0))
+
+
+def elliptical_potentials(kernel: Kernel, X: ArrayLike, ridge: float) -> Array:
+    """rho^2_alpha,t-1(x_t)/alpha for t = 1 .. T.
+
+    Their ln(1 + .) add up to ln det(I + K_T/alpha) (Lemma D.8).
+    """
+    run = run_of(kernel, X, ridge)
+    return np.asarray(run.variances / run.ridge)
+
+
+def potential_counts(kernel: Kernel, X: ArrayLike, ridge: float, threshold: float = 1.0) -> Array:
+    """tau_t(alpha): rounds s <= t whose potential is at least b^2, Eq. (16), for t = 1 .. T."""
+    b = as_scalar(threshold, "threshold", above=0.0)
+    return np.cumsum(elliptical_potentials(kernel, X, ridge) >= b**2).astype(np.float64)
+
+
+def potential_sum_bound(gain: ArrayLike) -> Array:
+    """sum_t min(1, potential) <= (3/2) ln det(I + K_T/alpha) = 3 gain (Lemma D.4).
+
+    ``gain`` is the information gain (1/2) ln det of the run, or any upper bound on it. Printed
+    with 3/2; since min(1, v) <= ln(1 + v)/ln 2 the factor 1/ln 2 = 1.4427 would do.
+    """
+    return 3.0 * np.asarray(gain, dtype=np.float64)
+
+
+def potential_count_bound(gain: ArrayLike, threshold: float = 1.0) -> Array:
+    """tau <= 2 gamma / ln(1 + b^2) (Lemma D.9, the second inequality)."""
+    b = as_scalar(threshold, "threshold", above=0.0)
+    return 2 * np.asarray(gain, dtype=np.float64) / math.log1p(b**2)
+
+
+def self_consistent_count(gains: ArrayLike, threshold: float = 1.0) -> int:
+    """The largest n <= T with n <= 2 gamma_n / ln(1 + b^2) (Lemma D.9, the first inequality).
+
+    No run of T rounds has more large potentials than this. ``gains`` are upper bounds on
+    gamma_n for n = 1 .. T.
+    """
+    bounds = potential_count_bound(gains, threshold)
+    allowed = np.flatnonzero(np.arange(1, bounds.size + 1) <= bounds * (1 + 1e-12))
+    return int(allowed[-1]) + 1 if len(allowed) else 0

@@ -1,0 +1,113 @@
+"""The eigenvalues of a kernel on the unit cube, numerically, and envelopes above them.
+
+==========================  ========  =====================================================
+code                        paper     meaning
+==========================  ========  =====================================================
+``eigenvalues``             xi_m      falling, of the integral operator on [0, 1]^d
+``eigenfunction_bound``     psi       largest |phi_m| that was seen: an estimate from below
+``kernel_bound``            kappa     largest k(x, x) that was seen
+==========================  ========  =====================================================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import qmc
+from sklearn.gaussian_process.kernels import Kernel
+
+from kernelbounds import kernels
+from kernelbounds.arrays import Array, as_scalar
+from kernelbounds.errors import InputError
+from kernelbounds.theory.checks import as_numbers
+from kernelbounds.theory.eigendecay import Decay, ExponentialDecay, PolynomialDecay, decay_exponent
+
+RESOLVED = 1e-12  # eigenvalues below this times the largest are rounding errors
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """The first eigenvalues of a kernel under the uniform measure on [0, 1]^d."""
+
+    eigenvalues: Array
+    eigenfunction_bound: float
+    kernel_bound: float
+
+
+def nystrom_spectrum(kernel: Kernel, dim: int, count: int = 64, points: int = 1024) -> Spectrum:
+    """Eigenvalues of K/n at n quasi-random points, which tend to those of the operator.
+
+    With K/n = U diag(xi) U', the eigenfunctions at the points are sqrt(n) U. At most ``count``
+    eigenvalues are returned, and none that double precision cannot resolve. Those far below the
+    first are less accurate; take ``points`` well above ``count``.
+    """
+    k = kernels.checked_kernel(kernel)
+    d, m = (int(as_scalar(v, name, least=1)) for v, name in ((dim, "dim"), (count, "count")))
+    n = 2 ** int(np.ceil(np.log2(as_scalar(points, "points", least=2))))
+    if m > n:
+        raise InputError(f"count must be at most points, got {m} of {n}.")
+    X = sobol(n, d)
+    values, vectors = np.linalg.eigh(kernels.cross(k, X, X) / n)
+    values, vectors = values[::-1][:m], vectors[:, ::-1][:, :m]
+    kept = values > RESOLVED * values[0]
+    return Spectrum(
+        values[kept],
+        float(np.sqrt(n) * np.abs(vectors[:, kept]).max()),
+        float(kernels.diagonal(k, X).max()),
+    )
+
+
+def sobol(count: int, dim: int) -> Array:
+    """The first points of Sobol's sequence, moved to the middle of their cells; (count, dim)."""
+    size = 2 ** int(np.ceil(np.log2(count)))
+    found = qmc.Sobol(dim, scramble=False).random(size)
+    return np.asarray((found + 0.5 / size)[:count], dtype=np.float64)
+
+
+def polynomial_envelope(spectrum: Spectrum, exponent: float) -> PolynomialDecay:
+    """The smallest C_p with xi_i <= C_p i^(-beta_p) for all eigenvalues given."""
+    values = _eigenvalues(spectrum)
+    power = np.arange(1, len(values) + 1) ** as_scalar(exponent, "exponent", above=1.0)
+    constant = float((values * power).max())
+    return PolynomialDecay(constant, exponent, spectrum.eigenfunction_bound, spectrum.kernel_bound)
+
+
+def exponential_envelope(spectrum: Spectrum, exponent: float) -> ExponentialDecay:
+    """C_e2 by least squares on ln xi_i, then the smallest C_e1 that is above them all."""
+    values = _eigenvalues(spectrum)
+    beta = as_scalar(exponent, "exponent", above=0.0, most=1.0)
+    power = np.arange(1, len(values) + 1) ** beta
+    if len(values) < 2:
+        raise InputError("an exponential envelope needs at least two eigenvalues.")
+    rate = -float(np.polyfit(power, np.log(values), 1)[0])
+    if rate <= 0:
+        raise InputError("the eigenvalues do not fall.")
+    constant = float(np.exp((np.log(values) + rate * power).max()))
+    return ExponentialDecay(
+        constant, rate, beta, spectrum.eigenfunction_bound, spectrum.kernel_bound
+    )
+
+
+def fitted_decay(kernel: Kernel, dim: int, count: int = 64, points: int = 1024) -> Decay:
+    """The envelope with the known exponent of an RBF or Matern kernel, above its spectrum.
+
+    Its constants are numerical: right for the eigenvalues looked at, and taken on trust beyond.
+    """
+    exponent = decay_exponent(kernel, dim)
+    spectrum = nystrom_spectrum(kernel, dim, count, points)
+    if np.isinf(kernels.smoothness(kernel)):
+        return exponential_envelope(spectrum, exponent)
+    return polynomial_envelope(spectrum, exponent)
+
+
+def is_above(decay: Decay, eigenvalues: ArrayLike) -> bool:
+    """Whether an envelope is above some eigenvalues, given in falling order."""
+    values = as_numbers(eigenvalues, "eigenvalues", positive=False)
+    envelope = decay.envelope(np.arange(1, len(values) + 1))
+    return bool(np.all(values <= envelope * (1 + 1e-12)))
+
+
+def _eigenvalues(spectrum: Spectrum) -> Array:
+    return as_numbers(spectrum.eigenvalues, "eigenvalues")

@@ -1,0 +1,140 @@
+"""How much tighter AMM is than AY and IGP (Thm. 6.1), and all bounds on a user's own data.
+
+==============  ====================================  =====================================
+code            paper                                 meaning
+==============  ====================================  =====================================
+``log_det``     l_alpha = ln det(I + K_t/alpha)       at the common ridge
+``count``       t                                     number of observations
+``Gap.ours``    R~_alpha/sqrt(alpha), c = sigma^2/    factor before rho_alpha(x) in AMM
+                alpha
+``Gap.rival``   R~^AY/sqrt(lambda) or R~^IGP          the same in the rival bound
+==============  ====================================  =====================================
+
+With p = sigma sqrt(l + 2 ln(1/delta))/sqrt(alpha), AMM has sqrt(p^2 + B^2) and AY has p + B, so
+AY is up to sqrt(2) times wider, most so when p = B.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from kernelbounds.arrays import as_points, as_scalar
+from kernelbounds.bounds import AMM, AY, CMM, DMM, IGP, Assumptions, Bound
+from kernelbounds.errors import InputError
+from kernelbounds.sequence import ConfidenceSequence
+
+
+@dataclass(frozen=True)
+class Gap:
+    """The factors before rho(x) of AMM and of a rival at the same ridge."""
+
+    ours: float
+    rival: float
+
+    @property
+    def difference(self) -> float:
+        """rival - ours, which is not negative."""
+        return self.rival - self.ours
+
+    @property
+    def ratio(self) -> float:
+        """rival / ours, at least 1; 1 when both are 0."""
+        return self.rival / self.ours if self.ours else 1.0
+
+
+def gap_to_ay(assumptions: Assumptions, log_det: float, ridge: float) -> Gap:
+    """AMM with alpha = lambda, c = sigma^2/lambda against AY at lambda (Thm. 6.1, first part).
+
+    The difference p + B - sqrt(p^2 + B^2) is 2 p B/(p + B + sqrt(p^2 + B^2)).
+    """
+    alpha = as_scalar(ridge, "ridge", above=0.0)
+    p = _noise_part(assumptions, log_det, 0.0) / math.sqrt(alpha)
+    return Gap(math.hypot(p, assumptions.norm_bound), p + assumptions.norm_bound)
+
+
+def gap_to_igp(assumptions: Assumptions, log_det: float, eta: float, count: int) -> Gap:
+    """AMM with alpha = 1 + eta, c = sigma^2/(1 + eta) against IGP at eta (Thm. 6.1, second part).
+
+    IGP does not divide by sqrt(1 + eta), adds t eta under the root, and adds B outside of it.
+    """
+    h, t = as_scalar(eta, "eta", above=0.0), as_scalar(count, "count", least=0)
+    p = _noise_part(assumptions, log_det, 0.0) / math.sqrt(1 + h)
+    rival = _noise_part(assumptions, log_det, t * h) + assumptions.norm_bound
+    return Gap(math.hypot(p, assumptions.norm_bound), rival)
+
+
+def _noise_part(assumptions: Assumptions, log_det: float, more: float) -> float:
+    """sigma sqrt(l + more + 2 ln(1/delta))."""
+    if not isinstance(assumptions, Assumptions):
+        raise InputError(f"assumptions must be kernelbounds.Assumptions, got {assumptions!r}.")
+    level = as_scalar(log_det, "log_det", least=0.0)
+    return assumptions.noise_scale * math.sqrt(level + more - 2 * math.log(assumptions.delta))
+
+
+@dataclass(frozen=True)
+class Row:
+    """How wide one bound is, relative to CMM, over some points."""
+
+    name: str
+    mean_width: float
+    mean_ratio: float
+    largest_ratio: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.name}: width {self.mean_width:.4g}, {self.mean_ratio:.3f} times CMM's on "
+            f"average, {self.largest_ratio:.3f} at most"
+        )
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One row a bound, from the tightest."""
+
+    rows: tuple[Row, ...]
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def __getitem__(self, name: str) -> Row:
+        return {row.name: row for row in self.rows}[name]
+
+    def table(self) -> str:
+        """As text, for the terminal."""
+        lines = [f"{'bound':<6}{'mean width':>12}{'mean / CMM':>12}{'most / CMM':>12}"]
+        lines += [
+            f"{r.name:<6}{r.mean_width:>12.4g}{r.mean_ratio:>12.3f}{r.largest_ratio:>12.3f}"
+            for r in self.rows
+        ]
+        return "\n".join(lines)
+
+
+def compare(sequence: ConfidenceSequence, X: ArrayLike, eta: float | None = None) -> Comparison:
+    """Widths of CMM, DMM, AMM, AY and IGP at points X (m, d) on the data of ``sequence``.
+
+    Widths are as users see them, limited to +-B sqrt(k(x,x)). ``eta`` is IGP's; None is 2/t.
+    Without noise DMM, AMM and AY use the smallest ridge that double precision allows.
+    """
+    if not isinstance(sequence, ConfidenceSequence):
+        raise InputError(f"sequence must be a ConfidenceSequence, got {sequence!r}.")
+    points = as_points(X, "X", sequence.dim)
+    h = 2 / max(len(sequence), 1) if eta is None else as_scalar(eta, "eta", above=0.0)
+    bounds: dict[str, Bound] = {
+        "CMM": CMM(), "DMM": DMM(), "AMM": AMM(), "AY": AY(), "IGP": IGP(h)
+    }  # fmt: skip
+    widths = {}
+    for name, bound in bounds.items():
+        lower, upper = sequence.bounds(points, bound)
+        widths[name] = upper - lower
+    exact = widths["CMM"]
+    rows = []
+    for name, width in widths.items():
+        # Where even the exact band has no width, equal ones count as equal.
+        safe = np.where(exact > 0, exact, 1.0)
+        ratio = np.where(exact > 0, width / safe, np.where(width > 0, np.inf, 1.0))
+        rows.append(Row(name, float(width.mean()), float(ratio.mean()), float(ratio.max())))
+    return Comparison(tuple(rows))
