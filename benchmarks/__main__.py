@@ -14,7 +14,7 @@ import sklearn
 from rich.console import Console
 from threadpoolctl import threadpool_limits
 
-from benchmarks import bandits, cone, growth, loop, step
+from benchmarks import bandits, cone, greedy, growth, loop, step
 from benchmarks.report import table
 
 BENCHMARKS = {
@@ -23,6 +23,7 @@ BENCHMARKS = {
     "step": step.run,
     "growth": growth.run,
     "bandits": bandits.run,
+    "greedy": greedy.run,
 }
 
 

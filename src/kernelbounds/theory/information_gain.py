@@ -70,8 +70,7 @@ def maximum_information_gain(
     total = int(as_scalar(rounds, "rounds", least=1))
     state = LazyVariances(k, points, alpha, total)
     chosen, gains = np.empty(total, dtype=np.int64), np.empty(total)
-    times = np.arange(1, total + 1)
-    upper = remaining_gains(state.ceilings / alpha, times)
+    upper = remaining_gains(state.ceilings / alpha, total)
     for t in range(total):
         chosen[t] = _most_uncertain(state)
         gains[t] = math.log1p(state.ceilings[chosen[t]] / alpha) / 2
@@ -79,32 +78,40 @@ def maximum_information_gain(
         if (t + 1) & t == 0 or t + 1 == total:  # powers of two, and the end
             if t + 1 == total:
                 state.refresh(np.arange(len(points)))
-            ahead = remaining_gains(state.ceilings / alpha, times)
+            ahead = remaining_gains(state.ceilings / alpha, total)
             upper = np.minimum(upper, gains[: t + 1].sum() + ahead)
     lower = np.cumsum(gains)
-    # -expm1(t log1p(-1/t)) = 1 - (1 - 1/t)^t
-    share = np.append(1.0, -np.expm1(times[1:] * np.log1p(-1 / times[1:])))
+    times = np.arange(1, total + 1)
+    share = 1 - (1 - 1 / times) ** times
     return Bracket(chosen, lower, np.maximum(np.minimum(upper, lower / share), lower))
 
 
-def remaining_gains(potentials: Array, rounds: NDArray[np.int64]) -> Array:
-    """The most that t more points can add, given rho^2/alpha at all candidates.
+def remaining_gains(potentials: Array, rounds: int) -> Array:
+    """The most that t more points can add, t = 1 .. T, given rho^2/alpha at all candidates.
 
     By submodularity m_i copies of candidate i add at most (1/2) ln(1 + m_i rho_i^2/alpha), and
-    the candidates' contributions add up at most. The largest such sum with m_1 + m_2 + ... = t
-    and real m_i >= 0 is found by water-filling: m_i = max(0, w - alpha/rho_i^2). With no repeats
-    this would be the sum of the t largest gains, which it does not exceed by much.
+    the candidates' contributions add up at most. So the answer is the sum of the t largest
+    marginal gains, where the j-th copy of a candidate counts with what it adds to the others:
+    (1/2) ln(1 + v/(1 + (j - 1) v)), v = rho^2/alpha.
     """
-    ratios = np.sort(potentials[potentials > 0])[::-1]
-    if not len(ratios):
-        return np.zeros(len(rounds))
-    depths = np.cumsum(1 / ratios)
-    counts = np.arange(1, len(ratios) + 1)
-    # Candidate m is used at all once t exceeds this.
-    needed = counts / ratios - depths
-    used = np.maximum(np.searchsorted(needed, rounds, side="left"), 1)
-    level = (rounds + depths[used - 1]) / used
-    return np.asarray((used * np.log(level) + np.cumsum(np.log(ratios))[used - 1]) / 2)
+    v = np.sort(potentials[potentials > 0])[::-1][:rounds]
+    if not len(v):
+        return np.zeros(rounds)
+    # v/(1 + (j - 1) v) >= 1/w for the first floor(w - 1/v) + 1 copies; enough of them are needed.
+    least, most = 0.0, 1 / v[0] + rounds
+    for _ in range(60):
+        middle = (least + most) / 2
+        enough = _copies(v, middle).sum() >= rounds
+        least, most = (least, middle) if enough else (middle, most)
+    copies = _copies(v, most)
+    values = np.repeat(v, copies)
+    before = np.arange(len(values)) - np.repeat(np.cumsum(copies) - copies, copies)
+    gains = np.sort(np.log1p(values / (1 + before * values)))[::-1] / 2
+    return np.cumsum(gains)[:rounds]
+
+
+def _copies(v: Array, w: float) -> NDArray[np.int64]:
+    return np.asarray(np.maximum(np.floor(w - 1 / v) + 1, 0), dtype=np.int64)
 
 
 def _most_uncertain(state: LazyVariances) -> int:
