@@ -42,8 +42,8 @@ class LazyVariances:
     def refresh(self, which: NDArray[np.int64]) -> None:
         """Make the ceilings of these candidates their variances."""
         stale = which[self.levels[which] < self.count]
-        # Together go those whose rows lack a similar number of entries.
-        missing = np.frexp((self.count - self.levels[stale]).astype(np.float64))[1]
+        # Together go those whose rows lack 1 to 7 entries, 8 to 63, and so on.
+        missing = np.frexp((self.count - self.levels[stale]).astype(np.float64))[1] // 4
         for size in np.unique(missing):
             self._extend(stale[missing == size])
 

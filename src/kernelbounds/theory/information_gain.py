@@ -27,7 +27,7 @@ from kernelbounds.engine.lazy_variances import LazyVariances
 from kernelbounds.kernels import checked_kernel
 from kernelbounds.theory.potentials import run_of
 
-BATCH = 16  # candidates looked at together, at first
+BATCH = 128  # candidates looked at together, at first
 
 
 def information_gain(kernel: Kernel, X: ArrayLike, ridge: float) -> float:
