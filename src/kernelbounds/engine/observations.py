@@ -70,7 +70,8 @@ class Observations:
             self._gram[:start, start:stop] = old
             self._gram[start:stop, :start] = old.T
         self.count = stop
-        self.trace = float(np.trace(self.gram))
+        # A cumulative sum, which adds one by one however many there are.
+        self.trace = float(np.cumsum(np.append(self.trace, np.diagonal(own)))[-1])
 
     def _reserve(self, count: int, dim: int) -> None:
         if count <= len(self._outcomes):
