@@ -66,7 +66,7 @@ class Eigenbasis:
 
     @classmethod
     def of(cls, gram: Array, outcomes: Array, cut: float) -> Eigenbasis:
-        """The eigenbasis of ``gram``, with eigenvalues below the cut raised.
+        """The eigenbasis of a kernel matrix (its lower triangle), small eigenvalues raised.
 
         Without a cut, directions of eigenvalues that vanish within the slack are dropped, which
         amounts to an infinite floor.

@@ -20,7 +20,6 @@ the data alone and not of how they were split into appends.
 from __future__ import annotations
 
 import math
-from functools import partial
 
 import numpy as np
 from scipy.linalg import blas, lapack
@@ -30,7 +29,9 @@ from kernelbounds.arrays import Array
 from kernelbounds.engine.eigenbasis import EPS
 from kernelbounds.engine.observations import Observations
 
-BLOCK = 64
+BLOCK = 32
+PANEL = 128  # rows of the triangle that are applied to a vector at once
+CAPACITY = 240  # rows there is room for at first; no power of two, which caches dislike
 # A factor is trusted for ridges of at least this times the trace of the kernel matrix; there,
 # what is added for rounding errors stays below 1e-7, relatively.
 LEAST = 1e-7
@@ -42,7 +43,8 @@ class RidgeFit:
     def __init__(self, data: Observations, ridge: float) -> None:
         self.ridge = ridge
         self._data = data
-        self._inverse = np.empty((0, 0), order="F")
+        self._settled = 0
+        self._inverse = np.zeros((CAPACITY, CAPACITY), order="F")  # zeros above the triangle
         self._left, self._corner = np.empty((BLOCK, 0)), np.zeros((BLOCK, BLOCK))
         self._loose = 0  # rows in left and corner
         self._whitened = np.empty(0)
@@ -82,15 +84,15 @@ class RidgeFit:
     def _catch_up(self) -> None:
         stop = self._data.count
         while len(self._whitened) < stop:
-            if len(self._inverse) + BLOCK <= stop:
+            if self._settled + BLOCK <= stop:
                 self._settle()
             else:
                 self._add_row()
 
     def _add_row(self) -> None:
-        settled, loose = len(self._inverse), self._loose
+        settled, loose = self._settled, self._loose
         at = settled + loose
-        row = self._data.gram[at]
+        row = self._data.lower[at]
         top, bottom = self._solve(row[:at])
         whitened = self._whitened
         own = float(row[at]) + self.ridge - float(top @ top) - float(bottom @ bottom)
@@ -108,29 +110,51 @@ class RidgeFit:
 
         Rows that had come one by one are computed again, to be the same either way.
         """
-        old, new = len(self._inverse), len(self._inverse) + BLOCK
+        old, new = self._settled, self._settled + BLOCK
         self._loose, self._whitened = 0, self._whitened[:old]
-        top, _ = self._solve(self._data.gram[:old, old:new])
-        own = self._data.gram[old:new, old:new] + self.ridge * np.eye(BLOCK)
+        top, _ = self._solve(self._data.lower[old:new, :old].T)
+        own = self._data.lower[old:new, old:new] + self.ridge * np.eye(BLOCK)
         pivot = np.linalg.cholesky(own - top.T @ top)
         corner = lapack.dtrtri(pivot, 1)[0]
-        inverse = np.zeros((new, new), order="F")
-        inverse[:old, :old] = self._inverse
-        inverse[old:, :old] = -corner @ (top.T @ self._inverse)
-        inverse[old:, old:] = corner
         rest = self._data.outcomes[old:new] - self._whitened @ top
         self._whitened = np.append(self._whitened, corner @ rest)
         log_det = 2 * float(np.log(np.diagonal(pivot) / math.sqrt(self.ridge)).sum())
         self._log_dets = [self._log_dets[0] + log_det]
-        self._inverse, self._left = inverse, np.empty((BLOCK, new))
+        self._reserve(new)
+        if old:
+            left = blas.dtrmm(-1.0, self._inverse[:, :old], top, lower=1, trans_a=1)
+            self._inverse[old:new, :old] = corner @ left.T
+        self._inverse[old:new, old:new] = corner
+        self._settled, self._left = new, np.empty((BLOCK, new))
+
+    def _reserve(self, count: int) -> None:
+        capacity = len(self._inverse)
+        while capacity < count:  # by steps, so that the layout too depends on the count alone
+            capacity = capacity * 3 // 2
+        if capacity > len(self._inverse):
+            inverse, old = np.zeros((capacity, capacity), order="F"), self._settled
+            inverse[:old, :old] = self._inverse[:old, :old]
+            self._inverse = inverse
 
     def _solve(self, right: Array) -> tuple[Array, Array]:
         """L^-1 right, for the rows there are so far: the settled ones and the others."""
-        settled, loose = len(self._inverse), self._loose
+        settled, loose = self._settled, self._loose
         top, bottom = right[:settled], right[settled:]
         if settled:
-            product = blas.dtrmv if right.ndim == 1 else partial(blas.dtrmm, 1.0)
-            top = product(self._inverse, top, lower=1)
+            top = self._times(top) if right.ndim == 1 else self._times_columns(top)
         if loose:
             bottom = self._corner[:loose, :loose] @ (bottom - self._left[:loose] @ top)
         return top, bottom
+
+    def _times_columns(self, right: Array) -> Array:
+        # All rows of some columns are contiguous, and no copy is made of the triangle.
+        product: Array = blas.dtrmm(1.0, self._inverse[:, : len(right)], right, lower=1)
+        return product
+
+    def _times(self, right: Array) -> Array:
+        result = np.empty(len(right))
+        for start in range(0, len(right), PANEL):
+            stop = min(start + PANEL, len(right))
+            panel = self._inverse[start:stop, :stop]
+            np.matmul(panel, right[:stop], out=result[start:stop])
+        return result
