@@ -30,8 +30,18 @@ class Chebyshev:
         return _basis(self.size, 2 * (at - self.low) / (self.high - self.low) - 1)
 
 
+@lru_cache(maxsize=128)
 def _nodes(size: int) -> Array:
-    return np.asarray(np.cos((2 * np.arange(size) + 1) * np.pi / (2 * size)))
+    return np.asarray(np.cos(_angles(size)))
+
+
+@lru_cache(maxsize=128)
+def _weights(size: int) -> Array:
+    return np.asarray(np.sin(_angles(size)) * (-1.0) ** np.arange(size))
+
+
+def _angles(size: int) -> Array:
+    return np.asarray((2 * np.arange(size) + 1) * np.pi / (2 * size))
 
 
 def _even(size: int) -> Array:
@@ -40,12 +50,11 @@ def _even(size: int) -> Array:
 
 def _basis(nodes: int, at: Array) -> Array:
     """The barycentric formula on [-1, 1]."""
-    angles = (2 * np.arange(nodes) + 1) * np.pi / (2 * nodes)
-    weights = np.sin(angles) * (-1.0) ** np.arange(nodes)
-    gap = at - np.cos(angles)[:, None]
+    gap = at - _nodes(nodes)[:, None]
     gap[np.abs(gap) < 1e-15] = 1e-15
-    terms = weights[:, None] / gap
-    return np.asarray(terms / terms.sum(axis=0))
+    terms = _weights(nodes)[:, None] / gap
+    terms /= terms.sum(axis=0)
+    return np.asarray(terms)
 
 
 @lru_cache(maxsize=128)

@@ -29,6 +29,7 @@ is used twice:
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import qr
@@ -39,6 +40,9 @@ EPS = float(np.finfo(np.float64).eps)
 SLACK = 32 * EPS  # times the largest eigenvalue; measured errors stay below a third of it
 KRYLOV = 4
 LEAN = 100.0
+# Floors below this, relative to the largest eigenvalue, ask for special care with what is outside
+# the basis: computed as vectors, orthogonal to the last digit, and not from squared norms.
+SUBTLE = 1e-8
 FINEST = 512  # floors make the finest ridge, at which a variance grows by a factor below 1 + 1e-6
 
 
@@ -63,6 +67,11 @@ class Eigenbasis:
     def finest(self) -> float:
         """The smallest ridge at which the floor does not matter."""
         return FINEST * self.floor if self.flat else 0.0
+
+    @cached_property
+    def subtle(self) -> bool:
+        """Whether the floor is close to rounding errors."""
+        return bool(self.floor < SUBTLE * self.spectrum.max())
 
     @classmethod
     def of(cls, gram: Array, outcomes: Array, cut: float) -> Eigenbasis:

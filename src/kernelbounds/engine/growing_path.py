@@ -111,7 +111,9 @@ class GrowingPath:
             column, own = row[:n], row[n : n + b + 1]
             self._w[b] = column @ eigen.basis
             rest = column - eigen.basis @ self._w[b]
-            self._outside[b] = rest - eigen.basis @ (rest @ eigen.basis)
+            if eigen.subtle:
+                rest -= eigen.basis @ (rest @ eigen.basis)
+            self._outside[b] = rest
             self._tail[b, : b + 1] = self._outside[: b + 1] @ self._outside[b]
             self._tail[:b, b] = self._tail[b, :b]
             self._corner[b, : b + 1] = self._corner[: b + 1, b] = own

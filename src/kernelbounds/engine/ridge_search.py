@@ -22,7 +22,7 @@ from kernelbounds.engine.ridge_path import PathQuery
 
 DECADES_ABOVE = 10  # of the largest eigenvalue, where the coarse scan ends
 STEP = 0.5 * np.log(10)  # of the coarse scan, in log ridge
-SPAN = 5.0  # of minimisers, in log ridge, that are sought together
+SPAN = 8.0  # of minimisers, in log ridge, that are sought together
 MARGIN, LARGEST_MARGIN = 0.3, 10.0  # around what the scan found, doubled until it suffices
 LARGEST_MOVE = 1.5  # from the guess without the newest observations, before that is doubted
 FINER = 4  # points of the last grid for each point of interpolation
@@ -95,7 +95,7 @@ def _minimise_nearby(
     low = max(float(guess.min()) - margin, limits[0])
     high = min(float(guess.max()) + margin, limits[1])
     nodes = Chebyshev(low, high, int(np.ceil(4 + 2 * (high - low))))
-    found = query.at(np.exp(nodes.points))
+    found = query.near(np.exp(nodes.points))
     grid, blend = nodes.grid(FINER * nodes.size)
     mean, variance = blend @ (signs * found.mean), np.maximum(blend @ found.variance, 0.0)
     energy = blend @ found.energy
@@ -158,8 +158,8 @@ def _groups(values: Array) -> list[NDArray[np.intp]]:
 def _vertex(grid: Array, values: Array) -> Array:
     """The minimiser on an even grid, refined by a parabola through its neighbours; (m,)."""
     at = np.minimum(np.maximum(values.argmin(axis=0), 1), len(grid) - 2)
-    point = np.arange(len(at))
-    left, middle, right = (values[at + shift, point] for shift in (-1, 0, 1))
+    flat = at * values.shape[1] + np.arange(len(at))
+    left, middle, right = (values.take(flat + shift * values.shape[1]) for shift in (-1, 0, 1))
     bend = left - 2 * middle + right
     shift = np.divide(left - right, 2 * bend, out=np.zeros_like(bend), where=bend > 0)
     return np.asarray(grid[at] + (grid[1] - grid[0]) * np.minimum(np.maximum(shift, -1.0), 1.0))
