@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 import numpy as np
@@ -20,6 +21,12 @@ class Chebyshev:
     def __init__(self, low: float, high: float, size: int) -> None:
         self.low, self.high, self.size = low, high, size
         self.points = low + (high - low) * (_nodes(size) + 1) / 2
+
+    @classmethod
+    def for_accuracy(cls, low: float, high: float, accuracy: float) -> Chebyshev:
+        """As many points as a singularity at the distance i pi asks for, by Bernstein's theorem."""
+        rate = math.asinh(2 * math.pi / (high - low))
+        return cls(low, high, max(3, math.ceil(-math.log(accuracy) / rate)))
 
     def grid(self, size: int) -> tuple[Array, Array]:
         """An even grid of [low, high] and the matrix, (size, nodes), that interpolates on it."""

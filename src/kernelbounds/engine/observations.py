@@ -55,10 +55,10 @@ class Observations:
         """Add observations and their rows of the kernel matrix."""
         if self.count == 0:
             kernels.cross(self.kernel, points[:1], points[:1])  # does it take such points at all?
-        own = np.diag(kernels.diagonal(self.kernel, points))
+        own = kernels.diagonal(self.kernel, points)[:, None]
         if len(points) > 1:
             pairs = kernels.cross(self.kernel, points, points)
-            own = np.where(own == 0, 0.5 * (pairs + pairs.T), own)
+            own = np.where(np.eye(len(points)) == 0, 0.5 * (pairs + pairs.T), own)
         old = kernels.cross(self.kernel, self.points, points) if self.count else None
         self._commit(points, outcomes, old, own)
 

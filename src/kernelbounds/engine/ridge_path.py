@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from kernelbounds.arrays import Array
 from kernelbounds.engine.eigenbasis import EPS, Eigenbasis
 
+
 def rounding(count: int) -> float:
     """The error of an inner product of ``count`` terms, relative to the norms of its factors.
 
@@ -52,6 +53,11 @@ class RidgePath:
     def energy(self, ridges: Array) -> Array:
         """E_alpha = y' (I + K/alpha)^-1 y, rounded down; (g,)."""
         return Shared(self, ridges).energy
+
+    def energy_of_basis(self, ridges: Array) -> Array:
+        """E_alpha without the newest observations; (g,)."""
+        z = self.eigen.z
+        return np.asarray(ridges * ((1.0 / (self.eigen.spectrum + ridges[:, None])) @ (z * z)))
 
     def energy_and_log_det(self, ridge: float) -> tuple[float, float]:
         """E_alpha and ln det(I + K/alpha), both rounded up; of a path with all eigenvalues."""
@@ -100,7 +106,7 @@ class Shared:
             self.reduced = path.w * self.inverse[:, None, :]
             schur = path.corner - self.reduced @ path.w.T
             schur -= self.outside[:, None, None] * path.tail
-            schur[:, range(border), range(border)] += (ridges + eigen.slack)[:, None]
+            schur.reshape(len(ridges), -1)[:, :: border + 1] += (ridges + eigen.slack)[:, None]
             self.inverse_schur = np.linalg.inv(schur)
             rest = path.newest - self.reduced @ eigen.z
             self.solved = np.einsum("gbc,gc->gb", self.inverse_schur, rest)

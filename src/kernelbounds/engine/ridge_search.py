@@ -20,12 +20,17 @@ from kernelbounds.engine.chebyshev import Chebyshev
 from kernelbounds.engine.eigenbasis import EPS, Eigenbasis
 from kernelbounds.engine.ridge_path import PathQuery
 
-DECADES_ABOVE = 10  # of the largest eigenvalue, where the coarse scan ends
+# Above the largest eigenvalue, in log ridge: where a coarse scan ends, and where it ends when a
+# minimiser may be beyond that.
+ABOVE, FAR_ABOVE = 3 * np.log(10), 10 * np.log(10)
 STEP = 0.5 * np.log(10)  # of the coarse scan, in log ridge
 SPAN = 8.0  # of minimisers, in log ridge, that are sought together
 MARGIN, LARGEST_MARGIN = 0.3, 10.0  # around what the scan found, doubled until it suffices
 LARGEST_MOVE = 1.5  # from the guess without the newest observations, before that is doubted
-FINER = 4  # points of the last grid for each point of interpolation
+# Of the interpolation, relatively. The bound is the dual function itself at the ridge and scale
+# found, and errs by the square of theirs.
+ACCURACY = 3e-6
+FINER = 6  # points of the last grid for each point of interpolation
 
 
 class Dual(Protocol):
@@ -94,18 +99,25 @@ def _minimise_nearby(
     """Bounds, log ridges and whether these are minimisers, near guesses near each other; (m,)."""
     low = max(float(guess.min()) - margin, limits[0])
     high = min(float(guess.max()) + margin, limits[1])
-    nodes = Chebyshev(low, high, int(np.ceil(4 + 2 * (high - low))))
-    found = query.near(np.exp(nodes.points))
+    nodes = Chebyshev.for_accuracy(low, high, ACCURACY)
+    path, ridges = query.path, np.exp(nodes.points)
+    found = query.near(ridges)
+    # Where a confidence set is nearly empty, energies cancel; most of them is had exactly.
+    border_energy = found.energy[:, 0] - path.energy_of_basis(ridges)
     grid, blend = nodes.grid(FINER * nodes.size)
-    mean, variance = blend @ (signs * found.mean), np.maximum(blend @ found.variance, 0.0)
-    energy = blend @ found.energy
-    best = _vertex(grid, dual.at_best_scale(np.exp(grid)[:, None], mean, variance, energy))
+    ridges = np.exp(grid)
+    # A logarithm, which is as smooth, gives small variances their digits.
+    log_variance = np.log(np.maximum(found.variance, EPS * query.prior))
+    mean, variance = blend @ (signs * found.mean), np.exp(blend @ log_variance)
+    energy = path.energy_of_basis(ridges) + blend @ border_energy
+    best = _vertex(grid, dual.at_best_scale(ridges[:, None], mean, variance, energy[:, None]))
     settled = (best > grid[1]) | (low == limits[0])
     settled &= (best < grid[-2]) | (high == limits[1])
     # The bound itself, there.
     ridges, blend = np.exp(best), nodes.basis(best)
-    variance = np.maximum(np.einsum("gm,gm->m", blend, found.variance), EPS * query.prior)
-    scale = dual.best_scale(ridges, variance, found.energy[:, 0] @ blend)
+    variance = np.exp(np.einsum("gm,gm->m", blend, log_variance))
+    energy = path.energy_of_basis(ridges) + border_energy @ blend
+    scale = dual.best_scale(ridges, variance, energy)
     unexplained = query.unexplained(ridges, signs * scale, found, blend)
     return dual.at_scale(ridges, scale, unexplained), best, settled
 
@@ -118,7 +130,7 @@ def _limits(eigen: Eigenbasis) -> tuple[float, float]:
     """
     top = float(np.log(eigen.spectrum.max(initial=eigen.slack)))
     bottom = float(np.log(eigen.finest / 8 if eigen.flat else eigen.slack))
-    return bottom, max(top, bottom) + DECADES_ABOVE * float(np.log(10))
+    return bottom, max(top, bottom) + float(FAR_ABOVE)
 
 
 def _scan(
@@ -129,6 +141,20 @@ def _scan(
     limits: tuple[float, float],
 ) -> Array:
     """Log ridge of the smallest value on a coarse grid, (signs, m)."""
+    near = limits[0], limits[1] - float(FAR_ABOVE - ABOVE)
+    best = _scan_between(query, evaluate, dual, signs, near)
+    if best.max() < near[1] - 2 * STEP:
+        return best
+    return _scan_between(query, evaluate, dual, signs, limits)
+
+
+def _scan_between(
+    query: PathQuery,
+    evaluate: Callable[[Array], tuple[Array, Array, Array]],
+    dual: Dual,
+    signs: Array,
+    limits: tuple[float, float],
+) -> Array:
     grid = np.arange(*limits, STEP)
     ridges = np.exp(grid)
     mean, variance, energy = evaluate(ridges)
