@@ -9,7 +9,7 @@ from kernelbounds.engine.observations import Observations
 from kernelbounds.engine.ridge_path import RidgePath
 from kernelbounds.errors import InputError
 
-WORTH_CUTTING = 128  # observations from which a truncated eigenbasis pays
+WORTH_CUTTING = 64  # observations from which a truncated eigenbasis pays
 # Cuts below this, relative to the trace, and the ridges that go with them, would drown in the
 # rounding errors of a border.
 LEAST_CUT = 1e5 * EPS
