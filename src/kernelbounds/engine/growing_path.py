@@ -96,7 +96,7 @@ class GrowingPath:
     def _adopt(self, eigen: Eigenbasis) -> None:
         self._eigen, self._bordered = eigen, 0
         # The larger the basis, the dearer to extend; decomposing the whole matrix is dearer yet.
-        size = _dense_border(eigen.count) if self._dense else max(8, len(eigen.z) // 8)
+        size = _dense_border(eigen.count) if self._dense else max(12, len(eigen.z) // 8)
         self._next = eigen.count + size
         self._w, self._outside = np.empty((size, len(eigen.z))), np.empty((size, eigen.count))
         self._tail, self._corner = np.empty((size, size)), np.empty((size, size))

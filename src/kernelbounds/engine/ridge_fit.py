@@ -73,7 +73,7 @@ class RidgeFit:
         top, bottom = self._solve(vectors)
         settled = len(top)
         mean = self._whitened[:settled] @ top + self._whitened[settled:] @ bottom
-        variance = prior - np.einsum("ij,ij->j", top, top) - np.einsum("ij,ij->j", bottom, bottom)
+        variance = prior - np.vecdot(top.T, top.T) - np.vecdot(bottom.T, bottom.T)
         variance += self._rounding * variance + (16 + len(vectors) / 2) * EPS * prior
         return mean, np.maximum(variance, 0.0)
 

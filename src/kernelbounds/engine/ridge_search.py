@@ -30,7 +30,7 @@ LARGEST_MOVE = 1.5  # from the guess without the newest observations, before tha
 # Of the interpolation, relatively. The bound is the dual function itself at the ridge and scale
 # found, and errs by the square of theirs.
 ACCURACY = 3e-6
-FINER = 6  # points of the last grid for each point of interpolation
+FINER = 5  # points of the last grid for each point of interpolation
 
 
 class Dual(Protocol):
@@ -72,6 +72,10 @@ def _minimise_from(
 ) -> tuple[Array, Array, NDArray[np.bool_]]:
     """Bounds, log ridges and whether these are minimisers, from guesses of those; (signs, m)."""
     shape, best = guess.shape, guess.flatten()
+    if len(signs) == 1 and np.ptp(best) <= SPAN:  # the usual case, without the bookkeeping
+        values, log_ridges, done = _minimise_nearby(query, dual, signs, best, MARGIN, limits)
+        if done.all():
+            return values[None], log_ridges[None], done[None]
     values, done = np.full(best.size, np.inf), np.ones(best.size, dtype=bool)
     pending, margin = np.arange(best.size), MARGIN
     while len(pending) and margin <= LARGEST_MARGIN:
