@@ -158,9 +158,9 @@ class Witness:
         right = np.concatenate([self._vectors, np.tile(data.outcomes, (len(points), 1)).T], axis=1)
         ridges = np.tile(found.ridges, 2)
         solve = surface.engine.solve if found.path is None else found.path.solve
-        solved = solve(right, ridges)
+        solved, gram = solve(right, ridges), data.gram
         for _ in range(REFINEMENTS):
-            solved += solve(right - data.gram @ solved - ridges * solved, ridges)
+            solved += solve(right - gram @ solved - ridges * solved, ridges)
         self._of_vectors, self._of_outcomes = np.split(solved, 2, axis=1)
 
     def gradients(self, scales: Array) -> Array:
@@ -191,7 +191,7 @@ class Witness:
         squared = self._prior - 2 * _dots(weights, self._vectors) + explained - alpha * size**2
         norm = np.sqrt(np.maximum(squared, 0.0) + 3 * lost) / scales
         slope = np.abs(self._gradients(weights, scales)) * half_widths
-        largest = np.sqrt(np.max(np.diagonal(data.gram)))
+        largest = np.sqrt(np.max(np.diagonal(data.lower)))
         slope_error = error * np.abs(weights).sum(axis=0) * largest / scales
         first_order = slope.sum(axis=1) + (norm + slope_error) * features.bent
         first_order += slope_error * features.moved
