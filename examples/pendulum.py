@@ -114,7 +114,7 @@ def interpolation_norm(gains: np.ndarray, values: np.ndarray) -> float:
 
 
 def study(pendulum: Pendulum, seed: int) -> None:
-    """Norms and noise of a pendulum; those of DESIGN led to NORM_BOUND and NOISE_SCALE."""
+    """Norms and noise of a pendulum; those of DESIGN justify NORM_BOUND and NOISE_SCALE."""
     for side in (9, 17):
         values = trials(pendulum, grid(side), np.random.default_rng(seed), 2).mean(axis=1)
         norm = interpolation_norm(grid(side), values)
