@@ -82,6 +82,14 @@ class Surface:
         """Whether the bound says where it is attained."""
         return isinstance(self.bound, DualBound)
 
+    @property
+    def lasting(self) -> bool:
+        """Whether a ridge that was in question stays so when observations are added.
+
+        It does not where the ridge follows the data: that of the other methods without noise.
+        """
+        return self.dual and (self.assumptions.noise_scale > 0 or isinstance(self.bound, CMM))
+
     def values(self, points: Array) -> Array:
         """The bounds at points (m, d)."""
         found = extremes(self.engine, self.assumptions, self.bound, points, (self.sign,))
@@ -124,7 +132,9 @@ class Surface:
     def ceilings(self, centres: Array, half_widths: Array) -> tuple[Array, Array]:
         """The bounds at the centres of m boxes, and upper bounds on them over each whole box.
 
-        Centres and half widths are (m, d), and the kernel is a differentiable one.
+        Centres and half widths are (m, d), and the kernel is a differentiable one. Of a bound that
+        is not a :class:`~kernelbounds.bounds.DualBound` nothing is known between the centres, and
+        the ceilings are upper bounds on s f* itself.
         """
         norm_bound = self.assumptions.norm_bound
         moved = calculus.features_in_boxes(self.kernel, centres, half_widths)
@@ -141,7 +151,9 @@ class Surface:
             over_box = Witness(self, centres, found).ceilings(moved, half_widths)
         if isinstance(self.bound, CMM):
             over_box = np.fmin(over_box, found.values + norm_bound * moved.moved)
-        return values, np.maximum(np.fmin(over_box, highest), values)
+        # Nowhere is the surface below minus the trivial bound.
+        lowest = -np.maximum(trivial - norm_bound * moved.moved, 0.0)
+        return values, np.maximum(np.fmin(over_box, highest), np.maximum(values, lowest))
 
     def _prior(self, points: Array) -> Array:
         return kernels.diagonal(self.kernel, points)
