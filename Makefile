@@ -1,13 +1,16 @@
-# `make demo` and `make test` do all set-up themselves, in a virtual environment in .venv.
+# `make demo`, `make example` and `make test` do all set-up themselves, in .venv.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: demo test browser test-slow lint bench format clean
+.PHONY: demo example test browser test-slow lint bench format clean
 
 demo: $(READY)
 	$(BIN)/kernelbounds demo
+
+example: $(READY)
+	$(BIN)/python examples/pendulum.py --out build/pendulum
 
 test: lint browser
 	$(BIN)/python -m pytest -n 2 -m "not slow"

@@ -133,3 +133,38 @@ def test_own_kernels_equal_scikit_learns(family, length_scale):
     X, Z = rng.random((20, 2)), rng.random((9, 2))
     np.testing.assert_allclose(kernels.cross(kernel, X, Z), kernel(X, Z), rtol=1e-14)
     assert np.all(np.diagonal(kernels.cross(kernel, X, X)) == 1)
+
+
+def test_extending_a_basis_again_and_again_piles_up_no_vectors():
+    """As many as a fresh decomposition keeps, give or take a few."""
+    X, y, _ = _data(RBF(0.5), 500)
+    engine = Engine(RBF(0.5))
+    engine.append(X, y)
+    grown = engine.path(finest=0.1).eigen
+    fresh = Eigenbasis.of(engine.data.gram, y, 0.1 / 512)
+    assert grown.count > 480  # extended some fifteen times since 256
+    assert len(grown.z) <= len(fresh.z) + 4
+
+
+@pytest.mark.parametrize("decay", [0, 3, 9])
+def test_krylov_keeps_the_energies_of_its_start(decay):
+    """y'(D + alpha I)^-1 y to high order in floor / alpha, and never more than it."""
+    rng = np.random.default_rng(decay)
+    values, start = rng.random(40) ** decay, rng.standard_normal(40)
+    krylov = Krylov(values, start)
+    assert np.all(krylov.values <= krylov.floor * (1 + 1e-9))
+    for ridge in (10.0, 100.0):
+        exact = np.sum(start**2 / (values + ridge))
+        bound = np.sum(krylov.start**2 / (krylov.values + ridge))
+        assert exact * (1 - 1e-6 * (10 / ridge) ** 7 - 1e-14) <= bound <= exact * (1 + 1e-14)
+
+
+def test_the_whole_kernel_matrix_from_its_lower_triangle():
+    kernel = Matern(0.5, nu=2.5)
+    X, y, _ = _data(kernel, 70)
+    engine = Engine(kernel)
+    for part, outcomes in zip(np.split(X, [1, 5, 40]), np.split(y, [1, 5, 40])):
+        engine.append(part, outcomes)
+    np.testing.assert_allclose(engine.data.gram, kernel(X), rtol=1e-14)
+    np.testing.assert_array_equal(engine.data.gram, engine.data.gram.T)
+    assert engine.data.trace == 70

@@ -382,6 +382,47 @@ def test_files_of_other_kinds_are_refused(tmp_path):
         kb.KernelUCB.load(tmp_path / "half.npz")
 
 
+def test_suggestions_themselves_can_be_begun_and_told():
+    policy, function, _ = _policy(kb.KernelUCB, DOMAINS["finite"], t=3)
+    batch = policy.ask(n=3)
+    policy.begin(batch)
+    assert len(policy.pending) == 3
+    policy.tell(batch[0], 0.1)
+    policy.tell(batch[1:], [0.2, 0.3])
+    assert len(policy.pending) == 0 and len(policy.sequence) == 6
+
+
+def test_a_run_that_is_good_enough_already_plays_nothing():
+    policy, function, _ = _policy(kb.KernelUCB, kb.Finite(POINTS[:5]), noise_scale=0.0)
+    policy.tell(POINTS[:5], function(POINTS[:5]))
+    assert len(policy.run(lambda x: 1 / 0, 10, stop_when_regret_below=0.1)) == 5
+
+
+def test_outcomes_may_come_as_arrays_of_one():
+    policy, function, _ = _policy(kb.KernelUCB, DOMAINS["finite"])
+    policy.run(lambda x: function(x[None]), 3)
+    assert len(policy.sequence) == 3
+    with pytest.raises(kb.InputError, match="outcome of an experiment"):
+        policy.run(lambda x: [1.0, 2.0], 3)
+
+
+def test_a_kernel_that_does_not_take_the_domains_points_is_refused_at_once():
+    sequence = kb.ConfidenceSequence(RBF((0.1, 0.2)), 1.0, 0.1)
+    with pytest.raises(kb.InputError, match="could not be evaluated"):
+        kb.KernelUCB(sequence, kb.Box([0, 0, 0], [1, 1, 1]))
+
+
+@pytest.mark.parametrize("bound", BOUNDS.values(), ids=str)
+@pytest.mark.parametrize("noise_scale", [0.1, 0.0])
+def test_believed_outcomes_refute_nothing(bound, noise_scale):
+    if noise_scale == 0 and isinstance(bound, kb.AY | kb.IGP):
+        pytest.skip("these bounds are for noisy data")
+    policy, _, _ = _policy(
+        kb.KernelUCB, DOMAINS["finite"], bound=bound, t=6, noise_scale=noise_scale
+    )
+    assert len(policy.ask(n=15)) == 15
+
+
 def test_any_generator_can_be_saved(tmp_path):
     for generator in (np.random.PCG64(1), np.random.MT19937(1), np.random.Philox(1)):
         sequence = kb.ConfidenceSequence(KERNEL, 5.0, 0.1)

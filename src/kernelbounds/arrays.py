@@ -78,6 +78,14 @@ def as_scalar(
     return number
 
 
+def as_whole(value: Any, name: str, *, least: int) -> int:
+    """A whole number of at least ``least``."""
+    number = as_scalar(value, name, least=least)
+    if not number.is_integer():
+        raise InputError(f"{name} must be a whole number, got {number:g}.")
+    return int(number)
+
+
 def _as_float(values: ArrayLike, name: str) -> Array:
     try:
         raw = np.asarray(values)

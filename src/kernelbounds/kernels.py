@@ -49,10 +49,11 @@ def checked_kernel(kernel: Any) -> Kernel:
 
 def cross(kernel: Kernel, left: Array, right: Array) -> Array:
     """The matrix k(left_i, right_j)."""
-    if type(kernel) in (RBF, Matern) and (form := _FORMS.get(getattr(kernel, "nu", np.inf))):
-        scale = np.atleast_1d(kernel.length_scale)
+    if type(kernel) in _NORMALISED and (own := _FORMS.get(getattr(kernel, "nu", np.inf))):
+        factor, form = own
+        scale = np.atleast_1d(kernel.length_scale) / factor
         if scale.size in (1, left.shape[1]):
-            with np.errstate(over="ignore"):
+            with np.errstate(all="ignore"):
                 scaled = left / scale, right / scale
             if max(np.abs(part).max(initial=0.0) for part in scaled) < 1e100:
                 return form(*scaled)
@@ -60,7 +61,9 @@ def cross(kernel: Kernel, left: Array, right: Array) -> Array:
 
 
 def diagonal(kernel: Kernel, points: Array) -> Array:
-    """The vector k(x_i, x_i); never assumed to be 1."""
+    """The vector k(x_i, x_i); assumed to be 1 only where the kernel's class says so."""
+    if type(kernel) in _NORMALISED:
+        return np.ones(len(points))
     values = _checked(kernel, lambda: kernel.diag(points), (len(points),))
     if np.any(values < 0):
         raise InputError(f"{kernel} is not a kernel: k(x, x) is negative at some x.")
@@ -124,7 +127,10 @@ def from_data(data: dict[str, Any]) -> Kernel:
 
 
 # The most used kernels are computed as scikit-learn does, with fewer passes over memory and no
-# temporary arrays: in a loop over rounds the kernel is a good part of the time.
+# temporary arrays: in a loop over rounds the kernel is a good part of the time. The points come
+# divided by the length scale and multiplied by the factor in _FORMS.
+
+_NORMALISED = (RBF, Matern)  # k(x, x) = 1
 
 
 def _rbf(left: Array, right: Array) -> Array:
@@ -135,7 +141,6 @@ def _rbf(left: Array, right: Array) -> Array:
 
 def _matern32(left: Array, right: Array) -> Array:
     distance = cdist(left, right)
-    distance *= np.sqrt(3)
     values = 1 + distance
     np.negative(distance, out=distance)
     values *= np.exp(distance, out=distance)
@@ -144,8 +149,7 @@ def _matern32(left: Array, right: Array) -> Array:
 
 def _matern52(left: Array, right: Array) -> Array:
     distance = cdist(left, right)
-    distance *= np.sqrt(5)
-    values = distance / 3
+    values = distance * (1 / 3)
     values += 1  # Horner: 1 + d (1 + d/3)
     values *= distance
     values += 1
@@ -154,10 +158,10 @@ def _matern52(left: Array, right: Array) -> Array:
     return np.asarray(values)
 
 
-_FORMS: dict[float, Callable[[Array, Array], Array]] = {
-    1.5: _matern32,
-    2.5: _matern52,
-    np.inf: _rbf,
+_FORMS: dict[float, tuple[float, Callable[[Array, Array], Array]]] = {
+    1.5: (math.sqrt(3), _matern32),
+    2.5: (math.sqrt(5), _matern52),
+    np.inf: (1.0, _rbf),
 }
 
 

@@ -55,7 +55,7 @@ def pack(engine: Engine, assumptions: Assumptions, bound: Bound) -> Parts:
         "assumptions": dataclasses.asdict(assumptions),
         "bound": {"name": type(bound).__name__, **vars(bound)},
     }
-    gram = data.gram[np.tril_indices(data.count)]
+    gram = data.lower[np.tril_indices(data.count)]
     return header, {"points": data.points, "outcomes": data.outcomes, "gram": gram}
 
 

@@ -82,6 +82,14 @@ class Surface:
         """Whether the bound says where it is attained."""
         return isinstance(self.bound, DualBound)
 
+    @property
+    def lasting(self) -> bool:
+        """Whether a ridge that was in question stays so when observations are added.
+
+        It does not where the ridge follows the data: that of the other methods without noise.
+        """
+        return self.dual and (self.assumptions.noise_scale > 0 or isinstance(self.bound, CMM))
+
     def values(self, points: Array) -> Array:
         """The bounds at points (m, d)."""
         found = extremes(self.engine, self.assumptions, self.bound, points, (self.sign,))
@@ -124,7 +132,9 @@ class Surface:
     def ceilings(self, centres: Array, half_widths: Array) -> tuple[Array, Array]:
         """The bounds at the centres of m boxes, and upper bounds on them over each whole box.
 
-        Centres and half widths are (m, d), and the kernel is a differentiable one.
+        Centres and half widths are (m, d), and the kernel is a differentiable one. Of a bound that
+        is not a :class:`~kernelbounds.bounds.DualBound` nothing is known between the centres, and
+        the ceilings are upper bounds on s f* itself.
         """
         norm_bound = self.assumptions.norm_bound
         moved = calculus.features_in_boxes(self.kernel, centres, half_widths)
@@ -141,7 +151,9 @@ class Surface:
             over_box = Witness(self, centres, found).ceilings(moved, half_widths)
         if isinstance(self.bound, CMM):
             over_box = np.fmin(over_box, found.values + norm_bound * moved.moved)
-        return values, np.maximum(np.fmin(over_box, highest), values)
+        # Nowhere is the surface below minus the trivial bound.
+        lowest = -np.maximum(trivial - norm_bound * moved.moved, 0.0)
+        return values, np.maximum(np.fmin(over_box, highest), np.maximum(values, lowest))
 
     def _prior(self, points: Array) -> Array:
         return kernels.diagonal(self.kernel, points)
@@ -158,9 +170,9 @@ class Witness:
         right = np.concatenate([self._vectors, np.tile(data.outcomes, (len(points), 1)).T], axis=1)
         ridges = np.tile(found.ridges, 2)
         solve = surface.engine.solve if found.path is None else found.path.solve
-        solved = solve(right, ridges)
+        solved, gram = solve(right, ridges), data.gram
         for _ in range(REFINEMENTS):
-            solved += solve(right - data.gram @ solved - ridges * solved, ridges)
+            solved += solve(right - gram @ solved - ridges * solved, ridges)
         self._of_vectors, self._of_outcomes = np.split(solved, 2, axis=1)
 
     def gradients(self, scales: Array) -> Array:
@@ -191,7 +203,7 @@ class Witness:
         squared = self._prior - 2 * _dots(weights, self._vectors) + explained - alpha * size**2
         norm = np.sqrt(np.maximum(squared, 0.0) + 3 * lost) / scales
         slope = np.abs(self._gradients(weights, scales)) * half_widths
-        largest = np.sqrt(np.max(np.diagonal(data.gram)))
+        largest = np.sqrt(np.max(np.diagonal(data.lower)))
         slope_error = error * np.abs(weights).sum(axis=0) * largest / scales
         first_order = slope.sum(axis=1) + (norm + slope_error) * features.bent
         first_order += slope_error * features.moved

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kernelbounds import calculus
-from kernelbounds.arrays import Array, as_scalar
+from kernelbounds.arrays import Array, as_scalar, as_whole
 from kernelbounds.bandits.domains import Box
 from kernelbounds.bandits.maximisers import Ascent, Maximum, check_certifiable
 from kernelbounds.bandits.progress import late_progress
@@ -47,7 +47,7 @@ class BranchAndBound:
             tolerance = as_scalar(self.tolerance, "tolerance", above=0.0)
             object.__setattr__(self, "tolerance", tolerance)
         object.__setattr__(self, "seconds", as_scalar(self.seconds, "seconds", above=0.0))
-        object.__setattr__(self, "cells", int(as_scalar(self.cells, "cells", least=1)))
+        object.__setattr__(self, "cells", as_whole(self.cells, "cells", least=1))
 
     def maximise(self, surface: Surface, box: Box, starts: Array) -> Maximum:
         """See :class:`~kernelbounds.bandits.maximisers.Maximiser`."""

@@ -36,6 +36,11 @@ class Finite:
         """d."""
         return int(self.points.shape[1])
 
+    @property
+    def example(self) -> Array:
+        """One of its points, (1, d)."""
+        return self.points[:1]
+
 
 class Box:
     """A product of intervals, lower_i <= x_i <= upper_i.
@@ -98,6 +103,11 @@ class Box:
     def dim(self) -> int:
         """d."""
         return len(self.lower)
+
+    @property
+    def example(self) -> Array:
+        """One of its points, (1, d)."""
+        return self.lower[None]
 
     def fixed(self, values: Mapping[Any, float]) -> Box:
         """The box with some coordinates held at given values, by name or by position.

@@ -80,19 +80,22 @@ class KernelUCB(Policy):
         )
 
     def _choose_finite(self, space: Finite, count: int) -> list[Suggestion]:
-        tracker = copy.deepcopy(self._tracker) if space is self.domain else None
-        if tracker is None:
+        own = space is self.domain and self._tracker is not None
+        if own:
+            limit, first = self._highest(space)
+        else:
             lower, upper = self.sequence.bounds(space.points)
             optimistic = -lower if self.minimise else upper
             limit = float(optimistic.max())
-        else:
-            limit = self._highest(space)[0]
+        tracker = copy.deepcopy(self._tracker)
         believed = self._believing(self._pending) if self._pending else self.sequence
         found: list[Suggestion] = []
         while True:
             free = self._available(space, [one.x for one in found])
-            if tracker is not None:
-                index = tracker.maximum(believed.surface(self._sign), free)[1]
+            if own and tracker is not None:
+                index = first
+                if believed is not self.sequence or not free[first]:
+                    index = tracker.maximum(believed.surface(self._sign), free)[1]
                 found.append(self._suggestion(space, space.points[index], limit, index))
             else:
                 if believed is not self.sequence:

@@ -17,7 +17,7 @@ from scipy.optimize import minimize
 from scipy.stats import qmc
 
 from kernelbounds import calculus
-from kernelbounds.arrays import Array, as_scalar
+from kernelbounds.arrays import Array, as_whole
 from kernelbounds.bandits.domains import Box
 from kernelbounds.errors import InputError
 from kernelbounds.surface import Surface, in_parts
@@ -75,8 +75,8 @@ class Ascent:
     starts: int = 6
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scan", _whole(self.scan, "scan"))
-        object.__setattr__(self, "starts", _whole(self.starts, "starts"))
+        object.__setattr__(self, "scan", as_whole(self.scan, "scan", least=1))
+        object.__setattr__(self, "starts", as_whole(self.starts, "starts", least=1))
 
     def maximise(self, surface: Surface, box: Box, starts: Array) -> Maximum:
         """See :class:`Maximiser`."""
@@ -90,7 +90,7 @@ class Ascent:
         at = int(values.argmax())
         best = Maximum(points[at], float(values[at]))
         if not len(free):
-            return best
+            return best._replace(ceiling=best.value)
         for start in _spread(points, values, self.starts, box):
             found = self._from(function, box, points[start], free)
             if found.value > best.value:
@@ -141,7 +141,7 @@ class Grid:
     cells: int = 10_000
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "cells", _whole(self.cells, "cells"))
+        object.__setattr__(self, "cells", as_whole(self.cells, "cells", least=1))
 
     def maximise(self, surface: Surface, box: Box, starts: Array) -> Maximum:
         """See :class:`Maximiser`; the value is that of a centre, and ``starts`` are not used."""
@@ -192,10 +192,3 @@ def _spread(points: Array, values: Array, count: int, box: Box) -> list[int]:
 def _per_axis(cells: int, dims: int) -> int:
     side: int = max(1, round(float(cells) ** (1 / max(dims, 1))))
     return side if side**dims <= cells else side - 1
-
-
-def _whole(value: object, name: str) -> int:
-    number = as_scalar(value, name, least=1)
-    if not number.is_integer():
-        raise InputError(f"{name} must be a whole number, got {number:g}.")
-    return int(number)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Self, overload
 
@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
-from kernelbounds.arrays import Array, as_observations, as_points, as_scalar
+from kernelbounds import kernels
+from kernelbounds.arrays import Array, as_observations, as_points, as_scalar, as_whole
 from kernelbounds.bandits import saving
 from kernelbounds.bandits.branch_and_bound import BranchAndBound
 from kernelbounds.bandits.certificates import certify_box, certify_finite
@@ -25,9 +26,12 @@ from kernelbounds.bandits.domains import Box, Domain, Finite, checked_domain
 from kernelbounds.bandits.progress import late_progress
 from kernelbounds.bandits.records import Certificate, History, Suggestion
 from kernelbounds.bandits.tracker import Tracker
+from kernelbounds.bounds import CMM
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.surface import Surface
+
+Points = ArrayLike | Mapping[str, float] | Suggestion | Sequence[Suggestion]
 
 
 class Policy(ABC):
@@ -50,6 +54,9 @@ class Policy(ABC):
             raise InputError(f"sequence must be a ConfidenceSequence, got {sequence!r}.")
         self.sequence = sequence
         self.domain = checked_domain(domain, sequence.dim)
+        if self.domain is not None:  # does the kernel take such points?
+            kernels.diagonal(sequence.kernel, self.domain.example)
+            kernels.cross(sequence.kernel, self.domain.example, self.domain.example)
         self.minimise = bool(minimise)
         self._sign = -1 if minimise else 1
         self._tracker = Tracker(domain.points) if isinstance(domain, Finite) else None
@@ -92,10 +99,7 @@ class Policy(ABC):
             bounds reported come from real outcomes only.
         """
         space = self._space(actions, fixed)
-        count = 1 if n is None else as_scalar(n, "n", least=1)
-        if not float(count).is_integer():
-            raise InputError(f"n must be a whole number, got {count:g}.")
-        found = self._choose(space, int(count))
+        found = self._choose(space, 1 if n is None else as_whole(n, "n", least=1))
         waiting = {point.tobytes() for point in self._pending}
         self._asked = {key: entry for key, entry in self._asked.items() if key in waiting}
         for one in found:
@@ -106,8 +110,10 @@ class Policy(ABC):
     def _choose(self, space: Domain, count: int) -> list[Suggestion]:
         """So many actions of a finite set or a box, without a change of state."""
 
-    def begin(self, X: ArrayLike | Mapping[str, float]) -> None:
+    def begin(self, X: Points) -> None:
         """Say that trials of these actions are under way, so that others are asked for next.
+
+        Actions are given as for :meth:`tell`.
 
         An action is pending until its outcome is told.
         """
@@ -120,10 +126,11 @@ class Policy(ABC):
 
     # --- learning
 
-    def tell(self, X: ArrayLike | Mapping[str, float], y: ArrayLike) -> None:
+    def tell(self, X: Points, y: ArrayLike) -> None:
         """Add outcomes, of actions that were asked for or others, one or many, in any order.
 
-        As :meth:`ConfidenceSequence.update`; when an error is raised nothing has changed.
+        As :meth:`ConfidenceSequence.update`, and suggestions or, for a box with names, dicts may
+        take the place of points. When an error is raised nothing has changed.
         """
         X = self._by_name(X)
         points, outcomes = as_observations(X, y, self._dim)
@@ -217,16 +224,18 @@ class Policy(ABC):
         save_to : path, optional
             Save the policy there after every :meth:`tell`.
         """
-        total = int(as_scalar(rounds, "rounds", least=1))
-        size = int(as_scalar(batch, "batch", least=1))
+        total = as_whole(rounds, "rounds", least=1)
+        size = as_whole(batch, "batch", least=1)
         enough = stop_when_regret_below
         if enough is not None:
             enough = as_scalar(enough, "stop_when_regret_below", above=0.0)
+        if enough is not None and len(self.sequence) and self._good_enough(enough):
+            return self.history
         done = 0
         with late_progress("running", total) as report:
             while done < total:
                 found = self.ask(n=min(size, total - done))
-                outcomes = [float(experiment(one.x.copy())) for one in found]
+                outcomes = [_as_outcome(experiment(one.x.copy())) for one in found]
                 self.tell(np.array([one.x for one in found]), outcomes)
                 done += len(found)
                 if save_to is not None:
@@ -303,9 +312,10 @@ class Policy(ABC):
             used = {point.tobytes() for point in (*self.sequence.points, *self._pending, *taken)}
             free = np.array([point.tobytes() not in used for point in space.points])
             if not free.any():
+                here = f" or are in this batch of more than {len(taken)}" if taken else ""
                 raise InputError(
-                    f"all {len(free)} actions of the domain have been tried or are pending, and "
-                    "once=True allows each of them one trial."
+                    f"all {len(free)} actions of the domain have been tried or are pending{here}, "
+                    "and once=True allows each of them one trial."
                 )
         return free
 
@@ -321,22 +331,38 @@ class Policy(ABC):
         named = space.named_values(x) if isinstance(space, Box) else {}
         return Suggestion(x.copy(), lower, upper, self._sign * limit, index, named)
 
-    def _by_name(self, X: ArrayLike | Mapping[str, float]) -> ArrayLike:
+    def _by_name(self, X: Points) -> ArrayLike:
         """Points, where they are dicts, as numbers."""
+        if isinstance(X, Suggestion):
+            return X.x
         if isinstance(X, Mapping):
             if not isinstance(self.domain, Box):
                 raise InputError("a point can be a dict only for a Box with names.")
             return self.domain.point(X)
-        if isinstance(X, list | tuple) and X and all(isinstance(one, Mapping) for one in X):
+        if isinstance(X, list | tuple) and X and isinstance(X[0], Mapping | Suggestion):
             return np.array([self._by_name(one) for one in X])
-        return X
+        values: Any = X
+        return values
 
-    def _as_actions(self, X: ArrayLike | Mapping[str, float]) -> Array:
+    def _as_actions(self, X: Points) -> Array:
         values = self._by_name(X)
         return as_points(values if np.ndim(values) != 1 else np.atleast_2d(values), "X", self._dim)
 
 
 def believe(sequence: ConfidenceSequence, point: Array) -> None:
-    """Add an outcome in the middle of the bounds, which never refutes anything."""
-    lower, upper = sequence.bounds(point[None])
+    """Add an outcome in the middle of the exact bounds.
+
+    Some function in the confidence set has that value there, and stays in the set as the radius
+    grows: what is believed refutes nothing.
+    """
+    try:
+        lower, upper = sequence.bounds(point[None], bound=CMM())
+    except EmptyConfidenceSetError:  # which the sequence's own bound has not noticed
+        lower, upper = sequence.bounds(point[None])
     sequence.update(point[None], (lower + upper) / 2)
+
+
+def _as_outcome(value: object) -> float:
+    """A number, also when it comes as an array of one."""
+    array = np.asarray(value)
+    return as_scalar(array.item() if array.size == 1 else value, "the outcome of an experiment")

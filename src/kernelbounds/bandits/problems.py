@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from kernelbounds.arrays import Array, as_scalar
+from kernelbounds.arrays import Array, as_scalar, as_whole
 from kernelbounds.bounds import Bound
 from kernelbounds.errors import InputError
 from kernelbounds.kernels import checked_kernel, mixture_scale
@@ -47,12 +47,12 @@ class SyntheticProblem:
         """A random problem: f* has random centres in [0, 1]^d, normal weights, and this norm."""
         if not isinstance(rng, np.random.Generator):
             raise InputError(f"rng must be a numpy.random.Generator, got {rng!r}.")
-        d, n = (int(as_scalar(v, k, least=1)) for v, k in ((dim, "dim"), (centres, "centres")))
+        d, n = as_whole(dim, "dim", least=1), as_whole(centres, "centres", least=1)
         function = RKHSFunction(checked_kernel(kernel), rng.random((n, d)), rng.standard_normal(n))
         return cls(
             function.rescaled(norm),
             as_scalar(noise_scale, "noise_scale", least=0.0),
-            int(as_scalar(actions_per_round, "actions_per_round", least=1)),
+            as_whole(actions_per_round, "actions_per_round", least=1),
         )
 
     def actions(self, rng: np.random.Generator) -> Array:

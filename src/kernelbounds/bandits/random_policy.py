@@ -52,10 +52,13 @@ class RandomPolicy(Policy):
 
     def _choose(self, space: Domain, count: int) -> list[Suggestion]:
         rng = np.random.default_rng([self._key, len(self._pending)])
+        limit = math.inf
+        if isinstance(space, Finite) and space is self.domain:
+            limit = self._highest(space)[0]
         found: list[Suggestion] = []
         for _ in range(count):
             x, index = self._draw(space, [one.x for one in found], rng)
-            found.append(self._suggestion(space, x, math.inf, index))
+            found.append(self._suggestion(space, x, limit, index))
         return found
 
     def _draw(

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from kernelbounds.arrays import Array, as_scalar
+from kernelbounds.arrays import Array, as_whole
 from kernelbounds.bandits.policy import Policy
 from kernelbounds.bandits.progress import late_progress
 from kernelbounds.errors import InputError
@@ -61,7 +61,7 @@ def simulate(policy: Policy, problem: Problem, rounds: int, rng: np.random.Gener
     """
     if not isinstance(rng, np.random.Generator):
         raise InputError(f"rng must be a numpy.random.Generator, got {rng!r}.")
-    total = int(as_scalar(rounds, "rounds", least=1))
+    total = as_whole(rounds, "rounds", least=1)
     of_actions, of_noise = rng.spawn(2)
     rows, points = [], []
     sign = -1 if policy.minimise else 1

@@ -40,7 +40,7 @@ class Tracker:
         """
         trivial = surface.trivial(self.points)
         tie = TIE * float(trivial.max())
-        if not surface.dual or not surface.engine.data.count:
+        if not surface.lasting or not surface.engine.data.count:
             values = np.where(allowed, surface.values(self.points), -np.inf)
             return float(values.max()), int(np.argmax(values >= values.max() - tie))
         ceilings, known = trivial.copy(), np.isfinite(self._values)

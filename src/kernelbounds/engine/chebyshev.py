@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 import numpy as np
@@ -21,6 +22,12 @@ class Chebyshev:
         self.low, self.high, self.size = low, high, size
         self.points = low + (high - low) * (_nodes(size) + 1) / 2
 
+    @classmethod
+    def for_accuracy(cls, low: float, high: float, accuracy: float) -> Chebyshev:
+        """As many points as a singularity at the distance i pi asks for, by Bernstein's theorem."""
+        rate = math.asinh(2 * math.pi / (high - low))
+        return cls(low, high, max(3, math.ceil(-math.log(accuracy) / rate)))
+
     def grid(self, size: int) -> tuple[Array, Array]:
         """An even grid of [low, high] and the matrix, (size, nodes), that interpolates on it."""
         return self.low + (self.high - self.low) * _even(size), _on_even_grid(self.size, size)
@@ -30,8 +37,18 @@ class Chebyshev:
         return _basis(self.size, 2 * (at - self.low) / (self.high - self.low) - 1)
 
 
+@lru_cache(maxsize=128)
 def _nodes(size: int) -> Array:
-    return np.asarray(np.cos((2 * np.arange(size) + 1) * np.pi / (2 * size)))
+    return np.asarray(np.cos(_angles(size)))
+
+
+@lru_cache(maxsize=128)
+def _weights(size: int) -> Array:
+    return np.asarray(np.sin(_angles(size)) * (-1.0) ** np.arange(size))
+
+
+def _angles(size: int) -> Array:
+    return np.asarray((2 * np.arange(size) + 1) * np.pi / (2 * size))
 
 
 def _even(size: int) -> Array:
@@ -40,12 +57,11 @@ def _even(size: int) -> Array:
 
 def _basis(nodes: int, at: Array) -> Array:
     """The barycentric formula on [-1, 1]."""
-    angles = (2 * np.arange(nodes) + 1) * np.pi / (2 * nodes)
-    weights = np.sin(angles) * (-1.0) ** np.arange(nodes)
-    gap = at - np.cos(angles)[:, None]
+    gap = at - _nodes(nodes)[:, None]
     gap[np.abs(gap) < 1e-15] = 1e-15
-    terms = weights[:, None] / gap
-    return np.asarray(terms / terms.sum(axis=0))
+    terms = _weights(nodes)[:, None] / gap
+    terms /= terms.sum(axis=0)
+    return np.asarray(terms)
 
 
 @lru_cache(maxsize=128)

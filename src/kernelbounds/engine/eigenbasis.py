@@ -23,12 +23,13 @@ is used twice:
   alpha this enlarges a variance by at most a factor 1 + (floor / (2 alpha))^2, whatever the
   data (``docs/mathematics.md``). The outcomes are not small along those directions, so their
   Krylov space is kept in the basis: energies and means lose only terms of order
-  (floor / alpha)^(2 KRYLOV).
+  (floor / alpha)^(2 KRYLOV - 1).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.linalg import qr
@@ -38,7 +39,11 @@ from kernelbounds.arrays import Array
 EPS = float(np.finfo(np.float64).eps)
 SLACK = 32 * EPS  # times the largest eigenvalue; measured errors stay below a third of it
 KRYLOV = 4
-LEAN = 100.0
+ABOVE = 1e-3  # of a floor above the largest value below it, relatively
+# Floors below this, relative to the largest eigenvalue, ask for special care with what is outside
+# the basis: computed as vectors, orthogonal to the last digit, and not from squared norms.
+SUBTLE = 1e-8
+DEEPER = 4.0
 FINEST = 512  # floors make the finest ridge, at which a variance grows by a factor below 1 + 1e-6
 
 
@@ -64,16 +69,21 @@ class Eigenbasis:
         """The smallest ridge at which the floor does not matter."""
         return FINEST * self.floor if self.flat else 0.0
 
+    @cached_property
+    def subtle(self) -> bool:
+        """Whether the floor is close to rounding errors."""
+        return bool(self.floor < SUBTLE * self.spectrum.max())
+
     @classmethod
     def of(cls, gram: Array, outcomes: Array, cut: float) -> Eigenbasis:
-        """The eigenbasis of ``gram``, with eigenvalues below the cut raised.
+        """The eigenbasis of a kernel matrix (its lower triangle), small eigenvalues raised.
 
         Without a cut, directions of eigenvalues that vanish within the slack are dropped, which
         amounts to an infinite floor.
         """
         values, vectors = np.linalg.eigh(gram)
         slack = SLACK * max(float(values[-1]), 1e-120)
-        tail = int(np.searchsorted(values, cut or 4 * slack))
+        tail = _tail(values, cut) if cut else int(np.searchsorted(values, 4 * slack))
         z = outcomes @ vectors
         krylov = Krylov(np.maximum(values[:tail], 0.0), z[:tail])
         basis = np.column_stack([vectors[:, tail:], vectors[:, :tail] @ krylov.vectors])
@@ -107,7 +117,7 @@ class Eigenbasis:
         values, vectors = np.linalg.eigh(matrix)  # reads the lower triangle
         slack = SLACK * float(values[-1]) + lost
         # Values that are the old floor, give or take rounding, go back to the floor.
-        tail = int(np.searchsorted(values, max(cut, 1.001 * self.floor)))
+        tail = _tail(values, cut, 1.001 * self.floor)
         z = np.concatenate([self.z, np.zeros(rank), newest]) @ vectors
         krylov = Krylov(np.maximum(values[:tail], 0.0), z[:tail])
         kept = np.column_stack([vectors[:, tail:], vectors[:, :tail] @ krylov.vectors])
@@ -125,6 +135,15 @@ class Eigenbasis:
         )
 
 
+def _tail(values: Array, cut: float, least: float = 0.0) -> int:
+    """How many of the ascending values to raise: those below the cut, or below a lower one.
+
+    Where the spectrum falls fast a lower cut costs few vectors, and serves smaller ridges.
+    """
+    usual, fewer = np.searchsorted(values, np.maximum([cut, cut / DEEPER], least))
+    return int(fewer if 8 * (usual - fewer) <= len(values) - usual else usual)
+
+
 def _orthogonal_to(basis: Array, columns: Array) -> tuple[Array, Array, float]:
     """Q, R and e with columns = QR + error of norm at most e, and Q orthogonal to ``basis``."""
     q, r, order = qr(columns, mode="economic", pivoting=True, check_finite=False)
@@ -139,20 +158,22 @@ def _orthogonal_to(basis: Array, columns: Array) -> tuple[Array, Array, float]:
 
 
 class Krylov:
-    """A few Lanczos steps for diag(values) from ``start``, made into an upper bound.
+    """diag(values) from above, exact on the Krylov space V of ``start`` but for its last vector.
 
-    Along ``vectors`` (Ritz vectors, columns) the matrix gets ``values``, elsewhere the
-    ``floor``; ``start`` becomes the start in the basis of the Ritz vectors. The norm s of what
-    couples the last Lanczos vector to the rest is added, as LEAN s to the one and s / LEAN to
-    the other, so that together they bound diag(values) from above. Leaning on the last vector
-    costs nothing, since the start hardly reaches it.
+    Along ``vectors`` (columns) the bound has ``values``, elsewhere the ``floor``, which is just
+    above all values; ``start`` becomes the start in the basis of the vectors. The bound is
+
+        floor I - V (V' N^-1 V)^-1 V',   N = floor I - diag(values),
+
+    the least one of this form, since V B V' <= N exactly when B <= (V' N^-1 V)^-1. For v and Nv in
+    V that matrix maps V'v to V'Nv, so it agrees with N on the powers of N that make up V.
     """
 
     def __init__(self, values: Array, start: Array) -> None:
         size = float(np.linalg.norm(start))
+        self.floor = (1 + ABOVE) * float(values.max(initial=0.0))
         self.vectors = np.empty((len(values), 0))
         self.values = self.start = np.empty(0)
-        self.floor = float(values.max(initial=0.0))
         if size == 0:
             return
         spill, vector = size, start
@@ -164,8 +185,7 @@ class Krylov:
             spill = float(np.linalg.norm(vector))
             if spill <= 1e-12 * self.floor:
                 break
-        projected = self.vectors.T @ (values[:, None] * self.vectors)
-        projected[-1, -1] += LEAN * spill
-        self.values, rotation = np.linalg.eigh(projected)
+        gap = np.maximum(self.floor - values, 1e-300)
+        inverse, rotation = np.linalg.eigh(self.vectors.T @ (self.vectors / gap[:, None]))
+        self.values = self.floor - 1 / inverse + 1e-12 * self.floor  # above rounding errors
         self.vectors, self.start = self.vectors @ rotation, size * rotation[0]
-        self.floor += spill / LEAN

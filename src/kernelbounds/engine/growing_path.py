@@ -9,7 +9,7 @@ from kernelbounds.engine.observations import Observations
 from kernelbounds.engine.ridge_path import RidgePath
 from kernelbounds.errors import InputError
 
-WORTH_CUTTING = 128  # observations from which a truncated eigenbasis pays
+WORTH_CUTTING = 64  # observations from which a truncated eigenbasis pays
 # Cuts below this, relative to the trace, and the ridges that go with them, would drown in the
 # rounding errors of a border.
 LEAST_CUT = 1e5 * EPS
@@ -38,7 +38,7 @@ class GrowingPath:
         self._start, self._bordering, self._dense = 0, False, True
         self._next = 1  # number of observations at which the basis is to be renewed
         self._eigen: Eigenbasis | None = None
-        self._w = self._outside = self._tail = np.empty((0, 0))
+        self._w = self._outside = self._tail = self._corner = np.empty((0, 0))
         self._bordered = 0
 
     def current(self) -> RidgePath:
@@ -66,7 +66,7 @@ class GrowingPath:
 
     def _begin(self, start: int, count: int) -> None:
         """Decide how to go on until the number of observations has doubled."""
-        trace = float(np.trace(self._data.gram[:start, :start]))
+        trace = float(np.trace(self._data.lower[:start, :start]))
         self._start, self._dense = start, True
         self._bordering = start >= WORTH_CUTTING and self._cut(start) > LEAST_CUT * trace
         eigen = self._decompose(start if self._bordering else count)
@@ -74,9 +74,9 @@ class GrowingPath:
         self._adopt(eigen)
 
     def _decompose(self, count: int) -> Eigenbasis:
-        gram = self._data.gram[:count, :count]
         cut = self._cut(count) if self._bordering else 0.0
-        eigen = Eigenbasis.of(gram, self._data.outcomes[:count], cut)
+        lower = self._data.lower[:count, :count]
+        eigen = Eigenbasis.of(lower, self._data.outcomes[:count], cut)
         values = eigen.eigenvalues
         if values[0] < -1e-8 * values[-1]:
             raise InputError(
@@ -96,10 +96,10 @@ class GrowingPath:
     def _adopt(self, eigen: Eigenbasis) -> None:
         self._eigen, self._bordered = eigen, 0
         # The larger the basis, the dearer to extend; decomposing the whole matrix is dearer yet.
-        size = _dense_border(eigen.count) if self._dense else max(8, len(eigen.z) // 8)
+        size = _dense_border(eigen.count) if self._dense else max(12, len(eigen.z) // 8)
         self._next = eigen.count + size
         self._w, self._outside = np.empty((size, len(eigen.z))), np.empty((size, eigen.count))
-        self._tail = np.empty((size, size))
+        self._tail, self._corner = np.empty((size, size)), np.empty((size, size))
 
     def _path(self, count: int) -> RidgePath:
         """The path of the first ``count`` observations."""
@@ -107,21 +107,24 @@ class GrowingPath:
         assert eigen is not None
         n, size = eigen.count, count - eigen.count
         for b in range(self._bordered, size):
-            column = data.gram[n + b, :n]
+            row = data.lower[n + b]
+            column, own = row[:n], row[n : n + b + 1]
             self._w[b] = column @ eigen.basis
             rest = column - eigen.basis @ self._w[b]
-            self._outside[b] = rest - eigen.basis @ (rest @ eigen.basis)
+            if eigen.subtle:
+                rest -= eigen.basis @ (rest @ eigen.basis)
+            self._outside[b] = rest
             self._tail[b, : b + 1] = self._outside[: b + 1] @ self._outside[b]
             self._tail[:b, b] = self._tail[b, :b]
+            self._corner[b, : b + 1] = self._corner[: b + 1, b] = own
         self._bordered = size
-        newest = slice(n, count)
         return RidgePath(
             eigen,
             self._w[:size],
             self._outside[:size],
             self._tail[:size, :size],
-            data.gram[newest, newest],
-            data.outcomes[newest],
+            self._corner[:size, :size],
+            data.outcomes[n:count],
             float(np.linalg.norm(data.outcomes[:count])),
         )
 

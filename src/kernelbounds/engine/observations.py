@@ -23,7 +23,7 @@ class Observations:
         self.trace = 0.0  # of the kernel matrix
         self._points = np.empty((0, 0))
         self._outcomes = np.empty(0)
-        self._gram = np.empty((0, 0))
+        self._lower = np.empty((0, 0))
 
     @property
     def dim(self) -> int | None:
@@ -41,18 +41,24 @@ class Observations:
         return self._outcomes[: self.count]
 
     @property
+    def lower(self) -> Array:
+        """The kernel matrix K_t on and below its diagonal; not to be read above."""
+        return self._lower[: self.count, : self.count]
+
+    @property
     def gram(self) -> Array:
-        """The kernel matrix K_t."""
-        return self._gram[: self.count, : self.count]
+        """The whole kernel matrix, as a new array."""
+        lower = np.tril(self.lower)
+        return np.asarray(lower + np.tril(lower, -1).T)
 
     def append(self, points: Array, outcomes: Array) -> None:
-        """Add observations and their rows and columns of the kernel matrix."""
+        """Add observations and their rows of the kernel matrix."""
         if self.count == 0:
             kernels.cross(self.kernel, points[:1], points[:1])  # does it take such points at all?
-        own = np.diag(kernels.diagonal(self.kernel, points))
+        own = kernels.diagonal(self.kernel, points)[:, None]
         if len(points) > 1:
             pairs = kernels.cross(self.kernel, points, points)
-            own = np.where(own == 0, 0.5 * (pairs + pairs.T), own)
+            own = np.where(np.eye(len(points)) == 0, 0.5 * (pairs + pairs.T), own)
         old = kernels.cross(self.kernel, self.points, points) if self.count else None
         self._commit(points, outcomes, old, own)
 
@@ -65,21 +71,21 @@ class Observations:
         self._reserve(stop, points.shape[1])
         self._points[start:stop] = points
         self._outcomes[start:stop] = outcomes
-        self._gram[start:stop, start:stop] = own
+        self._lower[start:stop, start:stop] = own
         if old is not None:
-            self._gram[:start, start:stop] = old
-            self._gram[start:stop, :start] = old.T
+            self._lower[start:stop, :start] = old.T
         self.count = stop
-        self.trace = float(np.trace(self.gram))
+        # A cumulative sum, which adds one by one however many there are.
+        self.trace = float(np.cumsum(np.append(self.trace, np.diagonal(own)))[-1])
 
     def _reserve(self, count: int, dim: int) -> None:
         if count <= len(self._outcomes):
             return
         capacity = max(64, count, len(self._outcomes) * 3 // 2)
         points, outcomes = np.empty((capacity, dim)), np.empty(capacity)
-        gram = np.empty((capacity, capacity))
+        lower = np.empty((capacity, capacity))
         if self.count:
             points[: self.count] = self.points
             outcomes[: self.count] = self.outcomes
-            gram[: self.count, : self.count] = self.gram
-        self._points, self._outcomes, self._gram = points, outcomes, gram
+            lower[: self.count, : self.count] = self.lower
+        self._points, self._outcomes, self._lower = points, outcomes, lower

@@ -6,8 +6,8 @@ code          paper                    meaning
 ``ridge``     alpha                    the ridge value
 ``settled``                            the first n observations, a multiple of BLOCK
 ``inverse``   L^-1, L L' = K + alpha I the inverse factor of those, lower triangular
-``left``                               the factor's rows of the others, left of ...
-``corner``                             ... their own triangle
+``left``                               the factor's rows of the others, left of their ...
+``corner``                             ... own triangle, and the inverse of that
 ``whitened``  L^-1 y_t                 outcomes in the factor's coordinates, (t,)
 ============  =======================  ==================================================
 
@@ -19,6 +19,8 @@ the data alone and not of how they were split into appends.
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from scipy.linalg import blas, lapack
 
@@ -27,7 +29,9 @@ from kernelbounds.arrays import Array
 from kernelbounds.engine.eigenbasis import EPS
 from kernelbounds.engine.observations import Observations
 
-BLOCK = 64
+BLOCK = 32
+PANEL = 128  # rows of the triangle that are applied to a vector at once
+CAPACITY = 240  # rows there is room for at first; no power of two, which caches dislike
 # A factor is trusted for ridges of at least this times the trace of the kernel matrix; there,
 # what is added for rounding errors stays below 1e-7, relatively.
 LEAST = 1e-7
@@ -39,11 +43,12 @@ class RidgeFit:
     def __init__(self, data: Observations, ridge: float) -> None:
         self.ridge = ridge
         self._data = data
-        self._inverse = np.empty((0, 0), order="F")
-        self._left, self._corner = np.empty((BLOCK, 0)), np.eye(BLOCK)
+        self._settled = 0
+        self._inverse = np.zeros((CAPACITY, CAPACITY), order="F")  # zeros above the triangle
+        self._left, self._corner = np.empty((BLOCK, 0)), np.zeros((BLOCK, BLOCK))
         self._loose = 0  # rows in left and corner
         self._whitened = np.empty(0)
-        self._log_det = 0.0  # of the settled block
+        self._log_dets = [0.0]  # of the settled block, and with each of the other rows
 
     def trusted(self) -> bool:
         """Whether the ridge is large enough, relative to the kernel matrix, for this method."""
@@ -53,9 +58,7 @@ class RidgeFit:
         """E_alpha = y' (I + K/alpha)^-1 y and ln det(I + K/alpha), both rounded up."""
         self._catch_up()
         energy = self.ridge * float(self._whitened @ self._whitened)
-        pivots = np.diagonal(self._corner)[: self._loose] / np.sqrt(self.ridge)
-        log_det = self._log_det + 2 * float(np.log(pivots).sum())
-        return energy * (1 + self._rounding), log_det + self._rounding
+        return energy * (1 + self._rounding), self._log_dets[-1] + self._rounding
 
     def energy_rounded_down(self) -> float:
         """E_alpha, where it is subtracted."""
@@ -70,7 +73,7 @@ class RidgeFit:
         top, bottom = self._solve(vectors)
         settled = len(top)
         mean = self._whitened[:settled] @ top + self._whitened[settled:] @ bottom
-        variance = prior - np.einsum("ij,ij->j", top, top) - np.einsum("ij,ij->j", bottom, bottom)
+        variance = prior - np.vecdot(top.T, top.T) - np.vecdot(bottom.T, bottom.T)
         variance += self._rounding * variance + (16 + len(vectors) / 2) * EPS * prior
         return mean, np.maximum(variance, 0.0)
 
@@ -78,12 +81,11 @@ class RidgeFit:
         """(K + alpha I)^-1 v = L^-T L^-1 v for the columns v of ``vectors`` (t, m)."""
         self._catch_up()
         top, bottom = self._solve(vectors)
-        loose = self._loose
-        if loose:
-            bottom = lapack.dtrtrs(self._corner[:loose, :loose], bottom, lower=1, trans=1)[0]
-        if len(top):
+        settled, loose = self._settled, self._loose
+        bottom = self._corner[:loose, :loose].T @ bottom
+        if settled:
             top = top - self._left[:loose].T @ bottom
-            top = blas.dtrmm(1.0, self._inverse, top, lower=1, trans_a=1)
+            top = blas.dtrmm(1.0, self._inverse[:, :settled], top, lower=1, trans_a=1)
         return np.concatenate([top, bottom])
 
     @property
@@ -93,50 +95,77 @@ class RidgeFit:
     def _catch_up(self) -> None:
         stop = self._data.count
         while len(self._whitened) < stop:
-            settled = len(self._inverse)
-            if settled + BLOCK <= stop:
-                # Also where the rows had come one by one: recomputed, to be the same either way.
-                self._loose, self._whitened = 0, self._whitened[:settled]
-                self._add_rows(BLOCK)
+            if self._settled + BLOCK <= stop:
                 self._settle()
             else:
-                self._add_rows(1)
+                self._add_row()
 
-    def _add_rows(self, more: int) -> None:
-        settled, loose = len(self._inverse), self._loose
-        start, stop = settled + loose, settled + loose + more
-        top, bottom = self._solve(self._data.gram[:start, start:stop])
-        own = self._data.gram[start:stop, start:stop] + self.ridge * np.eye(more)
-        pivot = np.linalg.cholesky(own - top.T @ top - bottom.T @ bottom)
-        explained = self._whitened[:settled] @ top + self._whitened[settled:] @ bottom
-        rest = self._data.outcomes[start:stop] - explained
-        self._whitened = np.append(self._whitened, lapack.dtrtrs(pivot, rest, lower=1)[0])
-        rows = slice(loose, loose + more)
-        self._left[rows], self._corner[rows, :loose] = top.T, bottom.T
-        self._corner[rows, rows] = pivot
-        self._loose += more
+    def _add_row(self) -> None:
+        settled, loose = self._settled, self._loose
+        at = settled + loose
+        row = self._data.lower[at]
+        top, bottom = self._solve(row[:at])
+        whitened = self._whitened
+        own = float(row[at]) + self.ridge - float(top @ top) - float(bottom @ bottom)
+        explained = float(whitened[:settled] @ top) + float(whitened[settled:] @ bottom)
+        pivot = math.sqrt(own)
+        self._whitened = np.append(whitened, (self._data.outcomes[at] - explained) / pivot)
+        self._left[loose] = top
+        self._corner[loose, :loose] = bottom @ self._corner[:loose, :loose] / -pivot
+        self._corner[loose, loose] = 1 / pivot
+        self._log_dets.append(self._log_dets[-1] + math.log(own / self.ridge))
+        self._loose += 1
 
     def _settle(self) -> None:
-        """[[L, 0], [left, corner]]^-1 = [[L^-1, 0], [-corner^-1 left L^-1, corner^-1]]."""
-        old, new = len(self._inverse), len(self._inverse) + BLOCK
-        corner = lapack.dtrtri(self._corner, 1)[0]
-        inverse = np.zeros((new, new), order="F")
-        inverse[:old, :old] = self._inverse
-        inverse[old:, :old] = -corner @ (self._left @ self._inverse)
-        inverse[old:, old:] = corner
-        self._log_det += 2 * float(np.log(np.diagonal(self._corner) / np.sqrt(self.ridge)).sum())
-        self._inverse, self._loose = inverse, 0
-        self._left, self._corner = np.empty((BLOCK, new)), np.eye(BLOCK)
+        """[[L, 0], [left, corner]]^-1 = [[L^-1, 0], [-corner^-1 left L^-1, corner^-1]].
+
+        Rows that had come one by one are computed again, to be the same either way.
+        """
+        old, new = self._settled, self._settled + BLOCK
+        self._loose, self._whitened = 0, self._whitened[:old]
+        top, _ = self._solve(self._data.lower[old:new, :old].T)
+        own = self._data.lower[old:new, old:new] + self.ridge * np.eye(BLOCK)
+        pivot = np.linalg.cholesky(own - top.T @ top)
+        corner = lapack.dtrtri(pivot, 1)[0]
+        rest = self._data.outcomes[old:new] - self._whitened @ top
+        self._whitened = np.append(self._whitened, corner @ rest)
+        log_det = 2 * float(np.log(np.diagonal(pivot) / math.sqrt(self.ridge)).sum())
+        self._log_dets = [self._log_dets[0] + log_det]
+        self._reserve(new)
+        if old:
+            left = blas.dtrmm(-1.0, self._inverse[:, :old], top, lower=1, trans_a=1)
+            self._inverse[old:new, :old] = corner @ left.T
+        self._inverse[old:new, old:new] = corner
+        self._settled, self._left = new, np.empty((BLOCK, new))
+
+    def _reserve(self, count: int) -> None:
+        capacity = len(self._inverse)
+        while capacity < count:  # by steps, so that the layout too depends on the count alone
+            capacity = capacity * 3 // 2
+        if capacity > len(self._inverse):
+            inverse, old = np.zeros((capacity, capacity), order="F"), self._settled
+            inverse[:old, :old] = self._inverse[:old, :old]
+            self._inverse = inverse
 
     def _solve(self, right: Array) -> tuple[Array, Array]:
         """L^-1 right, for the rows there are so far: the settled ones and the others."""
-        settled, loose = len(self._inverse), self._loose
-        if right.shape[1] == 1 and settled:
-            top = blas.dtrmv(self._inverse, right[:settled, 0], lower=1)[:, None]
-        else:
-            top = blas.dtrmm(1.0, self._inverse, right[:settled], lower=1) if settled else right[:0]
-        bottom = right[settled:]
+        settled, loose = self._settled, self._loose
+        top, bottom = right[:settled], right[settled:]
+        if settled:
+            top = self._times(top) if right.ndim == 1 else self._times_columns(top)
         if loose:
-            bottom = bottom - self._left[:loose] @ top
-            bottom = lapack.dtrtrs(self._corner[:loose, :loose], bottom, lower=1)[0]
+            bottom = self._corner[:loose, :loose] @ (bottom - self._left[:loose] @ top)
         return top, bottom
+
+    def _times_columns(self, right: Array) -> Array:
+        # All rows of some columns are contiguous, and no copy is made of the triangle.
+        product: Array = blas.dtrmm(1.0, self._inverse[:, : len(right)], right, lower=1)
+        return product
+
+    def _times(self, right: Array) -> Array:
+        result = np.empty(len(right))
+        for start in range(0, len(right), PANEL):
+            stop = min(start + PANEL, len(right))
+            panel = self._inverse[start:stop, :stop]
+            np.matmul(panel, right[:stop], out=result[start:stop])
+        return result

@@ -21,18 +21,13 @@ Whatever is rounded is rounded so that bounds get looser.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kernelbounds.arrays import Array
 from kernelbounds.engine.eigenbasis import EPS, Eigenbasis
-
-# Floors below this, relative to the largest eigenvalue, ask for the parts of kernel vectors
-# outside the basis to be computed as vectors and not by subtracting squared norms. Where the
-# basis is small that is cheap, and always done.
-EXPLICIT = 1e-8
 
 
 def rounding(count: int) -> float:
@@ -58,6 +53,11 @@ class RidgePath:
     def energy(self, ridges: Array) -> Array:
         """E_alpha = y' (I + K/alpha)^-1 y, rounded down; (g,)."""
         return Shared(self, ridges).energy
+
+    def energy_of_basis(self, ridges: Array) -> Array:
+        """E_alpha without the newest observations; (g,)."""
+        z = self.eigen.z
+        return np.asarray(ridges * ((1.0 / (self.eigen.spectrum + ridges[:, None])) @ (z * z)))
 
     def energy_and_log_det(self, ridge: float) -> tuple[float, float]:
         """E_alpha and ln det(I + K/alpha), both rounded up; of a path with all eigenvalues."""
@@ -97,7 +97,7 @@ class RidgePath:
         u = eigen.basis.T @ old
         if not eigen.flat:
             return PathQuery(self, prior, u, new, np.zeros(len(prior)), np.zeros(new.shape))
-        if 8 * len(u) < len(old) or eigen.floor < EXPLICIT * eigen.spectrum.max():
+        if 8 * len(u) < len(old) or eigen.subtle:
             rest = eigen.basis @ u
             rest -= old
             outside = _dots(rest, rest)
@@ -127,7 +127,7 @@ class Shared:
             self.reduced = path.w * self.inverse[:, None, :]
             schur = path.corner - self.reduced @ path.w.T
             schur -= self.outside[:, None, None] * path.tail
-            schur[:, range(border), range(border)] += (ridges + eigen.slack)[:, None]
+            schur.reshape(len(ridges), -1)[:, :: border + 1] += (ridges + eigen.slack)[:, None]
             self.inverse_schur = np.linalg.inv(schur)
             rest = path.newest - self.reduced @ eigen.z
             self.solved = np.einsum("gbc,gc->gb", self.inverse_schur, rest)
@@ -148,6 +148,15 @@ class Predictions:
     energy: Array
     solved: Array
     solved_outcomes: Array
+
+    def take(self, points: NDArray[np.intp]) -> Predictions:
+        """Those at some of the points, in the order given."""
+        return replace(
+            self,
+            mean=self.mean[:, points],
+            variance=self.variance[:, points],
+            solved=self.solved[:, :, points],
+        )
 
 
 class PathQuery:
@@ -187,17 +196,27 @@ class PathQuery:
         return scaled @ self._u, np.maximum(variance, 0.0), (ridges * (scaled @ eigen.z))[:, None]
 
     def at_once(self, ridges: Array) -> tuple[Array, Array, Array]:
-        """Mean, variance and energy of :meth:`at`."""
-        found = self.at(ridges)
+        """Mean, variance and energy of :meth:`near`."""
+        found = self.near(ridges)
         return found.mean, found.variance, found.energy
 
     def at(self, ridges: Array) -> Predictions:
-        """Predictions at g ridges that all points share."""
+        """Predictions at g ridges that all points share, variances rounded up."""
+        found = self.near(ridges)
+        inverse = 1.0 / (self.path.eigen.spectrum + ridges[:, None])
+        weight = np.sqrt((inverse * inverse) @ self._u_squared)
+        weight += np.sqrt(np.einsum("gbm,gbm->gm", found.solved, found.solved))
+        error = self._rounding * (self._size * weight + 2 * self.prior)
+        return replace(found, variance=np.maximum(found.variance + error, 0.0))
+
+    def near(self, ridges: Array) -> Predictions:
+        """Predictions with variances as they come out, for a search."""
         shared = Shared(self.path, ridges)
         g, b = len(ridges), len(self._newest)
         mean = (shared.inverse * self.path.eigen.z) @ self._u
-        explained = shared.inverse @ self._u_squared
-        explained += np.multiply.outer(shared.outside, self._outside)
+        variance = self.prior - shared.inverse @ self._u_squared
+        if self.path.eigen.flat:
+            variance -= np.multiply.outer(shared.outside, self._outside)
         solved, solved_outcomes = np.empty((g, 0, len(self.prior))), np.empty((g, 0))
         if b:
             # k_b(x) - w (Lambda + alpha I)^-1 u - tail / (floor + alpha), all ridges at once
@@ -206,12 +225,7 @@ class PathQuery:
             np.subtract(self._newest, rest, out=rest)
             solved, solved_outcomes = shared.inverse_schur @ rest, shared.solved
             mean += (shared.solved[:, None, :] @ rest)[:, 0]
-            explained += np.einsum("gbm,gbm->gm", rest, solved)
-        weight = np.sqrt((shared.inverse * shared.inverse) @ self._u_squared)
-        if b:
-            weight += np.sqrt(np.einsum("gbm,gbm->gm", solved, solved))
-        error = self._rounding * (self._size * weight + 2 * self.prior)
-        variance = np.maximum(self.prior - explained + error, 0.0)
+            variance -= np.einsum("gbm,gbm->gm", rest, solved)
         return Predictions(mean, variance, shared.energy[:, None], solved, solved_outcomes)
 
     def unexplained(self, ridges: Array, scale: Array, near: Predictions, blend: Array) -> Array:

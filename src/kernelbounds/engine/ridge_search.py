@@ -20,12 +20,17 @@ from kernelbounds.engine.chebyshev import Chebyshev
 from kernelbounds.engine.eigenbasis import EPS, Eigenbasis
 from kernelbounds.engine.ridge_path import PathQuery
 
-DECADES_ABOVE = 10  # of the largest eigenvalue, where the coarse scan ends
+# Above the largest eigenvalue, in log ridge: where a coarse scan ends, and where it ends when a
+# minimiser may be beyond that.
+ABOVE, FAR_ABOVE = 3 * np.log(10), 10 * np.log(10)
 STEP = 0.5 * np.log(10)  # of the coarse scan, in log ridge
-SPAN = 5.0  # of minimisers, in log ridge, that are sought together
+SPAN = 8.0  # of minimisers, in log ridge, that are sought together
 MARGIN, LARGEST_MARGIN = 0.3, 10.0  # around what the scan found, doubled until it suffices
 LARGEST_MOVE = 1.5  # from the guess without the newest observations, before that is doubted
-FINER = 4  # points of the last grid for each point of interpolation
+# Of the interpolation, relatively. The bound is the dual function itself at the ridge and scale
+# found, and errs by the square of theirs.
+ACCURACY = 3e-6
+FINER = 5  # points of the last grid for each point of interpolation
 
 
 class Dual(Protocol):
@@ -80,48 +85,72 @@ def _minimise_from(
 ) -> tuple[Minimum, Array, NDArray[np.bool_]]:
     """Bounds, log ridges and whether these are minimisers, from guesses of those; (signs, m)."""
     shape, best = guess.shape, guess.flatten()
+    everywhere = np.tile(np.arange(shape[1]), shape[0])
+    if np.ptp(best) <= SPAN:  # the usual case, without the bookkeeping
+        every_sign = np.repeat(signs, shape[1])
+        found, done = _minimise_nearby(query, everywhere, dual, every_sign, best, MARGIN, limits)
+        if done.all():
+            return _reshaped(found, shape), found.best.reshape(shape), done.reshape(shape)
     smallest = Minimum(np.full(best.size, np.inf), best.copy(), np.ones(best.size))
     done, pending, margin = np.ones(best.size, dtype=bool), np.arange(best.size), MARGIN
     while len(pending) and margin <= LARGEST_MARGIN:
         settled = np.zeros(best.size, dtype=bool)
         for group in _groups(best[pending]):
             members = pending[group]
-            sign, point = np.divmod(members, shape[1])
-            part = query if len(members) == shape[1] == best.size else query.take(point)
+            points, where = np.unique(everywhere[members], return_inverse=True)
+            part = query if len(points) == shape[1] else query.take(points)
+            sign = signs[members // shape[1]]
             found, settled[members] = _minimise_nearby(
-                part, dual, signs[sign], best[members], margin, limits
+                part, where, dual, sign, best[members], margin, limits
             )
             smallest.improve(members, found)
             best[members] = found.best
         pending, margin = pending[~settled[pending]], 2 * margin
     done[pending] = False
-    reshaped = Minimum(*(part.reshape(shape) for part in smallest))
-    return reshaped, best.reshape(shape), done.reshape(shape)
+    return _reshaped(smallest, shape), best.reshape(shape), done.reshape(shape)
+
+
+def _reshaped(found: Minimum, shape: tuple[int, ...]) -> Minimum:
+    return Minimum(*(part.reshape(shape) for part in found))
 
 
 def _minimise_nearby(
     query: PathQuery,
+    where: NDArray[np.intp],
     dual: Dual,
     signs: Array,
     guess: Array,
     margin: float,
     limits: tuple[float, float],
 ) -> tuple[Minimum, NDArray[np.bool_]]:
-    """Bounds and whether their ridges are minimisers, near guesses near each other; (m,)."""
+    """Bounds and whether their ridges are minimisers, near guesses near each other; (n,).
+
+    ``where`` (n,) says which point of the query each bound is for: both sides of a point share
+    the predictions there.
+    """
     low = max(float(guess.min()) - margin, limits[0])
     high = min(float(guess.max()) + margin, limits[1])
-    nodes = Chebyshev(low, high, int(np.ceil(4 + 2 * (high - low))))
-    found = query.at(np.exp(nodes.points))
+    nodes = Chebyshev.for_accuracy(low, high, ACCURACY)
+    path, ridges = query.path, np.exp(nodes.points)
+    found = query.near(ridges)
+    # Where a confidence set is nearly empty, energies cancel; most of them is had exactly.
+    border_energy = found.energy[:, 0] - path.energy_of_basis(ridges)
     grid, blend = nodes.grid(FINER * nodes.size)
-    mean, variance = blend @ (signs * found.mean), np.maximum(blend @ found.variance, 0.0)
-    energy = blend @ found.energy
-    best = _vertex(grid, dual.at_best_scale(np.exp(grid)[:, None], mean, variance, energy))
+    ridges = np.exp(grid)
+    # A logarithm, which is as smooth, gives small variances their digits.
+    log_variance = np.log(np.maximum(found.variance, EPS * query.prior))
+    if len(where) != len(query.prior) or np.any(where != np.arange(len(where))):
+        query, found, log_variance = query.take(where), found.take(where), log_variance[:, where]
+    mean, variance = blend @ (signs * found.mean), np.exp(blend @ log_variance)
+    energy = path.energy_of_basis(ridges) + blend @ border_energy
+    best = _vertex(grid, dual.at_best_scale(ridges[:, None], mean, variance, energy[:, None]))
     settled = (best > grid[1]) | (low == limits[0])
     settled &= (best < grid[-2]) | (high == limits[1])
     # The bound itself, there.
     ridges, blend = np.exp(best), nodes.basis(best)
-    variance = np.maximum(np.einsum("gm,gm->m", blend, found.variance), EPS * query.prior)
-    scale = dual.best_scale(ridges, variance, found.energy[:, 0] @ blend)
+    variance = np.exp(np.einsum("gm,gm->m", blend, log_variance))
+    energy = path.energy_of_basis(ridges) + border_energy @ blend
+    scale = dual.best_scale(ridges, variance, energy)
     unexplained = query.unexplained(ridges, signs * scale, found, blend)
     return Minimum(dual.at_scale(ridges, scale, unexplained), best, scale), settled
 
@@ -134,7 +163,7 @@ def _limits(eigen: Eigenbasis) -> tuple[float, float]:
     """
     top = float(np.log(eigen.spectrum.max(initial=eigen.slack)))
     bottom = float(np.log(eigen.finest / 8 if eigen.flat else eigen.slack))
-    return bottom, max(top, bottom) + DECADES_ABOVE * float(np.log(10))
+    return bottom, max(top, bottom) + float(FAR_ABOVE)
 
 
 def _scan(
@@ -145,6 +174,20 @@ def _scan(
     limits: tuple[float, float],
 ) -> Array:
     """Log ridge of the smallest value on a coarse grid, (signs, m)."""
+    near = limits[0], limits[1] - float(FAR_ABOVE - ABOVE)
+    best = _scan_between(query, evaluate, dual, signs, near)
+    if best.max() < near[1] - 2 * STEP:
+        return best
+    return _scan_between(query, evaluate, dual, signs, limits)
+
+
+def _scan_between(
+    query: PathQuery,
+    evaluate: Callable[[Array], tuple[Array, Array, Array]],
+    dual: Dual,
+    signs: Array,
+    limits: tuple[float, float],
+) -> Array:
     grid = np.arange(*limits, STEP)
     ridges = np.exp(grid)
     mean, variance, energy = evaluate(ridges)
@@ -174,8 +217,8 @@ def _groups(values: Array) -> list[NDArray[np.intp]]:
 def _vertex(grid: Array, values: Array) -> Array:
     """The minimiser on an even grid, refined by a parabola through its neighbours; (m,)."""
     at = np.minimum(np.maximum(values.argmin(axis=0), 1), len(grid) - 2)
-    point = np.arange(len(at))
-    left, middle, right = (values[at + shift, point] for shift in (-1, 0, 1))
+    flat = at * values.shape[1] + np.arange(len(at))
+    left, middle, right = (values.take(flat + shift * values.shape[1]) for shift in (-1, 0, 1))
     bend = left - 2 * middle + right
     shift = np.divide(left - right, 2 * bend, out=np.zeros_like(bend), where=bend > 0)
     return np.asarray(grid[at] + (grid[1] - grid[0]) * np.minimum(np.maximum(shift, -1.0), 1.0))
