@@ -197,8 +197,8 @@ class TestPotentials:
         """Lemma D.9, the first inequality: gamma at the count, over the points of the run."""
         kernel, X, ridge = _instance(i)
         bracket = theory.maximum_information_gain(kernel, X, ridge, len(X))
-        most = theory.self_consistent_count(bracket.upper, b)
-        assert theory.potential_counts(kernel, X, ridge, b)[-1] <= most
+        most = theory.self_consistent_counts(bracket.upper, b)
+        assert np.all(theory.potential_counts(kernel, X, ridge, b) <= most)
 
     def test_the_count_at_the_edge(self):
         """alpha = kappa/b^2: the first potential is b^2 and counts; above, none does."""

@@ -13,8 +13,9 @@ from kernelbounds.bounds import AMM, AY, CMM, DMM, IGP, Bound
 from kernelbounds.bounds.dmm import PAPERS_GRID
 from kernelbounds.paper import specs
 from kernelbounds.paper.recursion import Recursion
-from kernelbounds.paper.specs import Cell
+from kernelbounds.paper.specs import Cell, Setting
 from kernelbounds.sequence import ConfidenceSequence
+from kernelbounds.theory import regret_rate
 
 PROBLEM, PLAY, POLICY = range(3)  # what each stream of random numbers is for
 
@@ -22,16 +23,7 @@ PROBLEM, PLAY, POLICY = range(3)  # what each stream of random numbers is for
 def run_cell(cell: Cell) -> dict[str, Array]:
     """Regret, bounds at the action, outcome and seconds of each round; (rounds,) each."""
     with threadpool_limits(1):
-        setting = cell.setting
-        problem = SyntheticProblem.draw(
-            setting.make_kernel(),
-            setting.dim,
-            _generator(cell, PROBLEM),
-            norm=specs.NORM,
-            noise_scale=specs.NOISE,
-            centres=specs.CENTRES,
-            actions_per_round=specs.ACTIONS,
-        )
+        setting, problem = cell.setting, _problem(cell)
         play = _generator(cell, PLAY)
         if cell.method in specs.RECURSIONS:
             return _time_recursion(cell, problem, play)
@@ -40,11 +32,53 @@ def run_cell(cell: Cell) -> dict[str, Array]:
     return {name: getattr(trace, name) for name in names}
 
 
+def played(cell: Cell, regret: Array) -> Array:
+    """The actions of a finished cell, (rounds, dim), from its regret in each round.
+
+    The sets of actions are drawn again, and in each the one is taken that has this regret.
+    """
+    problem, (of_actions, _) = _problem(cell), _generator(cell, PLAY).spawn(2)
+    points = np.empty((len(regret), cell.setting.dim))
+    for t, lost in enumerate(regret):
+        actions = problem.actions(of_actions)
+        values = problem.values(actions)
+        points[t] = actions[np.abs(values.max() - values - lost).argmin()]
+    return points
+
+
+def sequence_of(cell: Cell, found: dict[str, Array]) -> ConfidenceSequence:
+    """The confidence sequence of a finished cell of Kernel AMM-UCB, at its end."""
+    sequence = _sequence(cell, _problem(cell), _amm(cell.setting))
+    sequence.update(played(cell, found["regret"]), found["outcome"])
+    return sequence
+
+
+def _problem(cell: Cell) -> SyntheticProblem:
+    setting = cell.setting
+    return SyntheticProblem.draw(
+        setting.make_kernel(),
+        setting.dim,
+        _generator(cell, PROBLEM),
+        norm=specs.NORM,
+        noise_scale=0.0 if setting.noiseless else specs.NOISE,
+        centres=specs.CENTRES,
+        actions_per_round=specs.ACTIONS,
+    )
+
+
+def _amm(setting: Setting) -> AMM:
+    """Without noise, at the ridge of Props. D.15 and D.16."""
+    if not setting.noiseless:
+        return AMM()
+    rate = regret_rate(setting.make_kernel(), setting.dim, noiseless=True)
+    return AMM(float(rate.tuning(setting.rounds)))
+
+
 def _policy(cell: Cell, problem: SyntheticProblem) -> Policy:
     bounds: dict[str, Bound] = {
         "CMM": CMM(),
         "DMM": DMM(),
-        "AMM": AMM(),
+        "AMM": _amm(cell.setting),
         "AY": AY(),
         "IGP": IGP(eta=2 / cell.setting.rounds),
     }

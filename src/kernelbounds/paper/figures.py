@@ -31,7 +31,7 @@ def regret(runs: list[Runs], folder: Path, name: str) -> None:
     """Kernels in columns and length scales in rows, as in the paper's Figure 2."""
     settings = columns(runs)
     kernels = [kernel for kernel in KERNELS if any(s.kernel == kernel for s in settings)]
-    with _figure(folder, name, len(LENGTH_SCALES), len(kernels)) as axes:
+    with figure_files(folder, name, len(LENGTH_SCALES), len(kernels)) as axes:
         for row, scale in enumerate(LENGTH_SCALES):
             for column, kernel in enumerate(kernels):
                 for setting in settings:
@@ -45,7 +45,7 @@ def loose(runs: list[Runs], folder: Path, name: str) -> None:
     settings = columns(runs)
     noises = sorted({s.noise_scale for s in settings})
     norms = sorted({s.norm_bound for s in settings})
-    with _figure(folder, name, len(noises), len(norms)) as axes:
+    with figure_files(folder, name, len(noises), len(norms)) as axes:
         for setting in settings:
             axis = axes[noises.index(setting.noise_scale), norms.index(setting.norm_bound)]
             heading = f"believed σ = {setting.noise_scale:g}, B = {setting.norm_bound:g}"
@@ -55,7 +55,7 @@ def loose(runs: list[Runs], folder: Path, name: str) -> None:
 
 def times(runs: list[Runs], folder: Path, name: str) -> None:
     """Time per step: all of it, zoomed in, and on a logarithmic scale."""
-    with _figure(folder, name, 1, 3) as axes:
+    with figure_files(folder, name, 1, 3) as axes:
         for axis, heading in zip(axes[0], ("time per step", "zoomed in", "log scale"), strict=True):
             for one in runs:
                 curve = 1e3 * smoothed(one.seconds.mean(axis=0))
@@ -120,7 +120,8 @@ def _label(axes: Any, x: str, y: str) -> None:
 
 
 @contextmanager
-def _figure(folder: Path, name: str, rows: int, cols: int) -> Iterator[Any]:
+def figure_files(folder: Path, name: str, rows: int, cols: int) -> Iterator[Any]:
+    """Axes to draw on, (rows, cols); the files are written at the end."""
     try:
         import matplotlib
     except ImportError as error:

@@ -89,7 +89,7 @@ class Section:
 
 
 def as_html(runs: dict[str, list[Runs]], facts: dict[str, str], figures: Path) -> str:
-    """The whole page; ``figures`` is the folder that holds figure1.svg, if that was made."""
+    """The whole page; ``figures`` is the folder that holds the pictures, if any were made."""
     table = runs.get("table1") or runs.get("figure2") or []
     shown = {**runs, "figure2": table}
     sections = [Section(name, shown[name]) for name in EXPERIMENTS if _curves(name, shown)]
@@ -98,7 +98,7 @@ def as_html(runs: dict[str, list[Runs]], facts: dict[str, str], figures: Path) -
         "summary": _summary([one for members in runs.values() for one in members]),
         "table": _table(table) if table else "",
         "figure1": _picture(picture) if "figure1" in runs and picture.exists() else "",
-        "sections": "".join(map(_section, sections)),
+        "sections": "".join(map(_section, sections)) + _theory(figures),
         "facts": "".join(
             f"<dt>{escape(key)}</dt><dd>{escape(value)}</dd>" for key, value in facts.items()
         ),
@@ -109,7 +109,7 @@ def as_html(runs: dict[str, list[Runs]], facts: dict[str, str], figures: Path) -
 
 
 def _curves(name: str, runs: dict[str, list[Runs]]) -> bool:
-    return name not in ("figure1", "table1") and bool(runs.get(name))
+    return name not in ("figure1", "table1", "theory") and bool(runs.get(name))
 
 
 def _summary(runs: list[Runs]) -> str:
@@ -156,14 +156,39 @@ def _table(runs: list[Runs]) -> str:
 
 
 def _picture(file: Path) -> str:
-    """As an image in the page, so that nothing in the file is markup of ours."""
-    data = base64.b64encode(file.read_bytes()).decode()
     words = "Confidence bands of the five bounds on one test function, with the truth and the data"
     return (
         '<section id="figure1"><h2>The bands of all bounds on one function (Figure 1)</h2>'
         '<p class="note">Narrower is better, as long as the dashed truth is inside.</p>'
-        '<div class="scroll" tabindex="0" role="region" aria-label="Figure 1">'
-        f'<img alt="{words}." src="data:image/svg+xml;base64,{data}"></div></section>'
+        f"{_image(file, 'Figure 1', words)}</section>"
+    )
+
+
+def _theory(folder: Path) -> str:
+    regret, growth = folder / "theory-regret.svg", folder / "theory-growth.svg"
+    if not (regret.exists() and growth.exists()):
+        return ""
+    heading = EXPERIMENTS["theory"]
+    note = (
+        "Bounds from the tightest: the widths of the bands where the policy played; the theorem "
+        "with the information gain of the run; the theorem with the largest information gain "
+        "over points that fill the cube. Bands reach from the smallest to the largest repetition."
+    )
+    return (
+        f'<section id="theory"><h2>{escape(heading[0].upper() + heading[1:])}</h2>'
+        f'<p class="note">{escape(note)}</p>'
+        f"{_image(regret, 'Regret under its bounds', 'Measured regret and three bounds above it')}"
+        f"{_image(growth, 'Growth', 'Fitted exponents of the regret beside the proved ones')}"
+        "</section>"
+    )
+
+
+def _image(file: Path, label: str, words: str) -> str:
+    """As an image in the page, so that nothing in the file is markup of ours."""
+    data = base64.b64encode(file.read_bytes()).decode()
+    return (
+        f'<div class="scroll" tabindex="0" role="region" aria-label="{label}">'
+        f'<img alt="{words}." src="data:image/svg+xml;base64,{data}"></div>'
     )
 
 

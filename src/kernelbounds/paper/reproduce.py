@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernelbounds import demo
-from kernelbounds.paper import figures, report, runner, specs, tables
+from kernelbounds.paper import figures, report, runner, specs, tables, theory
 from kernelbounds.paper.specs import Cell, Choices
 from kernelbounds.paper.store import Store, software
 from kernelbounds.paper.summary import Runs, collect
@@ -30,7 +30,7 @@ class Outcome:
 
     computed: int  # cells
     files: list[Path]
-    table: str  # Table 1 as text; empty when it was not asked for
+    table: str  # Table 1 and the theory's, as text; empty when neither was asked for
 
 
 def reproduce(
@@ -66,6 +66,9 @@ def reproduce(
         for name in experiments:
             if name in DRAW:
                 DRAW[name](runs[name], new, name)
+        if "theory" in experiments:
+            found = theory.write(specs.cells("theory", choices), store, new)
+            table = "\n".join(part for part in (table, found) if part)
         if "figure1" in experiments:
             result = demo.run()
             for picture in figures.figure_names("figure1"):

@@ -30,7 +30,10 @@ SMOOTHNESS = {"rbf": None, "matern-5/2": 2.5, "matern-3/2": 1.5}
 
 @dataclass(frozen=True)
 class Setting:
-    """A family of problems in [0, 1]^dim, and the norm bound and noise scale that are believed."""
+    """A family of problems in [0, 1]^dim, and the norm bound and noise scale that are believed.
+
+    A ``noiseless`` family has no noise, whatever is believed.
+    """
 
     kernel: str
     length_scale: float
@@ -38,13 +41,15 @@ class Setting:
     rounds: int = ROUNDS
     norm_bound: float = NORM
     noise_scale: float = NOISE
+    noiseless: bool = False
 
     @property
     def name(self) -> str:
         """A short name that is also fit for a file."""
         kernel = self.kernel.replace("/", "_")
         believed = f"B{self.norm_bound:g}-s{self.noise_scale:g}"
-        return f"{kernel}-l{self.length_scale:g}-d{self.dim}-{believed}-T{self.rounds}"
+        name = f"{kernel}-l{self.length_scale:g}-d{self.dim}-{believed}-T{self.rounds}"
+        return name + ("-noiseless" if self.noiseless else "")
 
     def make_kernel(self) -> Kernel:
         """The scikit-learn kernel."""
@@ -75,8 +80,11 @@ class Cell:
         return f"{self.setting.name}-seed{self.seed}-{method}-{self.repetition}"
 
     def as_data(self) -> dict[str, Any]:
-        """For JSON."""
-        return asdict(self)
+        """For JSON. A family with noise is written as it was before there were others."""
+        data = asdict(self)
+        if not self.setting.noiseless:
+            del data["setting"]["noiseless"]
+        return data
 
 
 @dataclass(frozen=True)
@@ -100,6 +108,14 @@ class Choices:
 
 def settings(experiment: str, choices: Choices) -> list[Setting]:
     """The settings of an experiment, in the paper's order."""
+    if experiment == "theory":
+        noisy = [Setting(k, 0.5, 3, choices.rounds) for k in KERNELS if k in choices.kernels]
+        return noisy + [
+            Setting(kernel, 0.2, 2, horizon, noise_scale=0.0, noiseless=True)
+            for kernel in KERNELS
+            if kernel in choices.kernels
+            for horizon in horizons(choices.rounds)
+        ]
     if experiment in ("figure-time", "figure-loose"):
         one = Setting("matern-5/2", 0.5, rounds=choices.rounds)
         if experiment == "figure-time":
@@ -118,6 +134,11 @@ def settings(experiment: str, choices: Choices) -> list[Setting]:
     ]
 
 
+def horizons(rounds: int) -> list[int]:
+    """Without noise the ridge depends on T, so each of these is a run of its own."""
+    return sorted({max(2, rounds // part) for part in (1, 2, 4, 8)})
+
+
 EXPERIMENTS = {
     "figure1": "the bands of all bounds on one function (Figure 1)",
     "table1": "cumulative regret after T rounds, d = 3 (Table 1)",
@@ -126,6 +147,7 @@ EXPERIMENTS = {
     "figure-2d": "cumulative regret, d = 2",
     "figure-4d": "cumulative regret, d = 4",
     "figure-loose": "loose bounds on the norm and the noise, d = 3",
+    "theory": "regret of AMM under its proved bounds, with noise and without",
 }
 
 
@@ -135,6 +157,8 @@ def cells(experiment: str, choices: Choices) -> list[Cell]:
         return []
     timed = experiment == "figure-time"
     methods = [method for method in METHODS if method in choices.methods]
+    if experiment == "theory":
+        methods = ["AMM"]
     if timed:
         methods = [method for method in (*methods, *RECURSIONS) if method != "Random"]
     return [

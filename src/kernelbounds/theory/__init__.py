@@ -23,7 +23,7 @@ from kernelbounds.theory.potentials import (
     potential_count_bound,
     potential_counts,
     potential_sum_bound,
-    self_consistent_count,
+    self_consistent_counts,
 )
 from kernelbounds.theory.rates import (
     Rate,
@@ -92,7 +92,7 @@ __all__ = [
     "regret_bound_under",
     "regret_rate",
     "run_bound",
-    "self_consistent_count",
+    "self_consistent_counts",
     "solve_log",
     "solve_log1p",
 ]

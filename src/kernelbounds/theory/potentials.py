@@ -62,12 +62,12 @@ def potential_count_bound(gain: ArrayLike, threshold: float = 1.0) -> Array:
     return 2 * np.asarray(gain, dtype=np.float64) / math.log1p(b**2)
 
 
-def self_consistent_count(gains: ArrayLike, threshold: float = 1.0) -> int:
-    """The largest n <= T with n <= 2 gamma_n / ln(1 + b^2) (Lemma D.9, the first inequality).
+def self_consistent_counts(gains: ArrayLike, threshold: float = 1.0) -> Array:
+    """For T = 1, 2, ..., the largest n <= T with n <= 2 gamma_n / ln(1 + b^2) (Lemma D.9).
 
-    No run of T rounds has more large potentials than this. ``gains`` are upper bounds on
-    gamma_n for n = 1 .. T.
+    By its first inequality no run of T rounds has more large potentials than this. ``gains`` are
+    upper bounds on gamma_n for n = 1, 2, ...
     """
-    bounds = potential_count_bound(gains, threshold)
-    allowed = np.flatnonzero(np.arange(1, bounds.size + 1) <= bounds * (1 + 1e-12))
-    return int(allowed[-1]) + 1 if len(allowed) else 0
+    bounds = np.atleast_1d(potential_count_bound(gains, threshold))
+    n = np.arange(1.0, len(bounds) + 1)
+    return np.maximum.accumulate(np.where(n <= bounds * (1 + 1e-12), n, 0.0))
