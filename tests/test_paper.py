@@ -16,8 +16,9 @@ import pytest
 from typer.testing import CliRunner
 
 import kernelbounds as kb
+from kernelbounds import theory
 from kernelbounds.cli import app
-from kernelbounds.paper import cells, published, runner, specs, store, summary, tables
+from kernelbounds.paper import cells, growth, published, runner, specs, store, summary, tables
 from kernelbounds.paper.recursion import Recursion
 from kernelbounds.paper.specs import Cell, Choices, Setting
 
@@ -279,3 +280,66 @@ def test_z_and_paired_differences():
     assert "32.2 ± 20.9" in text and "paired" in text
     assert r"\textbf{32.2}" in tables.as_latex([one])
     assert runner.COST["CMM"] > 1
+
+
+class TestTheory:
+    def test_cells_of_before_keep_their_names_and_data(self):
+        cell = Cell(Setting("rbf", 0.5), "AMM", 3)
+        assert cell.name == "rbf-l0.5-d3-B10-s0.1-T1000-seed0-AMM-3"
+        assert cell.as_data()["setting"] == {
+            "kernel": "rbf", "length_scale": 0.5, "dim": 3, "rounds": 1000, "norm_bound": 10.0,
+            "noise_scale": 0.1,
+        }  # fmt: skip
+        quiet = Cell(Setting("rbf", 0.5, noise_scale=0.0, noiseless=True), "AMM", 3)
+        assert quiet.name == "rbf-l0.5-d3-B10-s0-T1000-noiseless-seed0-AMM-3"
+        assert quiet.as_data()["setting"]["noiseless"] is True
+
+    def test_shares_the_cells_of_table_1(self):
+        table, found = (set(specs.cells(name, Choices())) for name in ("table1", "theory"))
+        assert len(found & table) == 3 * 10 and len(found - table) == 3 * 4 * 10
+        assert all(cell.setting.noiseless for cell in found - table)
+        assert specs.horizons(1000) == [125, 250, 500, 1000] and specs.horizons(3) == [2, 3]
+
+    @pytest.mark.parametrize("noiseless", [False, True])
+    def test_a_finished_cell_is_played_again_from_its_regret(self, noiseless):
+        noise = {"noise_scale": 0.0, "noiseless": True} if noiseless else {}
+        cell = Cell(Setting("matern-5/2", 0.2, 2, 15, **noise), "AMM", 1)
+        found = cells.run_cell(cell)
+        sequence = cells.sequence_of(cell, found)
+        then = kb.ConfidenceSequence(sequence.kernel, **vars(sequence.assumptions))
+        for t, x in enumerate(sequence.points):
+            lower, upper = then.bounds(x[None], sequence.bound)
+            assert lower[0] == pytest.approx(found["lower"][t], abs=1e-6)
+            assert upper[0] == pytest.approx(found["upper"][t], abs=1e-6)
+            then.update(x, sequence.outcomes[t])
+        if noiseless:
+            values = cells._problem(cell).values(sequence.points)
+            assert found["outcome"] == pytest.approx(values)
+            assert sequence.bound.ridge == pytest.approx(15 ** (-22.5 / 26.5))
+
+    def test_reproduces(self, tmp_path):
+        options = ["--rounds", "24", "--reps", "2", "--kernels", "rbf,matern-5/2", "--workers", "1"]
+        result = _invoke("theory", *options, "--out", tmp_path)
+        assert result.exit_code == 0, result.output
+        names = {"theory-regret.png", "theory-regret.svg", "theory-growth.png", "theory-growth.svg"}
+        names |= {"theory.txt", "theory.csv", "report.html"}
+        assert names <= {file.name for file in tmp_path.iterdir()}
+        rows = list(csv.DictReader((tmp_path / "theory.csv").open()))
+        assert len(rows) == 2 * 24 + 2 * 4
+        for row in rows:
+            regret, *bounds = (float(row[name]) for name in list(row)[2:])
+            assert regret <= bounds[0] <= bounds[1] * (1 + 1e-9)
+        text = (tmp_path / "theory.txt").read_text()
+        assert text in result.output and "ln(T)^3" in text and "no noise" in text
+        assert "theory" in (tmp_path / "report.html").read_text()
+
+
+def test_growth_is_fitted():
+    t = np.arange(1.0, 1001)
+    regret = np.array([3 * t**0.4, 5 * t**0.5])
+    assert growth.running_slopes(regret) == pytest.approx([0.4, 0.5])
+    assert growth.slopes(t[99::100], regret[:, 99::100]) == pytest.approx([0.4, 0.5])
+    found = growth.Growth("", theory.polynomial_rate(3.0), 1000, np.array([0.4, 0.5]))
+    low, high = found.interval
+    assert found.mean == pytest.approx(0.45) and low < 0.45 < high
+    assert found.proved > 0.75

@@ -169,6 +169,9 @@ def _draw_regret(curves: list[Curves], folder: Path) -> None:
             axis.set_yscale("log")
             axis.set_title(one.title, fontsize=9)
             axis.set_xlabel("T" if one.noiseless else "round")
+            if one.noiseless:
+                axis.minorticks_off()
+                axis.set_xticks(one.rounds, [f"{rounds:g}" for rounds in one.rounds])
         for axis in axes[:, 0]:
             axis.set_ylabel("cumulative regret")
         axes.flat[0].legend(frameon=False, fontsize=7)

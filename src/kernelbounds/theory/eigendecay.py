@@ -49,8 +49,8 @@ class PolynomialDecay:
         """C with sum_{m > D} xi_m <= C D^(1 - beta_p): C_p max(1, 1/(beta_p - 1)).
 
         The sum is at most the integral of C_p z^(-beta_p) from D, which is
-        C_p D^(1 - beta_p)/(beta_p - 1). The source of Lemma D.3 has no 1/(beta_p - 1), which is
-        right only for beta_p >= 2.
+        C_p D^(1 - beta_p)/(beta_p - 1). Lemma D.3 has C_p alone, which is right for
+        beta_p >= 2 only.
         """
         return self.constant * max(1.0, 1 / (self.exponent - 1))
 
