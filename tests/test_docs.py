@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import kernelbounds as kb
+from kernelbounds import theory
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -47,6 +48,13 @@ def test_every_public_name_is_documented():
     for name in kb.__all__:
         assert name in text, name
         assert getattr(kb, name).__doc__, name
+
+
+def test_every_name_of_the_theory_is_documented():
+    text = (ROOT / "docs" / "theory.md").read_text()
+    for name in theory.__all__:
+        assert f"`{name}`" in text, name
+        assert getattr(theory, name).__doc__, name
 
 
 def test_every_make_target_in_the_readme_exists():

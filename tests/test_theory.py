@@ -159,6 +159,14 @@ class TestInformationGain:
             best = max(best, np.log1p(np.bincount(c, minlength=len(v)) * v).sum() / 2)
         assert found == pytest.approx(best, abs=1e-9)
 
+    def test_remaining_gains_at_the_extremes(self):
+        assert remaining_gains(np.zeros(3), 4) == pytest.approx(np.zeros(4))
+        for v in (1e-310, 1e-200, 1e-17):
+            found = remaining_gains(np.full(3, v), 10)
+            assert found == pytest.approx(np.arange(1, 11) * v / 2, rel=1e-12, abs=1e-299)
+        found = remaining_gains(np.array([1e200, 1e-200]), 3)
+        assert found == pytest.approx(np.log1p(1e200 * np.arange(1, 4)) / 2)
+
     def test_greedy_is_sharp_for_long_runs(self):
         found = theory.maximum_information_gain(RBF(0.5), sobol(256, 2), 0.1, 400)
         assert found.upper[-1] < 1.3 * found.lower[-1]
@@ -203,7 +211,7 @@ class TestPotentials:
     def test_the_count_at_the_edge(self):
         """alpha = kappa/b^2: the first potential is b^2 and counts; above, none does."""
         X = [[0.0], [50.0], [100.0]]
-        for b in (0.5, 1.0, 2.0):
+        for b in (0.5, 1.0, 2.0, 8.0):
             assert theory.potential_counts(RBF(0.1), X, 1 / b**2, b)[-1] == 3
             assert theory.potential_counts(RBF(0.1), X, 1.0001 / b**2, b)[-1] == 0
             decay = theory.ExponentialDecay(1.0, 1.0, 1.0)

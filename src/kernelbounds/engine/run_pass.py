@@ -34,7 +34,8 @@ class RunPass:
 def along_run(gram: Array, ridge: float, outcomes: Array | None = None) -> RunPass:
     """One factorisation L L' = K_T + alpha I, whose leading blocks are the factors of all t.
 
-    L_tt^2 = alpha + rho^2_alpha,t-1(x_t), and with z = L^-1 y, E_alpha,t = alpha sum_s<=t z_s^2.
+    Left of the diagonal, row t is L^-1 k_t-1(x_t) with the factor of the round before. With
+    z = L^-1 y, E_alpha,t = alpha sum_{s<=t} z_s^2.
     Nothing is rounded up here, unlike in the bounds.
     """
     count = len(gram)
@@ -44,11 +45,12 @@ def along_run(gram: Array, ridge: float, outcomes: Array | None = None) -> RunPa
             f"ridge = {ridge:g} is too small for {count} points of this kernel in double "
             "precision; use a larger one."
         )
-    pivots = np.diagonal(factor) ** 2
     energies = np.zeros(count + 1)
     if outcomes is not None:
         whitened = lapack.dtrtrs(factor, outcomes[:, None], lower=1)[0][:, 0]
         energies[1:] = ridge * np.cumsum(whitened**2)
-    variances = np.maximum(pivots - ridge, 0.0)
+    # k(x_t, x_t) - sum_{s<t} L_ts^2, which unlike L_tt^2 - alpha is exact where nothing is known.
+    left = np.tril(factor, -1)
+    variances = np.maximum(np.diagonal(gram) - np.einsum("ij,ij->i", left, left), 0.0)
     log_dets = np.append(0.0, np.cumsum(np.log1p(variances / ridge)))
     return RunPass(ridge, variances, log_dets, energies)

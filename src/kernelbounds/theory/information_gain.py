@@ -28,6 +28,7 @@ from kernelbounds.kernels import checked_kernel
 from kernelbounds.theory.potentials import run_of
 
 BATCH = 128  # candidates looked at together, at first
+PASSES = 4  # over the largest ceilings, for the upper bound at the end
 
 
 def information_gain(kernel: Kernel, X: ArrayLike, ridge: float) -> float:
@@ -77,7 +78,7 @@ def maximum_information_gain(
         state.choose(int(chosen[t]))
         if (t + 1) & t == 0 or t + 1 == total:  # powers of two, and the end
             if t + 1 == total:
-                state.refresh(np.arange(len(points)))
+                _refresh_largest(state, total)
             ahead = remaining_gains(state.ceilings / alpha, total)
             upper = np.minimum(upper, gains[: t + 1].sum() + ahead)
     lower = np.cumsum(gains)
@@ -94,24 +95,33 @@ def remaining_gains(potentials: Array, rounds: int) -> Array:
     marginal gains, where the j-th copy of a candidate counts with what it adds to the others:
     (1/2) ln(1 + v/(1 + (j - 1) v)), v = rho^2/alpha.
     """
-    v = np.sort(potentials[potentials > 0])[::-1][:rounds]
+    v = np.sort(potentials[potentials > 1e-300])[::-1][:rounds]
     if not len(v):
         return np.zeros(rounds)
-    # v/(1 + (j - 1) v) >= 1/w for the first floor(w - 1/v) + 1 copies; enough of them are needed.
-    least, most = 0.0, 1 / v[0] + rounds
+    # The j-th copy counts v/(1 + (j - 1) v), at least 1/(u + 1/v_1) for j - 1 <= u - (1/v - 1/v_1).
+    # The least u with as many such copies as rounds is looked for.
+    offsets = 1 / v - 1 / v[0]
+    least, most = 0.0, float(rounds)
     for _ in range(60):
         middle = (least + most) / 2
-        enough = _copies(v, middle).sum() >= rounds
+        enough = _copies(offsets, middle).sum() >= rounds
         least, most = (least, middle) if enough else (middle, most)
-    copies = _copies(v, most)
+    copies = _copies(offsets, most)
     values = np.repeat(v, copies)
     before = np.arange(len(values)) - np.repeat(np.cumsum(copies) - copies, copies)
     gains = np.sort(np.log1p(values / (1 + before * values)))[::-1] / 2
     return np.cumsum(gains)[:rounds]
 
 
-def _copies(v: Array, w: float) -> NDArray[np.int64]:
-    return np.asarray(np.maximum(np.floor(w - 1 / v) + 1, 0), dtype=np.int64)
+def _copies(offsets: Array, u: float) -> NDArray[np.int64]:
+    return np.asarray(np.maximum(np.floor(u - offsets) + 1, 0), dtype=np.int64)
+
+
+def _refresh_largest(state: LazyVariances, count: int) -> None:
+    """Bring the largest ceilings up to date, a few times: old ones are valid but larger."""
+    for _ in range(PASSES):
+        largest = np.argpartition(-state.ceilings, min(count, len(state.ceilings)) - 1)[:count]
+        state.refresh(largest)
 
 
 def _most_uncertain(state: LazyVariances) -> int:
