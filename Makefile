@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/ready
 
-.PHONY: demo example test browser test-slow lint bench format clean
+.PHONY: demo example test browser test-slow lint reproduce bench format clean
 
 demo: $(READY)
 	$(BIN)/kernelbounds demo
@@ -32,6 +32,9 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+reproduce: $(READY)
+	$(BIN)/kernelbounds reproduce all
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks

@@ -139,6 +139,12 @@ class TestContract:
             lambda: policy.tell({"x": 1.0}, 1.0),
             lambda: policy.tell("here", 1.0),
             lambda: policy.begin([0.1, np.inf]),
+            lambda: policy.begin([[0.1, 0.2], [0.3]]),
+            lambda: policy.run("experiment", 3),
+            lambda: policy.run(lambda x: "high", 3),
+            lambda: policy.run(lambda x: None, 3),
+            lambda: policy.run(lambda x: 0.0, 2.5),
+            lambda: policy.run(lambda x: 0.0, 3, save_to=3),
             lambda: policy.begin([[0.1, 0.2, 0.3]]),
             lambda: policy.ask(actions=np.empty((0, 2))),
             lambda: policy.ask(actions=[[0.1, 0.2, 0.3]]),
@@ -354,14 +360,48 @@ def test_outcomes_that_refute_the_assumptions_are_kept_and_asking_says_so():
         policy.ask()
 
 
-def test_limits_of_actions_that_were_not_asked_for():
-    finite, _, _ = _policy(kb.KernelUCB, DOMAINS["finite"], t=5)
-    highest = finite.sequence.upper(POINTS).max()
-    finite.tell(POINTS[0], 0.0)
-    assert finite.history.limit[-1] == pytest.approx(highest)
-    box, _, _ = _policy(kb.KernelUCB, DOMAINS["box"], t=2)
-    box.tell([0.5, 0.5], 0.0)
-    assert np.isinf(box.history.regret_bound[-1])
+def test_limits_of_actions_that_were_not_asked_for_are_not_known():
+    for name in ("finite", "box"):
+        policy, _, _ = _policy(kb.KernelUCB, DOMAINS[name], t=2)
+        policy.tell(POINTS[0], 0.0)
+        assert np.isinf(policy.history.regret_bound[-1])
+
+
+def test_an_action_of_two_rounds_gets_the_looser_limit():
+    policy, _, _ = _policy(kb.KernelUCB, None)
+    good, bad = np.array([[0.5, 0.5], [0.1, 0.9]]), np.array([[0.5, 0.5]])
+    policy.tell([[0.5, 0.5]], [0.0])
+    high = policy.ask(good).limit
+    again = policy.ask(bad)
+    assert again.limit < high
+    policy.tell(again.x, 0.0)
+    assert policy.history.limit[-1] == again.limit  # it was not suggested in the other round
+    policy.ask(good[:1])
+    policy.ask(good[:1])
+    assert len(policy.history) == 2
+
+
+def test_members_of_a_batch_keep_their_limits_while_others_are_asked_for():
+    policy, _, _ = _policy(kb.KernelUCB, DOMAINS["finite"], t=3)
+    batch = policy.ask(n=3)
+    policy.begin(batch)
+    policy.ask()
+    for s in batch:
+        policy.tell(s, 0.0)
+        assert policy.history.limit[-1] == s.limit
+
+
+def test_a_policy_without_domain_or_data_can_be_saved(tmp_path):
+    policy, _, _ = _policy(kb.KernelUCB, None)
+    assert policy.pending.size == 0
+    policy.save(tmp_path / "p.npz")
+    policy.begin(policy.ask(POINTS))
+    policy.save(tmp_path / "p.npz")
+    again = kb.KernelUCB.load(tmp_path / "p.npz")
+    assert np.array_equal(again.pending, policy.pending)
+    assert again.ask(POINTS).index == policy.ask(POINTS).index
+    with pytest.raises(kb.InputError, match="2 dimensions"):
+        again.tell([0.5], 0.0)
 
 
 def test_files_of_other_kinds_are_refused(tmp_path):
@@ -383,7 +423,7 @@ def test_files_of_other_kinds_are_refused(tmp_path):
 
 
 def test_suggestions_themselves_can_be_begun_and_told():
-    policy, function, _ = _policy(kb.KernelUCB, DOMAINS["finite"], t=3)
+    policy, _, _ = _policy(kb.KernelUCB, DOMAINS["finite"], t=3)
     batch = policy.ask(n=3)
     policy.begin(batch)
     assert len(policy.pending) == 3
@@ -465,6 +505,10 @@ def test_inverted_and_other_impossible_domains():
         lambda: kb.Box([0], [np.inf]),
         lambda: kb.Box([0, 0], [1, 1], names=["a", "a"]),
         lambda: kb.Box.named(a=3),
+        lambda: kb.Box([0, 0], [1, 1], names=3),
+        lambda: kb.Box([0, 0], [1, 1], names=[["a"], ["b"]]),
+        lambda: kb.Finite(POINTS, once="no"),
+        lambda: kb.KernelUCB(kb.ConfidenceSequence(KERNEL, 1, 0.1), minimise="no"),
         lambda: kb.Finite(np.empty((0, 2))),
         lambda: kb.Finite([[np.nan]]),
         lambda: kb.KernelUCB(kb.ConfidenceSequence(KERNEL, 1, 0.1), domain=POINTS),

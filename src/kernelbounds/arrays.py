@@ -42,6 +42,19 @@ def as_observations(points: ArrayLike, outcomes: ArrayLike, dim: int | None) -> 
     return x, as_vector(y, "y", len(x))
 
 
+def as_rows(values: ArrayLike, name: str) -> Array:
+    """A finite array, with one point of shape (d,) made into a row."""
+    array = _as_float(values, name)
+    return array[None] if array.ndim == 1 else array
+
+
+def as_flag(value: Any, name: str) -> bool:
+    """True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"{name} must be True or False, got {value!r}.")
+    return bool(value)
+
+
 def as_vector(values: ArrayLike, name: str, size: int) -> Array:
     """A finite array of shape ``(size,)``, one number for each point."""
     vector = _as_float(values, name)

@@ -3,7 +3,7 @@
 =============  ==================  ==========================================================
 code           symbol              meaning
 =============  ==================  ==========================================================
-``value``      kappa(r)            a stationary kernel at scaled distance r, kappa(0) = 1
+``drop``       1 - kappa(r)        of a stationary kernel at scaled distance r; kappa(0) = 1
 ``slope``      kappa'(r) / r       so that the gradient of kappa(|x - z|) is slope (x - z)
 ``bend``       -kappa''(0)         infinite where the kernel is not differentiable enough
 phi(x)         k(., x)             the feature of x, a vector of norm sqrt(k(x,x))
@@ -136,13 +136,13 @@ def features_in_boxes(kernel: Kernel, centres: Array, half_widths: Array) -> Fea
     radial, scale = _radial(kernel)
     r = np.linalg.norm(half_widths / scale, axis=1)
     # The last terms are for rounding, where the differences cancel.
-    moved = 2 * (1 - radial.value(np.minimum(r, radial.monotone))) + 8 * EPS
+    moved = 2 * radial.drop(np.minimum(r, radial.monotone)) + radial.error
     if np.isinf(radial.bend):
         return Features(zero + 1, np.sqrt(moved), zero + np.inf)
     square = r * r
-    bent = 2 * (1 - radial.value(r)) + 2 * square * radial.slope(r) + radial.bend * square
-    bent += 16 * EPS * (1 + radial.bend * square)
-    return Features(zero + 1, np.sqrt(moved), np.sqrt(bent))
+    bent = 2 * radial.drop(r) + 2 * square * radial.slope(r) + radial.bend * square
+    bent += 2 * radial.error * (1 + radial.bend * square)
+    return Features(zero + 1, np.sqrt(moved), np.sqrt(np.maximum(bent, 0.0)))
 
 
 def _product(one: Features, two: Features) -> Features:
@@ -157,10 +157,11 @@ def _product(one: Features, two: Features) -> Features:
 class Radial(NamedTuple):
     """A stationary kernel as a function of the scaled distance."""
 
-    value: Callable[[Array], Array]
+    drop: Callable[[Array], Array]  # 1 - kappa(r), to full relative precision or ``error``
     slope: Callable[[Array], Array]
     bend: float
-    monotone: float = np.inf  # the value falls up to this distance, and never below later
+    error: float = 8 * EPS
+    monotone: float = np.inf  # the drop grows up to this distance, and never beyond later
 
 
 def _radial(kernel: Kernel) -> tuple[Radial, Array]:
@@ -171,7 +172,7 @@ def _radial(kernel: Kernel) -> tuple[Radial, Array]:
 
 
 def _rbf(kernel: Kernel) -> Radial:
-    return Radial(lambda r: np.exp(-r * r / 2), lambda r: -np.exp(-r * r / 2), 1.0)
+    return Radial(lambda r: -np.expm1(-r * r / 2), lambda r: -np.exp(-r * r / 2), 1.0)
 
 
 def _matern(kernel: Kernel) -> Radial:
@@ -181,11 +182,13 @@ def _matern(kernel: Kernel) -> Radial:
         return _rbf(kernel)
     if nu == 1.5:
         a = np.sqrt(3)
-        return Radial(lambda r: (1 + a * r) * np.exp(-a * r), lambda r: -3 * np.exp(-a * r), 3.0)
+        return Radial(
+            lambda r: 1 - (1 + a * r) * np.exp(-a * r), lambda r: -3 * np.exp(-a * r), 3.0
+        )
     if nu == 2.5:
         a = np.sqrt(5)
         return Radial(
-            lambda r: (1 + a * r * (1 + a * r / 3)) * np.exp(-a * r),
+            lambda r: 1 - (1 + a * r * (1 + a * r / 3)) * np.exp(-a * r),
             lambda r: -5 / 3 * (1 + a * r) * np.exp(-a * r),
             5 / 3,
         )
@@ -197,16 +200,19 @@ def _matern(kernel: Kernel) -> Radial:
         return np.asarray(z**order * kv(order, z))
 
     return Radial(
-        lambda r: np.minimum(factor * power_times_bessel(nu, r), 1.0),
+        lambda r: np.maximum(1 - factor * power_times_bessel(nu, r), 0.0),
         lambda r: -2 * nu * factor * power_times_bessel(nu - 1, r),
         nu / (nu - 1) if nu > 1 else np.inf,
+        error=1e4 * EPS,  # of Bessel functions
     )
 
 
 def _rational_quadratic(kernel: Kernel) -> Radial:
     a = float(kernel.alpha)
     return Radial(
-        lambda r: (1 + r * r / (2 * a)) ** -a, lambda r: -((1 + r * r / (2 * a)) ** (-a - 1)), 1.0
+        lambda r: -np.expm1(-a * np.log1p(r * r / (2 * a))),
+        lambda r: -np.exp(-(a + 1) * np.log1p(r * r / (2 * a))),
+        1.0,
     )
 
 
@@ -214,12 +220,15 @@ def _periodic(kernel: Kernel) -> Radial:
     """exp(-2 sin^2(pi r / p) / l^2), with the distance not scaled."""
     period, square = float(kernel.periodicity), float(kernel.length_scale) ** 2
 
-    def value(r: Array) -> Array:
-        return np.asarray(np.exp(-2 * np.sin(np.pi * r / period) ** 2 / square))
+    def exponent(r: Array) -> Array:
+        return np.asarray(-2 * np.sin(np.pi * r / period) ** 2 / square)
 
     bend = 4 * np.pi**2 / (period**2 * square)
     return Radial(
-        value, lambda r: -bend * np.sinc(2 * r / period) * value(r), bend, monotone=period / 2
+        lambda r: -np.expm1(exponent(r)),
+        lambda r: -bend * np.sinc(2 * r / period) * np.exp(exponent(r)),
+        bend,
+        monotone=period / 2,
     )
 
 

@@ -19,14 +19,22 @@ from sklearn.gaussian_process.kernels import (
     RBF,
     CompoundKernel,
     ConstantKernel,
+    DotProduct,
+    Exponentiation,
+    ExpSineSquared,
     Kernel,
     Matern,
     Product,
+    RationalQuadratic,
+    Sum,
     WhiteKernel,
 )
 
 from kernelbounds.arrays import LARGEST, Array, as_scalar
 from kernelbounds.errors import InputError
+
+UNKNOWN = 64.0  # rounding errors, at least, of a kernel of which nothing is known
+_PRECISE = (RBF, Matern, RationalQuadratic, ExpSineSquared, DotProduct, ConstantKernel)
 
 
 def checked_kernel(kernel: Any) -> Kernel:
@@ -57,6 +65,14 @@ def cross(kernel: Kernel, left: Array, right: Array) -> Array:
                 scaled = left / scale, right / scale
             if max(np.abs(part).max(initial=0.0) for part in scaled) < 1e100:
                 return form(*scaled)
+    if type(kernel) is Sum:
+        return cross(kernel.k1, left, right) + cross(kernel.k2, left, right)
+    if type(kernel) is Product:
+        return cross(kernel.k1, left, right) * cross(kernel.k2, left, right)
+    if type(kernel) is RationalQuadratic:
+        # As a power of a number near 1, which scikit-learn takes, it would lose digits.
+        alpha = float(kernel.alpha)
+        return np.asarray(np.exp(-alpha * np.log1p(_half_squares(kernel, left, right) / alpha)))
     return _checked(kernel, lambda: kernel(left, right), (len(left), len(right)))
 
 
@@ -68,6 +84,28 @@ def diagonal(kernel: Kernel, points: Array) -> Array:
     if np.any(values < 0):
         raise InputError(f"{kernel} is not a kernel: k(x, x) is negative at some x.")
     return values
+
+
+def evaluation_error(kernel: Kernel) -> float:
+    """How precisely a kernel is evaluated, in units of the rounding error; 0 is not known."""
+    if type(kernel) in (Sum, Product):
+        one, other = evaluation_error(kernel.k1), evaluation_error(kernel.k2)
+        return max(one, other) if one and other else 0.0
+    if type(kernel) is Exponentiation:
+        return evaluation_error(kernel.kernel) * float(max(1.0, abs(kernel.exponent)))
+    if type(kernel) is Matern and float(kernel.nu) not in (0.5, 1.5, 2.5, np.inf):
+        return 16.0  # by a Bessel function
+    return 1.0 if type(kernel) in _PRECISE else 0.0
+
+
+def measured_error(kernel: Kernel, points: Array) -> float:
+    """The same, at least, from what k(x, x) is in a matrix at these points."""
+    prior = diagonal(kernel, points)
+    errors = [
+        abs(float(cross(kernel, x, x.copy())[0, 0]) - known) / max(known, 1e-300)
+        for x, known in zip(points[:, None], prior, strict=True)
+    ]
+    return float(4 * max(errors) / np.finfo(np.float64).eps)
 
 
 def smoothness(kernel: Kernel) -> float:
@@ -163,6 +201,11 @@ _FORMS: dict[float, tuple[float, Callable[[Array, Array], Array]]] = {
     2.5: (math.sqrt(5), _matern52),
     np.inf: (1.0, _rbf),
 }
+
+
+def _half_squares(kernel: Kernel, left: Array, right: Array) -> Array:
+    scale = float(kernel.length_scale)
+    return np.asarray(0.5 * cdist(left / scale, right / scale, "sqeuclidean"))
 
 
 def _checked(kernel: Kernel, evaluate: Any, shape: tuple[int, ...]) -> Array:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels, storage
@@ -88,8 +89,8 @@ class ConfidenceSequence:
 
     @property
     def kernel(self) -> Kernel:
-        """The kernel, with the hyperparameters given."""
-        return self._engine.data.kernel
+        """The kernel, with the hyperparameters given; a copy."""
+        return clone(self._engine.data.kernel)
 
     @property
     def assumptions(self) -> Assumptions:

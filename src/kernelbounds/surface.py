@@ -31,9 +31,13 @@ from sklearn.gaussian_process.kernels import Kernel
 from kernelbounds import calculus, kernels
 from kernelbounds.arrays import Array
 from kernelbounds.bounds import CMM, Assumptions, Attained, Bound, DualBound
+from kernelbounds.bounds.radius import refute_if_empty
 from kernelbounds.engine import Engine, rounding
+from kernelbounds.errors import KernelBoundsError
 
+LARGEST_SCALE = 1e7  # relative to the one that balances the dual function without data
 REFINEMENTS = 2  # of weights: a gradient is not as forgiving of their errors as a value
+CROSSING = 1e-7  # of bounds, relative to the trivial one, that rounding does not explain
 POINTS_AT_ONCE = 1024  # a query's working memory is this many kernel vectors
 
 
@@ -55,7 +59,15 @@ def extremes(
     # Overflow in a formula, where it happens, leads to the trivial bound.
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         parts = [bound.extremes(engine, assumptions, part, signs) for part in in_parts(points)]
-    return np.maximum(np.fmin(np.concatenate(parts, axis=1), trivial), -trivial)
+    result = np.maximum(np.fmin(np.concatenate(parts, axis=1), trivial), -trivial)
+    if len(signs) == 2 and np.any(result.sum(axis=0) < -CROSSING * trivial):
+        refute_if_empty(engine, assumptions)
+        raise KernelBoundsError(
+            "lower bounds exceed upper ones, though the data do not refute the assumptions: either "
+            "norm_bound is within rounding of the smallest value that they allow, or the kernel "
+            f"{engine.data.kernel} is evaluated with too few digits."
+        )
+    return result
 
 
 @dataclass(frozen=True)
@@ -182,13 +194,16 @@ class Witness:
     def ceilings(self, features: calculus.Features, half_widths: Array) -> Array:
         """Upper bounds on the surface over boxes around the points, (m,)."""
         data, alpha = self._surface.engine.data, self._found.ridges
-        error = rounding(data.count)
+        error = rounding(data.count, data.accuracy)
         variance = self._prior - _dots(self._vectors, self._of_vectors)
         # The scale that is best for bound(c) + |phi(x) - phi(c)|^2 / (2 scale), where
         # bound(c) = s mu + rho^2 / (2 scale) + scale beta^2 / 2 and rho = beta found.scale.
         floor = error * self._prior
         enlarged = 1 + features.moved**2 / np.maximum(variance, floor)
-        scales = self._found.scales * np.sqrt(enlarged)
+        reach = self._surface.reach(alpha)
+        # Any scale is valid; with one that is out of all proportion digits would be lost.
+        largest_scale = LARGEST_SCALE * np.sqrt(self._prior / np.maximum(reach, 1e-280))
+        scales = np.minimum(self._found.scales * np.sqrt(enlarged), largest_scale)
 
         weights = self._weights(scales)
         p = self._vectors - self._surface.sign * np.multiply.outer(data.outcomes, scales)
@@ -196,8 +211,9 @@ class Witness:
         length = np.sqrt(_dots(p, p))
         # Errors of inner products, and of the weights, which count by their square.
         lost = 2 * error * (size * length + self._prior) + (error * length) ** 2 / alpha
+        lost += 4 * error * size**2 * (data.trace + alpha)
         unexplained = self._prior - explained + lost
-        at_centre = unexplained / (2 * scales) + scales * self._surface.reach(alpha) / 2
+        at_centre = unexplained / (2 * scales) + scales * reach / 2
 
         # |phi(c) - sum_j w_j phi(x_j)|^2, where K w = p - alpha w
         squared = self._prior - 2 * _dots(weights, self._vectors) + explained - alpha * size**2

@@ -58,6 +58,8 @@ class BranchAndBound:
         check_certifiable(surface)
         deadline = time.monotonic() + self.seconds
         best = Ascent().climb(surface, box, starts)
+        if best.ceiling == best.value:  # a box that is a point
+            return best
         cells = _Cells(surface, box)
         tolerance = self.tolerance or 1e-3 * cells.trivial
         with late_progress("certifying the maximum") as report:

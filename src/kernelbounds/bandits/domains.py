@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kernelbounds.arrays import Array, as_points, as_scalar, as_vector
+from kernelbounds.arrays import Array, as_flag, as_points, as_scalar, as_vector
 from kernelbounds.errors import InputError
 
 
@@ -26,7 +26,7 @@ class Finite:
     def __init__(self, points: ArrayLike, once: bool = False) -> None:
         self.points = as_points(points, "points")
         self.points.flags.writeable = False
-        self.once = bool(once)
+        self.once = as_flag(once, "once")
 
     def __repr__(self) -> str:
         return f"Finite({len(self.points)} points of dimension {self.dim}, once={self.once})"
@@ -66,13 +66,7 @@ class Box:
         if size == 0:
             raise InputError("a Box needs at least one coordinate; lower is empty.")
         self.lower, self.upper = as_vector(lower, "lower", size), as_vector(upper, "upper", size)
-        self.names = None if names is None else tuple(names)
-        if self.names is not None and (
-            len(self.names) != size
-            or len(set(self.names)) != size
-            or not all(isinstance(name, str) for name in self.names)
-        ):
-            raise InputError(f"names must be {size} different strings, got {names!r}.")
+        self.names = None if names is None else _checked_names(names, size)
         if np.any(self.lower > self.upper):
             at = int(np.argmax(self.lower > self.upper))
             raise InputError(
@@ -144,7 +138,8 @@ class Box:
     def _position(self, key: Any) -> int:
         if self.names is not None and key in self.names:
             return self.names.index(key)
-        if isinstance(key, int | np.integer) and 0 <= key < self.dim:
+        whole = isinstance(key, int | np.integer) and not isinstance(key, bool)
+        if whole and 0 <= key < self.dim:
             return int(key)
         names = f" or one of {', '.join(self.names)}" if self.names else ""
         raise InputError(
@@ -156,6 +151,14 @@ class Box:
 
 
 Domain = Finite | Box
+
+
+def _checked_names(names: Any, size: int) -> tuple[str, ...]:
+    listed = tuple(names) if isinstance(names, Sequence) and not isinstance(names, str) else ()
+    strings = [name for name in listed if isinstance(name, str)]
+    if not len(listed) == len(set(strings)) == size:
+        raise InputError(f"names must be {size} different strings, got {names!r}.")
+    return listed
 
 
 def checked_domain(domain: Any, dim: int | None) -> Domain | None:

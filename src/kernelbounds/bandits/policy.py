@@ -18,7 +18,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
-from kernelbounds.arrays import Array, as_observations, as_points, as_scalar, as_whole
+from kernelbounds.arrays import (
+    Array,
+    as_flag,
+    as_observations,
+    as_points,
+    as_rows,
+    as_scalar,
+    as_whole,
+)
 from kernelbounds.bandits import saving
 from kernelbounds.bandits.branch_and_bound import BranchAndBound
 from kernelbounds.bandits.certificates import certify_box, certify_finite
@@ -57,7 +65,7 @@ class Policy(ABC):
         if self.domain is not None:  # does the kernel take such points?
             kernels.diagonal(sequence.kernel, self.domain.example)
             kernels.cross(sequence.kernel, self.domain.example, self.domain.example)
-        self.minimise = bool(minimise)
+        self.minimise = as_flag(minimise, "minimise")
         self._sign = -1 if minimise else 1
         self._tracker = Tracker(domain.points) if isinstance(domain, Finite) else None
         self._pending: list[Array] = []
@@ -100,11 +108,21 @@ class Policy(ABC):
         """
         space = self._space(actions, fixed)
         found = self._choose(space, 1 if n is None else as_whole(n, "n", least=1))
-        waiting = {point.tobytes() for point in self._pending}
-        self._asked = {key: entry for key, entry in self._asked.items() if key in waiting}
         for one in found:
-            self._asked[one.x.tobytes()] = (one.lower, one.upper, one.limit)
+            self._remember(one)
         return found[0] if n is None else found
+
+    def _remember(self, one: Suggestion) -> None:
+        """What is known of an action, for when its outcome is told.
+
+        Asked for in several rounds before that, it may be told for any of them: the loosest holds.
+        """
+        worst = max if self._sign == 1 else min
+        new = one.lower, one.upper, one.limit
+        old = self._asked.get(key_of(one.x), new)
+        self._asked[key_of(one.x)] = (
+            min(old[0], new[0]), max(old[1], new[1]), worst(old[2], new[2])
+        )  # fmt: skip
 
     @abstractmethod
     def _choose(self, space: Domain, count: int) -> list[Suggestion]:
@@ -122,7 +140,7 @@ class Policy(ABC):
     @property
     def pending(self) -> Array:
         """The actions under way, (n, d), in the order of :meth:`begin`."""
-        return np.array(self._pending).reshape(-1, self._dim or 0)
+        return np.array(self._pending).reshape(len(self._pending), self._dim or 0)
 
     # --- learning
 
@@ -132,17 +150,16 @@ class Policy(ABC):
         As :meth:`ConfidenceSequence.update`, and suggestions or, for a box with names, dicts may
         take the place of points. When an error is raised nothing has changed.
         """
-        X = self._by_name(X)
-        points, outcomes = as_observations(X, y, self._dim)
+        points, outcomes = as_observations(self._by_name(X), y, self._dim)
         records = self._records_of(points)
         self.sequence.update(points, outcomes)
         self._records += records
         for point in points:
-            self._asked.pop(point.tobytes(), None)
-            for at, waiting in enumerate(self._pending):
-                if np.array_equal(waiting, point):
-                    del self._pending[at]
-                    break
+            waiting = [at for at, one in enumerate(self._pending) if np.array_equal(one, point)]
+            if waiting:
+                del self._pending[waiting[0]]
+            if len(waiting) < 2:
+                self._asked.pop(key_of(point), None)
         self._told()
 
     def _told(self) -> None:
@@ -151,13 +168,11 @@ class Policy(ABC):
 
     def _records_of(self, points: Array) -> list[tuple[float, float, float]]:
         """Lower and upper bound and limit of each point, from before its outcome."""
-        found = [self._asked.get(point.tobytes()) for point in points]
+        found = [self._asked.get(key_of(point)) for point in points]
         if None in found:
             try:
                 lower, upper = self.sequence.bounds(points)
-                limit = self._sign * math.inf
-                if isinstance(self.domain, Finite):
-                    limit = self._sign * self._highest(self.domain)[0]
+                limit = self._sign * math.inf  # among which actions it was chosen is not known
             except EmptyConfidenceSetError:
                 # The next ask will say so; outcomes are taken all the same.
                 lower = upper = np.full(len(points), math.nan)
@@ -226,6 +241,10 @@ class Policy(ABC):
         """
         total = as_whole(rounds, "rounds", least=1)
         size = as_whole(batch, "batch", least=1)
+        if not callable(experiment):
+            raise InputError(f"experiment must be a function of an action, got {experiment!r}.")
+        if save_to is not None and not isinstance(save_to, str | PathLike):
+            raise InputError(f"save_to must be a path, got {save_to!r}.")
         enough = stop_when_regret_below
         if enough is not None:
             enough = as_scalar(enough, "stop_when_regret_below", above=0.0)
@@ -275,7 +294,9 @@ class Policy(ABC):
 
     @property
     def _dim(self) -> int | None:
-        return self.sequence.dim if self.domain is None else self.domain.dim
+        if self.domain is not None:
+            return self.domain.dim
+        return len(self._pending[0]) if self._pending else self.sequence.dim
 
     def _surface(self, sign: int) -> Surface:
         return self.sequence.surface(sign)
@@ -309,8 +330,8 @@ class Policy(ABC):
         """Which points of a finite set may be asked for, when some are taken in this batch."""
         free = np.ones(len(space.points), dtype=bool)
         if space.once:
-            used = {point.tobytes() for point in (*self.sequence.points, *self._pending, *taken)}
-            free = np.array([point.tobytes() not in used for point in space.points])
+            used = {key_of(point) for point in (*self.sequence.points, *self._pending, *taken)}
+            free = np.array([key_of(point) not in used for point in space.points])
             if not free.any():
                 here = f" or are in this batch of more than {len(taken)}" if taken else ""
                 raise InputError(
@@ -331,7 +352,7 @@ class Policy(ABC):
         named = space.named_values(x) if isinstance(space, Box) else {}
         return Suggestion(x.copy(), lower, upper, self._sign * limit, index, named)
 
-    def _by_name(self, X: Points) -> ArrayLike:
+    def _by_name(self, X: Any) -> Any:
         """Points, where they are dicts, as numbers."""
         if isinstance(X, Suggestion):
             return X.x
@@ -341,12 +362,15 @@ class Policy(ABC):
             return self.domain.point(X)
         if isinstance(X, list | tuple) and X and isinstance(X[0], Mapping | Suggestion):
             return np.array([self._by_name(one) for one in X])
-        values: Any = X
-        return values
+        return X
 
     def _as_actions(self, X: Points) -> Array:
-        values = self._by_name(X)
-        return as_points(values if np.ndim(values) != 1 else np.atleast_2d(values), "X", self._dim)
+        return as_points(as_rows(self._by_name(X), "X"), "X", self._dim)
+
+
+def key_of(point: Array) -> bytes:
+    """Equal for equal points, and for minus zero and zero."""
+    return (point + 0.0).tobytes()
 
 
 def believe(sequence: ConfidenceSequence, point: Array) -> None:

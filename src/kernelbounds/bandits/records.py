@@ -96,7 +96,8 @@ class History:
         """Upper bounds on the regret of each action, without knowing f*.
 
         limit - lower when maximising: for an action asked for from a finite set, its width.
-        Infinite where no limit is known.
+        Infinite where no limit is known: for actions that were not asked for, and where the
+        maximiser certifies nothing.
         """
         return self.upper - self.limit if self.minimise else self.limit - self.lower
 

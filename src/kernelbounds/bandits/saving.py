@@ -26,7 +26,6 @@ def save(policy: Policy, path: str | PathLike[str]) -> None:
     """Write a policy to a file, atomically."""
     header, arrays = policy.sequence.pack()
     domain, limits = _pack_domain(policy.domain)
-    dim = policy._dim or 0
     asked = [np.frombuffer(key) for key in policy._asked]
     write = {
         "format": FORMAT,
@@ -40,7 +39,7 @@ def save(policy: Policy, path: str | PathLike[str]) -> None:
     arrays |= {
         "domain": limits,
         "pending": policy.pending,
-        "asked": np.array(asked).reshape(-1, dim),
+        "asked": np.array(asked).reshape(len(asked), -1) if asked else np.empty((0, 0)),
         "asked_bounds": np.array(list(policy._asked.values())).reshape(-1, 3),
         "records": np.array(policy._records).reshape(-1, 3),
     }
@@ -64,7 +63,7 @@ def load(cls: type[P], path: str | PathLike[str], kernel: Kernel | None) -> P:
         policy._restore(header["settings"])
         policy._pending = [point.copy() for point in arrays["pending"]]
         bounds = [(float(a), float(b), float(c)) for a, b, c in arrays["asked_bounds"]]
-        keys = [point.tobytes() for point in arrays["asked"]]
+        keys = [np.ascontiguousarray(point).tobytes() for point in arrays["asked"]]
         policy._asked = dict(zip(keys, bounds, strict=True))
         policy._records = [(float(a), float(b), float(c)) for a, b, c in arrays["records"]]
     return policy

@@ -44,7 +44,11 @@ class Engine:
 
     def append(self, points: Array, outcomes: Array) -> None:
         """Add observations; on an error nothing is added."""
+        accuracy = self.data.accuracy
         self.data.append(points, outcomes)
+        if self.data.accuracy != accuracy:  # what was computed before was too trusting
+            self._paths.clear()
+            self._fits.clear()
 
     def energy_and_log_det(self, ridge: float) -> tuple[float, float]:
         """E_alpha and ln det(I + K/alpha) at one ridge, both rounded up."""

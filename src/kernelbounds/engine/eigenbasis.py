@@ -37,7 +37,9 @@ from scipy.linalg import qr
 from kernelbounds.arrays import Array
 
 EPS = float(np.finfo(np.float64).eps)
-SLACK = 32 * EPS  # times the largest eigenvalue; measured errors stay below a third of it
+# Rounding errors of kernel and decomposition, times the largest eigenvalue; measured errors stay
+# below a third of it.
+SLACK = 32
 KRYLOV = 4
 ABOVE = 1e-3  # of a floor above the largest value below it, relatively
 # Floors below this, relative to the largest eigenvalue, ask for special care with what is outside
@@ -58,6 +60,7 @@ class Eigenbasis:
     slack: float
     flat: bool  # whether directions outside the basis carry the floor; else they are dropped
     eigenvalues: Array  # all of the kernel matrix's, where it was decomposed as a whole
+    accuracy: float = EPS  # of the kernel's values, relatively
 
     @property
     def count(self) -> int:
@@ -75,14 +78,15 @@ class Eigenbasis:
         return bool(self.floor < SUBTLE * self.spectrum.max())
 
     @classmethod
-    def of(cls, gram: Array, outcomes: Array, cut: float) -> Eigenbasis:
+    def of(cls, gram: Array, outcomes: Array, cut: float, accuracy: float = EPS) -> Eigenbasis:
         """The eigenbasis of a kernel matrix (its lower triangle), small eigenvalues raised.
 
         Without a cut, directions of eigenvalues that vanish within the slack are dropped, which
         amounts to an infinite floor.
         """
         values, vectors = np.linalg.eigh(gram)
-        slack = SLACK * max(float(values[-1]), 1e-120)
+        # Eigenvalues that should not be negative tell of errors, too.
+        slack = max(SLACK * accuracy * max(float(values[-1]), 1e-120), -4 * float(values[0]))
         tail = _tail(values, cut) if cut else int(np.searchsorted(values, 4 * slack))
         z = outcomes @ vectors
         krylov = Krylov(np.maximum(values[:tail], 0.0), z[:tail])
@@ -95,6 +99,7 @@ class Eigenbasis:
             slack,
             cut > 0,
             values,
+            accuracy,
         )
 
     def extended(
@@ -115,7 +120,7 @@ class Eigenbasis:
         matrix[old + rank :, old : old + rank] = coupling.T
         matrix[old + rank :, old + rank :] = corner
         values, vectors = np.linalg.eigh(matrix)  # reads the lower triangle
-        slack = SLACK * float(values[-1]) + lost
+        slack = max(SLACK * self.accuracy * float(values[-1]), self.slack) + lost
         # Values that are the old floor, give or take rounding, go back to the floor.
         tail = _tail(values, cut, 1.001 * self.floor)
         z = np.concatenate([self.z, np.zeros(rank), newest]) @ vectors
@@ -132,6 +137,7 @@ class Eigenbasis:
             slack,
             True,
             np.empty(0),
+            self.accuracy,
         )
 
 

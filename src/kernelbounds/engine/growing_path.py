@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernelbounds.engine.eigenbasis import EPS, FINEST, Eigenbasis
+from kernelbounds.engine.eigenbasis import FINEST, Eigenbasis
 from kernelbounds.engine.observations import Observations
 from kernelbounds.engine.ridge_path import RidgePath
 from kernelbounds.errors import InputError
@@ -12,7 +12,7 @@ from kernelbounds.errors import InputError
 WORTH_CUTTING = 64  # observations from which a truncated eigenbasis pays
 # Cuts below this, relative to the trace, and the ridges that go with them, would drown in the
 # rounding errors of a border.
-LEAST_CUT = 1e5 * EPS
+LEAST_CUT = 1e5  # times the rounding error
 DENSE = 0.7  # of the eigenvectors kept: from there on, extending is no cheaper than starting anew
 
 
@@ -68,7 +68,9 @@ class GrowingPath:
         """Decide how to go on until the number of observations has doubled."""
         trace = float(np.trace(self._data.lower[:start, :start]))
         self._start, self._dense = start, True
-        self._bordering = start >= WORTH_CUTTING and self._cut(start) > LEAST_CUT * trace
+        self._bordering = (
+            start >= WORTH_CUTTING and self._cut(start) > LEAST_CUT * self._data.accuracy * trace
+        )
         eigen = self._decompose(start if self._bordering else count)
         self._dense = len(eigen.z) > DENSE * eigen.count
         self._adopt(eigen)
@@ -76,7 +78,7 @@ class GrowingPath:
     def _decompose(self, count: int) -> Eigenbasis:
         cut = self._cut(count) if self._bordering else 0.0
         lower = self._data.lower[:count, :count]
-        eigen = Eigenbasis.of(lower, self._data.outcomes[:count], cut)
+        eigen = Eigenbasis.of(lower, self._data.outcomes[:count], cut, self._data.accuracy)
         values = eigen.eigenvalues
         if values[0] < -1e-8 * values[-1]:
             raise InputError(

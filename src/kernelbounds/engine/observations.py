@@ -8,6 +8,8 @@ from sklearn.gaussian_process.kernels import Kernel
 from kernelbounds import kernels
 from kernelbounds.arrays import Array
 
+EPS = float(np.finfo(np.float64).eps)
+
 
 class Observations:
     """Observations in the order they were made.
@@ -21,6 +23,11 @@ class Observations:
         self.kernel = kernel
         self.count = 0
         self.trace = 0.0  # of the kernel matrix
+        # How precise the kernel's values are, relatively. Of a kernel that is not one of
+        # scikit-learn's this is a guess from its values, and may grow.
+        self._known = kernels.evaluation_error(kernel) > 0
+        self.accuracy = EPS * (kernels.evaluation_error(kernel) or kernels.UNKNOWN)
+        self._single, self._telling = True, False  # whether values are in single precision
         self._points = np.empty((0, 0))
         self._outcomes = np.empty(0)
         self._lower = np.empty((0, 0))
@@ -75,8 +82,22 @@ class Observations:
         if old is not None:
             self._lower[start:stop, :start] = old.T
         self.count = stop
+        if not self._known:
+            self._judge(start, stop)
         # A cumulative sum, which adds one by one however many there are.
         self.trace = float(np.cumsum(np.append(self.trace, np.diagonal(own)))[-1])
+
+    def _judge(self, start: int, stop: int) -> None:
+        """What the newest values tell of the precision of an unknown kernel."""
+        rows = np.tril(self._lower[start:stop, :stop], start)
+        rows = rows[np.abs(rows) < 1e30]
+        self._single &= np.array_equal(rows, rows.astype(np.float32))
+        # Numbers that are short anyway say nothing.
+        self._telling |= bool(np.any(rows * 2.0**12 != np.round(rows * 2.0**12)))
+        error = EPS * kernels.measured_error(self.kernel, self._points[start:stop])
+        if self._single and self._telling:
+            error = max(error, float(np.finfo(np.float32).eps))
+        self.accuracy = max(self.accuracy, error)
 
     def _reserve(self, count: int, dim: int) -> None:
         if count <= len(self._outcomes):

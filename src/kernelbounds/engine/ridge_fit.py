@@ -32,9 +32,9 @@ from kernelbounds.engine.observations import Observations
 BLOCK = 32
 PANEL = 128  # rows of the triangle that are applied to a vector at once
 CAPACITY = 240  # rows there is room for at first; no power of two, which caches dislike
-# A factor is trusted for ridges of at least this times the trace of the kernel matrix; there,
-# what is added for rounding errors stays below 1e-7, relatively.
-LEAST = 1e-7
+# A factor is trusted for ridges of at least this times the trace of the kernel matrix and the
+# rounding error; there, what is added for rounding errors stays below 1e-7, relatively.
+LEAST = 1e-7 / EPS
 
 
 class RidgeFit:
@@ -52,7 +52,7 @@ class RidgeFit:
 
     def trusted(self) -> bool:
         """Whether the ridge is large enough, relative to the kernel matrix, for this method."""
-        return self.ridge >= LEAST * self._data.trace
+        return self.ridge >= LEAST * self._data.accuracy * self._data.trace
 
     def energy_and_log_det(self) -> tuple[float, float]:
         """E_alpha = y' (I + K/alpha)^-1 y and ln det(I + K/alpha), both rounded up."""
@@ -74,7 +74,9 @@ class RidgeFit:
         settled = len(top)
         mean = self._whitened[:settled] @ top + self._whitened[settled:] @ bottom
         variance = prior - np.vecdot(top.T, top.T) - np.vecdot(bottom.T, bottom.T)
-        variance += self._rounding * variance + (16 + len(vectors) / 2) * EPS * prior
+        variance += (
+            self._rounding * variance + (16 + len(vectors) / 2) * self._data.accuracy * prior
+        )
         return mean, np.maximum(variance, 0.0)
 
     def solve(self, vectors: Array) -> Array:
@@ -90,7 +92,7 @@ class RidgeFit:
 
     @property
     def _rounding(self) -> float:
-        return 32 * EPS * (1 + self._data.trace / self.ridge)
+        return 32 * self._data.accuracy * (1 + self._data.trace / self.ridge)
 
     def _catch_up(self) -> None:
         stop = self._data.count

@@ -30,12 +30,12 @@ from kernelbounds.arrays import Array
 from kernelbounds.engine.eigenbasis import EPS, Eigenbasis
 
 
-def rounding(count: int) -> float:
+def rounding(count: int, accuracy: float = EPS) -> float:
     """The error of an inner product of ``count`` terms, relative to the norms of its factors.
 
     It grows with the count when all terms have the same sign, as with repeated points.
     """
-    return (8 + count / 4) * EPS
+    return (8 + count / 4) * accuracy
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class RidgePath:
         """E_alpha and ln det(I + K/alpha), both rounded up; of a path with all eigenvalues."""
         eigen = self.eigen
         scaled = eigen.z / (eigen.spectrum + ridge)
-        error = rounding(eigen.count) * self.size * np.linalg.norm(scaled)
+        error = rounding(eigen.count, eigen.accuracy) * self.size * np.linalg.norm(scaled)
         # K + (slack + alpha) I is at most 1 + slack/alpha times K + alpha I.
         energy = ridge * (eigen.z @ scaled + error) * (1 + 3 * eigen.slack / ridge)
         log_det = np.log1p((np.maximum(eigen.eigenvalues, 0.0) + eigen.slack) / ridge).sum()
@@ -102,7 +102,7 @@ class RidgePath:
             rest -= old
             outside = _dots(rest, rest)
         else:
-            shrunk = (1 - rounding(len(old))) * _dots(old, old)
+            shrunk = (1 - rounding(len(old), eigen.accuracy)) * _dots(old, old)
             outside = np.maximum(shrunk - _dots(u, u), 0.0)
         return PathQuery(self, prior, u, new, outside, self.outside @ old)
 
@@ -121,7 +121,7 @@ class Shared:
         self.outside = 1.0 / (eigen.floor + ridges) if eigen.flat else np.zeros(len(ridges))
         scaled = self.inverse * eigen.z
         size = path.size * np.sqrt(np.einsum("gr,gr->g", scaled, scaled))
-        quadratic = scaled @ eigen.z - rounding(eigen.count) * size
+        quadratic = scaled @ eigen.z - rounding(eigen.count, eigen.accuracy) * size
         border = len(path.newest)
         if border:
             self.reduced = path.w * self.inverse[:, None, :]
@@ -172,7 +172,7 @@ class PathQuery:
         self._outside, self._tail = outside, tail
         self._u_squared = u * u
         self._size = np.sqrt(self._u_squared.sum(axis=0) + _dots(newest, newest))
-        self._rounding = rounding(path.eigen.count + len(newest))
+        self._rounding = rounding(path.eigen.count + len(newest), path.eigen.accuracy)
 
     def take(self, points: NDArray[np.intp]) -> PathQuery:
         """The query of some of the points, in the order given."""

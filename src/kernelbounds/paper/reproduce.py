@@ -13,7 +13,7 @@ from kernelbounds import demo
 from kernelbounds.paper import figures, report, runner, specs, tables, theory
 from kernelbounds.paper.specs import Cell, Choices
 from kernelbounds.paper.store import Store, software
-from kernelbounds.paper.summary import Runs, collect
+from kernelbounds.paper.summary import Runs, collect, speed
 
 DRAW: dict[str, Callable[[list[Runs], Path, str], None]] = {
     "figure2": figures.regret,
@@ -67,13 +67,16 @@ def reproduce(
             if name in DRAW:
                 DRAW[name](runs[name], new, name)
         if "theory" in experiments:
-            found = theory.write(specs.cells("theory", choices), store, new)
-            table = "\n".join(part for part in (table, found) if part)
+            exponents = theory.write(specs.cells("theory", choices), store, new)
+            table = "\n".join(part for part in (table, exponents) if part)
         if "figure1" in experiments:
             result = demo.run()
             for picture in figures.figure_names("figure1"):
                 demo.draw(result, new / picture)
         facts = _facts(store, cells, choices, computed, elapsed, workers, dask)
+        if found := speed(runs.get("table1", []), runs.get("figure-time", [])):
+            facts["speed"] = str(found)
+            say(str(found))
         (new / "report.html").write_text(report.as_html(runs, facts, new), encoding="utf-8")
         files = sorted(new.iterdir())
         for file in files:

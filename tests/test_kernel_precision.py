@@ -1,0 +1,135 @@
+"""Kernels that are evaluated with fewer digits than one would think."""
+
+from __future__ import annotations
+
+import mpmath
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    Matern,
+    PairwiseKernel,
+    RationalQuadratic,
+)
+
+import kernelbounds as kb
+from kernelbounds import calculus, kernels
+
+
+class Single(RBF):
+    """A kernel of a user's own that computes in single precision."""
+
+    def __call__(self, X, Y=None, eval_gradient=False):
+        return super().__call__(X, Y).astype(np.float32).astype(float)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "origin"),
+    [
+        (RationalQuadratic(0.5, 1e3), 0.0),
+        (RationalQuadratic(0.5, 1e5), 0.0),
+        (ConstantKernel(2.0) * RationalQuadratic(0.5, 1e5) + RBF(0.5), 0.0),
+        (PairwiseKernel(gamma=2.0, metric="rbf"), 0.0),
+        (PairwiseKernel(gamma=2.0, metric="rbf"), 100.0),
+        (PairwiseKernel(gamma=2.0, metric="rbf"), 1e4),
+        (Single(0.5), 0.0),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("noise_scale", [0.1, 1e-4])
+def test_bounds_hold_or_an_error_says_why(kernel, origin, noise_scale):
+    answered = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        centres = origin + rng.random((6, 1))
+        # The function of the exact kernel, which all of these are, up to rounding.
+        function = kb.RKHSFunction(kernel, centres, rng.standard_normal(6)).rescaled(4.9)
+        X = origin + rng.random((8, 1))
+        seq = kb.ConfidenceSequence(kernel, 5.0, noise_scale)
+        grid = origin + np.linspace(0, 1, 200)[:, None]
+        try:
+            seq.update(X, function(X) + noise_scale * rng.uniform(-1, 1, 8))
+            lower, upper = seq.bounds(grid)
+        except kb.KernelBoundsError:
+            continue
+        answered += 1
+        truth = function(grid)
+        assert np.all(lower <= truth + 1e-6) and np.all(truth <= upper + 1e-6)
+        assert np.all(lower <= upper)
+    if origin == 0:
+        assert answered == 20
+
+
+def test_single_precision_is_recognised():
+    seq = kb.ConfidenceSequence(Single(0.5), 5.0, 0.1)
+    seq.update(np.random.default_rng(0).random((5, 1)), np.zeros(5))
+    assert seq._engine.data.accuracy >= 1e-7
+    exact = kb.ConfidenceSequence(RBF(0.5), 5.0, 0.1)
+    exact.update(np.random.default_rng(0).random((5, 1)), np.zeros(5))
+    assert exact._engine.data.accuracy == np.finfo(float).eps
+
+
+def test_rational_quadratic_has_all_its_digits():
+    with mpmath.workdps(40):
+        for alpha in (0.5, 50.0, 1e3, 1e6):
+            for distance in (1e-3, 0.1, 1.0, 3.0):
+                square = mpmath.mpf(distance) ** 2 / (2 * mpmath.mpf(alpha))
+                exact = (1 + square) ** (-mpmath.mpf(alpha))
+                value = kernels.cross(
+                    RationalQuadratic(1.0, alpha), np.zeros((1, 1)), np.array([[distance]])
+                )
+                assert value[0, 0] == pytest.approx(float(exact), rel=1e-15)
+
+
+def _exact_features(kernel, r):
+    """|phi(x) - phi(c)| and the remainder at scaled distance r, to 60 digits."""
+    r = mpmath.mpf(r)
+    if isinstance(kernel, RationalQuadratic):
+        a = mpmath.mpf(float(kernel.alpha))
+
+        def value(s):
+            return (1 + s * s / (2 * a)) ** -a
+
+        bend = mpmath.mpf(1)
+    elif isinstance(kernel, Matern) and np.isfinite(kernel.nu):
+        nu = mpmath.mpf(float(kernel.nu))
+
+        def value(s):
+            z = mpmath.sqrt(2 * nu) * s
+            return 2 ** (1 - nu) / mpmath.gamma(nu) * z**nu * mpmath.besselk(nu, z)
+
+        bend = nu / (nu - 1) if nu > 1 else mpmath.inf
+    else:
+
+        def value(s):
+            return mpmath.exp(-s * s / 2)
+
+        bend = mpmath.mpf(1)
+    drop = 1 - value(r)
+    moved = mpmath.sqrt(2 * drop)
+    if bend == mpmath.inf:
+        return moved, mpmath.inf
+    bent = 2 * drop + 2 * r * mpmath.diff(value, r) + bend * r * r
+    return moved, mpmath.sqrt(bent)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        RBF(1.0),
+        *(RationalQuadratic(1.0, alpha) for alpha in (0.5, 50.0, 1e3, 1e6)),
+        *(Matern(1.0, nu=nu) for nu in (0.5, 0.8, 1.2, 1.5, 2.0, 2.5, 3.3, 10.0, 20.0)),
+    ],
+    ids=str,
+)
+def test_features_are_rounded_up(kernel):
+    with mpmath.workdps(60):
+        for r in (1e-8, 1e-6, 1e-4, 1e-3, 0.01, 0.1, 0.5, 1.0, 3.0):
+            found = calculus.features_in_boxes(kernel, np.zeros((1, 1)), np.array([[r]]))
+            moved, bent = _exact_features(kernel, r)
+            assert found.moved[0] >= float(moved) * (1 - 1e-15)
+            assert found.moved[0] <= float(moved) * (1 + 1e-6) + 3e-6
+            assert found.bent[0] >= float(bent) * (1 - 1e-15)
+            if np.isfinite(found.bent[0]):
+                assert found.bent[0] <= float(bent) * (1 + 1e-6) + 4e-6
