@@ -61,9 +61,10 @@ def count_components(decay: Decay, ridge: ArrayLike, threshold: float = 1.0) -> 
     """
     alpha, b = as_ridge(ridge), as_scalar(threshold, "threshold", above=0.0)
     per_gain = 1 / math.log1p(b**2)
-    if isinstance(decay_checked(decay), PolynomialDecay):
-        return _polynomial(decay, alpha, per_gain)  # type: ignore[arg-type]
-    return _exponential(decay, alpha, per_gain)  # type: ignore[arg-type]
+    checked = decay_checked(decay)
+    if isinstance(checked, PolynomialDecay):
+        return _polynomial(checked, alpha, per_gain)
+    return _exponential(checked, alpha, per_gain)
 
 
 def _polynomial(decay: PolynomialDecay, alpha: Array, per_gain: float) -> dict[str, Array]:

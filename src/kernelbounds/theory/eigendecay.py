@@ -81,7 +81,7 @@ class ExponentialDecay:
 
     @property
     def growth(self) -> float:
-        """G with alpha C_beta's first logarithm = ln(G/alpha), in Lemma D.3.
+        """G, such that the first logarithm in C_beta of Lemma D.3 is ln(G/alpha).
 
         C_e1 psi^2/C_e2 for beta_e = 1, and 2 C_e1 psi^2/(beta_e C_e2) below.
         """
