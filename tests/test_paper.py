@@ -276,6 +276,9 @@ def test_z_and_paired_differences():
     found = summary.compare(other, one)
     assert found.mean == pytest.approx(-0.001)
     assert found.low <= found.mean <= found.high
+    amm = summary.Runs(setting, "AMM", regret + 50, regret)
+    assert summary.published_order([one, amm]) == (1, [])
+    assert summary.published_order([one, summary.Runs(setting, "AMM", regret - 9, regret)])[1]
     text = tables.as_text([other, one])
     assert "32.2 ± 20.9" in text and "paired" in text
     assert r"\textbf{32.2}" in tables.as_latex([one])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -84,6 +85,23 @@ def compare(one: Runs, other: Runs) -> Paired:
     error = float(difference.std(ddof=1)) / math.sqrt(count)
     reach = float(student.ppf(0.975, count - 1)) * error
     return Paired(one.setting, mean, mean - reach, mean + reach)
+
+
+def published_order(runs: list[Runs]) -> tuple[int, list[tuple[Runs, Runs]]]:
+    """Pairs of methods whose published means differ by more than the standard error of that.
+
+    How many there are, and which of them are in the opposite order here.
+    """
+    clear, turned = 0, []
+    for one, other in itertools.combinations(runs, 2):
+        a, b = one.published, other.published
+        if one.setting != other.setting or a is None or b is None:
+            continue
+        if abs(a.mean - b.mean) > math.hypot(a.std, b.std) / math.sqrt(REPETITIONS):
+            clear += 1
+            if (a.mean - b.mean) * (one.mean - other.mean) <= 0:
+                turned.append((one, other))
+    return clear, turned
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import math
 from html import escape
 
 from kernelbounds.paper.specs import METHODS, SMOOTHNESS, Setting
-from kernelbounds.paper.summary import Runs, compare, find
+from kernelbounds.paper.summary import Runs, compare, find, published_order
 
 NAMES = {
     "CMM": "Kernel CMM-UCB",
@@ -54,6 +54,11 @@ def as_text(runs: list[Runs]) -> str:
         "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
         for row in rows
     ]
+    clear, turned = published_order(runs)
+    if clear:
+        lines.append(
+            f"{clear} pairs of methods differ clearly in print; {len(turned)} are reversed"
+        )
     return "\n".join(lines) + "\n"
 
 
