@@ -92,14 +92,15 @@ def smoothed(values: Array) -> Array:
 def _panel(axis: Any, runs: list[Runs], setting: Setting, heading: str) -> None:
     """Mean +- standard deviation of each method; the y axis is for those that learn."""
     highest = 0.0
-    for method, label in NAMES.items():
+    for behind, (method, label) in enumerate(NAMES.items()):
         one = find(runs, setting, method)
         if one is None:
             continue
         mean = one.regret.mean(axis=0)
         spread = one.regret.std(axis=0, ddof=1) if len(one.regret) > 1 else np.zeros_like(mean)
         rounds = 1 + np.arange(len(mean))
-        axis.plot(rounds, mean, color=COLOURS[method], label=label, linewidth=1.3)
+        order = 9 - behind  # curves that coincide: the tighter bound is in front
+        axis.plot(rounds, mean, color=COLOURS[method], label=label, linewidth=1.3, zorder=order)
         axis.fill_between(
             rounds, mean - spread, mean + spread, color=COLOURS[method], alpha=0.15, linewidth=0
         )
@@ -116,7 +117,7 @@ def _label(axes: Any, x: str, y: str) -> None:
         axis.set_xlabel(x)
     for axis in axes[:, 0]:
         axis.set_ylabel(y)
-    axes.flat[0].legend(frameon=False, fontsize=7, loc="upper left")
+    axes.flat[0].legend(fontsize=7, loc="upper left", edgecolor="none").set_zorder(20)
 
 
 @contextmanager
