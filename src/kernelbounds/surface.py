@@ -43,6 +43,8 @@ POINTS_AT_ONCE = 1024  # a query's working memory is this many kernel vectors
 
 def in_parts(points: Array) -> list[Array]:
     """The points, a bounded number at a time."""
+    if len(points) <= POINTS_AT_ONCE:
+        return [points]
     return np.split(points, range(POINTS_AT_ONCE, len(points), POINTS_AT_ONCE))
 
 
@@ -59,7 +61,8 @@ def extremes(
     # Overflow in a formula, where it happens, leads to the trivial bound.
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         parts = [bound.extremes(engine, assumptions, part, signs) for part in in_parts(points)]
-    result = np.maximum(np.fmin(np.concatenate(parts, axis=1), trivial), -trivial)
+    found = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+    result = np.maximum(np.fmin(found, trivial), -trivial)
     if len(signs) == 2 and np.any(result.sum(axis=0) < -CROSSING * trivial):
         refute_if_empty(engine, assumptions)
         raise KernelBoundsError(

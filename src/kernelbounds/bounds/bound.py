@@ -72,14 +72,19 @@ def around_estimate(
 ) -> Attained:
     """The smallest of s mu + factor rho over g ridges, all arrays (g, m) or (g, 1)."""
     deviation = np.sqrt(variance)
-    values = np.multiply.outer(np.asarray(signs, dtype=np.float64), mean) + factors * deviation
+    scales = np.maximum(deviation / np.maximum(factors, 1e-150), 1e-150)
+    width = factors * deviation
+    if len(ridges) == 1:
+        values = np.array([sign * mean[0] + width[0] for sign in signs])
+        shape = values.shape
+        return Attained(values, np.full(shape, ridges[0]), np.broadcast_to(scales, shape))
+    values = np.multiply.outer(np.asarray(signs, dtype=np.float64), mean) + width
     best = values.argmin(axis=1)
     at = best, np.arange(best.shape[1])
-    scales = deviation / np.maximum(factors, 1e-150)
     return Attained(
         np.take_along_axis(values, best[:, None], axis=1)[:, 0],
         np.broadcast_to(ridges, mean.shape)[at],
-        np.maximum(scales[at], 1e-150),
+        scales[at],
     )
 
 
