@@ -28,6 +28,13 @@ class Finite:
         self.points.flags.writeable = False
         self.once = as_flag(once, "once")
 
+    @classmethod
+    def of_checked(cls, points: Array) -> Finite:
+        """A set of points that were checked already, and are not shared."""
+        new = cls.__new__(cls)
+        new.points, new.once = points, False
+        return new
+
     def __repr__(self) -> str:
         return f"Finite({len(self.points)} points of dimension {self.dim}, once={self.once})"
 

@@ -84,8 +84,8 @@ class KernelUCB(Policy):
         if own:
             limit, first = self._highest(space)
         else:
-            lower, upper = self.sequence.bounds(space.points)
-            optimistic = -lower if self.minimise else upper
+            optimistic, opposite = self._surface(self._sign).with_opposite(space.points)
+            lower, upper = (-optimistic, opposite) if self.minimise else (-opposite, optimistic)
             limit = float(optimistic.max())
         tracker = copy.deepcopy(self._tracker)
         believed = self._believing(self._pending) if self._pending else self.sequence

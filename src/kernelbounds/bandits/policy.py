@@ -306,7 +306,7 @@ class Policy(ABC):
         if actions is not None:
             if fixed is not None:
                 raise InputError("pass either actions or fixed, not both.")
-            return Finite(as_points(actions, "actions", self._dim))
+            return Finite.of_checked(as_points(actions, "actions", self._dim))
         if self.domain is None:
             raise InputError(
                 "there is nothing to choose from: pass actions=, or a domain (kernelbounds.Box or "

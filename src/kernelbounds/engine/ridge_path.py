@@ -237,9 +237,10 @@ class PathQuery:
         the error is of second order in that of v.
         """
         eigen, path = self.path.eigen, self.path
-        inverse = 1.0 / (eigen.spectrum[:, None] + ridges)
-        p = self._u - np.multiply.outer(eigen.z, scale)
-        solved = inverse * p
+        along = np.add.outer(eigen.spectrum, ridges)
+        p = np.multiply.outer(eigen.z, scale)
+        np.subtract(self._u, p, out=p)
+        solved = p / along
         explained = _dots(solved, p)
         outside = 1.0 / (eigen.floor + ridges) if eigen.flat else np.zeros(len(ridges))
         explained += outside * self._outside
@@ -250,7 +251,7 @@ class PathQuery:
             r = self._newest - np.multiply.outer(path.newest, scale)
             r -= path.w @ solved + outside * self._tail
             schur_v = path.corner @ v + (ridges + eigen.slack) * v - outside * (path.tail @ v)
-            schur_v -= path.w @ (inverse * (path.w.T @ v))
+            schur_v -= path.w @ ((path.w.T @ v) / along)
             explained += _dots(v, 2 * r - schur_v)
             weight += np.sqrt(_dots(v, v))
         size = self._size + np.abs(scale) * path.size
