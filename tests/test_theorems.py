@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from problems import KERNELS, sequence
 
@@ -42,8 +42,13 @@ def _refuted(seq):
     return seq.norm_lower_bound > seq.assumptions.norm_bound
 
 
+TINY_RIDGES = {"name": "linear", "seed": 24, "t": 48}
+TINY_RIDGES |= {"noise_scale": 0.01, "norm": 0.5, "c": 32.0, "delta": 1e-6}
+
+
 @settings(max_examples=60, deadline=None)
 @given(instances)
+@example(TINY_RIDGES)
 def test_cmm_below_dmm_below_amm_below_ay(i):
     seq, _, X = _instance(i)
     if _refuted(seq):

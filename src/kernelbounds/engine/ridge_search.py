@@ -132,7 +132,8 @@ def _minimise_nearby(
     high = min(float(guess.max()) + margin, limits[1])
     nodes = Chebyshev.for_accuracy(low, high, ACCURACY)
     path, ridges = query.path, np.exp(nodes.points)
-    found = query.near(ridges)
+    # Variances that are rounded up have less noise where ridges are tiny.
+    found = query.near(ridges) if path.eigen.flat else query.at(ridges)
     # Where a confidence set is nearly empty, energies cancel; most of them is had exactly.
     border_energy = found.energy[:, 0] - path.energy_of_basis(ridges)
     grid, blend = nodes.grid(FINER * nodes.size)
