@@ -463,6 +463,28 @@ def test_believed_outcomes_refute_nothing(bound, noise_scale):
     assert len(policy.ask(n=15)) == 15
 
 
+@pytest.mark.parametrize("name", BOUNDS)
+@pytest.mark.parametrize("noise_scale", [0.1, 0.0])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_largest_bound_and_its_opposite_are_those_of_both_sides(name, noise_scale, sign):
+    bound = BOUNDS[name]
+    if noise_scale == 0 and isinstance(bound, kb.AY | kb.IGP):
+        pytest.skip("these bounds are for noisy data")
+    rng = np.random.default_rng(0)
+    function = truth(KERNEL, rng, 4.0)
+    seq = kb.ConfidenceSequence(KERNEL, 5.0, noise_scale, bound=bound)
+    for t in range(120 if noise_scale else 30):
+        actions = rng.random((40, 2))
+        values, at, opposite = seq.surface(sign).largest(actions)
+        lower, upper = seq.bounds(actions)
+        one, other = (upper, -lower) if sign == 1 else (-lower, upper)
+        assert values == pytest.approx(one, abs=1e-6)
+        assert opposite == pytest.approx(other[at], abs=1e-6)
+        assert values[at] == values.max()
+        x = actions[t % 40] if t % 3 else actions[at]
+        seq.update(x, function(x[None])[0] + noise_scale * rng.standard_normal())
+
+
 def test_any_generator_can_be_saved(tmp_path):
     for generator in (np.random.PCG64(1), np.random.MT19937(1), np.random.Philox(1)):
         sequence = kb.ConfidenceSequence(KERNEL, 5.0, 0.1)

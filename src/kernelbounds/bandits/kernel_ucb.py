@@ -84,9 +84,11 @@ class KernelUCB(Policy):
         if own:
             limit, first = self._highest(space)
         else:
-            optimistic, opposite = self._surface(self._sign).with_opposite(space.points)
-            lower, upper = (-optimistic, opposite) if self.minimise else (-opposite, optimistic)
+            optimistic, first, opposite = self._surface(self._sign).largest(space.points)
             limit = float(optimistic.max())
+            if count == 1 and not self._pending:
+                best = (-limit, opposite) if self.minimise else (-opposite, limit)
+                return [Suggestion(space.points[first].copy(), *best, self._sign * limit, first)]
         tracker = copy.deepcopy(self._tracker)
         believed = self._believing(self._pending) if self._pending else self.sequence
         found: list[Suggestion] = []
@@ -101,10 +103,7 @@ class KernelUCB(Policy):
                 if believed is not self.sequence:
                     optimistic = believed.surface(self._sign).values(space.points)
                 index = int(np.where(free, optimistic, -np.inf).argmax())
-                bounds = float(lower[index]), float(upper[index])
-                found.append(
-                    Suggestion(space.points[index].copy(), *bounds, self._sign * limit, index)
-                )
+                found.append(self._suggestion(space, space.points[index], limit, index))
             if len(found) == count:
                 return found
             if believed is self.sequence:

@@ -13,7 +13,7 @@ from kernelbounds.bounds.assumptions import Assumptions
 from kernelbounds.bounds.bound import Attained
 from kernelbounds.bounds.cone import cone_extremes
 from kernelbounds.bounds.radius import Radius, data_radius, refute_if_empty
-from kernelbounds.engine import Engine, RidgePath, minimise_over_ridge
+from kernelbounds.engine import Engine, RidgePath, minimise_over_ridge, minimise_with_opposite
 from kernelbounds.errors import InputError
 
 
@@ -51,13 +51,31 @@ class CMM:
         self, engine: Engine, assumptions: Assumptions, points: Array, signs: Sequence[int]
     ) -> Attained:
         """See :class:`~kernelbounds.bounds.DualBound`; by the dual, whatever the solver."""
-        # A minimiser is rarely below a fifth of (R_t / B)^2, and R_t^2 is about t sigma^2.
-        finest = 0.2 * (assumptions.noise_scale / max(assumptions.norm_bound, 1e-100)) ** 2
+        finest = _finest(assumptions)
         return _minimum(engine, assumptions, points, np.array(signs, dtype=float), finest)
+
+    def largest(
+        self, engine: Engine, assumptions: Assumptions, points: Array, sign: int, most: Array
+    ) -> tuple[Array, int, float] | None:
+        """Bounds on s f*, where the largest is, and the bound on -s f* there, or None.
+
+        See :func:`~kernelbounds.engine.minimise_with_opposite`: cheaper than both sides at all
+        points, and not always to be had.
+        """
+        if self.solver == "cone":
+            return None
+        query = engine.query(points, finest_per_point=_finest(assumptions))
+        dual = DualFunction(engine, assumptions, data_radius(engine, assumptions))
+        return minimise_with_opposite(query, dual, sign, most)
 
     def reach(self, engine: Engine, assumptions: Assumptions, ridges: Array) -> Array:
         """R~^2/alpha + E/alpha = R_t^2/alpha + B^2."""
         return data_radius(engine, assumptions).reach(ridges)
+
+
+def _finest(assumptions: Assumptions) -> float:
+    """A minimiser is rarely below a fifth of (R_t / B)^2, and R_t^2 is about t sigma^2."""
+    return 0.2 * (assumptions.noise_scale / max(assumptions.norm_bound, 1e-100)) ** 2
 
 
 def _minimum(

@@ -20,12 +20,19 @@ from kernelbounds.engine.growing_path import GrowingPath
 from kernelbounds.engine.observations import Observations
 from kernelbounds.engine.ridge_fit import RidgeFit
 from kernelbounds.engine.ridge_path import PathQuery, RidgePath, rounding
-from kernelbounds.engine.ridge_search import minimise_over_ridge
+from kernelbounds.engine.ridge_search import minimise_over_ridge, minimise_with_opposite
 
 K = TypeVar("K")
 V = TypeVar("V")
 
-__all__ = ["Engine", "PathQuery", "RidgePath", "minimise_over_ridge", "rounding"]
+__all__ = [
+    "Engine",
+    "PathQuery",
+    "RidgePath",
+    "minimise_over_ridge",
+    "minimise_with_opposite",
+    "rounding",
+]
 
 KEPT = 8  # paths and fits that are kept for the next call
 

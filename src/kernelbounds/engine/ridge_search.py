@@ -80,6 +80,38 @@ def minimise_over_ridge(query: PathQuery, dual: Dual, signs: Array) -> tuple[Arr
     return found.values, np.exp(found.best), found.scales
 
 
+def minimise_with_opposite(
+    query: PathQuery, dual: Dual, sign: int, most: Array
+) -> tuple[Array, int, float] | None:
+    """The smallest bounds on s f, (m,), where the largest is, and the one on -s f there.
+
+    Bounds above ``most`` (m,) count as that. The other side is had for little, mostly on the same
+    range of ridges. None where the search is not as simple as usual.
+    """
+    limits = _limits(query.path.eigen)
+    signs = np.array([float(sign)])
+    guess = _scan(query, query.without_border, dual, signs, limits)[0]
+    if np.ptp(guess) > SPAN:
+        return None
+    nearby = Nearby(query, guess, MARGIN, limits)
+    everywhere = np.arange(len(guess))
+    found, settled = nearby.minimise(everywhere, dual, np.full(len(guess), float(sign)))
+    finest = np.log(max(query.path.eigen.finest, 1e-300))
+    usual = settled & (np.abs(found.best - guess) <= LARGEST_MOVE) & (found.best >= finest)
+    if not usual.all():
+        return None
+    values = np.fmin(found.values, most)
+    at = int(values.argmax())
+    other, sure = nearby.minimise(everywhere[at : at + 1], dual, -signs)
+    value, best = float(other.values[0]), float(other.best[0])
+    if not sure[0]:
+        again = minimise_over_ridge(query.take(everywhere[at : at + 1]), dual, -signs)
+        value, best = float(again[0][0, 0]), float(np.log(again[1][0, 0]))
+    if best < finest:
+        return None
+    return values, at, value
+
+
 def _minimise_from(
     query: PathQuery, dual: Dual, signs: Array, guess: Array, limits: tuple[float, float]
 ) -> tuple[Minimum, Array, NDArray[np.bool_]]:
@@ -123,37 +155,58 @@ def _minimise_nearby(
     margin: float,
     limits: tuple[float, float],
 ) -> tuple[Minimum, NDArray[np.bool_]]:
-    """Bounds and whether their ridges are minimisers, near guesses near each other; (n,).
+    """Bounds and whether their ridges are minimisers, near guesses near each other; (n,)."""
+    return Nearby(query, guess, margin, limits).minimise(where, dual, signs)
 
-    ``where`` (n,) says which point of the query each bound is for: both sides of a point share
-    the predictions there.
-    """
-    low = max(float(guess.min()) - margin, limits[0])
-    high = min(float(guess.max()) + margin, limits[1])
-    nodes = Chebyshev.for_accuracy(low, high, ACCURACY)
-    path, ridges = query.path, np.exp(nodes.points)
-    # Variances that are rounded up have less noise where ridges are tiny.
-    found = query.near(ridges) if path.eigen.flat else query.at(ridges)
-    # Where a confidence set is nearly empty, energies cancel; most of them is had exactly.
-    border_energy = found.energy[:, 0] - path.energy_of_basis(ridges)
-    grid, blend = nodes.grid(FINER * nodes.size)
-    ridges = np.exp(grid)
-    # A logarithm, which is as smooth, gives small variances their digits.
-    log_variance = np.log(np.maximum(found.variance, EPS * query.prior))
-    if len(where) != len(query.prior) or np.any(where != np.arange(len(where))):
-        query, found, log_variance = query.take(where), found.take(where), log_variance[:, where]
-    mean, variance = blend @ (signs * found.mean), np.exp(blend @ log_variance)
-    energy = path.energy_of_basis(ridges) + blend @ border_energy
-    best = _vertex(grid, dual.at_best_scale(ridges[:, None], mean, variance, energy[:, None]))
-    settled = (best > grid[1]) | (low == limits[0])
-    settled &= (best < grid[-2]) | (high == limits[1])
-    # The bound itself, there.
-    ridges, blend = np.exp(best), nodes.basis(best)
-    variance = np.exp(np.einsum("gm,gm->m", blend, log_variance))
-    energy = path.energy_of_basis(ridges) + border_energy @ blend
-    scale = dual.best_scale(ridges, variance, energy)
-    unexplained = query.unexplained(ridges, signs * scale, found, blend)
-    return Minimum(dual.at_scale(ridges, scale, unexplained), best, scale), settled
+
+class Nearby:
+    """Predictions on a range of ridges around guesses, where minimisers are looked for."""
+
+    def __init__(
+        self, query: PathQuery, guess: Array, margin: float, limits: tuple[float, float]
+    ) -> None:
+        low = max(float(guess.min()) - margin, limits[0])
+        high = min(float(guess.max()) + margin, limits[1])
+        self._query, self._open = query, (low != limits[0], high != limits[1])
+        self._nodes = Chebyshev.for_accuracy(low, high, ACCURACY)
+        path, ridges = query.path, np.exp(self._nodes.points)
+        # Variances that are rounded up have less noise where ridges are tiny.
+        self._found = query.near(ridges) if path.eigen.flat else query.at(ridges)
+        # Where a confidence set is nearly empty, energies cancel; most of them is had exactly.
+        self._border_energy = self._found.energy[:, 0] - path.energy_of_basis(ridges)
+        # A logarithm, which is as smooth, gives small variances their digits.
+        self._log_variance = np.log(np.maximum(self._found.variance, EPS * query.prior))
+
+    def minimise(
+        self, where: NDArray[np.intp], dual: Dual, signs: Array
+    ) -> tuple[Minimum, NDArray[np.bool_]]:
+        """Bounds, and whether their ridges are minimisers; (n,).
+
+        ``where`` (n,) says which point of the query each bound is for: both sides of a point
+        share the predictions there.
+        """
+        query, found, log_variance = self._query, self._found, self._log_variance
+        path, nodes = query.path, self._nodes
+        if len(where) != len(query.prior) or np.any(where != np.arange(len(where))):
+            query, found = query.take(where), found.take(where)
+            log_variance = log_variance[:, where]
+        grid, blend = nodes.grid(FINER * nodes.size)
+        ridges = np.exp(grid)
+        mean, variance = blend @ (signs * found.mean), np.exp(blend @ log_variance)
+        energy = path.energy_of_basis(ridges) + blend @ self._border_energy
+        best = _vertex(grid, dual.at_best_scale(ridges[:, None], mean, variance, energy[:, None]))
+        settled = np.ones(len(where), dtype=bool)
+        if self._open[0]:
+            settled &= best > grid[1]
+        if self._open[1]:
+            settled &= best < grid[-2]
+        # The bound itself, there.
+        ridges, blend = np.exp(best), nodes.basis(best)
+        variance = np.exp(np.einsum("gm,gm->m", blend, log_variance))
+        energy = path.energy_of_basis(ridges) + self._border_energy @ blend
+        scale = dual.best_scale(ridges, variance, energy)
+        unexplained = query.unexplained(ridges, signs * scale, found, blend)
+        return Minimum(dual.at_scale(ridges, scale, unexplained), best, scale), settled
 
 
 def _limits(eigen: Eigenbasis) -> tuple[float, float]:
