@@ -39,7 +39,7 @@ def as_observations(points: ArrayLike, outcomes: ArrayLike, dim: int | None) -> 
     if y.ndim == 0:
         return as_points(np.atleast_2d(_as_float(points, "X")), "X", dim), y.reshape(1)
     x = as_points(points, "X", dim)
-    return x, as_vector(y, "y", len(x))
+    return x, _sized(y, "y", len(x))
 
 
 def as_rows(values: ArrayLike, name: str) -> Array:
@@ -57,7 +57,10 @@ def as_flag(value: Any, name: str) -> bool:
 
 def as_vector(values: ArrayLike, name: str, size: int) -> Array:
     """A finite array of shape ``(size,)``, one number for each point."""
-    vector = _as_float(values, name)
+    return _sized(_as_float(values, name), name, size)
+
+
+def _sized(vector: Array, name: str, size: int) -> Array:
     if vector.shape != (size,):
         raise InputError(
             f"{name} must be a 1-D array with one number for each of {size} points, "

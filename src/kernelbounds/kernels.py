@@ -60,11 +60,9 @@ def cross(kernel: Kernel, left: Array, right: Array) -> Array:
     if type(kernel) in _NORMALISED and (own := _FORMS.get(getattr(kernel, "nu", np.inf))):
         factor, form = own
         scale = np.atleast_1d(kernel.length_scale) / factor
-        if scale.size in (1, left.shape[1]):
-            with np.errstate(all="ignore"):
-                scaled = left / scale, right / scale
-            if max(np.abs(part).max(initial=0.0) for part in scaled) < 1e100:
-                return form(*scaled)
+        # Points are at most 1e100, so that squares of what is divided do not overflow.
+        if scale.size in (1, left.shape[1]) and scale.min() > 1e-40:
+            return form(left / scale, right / scale)
     if type(kernel) is Sum:
         return cross(kernel.k1, left, right) + cross(kernel.k2, left, right)
     if type(kernel) is Product:
@@ -169,6 +167,7 @@ def from_data(data: dict[str, Any]) -> Kernel:
 # divided by the length scale and multiplied by the factor in _FORMS.
 
 _NORMALISED = (RBF, Matern)  # k(x, x) = 1
+_ROOT3 = math.sqrt(3)
 
 
 def _rbf(left: Array, right: Array) -> Array:
@@ -187,18 +186,17 @@ def _matern32(left: Array, right: Array) -> Array:
 
 def _matern52(left: Array, right: Array) -> Array:
     distance = cdist(left, right)
-    values = distance * (1 / 3)
-    values += 1  # Horner: 1 + d (1 + d/3)
+    values = distance + _ROOT3  # 1 + sqrt(3) d + d^2 by Horner's scheme
     values *= distance
     values += 1
-    np.negative(distance, out=distance)
+    distance *= -_ROOT3
     values *= np.exp(distance, out=distance)
     return np.asarray(values)
 
 
 _FORMS: dict[float, tuple[float, Callable[[Array, Array], Array]]] = {
-    1.5: (math.sqrt(3), _matern32),
-    2.5: (math.sqrt(5), _matern52),
+    1.5: (_ROOT3, _matern32),
+    2.5: (math.sqrt(5 / 3), _matern52),
     np.inf: (1.0, _rbf),
 }
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from kernelbounds.arrays import Array
 from kernelbounds.bounds.assumptions import Assumptions
-from kernelbounds.bounds.bound import Attained, around_estimate, checked_ridge
+from kernelbounds.bounds.bound import EllipsoidBound, Ellipsoids, checked_ridge
 from kernelbounds.bounds.radius import data_radius, reference_ridge, refute_if_empty
 from kernelbounds.engine import Engine
 
 
 @dataclass(frozen=True)
-class AMM:
+class AMM(EllipsoidBound):
     """The largest and smallest values of f(x) in the ellipsoid around one ridge estimate,
 
         mu_alpha(x) +- R~_alpha rho_alpha(x) / sqrt(alpha).
@@ -31,23 +30,15 @@ class AMM:
     def __post_init__(self) -> None:
         object.__setattr__(self, "ridge", checked_ridge(self.ridge, "ridge"))
 
-    def extremes(
-        self, engine: Engine, assumptions: Assumptions, points: Array, signs: Sequence[int]
-    ) -> Array:
-        """See :class:`~kernelbounds.bounds.Bound`."""
-        return self.attained(engine, assumptions, points, signs).values
-
-    def attained(
-        self, engine: Engine, assumptions: Assumptions, points: Array, signs: Sequence[int]
-    ) -> Attained:
-        """See :class:`~kernelbounds.bounds.DualBound`."""
+    def ellipsoids(self, engine: Engine, assumptions: Assumptions, points: Array) -> Ellipsoids:
+        """See :class:`~kernelbounds.bounds.bound.EllipsoidBound`."""
         ridge = reference_ridge(engine, assumptions) if self.ridge is None else self.ridge
         mean, variance, energy = engine.predict(points, np.array([ridge]))
         squared = data_radius(engine, assumptions).around(ridge, energy)
         if squared < 0:
             refute_if_empty(engine, assumptions)
         factor = np.sqrt(np.maximum(squared, 0.0) / ridge)
-        return around_estimate(np.array([[ridge]]), factor, mean, variance, signs)
+        return Ellipsoids(np.array([[ridge]]), factor, mean, variance)
 
     def reach(self, engine: Engine, assumptions: Assumptions, ridges: Array) -> Array:
         """R~^2/alpha + E/alpha = R_t^2/alpha + B^2."""

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from kernelbounds.arrays import Array
 from kernelbounds.bounds.assumptions import Assumptions
-from kernelbounds.bounds.bound import Attained, around_estimate, checked_ridge
+from kernelbounds.bounds.bound import EllipsoidBound, Ellipsoids, checked_ridge
 from kernelbounds.bounds.radius import reference_ridge
 from kernelbounds.engine import Engine
 
 
 @dataclass(frozen=True)
-class AY:
+class AY(EllipsoidBound):
     """mu_lambda(x) +- (sigma sqrt(l_lambda + 2 ln(1/delta)) / sqrt(lambda) + B) rho_lambda(x).
 
     Parameters
@@ -30,21 +29,13 @@ class AY:
     def __post_init__(self) -> None:
         object.__setattr__(self, "ridge", checked_ridge(self.ridge, "ridge"))
 
-    def extremes(
-        self, engine: Engine, assumptions: Assumptions, points: Array, signs: Sequence[int]
-    ) -> Array:
-        """See :class:`~kernelbounds.bounds.Bound`."""
-        return self.attained(engine, assumptions, points, signs).values
-
-    def attained(
-        self, engine: Engine, assumptions: Assumptions, points: Array, signs: Sequence[int]
-    ) -> Attained:
-        """See :class:`~kernelbounds.bounds.DualBound`."""
+    def ellipsoids(self, engine: Engine, assumptions: Assumptions, points: Array) -> Ellipsoids:
+        """See :class:`~kernelbounds.bounds.bound.EllipsoidBound`."""
         ridge = reference_ridge(engine, assumptions) if self.ridge is None else self.ridge
         mean, variance, _ = engine.predict(points, np.array([ridge]))
         _, log_det = engine.energy_and_log_det(ridge)
         factor = _factor(ridge, log_det, assumptions)
-        return around_estimate(np.array([[ridge]]), np.array([[factor]]), mean, variance, signs)
+        return Ellipsoids(np.array([[ridge]]), np.array([[factor]]), mean, variance)
 
     def reach(self, engine: Engine, assumptions: Assumptions, ridges: Array) -> Array:
         """See :class:`~kernelbounds.bounds.DualBound`."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -67,25 +68,45 @@ class Attained:
     path: RidgePath | None = None
 
 
-def around_estimate(
-    ridges: Array, factors: Array, mean: Array, variance: Array, signs: Sequence[int]
-) -> Attained:
-    """The smallest of s mu + factor rho over g ridges, all arrays (g, m) or (g, 1)."""
-    deviation = np.sqrt(variance)
-    scales = np.maximum(deviation / np.maximum(factors, 1e-150), 1e-150)
-    width = factors * deviation
-    if len(ridges) == 1:
-        values = np.array([sign * mean[0] + width[0] for sign in signs])
-        shape = values.shape
-        return Attained(values, np.full(shape, ridges[0]), np.broadcast_to(scales, shape))
-    values = np.multiply.outer(np.asarray(signs, dtype=np.float64), mean) + width
-    best = values.argmin(axis=1)
-    at = best, np.arange(best.shape[1])
-    return Attained(
-        np.take_along_axis(values, best[:, None], axis=1)[:, 0],
-        np.broadcast_to(ridges, mean.shape)[at],
-        scales[at],
-    )
+class Ellipsoids(NamedTuple):
+    """Intervals s mu_alpha(x) + beta_alpha rho_alpha(x) at m points for g ridges alpha."""
+
+    ridges: Array  # alpha, (g, 1)
+    factors: Array  # beta_alpha, (g, 1)
+    mean: Array  # mu_alpha, (g, m)
+    variance: Array  # rho_alpha^2, (g, m)
+
+
+class EllipsoidBound(ABC):
+    """A :class:`DualBound` on a finite set of ridges: all but CMM."""
+
+    @abstractmethod
+    def ellipsoids(self, engine: Engine, assumptions: Assumptions, points: Array) -> Ellipsoids:
+        """The intervals, of which the shortest ends count."""
+
+    def extremes(
+        self, engine: Engine, assumptions: Assumptions, points: Array, signs: Sequence[int]
+    ) -> Array:
+        """See :class:`Bound`."""
+        _, factors, mean, variance = self.ellipsoids(engine, assumptions, points)
+        width = factors * np.sqrt(variance)
+        return np.array([(sign * mean + width).min(axis=0) for sign in signs])
+
+    def attained(
+        self, engine: Engine, assumptions: Assumptions, points: Array, signs: Sequence[int]
+    ) -> Attained:
+        """See :class:`DualBound`."""
+        ridges, factors, mean, variance = self.ellipsoids(engine, assumptions, points)
+        deviation = np.sqrt(variance)
+        scales = np.maximum(deviation / np.maximum(factors, 1e-150), 1e-150)
+        values = np.multiply.outer(np.asarray(signs, dtype=np.float64), mean) + factors * deviation
+        best = values.argmin(axis=1)
+        at = best, np.arange(best.shape[1])
+        return Attained(
+            np.take_along_axis(values, best[:, None], axis=1)[:, 0],
+            np.broadcast_to(ridges, mean.shape)[at],
+            scales[at],
+        )
 
 
 def checked_ridge(ridge: float | None, name: str) -> float | None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from kernelbounds.arrays import Array, as_scalar
 from kernelbounds.bounds.assumptions import Assumptions
-from kernelbounds.bounds.bound import Attained, around_estimate
+from kernelbounds.bounds.bound import EllipsoidBound, Ellipsoids
 from kernelbounds.bounds.radius import data_radius, reference_ridge, refute_if_empty
 from kernelbounds.engine import Engine
 from kernelbounds.errors import InputError
@@ -18,7 +18,7 @@ PAPERS_GRID = (0.1, 0.3, 1.0, 3.0, 10.0)  # times sigma^2/c, Sec. 7
 
 
 @dataclass(frozen=True)
-class DMM:
+class DMM(EllipsoidBound):
     """The best of the AMM bounds over a finite grid A of ridges, for each point and side,
 
         min over alpha in A of mu_alpha(x) + R~_alpha rho_alpha(x) / sqrt(alpha).
@@ -42,16 +42,8 @@ class DMM:
             raise InputError("ridges is empty; pass at least one positive number.")
         object.__setattr__(self, "ridges", ridges)
 
-    def extremes(
-        self, engine: Engine, assumptions: Assumptions, points: Array, signs: Sequence[int]
-    ) -> Array:
-        """See :class:`~kernelbounds.bounds.Bound`."""
-        return self.attained(engine, assumptions, points, signs).values
-
-    def attained(
-        self, engine: Engine, assumptions: Assumptions, points: Array, signs: Sequence[int]
-    ) -> Attained:
-        """See :class:`~kernelbounds.bounds.DualBound`."""
+    def ellipsoids(self, engine: Engine, assumptions: Assumptions, points: Array) -> Ellipsoids:
+        """See :class:`~kernelbounds.bounds.bound.EllipsoidBound`."""
         reference = reference_ridge(engine, assumptions)
         ridges = np.array(self.ridges or [factor * reference for factor in PAPERS_GRID])
         mean, variance, energy = engine.predict(points, ridges)
@@ -60,7 +52,7 @@ class DMM:
         if np.any(squared < 0):
             refute_if_empty(engine, assumptions)
         factors = np.sqrt(np.maximum(squared, 0.0) / grid)
-        return around_estimate(grid, factors, mean, variance, signs)
+        return Ellipsoids(grid, factors, mean, variance)
 
     def reach(self, engine: Engine, assumptions: Assumptions, ridges: Array) -> Array:
         """R~^2/alpha + E/alpha = R_t^2/alpha + B^2."""

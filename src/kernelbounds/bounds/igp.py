@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from kernelbounds.arrays import Array, as_scalar
 from kernelbounds.bounds.assumptions import Assumptions
-from kernelbounds.bounds.bound import Attained, around_estimate
+from kernelbounds.bounds.bound import EllipsoidBound, Ellipsoids
 from kernelbounds.engine import Engine
 
 
 @dataclass(frozen=True)
-class IGP:
+class IGP(EllipsoidBound):
     """mu(x) +- (sigma sqrt(l + t eta + 2 ln(1/delta)) + B) rho(x), all at the ridge 1 + eta.
 
     Parameters
@@ -29,21 +28,13 @@ class IGP:
     def __post_init__(self) -> None:
         object.__setattr__(self, "eta", as_scalar(self.eta, "eta", above=0.0))
 
-    def extremes(
-        self, engine: Engine, assumptions: Assumptions, points: Array, signs: Sequence[int]
-    ) -> Array:
-        """See :class:`~kernelbounds.bounds.Bound`."""
-        return self.attained(engine, assumptions, points, signs).values
-
-    def attained(
-        self, engine: Engine, assumptions: Assumptions, points: Array, signs: Sequence[int]
-    ) -> Attained:
-        """See :class:`~kernelbounds.bounds.DualBound`."""
+    def ellipsoids(self, engine: Engine, assumptions: Assumptions, points: Array) -> Ellipsoids:
+        """See :class:`~kernelbounds.bounds.bound.EllipsoidBound`."""
         ridge = 1 + self.eta
         mean, variance, _ = engine.predict(points, np.array([ridge]))
         _, log_det = engine.energy_and_log_det(ridge)
         factor = self._factor(engine.data.count, log_det, assumptions)
-        return around_estimate(np.array([[ridge]]), np.array([[factor]]), mean, variance, signs)
+        return Ellipsoids(np.array([[ridge]]), np.array([[factor]]), mean, variance)
 
     def reach(self, engine: Engine, assumptions: Assumptions, ridges: Array) -> Array:
         """See :class:`~kernelbounds.bounds.DualBound`."""

@@ -67,6 +67,11 @@ class Eigenbasis:
         """n, the number of observations."""
         return len(self.basis)
 
+    @cached_property
+    def open(self) -> bool:
+        """Whether there are directions outside the basis, and the floor is their value."""
+        return self.flat and len(self.z) < self.count
+
     @property
     def finest(self) -> float:
         """The smallest ridge at which the floor does not matter."""
@@ -152,6 +157,8 @@ def _tail(values: Array, cut: float, least: float = 0.0) -> int:
 
 def _orthogonal_to(basis: Array, columns: Array) -> tuple[Array, Array, float]:
     """Q, R and e with columns = QR + error of norm at most e, and Q orthogonal to ``basis``."""
+    if not columns.any():
+        return np.empty((len(basis), 0)), np.empty((0, columns.shape[1])), 0.0
     q, r, order = qr(columns, mode="economic", pivoting=True, check_finite=False)
     rank = int(np.sum(np.abs(np.diagonal(r)) > 1e-12 * abs(r[0, 0])))
     lost = float(np.linalg.norm(r[rank:]))

@@ -100,8 +100,8 @@ class GrowingPath:
         # The larger the basis, the dearer to extend; decomposing the whole matrix is dearer yet.
         size = _dense_border(eigen.count) if self._dense else max(12, len(eigen.z) // 8)
         self._next = eigen.count + size
-        self._w, self._outside = np.empty((size, len(eigen.z))), np.empty((size, eigen.count))
-        self._tail, self._corner = np.empty((size, size)), np.empty((size, size))
+        self._w, self._outside = np.empty((size, len(eigen.z))), np.zeros((size, eigen.count))
+        self._tail, self._corner = np.zeros((size, size)), np.empty((size, size))
 
     def _path(self, count: int) -> RidgePath:
         """The path of the first ``count`` observations."""
@@ -112,12 +112,13 @@ class GrowingPath:
             row = data.lower[n + b]
             column, own = row[:n], row[n : n + b + 1]
             self._w[b] = column @ eigen.basis
-            rest = column - eigen.basis @ self._w[b]
-            if eigen.subtle:
-                rest -= eigen.basis @ (rest @ eigen.basis)
-            self._outside[b] = rest
-            self._tail[b, : b + 1] = self._outside[: b + 1] @ self._outside[b]
-            self._tail[:b, b] = self._tail[b, :b]
+            if eigen.open:
+                rest = column - eigen.basis @ self._w[b]
+                if eigen.subtle:
+                    rest -= eigen.basis @ (rest @ eigen.basis)
+                self._outside[b] = rest
+                self._tail[b, : b + 1] = self._outside[: b + 1] @ self._outside[b]
+                self._tail[:b, b] = self._tail[b, :b]
             self._corner[b, : b + 1] = self._corner[: b + 1, b] = own
         self._bordered = size
         return RidgePath(

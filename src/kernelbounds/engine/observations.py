@@ -84,8 +84,8 @@ class Observations:
         self.count = stop
         if not self._known:
             self._judge(start, stop)
-        # A cumulative sum, which adds one by one however many there are.
-        self.trace = float(np.cumsum(np.append(self.trace, np.diagonal(own)))[-1])
+        for value in own.diagonal().tolist():  # one by one, however many there are
+            self.trace += value
 
     def _judge(self, start: int, stop: int) -> None:
         """What the newest values tell of the precision of an unknown kernel."""

@@ -74,9 +74,8 @@ class RidgeFit:
         settled = len(top)
         mean = self._whitened[:settled] @ top + self._whitened[settled:] @ bottom
         variance = prior - np.vecdot(top.T, top.T) - np.vecdot(bottom.T, bottom.T)
-        variance += (
-            self._rounding * variance + (16 + len(vectors) / 2) * self._data.accuracy * prior
-        )
+        variance *= 1 + self._rounding
+        variance += (16 + len(vectors) / 2) * self._data.accuracy * prior
         return mean, np.maximum(variance, 0.0)
 
     def solve(self, vectors: Array) -> Array:

@@ -79,7 +79,7 @@ class RidgePath:
         old, new = vectors[: eigen.count], vectors[eigen.count :]
         u = eigen.basis.T @ old
         inverse = 1.0 / (eigen.spectrum[:, None] + ridges)
-        outside = 1.0 / (eigen.floor + ridges) if eigen.flat else np.zeros(len(ridges))
+        outside = 1.0 / (eigen.floor + ridges) if eigen.open else np.zeros(len(ridges))
         rest = old - eigen.basis @ u
         if border:
             schur = self.corner - (self.w * inverse.T[:, None, :]) @ self.w.T
@@ -95,7 +95,7 @@ class RidgePath:
         eigen = self.eigen
         old, new = vectors[: eigen.count], vectors[eigen.count :]
         u = eigen.basis.T @ old
-        if not eigen.flat:
+        if not eigen.open:
             return PathQuery(self, prior, u, new, np.zeros(len(prior)), np.zeros(new.shape))
         if 8 * len(u) < len(old) or eigen.subtle:
             rest = eigen.basis @ u
@@ -118,7 +118,7 @@ class Shared:
     def __init__(self, path: RidgePath, ridges: Array) -> None:
         eigen = path.eigen
         self.inverse = 1.0 / (eigen.spectrum + ridges[:, None])
-        self.outside = 1.0 / (eigen.floor + ridges) if eigen.flat else np.zeros(len(ridges))
+        self.outside = 1.0 / (eigen.floor + ridges) if eigen.open else np.zeros(len(ridges))
         scaled = self.inverse * eigen.z
         size = path.size * np.sqrt(np.einsum("gr,gr->g", scaled, scaled))
         quadratic = scaled @ eigen.z - rounding(eigen.count, eigen.accuracy) * size
@@ -191,7 +191,7 @@ class PathQuery:
         inverse = 1.0 / (eigen.spectrum + ridges[:, None])
         scaled = inverse * eigen.z
         variance = (1 + 4 * self._rounding) * self.prior - inverse @ self._u_squared
-        if eigen.flat:
+        if eigen.open:
             variance -= np.multiply.outer(1.0 / (eigen.floor + ridges), self._outside)
         return scaled @ self._u, np.maximum(variance, 0.0), (ridges * (scaled @ eigen.z))[:, None]
 
@@ -215,7 +215,7 @@ class PathQuery:
         g, b = len(ridges), len(self._newest)
         mean = (shared.inverse * self.path.eigen.z) @ self._u
         variance = self.prior - shared.inverse @ self._u_squared
-        if self.path.eigen.flat:
+        if self.path.eigen.open:
             variance -= np.multiply.outer(shared.outside, self._outside)
         solved, solved_outcomes = np.empty((g, 0, len(self.prior))), np.empty((g, 0))
         if b:
@@ -242,7 +242,7 @@ class PathQuery:
         np.subtract(self._u, p, out=p)
         solved = p / along
         explained = _dots(solved, p)
-        outside = 1.0 / (eigen.floor + ridges) if eigen.flat else np.zeros(len(ridges))
+        outside = 1.0 / (eigen.floor + ridges) if eigen.open else np.zeros(len(ridges))
         explained += outside * self._outside
         weight = np.sqrt(_dots(solved, solved))
         if len(self._newest):
