@@ -112,7 +112,7 @@ def _as_float(values: ArrayLike, name: str) -> Array:
         raise InputError(
             f"{name} must be an array of real numbers, got {_brief(values)}."
         ) from None
-    if not np.all(np.abs(array) <= LARGEST):
+    if not np.abs(array).max(initial=0.0) <= LARGEST:  # a NaN is not, either
         raise InputError(
             f"{name} contains NaN, an infinity or a magnitude above {LARGEST:g}; "
             "all values must be finite."

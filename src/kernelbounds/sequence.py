@@ -118,7 +118,10 @@ class ConfidenceSequence:
         ``X`` has shape (n, d) and ``y`` shape (n,); one observation may also be given as a point
         of shape (d,) and a number. Nothing is added when an error is raised.
         """
-        points, outcomes = as_observations(X, y, self._engine.data.dim)
+        self.update_checked(*as_observations(X, y, self._engine.data.dim))
+
+    def update_checked(self, points: Array, outcomes: Array) -> None:
+        """:meth:`update` with arrays that were checked already."""
         self._engine.append(points, outcomes)
 
     def bounds(self, X: ArrayLike, bound: Bound | None = None) -> tuple[Array, Array]:

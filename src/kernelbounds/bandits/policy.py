@@ -152,7 +152,7 @@ class Policy(ABC):
         """
         points, outcomes = as_observations(self._by_name(X), y, self._dim)
         records = self._records_of(points)
-        self.sequence.update(points, outcomes)
+        self.sequence.update_checked(points, outcomes)
         self._records += records
         for point in points:
             waiting = [at for at, one in enumerate(self._pending) if np.array_equal(one, point)]

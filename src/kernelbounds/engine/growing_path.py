@@ -142,4 +142,4 @@ def _double(count: int) -> int:
 
 def _dense_border(count: int) -> int:
     """How large a border may grow before a basis that cannot be extended is decomposed anew."""
-    return 1 + count // 10
+    return 1 + count // 16

@@ -30,6 +30,10 @@ from kernelbounds.arrays import Array
 from kernelbounds.engine.eigenbasis import EPS, Eigenbasis
 
 
+# What the variance of a point may grow by, relative to k(x,x), at the finest ridge of a path.
+NEGLIGIBLE = 1e-8
+
+
 def rounding(count: int, accuracy: float = EPS) -> float:
     """The error of an inner product of ``count`` terms, relative to the norms of its factors.
 
@@ -97,13 +101,15 @@ class RidgePath:
         u = eigen.basis.T @ old
         if not eigen.open:
             return PathQuery(self, prior, u, new, np.zeros(len(prior)), np.zeros(new.shape))
-        if 8 * len(u) < len(old) or eigen.subtle:
+        # |(I - QQ') k|^2 = |k|^2 - |u|^2, less what rounding may have added, if that is negligible
+        squared = _dots(old, old)
+        error = rounding(len(old), eigen.accuracy) * squared
+        if error.max() <= NEGLIGIBLE * eigen.finest * prior.min():
+            outside = np.maximum(squared - _dots(u, u) - error, 0.0)
+        else:
             rest = eigen.basis @ u
             rest -= old
             outside = _dots(rest, rest)
-        else:
-            shrunk = (1 - rounding(len(old), eigen.accuracy)) * _dots(old, old)
-            outside = np.maximum(shrunk - _dots(u, u), 0.0)
         return PathQuery(self, prior, u, new, outside, self.outside @ old)
 
 
