@@ -109,6 +109,13 @@ def test_constructor_refuses(name, value):
         lambda: kb.ConfidenceSequence(RBF(), 1.0, 0.1).save("no/such/folder/file.npz"),
         lambda: kb.mixture_scale(RBF(), 0, 10),
         lambda: kb.mixture_scale(Matern(), 1, 0),
+        lambda: kb.mixture_scale(Matern(), 1.5, 10),
+        lambda: kb.mixture_scale(Matern(), 1, 10**400),
+        lambda: kb.AMM(np.eye(30)),
+        lambda: kb.IGP(np.complex128(1.0)),
+        lambda: kb.RKHSFunction(np.eye(30), [[0.0]], [1.0]),
+        lambda: kb.ConfidenceSequence(RBF(), 10**400, 0.1),
+        lambda: kb.ConfidenceSequence(RBF(), 1.0, 0.1, bound=10**5000),
     ],
 )
 def test_others_refuse(make):

@@ -30,7 +30,7 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
-from kernelbounds.arrays import LARGEST, Array, as_scalar
+from kernelbounds.arrays import LARGEST, Array, as_whole, brief
 from kernelbounds.errors import InputError
 
 UNKNOWN = 64.0  # rounding errors, at least, of a kernel of which nothing is known
@@ -42,7 +42,7 @@ def checked_kernel(kernel: Any) -> Kernel:
     if not isinstance(kernel, Kernel):
         raise InputError(
             "kernel must be a scikit-learn kernel object such as "
-            f"sklearn.gaussian_process.kernels.Matern(), got {kernel!r}."
+            f"sklearn.gaussian_process.kernels.Matern(), got {brief(kernel)}."
         )
     parts = [kernel, *kernel.get_params(deep=True).values()]
     if any(isinstance(part, WhiteKernel) for part in parts):
@@ -131,8 +131,7 @@ def mixture_scale(kernel: Kernel, dim: int, horizon: int) -> float:
     number of rounds planned and d the dimension.
     """
     nu = smoothness(checked_kernel(kernel))
-    d = as_scalar(dim, "dim", least=1)
-    rounds = as_scalar(horizon, "horizon", least=1)
+    d, rounds = as_whole(dim, "dim", least=1), as_whole(horizon, "horizon", least=1)
     return 1.0 if math.isinf(nu) else float(rounds ** (-d / (2 * d + 2 * nu)))
 
 

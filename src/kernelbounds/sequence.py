@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels, storage
-from kernelbounds.arrays import Array, as_observations, as_points, as_scalar
+from kernelbounds.arrays import Array, as_observations, as_points, as_scalar, brief
 from kernelbounds.bounds import CMM, Assumptions, Bound
 from kernelbounds.bounds.radius import data_radius, norm_lower_bound, reference_ridge
 from kernelbounds.engine import Engine
@@ -190,7 +190,9 @@ class ConfidenceSequence:
         Both are compared with a relative tolerance of 1e-9, for rounding.
         """
         if not isinstance(function, RKHSFunction):
-            raise InputError(f"contains() takes a kernelbounds.RKHSFunction, got {function!r}.")
+            raise InputError(
+                f"contains() takes a kernelbounds.RKHSFunction, got {brief(function)}."
+            )
         if function.kernel != self.kernel:
             raise InputError(
                 f"the function's kernel is {function.kernel}, the sequence's is {self.kernel}."
@@ -242,6 +244,6 @@ class ConfidenceSequence:
 def _checked_bound(bound: Bound) -> Bound:
     if isinstance(bound, type) or not callable(getattr(bound, "extremes", None)):
         raise InputError(
-            f"bound must be one of CMM(), DMM(), AMM(), AY(), IGP(eta), got {bound!r}."
+            f"bound must be one of CMM(), DMM(), AMM(), AY(), IGP(eta), got {brief(bound)}."
         )
     return bound

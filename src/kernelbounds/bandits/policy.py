@@ -26,6 +26,7 @@ from kernelbounds.arrays import (
     as_rows,
     as_scalar,
     as_whole,
+    brief,
 )
 from kernelbounds.bandits import saving
 from kernelbounds.bandits.branch_and_bound import BranchAndBound
@@ -59,7 +60,7 @@ class Policy(ABC):
         self, sequence: ConfidenceSequence, domain: Domain | None = None, *, minimise: bool = False
     ) -> None:
         if not isinstance(sequence, ConfidenceSequence):
-            raise InputError(f"sequence must be a ConfidenceSequence, got {sequence!r}.")
+            raise InputError(f"sequence must be a ConfidenceSequence, got {brief(sequence)}.")
         self.sequence = sequence
         self.domain = checked_domain(domain, sequence.dim)
         if self.domain is not None:  # does the kernel take such points?
@@ -242,9 +243,11 @@ class Policy(ABC):
         total = as_whole(rounds, "rounds", least=1)
         size = as_whole(batch, "batch", least=1)
         if not callable(experiment):
-            raise InputError(f"experiment must be a function of an action, got {experiment!r}.")
+            raise InputError(
+                f"experiment must be a function of an action, got {brief(experiment)}."
+            )
         if save_to is not None and not isinstance(save_to, str | PathLike):
-            raise InputError(f"save_to must be a path, got {save_to!r}.")
+            raise InputError(f"save_to must be a path, got {brief(save_to)}.")
         enough = stop_when_regret_below
         if enough is not None:
             enough = as_scalar(enough, "stop_when_regret_below", above=0.0)

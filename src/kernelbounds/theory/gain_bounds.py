@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kernelbounds.arrays import Array
+from kernelbounds.arrays import Array, brief
 from kernelbounds.errors import InputError
 from kernelbounds.theory.checks import as_ridge, as_rounds
 from kernelbounds.theory.eigendecay import Decay, ExponentialDecay, PolynomialDecay
@@ -44,7 +44,9 @@ def information_gain_bound(decay: Decay, rounds: ArrayLike, ridge: ArrayLike) ->
 def decay_checked(decay: Decay) -> Decay:
     """Refuse what is not a decay."""
     if not isinstance(decay, PolynomialDecay | ExponentialDecay):
-        raise InputError(f"decay must be a PolynomialDecay or ExponentialDecay, got {decay!r}.")
+        raise InputError(
+            f"decay must be a PolynomialDecay or ExponentialDecay, got {brief(decay)}."
+        )
     return decay
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
-from kernelbounds.arrays import Array, as_scalar
+from kernelbounds.arrays import Array, as_scalar, brief
 from kernelbounds.errors import InputError
 from kernelbounds.kernels import checked_kernel, smoothness
 from kernelbounds.theory.checks import as_rounds
@@ -56,7 +56,7 @@ class Rate:
         """d ln(rate) / d ln T = power + log_power / ln T: what a fit near T should compare with."""
         T = as_rounds(rounds)
         if np.any(T <= 1):
-            raise InputError(f"rounds must be above 1 for a local exponent, got {rounds!r}.")
+            raise InputError(f"rounds must be above 1 for a local exponent, got {brief(rounds)}.")
         return np.asarray(self.power + self.log_power / np.log(T))
 
     @property

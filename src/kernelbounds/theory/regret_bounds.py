@@ -23,7 +23,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kernelbounds.arrays import Array, as_scalar
+from kernelbounds.arrays import Array, as_scalar, brief
 from kernelbounds.bounds import Assumptions
 from kernelbounds.errors import InputError
 from kernelbounds.theory.checks import as_numbers, as_ridge, as_rounds
@@ -125,7 +125,7 @@ def _with_noise(a: Assumptions, c: Array, T: Array, gamma: Array, start: Array) 
 
 def _noisy(assumptions: Assumptions) -> Assumptions:
     if not isinstance(assumptions, Assumptions):
-        raise InputError(f"assumptions must be kernelbounds.Assumptions, got {assumptions!r}.")
+        raise InputError(f"assumptions must be kernelbounds.Assumptions, got {brief(assumptions)}.")
     if assumptions.noise_scale == 0:
         raise InputError(
             "noise_scale is 0: use noiseless_regret_bound, which holds at every ridge."

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kernelbounds.arrays import as_points, as_scalar
+from kernelbounds.arrays import as_points, as_scalar, brief
 from kernelbounds.bounds import AMM, AY, CMM, DMM, IGP, Assumptions, Bound
 from kernelbounds.errors import InputError
 from kernelbounds.sequence import ConfidenceSequence
@@ -70,7 +70,7 @@ def gap_to_igp(assumptions: Assumptions, log_det: float, eta: float, count: int)
 def _noise_part(assumptions: Assumptions, log_det: float, more: float) -> float:
     """sigma sqrt(l + more + 2 ln(1/delta))."""
     if not isinstance(assumptions, Assumptions):
-        raise InputError(f"assumptions must be kernelbounds.Assumptions, got {assumptions!r}.")
+        raise InputError(f"assumptions must be kernelbounds.Assumptions, got {brief(assumptions)}.")
     level = as_scalar(log_det, "log_det", least=0.0)
     return assumptions.noise_scale * math.sqrt(level + more - 2 * math.log(assumptions.delta))
 
@@ -120,7 +120,7 @@ def compare(sequence: ConfidenceSequence, X: ArrayLike, eta: float | None = None
     Without noise DMM, AMM and AY use the smallest ridge that double precision allows.
     """
     if not isinstance(sequence, ConfidenceSequence):
-        raise InputError(f"sequence must be a ConfidenceSequence, got {sequence!r}.")
+        raise InputError(f"sequence must be a ConfidenceSequence, got {brief(sequence)}.")
     points = as_points(X, "X", sequence.dim)
     h = 2 / max(len(sequence), 1) if eta is None else as_scalar(eta, "eta", above=0.0)
     bounds: dict[str, Bound] = {
