@@ -145,6 +145,7 @@ class TestContract:
             lambda: policy.run(lambda x: None, 3),
             lambda: policy.run(lambda x: 0.0, 2.5),
             lambda: policy.run(lambda x: 0.0, 3, save_to=3),
+            lambda: policy.run(lambda x: 0.0, 3, save_to="no/such/folder/policy.npz"),
             lambda: policy.begin([[0.1, 0.2, 0.3]]),
             lambda: policy.ask(actions=np.empty((0, 2))),
             lambda: policy.ask(actions=[[0.1, 0.2, 0.3]]),

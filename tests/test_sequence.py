@@ -201,6 +201,8 @@ def test_a_kernel_of_ones_own(tmp_path):
     seq.save(tmp_path / "own.npz")
     with pytest.raises(kb.InputError, match="kernel="):
         kb.ConfidenceSequence.load(tmp_path / "own.npz")
+    with pytest.raises(kb.InputError, match="kernel must be"):
+        kb.ConfidenceSequence.load(tmp_path / "own.npz", kernel="Brownian")
     loaded = kb.ConfidenceSequence.load(tmp_path / "own.npz", kernel=Brownian())
     np.testing.assert_array_equal(loaded.bounds([[0.7]]), (lower, upper))
 
@@ -225,6 +227,8 @@ def test_files_that_cannot_be_read(tmp_path, seq):
         "other format": {"header": _packed({**header, "format": "else"})},
         "bad bound": {"header": _packed({**header, "bound": {"name": "open"}})},
         "bad kernel": {"header": _packed({**header, "kernel": {"class": "Pickle", "params": {}}})},
+        "kernel 3": {"header": _packed({**header, "kernel": 3})},
+        "no kernel": {"header": _packed({**header, "kernel": {}})},
         "short": {"outcomes": arrays["outcomes"][:-1]},
         "nan": {"outcomes": arrays["outcomes"] * np.nan},
     }.items():

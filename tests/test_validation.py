@@ -124,6 +124,24 @@ def test_others_refuse(make):
     _one_sentence(caught)
 
 
+@pytest.mark.parametrize("path", [3, None, b"bytes.npz", ["a"], "a\0b", np.eye(30)])
+def test_what_is_not_a_path(seq, path):
+    policy = kb.KernelUCB(seq)
+    for call in (seq.save, kb.ConfidenceSequence.load, policy.save, kb.KernelUCB.load):
+        with pytest.raises(kb.InputError, match="path") as caught:
+            call(path)
+        _one_sentence(caught)
+
+
+def test_places_that_cannot_be_written_or_read(seq, tmp_path):
+    (tmp_path / "file").write_text("")
+    for place in (tmp_path, tmp_path / "file" / "x", tmp_path / ("x" * 300), "/proc/x.npz"):
+        with pytest.raises(kb.InputError, match="cannot save to"):
+            seq.save(place)
+        with pytest.raises(kb.StoredFileError, match=r"cannot read|there is no file"):
+            kb.ConfidenceSequence.load(place)
+
+
 def test_an_input_error_is_a_value_error():
     with pytest.raises(ValueError, match="delta"):
         kb.ConfidenceSequence(RBF(), 1.0, 0.1, delta=3)

@@ -246,8 +246,8 @@ class Policy(ABC):
             raise InputError(
                 f"experiment must be a function of an action, got {brief(experiment)}."
             )
-        if save_to is not None and not isinstance(save_to, str | PathLike):
-            raise InputError(f"save_to must be a path, got {brief(save_to)}.")
+        if save_to is not None:
+            saving.check(self, save_to)
         enough = stop_when_regret_below
         if enough is not None:
             enough = as_scalar(enough, "stop_when_regret_below", above=0.0)
