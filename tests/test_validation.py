@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from sklearn.gaussian_process.kernels import RBF, Kernel, Matern, WhiteKernel
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    DotProduct,
+    Kernel,
+    Matern,
+    WhiteKernel,
+)
 
 import kernelbounds as kb
 
@@ -149,9 +156,36 @@ def test_an_input_error_is_a_value_error():
 
 def test_length_scales_that_do_not_fit_the_points():
     seq = kb.ConfidenceSequence(Matern((0.1, 0.2, 0.3), nu=2.5), 1.0, 0.1)
-    with pytest.raises(kb.InputError, match="could not be evaluated"):
+    with pytest.raises(kb.InputError, match="could not be evaluated") as caught:
         seq.update([[0.1, 0.2]], [1.0])
+    _one_sentence(caught)
     assert len(seq) == 0
+
+
+@pytest.mark.parametrize(
+    ("kernel", "name"),
+    [
+        (Matern("a"), "length_scale"),
+        (Matern(-1.0), "length_scale"),
+        (RBF([]), "length_scale"),
+        (RBF(np.nan), "length_scale"),
+        (ConstantKernel(2.0) * RBF("a"), "length_scale"),
+        (Matern(nu=None), "nu"),
+        (Matern(nu=-1), "nu"),
+        (DotProduct("x"), "sigma_0"),
+        (RBF() ** "a", "exponent"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_hyperparameters_that_are_not_numbers(kernel, name):
+    for call in (
+        lambda: kb.ConfidenceSequence(kernel, 1.0, 0.1),
+        lambda: kb.RKHSFunction(kernel, [[0.0]], [1.0]),
+        lambda: kb.mixture_scale(kernel, 1, 10),
+    ):
+        with pytest.raises(kb.InputError, match=name) as caught:
+            call()
+        _one_sentence(caught)
 
 
 class NotAKernel(Kernel):

@@ -23,7 +23,7 @@ from kernelbounds import bounds, kernels
 from kernelbounds.arrays import LARGEST, Array, brief
 from kernelbounds.bounds import Assumptions, Bound
 from kernelbounds.engine import Engine
-from kernelbounds.errors import InputError, StoredFileError
+from kernelbounds.errors import InputError, StoredFileError, said
 
 FORMAT, VERSION = "kernelbounds.ConfidenceSequence", 1
 ARRAYS = ("points", "outcomes", "gram")
@@ -117,9 +117,9 @@ def read(path: str | PathLike[str], kind: str, version: int, noun: str) -> Parts
     except FileNotFoundError:
         raise StoredFileError(f"there is no file {name}.") from None
     except OSError as error:
-        raise StoredFileError(f"cannot read {name}: {error.strerror or error}.") from error
+        raise StoredFileError(f"cannot read {name}: {error.strerror or said(error)}.") from error
     except Exception as error:
-        raise StoredFileError(f"{name} is not {noun}, or it is damaged ({error}).") from error
+        raise StoredFileError(f"{name} is not {noun}, or it is damaged ({said(error)}).") from error
     if not isinstance(header, dict) or header.get("format") != kind:
         raise StoredFileError(f"{name} is not {noun}.")
     if header.get("version") != version:
@@ -141,7 +141,7 @@ def damage_reported(
         raise
     except Exception as error:
         raise StoredFileError(
-            f"{os.fspath(path)!r} is damaged: its parts do not fit together ({error})."
+            f"{os.fspath(path)!r} is damaged: its parts do not fit together ({said(error)})."
         ) from error
 
 
@@ -150,7 +150,7 @@ def _failure_to_write(target: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        reason = error.strerror or str(error)
+        reason = error.strerror or said(error)
         raise InputError(f"cannot save to {str(target)!r}: {reason}.") from error
 
 
