@@ -143,6 +143,10 @@ class TestContract:
             lambda: policy.run("experiment", 3),
             lambda: policy.run(lambda x: "high", 3),
             lambda: policy.run(lambda x: None, 3),
+            lambda: policy.run(lambda x: [[1.0], [1.0, 2.0]], 3),
+            lambda: policy.tell([before, "here"], [1.0, 2.0]),
+            lambda: policy.tell([before, [0.1, 0.2, 0.3]], [1.0, 2.0]),
+            lambda: policy.begin([before, 3]),
             lambda: policy.run(lambda x: 0.0, 2.5),
             lambda: policy.run(lambda x: 0.0, 3, save_to=3),
             lambda: policy.run(lambda x: 0.0, 3, save_to="no/such/folder/policy.npz"),
@@ -538,6 +542,12 @@ def test_inverted_and_other_impossible_domains():
         lambda: kb.KernelUCB("sequence"),
         lambda: kb.KernelUCB(kb.ConfidenceSequence(KERNEL, 1, 0.1), maximiser=kb.Ascent),
         lambda: kb.RandomPolicy(kb.ConfidenceSequence(KERNEL, 1, 0.1), rng="x"),
+        lambda: kb.Box([0], [1], names=["a"]).point(3),
+        lambda: kb.KernelUCB(
+            kb.ConfidenceSequence(KERNEL, 1, 0.1), kb.Box(np.zeros(30_000), np.ones(30_000))
+        ).ask(),
+        lambda: kb.ConfidenceSequence(KERNEL, 1, 0.1).surface(0),
+        lambda: kb.Grid(cells=1e300),
         lambda: kb.Ascent(scan=0),
         lambda: kb.Grid(cells=1.5),
         lambda: kb.BranchAndBound(seconds=0),

@@ -151,6 +151,8 @@ class ConfidenceSequence:
 
     def surface(self, sign: int, bound: Bound | None = None) -> Surface:
         """Upper bounds on f* (sign 1) or on -f* (sign -1) as a function, for maximisers."""
+        if not isinstance(sign, int | np.integer) or abs(sign) != 1:
+            raise InputError(f"sign must be 1 or -1, got {brief(sign)}.")
         chosen = self._bound if bound is None else _checked_bound(bound)
         return Surface(self._engine, self._assumptions, chosen, sign)
 

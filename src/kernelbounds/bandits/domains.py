@@ -127,11 +127,13 @@ class Box:
 
     def point(self, values: Mapping[str, float]) -> Array:
         """A point given by the names of its coordinates."""
+        if not isinstance(values, Mapping):
+            raise InputError(f"a point must be a dict here, got {brief(values)}.")
         if self.names is None or set(values) != set(self.names):
             known = "none" if self.names is None else ", ".join(self.names)
             raise InputError(
                 f"a point given as a dict needs exactly the coordinates of the box ({known}), "
-                f"got {', '.join(map(str, values)) or 'none'}."
+                f"got {brief(list(values)) if values else 'none'}."
             )
         return np.array([as_scalar(values[name], name) for name in self.names])
 
@@ -152,7 +154,7 @@ class Box:
             return int(key)
         names = f" or one of {', '.join(self.names)}" if self.names else ""
         raise InputError(
-            f"there is no coordinate {key!r} in this box; use 0 to {self.dim - 1}{names}."
+            f"there is no coordinate {brief(key)} in this box; use 0 to {self.dim - 1}{names}."
         )
 
     def _label(self, at: int) -> str:

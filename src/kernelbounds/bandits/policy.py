@@ -10,6 +10,7 @@ import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from os import PathLike
 from typing import Any, Self, overload
 
@@ -364,7 +365,7 @@ class Policy(ABC):
                 raise InputError("a point can be a dict only for a Box with names.")
             return self.domain.point(X)
         if isinstance(X, list | tuple) and X and isinstance(X[0], Mapping | Suggestion):
-            return np.array([self._by_name(one) for one in X])
+            return [self._by_name(one) for one in X]
         return X
 
     def _as_actions(self, X: Points) -> Array:
@@ -391,5 +392,7 @@ def believe(sequence: ConfidenceSequence, point: Array) -> None:
 
 def _as_outcome(value: object) -> float:
     """A number, also when it comes as an array of one."""
-    array = np.asarray(value)
-    return as_scalar(array.item() if array.size == 1 else value, "the outcome of an experiment")
+    with suppress(ValueError):  # of lists of unequal lengths
+        array = np.asarray(value)
+        value = array.item() if array.size == 1 else value
+    return as_scalar(value, "the outcome of an experiment")
