@@ -659,6 +659,8 @@ class TestTightness:
         assert "IGP" in str(found) and "times CMM" in str(found["AY"])
         with pytest.raises(kb.InputError):
             theory.compare("data", X)
+        with pytest.raises(kb.InputError, match="there are CMM"):
+            found["GP"]
 
     def test_comparison_before_any_data(self):
         seq = kb.ConfidenceSequence(RBF(), 1.0, 0.1)

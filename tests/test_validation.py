@@ -1,6 +1,9 @@
-"""Bad input: one clear sentence, and the sequence is unchanged."""
+"""Bad input: one clear sentence, and nothing has changed."""
 
 from __future__ import annotations
+
+import inspect
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -14,6 +17,7 @@ from sklearn.gaussian_process.kernels import (
 )
 
 import kernelbounds as kb
+from kernelbounds import theory
 
 
 @pytest.fixture
@@ -209,6 +213,115 @@ def test_functions_that_are_not_kernels(value):
         for x in ([2.0], [3.0], [4.0]):
             seq.update([x], [0.1])
             seq.bounds([[0.5]])
+
+
+DECAY = theory.PolynomialDecay(1.0, 2.0)
+ASSUMPTIONS = kb.Assumptions(1.0, 0.1)
+POINTS = [[0.1], [0.7]]
+SEQUENCE = kb.ConfidenceSequence(RBF(), 1.0, 0.1)
+SEQUENCE.update(POINTS, [0.1, 0.2])
+# Each public function of the theory, with arguments that it takes.
+THEORY = {
+    "compare": {"sequence": SEQUENCE, "X": POINTS, "eta": 0.1},
+    "count_components": {"decay": DECAY, "ridge": 1.0, "threshold": 1.0},
+    "decay_exponent": {"kernel": RBF(), "dim": 1},
+    "elliptical_potentials": {"kernel": RBF(), "X": POINTS, "ridge": 1.0},
+    "exponential_envelope": {"spectrum": theory.nystrom_spectrum(RBF(), 1, 4), "exponent": 0.5},
+    "exponential_rate": {"exponent": 0.5},
+    "fitted_decay": {"kernel": RBF(), "dim": 1, "count": 4, "points": 8},
+    "gap_to_ay": {"assumptions": ASSUMPTIONS, "log_det": 1.0, "ridge": 1.0},
+    "gap_to_igp": {"assumptions": ASSUMPTIONS, "log_det": 1.0, "eta": 1.0, "count": 3},
+    "information_gain": {"kernel": RBF(), "X": POINTS, "ridge": 1.0},
+    "information_gain_bound": {"decay": DECAY, "rounds": 10, "ridge": 1.0},
+    "information_gains": {"kernel": RBF(), "X": POINTS, "ridge": 1.0},
+    "is_above": {"decay": DECAY, "eigenvalues": [0.5, 0.1]},
+    "largest_value": {"norm_bound": 1.0, "kernel_bound": 1.0},
+    "maximum_information_gain": {
+        "kernel": RBF(), "candidates": POINTS, "ridge": 1.0, "rounds": 3,
+    },
+    "noiseless_exponential_rate": {"exponent": 0.5},
+    "noiseless_polynomial_rate": {"exponent": 2.0},
+    "noiseless_regret_bound": {
+        "norm_bound": 1.0, "rounds": 10, "ridge": 1.0, "gain": 1.0, "count": 1, "value_bound": 1.0,
+    },
+    "noiseless_regret_bound_under": {
+        "decay": DECAY, "norm_bound": 1.0, "rounds": 10, "ridge": 1.0,
+    },
+    "nystrom_spectrum": {"kernel": RBF(), "dim": 1, "count": 4, "points": 8},
+    "polynomial_envelope": {"spectrum": theory.nystrom_spectrum(RBF(), 1, 4), "exponent": 2.0},
+    "polynomial_rate": {"exponent": 2.0},
+    "potential_count_bound": {"gain": 1.0, "threshold": 1.0},
+    "potential_count_bound_under": {"decay": DECAY, "ridge": 1.0, "threshold": 1.0},
+    "potential_counts": {"kernel": RBF(), "X": POINTS, "ridge": 1.0, "threshold": 1.0},
+    "potential_sum_bound": {"gain": 1.0},
+    "radius_bound": {"assumptions": ASSUMPTIONS, "gain": 1.0},
+    "regret_bound": {
+        "assumptions": ASSUMPTIONS, "rounds": 10, "gain": 1.0, "count": 1, "value_bound": 1.0,
+    },
+    "regret_bound_under": {
+        "decay": DECAY, "norm_bound": 1.0, "noise_scale": 0.1, "delta": 0.1, "rounds": 10,
+        "mixture_scale": 1.0,
+    },
+    "regret_rate": {"kernel": RBF(), "dim": 1, "noiseless": True},
+    "run_bound": {
+        "run": SEQUENCE, "ridge": 0.1, "value_bound": 1.0, "skip": 0,
+    },
+    "self_consistent_counts": {"gains": [1.0, 2.0], "threshold": 1.0},
+    "solve_log": {"a": 1.0, "b": 1.0},
+    "solve_log1p": {"a": 1.0, "b": 1.0},
+}  # fmt: skip
+WRONG = (-1, np.nan, "text", "3", object(), 1j, {"a": 1}, [[1.0], [1.0, 2.0]])
+ODD = (None, 0, 2.5, 1e300, 1e-320, 10**400, True, [], [1.0, 2.0, 3.0], np.ones((2, 2)))
+
+
+def test_every_function_of_the_theory_is_listed_here():
+    functions = {name for name in theory.__all__ if inspect.isfunction(getattr(theory, name))}
+    assert set(THEORY) == functions
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", THEORY)
+def test_the_theory_refuses_in_words(name):
+    good, function = THEORY[name], getattr(theory, name)
+    for argument in good:
+        for value in WRONG:
+            with pytest.raises(kb.InputError) as caught:
+                function(**(good | {argument: value}))
+            _one_sentence(caught)
+        for value in ODD:
+            with suppress(kb.InputError):  # and nothing else
+                function(**(good | {argument: value}))
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("solve_log", {"a": [1.0, 2.0], "b": [1.0, 2.0, 3.0]}),
+        ("information_gain_bound", {"rounds": [1, 2, 3], "ridge": [1.0, 2.0]}),
+        ("regret_bound", {"rounds": [1, 2, 3], "gain": [1.0, 2.0]}),
+        ("regret_bound_under", {"rounds": [1, 2, 3], "mixture_scale": [1.0, 2.0]}),
+        ("noiseless_regret_bound", {"rounds": [1, 2, 3], "count": [1, 2]}),
+        ("noiseless_regret_bound_under", {"rounds": [1, 2, 3], "ridge": [1.0, 2.0]}),
+    ],
+)
+def test_shapes_that_do_not_fit_together(name, changes):
+    with pytest.raises(kb.InputError, match="fit together"):
+        getattr(theory, name)(**(THEORY[name] | changes))
+
+
+@pytest.mark.parametrize(
+    ("name", "argument"),
+    [
+        ("decay_exponent", "dim"),
+        ("gap_to_igp", "count"),
+        ("maximum_information_gain", "rounds"),
+        ("nystrom_spectrum", "count"),
+        ("run_bound", "skip"),
+    ],
+)
+def test_counts_are_whole(name, argument):
+    with pytest.raises(kb.InputError, match="whole number"):
+        getattr(theory, name)(**(THEORY[name] | {argument: 1.5}))
 
 
 def test_the_callers_arrays_are_not_touched(seq):

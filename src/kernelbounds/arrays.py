@@ -109,7 +109,7 @@ def as_generator(value: Any, name: str) -> np.random.Generator:
     return value
 
 
-def as_floats(values: ArrayLike, name: str) -> Array:
+def as_floats(values: ArrayLike, name: str, *, largest: float = LARGEST) -> Array:
     """A finite array of any shape, copied."""
     try:
         raw = np.asarray(values)
@@ -118,9 +118,9 @@ def as_floats(values: ArrayLike, name: str) -> Array:
         array = np.array(raw, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError(f"{name} must be an array of real numbers, got {brief(values)}.") from None
-    if not np.all(np.abs(array) <= LARGEST):
+    if not np.all(np.abs(array) <= largest):
         raise InputError(
-            f"{name} contains NaN, an infinity or a magnitude above {LARGEST:g}; "
+            f"{name} contains NaN, an infinity or a magnitude above {largest:g}; "
             "all values must be finite."
         )
     return array

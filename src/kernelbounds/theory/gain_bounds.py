@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from kernelbounds.arrays import Array, brief
 from kernelbounds.errors import InputError
-from kernelbounds.theory.checks import as_ridge, as_rounds
+from kernelbounds.theory.checks import as_ridge, as_rounds, check_shapes
 from kernelbounds.theory.eigendecay import Decay, ExponentialDecay, PolynomialDecay
 
 
@@ -37,6 +37,7 @@ def information_gain_bound(decay: Decay, rounds: ArrayLike, ridge: ArrayLike) ->
     negative, which the print does not say: D = 0 then does.
     """
     T, alpha = as_rounds(rounds), as_ridge(ridge)
+    check_shapes(rounds=T, ridge=alpha)
     log_term = np.log1p(decay_checked(decay).kernel_bound * T / alpha)
     return np.asarray((_directions(decay, T, alpha, log_term) + 1) * log_term)
 
