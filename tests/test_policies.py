@@ -543,6 +543,8 @@ def test_inverted_and_other_impossible_domains():
         lambda: kb.KernelUCB(kb.ConfidenceSequence(KERNEL, 1, 0.1), maximiser=kb.Ascent),
         lambda: kb.RandomPolicy(kb.ConfidenceSequence(KERNEL, 1, 0.1), rng="x"),
         lambda: kb.Box([0], [1], names=["a"]).point(3),
+        lambda: kb.Box([0], [1], names=["a"]).named_values("text"),
+        lambda: kb.Box([0], [1], names=["a"]).named_values([1.0, 2.0]),
         lambda: kb.KernelUCB(
             kb.ConfidenceSequence(KERNEL, 1, 0.1), kb.Box(np.zeros(30_000), np.ones(30_000))
         ).ask(),

@@ -139,8 +139,8 @@ class Box:
 
     def named_values(self, point: Array) -> dict[str, float]:
         """The coordinates of a point by name; empty without names."""
-        names = self.names or ()
-        return dict(zip(names, map(float, point), strict=bool(names)))
+        values = as_vector(point, "point", self.dim).tolist()
+        return dict(zip(self.names, values, strict=True)) if self.names else {}
 
     def scaled(self, unit: Array) -> Array:
         """Points of the unit cube, (m, d), stretched to the box."""
