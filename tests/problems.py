@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import (
     RBF,
     ConstantKernel,
@@ -50,3 +51,15 @@ def sequence(kernel, rng, t, norm=5.0, noise_scale=0.1, dim=2, **options):
     if t:
         seq.update(*observe(function, rng, t, noise_scale, dim))
     return seq, function
+
+
+# For hypothesis: the points of a run, and a ridge.
+instances = st.fixed_dictionaries(
+    {
+        "name": st.sampled_from(sorted(KERNELS)),
+        "seed": st.integers(0, 10**6),
+        "t": st.integers(1, 60),
+        "ridge": st.floats(1e-3, 10.0),
+        "repeats": st.booleans(),
+    }
+)
