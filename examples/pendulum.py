@@ -216,10 +216,11 @@ def draw_bounds(path: Path, run: Run) -> None:
     for axis, values, name in zip(axes, maps, ("lower", "upper"), strict=True):
         kp, kd = grid(side).T.reshape(2, side, side)
         colours = axis.contourf(kp, kd, values.reshape(side, side) + OFFSET, 14, cmap="viridis")
-        axis.plot(*points.T, "w.", markersize=3)
+        axis.plot(*points.T, "wo", markersize=3, mec="black", mew=0.4, clip_on=False)
         axis.plot(*run.certificate.x, "r*", markersize=11)
-        axis.set(title=f"{name} bound", xlabel="kp [N m/rad]")
-        figure.colorbar(colours, ax=axis, label="log10 of the cost")
+        axis.set_title(f"{name} bound on log10 of the cost", fontsize=10)
+        axis.set_xlabel("kp [N m/rad]")
+        figure.colorbar(colours, ax=axis)
     axes[0].set_ylabel("kd [N m s/rad]")
     _finish(figure, path)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import (
     RBF,
     ConstantKernel,
@@ -50,3 +52,38 @@ def sequence(kernel, rng, t, norm=5.0, noise_scale=0.1, dim=2, **options):
     if t:
         seq.update(*observe(function, rng, t, noise_scale, dim))
     return seq, function
+
+
+# For hypothesis: the points of a run, and a ridge.
+instances = st.fixed_dictionaries(
+    {
+        "name": st.sampled_from(sorted(KERNELS)),
+        "seed": st.integers(0, 10**6),
+        "t": st.integers(1, 60),
+        "ridge": st.floats(1e-3, 10.0),
+        "repeats": st.booleans(),
+    }
+)
+
+# For policies.
+KERNEL = Matern(length_scale=0.4, nu=2.5)
+POINTS = np.random.default_rng(7).random((60, 2))
+DOMAINS = {
+    "box": kb.Box([0, 0], [1, 1]),
+    "named box": kb.Box.named(a=(0, 1), b=(-1, 1)),
+    "finite": kb.Finite(POINTS),
+    "once": kb.Finite(POINTS, once=True),
+}
+
+
+def policy_on(cls, domain, *, bound=None, minimise=False, t=0, noise_scale=0.1, kernel=KERNEL):
+    """A policy after t rounds on a random function, the function, and the generator."""
+    rng = np.random.default_rng(3)
+    function = truth(kernel, rng, 4.0)
+    policy = cls(
+        kb.ConfidenceSequence(kernel, 5.0, noise_scale, bound=bound), domain, minimise=minimise
+    )
+    for _ in range(t):
+        s = policy.ask()
+        policy.tell(s.x, function(s.x[None])[0] + noise_scale * rng.standard_normal())
+    return policy, function, rng

@@ -83,6 +83,8 @@ class TestSpecs:
             ["table1", "--methods", ""],
             ["table1", "--rounds", "0"],
             ["table1", "--reps", "-1"],
+            ["table1", "--seed", "-1"],
+            ["table1", "--dask", ""],
         ):
             result = _invoke(*arguments, "--out", "/nonexistent")
             assert isinstance(result.exception, kb.InputError), arguments

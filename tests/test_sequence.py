@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import zipfile
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct, Kernel, Matern
 from typer.testing import CliRunner
 
 import kernelbounds as kb
-from kernelbounds import cli
+from kernelbounds import cli, demo
 
 
 @pytest.fixture
@@ -201,6 +202,8 @@ def test_a_kernel_of_ones_own(tmp_path):
     seq.save(tmp_path / "own.npz")
     with pytest.raises(kb.InputError, match="kernel="):
         kb.ConfidenceSequence.load(tmp_path / "own.npz")
+    with pytest.raises(kb.InputError, match="kernel must be"):
+        kb.ConfidenceSequence.load(tmp_path / "own.npz", kernel="Brownian")
     loaded = kb.ConfidenceSequence.load(tmp_path / "own.npz", kernel=Brownian())
     np.testing.assert_array_equal(loaded.bounds([[0.7]]), (lower, upper))
 
@@ -225,6 +228,8 @@ def test_files_that_cannot_be_read(tmp_path, seq):
         "other format": {"header": _packed({**header, "format": "else"})},
         "bad bound": {"header": _packed({**header, "bound": {"name": "open"}})},
         "bad kernel": {"header": _packed({**header, "kernel": {"class": "Pickle", "params": {}}})},
+        "kernel 3": {"header": _packed({**header, "kernel": 3})},
+        "no kernel": {"header": _packed({**header, "kernel": {}})},
         "short": {"outcomes": arrays["outcomes"][:-1]},
         "nan": {"outcomes": arrays["outcomes"] * np.nan},
     }.items():
@@ -266,12 +271,47 @@ def test_demo_command(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "options", [["--out", "no/such/folder/x.png"], ["--out", "x.txt"], ["--observations", "0"]]
+    "options",
+    [
+        ["--out", "no/such/folder/x.png"],
+        ["--out", "x.txt"],
+        ["--out", "."],
+        ["--observations", "0"],
+        ["--seed", "-1"],
+        ["--seed", "one"],
+    ],
 )
 def test_demo_command_refuses(options):
     result = CliRunner().invoke(cli.app, ["demo", *options])
     assert result.exit_code == 2
     assert "Traceback" not in result.output
+
+
+def test_a_picture_that_cannot_be_written_is_an_error_of_one_line(tmp_path, capsys, monkeypatch):
+    out = str(tmp_path / "[bold]" / "x.png")
+    (tmp_path / "[bold]").mkdir()
+    monkeypatch.setattr(sys, "argv", ["kernelbounds", "demo", "--out", out, "--observations", "1"])
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(demo, "draw", full)
+    with pytest.raises(SystemExit) as stopped:
+        cli.main()
+    assert stopped.value.code == 1
+    said = capsys.readouterr().err
+    assert said == f"error: cannot write the picture to {out!r}: No space left on device.\n"
+    assert not list((tmp_path / "[bold]").iterdir())
+
+
+def test_the_extra_to_install_is_named(capsys, monkeypatch):
+    def missing():
+        raise kb.MissingExtraError("Drawing", "plot")
+
+    monkeypatch.setattr(cli, "app", missing)
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert "kernelbounds[plot]" in capsys.readouterr().err
 
 
 def test_help_and_version():

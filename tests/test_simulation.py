@@ -85,15 +85,32 @@ def test_minimising_counts_regret_downwards():
     assert trace.regret[-5:].mean() < trace.regret[:5].mean()
 
 
+class Wrong(kb.SyntheticProblem):
+    def values(self, points):
+        return super().values(points)[:1]
+
+
 def test_bad_input():
     problem = _problem()
     policy = kb.KernelUCB(problem.sequence())
     for call in (
         lambda: kb.simulate(policy, problem, 0, np.random.default_rng(0)),
         lambda: kb.simulate(policy, problem, 5, 3),
+        lambda: kb.simulate(policy, problem, "5", np.random.default_rng(0)),
+        lambda: kb.simulate(policy, problem, 2.5, np.random.default_rng(0)),
+        lambda: kb.simulate(3, problem, 5, np.random.default_rng(0)),
+        lambda: kb.simulate(policy, 3, 5, np.random.default_rng(0)),
+        lambda: kb.simulate(policy, kb.SyntheticProblem, 5, np.random.default_rng(0)),
+        lambda: kb.simulate(policy, Wrong(problem.function), 5, np.random.default_rng(0)),
+        lambda: kb.SyntheticProblem("function"),
+        lambda: kb.SyntheticProblem(problem.function, noise_scale=-1.0),
+        lambda: kb.SyntheticProblem(problem.function, actions_per_round=2.5),
+        lambda: problem.actions(0),
+        lambda: problem.noise(0),
         lambda: kb.SyntheticProblem.draw(KERNEL, 0, np.random.default_rng(0)),
         lambda: kb.SyntheticProblem.draw(KERNEL, 2, 7),
         lambda: kb.SyntheticProblem.draw("kernel", 2, np.random.default_rng(0)),
     ):
         with pytest.raises(kb.InputError):
             call()
+        assert len(policy.sequence) == 0

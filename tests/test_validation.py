@@ -1,12 +1,23 @@
-"""Bad input: one clear sentence, and the sequence is unchanged."""
+"""Bad input: one clear sentence, and nothing has changed."""
 
 from __future__ import annotations
 
+import inspect
+from contextlib import suppress
+
 import numpy as np
 import pytest
-from sklearn.gaussian_process.kernels import RBF, Kernel, Matern, WhiteKernel
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    DotProduct,
+    Kernel,
+    Matern,
+    WhiteKernel,
+)
 
 import kernelbounds as kb
+from kernelbounds import theory
 
 
 @pytest.fixture
@@ -109,12 +120,37 @@ def test_constructor_refuses(name, value):
         lambda: kb.ConfidenceSequence(RBF(), 1.0, 0.1).save("no/such/folder/file.npz"),
         lambda: kb.mixture_scale(RBF(), 0, 10),
         lambda: kb.mixture_scale(Matern(), 1, 0),
+        lambda: kb.mixture_scale(Matern(), 1.5, 10),
+        lambda: kb.mixture_scale(Matern(), 1, 10**400),
+        lambda: kb.AMM(np.eye(30)),
+        lambda: kb.IGP(np.complex128(1.0)),
+        lambda: kb.RKHSFunction(np.eye(30), [[0.0]], [1.0]),
+        lambda: kb.ConfidenceSequence(RBF(), 10**400, 0.1),
+        lambda: kb.ConfidenceSequence(RBF(), 1.0, 0.1, bound=10**5000),
     ],
 )
 def test_others_refuse(make):
     with pytest.raises(kb.InputError) as caught:
         make()
     _one_sentence(caught)
+
+
+@pytest.mark.parametrize("path", [3, None, b"bytes.npz", ["a"], "a\0b", np.eye(30)])
+def test_what_is_not_a_path(seq, path):
+    policy = kb.KernelUCB(seq)
+    for call in (seq.save, kb.ConfidenceSequence.load, policy.save, kb.KernelUCB.load):
+        with pytest.raises(kb.InputError, match="path") as caught:
+            call(path)
+        _one_sentence(caught)
+
+
+def test_places_that_cannot_be_written_or_read(seq, tmp_path):
+    (tmp_path / "file").write_text("")
+    for place in (tmp_path, tmp_path / "file" / "x", tmp_path / ("x" * 300), "/proc/x.npz"):
+        with pytest.raises(kb.InputError, match="cannot save to"):
+            seq.save(place)
+        with pytest.raises(kb.StoredFileError, match=r"cannot read|there is no file"):
+            kb.ConfidenceSequence.load(place)
 
 
 def test_an_input_error_is_a_value_error():
@@ -124,9 +160,36 @@ def test_an_input_error_is_a_value_error():
 
 def test_length_scales_that_do_not_fit_the_points():
     seq = kb.ConfidenceSequence(Matern((0.1, 0.2, 0.3), nu=2.5), 1.0, 0.1)
-    with pytest.raises(kb.InputError, match="could not be evaluated"):
+    with pytest.raises(kb.InputError, match="could not be evaluated") as caught:
         seq.update([[0.1, 0.2]], [1.0])
+    _one_sentence(caught)
     assert len(seq) == 0
+
+
+@pytest.mark.parametrize(
+    ("kernel", "name"),
+    [
+        (Matern("a"), "length_scale"),
+        (Matern(-1.0), "length_scale"),
+        (RBF([]), "length_scale"),
+        (RBF(np.nan), "length_scale"),
+        (ConstantKernel(2.0) * RBF("a"), "length_scale"),
+        (Matern(nu=None), "nu"),
+        (Matern(nu=-1), "nu"),
+        (DotProduct("x"), "sigma_0"),
+        (RBF() ** "a", "exponent"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_hyperparameters_that_are_not_numbers(kernel, name):
+    for call in (
+        lambda: kb.ConfidenceSequence(kernel, 1.0, 0.1),
+        lambda: kb.RKHSFunction(kernel, [[0.0]], [1.0]),
+        lambda: kb.mixture_scale(kernel, 1, 10),
+    ):
+        with pytest.raises(kb.InputError, match=name) as caught:
+            call()
+        _one_sentence(caught)
 
 
 class NotAKernel(Kernel):
@@ -150,6 +213,115 @@ def test_functions_that_are_not_kernels(value):
         for x in ([2.0], [3.0], [4.0]):
             seq.update([x], [0.1])
             seq.bounds([[0.5]])
+
+
+DECAY = theory.PolynomialDecay(1.0, 2.0)
+ASSUMPTIONS = kb.Assumptions(1.0, 0.1)
+POINTS = [[0.1], [0.7]]
+SEQUENCE = kb.ConfidenceSequence(RBF(), 1.0, 0.1)
+SEQUENCE.update(POINTS, [0.1, 0.2])
+# Each public function of the theory, with arguments that it takes.
+THEORY = {
+    "compare": {"sequence": SEQUENCE, "X": POINTS, "eta": 0.1},
+    "count_components": {"decay": DECAY, "ridge": 1.0, "threshold": 1.0},
+    "decay_exponent": {"kernel": RBF(), "dim": 1},
+    "elliptical_potentials": {"kernel": RBF(), "X": POINTS, "ridge": 1.0},
+    "exponential_envelope": {"spectrum": theory.nystrom_spectrum(RBF(), 1, 4), "exponent": 0.5},
+    "exponential_rate": {"exponent": 0.5},
+    "fitted_decay": {"kernel": RBF(), "dim": 1, "count": 4, "points": 8},
+    "gap_to_ay": {"assumptions": ASSUMPTIONS, "log_det": 1.0, "ridge": 1.0},
+    "gap_to_igp": {"assumptions": ASSUMPTIONS, "log_det": 1.0, "eta": 1.0, "count": 3},
+    "information_gain": {"kernel": RBF(), "X": POINTS, "ridge": 1.0},
+    "information_gain_bound": {"decay": DECAY, "rounds": 10, "ridge": 1.0},
+    "information_gains": {"kernel": RBF(), "X": POINTS, "ridge": 1.0},
+    "is_above": {"decay": DECAY, "eigenvalues": [0.5, 0.1]},
+    "largest_value": {"norm_bound": 1.0, "kernel_bound": 1.0},
+    "maximum_information_gain": {
+        "kernel": RBF(), "candidates": POINTS, "ridge": 1.0, "rounds": 3,
+    },
+    "noiseless_exponential_rate": {"exponent": 0.5},
+    "noiseless_polynomial_rate": {"exponent": 2.0},
+    "noiseless_regret_bound": {
+        "norm_bound": 1.0, "rounds": 10, "ridge": 1.0, "gain": 1.0, "count": 1, "value_bound": 1.0,
+    },
+    "noiseless_regret_bound_under": {
+        "decay": DECAY, "norm_bound": 1.0, "rounds": 10, "ridge": 1.0,
+    },
+    "nystrom_spectrum": {"kernel": RBF(), "dim": 1, "count": 4, "points": 8},
+    "polynomial_envelope": {"spectrum": theory.nystrom_spectrum(RBF(), 1, 4), "exponent": 2.0},
+    "polynomial_rate": {"exponent": 2.0},
+    "potential_count_bound": {"gain": 1.0, "threshold": 1.0},
+    "potential_count_bound_under": {"decay": DECAY, "ridge": 1.0, "threshold": 1.0},
+    "potential_counts": {"kernel": RBF(), "X": POINTS, "ridge": 1.0, "threshold": 1.0},
+    "potential_sum_bound": {"gain": 1.0},
+    "radius_bound": {"assumptions": ASSUMPTIONS, "gain": 1.0},
+    "regret_bound": {
+        "assumptions": ASSUMPTIONS, "rounds": 10, "gain": 1.0, "count": 1, "value_bound": 1.0,
+    },
+    "regret_bound_under": {
+        "decay": DECAY, "norm_bound": 1.0, "noise_scale": 0.1, "delta": 0.1, "rounds": 10,
+        "mixture_scale": 1.0,
+    },
+    "regret_rate": {"kernel": RBF(), "dim": 1, "noiseless": True},
+    "run_bound": {
+        "run": SEQUENCE, "ridge": 0.1, "value_bound": 1.0, "skip": 0,
+    },
+    "self_consistent_counts": {"gains": [1.0, 2.0], "threshold": 1.0},
+    "solve_log": {"a": 1.0, "b": 1.0},
+    "solve_log1p": {"a": 1.0, "b": 1.0},
+}  # fmt: skip
+WRONG = (-1, np.nan, "text", "3", object(), 1j, {"a": 1}, [[1.0], [1.0, 2.0]])
+ODD = (None, 0, 2.5, 1e300, 1e-320, 10**400, True, [], [1.0, 2.0, 3.0], np.ones((2, 2)))
+
+
+def test_every_function_of_the_theory_is_listed_here():
+    functions = {name for name in theory.__all__ if inspect.isfunction(getattr(theory, name))}
+    assert set(THEORY) == functions
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("name", THEORY)
+def test_the_theory_refuses_in_words(name):
+    good, function = THEORY[name], getattr(theory, name)
+    for argument in good:
+        for value in WRONG:
+            with pytest.raises(kb.InputError) as caught:
+                function(**(good | {argument: value}))
+            _one_sentence(caught)
+        for value in ODD:
+            with suppress(kb.InputError):  # and nothing else
+                function(**(good | {argument: value}))
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("solve_log", {"a": [1.0, 2.0], "b": [1.0, 2.0, 3.0]}),
+        ("information_gain_bound", {"rounds": [1, 2, 3], "ridge": [1.0, 2.0]}),
+        ("regret_bound", {"rounds": [1, 2, 3], "gain": [1.0, 2.0]}),
+        ("regret_bound_under", {"rounds": [1, 2, 3], "mixture_scale": [1.0, 2.0]}),
+        ("noiseless_regret_bound", {"rounds": [1, 2, 3], "count": [1, 2]}),
+        ("noiseless_regret_bound_under", {"rounds": [1, 2, 3], "ridge": [1.0, 2.0]}),
+    ],
+)
+def test_shapes_that_do_not_fit_together(name, changes):
+    with pytest.raises(kb.InputError, match="fit together"):
+        getattr(theory, name)(**(THEORY[name] | changes))
+
+
+@pytest.mark.parametrize(
+    ("name", "argument"),
+    [
+        ("decay_exponent", "dim"),
+        ("gap_to_igp", "count"),
+        ("maximum_information_gain", "rounds"),
+        ("nystrom_spectrum", "count"),
+        ("run_bound", "skip"),
+    ],
+)
+def test_counts_are_whole(name, argument):
+    with pytest.raises(kb.InputError, match="whole number"):
+        getattr(theory, name)(**(THEORY[name] | {argument: 1.5}))
 
 
 def test_the_callers_arrays_are_not_touched(seq):

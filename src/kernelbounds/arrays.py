@@ -14,11 +14,12 @@ Array = NDArray[np.float64]
 
 # Squares and sums of outcomes must not overflow.
 LARGEST = 1e100
+MOST = 10**9  # of anything that is counted
 
 
 def as_points(values: ArrayLike, name: str, dim: int | None = None) -> Array:
     """A finite ``(n, d)`` array with n, d >= 1, copied so that the caller's array is not shared."""
-    points = _as_float(values, name)
+    points = as_floats(values, name)
     if points.ndim != 2:
         raise InputError(
             f"{name} must be a 2-D array of shape (points, dimensions), got shape {points.shape}; "
@@ -35,29 +36,29 @@ def as_points(values: ArrayLike, name: str, dim: int | None = None) -> Array:
 
 def as_observations(points: ArrayLike, outcomes: ArrayLike, dim: int | None) -> tuple[Array, Array]:
     """Matching ``(n, d)`` points and ``(n,)`` outcomes; or one point and a scalar outcome."""
-    y = _as_float(outcomes, "y")
+    y = as_floats(outcomes, "y")
     if y.ndim == 0:
-        return as_points(np.atleast_2d(_as_float(points, "X")), "X", dim), y.reshape(1)
+        return as_points(np.atleast_2d(as_floats(points, "X")), "X", dim), y.reshape(1)
     x = as_points(points, "X", dim)
     return x, _sized(y, "y", len(x))
 
 
 def as_rows(values: ArrayLike, name: str) -> Array:
     """A finite array, with one point of shape (d,) made into a row."""
-    array = _as_float(values, name)
+    array = as_floats(values, name)
     return array[None] if array.ndim == 1 else array
 
 
 def as_flag(value: Any, name: str) -> bool:
     """True or False."""
     if not isinstance(value, bool | np.bool_):
-        raise InputError(f"{name} must be True or False, got {value!r}.")
+        raise InputError(f"{name} must be True or False, got {brief(value)}.")
     return bool(value)
 
 
 def as_vector(values: ArrayLike, name: str, size: int) -> Array:
     """A finite array of shape ``(size,)``, one number for each point."""
-    return _sized(_as_float(values, name), name, size)
+    return _sized(as_floats(values, name), name, size)
 
 
 def _sized(vector: Array, name: str, size: int) -> Array:
@@ -79,11 +80,13 @@ def as_scalar(
 ) -> float:
     """A finite float with ``above < value``, ``least <= value <= most``."""
     try:
-        if isinstance(value, str | bytes | bool):
+        if isinstance(value, str | bytes | bool | np.bool_ | np.complexfloating):
             raise TypeError
         number = float(value)
+    except OverflowError:
+        number = math.inf
     except (TypeError, ValueError):
-        raise InputError(f"{name} must be a number, got {value!r}.") from None
+        raise InputError(f"{name} must be a number, got {brief(value)}.") from None
     if not (math.isfinite(number) and above < number and least <= number <= most):
         limits = [f"above {above:g}"] if above > -math.inf else []
         limits += [f"at least {least:g}"] if least > -math.inf else []
@@ -95,31 +98,41 @@ def as_scalar(
 
 
 def as_whole(value: Any, name: str, *, least: int) -> int:
-    """A whole number of at least ``least``."""
-    number = as_scalar(value, name, least=least)
+    """A whole number of at least ``least``, and at most MOST."""
+    number = as_scalar(value, name, least=least, most=MOST)
     if not number.is_integer():
         raise InputError(f"{name} must be a whole number, got {number:g}.")
     return int(number)
 
 
-def _as_float(values: ArrayLike, name: str) -> Array:
+def as_generator(value: Any, name: str) -> np.random.Generator:
+    """A source of randomness, which the caller has seeded."""
+    if not isinstance(value, np.random.Generator):
+        raise InputError(f"{name} must be a numpy.random.Generator, got {brief(value)}.")
+    return value
+
+
+def as_floats(values: ArrayLike, name: str, *, largest: float = LARGEST) -> Array:
+    """A finite array of any shape, copied."""
     try:
         raw = np.asarray(values)
         if raw.dtype.kind not in "fiub":
             raise TypeError
         array = np.array(raw, dtype=np.float64)
     except (TypeError, ValueError):
+        raise InputError(f"{name} must be an array of real numbers, got {brief(values)}.") from None
+    if not np.abs(array).max(initial=0.0) <= largest:  # a NaN is not, either
         raise InputError(
-            f"{name} must be an array of real numbers, got {_brief(values)}."
-        ) from None
-    if not np.abs(array).max(initial=0.0) <= LARGEST:  # a NaN is not, either
-        raise InputError(
-            f"{name} contains NaN, an infinity or a magnitude above {LARGEST:g}; "
+            f"{name} contains NaN, an infinity or a magnitude above {largest:g}; "
             "all values must be finite."
         )
     return array
 
 
-def _brief(values: object) -> str:
-    text = repr(values)
+def brief(value: object) -> str:
+    """What was received, for a message: on one line, and not too long."""
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:
+        text = f"an object of type {type(value).__name__}"
     return text if len(text) <= 60 else text[:57] + "..."

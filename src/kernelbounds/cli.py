@@ -10,9 +10,10 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from kernelbounds import __version__, demo
-from kernelbounds.errors import KernelBoundsError
+from kernelbounds.errors import InputError, KernelBoundsError, said
 from kernelbounds.paper import specs
 from kernelbounds.paper.reproduce import reproduce
 
@@ -52,6 +53,8 @@ def demo_command(
     console = Console()
     if out.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise typer.BadParameter(f"{out} must end in .png, .svg or .pdf.", param_hint="--out")
+    if out.is_dir():
+        raise typer.BadParameter(f"{out} is a folder.", param_hint="--out")
     if not out.resolve().parent.is_dir():
         raise typer.BadParameter(f"the folder of {out} does not exist.", param_hint="--out")
     with console.status(f"observing {observations} points and computing five bounds"):
@@ -67,7 +70,7 @@ def demo_command(
         table.add_row(band.name, f"{width:.3f}", f"{width / exact:.2f} x", inside)
     console.print(table)
     _write_whole(result, out)
-    console.print(f"picture: {out}")
+    console.print(f"picture: {out}", soft_wrap=True, markup=False)
 
 
 EXPERIMENTS = "; ".join(f"{name}: {text}" for name, text in specs.EXPERIMENTS.items())
@@ -104,6 +107,10 @@ def reproduce_command(
 ) -> None:
     """Run what is missing, then write tables, figures and a report."""
     console = Console(stderr=True)
+
+    def say(text: str) -> None:
+        console.print(text, soft_wrap=True, markup=False)
+
     choices = specs.Choices(
         rounds if rounds is not None else QUICK_ROUNDS if quick else specs.ROUNDS,
         reps if reps is not None else QUICK_REPETITIONS if quick else specs.REPETITIONS,
@@ -112,14 +119,13 @@ def reproduce_command(
         _listed(kernels),
     )
     try:
-        done = reproduce(names, choices, out, workers, dask, console.print)
+        done = reproduce(names, choices, out, workers, dask, say)
     except KeyboardInterrupt:
-        said = f"interrupted; finished runs are in {out}, the same command goes on"
-        console.print(said, soft_wrap=True)
+        say(f"interrupted; finished runs are in {out}, the same command goes on")
         raise SystemExit(130) from None
     typer.echo(done.table, nl=False)
     for file in done.files:
-        console.print(f"wrote {file}", soft_wrap=True)
+        say(f"wrote {file}")
 
 
 def _listed(text: str) -> tuple[str, ...]:
@@ -128,10 +134,14 @@ def _listed(text: str) -> tuple[str, ...]:
 
 def _write_whole(result: demo.Demo, out: Path) -> None:
     """Draw to a temporary file and rename it, so that an interrupt leaves no half picture."""
-    with tempfile.TemporaryDirectory(dir=out.resolve().parent) as folder:
-        picture = Path(folder) / f"picture{out.suffix.lower()}"
-        demo.draw(result, picture)
-        os.replace(picture, out)
+    try:
+        with tempfile.TemporaryDirectory(dir=out.resolve().parent) as folder:
+            picture = Path(folder) / f"picture{out.suffix.lower()}"
+            demo.draw(result, picture)
+            os.replace(picture, out)
+    except OSError as error:
+        reason = error.strerror or said(error)
+        raise InputError(f"cannot write the picture to {str(out)!r}: {reason}.") from error
 
 
 def main() -> None:
@@ -139,7 +149,10 @@ def main() -> None:
     try:
         app()
     except KernelBoundsError as error:
-        Console(stderr=True).print(f"[red]error:[/red] {error}")
+        # Not as markup, which would take away what is in brackets: kernelbounds[plot].
+        Console(stderr=True).print(
+            Text("error: ", style="red").append(str(error), style="default"), soft_wrap=True
+        )
         raise SystemExit(1) from None
 
 

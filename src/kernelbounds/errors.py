@@ -56,3 +56,8 @@ class EmptyConfidenceSetError(KernelBoundsError):
             f"The data refute the assumptions: no function of norm at most {norm_bound:g} under "
             f"this kernel is compatible with them at noise_scale {noise_scale:g}; {remedy}."
         )
+
+
+def said(error: Exception) -> str:
+    """What another library's error says, as a part of a sentence of ours."""
+    return " ".join(str(error).split()).rstrip(".") or type(error).__name__

@@ -30,10 +30,13 @@ from sklearn.gaussian_process.kernels import (
     WhiteKernel,
 )
 
-from kernelbounds.arrays import LARGEST, Array, as_scalar
-from kernelbounds.errors import InputError
+from kernelbounds.arrays import LARGEST, Array, as_floats, as_whole, brief
+from kernelbounds.errors import InputError, said
 
 UNKNOWN = 64.0  # rounding errors, at least, of a kernel of which nothing is known
+# Hyperparameters of scikit-learn's kernels.
+_POSITIVE = ("length_scale", "nu", "alpha", "periodicity")
+_REAL = ("constant_value", "sigma_0", "exponent")
 _PRECISE = (RBF, Matern, RationalQuadratic, ExpSineSquared, DotProduct, ConstantKernel)
 
 
@@ -42,9 +45,14 @@ def checked_kernel(kernel: Any) -> Kernel:
     if not isinstance(kernel, Kernel):
         raise InputError(
             "kernel must be a scikit-learn kernel object such as "
-            f"sklearn.gaussian_process.kernels.Matern(), got {kernel!r}."
+            f"sklearn.gaussian_process.kernels.Matern(), got {brief(kernel)}."
         )
-    parts = [kernel, *kernel.get_params(deep=True).values()]
+    try:
+        copied = clone(kernel)
+        parts = [copied, *copied.get_params(deep=True).values()]
+    except Exception as error:
+        name = type(kernel).__name__
+        raise InputError(f"a kernel {name} cannot be copied: {said(error)}.") from error
     if any(isinstance(part, WhiteKernel) for part in parts):
         raise InputError(
             "kernel contains a WhiteKernel, which models noise and not the function; "
@@ -52,7 +60,10 @@ def checked_kernel(kernel: Any) -> Kernel:
         )
     if any(isinstance(part, CompoundKernel) for part in parts):
         raise InputError("kernel contains a CompoundKernel, which is several kernels, not one.")
-    return clone(kernel)
+    for part in parts:
+        if isinstance(part, Kernel) and _is_sklearns(type(part)):
+            _check_parameters(part)
+    return copied
 
 
 def cross(kernel: Kernel, left: Array, right: Array) -> Array:
@@ -129,8 +140,7 @@ def mixture_scale(kernel: Kernel, dim: int, horizon: int) -> float:
     number of rounds planned and d the dimension.
     """
     nu = smoothness(checked_kernel(kernel))
-    d = as_scalar(dim, "dim", least=1)
-    rounds = as_scalar(horizon, "horizon", least=1)
+    d, rounds = as_whole(dim, "dim", least=1), as_whole(horizon, "horizon", least=1)
     return 1.0 if math.isinf(nu) else float(rounds ** (-d / (2 * d + 2 * nu)))
 
 
@@ -211,12 +221,26 @@ def _checked(kernel: Kernel, evaluate: Any, shape: tuple[int, ...]) -> Array:
         with np.errstate(over="ignore", invalid="ignore"):
             values = np.asarray(evaluate(), dtype=np.float64)
     except Exception as error:
-        raise InputError(f"{kernel} could not be evaluated on these points: {error}") from error
+        raise InputError(
+            f"{kernel} could not be evaluated on these points: {said(error)}."
+        ) from error
     if values.shape != shape:
         raise InputError(f"{kernel} is not a kernel: it gave shape {values.shape}, not {shape}.")
     if not np.all(np.abs(values) <= LARGEST):
         raise InputError(f"{kernel} is not finite, or above {LARGEST:g}, on these points.")
     return values
+
+
+def _check_parameters(kernel: Kernel) -> None:
+    """scikit-learn takes any hyperparameters, and fails where they are used."""
+    for name, value in kernel.get_params(deep=False).items():
+        smooth = name == "nu" and isinstance(value, float) and value == math.inf  # RBF
+        if name in (*_POSITIVE, *_REAL) and not smooth:
+            numbers = as_floats(value, f"{name} of {type(kernel).__name__}")
+            if not numbers.size or (name in _POSITIVE and np.any(numbers <= 0)):
+                raise InputError(
+                    f"{name} of {type(kernel).__name__} must be positive, got {brief(value)}."
+                )
 
 
 def _is_sklearns(cls: type) -> bool:

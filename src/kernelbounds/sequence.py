@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels, storage
-from kernelbounds.arrays import Array, as_observations, as_points, as_scalar
+from kernelbounds.arrays import Array, as_observations, as_points, as_scalar, brief
 from kernelbounds.bounds import CMM, Assumptions, Bound
 from kernelbounds.bounds.radius import data_radius, norm_lower_bound, reference_ridge
 from kernelbounds.engine import Engine
@@ -154,6 +154,8 @@ class ConfidenceSequence:
 
     def surface(self, sign: int, bound: Bound | None = None) -> Surface:
         """Upper bounds on f* (sign 1) or on -f* (sign -1) as a function, for maximisers."""
+        if not isinstance(sign, int | np.integer) or abs(sign) != 1:
+            raise InputError(f"sign must be 1 or -1, got {brief(sign)}.")
         chosen = self._bound if bound is None else _checked_bound(bound)
         return Surface(self._engine, self._assumptions, chosen, sign)
 
@@ -193,7 +195,9 @@ class ConfidenceSequence:
         Both are compared with a relative tolerance of 1e-9, for rounding.
         """
         if not isinstance(function, RKHSFunction):
-            raise InputError(f"contains() takes a kernelbounds.RKHSFunction, got {function!r}.")
+            raise InputError(
+                f"contains() takes a kernelbounds.RKHSFunction, got {brief(function)}."
+            )
         if function.kernel != self.kernel:
             raise InputError(
                 f"the function's kernel is {function.kernel}, the sequence's is {self.kernel}."
@@ -245,6 +249,6 @@ class ConfidenceSequence:
 def _checked_bound(bound: Bound) -> Bound:
     if isinstance(bound, type) or not callable(getattr(bound, "extremes", None)):
         raise InputError(
-            f"bound must be one of CMM(), DMM(), AMM(), AY(), IGP(eta), got {bound!r}."
+            f"bound must be one of CMM(), DMM(), AMM(), AY(), IGP(eta), got {brief(bound)}."
         )
     return bound

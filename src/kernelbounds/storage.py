@@ -20,10 +20,10 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import bounds, kernels
-from kernelbounds.arrays import LARGEST, Array
+from kernelbounds.arrays import LARGEST, Array, brief
 from kernelbounds.bounds import Assumptions, Bound
 from kernelbounds.engine import Engine
-from kernelbounds.errors import InputError, StoredFileError
+from kernelbounds.errors import InputError, StoredFileError, said
 
 FORMAT, VERSION = "kernelbounds.ConfidenceSequence", 1
 ARRAYS = ("points", "outcomes", "gram")
@@ -40,9 +40,17 @@ def save(path: str | PathLike[str], engine: Engine, assumptions: Assumptions, bo
 def load(path: str | PathLike[str], kernel: Kernel | None) -> tuple[Engine, Assumptions, Bound]:
     """What :func:`save` wrote."""
     header, arrays = read(path, FORMAT, VERSION, "a saved confidence sequence")
-    chosen = kernels.from_data(header["kernel"]) if kernel is None else kernel
+    chosen = kernel_of(path, header, kernel)
     with damage_reported(path):
         return unpack(header, arrays, chosen)
+
+
+def kernel_of(path: str | PathLike[str], header: dict[str, Any], given: Kernel | None) -> Kernel:
+    """The kernel that was given, or else the one that was stored."""
+    if given is not None:
+        return kernels.checked_kernel(given)
+    with damage_reported(path, but=InputError):  # which says what to do
+        return kernels.from_data(header["kernel"])
 
 
 def pack(engine: Engine, assumptions: Assumptions, bound: Bound) -> Parts:
@@ -72,34 +80,46 @@ def unpack(
 
 def write(path: str | PathLike[str], header: dict[str, Any], arrays: dict[str, Array]) -> None:
     """Write to a temporary file beside ``path`` and rename it: readers never see half a file."""
-    target = Path(path)
-    if not target.parent.is_dir() or target.is_dir():
-        reason = "it is a folder" if target.is_dir() else "its folder does not exist"
-        raise InputError(f"cannot save to {os.fspath(path)!r}: {reason}.")
+    target = writable(path)
     packed = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez(file, allow_pickle=False, header=packed, **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with _failure_to_write(target):
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                np.savez(file, allow_pickle=False, header=packed, **arrays)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, target)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+
+
+def writable(path: str | PathLike[str]) -> Path:
+    """A path to which a file can be written, as far as one can tell beforehand."""
+    target = _as_path(path)
+    with _failure_to_write(target):
+        if target.is_dir():
+            raise IsADirectoryError(0, "it is a folder")
+        if not target.parent.is_dir():
+            raise FileNotFoundError(0, "its folder does not exist")
+    return target
 
 
 def read(path: str | PathLike[str], kind: str, version: int, noun: str) -> Parts:
     """What :func:`write` wrote, if it is of this kind and version."""
-    name = repr(os.fspath(path))
+    source = _as_path(path)
+    name = repr(str(source))
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with np.load(source, allow_pickle=False) as file:
             header = json.loads(bytes(file["header"]))
             arrays = {key: file[key] for key in file.files if key != "header"}
     except FileNotFoundError:
         raise StoredFileError(f"there is no file {name}.") from None
+    except OSError as error:
+        raise StoredFileError(f"cannot read {name}: {error.strerror or said(error)}.") from error
     except Exception as error:
-        raise StoredFileError(f"{name} is not {noun}, or it is damaged ({error}).") from error
+        raise StoredFileError(f"{name} is not {noun}, or it is damaged ({said(error)}).") from error
     if not isinstance(header, dict) or header.get("format") != kind:
         raise StoredFileError(f"{name} is not {noun}.")
     if header.get("version") != version:
@@ -111,14 +131,34 @@ def read(path: str | PathLike[str], kind: str, version: int, noun: str) -> Parts
 
 
 @contextmanager
-def damage_reported(path: str | PathLike[str]) -> Iterator[None]:
+def damage_reported(
+    path: str | PathLike[str], but: type[Exception] | tuple[()] = ()
+) -> Iterator[None]:
     """Whatever goes wrong while a file's parts are put together means that it is damaged."""
     try:
         yield
+    except but:
+        raise
     except Exception as error:
         raise StoredFileError(
-            f"{os.fspath(path)!r} is damaged: its parts do not fit together ({error})."
+            f"{os.fspath(path)!r} is damaged: its parts do not fit together ({said(error)})."
         ) from error
+
+
+@contextmanager
+def _failure_to_write(target: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or said(error)
+        raise InputError(f"cannot save to {str(target)!r}: {reason}.") from error
+
+
+def _as_path(path: Any) -> Path:
+    name = os.fspath(path) if isinstance(path, str | PathLike) else None
+    if not isinstance(name, str) or "\0" in name:
+        raise InputError(f"a path must be a string or a pathlib.Path, got {brief(path)}.")
+    return Path(name)
 
 
 def _bound_class(name: str) -> Any:

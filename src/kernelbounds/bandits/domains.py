@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kernelbounds.arrays import Array, as_flag, as_points, as_scalar, as_vector
+from kernelbounds.arrays import Array, as_flag, as_points, as_scalar, as_vector, brief
 from kernelbounds.errors import InputError
 
 
@@ -89,7 +89,7 @@ class Box:
             lower, upper = zip(*limits.values(), strict=True)
         except (TypeError, ValueError):
             raise InputError(
-                f"each coordinate needs a pair (lower, upper), got {limits!r}."
+                f"each coordinate needs a pair (lower, upper), got {brief(limits)}."
             ) from None
         return cls(lower, upper, tuple(limits))
 
@@ -117,7 +117,9 @@ class Box:
         """
         lower, upper = self.lower.copy(), self.upper.copy()
         if not isinstance(values, Mapping):
-            raise InputError(f"fixed must be a dict of coordinates and values, got {values!r}.")
+            raise InputError(
+                f"fixed must be a dict of coordinates and values, got {brief(values)}."
+            )
         for key, value in values.items():
             at = self._position(key)
             lower[at] = upper[at] = as_scalar(value, f"fixed[{key!r}]")
@@ -125,18 +127,20 @@ class Box:
 
     def point(self, values: Mapping[str, float]) -> Array:
         """A point given by the names of its coordinates."""
+        if not isinstance(values, Mapping):
+            raise InputError(f"a point must be a dict here, got {brief(values)}.")
         if self.names is None or set(values) != set(self.names):
             known = "none" if self.names is None else ", ".join(self.names)
             raise InputError(
                 f"a point given as a dict needs exactly the coordinates of the box ({known}), "
-                f"got {', '.join(map(str, values)) or 'none'}."
+                f"got {brief(list(values)) if values else 'none'}."
             )
         return np.array([as_scalar(values[name], name) for name in self.names])
 
     def named_values(self, point: Array) -> dict[str, float]:
         """The coordinates of a point by name; empty without names."""
-        names = self.names or ()
-        return dict(zip(names, map(float, point), strict=bool(names)))
+        values = as_vector(point, "point", self.dim).tolist()
+        return dict(zip(self.names, values, strict=True)) if self.names else {}
 
     def scaled(self, unit: Array) -> Array:
         """Points of the unit cube, (m, d), stretched to the box."""
@@ -150,7 +154,7 @@ class Box:
             return int(key)
         names = f" or one of {', '.join(self.names)}" if self.names else ""
         raise InputError(
-            f"there is no coordinate {key!r} in this box; use 0 to {self.dim - 1}{names}."
+            f"there is no coordinate {brief(key)} in this box; use 0 to {self.dim - 1}{names}."
         )
 
     def _label(self, at: int) -> str:
@@ -164,7 +168,7 @@ def _checked_names(names: Any, size: int) -> tuple[str, ...]:
     listed = tuple(names) if isinstance(names, Sequence) and not isinstance(names, str) else ()
     strings = [name for name in listed if isinstance(name, str)]
     if not len(listed) == len(set(strings)) == size:
-        raise InputError(f"names must be {size} different strings, got {names!r}.")
+        raise InputError(f"names must be {size} different strings, got {brief(names)}.")
     return listed
 
 
@@ -173,7 +177,7 @@ def checked_domain(domain: Any, dim: int | None) -> Domain | None:
     if domain is None:
         return None
     if not isinstance(domain, Finite | Box):
-        raise InputError(f"domain must be a kernelbounds.Box or Finite, got {domain!r}.")
+        raise InputError(f"domain must be a kernelbounds.Box or Finite, got {brief(domain)}.")
     if dim is not None and domain.dim != dim:
         raise InputError(
             f"the domain has {domain.dim} dimensions, but the data of the sequence have {dim}."

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kernelbounds.arrays import Array
+from kernelbounds.arrays import Array, brief
 from kernelbounds.bandits.branch_and_bound import BranchAndBound
 from kernelbounds.bandits.domains import Box, Domain, Finite
 from kernelbounds.bandits.maximisers import Ascent, Grid, Maximiser
@@ -63,7 +63,8 @@ class KernelUCB(Policy):
         self.maximiser: Maximiser = Ascent() if maximiser is None else maximiser
         if isinstance(maximiser, type) or not callable(getattr(self.maximiser, "maximise", None)):
             raise InputError(
-                f"maximiser must be one of Ascent(), BranchAndBound(), Grid(), got {maximiser!r}."
+                "maximiser must be one of Ascent(), BranchAndBound(), Grid(), "
+                f"got {brief(maximiser)}."
             )
         if isinstance(domain, Box) and not self._surface(self._sign).smooth:
             warnings.warn(

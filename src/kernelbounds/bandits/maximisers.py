@@ -171,6 +171,10 @@ def check_certifiable(surface: Surface) -> None:
 
 def scan_points(box: Box, count: int) -> Array:
     """Quasi-random points of the box, always the same; coordinates that are fixed stay so."""
+    if box.dim > qmc.Sobol.MAXDIM:
+        raise InputError(
+            f"a box of {box.dim} dimensions cannot be searched; {qmc.Sobol.MAXDIM} are the most."
+        )
     power = math.ceil(math.log2(max(count, 2)))
     unit = qmc.Sobol(box.dim, scramble=True, rng=np.random.default_rng(0)).random_base2(power)
     return box.scaled(unit[:count])

@@ -10,6 +10,7 @@ import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from os import PathLike
 from typing import Any, Self, overload
 
@@ -26,6 +27,7 @@ from kernelbounds.arrays import (
     as_rows,
     as_scalar,
     as_whole,
+    brief,
 )
 from kernelbounds.bandits import saving
 from kernelbounds.bandits.branch_and_bound import BranchAndBound
@@ -59,7 +61,7 @@ class Policy(ABC):
         self, sequence: ConfidenceSequence, domain: Domain | None = None, *, minimise: bool = False
     ) -> None:
         if not isinstance(sequence, ConfidenceSequence):
-            raise InputError(f"sequence must be a ConfidenceSequence, got {sequence!r}.")
+            raise InputError(f"sequence must be a ConfidenceSequence, got {brief(sequence)}.")
         self.sequence = sequence
         self.domain = checked_domain(domain, sequence.dim)
         if self.domain is not None:  # does the kernel take such points?
@@ -242,9 +244,11 @@ class Policy(ABC):
         total = as_whole(rounds, "rounds", least=1)
         size = as_whole(batch, "batch", least=1)
         if not callable(experiment):
-            raise InputError(f"experiment must be a function of an action, got {experiment!r}.")
-        if save_to is not None and not isinstance(save_to, str | PathLike):
-            raise InputError(f"save_to must be a path, got {save_to!r}.")
+            raise InputError(
+                f"experiment must be a function of an action, got {brief(experiment)}."
+            )
+        if save_to is not None:
+            saving.check(self, save_to)
         enough = stop_when_regret_below
         if enough is not None:
             enough = as_scalar(enough, "stop_when_regret_below", above=0.0)
@@ -361,7 +365,7 @@ class Policy(ABC):
                 raise InputError("a point can be a dict only for a Box with names.")
             return self.domain.point(X)
         if isinstance(X, list | tuple) and X and isinstance(X[0], Mapping | Suggestion):
-            return np.array([self._by_name(one) for one in X])
+            return [self._by_name(one) for one in X]
         return X
 
     def _as_actions(self, X: Points) -> Array:
@@ -388,5 +392,7 @@ def believe(sequence: ConfidenceSequence, point: Array) -> None:
 
 def _as_outcome(value: object) -> float:
     """A number, also when it comes as an array of one."""
-    array = np.asarray(value)
-    return as_scalar(array.item() if array.size == 1 else value, "the outcome of an experiment")
+    with suppress(ValueError):  # of lists of unequal lengths
+        array = np.asarray(value)
+        value = array.item() if array.size == 1 else value
+    return as_scalar(value, "the outcome of an experiment")

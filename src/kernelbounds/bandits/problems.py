@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from kernelbounds.arrays import Array, as_scalar, as_whole
+from kernelbounds.arrays import Array, as_generator, as_scalar, as_whole, brief
 from kernelbounds.bounds import Bound
 from kernelbounds.errors import InputError
 from kernelbounds.kernels import checked_kernel, mixture_scale
@@ -32,6 +32,16 @@ class SyntheticProblem:
     noise_scale: float = 0.1
     actions_per_round: int = 100
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.function, RKHSFunction):
+            raise InputError(
+                f"function must be a kernelbounds.RKHSFunction, got {brief(self.function)}."
+            )
+        noise_scale = as_scalar(self.noise_scale, "noise_scale", least=0.0)
+        count = as_whole(self.actions_per_round, "actions_per_round", least=1)
+        object.__setattr__(self, "noise_scale", noise_scale)
+        object.__setattr__(self, "actions_per_round", count)
+
     @classmethod
     def draw(
         cls,
@@ -45,23 +55,20 @@ class SyntheticProblem:
         actions_per_round: int = 100,
     ) -> SyntheticProblem:
         """A random problem: f* has random centres in [0, 1]^d, normal weights, and this norm."""
-        if not isinstance(rng, np.random.Generator):
-            raise InputError(f"rng must be a numpy.random.Generator, got {rng!r}.")
+        as_generator(rng, "rng")
         d, n = as_whole(dim, "dim", least=1), as_whole(centres, "centres", least=1)
         function = RKHSFunction(checked_kernel(kernel), rng.random((n, d)), rng.standard_normal(n))
-        return cls(
-            function.rescaled(norm),
-            as_scalar(noise_scale, "noise_scale", least=0.0),
-            as_whole(actions_per_round, "actions_per_round", least=1),
-        )
+        return cls(function.rescaled(norm), noise_scale, actions_per_round)
 
     def actions(self, rng: np.random.Generator) -> Array:
         """The actions of one round, (n, d)."""
-        return rng.random((self.actions_per_round, self.function.centres.shape[1]))
+        return as_generator(rng, "rng").random(
+            (self.actions_per_round, self.function.centres.shape[1])
+        )
 
     def noise(self, rng: np.random.Generator) -> float:
         """The noise of one outcome."""
-        return float(self.noise_scale * rng.standard_normal())
+        return float(self.noise_scale * as_generator(rng, "rng").standard_normal())
 
     def values(self, points: Array) -> Array:
         """f* at points (m, d)."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kernelbounds.arrays import Array
+from kernelbounds.arrays import Array, brief
 from kernelbounds.bandits.domains import Domain, Finite
 from kernelbounds.bandits.policy import Policy
 from kernelbounds.bandits.records import Suggestion
@@ -42,7 +42,7 @@ class RandomPolicy(Policy):
             self._rng = np.random.default_rng(0 if rng is None else rng)
         except (TypeError, ValueError):
             raise InputError(
-                f"rng must be a numpy.random.Generator or a seed, got {rng!r}."
+                f"rng must be a numpy.random.Generator or a seed, got {brief(rng)}."
             ) from None
         self._told()
 

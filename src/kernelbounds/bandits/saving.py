@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from kernelbounds import kernels, storage
+from kernelbounds import storage
 from kernelbounds.arrays import Array
 from kernelbounds.bandits.domains import Box, Domain, Finite
 from kernelbounds.errors import StoredFileError
@@ -24,10 +24,20 @@ FORMAT, VERSION = "kernelbounds.Policy", 1
 
 def save(policy: Policy, path: str | PathLike[str]) -> None:
     """Write a policy to a file, atomically."""
+    storage.write(path, *_pack(policy))
+
+
+def check(policy: Policy, path: str | PathLike[str]) -> None:
+    """Refuse now what :func:`save` would refuse later."""
+    storage.writable(path)
+    _pack(policy)
+
+
+def _pack(policy: Policy) -> storage.Parts:
     header, arrays = policy.sequence.pack()
     domain, limits = _pack_domain(policy.domain)
     asked = [np.frombuffer(key) for key in policy._asked]
-    write = {
+    whole = {
         "format": FORMAT,
         "version": VERSION,
         "policy": type(policy).__name__,
@@ -43,7 +53,7 @@ def save(policy: Policy, path: str | PathLike[str]) -> None:
         "asked_bounds": np.array(list(policy._asked.values())).reshape(-1, 3),
         "records": np.array(policy._records).reshape(-1, 3),
     }
-    storage.write(path, write, arrays)
+    return whole, arrays
 
 
 def load(cls: type[P], path: str | PathLike[str], kernel: Kernel | None) -> P:
@@ -54,10 +64,10 @@ def load(cls: type[P], path: str | PathLike[str], kernel: Kernel | None) -> P:
             f"{str(path)!r} holds a {header.get('policy')}, not a {cls.__name__}."
         )
     with storage.damage_reported(path):
-        stored = header["sequence"]["kernel"]
-    chosen = kernels.from_data(stored) if kernel is None else kernel
+        stored = dict(header["sequence"])
+    chosen = storage.kernel_of(path, stored, kernel)
     with storage.damage_reported(path):
-        sequence = ConfidenceSequence.unpack(header["sequence"], arrays, chosen)
+        sequence = ConfidenceSequence.unpack(stored, arrays, chosen)
         domain = _unpack_domain(header["domain"], arrays["domain"])
         policy = cls(sequence, domain, minimise=header["minimise"])
         policy._restore(header["settings"])

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from kernelbounds.arrays import Array, as_whole
+from kernelbounds.arrays import (
+    Array,
+    as_generator,
+    as_points,
+    as_scalar,
+    as_vector,
+    as_whole,
+    brief,
+)
 from kernelbounds.bandits.policy import Policy
 from kernelbounds.bandits.progress import late_progress
 from kernelbounds.errors import InputError
 
 
+@runtime_checkable
 class Problem(Protocol):
     """A bandit problem with a known truth."""
 
@@ -59,21 +68,28 @@ def simulate(policy: Policy, problem: Problem, rounds: int, rng: np.random.Gener
     Actions and noise come from two generators spawned from ``rng``, so that policies that are
     given equal generators meet the same actions and the same noise, whatever they choose.
     """
-    if not isinstance(rng, np.random.Generator):
-        raise InputError(f"rng must be a numpy.random.Generator, got {rng!r}.")
+    if not isinstance(policy, Policy):
+        raise InputError(f"policy must be a KernelUCB or RandomPolicy, got {brief(policy)}.")
+    if isinstance(problem, type) or not isinstance(problem, Problem):
+        raise InputError(
+            "problem must be a SyntheticProblem, or have its methods actions, noise and values, "
+            f"got {brief(problem)}."
+        )
+    as_generator(rng, "rng")
     total = as_whole(rounds, "rounds", least=1)
     of_actions, of_noise = rng.spawn(2)
     rows, points = [], []
     sign = -1 if policy.minimise else 1
     with late_progress("simulating", total) as report:
         for done in range(total):
-            actions = problem.actions(of_actions)
-            values = problem.values(actions)
+            actions = as_points(problem.actions(of_actions), "actions")
+            values = as_vector(problem.values(actions), "values", len(actions))
             start = time.perf_counter()
             found = policy.ask(actions)
             asked = time.perf_counter() - start
             assert found.index is not None
-            outcome = float(values[found.index]) + problem.noise(of_noise)
+            noise = as_scalar(problem.noise(of_noise), "noise")
+            outcome = float(values[found.index]) + noise
             start = time.perf_counter()
             policy.tell(found.x, outcome)
             seconds = asked + time.perf_counter() - start

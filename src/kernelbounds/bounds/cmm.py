@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from kernelbounds.arrays import Array
+from kernelbounds.arrays import Array, brief
 from kernelbounds.bounds.assumptions import Assumptions
 from kernelbounds.bounds.bound import Attained
 from kernelbounds.bounds.cone import cone_extremes
@@ -36,8 +36,8 @@ class CMM:
     solver: Literal["dual", "cone"] = "dual"
 
     def __post_init__(self) -> None:
-        if self.solver not in ("dual", "cone"):
-            raise InputError(f'solver must be "dual" or "cone", got {self.solver!r}.')
+        if not isinstance(self.solver, str) or self.solver not in ("dual", "cone"):
+            raise InputError(f'solver must be "dual" or "cone", got {brief(self.solver)}.')
 
     def extremes(
         self, engine: Engine, assumptions: Assumptions, points: Array, signs: Sequence[int]

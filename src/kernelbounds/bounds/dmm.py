@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernelbounds.arrays import Array, as_scalar
+from kernelbounds.arrays import Array, as_scalar, brief
 from kernelbounds.bounds.assumptions import Assumptions
 from kernelbounds.bounds.bound import EllipsoidBound, Ellipsoids
 from kernelbounds.bounds.radius import data_radius, reference_ridge, refute_if_empty
@@ -36,7 +36,7 @@ class DMM(EllipsoidBound):
             return
         given: object = self.ridges
         if not isinstance(given, Iterable) or isinstance(given, str | bytes):
-            raise InputError(f"ridges must be a sequence of positive numbers, got {given!r}.")
+            raise InputError(f"ridges must be a sequence of positive numbers, got {brief(given)}.")
         ridges = tuple(as_scalar(ridge, "each of ridges", above=0.0) for ridge in given)
         if not ridges:
             raise InputError("ridges is empty; pass at least one positive number.")

@@ -117,7 +117,12 @@ def _label(axes: Any, x: str, y: str) -> None:
         axis.set_xlabel(x)
     for axis in axes[:, 0]:
         axis.set_ylabel(y)
-    axes.flat[0].legend(fontsize=7, loc="upper left", edgecolor="none").set_zorder(20)
+    # Outside of the panels: inside, it would hide curves of some setting or other.
+    handles, labels = axes.flat[0].get_legend_handles_labels()
+    axes.flat[0].figure.legend(
+        handles, labels, loc="outside upper center", ncols=7 * axes.shape[1] // 3, fontsize=8,
+        frameon=False,
+    )  # fmt: skip
 
 
 @contextmanager

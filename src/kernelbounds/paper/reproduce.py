@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernelbounds import demo
+from kernelbounds.errors import InputError
 from kernelbounds.paper import figures, report, runner, specs, tables, theory
 from kernelbounds.paper.specs import Cell, Choices
 from kernelbounds.paper.store import Store, software
@@ -47,6 +48,8 @@ def reproduce(
     from the cells, and replaced as a whole.
     """
     experiments = specs.checked_experiments(list(names))
+    if dask is not None and not dask.strip():
+        raise InputError("the address of the Dask cluster is empty; it looks like tcp://host:8786.")
     store = Store(out)
     store.open(choices)
     start = time.monotonic()

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from kernelbounds.arrays import Array
-from kernelbounds.errors import InputError, MissingExtraError
+from kernelbounds.errors import InputError, MissingExtraError, said
 from kernelbounds.paper.cells import run_cell
 from kernelbounds.paper.specs import Cell
 from kernelbounds.paper.store import Store
@@ -78,7 +78,7 @@ def _on_cluster(cells: list[Cell], store: Store, address: str) -> Iterator[Cell]
     try:
         connected = cluster.Client(address, timeout=10)
     except (OSError, ValueError) as error:
-        raise InputError(f"cannot reach a Dask scheduler at {address!r}: {error}.") from error
+        raise InputError(f"cannot reach a Dask scheduler at {address!r}: {said(error)}.") from error
     with connected as client:
         tasks = {client.submit(run_cell, cell, retries=RETRIES, pure=False): cell for cell in cells}
         for future in cluster.as_completed(tasks):

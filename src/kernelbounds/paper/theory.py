@@ -192,6 +192,7 @@ def _draw_growth(found: list[Growth], folder: Path) -> None:
         axis.axvline(0.5, color="black", linewidth=0.6, linestyle=":")
         axis.set_yticks(places, [one.title for one in found], fontsize=7)
         axis.set_xlabel("exponent of T")
+        axis.margins(y=0.12)
         axes[0, 1].axis("off")
         handles, labels = axis.get_legend_handles_labels()
         unique = dict(zip(labels, handles, strict=True))

@@ -5,26 +5,38 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kernelbounds.arrays import Array
+from kernelbounds.arrays import LARGEST, Array, as_floats, as_scalar, brief
 from kernelbounds.errors import InputError
 
 
 def as_numbers(values: ArrayLike, name: str, *, least: float = 0.0, positive: bool = True) -> Array:
     """A float array of any shape, finite, at least ``least`` and, if asked for, above zero."""
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be numbers, got {values!r}.") from None
-    if not (np.all(np.isfinite(array)) and np.all(array >= least)):
-        raise InputError(f"{name} must be finite and at least {least:g}, got {values!r}.")
+    # Formulas are also looked at far beyond any number of rounds.
+    array = as_floats(values, name, largest=float(np.finfo(np.float64).max))
+    if not np.all(array >= least):
+        raise InputError(f"{name} must be at least {least:g}, got {brief(values)}.")
     if positive and not np.all(array > 0):
-        raise InputError(f"{name} must be above 0, got {values!r}.")
+        raise InputError(f"{name} must be above 0, got {brief(values)}.")
     return array
+
+
+def check_shapes(**numbers: Array) -> None:
+    """Refuse arrays that cannot be broadcast against each other."""
+    try:
+        np.broadcast_shapes(*(array.shape for array in numbers.values()))
+    except ValueError:
+        shapes = ", ".join(f"{name} {array.shape}" for name, array in numbers.items())
+        raise InputError(f"these shapes do not fit together: {shapes}.") from None
 
 
 def as_rounds(rounds: ArrayLike) -> Array:
     """Numbers of rounds T >= 1."""
     return as_numbers(rounds, "rounds", least=1.0)
+
+
+def as_threshold(threshold: float) -> float:
+    """A threshold b > 0 whose square neither vanishes nor overflows."""
+    return as_scalar(threshold, "threshold", least=1 / LARGEST, most=LARGEST)
 
 
 def as_ridge(ridge: ArrayLike) -> Array:

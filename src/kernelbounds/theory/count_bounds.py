@@ -19,8 +19,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kernelbounds.arrays import Array, as_scalar
-from kernelbounds.theory.checks import as_numbers, as_ridge
+from kernelbounds.arrays import Array
+from kernelbounds.theory.checks import as_numbers, as_ridge, as_threshold, check_shapes
 from kernelbounds.theory.eigendecay import Decay, ExponentialDecay, PolynomialDecay
 from kernelbounds.theory.gain_bounds import decay_checked
 
@@ -29,7 +29,7 @@ FACTOR = math.e / (math.e - 1)
 
 def solve_log1p(a: ArrayLike, b: ArrayLike) -> Array:
     """X <= A ln(1 + B X) implies X <= e/(e - 1) A ln(1 + A B) (Cor. D.6)."""
-    A, B = (as_numbers(v, name, positive=False) for v, name in ((a, "a"), (b, "b")))
+    A, B = _factors(a, b)
     return np.asarray(FACTOR * A * np.log1p(A * B))
 
 
@@ -38,8 +38,14 @@ def solve_log(a: ArrayLike, b: ArrayLike) -> Array:
 
     Where A B < 1 no X > 0 satisfies the premise, and this is 0.
     """
-    A, B = (as_numbers(v, name, positive=False) for v, name in ((a, "a"), (b, "b")))
+    A, B = _factors(a, b)
     return np.asarray(FACTOR * A * np.log(np.maximum(A * B, 1.0)))
+
+
+def _factors(a: ArrayLike, b: ArrayLike) -> tuple[Array, Array]:
+    A, B = (as_numbers(v, name, positive=False) for v, name in ((a, "a"), (b, "b")))
+    check_shapes(a=A, b=B)
+    return A, B
 
 
 def potential_count_bound_under(decay: Decay, ridge: ArrayLike, threshold: float = 1.0) -> Array:
@@ -48,7 +54,7 @@ def potential_count_bound_under(decay: Decay, ridge: ArrayLike, threshold: float
     No potential exceeds kappa/alpha, so the count is 0 for alpha > kappa/b^2. (The print has
     alpha >= kappa/b^2; but at equality the first potential can be b^2, and counts.)
     """
-    alpha, b = as_ridge(ridge), as_scalar(threshold, "threshold", above=0.0)
+    alpha, b = as_ridge(ridge), as_threshold(threshold)
     largest = np.max(list(count_components(decay, alpha, b).values()), axis=0)
     return np.where(alpha > decay.kernel_bound / b**2, 0.0, largest)
 
@@ -59,7 +65,7 @@ def count_components(decay: Decay, ridge: ArrayLike, threshold: float = 1.0) -> 
     Lemma D.10 has two, here "logarithmic" and "polynomial". Lemma D.11 has A to E, and F when
     beta_e < 1. A component whose case cannot occur is 0.
     """
-    alpha, b = as_ridge(ridge), as_scalar(threshold, "threshold", above=0.0)
+    alpha, b = as_ridge(ridge), as_threshold(threshold)
     per_gain = 1 / math.log1p(b**2)
     checked = decay_checked(decay)
     if isinstance(checked, PolynomialDecay):

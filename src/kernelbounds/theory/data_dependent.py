@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kernelbounds import kernels
-from kernelbounds.arrays import Array, as_scalar
+from kernelbounds.arrays import Array, as_scalar, as_whole, brief
 from kernelbounds.bandits import Finite, KernelUCB
 from kernelbounds.bounds import AMM, CMM, DMM, Assumptions
 from kernelbounds.bounds.dmm import PAPERS_GRID
@@ -79,8 +79,8 @@ def run_bound(
     """
     sequence = run.sequence if isinstance(run, KernelUCB) else run
     if not isinstance(sequence, ConfidenceSequence):
-        raise InputError(f"run must be a ConfidenceSequence or a KernelUCB, got {run!r}.")
-    first = int(as_scalar(skip, "skip", least=0))
+        raise InputError(f"run must be a ConfidenceSequence or a KernelUCB, got {brief(run)}.")
+    first = as_whole(skip, "skip", least=0)
     if len(sequence) <= first:
         raise InputError(f"there are no rounds: {len(sequence)} observations, skip = {first}.")
     a = sequence.assumptions

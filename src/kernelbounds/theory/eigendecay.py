@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
-from kernelbounds.arrays import Array, as_scalar
+from kernelbounds.arrays import Array, as_scalar, as_whole
 from kernelbounds.kernels import checked_kernel, smoothness
 from kernelbounds.theory.checks import as_numbers
 
@@ -95,7 +95,7 @@ Decay = PolynomialDecay | ExponentialDecay
 def decay_exponent(kernel: Kernel, dim: int) -> float:
     """beta_p = (2 nu + d)/d of a Matern kernel, beta_e = 1/d of the RBF kernel (App. D.4)."""
     nu = smoothness(checked_kernel(kernel))
-    d = as_scalar(dim, "dim", least=1)
+    d = as_whole(dim, "dim", least=1)
     return 1 / d if np.isinf(nu) else (2 * nu + d) / d
 
 

@@ -18,9 +18,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kernelbounds.arrays import Array
+from kernelbounds.arrays import Array, brief
 from kernelbounds.errors import InputError
-from kernelbounds.theory.checks import as_ridge, as_rounds
+from kernelbounds.theory.checks import as_ridge, as_rounds, check_shapes
 from kernelbounds.theory.eigendecay import Decay, ExponentialDecay, PolynomialDecay
 
 
@@ -37,6 +37,7 @@ def information_gain_bound(decay: Decay, rounds: ArrayLike, ridge: ArrayLike) ->
     negative, which the print does not say: D = 0 then does.
     """
     T, alpha = as_rounds(rounds), as_ridge(ridge)
+    check_shapes(rounds=T, ridge=alpha)
     log_term = np.log1p(decay_checked(decay).kernel_bound * T / alpha)
     return np.asarray((_directions(decay, T, alpha, log_term) + 1) * log_term)
 
@@ -44,7 +45,9 @@ def information_gain_bound(decay: Decay, rounds: ArrayLike, ridge: ArrayLike) ->
 def decay_checked(decay: Decay) -> Decay:
     """Refuse what is not a decay."""
     if not isinstance(decay, PolynomialDecay | ExponentialDecay):
-        raise InputError(f"decay must be a PolynomialDecay or ExponentialDecay, got {decay!r}.")
+        raise InputError(
+            f"decay must be a PolynomialDecay or ExponentialDecay, got {brief(decay)}."
+        )
     return decay
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
-from kernelbounds.arrays import Array, as_points, as_scalar
+from kernelbounds.arrays import Array, as_points, as_scalar, as_whole
 from kernelbounds.engine.lazy_variances import LazyVariances
 from kernelbounds.kernels import checked_kernel
 from kernelbounds.theory.potentials import run_of
@@ -68,7 +68,7 @@ def maximum_information_gain(
     k = checked_kernel(kernel)
     points = as_points(candidates, "candidates")
     alpha = as_scalar(ridge, "ridge", above=0.0)
-    total = int(as_scalar(rounds, "rounds", least=1))
+    total = as_whole(rounds, "rounds", least=1)
     state = LazyVariances(k, points, alpha, total)
     chosen, gains = np.empty(total, dtype=np.int64), np.empty(total)
     upper = remaining_gains(state.ceilings / alpha, total)

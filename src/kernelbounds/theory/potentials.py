@@ -21,6 +21,8 @@ from sklearn.gaussian_process.kernels import Kernel
 from kernelbounds import kernels
 from kernelbounds.arrays import Array, as_points, as_scalar
 from kernelbounds.engine.run_pass import RunPass, along_run
+from kernelbounds.errors import InputError
+from kernelbounds.theory.checks import as_numbers, as_threshold
 
 
 def run_of(kernel: Kernel, X: ArrayLike, ridge: float) -> RunPass:
@@ -43,7 +45,7 @@ def elliptical_potentials(kernel: Kernel, X: ArrayLike, ridge: float) -> Array:
 
 def potential_counts(kernel: Kernel, X: ArrayLike, ridge: float, threshold: float = 1.0) -> Array:
     """tau_t(alpha): rounds s <= t whose potential is at least b^2, Eq. (16), for t = 1 .. T."""
-    b = as_scalar(threshold, "threshold", above=0.0)
+    b = as_threshold(threshold)
     return np.cumsum(elliptical_potentials(kernel, X, ridge) >= b**2).astype(np.float64)
 
 
@@ -53,13 +55,13 @@ def potential_sum_bound(gain: ArrayLike) -> Array:
     ``gain`` is the information gain (1/2) ln det of the run, or any upper bound on it. Printed
     with 3/2; since min(1, v) <= ln(1 + v)/ln 2 the factor 1/ln 2 = 1.4427 would do.
     """
-    return 3.0 * np.asarray(gain, dtype=np.float64)
+    return 3.0 * as_numbers(gain, "gain", positive=False)
 
 
 def potential_count_bound(gain: ArrayLike, threshold: float = 1.0) -> Array:
     """tau <= 2 gamma / ln(1 + b^2) (Lemma D.9, the second inequality)."""
-    b = as_scalar(threshold, "threshold", above=0.0)
-    return 2 * np.asarray(gain, dtype=np.float64) / math.log1p(b**2)
+    b = as_threshold(threshold)
+    return 2 * as_numbers(gain, "gain", positive=False) / math.log1p(b**2)
 
 
 def self_consistent_counts(gains: ArrayLike, threshold: float = 1.0) -> Array:
@@ -69,5 +71,7 @@ def self_consistent_counts(gains: ArrayLike, threshold: float = 1.0) -> Array:
     upper bounds on gamma_n for n = 1, 2, ...
     """
     bounds = np.atleast_1d(potential_count_bound(gains, threshold))
+    if bounds.ndim != 1:
+        raise InputError(f"gains must be a 1-D array, one for each n, got shape {bounds.shape}.")
     n = np.arange(1.0, len(bounds) + 1)
     return np.maximum.accumulate(np.where(n <= bounds * (1 + 1e-12), n, 0.0))

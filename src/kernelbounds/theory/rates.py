@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
-from kernelbounds.arrays import Array, as_scalar
+from kernelbounds.arrays import LARGEST, Array, as_flag, as_scalar, brief
 from kernelbounds.errors import InputError
 from kernelbounds.kernels import checked_kernel, smoothness
 from kernelbounds.theory.checks import as_rounds
@@ -56,7 +56,7 @@ class Rate:
         """d ln(rate) / d ln T = power + log_power / ln T: what a fit near T should compare with."""
         T = as_rounds(rounds)
         if np.any(T <= 1):
-            raise InputError(f"rounds must be above 1 for a local exponent, got {rounds!r}.")
+            raise InputError(f"rounds must be above 1 for a local exponent, got {brief(rounds)}.")
         return np.asarray(self.power + self.log_power / np.log(T))
 
     @property
@@ -67,7 +67,7 @@ class Rate:
 
 def polynomial_rate(exponent: float) -> Rate:
     """c ~ T^(-1/(beta_p + 1)): T^((beta_p + 3)/(2 beta_p + 2)) ln(T)^(1 - 1/beta_p), D.13."""
-    beta = as_scalar(exponent, "exponent", above=1.0)
+    beta = as_scalar(exponent, "exponent", above=1.0, most=LARGEST)
     power = (beta + 3) / (2 * beta + 2)
     return Rate(power, 1 - 1 / beta, "mixture_scale", -1 / (beta + 1))
 
@@ -83,7 +83,7 @@ def noiseless_polynomial_rate(exponent: float) -> Rate:
 
     Below sqrt(T) when beta_p > 1 + sqrt(2).
     """
-    beta = as_scalar(exponent, "exponent", above=1.0)
+    beta = as_scalar(exponent, "exponent", above=1.0, most=LARGEST)
     squared = beta**2
     return Rate((beta + 1) / (squared + 1), 1.0, "ridge", (1 - squared) / (1 + squared))
 
@@ -99,9 +99,10 @@ def regret_rate(kernel: Kernel, dim: int, *, noiseless: bool = False) -> Rate:
 
     For Matern kernels nu > 1/2 is assumed (App. D.4).
     """
+    quiet = as_flag(noiseless, "noiseless")
     nu, beta = smoothness(checked_kernel(kernel)), decay_exponent(kernel, dim)
     if np.isinf(nu):
-        return noiseless_exponential_rate(beta) if noiseless else exponential_rate(beta)
+        return noiseless_exponential_rate(beta) if quiet else exponential_rate(beta)
     if nu <= 0.5:
         raise InputError(f"the decay of Matern kernels is known for nu above 1/2, got {nu:g}.")
-    return noiseless_polynomial_rate(beta) if noiseless else polynomial_rate(beta)
+    return noiseless_polynomial_rate(beta) if quiet else polynomial_rate(beta)

@@ -23,10 +23,10 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kernelbounds.arrays import Array, as_scalar
+from kernelbounds.arrays import Array, as_scalar, brief
 from kernelbounds.bounds import Assumptions
 from kernelbounds.errors import InputError
-from kernelbounds.theory.checks import as_numbers, as_ridge, as_rounds
+from kernelbounds.theory.checks import as_numbers, as_ridge, as_rounds, check_shapes
 from kernelbounds.theory.count_bounds import potential_count_bound_under
 from kernelbounds.theory.eigendecay import Decay
 from kernelbounds.theory.gain_bounds import information_gain_bound
@@ -63,6 +63,7 @@ def regret_bound(
     gamma, tau = (
         as_numbers(v, name, positive=False) for v, name in ((gain, "gain"), (count, "count"))
     )
+    check_shapes(rounds=T, gain=gamma, count=tau)
     C = as_scalar(value_bound, "value_bound", least=0.0)
     return _with_noise(a, np.asarray(a.mixture_scale), T, gamma, 2 * C * tau)
 
@@ -83,6 +84,7 @@ def noiseless_regret_bound(
     gamma, tau = (
         as_numbers(v, name, positive=False) for v, name in ((gain, "gain"), (count, "count"))
     )
+    check_shapes(rounds=T, ridge=alpha, gain=gamma, count=tau)
     B = as_scalar(norm_bound, "norm_bound", least=0.0)
     C = as_scalar(value_bound, "value_bound", least=0.0)
     return np.asarray(2 * C * tau + B * np.sqrt(12 * alpha * T * gamma))
@@ -100,6 +102,7 @@ def regret_bound_under(
     T = as_rounds(rounds)
     a = _noisy(Assumptions(norm_bound, noise_scale, delta))
     c = as_numbers(mixture_scale, "mixture_scale")
+    check_shapes(rounds=T, mixture_scale=c)
     ridge = a.noise_scale**2 / c
     gamma = information_gain_bound(decay, T, ridge)
     tau = np.minimum(T, potential_count_bound_under(decay, ridge))
@@ -125,7 +128,7 @@ def _with_noise(a: Assumptions, c: Array, T: Array, gamma: Array, start: Array) 
 
 def _noisy(assumptions: Assumptions) -> Assumptions:
     if not isinstance(assumptions, Assumptions):
-        raise InputError(f"assumptions must be kernelbounds.Assumptions, got {assumptions!r}.")
+        raise InputError(f"assumptions must be kernelbounds.Assumptions, got {brief(assumptions)}.")
     if assumptions.noise_scale == 0:
         raise InputError(
             "noise_scale is 0: use noiseless_regret_bound, which holds at every ridge."

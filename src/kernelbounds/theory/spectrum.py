@@ -19,10 +19,11 @@ from scipy.stats import qmc
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
-from kernelbounds.arrays import Array, as_scalar
+from kernelbounds.arrays import Array, as_scalar, as_whole, brief
 from kernelbounds.errors import InputError
 from kernelbounds.theory.checks import as_numbers
 from kernelbounds.theory.eigendecay import Decay, ExponentialDecay, PolynomialDecay, decay_exponent
+from kernelbounds.theory.gain_bounds import decay_checked
 
 RESOLVED = 1e-12  # eigenvalues below this times the largest are rounding errors
 
@@ -44,8 +45,8 @@ def nystrom_spectrum(kernel: Kernel, dim: int, count: int = 64, points: int = 10
     first are less accurate; take ``points`` well above ``count``.
     """
     k = kernels.checked_kernel(kernel)
-    d, m = (int(as_scalar(v, name, least=1)) for v, name in ((dim, "dim"), (count, "count")))
-    n = 2 ** int(np.ceil(np.log2(as_scalar(points, "points", least=2))))
+    d, m = (as_whole(v, name, least=1) for v, name in ((dim, "dim"), (count, "count")))
+    n = 2 ** int(np.ceil(np.log2(as_whole(points, "points", least=2))))
     if m > n:
         raise InputError(f"count must be at most points, got {m} of {n}.")
     X = sobol(n, d)
@@ -61,6 +62,8 @@ def nystrom_spectrum(kernel: Kernel, dim: int, count: int = 64, points: int = 10
 
 def sobol(count: int, dim: int) -> Array:
     """The first points of Sobol's sequence, moved to the middle of their cells; (count, dim)."""
+    if dim > qmc.Sobol.MAXDIM:
+        raise InputError(f"dim must be at most {qmc.Sobol.MAXDIM}, got {dim}.")
     size = 2 ** int(np.ceil(np.log2(count)))
     found = qmc.Sobol(dim, scramble=False).random(size)
     return np.asarray((found + 0.5 / size)[:count], dtype=np.float64)
@@ -105,9 +108,16 @@ def fitted_decay(kernel: Kernel, dim: int, count: int = 64, points: int = 1024) 
 def is_above(decay: Decay, eigenvalues: ArrayLike) -> bool:
     """Whether an envelope is above some eigenvalues, given in falling order."""
     values = as_numbers(eigenvalues, "eigenvalues", positive=False)
-    envelope = decay.envelope(np.arange(1, len(values) + 1))
+    if values.ndim != 1:
+        raise InputError(f"eigenvalues must be a 1-D array, got shape {values.shape}.")
+    envelope = decay_checked(decay).envelope(np.arange(1, len(values) + 1))
     return bool(np.all(values <= envelope * (1 + 1e-12)))
 
 
 def _eigenvalues(spectrum: Spectrum) -> Array:
-    return as_numbers(spectrum.eigenvalues, "eigenvalues")
+    if not isinstance(spectrum, Spectrum):
+        raise InputError(f"spectrum must be a Spectrum, got {brief(spectrum)}.")
+    values = as_numbers(spectrum.eigenvalues, "eigenvalues")
+    if values.ndim != 1 or not values.size:
+        raise InputError(f"a spectrum needs a 1-D array of eigenvalues, got shape {values.shape}.")
+    return values

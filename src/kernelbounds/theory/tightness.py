@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kernelbounds.arrays import as_points, as_scalar
+from kernelbounds.arrays import as_points, as_scalar, as_whole, brief
 from kernelbounds.bounds import AMM, AY, CMM, DMM, IGP, Assumptions, Bound
 from kernelbounds.errors import InputError
 from kernelbounds.sequence import ConfidenceSequence
@@ -61,7 +61,7 @@ def gap_to_igp(assumptions: Assumptions, log_det: float, eta: float, count: int)
 
     IGP does not divide by sqrt(1 + eta), adds t eta under the root, and adds B outside of it.
     """
-    h, t = as_scalar(eta, "eta", above=0.0), as_scalar(count, "count", least=0)
+    h, t = as_scalar(eta, "eta", above=0.0), as_whole(count, "count", least=0)
     p = _noise_part(assumptions, log_det, 0.0) / math.sqrt(1 + h)
     rival = _noise_part(assumptions, log_det, t * h) + assumptions.norm_bound
     return Gap(math.hypot(p, assumptions.norm_bound), rival)
@@ -70,7 +70,7 @@ def gap_to_igp(assumptions: Assumptions, log_det: float, eta: float, count: int)
 def _noise_part(assumptions: Assumptions, log_det: float, more: float) -> float:
     """sigma sqrt(l + more + 2 ln(1/delta))."""
     if not isinstance(assumptions, Assumptions):
-        raise InputError(f"assumptions must be kernelbounds.Assumptions, got {assumptions!r}.")
+        raise InputError(f"assumptions must be kernelbounds.Assumptions, got {brief(assumptions)}.")
     level = as_scalar(log_det, "log_det", least=0.0)
     return assumptions.noise_scale * math.sqrt(level + more - 2 * math.log(assumptions.delta))
 
@@ -101,7 +101,11 @@ class Comparison:
         return self.table()
 
     def __getitem__(self, name: str) -> Row:
-        return {row.name: row for row in self.rows}[name]
+        for row in self.rows:
+            if isinstance(name, str) and row.name == name:
+                return row
+        known = ", ".join(row.name for row in self.rows)
+        raise InputError(f"no bound is called {brief(name)}; there are {known}.")
 
     def table(self) -> str:
         """As text, for the terminal."""
@@ -120,7 +124,7 @@ def compare(sequence: ConfidenceSequence, X: ArrayLike, eta: float | None = None
     Without noise DMM, AMM and AY use the smallest ridge that double precision allows.
     """
     if not isinstance(sequence, ConfidenceSequence):
-        raise InputError(f"sequence must be a ConfidenceSequence, got {sequence!r}.")
+        raise InputError(f"sequence must be a ConfidenceSequence, got {brief(sequence)}.")
     points = as_points(X, "X", sequence.dim)
     h = 2 / max(len(sequence), 1) if eta is None else as_scalar(eta, "eta", above=0.0)
     bounds: dict[str, Bound] = {
