@@ -112,6 +112,7 @@ def test_constructor_refuses(name, value):
         lambda: kb.IGP(0.0),
         lambda: kb.IGP(np.nan),
         lambda: kb.CMM(solver="simplex"),
+        lambda: kb.CMM(solver=np.ones(2)),
         lambda: kb.RKHSFunction(RBF(), [[0.0]], [1.0, 2.0]),
         lambda: kb.RKHSFunction(RBF(), [[0.0]], [0.0]).rescaled(1.0),
         lambda: kb.RKHSFunction(RBF(), [[0.0]], [1.0]).rescaled(-1.0),

@@ -110,25 +110,25 @@ class Surface:
         found = extremes(self.engine, self.assumptions, self.bound, points, (self.sign,))
         return np.asarray(found[0])
 
-    def largest(self, points: Array) -> tuple[Array, int, float]:
-        """The bounds at points (m, d), where the largest is, and the bound on -s f* there."""
-        trivial = self.trivial(points)
+    def largest(self, points: Array) -> tuple[float, int, float]:
+        """The largest bound at points (m, d), where it is, and the bound on -s f* there."""
         few = len(points) <= POINTS_AT_ONCE
         if isinstance(self.bound, CMM) and few and self.engine.data.count:
+            trivial = self.trivial(points)
             with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
                 found = self.bound.largest(
                     self.engine, self.assumptions, points, self.sign, trivial
                 )
             if found is not None:
-                values, at, opposite = np.maximum(found[0], -trivial), found[1], found[2]
-                opposite = max(min(opposite, float(trivial[at])), -float(trivial[at]))
-                crossed = float(values[at]) + opposite < -CROSSING * float(trivial[at])
-                if values[at] == values.max() and not crossed:
-                    return values, at, opposite
+                value, at, opposite = found
+                most = float(trivial[at])
+                opposite = max(min(opposite, most), -most)
+                if value > -float(trivial.min()) and value + opposite >= -CROSSING * most:
+                    return value, at, opposite
         signs = self.sign, -self.sign
         both = extremes(self.engine, self.assumptions, self.bound, points, signs)
         at = int(both[0].argmax())
-        return both[0], at, float(both[1, at])
+        return float(both[0, at]), at, float(both[1, at])
 
     def trivial(self, points: Array) -> Array:
         """B sqrt(k(x,x))."""

@@ -85,8 +85,7 @@ class KernelUCB(Policy):
         if own:
             limit, first = self._highest(space)
         else:
-            optimistic, first, opposite = self._surface(self._sign).largest(space.points)
-            limit = float(optimistic.max())
+            limit, first, opposite = self._surface(self._sign).largest(space.points)
             if count == 1 and not self._pending:
                 best = (-limit, opposite) if self.minimise else (-opposite, limit)
                 return [Suggestion(space.points[first].copy(), *best, self._sign * limit, first)]
@@ -101,8 +100,7 @@ class KernelUCB(Policy):
                     index = tracker.maximum(believed.surface(self._sign), free)[1]
                 found.append(self._suggestion(space, space.points[index], limit, index))
             else:
-                if believed is not self.sequence:
-                    optimistic = believed.surface(self._sign).values(space.points)
+                optimistic = believed.surface(self._sign).values(space.points)
                 index = int(np.where(free, optimistic, -np.inf).argmax())
                 found.append(self._suggestion(space, space.points[index], limit, index))
             if len(found) == count:

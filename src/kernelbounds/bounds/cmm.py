@@ -13,7 +13,7 @@ from kernelbounds.bounds.assumptions import Assumptions
 from kernelbounds.bounds.bound import Attained
 from kernelbounds.bounds.cone import cone_extremes
 from kernelbounds.bounds.radius import Radius, data_radius, refute_if_empty
-from kernelbounds.engine import Engine, RidgePath, minimise_over_ridge, minimise_with_opposite
+from kernelbounds.engine import Engine, RidgePath, largest_minimum, minimise_over_ridge
 from kernelbounds.errors import InputError
 
 
@@ -56,17 +56,17 @@ class CMM:
 
     def largest(
         self, engine: Engine, assumptions: Assumptions, points: Array, sign: int, most: Array
-    ) -> tuple[Array, int, float] | None:
-        """Bounds on s f*, where the largest is, and the bound on -s f* there, or None.
+    ) -> tuple[float, int, float] | None:
+        """The largest bound on s f* at the points, where it is, and the bound on -s f* there.
 
-        See :func:`~kernelbounds.engine.minimise_with_opposite`: cheaper than both sides at all
-        points, and not always to be had.
+        See :func:`~kernelbounds.engine.largest_minimum`: cheaper than all bounds, and not always
+        to be had.
         """
         if self.solver == "cone":
             return None
         query = engine.query(points, finest_per_point=_finest(assumptions))
         dual = DualFunction(engine, assumptions, data_radius(engine, assumptions))
-        return minimise_with_opposite(query, dual, sign, most)
+        return largest_minimum(query, dual, sign, most)
 
     def reach(self, engine: Engine, assumptions: Assumptions, ridges: Array) -> Array:
         """R~^2/alpha + E/alpha = R_t^2/alpha + B^2."""

@@ -20,7 +20,7 @@ from kernelbounds.engine.growing_path import GrowingPath
 from kernelbounds.engine.observations import Observations
 from kernelbounds.engine.ridge_fit import RidgeFit
 from kernelbounds.engine.ridge_path import PathQuery, RidgePath, rounding
-from kernelbounds.engine.ridge_search import minimise_over_ridge, minimise_with_opposite
+from kernelbounds.engine.ridge_search import largest_minimum, minimise_over_ridge
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -29,8 +29,8 @@ __all__ = [
     "Engine",
     "PathQuery",
     "RidgePath",
+    "largest_minimum",
     "minimise_over_ridge",
-    "minimise_with_opposite",
     "rounding",
 ]
 

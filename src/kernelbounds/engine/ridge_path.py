@@ -29,7 +29,6 @@ from numpy.typing import NDArray
 from kernelbounds.arrays import Array
 from kernelbounds.engine.eigenbasis import EPS, Eigenbasis
 
-
 # What the variance of a point may grow by, relative to k(x,x), at the finest ridge of a path.
 NEGLIGIBLE = 1e-8
 

@@ -30,6 +30,8 @@ LARGEST_MOVE = 1.5  # from the guess without the newest observations, before tha
 # Of the interpolation, relatively. The bound is the dual function itself at the ridge and scale
 # found, and errs by the square of theirs.
 ACCURACY = 3e-6
+FEW = 6  # points that are searched at first for the largest minimum
+NEARLY = 1e-9  # relative to the trivial bound: above the rounding errors of the scan
 FINER = 5  # points of the last grid for each point of interpolation
 
 
@@ -69,47 +71,59 @@ class Minimum(NamedTuple):
 def minimise_over_ridge(query: PathQuery, dual: Dual, signs: Array) -> tuple[Array, Array, Array]:
     """The smallest bounds over alpha > 0, and the ridges and scales there; (signs, m)."""
     limits = _limits(query.path.eigen)
-    guess = _scan(query, query.without_border, dual, signs, limits)
+    guess, _ = _scan(query, query.without_border, dual, signs, limits)
     found, best, settled = _minimise_from(query, dual, signs, guess, limits)
     odd = (~settled | (np.abs(best - guess) > LARGEST_MOVE)).any(axis=0)
     if odd.any() and len(query.path.newest):
         # The newest observations have moved a minimiser far: bracket it with them.
         part = query.take(np.flatnonzero(odd))
-        guess = _scan(part, part.at_once, dual, signs, limits)
+        guess, _ = _scan(part, part.at_once, dual, signs, limits)
         found.improve((slice(None), odd), _minimise_from(part, dual, signs, guess, limits)[0])
     return found.values, np.exp(found.best), found.scales
 
 
-def minimise_with_opposite(
+def largest_minimum(
     query: PathQuery, dual: Dual, sign: int, most: Array
-) -> tuple[Array, int, float] | None:
-    """The smallest bounds on s f, (m,), where the largest is, and the one on -s f there.
+) -> tuple[float, int, float] | None:
+    """The largest of the smallest bounds on s f over m points, where it is, and that on -s f there.
 
-    Bounds above ``most`` (m,) count as that. The other side is had for little, mostly on the same
-    range of ridges. None where the search is not as simple as usual.
+    Bounds above ``most`` (m,) count as that. The coarse scan is the dual function, too, with no
+    weight on the newest observations, so what it finds is above the bound: only points where
+    that is high are searched. None where the search is not as simple as usual.
     """
     limits = _limits(query.path.eigen)
-    signs = np.array([float(sign)])
-    guess = _scan(query, query.without_border, dual, signs, limits)[0]
-    if np.ptp(guess) > SPAN:
+    finest = float(np.log(max(query.path.eigen.finest, 1e-300)))
+    scanned = _scan(query, query.without_border, dual, np.array([float(sign)]), limits)
+    guess, ceilings = scanned[0][0], np.fmin(scanned[1][0], most) + NEARLY * most
+    points = np.arange(len(most))
+    if len(most) > FEW:
+        points = np.sort(np.argpartition(-ceilings, FEW)[:FEW])
+    while True:
+        if np.ptp(guess[points]) > SPAN:
+            return None
+        # The other side, too, where the ceiling is highest: that is probably the place.
+        top = points[ceilings[points].argmax()]
+        both = np.append(points, top)
+        signs = np.append(np.full(len(points), float(sign)), -float(sign))
+        nearby = Nearby(query.take(both), guess[both], MARGIN, limits)
+        found, settled = nearby.minimise(np.arange(len(both)), dual, signs)
+        usual = settled & (found.best >= finest)
+        moved = np.abs(found.best - guess[both])[:-1]
+        if not usual[:-1].all() or moved.max() > LARGEST_MOVE:
+            return None
+        values = np.fmin(found.values[:-1], most[points])
+        others = ceilings > values.max()
+        others[points] = True
+        if others.sum() == len(points):
+            break
+        points = np.flatnonzero(others)
+    at = points[values.argmax()]
+    if at == top and usual[-1]:
+        return float(values.max()), int(at), float(found.values[-1])
+    opposite, ridges, _ = minimise_over_ridge(query.take(np.array([at])), dual, signs[-1:])
+    if np.log(ridges[0, 0]) < finest:
         return None
-    nearby = Nearby(query, guess, MARGIN, limits)
-    everywhere = np.arange(len(guess))
-    found, settled = nearby.minimise(everywhere, dual, np.full(len(guess), float(sign)))
-    finest = np.log(max(query.path.eigen.finest, 1e-300))
-    usual = settled & (np.abs(found.best - guess) <= LARGEST_MOVE) & (found.best >= finest)
-    if not usual.all():
-        return None
-    values = np.fmin(found.values, most)
-    at = int(values.argmax())
-    other, sure = nearby.minimise(everywhere[at : at + 1], dual, -signs)
-    value, best = float(other.values[0]), float(other.best[0])
-    if not sure[0]:
-        again = minimise_over_ridge(query.take(everywhere[at : at + 1]), dual, -signs)
-        value, best = float(again[0][0, 0]), float(np.log(again[1][0, 0]))
-    if best < finest:
-        return None
-    return values, at, value
+    return float(values.max()), int(at), float(opposite[0, 0])
 
 
 def _minimise_from(
@@ -120,7 +134,7 @@ def _minimise_from(
     everywhere = np.tile(np.arange(shape[1]), shape[0])
     if np.ptp(best) <= SPAN:  # the usual case, without the bookkeeping
         every_sign = np.repeat(signs, shape[1])
-        found, done = _minimise_nearby(query, everywhere, dual, every_sign, best, MARGIN, limits)
+        found, done = Nearby(query, best, MARGIN, limits).minimise(everywhere, dual, every_sign)
         if done.all():
             return _reshaped(found, shape), found.best.reshape(shape), done.reshape(shape)
     smallest = Minimum(np.full(best.size, np.inf), best.copy(), np.ones(best.size))
@@ -132,9 +146,8 @@ def _minimise_from(
             points, where = np.unique(everywhere[members], return_inverse=True)
             part = query if len(points) == shape[1] else query.take(points)
             sign = signs[members // shape[1]]
-            found, settled[members] = _minimise_nearby(
-                part, where, dual, sign, best[members], margin, limits
-            )
+            nearby = Nearby(part, best[members], margin, limits)
+            found, settled[members] = nearby.minimise(where, dual, sign)
             smallest.improve(members, found)
             best[members] = found.best
         pending, margin = pending[~settled[pending]], 2 * margin
@@ -144,19 +157,6 @@ def _minimise_from(
 
 def _reshaped(found: Minimum, shape: tuple[int, ...]) -> Minimum:
     return Minimum(*(part.reshape(shape) for part in found))
-
-
-def _minimise_nearby(
-    query: PathQuery,
-    where: NDArray[np.intp],
-    dual: Dual,
-    signs: Array,
-    guess: Array,
-    margin: float,
-    limits: tuple[float, float],
-) -> tuple[Minimum, NDArray[np.bool_]]:
-    """Bounds and whether their ridges are minimisers, near guesses near each other; (n,)."""
-    return Nearby(query, guess, margin, limits).minimise(where, dual, signs)
 
 
 class Nearby:
@@ -220,39 +220,35 @@ def _limits(eigen: Eigenbasis) -> tuple[float, float]:
     return bottom, max(top, bottom) + float(FAR_ABOVE)
 
 
+Evaluate = Callable[[Array], tuple[Array, Array, Array]]
+
+
 def _scan(
-    query: PathQuery,
-    evaluate: Callable[[Array], tuple[Array, Array, Array]],
-    dual: Dual,
-    signs: Array,
-    limits: tuple[float, float],
-) -> Array:
-    """Log ridge of the smallest value on a coarse grid, (signs, m)."""
+    query: PathQuery, evaluate: Evaluate, dual: Dual, signs: Array, limits: tuple[float, float]
+) -> tuple[Array, Array]:
+    """Log ridges of the smallest values on a coarse grid, and those; (signs, m) each."""
     near = limits[0], limits[1] - float(FAR_ABOVE - ABOVE)
-    best = _scan_between(query, evaluate, dual, signs, near)
+    best, values = _scan_between(query, evaluate, dual, signs, near)
     if best.max() < near[1] - 2 * STEP:
-        return best
+        return best, values
     return _scan_between(query, evaluate, dual, signs, limits)
 
 
 def _scan_between(
-    query: PathQuery,
-    evaluate: Callable[[Array], tuple[Array, Array, Array]],
-    dual: Dual,
-    signs: Array,
-    limits: tuple[float, float],
-) -> Array:
+    query: PathQuery, evaluate: Evaluate, dual: Dual, signs: Array, limits: tuple[float, float]
+) -> tuple[Array, Array]:
     grid = np.arange(*limits, STEP)
     ridges = np.exp(grid)
     mean, variance, energy = evaluate(ridges)
     best = np.empty((len(signs), len(query.prior)))
+    smallest = np.empty_like(best)
     for i, sign in enumerate(signs):
         values = dual.at_best_scale(ridges[:, None], sign * mean, variance, energy)
-        best[i] = _vertex(grid, values)
+        best[i], smallest[i] = _vertex(grid, values), values.min(axis=0)
         # Where the function is flat any ridge will do: take one near the others.
-        flat = values[-1] - values.min(axis=0) <= 1e-12 * np.abs(values[-1])
+        flat = values[-1] - smallest[i] <= 1e-12 * np.abs(values[-1])
         best[i, flat] = best[i].mean()
-    return best
+    return best, smallest
 
 
 def _groups(values: Array) -> list[NDArray[np.intp]]:
