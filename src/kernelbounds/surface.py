@@ -30,7 +30,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import calculus, kernels
 from kernelbounds.arrays import Array
-from kernelbounds.bounds import CMM, Assumptions, Attained, Bound, DualBound
+from kernelbounds.bounds import CMM, DMM, Assumptions, Attained, Bound, DualBound
 from kernelbounds.bounds.radius import refute_if_empty
 from kernelbounds.engine import Engine, rounding
 from kernelbounds.errors import KernelBoundsError
@@ -113,7 +113,7 @@ class Surface:
     def largest(self, points: Array) -> tuple[float, int, float]:
         """The largest bound at points (m, d), where it is, and the bound on -s f* there."""
         few = len(points) <= POINTS_AT_ONCE
-        if isinstance(self.bound, CMM) and few and self.engine.data.count:
+        if isinstance(self.bound, CMM | DMM) and few and self.engine.data.count:
             trivial = self.trivial(points)
             with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
                 found = self.bound.largest(

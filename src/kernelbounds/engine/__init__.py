@@ -20,7 +20,7 @@ from kernelbounds.engine.growing_path import GrowingPath
 from kernelbounds.engine.observations import Observations
 from kernelbounds.engine.ridge_fit import RidgeFit
 from kernelbounds.engine.ridge_path import PathQuery, RidgePath, rounding
-from kernelbounds.engine.ridge_search import largest_minimum, minimise_over_ridge
+from kernelbounds.engine.ridge_search import highest, largest_minimum, minimise_over_ridge
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -29,6 +29,7 @@ __all__ = [
     "Engine",
     "PathQuery",
     "RidgePath",
+    "highest",
     "largest_minimum",
     "minimise_over_ridge",
     "rounding",

@@ -30,8 +30,8 @@ LARGEST_MOVE = 1.5  # from the guess without the newest observations, before tha
 # Of the interpolation, relatively. The bound is the dual function itself at the ridge and scale
 # found, and errs by the square of theirs.
 ACCURACY = 3e-6
-FEW = 6  # points that are searched at first for the largest minimum
-NEARLY = 1e-9  # relative to the trivial bound: above the rounding errors of the scan
+FEW = 6  # points that are evaluated at first where the highest is sought
+NEARLY = 1e-9  # relative to the trivial bound: above the rounding errors of ceilings
 FINER = 5  # points of the last grid for each point of interpolation
 
 
@@ -94,11 +94,10 @@ def largest_minimum(
     limits = _limits(query.path.eigen)
     finest = float(np.log(max(query.path.eigen.finest, 1e-300)))
     scanned = _scan(query, query.without_border, dual, np.array([float(sign)]), limits)
-    guess, ceilings = scanned[0][0], np.fmin(scanned[1][0], most) + NEARLY * most
-    points = np.arange(len(most))
-    if len(most) > FEW:
-        points = np.sort(np.argpartition(-ceilings, FEW)[:FEW])
-    while True:
+    guess, ceilings = scanned[0][0], np.fmin(scanned[1][0], most)
+    opposite: dict[int, float] = {}
+
+    def search(points: NDArray[np.intp]) -> Array | None:
         if np.ptp(guess[points]) > SPAN:
             return None
         # The other side, too, where the ceiling is highest: that is probably the place.
@@ -108,22 +107,42 @@ def largest_minimum(
         nearby = Nearby(query.take(both), guess[both], MARGIN, limits)
         found, settled = nearby.minimise(np.arange(len(both)), dual, signs)
         usual = settled & (found.best >= finest)
-        moved = np.abs(found.best - guess[both])[:-1]
-        if not usual[:-1].all() or moved.max() > LARGEST_MOVE:
-            return None
-        values = np.fmin(found.values[:-1], most[points])
-        others = ceilings > values.max()
-        others[points] = True
-        if others.sum() == len(points):
-            break
-        points = np.flatnonzero(others)
-    at = points[values.argmax()]
-    if at == top and usual[-1]:
-        return float(values.max()), int(at), float(found.values[-1])
-    opposite, ridges, _ = minimise_over_ridge(query.take(np.array([at])), dual, signs[-1:])
-    if np.log(ridges[0, 0]) < finest:
+        usual[:-1] &= np.abs(found.best - guess[both])[:-1] <= LARGEST_MOVE
+        if usual[-1]:
+            opposite[int(top)] = float(found.values[-1])
+        return np.fmin(found.values[:-1], most[points]) if usual[:-1].all() else None
+
+    found = highest(ceilings, most, search)
+    if found is None:
         return None
-    return float(values.max()), int(at), float(opposite[0, 0])
+    value, at = found
+    if at not in opposite:
+        other, ridges, _ = minimise_over_ridge(query.take(np.array([at])), dual, np.array([-sign]))
+        if np.log(ridges[0, 0]) < finest:
+            return None
+        opposite[at] = float(other[0, 0])
+    return value, at, opposite[at]
+
+
+def highest(
+    ceilings: Array, most: Array, evaluate: Callable[[NDArray[np.intp]], Array | None]
+) -> tuple[float, int] | None:
+    """The largest of m values and the index of the first that has it, from few of the values.
+
+    Values are at most their ceilings (m,), give or take rounding errors in proportion to ``most``,
+    and are evaluated where the ceilings are highest. None when that fails.
+    """
+    above = ceilings + NEARLY * most
+    points = np.arange(len(above))
+    if len(above) > FEW:
+        points = np.sort(np.argpartition(-above, FEW)[:FEW])
+    while (values := evaluate(points)) is not None:
+        open_ = above > values.max()
+        open_[points] = True
+        if np.count_nonzero(open_) == len(points):
+            return float(values.max()), int(points[values.argmax()])
+        points = np.flatnonzero(open_)
+    return None
 
 
 def _minimise_from(
