@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from problems import BOUNDS, KERNELS, sequence
+from problems import BOUNDS, KERNELS, sequence, truth
 from sklearn.gaussian_process.kernels import Matern
 
 import kernelbounds as kb
+from kernelbounds.bounds import dmm
 
 NOISELESS = {"CMM": kb.CMM(), "DMM": kb.DMM(), "AMM": kb.AMM(), "AMM at 0.01": kb.AMM(0.01)}
 
@@ -115,6 +116,27 @@ def test_formulas(t):
         got_lower, got_upper = seq.bounds(X, bound)
         np.testing.assert_allclose(got_upper, upper, rtol=1e-6, err_msg=str(bound))
         np.testing.assert_allclose(got_lower, lower, rtol=1e-6, err_msg=str(bound))
+
+
+@pytest.mark.parametrize(("norm", "spread"), [(4.0, 1.0), (1.0, 0.02)])
+@pytest.mark.parametrize("name", ["rbf", "matern 3/2", "scaled sum"])
+def test_dmm_leaves_out_small_ridges_only_where_they_do_not_matter(name, norm, spread, monkeypatch):
+    rng = np.random.default_rng(1)
+    function = truth(KERNELS[name], rng, norm)
+    grid = tuple(10.0 ** np.arange(-5, 3, 0.5))
+    seq = kb.ConfidenceSequence(KERNELS[name], 5.0, 0.1, bound=kb.DMM(grid))
+    falls, decide = [], dmm._falls
+    monkeypatch.setattr(dmm, "_falls", lambda found: falls.append(decide(found)) or falls[-1])
+    for _ in range(12):
+        X = 0.5 + spread * (rng.random((25, 2)) - 0.5)
+        seq.update(X, function(X) + 0.1 * rng.standard_normal(25))
+        points = np.concatenate([rng.random((30, 2)), X[:10]])
+        single = np.array([seq.bounds(points, kb.AMM(ridge)) for ridge in grid])
+        lower, upper = seq.bounds(points)
+        np.testing.assert_allclose(upper, single[:, 1].min(axis=0), rtol=0, atol=2e-6)
+        np.testing.assert_allclose(lower, single[:, 0].max(axis=0), rtol=0, atol=2e-6)
+    assert len(falls) == 12  # some were left out each time, at first
+    assert all(falls) if spread < 1 else not all(falls)
 
 
 @pytest.mark.parametrize("name", NOISELESS)
