@@ -128,5 +128,5 @@ def _ends(found: Ellipsoids, sign: int) -> tuple[Array, Array]:
 
 
 def _falls(found: Ellipsoids) -> bool:
-    """Whether the last ridge, less than the others, is better than they for some point."""
-    return any(bool(np.any(end[-1] < end[:-1].min(axis=0))) for end in _ends(found, 1))
+    """Whether the last ridge, less than the others, is as good as they for some point."""
+    return any(bool(np.any(end[-1] <= end[:-1].min(axis=0))) for end in _ends(found, 1))
