@@ -82,7 +82,8 @@ class Engine:
     def query(self, points: Array, finest: float = 0.0, finest_per_point: float = 0.0) -> PathQuery:
         """Means, variances and energies at ``points`` along such a path."""
         kernel = self.data.kernel
-        vectors = kernels.cross(kernel, self.data.points, points)
+        # Transposed, so that the matrix product finds the memory order it wants.
+        vectors = kernels.cross(kernel, points, self.data.points).T
         path = self.path(finest, finest_per_point)
         return path.query(kernels.diagonal(kernel, points), vectors)
 

@@ -96,8 +96,8 @@ class RidgePath:
     def query(self, prior: Array, vectors: Array) -> PathQuery:
         """Predictions at m points with k(x,x) = ``prior`` (m,) and k_t(x) = ``vectors`` (t, m)."""
         eigen = self.eigen
-        old, new = vectors[: eigen.count], vectors[eigen.count :]
-        u = eigen.basis.T @ old
+        old, new = vectors[: eigen.count], np.ascontiguousarray(vectors[eigen.count :])
+        u = (old.T @ eigen.basis).T
         if not eigen.open:
             return PathQuery(self, prior, u, new, np.zeros(len(prior)), np.zeros(new.shape))
         # |(I - QQ') k|^2 = |k|^2 - |u|^2, less what rounding may have added, if that is negligible
@@ -242,8 +242,8 @@ class PathQuery:
         the error is of second order in that of v.
         """
         eigen, path = self.path.eigen, self.path
-        along = np.add.outer(eigen.spectrum, ridges)
-        p = np.multiply.outer(eigen.z, scale)
+        along = np.add.outer(ridges, eigen.spectrum).T
+        p = np.multiply.outer(scale, eigen.z).T
         np.subtract(self._u, p, out=p)
         solved = p / along
         explained = _dots(solved, p)
@@ -256,7 +256,7 @@ class PathQuery:
             r = self._newest - np.multiply.outer(path.newest, scale)
             r -= path.w @ solved + outside * self._tail
             schur_v = path.corner @ v + (ridges + eigen.slack) * v - outside * (path.tail @ v)
-            schur_v -= path.w @ ((path.w.T @ v) / along)
+            schur_v -= path.w @ ((v.T @ path.w).T / along)
             explained += _dots(v, 2 * r - schur_v)
             weight += np.sqrt(_dots(v, v))
         size = self._size + np.abs(scale) * path.size
