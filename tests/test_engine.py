@@ -96,6 +96,31 @@ def test_truncated_path_is_slightly_looser_never_tighter(kernel):
     np.testing.assert_allclose(cut.energy, exact.energy, rtol=1e-6)
 
 
+@pytest.mark.parametrize("finest", [0.05, 1e-4])
+@pytest.mark.parametrize("kernel", [RBF(0.3), RBF(2.0), Matern(0.2, nu=1.5)], ids=str)
+def test_bounds_without_the_newest_observations_are_above_those_with_them(kernel, finest):
+    """mu + sqrt((radius - E) / alpha) rho at every ridge, for a radius above all energies."""
+    X, y, C = _data(kernel, 300)
+    engine = Engine(kernel)
+    gaps = []
+    for size in range(60, 300, 3):
+        engine.append(X[engine.data.count : size], y[engine.data.count : size])
+        query = engine.query(C, finest=finest)
+        ridges = finest * np.array([1.0, 4.0, 50.0, 1e3])
+        found, radius = query.at(ridges), 1.01 * float(y @ y)
+        for sign in (1, -1):
+            with_all, before = (
+                sign * mean + np.sqrt((radius - energy) / ridges[:, None] * variance)
+                for mean, variance, energy in (
+                    (found.mean, found.variance, found.energy),
+                    query.without_border(ridges),
+                )
+            )
+            gaps.append((before - with_all) / before.max())
+    assert np.min(gaps) > -1e-10
+    assert np.max(gaps) > 1e-3  # the newest observations do matter somewhere
+
+
 @pytest.mark.parametrize("kernel", [RBF(0.3), RBF(2.0), Matern(0.5, nu=1.5)], ids=str)
 def test_eigenbasis_bounds_the_kernel_matrix_from_above(kernel):
     X, y, _ = _data(kernel, 200)

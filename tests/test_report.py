@@ -153,6 +153,11 @@ def page(browser, tmp_path):
     file.write_text(report.as_html(_all(rounds=60, repetitions=2), FACTS, tmp_path), "utf-8")
     browser.get_log("browser")
     browser.get(file.as_uri())
+    # Panels are drawn again when their size is known, two frames later at most.
+    browser.execute_async_script(
+        "const done = arguments[0];"
+        "requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done)));"
+    )
     yield browser
     assert browser.get_log("browser") == []
 

@@ -191,14 +191,21 @@ class PathQuery:
         )
 
     def without_border(self, ridges: Array) -> tuple[Array, Array, Array]:
-        """Mean, variance and energy as before the newest observations: close, and cheap."""
-        eigen = self.path.eigen
+        """Mean, variance and energy as before the newest observations: close, and cheap.
+
+        Variances are rounded up and energies down.
+        """
+        eigen, path = self.path.eigen, self.path
         inverse = 1.0 / (eigen.spectrum + ridges[:, None])
         scaled = inverse * eigen.z
-        variance = (1 + 4 * self._rounding) * self.prior - inverse @ self._u_squared
+        weight = np.sqrt(self.prior / ridges[:, None])  # at least |(K + alpha I)^-1 k|
+        variance = self.prior + self._rounding * (self._size * weight + 2 * self.prior)
+        variance -= inverse @ self._u_squared
         if eigen.open:
             variance -= np.multiply.outer(1.0 / (eigen.floor + ridges), self._outside)
-        return scaled @ self._u, np.maximum(variance, 0.0), (ridges * (scaled @ eigen.z))[:, None]
+        size = path.size * np.sqrt(np.einsum("gr,gr->g", scaled, scaled))
+        energy = ridges * (scaled @ eigen.z - rounding(eigen.count, eigen.accuracy) * size)
+        return scaled @ self._u, np.maximum(variance, 0.0), energy[:, None]
 
     def at_once(self, ridges: Array) -> tuple[Array, Array, Array]:
         """Mean, variance and energy of :meth:`near`."""

@@ -93,31 +93,34 @@ def largest_minimum(
     """
     limits = _limits(query.path.eigen)
     finest = float(np.log(max(query.path.eigen.finest, 1e-300)))
-    scanned = _scan(query, query.without_border, dual, np.array([float(sign)]), limits)
-    guess, ceilings = scanned[0][0], np.fmin(scanned[1][0], most)
+    signs = np.array([sign, -sign], dtype=np.float64)
+    guess, above = _scan(query, query.without_border, dual, signs, limits)
+    ceilings = np.fmin(above[0], most)
     opposite: dict[int, float] = {}
 
     def search(points: NDArray[np.intp]) -> Array | None:
-        if np.ptp(guess[points]) > SPAN:
+        # The other side, too, where ceilings are highest: one of these is probably the place.
+        top = points[np.argsort(-ceilings[points])[:2]]
+        everywhere = np.append(points, top)
+        side = np.repeat([0, 1], [len(points), len(top)])
+        near = guess[side, everywhere]
+        if np.ptp(near) > SPAN:
             return None
-        # The other side, too, where the ceiling is highest: that is probably the place.
-        top = points[ceilings[points].argmax()]
-        both = np.append(points, top)
-        signs = np.append(np.full(len(points), float(sign)), -float(sign))
-        nearby = Nearby(query.take(both), guess[both], MARGIN, limits)
-        found, settled = nearby.minimise(np.arange(len(both)), dual, signs)
-        usual = settled & (found.best >= finest)
-        usual[:-1] &= np.abs(found.best - guess[both])[:-1] <= LARGEST_MOVE
-        if usual[-1]:
-            opposite[int(top)] = float(found.values[-1])
-        return np.fmin(found.values[:-1], most[points]) if usual[:-1].all() else None
+        nearby = Nearby(query.take(everywhere), near, MARGIN, limits)
+        found, settled = nearby.minimise(np.arange(len(near)), dual, signs[side])
+        usual = settled & (np.abs(found.best - near) <= LARGEST_MOVE) & (found.best >= finest)
+        for at in np.flatnonzero(usual & (side == 1)):
+            opposite[int(everywhere[at])] = float(found.values[at])
+        if not usual[: len(points)].all():
+            return None
+        return np.fmin(found.values[: len(points)], most[points])
 
     found = highest(ceilings, most, search)
     if found is None:
         return None
     value, at = found
     if at not in opposite:
-        other, ridges, _ = minimise_over_ridge(query.take(np.array([at])), dual, np.array([-sign]))
+        other, ridges, _ = minimise_over_ridge(query.take(np.array([at])), dual, signs[1:])
         if np.log(ridges[0, 0]) < finest:
             return None
         opposite[at] = float(other[0, 0])
