@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -15,6 +16,9 @@ from kernelbounds.bounds.cone import cone_extremes
 from kernelbounds.bounds.radius import Radius, data_radius, refute_if_empty
 from kernelbounds.engine import Engine, RidgePath, largest_minimum, minimise_over_ridge
 from kernelbounds.errors import InputError
+
+# Log ridges, relative to (R_t / B)^2, between which most minimisers are.
+LIKELY = -2.2, 4.2
 
 
 @dataclass(frozen=True)
@@ -86,8 +90,8 @@ def _minimum(
     dual = DualFunction(engine, assumptions, data_radius(engine, assumptions))
     values, ridges, scales = minimise_over_ridge(query, dual, signs)
     path: RidgePath | None = query.path
-    finer = (ridges < query.path.eigen.finest).any(axis=0)
-    if finer.any():
+    if ridges.min() < query.path.eigen.finest:
+        finer = (ridges < query.path.eigen.finest).any(axis=0)
         found = _minimum(engine, assumptions, points[finer], signs, finest / 16)
         values[:, finer], ridges[:, finer] = found.values, found.ridges
         scales[:, finer], path = found.scales, found.path
@@ -106,6 +110,13 @@ class DualFunction:
     engine: Engine
     assumptions: Assumptions
     radius: Radius
+
+    @property
+    def likely(self) -> tuple[float, float]:
+        """Around (R_t / B)^2, mostly above."""
+        centre = self.radius.squared / max(self.radius.norm_bound**2, 1e-280)
+        log_centre = math.log(max(centre, 1e-280))
+        return log_centre + LIKELY[0], log_centre + LIKELY[1]
 
     def best_scale(self, ridge: Array, variance: Array, energy: Array) -> Array:
         """scale = sqrt(alpha) rho / R~."""

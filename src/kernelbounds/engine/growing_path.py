@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from kernelbounds.engine.eigenbasis import FINEST, Eigenbasis
@@ -38,7 +40,7 @@ class GrowingPath:
         self._start, self._bordering, self._dense = 0, False, True
         self._next = 1  # number of observations at which the basis is to be renewed
         self._eigen: Eigenbasis | None = None
-        self._w = self._outside = self._tail = self._corner = np.empty((0, 0))
+        self._columns = self._w = self._tail = self._corner = np.empty((0, 0))
         self._bordered = 0
 
     def current(self) -> RidgePath:
@@ -96,18 +98,23 @@ class GrowingPath:
         self._adopt(extended)
 
     def _adopt(self, eigen: Eigenbasis) -> None:
-        self._eigen, self._bordered = eigen, 0
         # The larger the basis, the dearer to extend; decomposing the whole matrix is dearer yet.
-        size = _dense_border(eigen.count) if self._dense else max(12, len(eigen.z) // 8)
-        self._next = eigen.count + size
-        self._w, self._outside = np.empty((size, len(eigen.z))), np.zeros((size, eigen.count))
+        rank = len(eigen.z)
+        size = _dense_border(eigen.count) if self._dense else max(12, rank // 8)
+        self._eigen, self._columns = eigen, eigen.basis
+        if eigen.open:
+            self._columns = np.empty((eigen.count, rank + size))
+            self._columns[:, :rank] = eigen.basis
+            self._eigen = replace(eigen, basis=self._columns[:, :rank])
+        self._bordered, self._next = 0, eigen.count + size
+        self._w = np.empty((size, rank))
         self._tail, self._corner = np.zeros((size, size)), np.empty((size, size))
 
     def _path(self, count: int) -> RidgePath:
         """The path of the first ``count`` observations."""
         data, eigen = self._data, self._eigen
         assert eigen is not None
-        n, size = eigen.count, count - eigen.count
+        n, rank, size = eigen.count, len(eigen.z), count - eigen.count
         for b in range(self._bordered, size):
             row = data.lower[n + b]
             column, own = row[:n], row[n : n + b + 1]
@@ -116,15 +123,15 @@ class GrowingPath:
                 rest = column - eigen.basis @ self._w[b]
                 if eigen.subtle:
                     rest -= eigen.basis @ (rest @ eigen.basis)
-                self._outside[b] = rest
-                self._tail[b, : b + 1] = self._outside[: b + 1] @ self._outside[b]
+                self._columns[:, rank + b] = rest
+                self._tail[b, : b + 1] = rest @ self._columns[:, rank : rank + b + 1]
                 self._tail[:b, b] = self._tail[b, :b]
             self._corner[b, : b + 1] = self._corner[: b + 1, b] = own
         self._bordered = size
         return RidgePath(
             eigen,
+            self._columns[:, : rank + size],
             self._w[:size],
-            self._outside[:size],
             self._tail[:size, :size],
             self._corner[:size, :size],
             data.outcomes[n:count],

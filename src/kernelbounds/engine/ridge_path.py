@@ -7,6 +7,7 @@ code           paper                              meaning
 ``u``          Q' k_n(x)                          kernel vectors of m points in the basis, (r, m)
 ``w``          K_bn Q                             those of the b = t - n newest points, (b, r)
 ``outside``    K_bn (I - Q Q')                    what of those is outside the basis, (b, n)
+``columns``    Q and, if open, ``outside``'       side by side, (n, r + b)
 ``tail``       K_bn (I - Q Q') K_nb               and its inner products, (b, b)
 ``corner``     K_bb                               kernel matrix of the newest points, (b, b)
 =============  =================================  ==============================================
@@ -46,12 +47,19 @@ class RidgePath:
     """The data, ready for any ridge."""
 
     eigen: Eigenbasis
+    columns: Array
     w: Array
-    outside: Array
     tail: Array
     corner: Array
     newest: Array  # the outcomes of the border's points
     size: float  # the Euclidean norm of all outcomes
+
+    @property
+    def outside(self) -> Array:
+        """K_bn (I - QQ'), (b, n)."""
+        if not self.eigen.open:
+            return np.zeros((len(self.newest), self.eigen.count))
+        return self.columns[:, len(self.eigen.z) :].T
 
     def energy(self, ridges: Array) -> Array:
         """E_alpha = y' (I + K/alpha)^-1 y, rounded down; (g,)."""
@@ -97,7 +105,8 @@ class RidgePath:
         """Predictions at m points with k(x,x) = ``prior`` (m,) and k_t(x) = ``vectors`` (t, m)."""
         eigen = self.eigen
         old, new = vectors[: eigen.count], np.ascontiguousarray(vectors[eigen.count :])
-        u = (old.T @ eigen.basis).T
+        along = (old.T @ self.columns).T
+        u, tail = along[: len(eigen.z)], along[len(eigen.z) :]
         if not eigen.open:
             return PathQuery(self, prior, u, new, np.zeros(len(prior)), np.zeros(new.shape))
         # |(I - QQ') k|^2 = |k|^2 - |u|^2, less what rounding may have added, if that is negligible
@@ -109,15 +118,16 @@ class RidgePath:
             rest = eigen.basis @ u
             rest -= old
             outside = _dots(rest, rest)
-        return PathQuery(self, prior, u, new, outside, self.outside @ old)
+        return PathQuery(self, prior, u, new, outside, tail)
 
 
 class Shared:
     """A path at g ridges.
 
-    ``inverse`` is 1 / (Lambda + alpha), (g, r), ``outside`` is 1 / (floor + alpha), (g,), and
-    ``energy`` is E_alpha, (g,). Of the border: ``inverse_schur`` is S^-1, (g, b, b), ``reduced``
-    is w (Lambda + alpha I)^-1, (g, b, r), and ``solved`` is S^-1 (y_b - reduced z), (g, b).
+    ``inverse`` is 1 / (Lambda + alpha), (g, r), ``outside`` is 1 / (floor + alpha), (g,),
+    ``energy`` is E_alpha, (g,), and ``border_energy`` the border's part of it. Of the border:
+    ``inverse_schur`` is S^-1, (g, b, b), ``reduced`` is w (Lambda + alpha I)^-1, (g, b, r), and
+    ``solved`` is S^-1 (y_b - reduced z), (g, b).
     """
 
     def __init__(self, path: RidgePath, ridges: Array) -> None:
@@ -126,7 +136,7 @@ class Shared:
         self.outside = 1.0 / (eigen.floor + ridges) if eigen.open else np.zeros(len(ridges))
         scaled = self.inverse * eigen.z
         size = path.size * np.sqrt(np.einsum("gr,gr->g", scaled, scaled))
-        quadratic = scaled @ eigen.z - rounding(eigen.count, eigen.accuracy) * size
+        quadratic = -rounding(eigen.count, eigen.accuracy) * size
         border = len(path.newest)
         if border:
             self.reduced = path.w * self.inverse[:, None, :]
@@ -137,13 +147,15 @@ class Shared:
             rest = path.newest - self.reduced @ eigen.z
             self.solved = np.einsum("gbc,gc->gb", self.inverse_schur, rest)
             quadratic += np.einsum("gb,gb->g", rest, self.solved)
-        self.energy: Array = ridges * quadratic
+        self.border_energy: Array = ridges * quadratic
+        self.energy: Array = ridges * (scaled @ eigen.z) + self.border_energy
 
 
 @dataclass(frozen=True)
 class Predictions:
     """Mean (g, m), variance (g, m) and energy (g, 1) at g ridges.
 
+    ``border_energy`` (g,) is what the border's points add to the energy,
     ``solved`` is S^-1 (k_b(x) - ..) and ``solved_outcomes`` is S^-1 (y_b - ..), the weights of
     the border's points, (g, b, m) and (g, b).
     """
@@ -151,6 +163,7 @@ class Predictions:
     mean: Array
     variance: Array
     energy: Array
+    border_energy: Array
     solved: Array
     solved_outcomes: Array
 
@@ -238,7 +251,8 @@ class PathQuery:
             solved, solved_outcomes = shared.inverse_schur @ rest, shared.solved
             mean += (shared.solved[:, None, :] @ rest)[:, 0]
             variance -= np.einsum("gbm,gbm->gm", rest, solved)
-        return Predictions(mean, variance, shared.energy[:, None], solved, solved_outcomes)
+        energies = shared.energy[:, None], shared.border_energy
+        return Predictions(mean, variance, *energies, solved, solved_outcomes)
 
     def unexplained(self, ridges: Array, scale: Array, near: Predictions, blend: Array) -> Array:
         """k(x,x) - p' (K + alpha I)^-1 p with p = k_t(x) - scale y, rounded up; (m,).
@@ -272,4 +286,4 @@ class PathQuery:
 
 
 def _dots(left: Array, right: Array) -> Array:
-    return np.asarray(np.einsum("im,im->m", left, right))
+    return np.asarray(np.vecdot(left.T, right.T))

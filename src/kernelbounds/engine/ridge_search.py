@@ -2,9 +2,9 @@
 
 For each point the function is quasiconvex in the ridge (``docs/mathematics.md``), so a bracket
 of a local minimum is a bracket of the global one. A coarse scan that leaves out the newest
-observations brackets it and interpolation in log ridge finds it. The value returned is that of
-the dual function itself at the place found, so that what a search may lose is tightness, never
-validity.
+observations brackets it, where a wide range is not cheaper, and interpolation in log ridge finds
+it. The value returned is that of the dual function itself at the place found, so that what a search
+may lose is tightness, never validity.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ from kernelbounds.engine.ridge_path import PathQuery
 # minimiser may be beyond that.
 ABOVE, FAR_ABOVE = 3 * np.log(10), 10 * np.log(10)
 STEP = 0.5 * np.log(10)  # of the coarse scan, in log ridge
+# Many points have minimisers all over the range where they are likely. To search all of it costs
+# less than a scan when the border w has few entries.
+MANY, CHEAP = 64, 1000
 SPAN = 8.0  # of minimisers, in log ridge, that are sought together
 MARGIN, LARGEST_MARGIN = 0.3, 10.0  # around what the scan found, doubled until it suffices
 LARGEST_MOVE = 1.5  # from the guess without the newest observations, before that is doubted
@@ -40,6 +43,11 @@ class Dual(Protocol):
 
     For bounds on -f(x) the same functions are called with the negative mean.
     """
+
+    @property
+    def likely(self) -> tuple[float, float]:
+        """Log ridges between which most minimisers are."""
+        ...
 
     def best_scale(self, ridge: Array, variance: Array, energy: Array) -> Array:
         """The scale that makes the bound smallest, in place of which any other is valid."""
@@ -71,6 +79,12 @@ class Minimum(NamedTuple):
 def minimise_over_ridge(query: PathQuery, dual: Dual, signs: Array) -> tuple[Array, Array, Array]:
     """The smallest bounds over alpha > 0, and the ridges and scales there; (signs, m)."""
     limits = _limits(query.path.eigen)
+    low, high = max(dual.likely[0], limits[0]), min(dual.likely[1], limits[1])
+    cheap = len(query.path.newest) * len(query.path.eigen.z) <= CHEAP
+    if cheap and len(query.prior) >= MANY and high - low > STEP:
+        found, settled = Nearby(query, (low, high), limits).minimise_all(dual, signs)
+        if settled.all():
+            return found.values, np.exp(found.best), found.scales
     guess, _ = _scan(query, query.without_border, dual, signs, limits)
     found, best, settled = _minimise_from(query, dual, signs, guess, limits)
     odd = (~settled | (np.abs(best - guess) > LARGEST_MOVE)).any(axis=0)
@@ -106,8 +120,8 @@ def largest_minimum(
         near = guess[side, everywhere]
         if np.ptp(near) > SPAN:
             return None
-        nearby = Nearby(query.take(everywhere), near, MARGIN, limits)
-        found, settled = nearby.minimise(np.arange(len(near)), dual, signs[side])
+        nearby = Nearby(query.take(everywhere), _range(near, MARGIN), limits)
+        found, settled = nearby.minimise(dual, signs[side])
         usual = settled & (np.abs(found.best - near) <= LARGEST_MOVE) & (found.best >= finest)
         for at in np.flatnonzero(usual & (side == 1)):
             opposite[int(everywhere[at])] = float(found.values[at])
@@ -153,12 +167,11 @@ def _minimise_from(
 ) -> tuple[Minimum, Array, NDArray[np.bool_]]:
     """Bounds, log ridges and whether these are minimisers, from guesses of those; (signs, m)."""
     shape, best = guess.shape, guess.flatten()
-    everywhere = np.tile(np.arange(shape[1]), shape[0])
     if np.ptp(best) <= SPAN:  # the usual case, without the bookkeeping
-        every_sign = np.repeat(signs, shape[1])
-        found, done = Nearby(query, best, MARGIN, limits).minimise(everywhere, dual, every_sign)
+        found, done = Nearby(query, _range(best, MARGIN), limits).minimise_all(dual, signs)
         if done.all():
-            return _reshaped(found, shape), found.best.reshape(shape), done.reshape(shape)
+            return found, found.best, done
+    everywhere = np.tile(np.arange(shape[1]), shape[0])
     smallest = Minimum(np.full(best.size, np.inf), best.copy(), np.ones(best.size))
     done, pending, margin = np.ones(best.size, dtype=bool), np.arange(best.size), MARGIN
     while len(pending) and margin <= LARGEST_MARGIN:
@@ -168,8 +181,8 @@ def _minimise_from(
             points, where = np.unique(everywhere[members], return_inverse=True)
             part = query if len(points) == shape[1] else query.take(points)
             sign = signs[members // shape[1]]
-            nearby = Nearby(part, best[members], margin, limits)
-            found, settled[members] = nearby.minimise(where, dual, sign)
+            nearby = Nearby(part, _range(best[members], margin), limits)
+            found, settled[members] = nearby.minimise(dual, sign, where)
             smallest.improve(members, found)
             best[members] = found.best
         pending, margin = pending[~settled[pending]], 2 * margin
@@ -182,42 +195,40 @@ def _reshaped(found: Minimum, shape: tuple[int, ...]) -> Minimum:
 
 
 class Nearby:
-    """Predictions on a range of ridges around guesses, where minimisers are looked for."""
+    """Predictions on a range of log ridges, where minimisers are looked for."""
 
     def __init__(
-        self, query: PathQuery, guess: Array, margin: float, limits: tuple[float, float]
+        self, query: PathQuery, where: tuple[float, float], limits: tuple[float, float]
     ) -> None:
-        low = max(float(guess.min()) - margin, limits[0])
-        high = min(float(guess.max()) + margin, limits[1])
+        low, high = max(where[0], limits[0]), min(where[1], limits[1])
         self._query, self._open = query, (low != limits[0], high != limits[1])
         self._nodes = Chebyshev.for_accuracy(low, high, ACCURACY)
-        path, ridges = query.path, np.exp(self._nodes.points)
+        ridges = np.exp(self._nodes.points)
         # Variances that are rounded up have less noise where ridges are tiny.
-        self._found = query.near(ridges) if path.eigen.flat else query.at(ridges)
-        # Where a confidence set is nearly empty, energies cancel; most of them is had exactly.
-        self._border_energy = self._found.energy[:, 0] - path.energy_of_basis(ridges)
+        self._found = query.near(ridges) if query.path.eigen.flat else query.at(ridges)
         # A logarithm, which is as smooth, gives small variances their digits.
         self._log_variance = np.log(np.maximum(self._found.variance, EPS * query.prior))
 
     def minimise(
-        self, where: NDArray[np.intp], dual: Dual, signs: Array
+        self, dual: Dual, signs: Array, where: NDArray[np.intp] | None = None
     ) -> tuple[Minimum, NDArray[np.bool_]]:
         """Bounds, and whether their ridges are minimisers; (n,).
 
         ``where`` (n,) says which point of the query each bound is for: both sides of a point
-        share the predictions there.
+        share the predictions there. None: one bound for each point, in order.
         """
         query, found, log_variance = self._query, self._found, self._log_variance
         path, nodes = query.path, self._nodes
-        if len(where) != len(query.prior) or np.any(where != np.arange(len(where))):
+        if where is not None:
             query, found = query.take(where), found.take(where)
             log_variance = log_variance[:, where]
         grid, blend = nodes.grid(FINER * nodes.size)
         ridges = np.exp(grid)
         mean, variance = blend @ (signs * found.mean), np.exp(blend @ log_variance)
-        energy = path.energy_of_basis(ridges) + blend @ self._border_energy
+        # Where a confidence set is nearly empty, energies cancel; most of them is had exactly.
+        energy = path.energy_of_basis(ridges) + blend @ found.border_energy
         best = _vertex(grid, dual.at_best_scale(ridges[:, None], mean, variance, energy[:, None]))
-        settled = np.ones(len(where), dtype=bool)
+        settled = np.ones(len(signs), dtype=bool)
         if self._open[0]:
             settled &= best > grid[1]
         if self._open[1]:
@@ -225,10 +236,21 @@ class Nearby:
         # The bound itself, there.
         ridges, blend = np.exp(best), nodes.basis(best)
         variance = np.exp(np.einsum("gm,gm->m", blend, log_variance))
-        energy = path.energy_of_basis(ridges) + self._border_energy @ blend
+        energy = path.energy_of_basis(ridges) + found.border_energy @ blend
         scale = dual.best_scale(ridges, variance, energy)
         unexplained = query.unexplained(ridges, signs * scale, found, blend)
         return Minimum(dual.at_scale(ridges, scale, unexplained), best, scale), settled
+
+    def minimise_all(self, dual: Dual, signs: Array) -> tuple[Minimum, NDArray[np.bool_]]:
+        """The same for all points and several signs; (signs, m)."""
+        shape = len(signs), len(self._query.prior)
+        where = None if len(signs) == 1 else np.tile(np.arange(shape[1]), shape[0])
+        found, settled = self.minimise(dual, signs.repeat(shape[1]), where)
+        return _reshaped(found, shape), settled.reshape(shape)
+
+
+def _range(values: Array, margin: float) -> tuple[float, float]:
+    return float(values.min()) - margin, float(values.max()) + margin
 
 
 def _limits(eigen: Eigenbasis) -> tuple[float, float]:
