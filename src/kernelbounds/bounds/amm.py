@@ -32,9 +32,11 @@ class AMM(EllipsoidBound):
 
     def ellipsoids(self, engine: Engine, assumptions: Assumptions, points: Array) -> Ellipsoids:
         """See :class:`~kernelbounds.bounds.bound.EllipsoidBound`."""
-        ridge = reference_ridge(engine, assumptions) if self.ridge is None else self.ridge
-        mean, variance, energy = engine.predict(points, np.array([ridge]))
-        squared = data_radius(engine, assumptions).around(ridge, energy)
+        reference = reference_ridge(engine, assumptions)
+        ridge = reference if self.ridge is None else self.ridge
+        mean, variance, energy, ends = engine.predict(points, np.array([ridge]))
+        radius = data_radius(engine, assumptions, ends if ridge == reference else None)
+        squared = radius.around(ridge, energy)
         if squared < 0:
             refute_if_empty(engine, assumptions)
         factor = np.sqrt(np.maximum(squared, 0.0) / ridge)

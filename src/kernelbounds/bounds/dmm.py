@@ -52,12 +52,12 @@ class DMM(EllipsoidBound):
         """See :class:`~kernelbounds.bounds.bound.EllipsoidBound`."""
         grid = self._grid(engine, assumptions)
         some, tried = _in_question(engine, assumptions, grid)
-        found = _around(engine, assumptions, tried, *engine.predict(points, tried))
+        found = _around(engine, assumptions, tried, *engine.predict(points, tried)[:3])
         if len(tried) == len(some):
             return found
         if not _falls(found):
             return Ellipsoids(*(part[:-1] for part in found))
-        return _around(engine, assumptions, grid, *engine.predict(points, grid))
+        return _around(engine, assumptions, grid, *engine.predict(points, grid)[:3])
 
     def largest(
         self, engine: Engine, assumptions: Assumptions, points: Array, sign: int, most: Array

@@ -65,12 +65,17 @@ def reference_ridge(engine: Engine, assumptions: Assumptions) -> float:
     return assumptions.noise_scale**2 / assumptions.mixture_scale
 
 
-def data_radius(engine: Engine, assumptions: Assumptions) -> Radius:
-    """R_t of the observations so far; without noise nothing has to be computed."""
+def data_radius(
+    engine: Engine, assumptions: Assumptions, ends: tuple[float, float] | None = None
+) -> Radius:
+    """R_t of the observations so far; without noise nothing has to be computed.
+
+    ``ends`` are energy and log-determinant at the reference ridge, where they are known.
+    """
     if assumptions.noise_scale == 0:
         return Radius(0.0, 0.0, assumptions.norm_bound)
-    reference = reference_ridge(engine, assumptions)
-    return Radius.of(*engine.energy_and_log_det(reference), assumptions)
+    ends = ends or engine.energy_and_log_det(reference_ridge(engine, assumptions))
+    return Radius.of(*ends, assumptions)
 
 
 def norm_lower_bound(engine: Engine, assumptions: Assumptions) -> float:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
@@ -38,6 +38,18 @@ __all__ = [
 KEPT = 8  # paths and fits that are kept for the next call
 
 
+class Predicted(NamedTuple):
+    """Mean (g, m), variance (g, m), rounded up, and energy (g, 1), rounded down, at g ridges.
+
+    ``ends`` are energy and log-determinant, both rounded up, where they came with the rest.
+    """
+
+    mean: Array
+    variance: Array
+    energy: Array
+    ends: tuple[float, float] | None
+
+
 class Engine:
     """Kernel ridge regression on a growing sequence of observations.
 
@@ -63,16 +75,14 @@ class Engine:
         fit = self._fit(ridge)
         return fit.energy_and_log_det() if fit.trusted() else self.path().energy_and_log_det(ridge)
 
-    def predict(self, points: Array, ridges: Array) -> tuple[Array, Array, Array]:
-        """Mean (g, m), variance (g, m) and energy (g, 1) at points and all of g ridges.
-
-        Variances are rounded up and energies down.
-        """
+    def predict(self, points: Array, ridges: Array) -> Predicted:
+        """Mean, variance and energy at points and all ridges."""
         if len(ridges) == 1 and (fit := self._fit(float(ridges[0]))).trusted():
-            mean, variance = fit.predict(points)
-            return mean[None], variance[None], np.array([[fit.energy_rounded_down()]])
+            mean, variance, energy, log_det = fit.predict(points)
+            below = np.array([[fit.rounded_down(energy)]])
+            return Predicted(mean[None], variance[None], below, (energy, log_det))
         found = self.query(points, finest=float(ridges.min())).at(ridges)
-        return found.mean, found.variance, found.energy
+        return Predicted(found.mean, found.variance, found.energy, None)
 
     def path(self, finest: float = 0.0, finest_per_point: float = 0.0) -> RidgePath:
         """Energies at all ridges; see :class:`GrowingPath` for the arguments."""

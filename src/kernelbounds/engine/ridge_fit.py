@@ -4,22 +4,23 @@
 code          paper                    meaning
 ============  =======================  ==================================================
 ``ridge``     alpha                    the ridge value
-``settled``                            the first n observations, a multiple of BLOCK
+``settled``                            the first n observations, a multiple of GROUP
 ``inverse``   L^-1, L L' = K + alpha I the inverse factor of those, lower triangular
-``left``                               the factor's rows of the others, left of their ...
-``corner``                             ... own triangle, and the inverse of that
-``whitened``  L^-1 y_t                 outcomes in the factor's coordinates, (t,)
+``whitened``  L^-1 y_n                 their outcomes in the factor's coordinates, (n,)
+``newest``                             the other p = t - n observations, fewer than GROUP
 ============  =======================  ==================================================
 
 Applying an inverse triangle is one matrix product at half price. It is safe where the method is
-used at all, for ridges that keep the condition number moderate. A block is settled as a whole
-when it is full and its rows are added one by one until then, so what is stored is a function of
-the data alone and not of how they were split into appends.
+used at all, for ridges that keep the condition number moderate. The newest observations are not in
+the triangle. Their kernel vectors go through the same product as those of the points in question,
+which costs a few columns more, in place of a pass through the triangle for each observation. What
+is stored is a function of the data alone and not of how they were split into appends.
 """
 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import blas, lapack
@@ -29,12 +30,31 @@ from kernelbounds.arrays import Array
 from kernelbounds.engine.eigenbasis import EPS
 from kernelbounds.engine.observations import Observations
 
-BLOCK = 32
-PANEL = 128  # rows of the triangle that are applied to a vector at once
+GROUP = 4  # observations that join the triangle together
+PANEL = 128  # rows of the triangle that are applied to few columns at once
+FEW = 4  # columns
 CAPACITY = 240  # rows there is room for at first; no power of two, which caches dislike
 # A factor is trusted for ridges of at least this times the trace of the kernel matrix and the
 # rounding error; there, what is added for rounding errors stays below 1e-7, relatively.
 LEAST = 1e-7 / EPS
+
+
+class Fitted(NamedTuple):
+    """Mean and variance at m points, and E_alpha and ln det(I + K/alpha), those rounded up."""
+
+    mean: Array
+    variance: Array
+    energy: float
+    log_det: float
+
+
+class Rows(NamedTuple):
+    """p rows below the triangle: those of L, L_pn = ``left``' and L_pp = ``corner``^-1."""
+
+    left: Array  # L^-1 K_np, (n, p)
+    corner: Array  # (p, p)
+    whitened: Array  # the outcomes, (p,)
+    log_det: float  # what they add to it
 
 
 class RidgeFit:
@@ -45,10 +65,9 @@ class RidgeFit:
         self._data = data
         self._settled = 0
         self._inverse = np.zeros((CAPACITY, CAPACITY), order="F")  # zeros above the triangle
-        self._left, self._corner = np.empty((BLOCK, 0)), np.zeros((BLOCK, BLOCK))
-        self._loose = 0  # rows in left and corner
         self._whitened = np.empty(0)
-        self._log_dets = [0.0]  # of the settled block, and with each of the other rows
+        self._log_det = 0.0  # of the settled ones
+        self._newest: tuple[int, Rows] | None = None  # and the number of observations then
 
     def trusted(self) -> bool:
         """Whether the ridge is large enough, relative to the kernel matrix, for this method."""
@@ -56,88 +75,80 @@ class RidgeFit:
 
     def energy_and_log_det(self) -> tuple[float, float]:
         """E_alpha = y' (I + K/alpha)^-1 y and ln det(I + K/alpha), both rounded up."""
-        self._catch_up()
-        energy = self.ridge * float(self._whitened @ self._whitened)
-        return energy * (1 + self._rounding), self._log_dets[-1] + self._rounding
+        return self._ends(self._rows_of_newest())
 
-    def energy_rounded_down(self) -> float:
-        """E_alpha, where it is subtracted."""
-        return self.energy_and_log_det()[0] / (1 + self._rounding) ** 2
+    def rounded_down(self, energy: float) -> float:
+        """An energy that was rounded up, where it is subtracted."""
+        return energy / (1 + self._rounding) ** 2
 
-    def predict(self, points: Array) -> tuple[Array, Array]:
+    def predict(self, points: Array) -> Fitted:
         """mu_alpha = k' (K + alpha I)^-1 y and rho_alpha^2 = k(x,x) - k' (K + alpha I)^-1 k."""
         self._catch_up()
-        prior = kernels.diagonal(self._data.kernel, points)
-        # Transposed, so that the matrix product finds the memory order it wants.
-        vectors = kernels.cross(self._data.kernel, points, self._data.points).T
-        top, bottom = self._solve(vectors)
-        settled = len(top)
-        mean = self._whitened[:settled] @ top + self._whitened[settled:] @ bottom
+        data, n = self._data, self._settled
+        prior = kernels.diagonal(data.kernel, points)
+        vectors = kernels.cross(data.kernel, points, data.points).T
+        newest = data.count - n
+        right = np.empty((n, newest + len(points)), order="F")
+        right[:, :newest], right[:, newest:] = data.lower[n:, :n].T, vectors[:n]
+        solved = self._times(right)
+        rows, top = self._rows(solved[:, :newest], n, data.count), solved[:, newest:]
+        bottom = rows.corner @ (vectors[n:] - rows.left.T @ top)
+        mean = self._whitened @ top + rows.whitened @ bottom
         variance = prior - np.vecdot(top.T, top.T) - np.vecdot(bottom.T, bottom.T)
         variance *= 1 + self._rounding
-        variance += (16 + len(vectors) / 2) * self._data.accuracy * prior
-        return mean, np.maximum(variance, 0.0)
+        variance += (16 + data.count / 2) * data.accuracy * prior
+        return Fitted(mean, np.maximum(variance, 0.0), *self._ends(rows))
 
     def solve(self, vectors: Array) -> Array:
         """(K + alpha I)^-1 v = L^-T L^-1 v for the columns v of ``vectors`` (t, m)."""
-        self._catch_up()
-        top, bottom = self._solve(vectors)
-        settled, loose = self._settled, self._loose
-        bottom = self._corner[:loose, :loose].T @ bottom
-        if settled:
-            top = top - self._left[:loose].T @ bottom
-            top = blas.dtrmm(1.0, self._inverse[:, :settled], top, lower=1, trans_a=1)
-        return np.concatenate([top, bottom])
+        rows, n = self._rows_of_newest(), self._settled
+        top = self._times(vectors[:n].copy("F"))
+        bottom = rows.corner.T @ (rows.corner @ (vectors[n:] - rows.left.T @ top))
+        return np.concatenate([self._times_transposed(top - rows.left @ bottom), bottom])
 
     @property
     def _rounding(self) -> float:
         return 32 * self._data.accuracy * (1 + self._data.trace / self.ridge)
 
-    def _catch_up(self) -> None:
-        stop = self._data.count
-        while len(self._whitened) < stop:
-            if self._settled + BLOCK <= stop:
-                self._settle()
-            else:
-                self._add_row()
+    def _ends(self, rows: Rows) -> tuple[float, float]:
+        squares = self._whitened @ self._whitened + rows.whitened @ rows.whitened
+        log_det = self._log_det + rows.log_det
+        return self.ridge * float(squares) * (1 + self._rounding), log_det + self._rounding
 
-    def _add_row(self) -> None:
-        settled, loose = self._settled, self._loose
-        at = settled + loose
-        row = self._data.lower[at]
-        top, bottom = self._solve(row[:at])
-        whitened = self._whitened
-        own = float(row[at]) + self.ridge - float(top @ top) - float(bottom @ bottom)
-        explained = float(whitened[:settled] @ top) + float(whitened[settled:] @ bottom)
-        pivot = math.sqrt(own)
-        self._whitened = np.append(whitened, (self._data.outcomes[at] - explained) / pivot)
-        self._left[loose] = top
-        self._corner[loose, :loose] = bottom @ self._corner[:loose, :loose] / -pivot
-        self._corner[loose, loose] = 1 / pivot
-        self._log_dets.append(self._log_dets[-1] + math.log(own / self.ridge))
-        self._loose += 1
+    def _rows_of_newest(self) -> Rows:
+        self._catch_up()
+        n, count = self._settled, self._data.count
+        if self._newest is None or self._newest[0] != count:
+            left = self._times(self._data.lower[n:count, :n].T)
+            self._newest = count, self._rows(left, n, count)
+        return self._newest[1]
+
+    def _rows(self, left: Array, start: int, stop: int) -> Rows:
+        """The next rows of the factor, from L^-1 K_np."""
+        if start == stop:
+            return Rows(left, np.empty((0, 0)), np.empty(0), 0.0)
+        own = self._data.lower[start:stop, start:stop] - left.T @ left
+        own.flat[:: stop - start + 1] += self.ridge
+        pivot = np.linalg.cholesky(own)  # reads the lower triangle
+        corner = lapack.dtrtri(pivot, 1)[0]
+        whitened = corner @ (self._data.outcomes[start:stop] - self._whitened @ left)
+        log_det = 2 * float(np.log(np.diagonal(pivot) / math.sqrt(self.ridge)).sum())
+        return Rows(left, corner, whitened, log_det)
+
+    def _catch_up(self) -> None:
+        while self._settled + GROUP <= self._data.count:
+            self._settle()
 
     def _settle(self) -> None:
-        """[[L, 0], [left, corner]]^-1 = [[L^-1, 0], [-corner^-1 left L^-1, corner^-1]].
-
-        Rows that had come one by one are computed again, to be the same either way.
-        """
-        old, new = self._settled, self._settled + BLOCK
-        self._loose, self._whitened = 0, self._whitened[:old]
-        top, _ = self._solve(self._data.lower[old:new, :old].T)
-        own = self._data.lower[old:new, old:new] + self.ridge * np.eye(BLOCK)
-        pivot = np.linalg.cholesky(own - top.T @ top)
-        corner = lapack.dtrtri(pivot, 1)[0]
-        rest = self._data.outcomes[old:new] - self._whitened @ top
-        self._whitened = np.append(self._whitened, corner @ rest)
-        log_det = 2 * float(np.log(np.diagonal(pivot) / math.sqrt(self.ridge)).sum())
-        self._log_dets = [self._log_dets[0] + log_det]
+        """[[L, 0], [L_pn, L_pp]]^-1 = [[L^-1, 0], [-corner L_pn L^-1, corner]]."""
+        old, new = self._settled, self._settled + GROUP
+        rows = self._rows(self._times(self._data.lower[old:new, :old].T), old, new)
         self._reserve(new)
-        if old:
-            left = blas.dtrmm(-1.0, self._inverse[:, :old], top, lower=1, trans_a=1)
-            self._inverse[old:new, :old] = corner @ left.T
-        self._inverse[old:new, old:new] = corner
-        self._settled, self._left = new, np.empty((BLOCK, new))
+        self._inverse[old:new, :old] = -rows.corner @ self._times_transposed(rows.left).T
+        self._inverse[old:new, old:new] = rows.corner
+        self._whitened = np.append(self._whitened, rows.whitened)
+        self._log_det += rows.log_det
+        self._settled = new
 
     def _reserve(self, count: int) -> None:
         capacity = len(self._inverse)
@@ -148,25 +159,26 @@ class RidgeFit:
             inverse[:old, :old] = self._inverse[:old, :old]
             self._inverse = inverse
 
-    def _solve(self, right: Array) -> tuple[Array, Array]:
-        """L^-1 right, for the rows there are so far: the settled ones and the others."""
-        settled, loose = self._settled, self._loose
-        top, bottom = right[:settled], right[settled:]
-        if settled:
-            top = self._times(top) if right.ndim == 1 else self._times_columns(top)
-        if loose:
-            bottom = self._corner[:loose, :loose] @ (bottom - self._left[:loose] @ top)
-        return top, bottom
-
-    def _times_columns(self, right: Array) -> Array:
-        # All rows of some columns are contiguous, and no copy is made of the triangle.
-        product: Array = blas.dtrmm(1.0, self._inverse[:, : len(right)], right, lower=1)
-        return product
-
     def _times(self, right: Array) -> Array:
-        result = np.empty(len(right))
-        for start in range(0, len(right), PANEL):
-            stop = min(start + PANEL, len(right))
-            panel = self._inverse[start:stop, :stop]
-            np.matmul(panel, right[:stop], out=result[start:stop])
+        """L^-1 right; when there are more than FEW columns the right side is lost."""
+        n, columns = right.shape
+        if columns > FEW and n:
+            # All rows of some columns are contiguous, and no copy is made of the triangle.
+            triangle = self._inverse[:, :n]
+            product: Array = blas.dtrmm(1.0, triangle, right, lower=1, overwrite_b=1)
+            return product
+        result = np.empty(right.shape)
+        for start in range(0, n, PANEL):
+            stop = min(start + PANEL, n)
+            np.matmul(self._inverse[start:stop, :stop], right[:stop], out=result[start:stop])
+        return result
+
+    def _times_transposed(self, right: Array) -> Array:
+        """L^-T right."""
+        n = len(right)
+        result = np.empty(right.shape)
+        for start in range(0, n, PANEL):
+            stop = min(start + PANEL, n)
+            panel = self._inverse[start:n, start:stop].T
+            np.matmul(panel, right[start:], out=result[start:stop])
         return result
