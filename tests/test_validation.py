@@ -207,9 +207,10 @@ class NotAKernel(Kernel):
         return False
 
 
+@pytest.mark.parametrize("bound", [kb.CMM(), kb.DMM(), kb.AMM(), kb.AY(), kb.IGP(0.1)], ids=str)
 @pytest.mark.parametrize("value", [None, np.zeros((2, 2)), "text", np.nan])
-def test_functions_that_are_not_kernels(value):
-    seq = kb.ConfidenceSequence(NotAKernel(value), 1.0, 0.1)
+def test_functions_that_are_not_kernels(value, bound):
+    seq = kb.ConfidenceSequence(NotAKernel(value), 1.0, 0.1, bound=bound)
     with pytest.raises(kb.InputError, match=r"not a kernel|could not be evaluated|not finite"):
         for x in ([2.0], [3.0], [4.0]):
             seq.update([x], [0.1])

@@ -118,16 +118,16 @@ class DualFunction:
         log_centre = math.log(max(centre, 1e-280))
         return log_centre + LIKELY[0], log_centre + LIKELY[1]
 
-    def best_scale(self, ridge: Array, variance: Array, energy: Array) -> Array:
+    def best_scale(self, ridge: Array, deviation: Array, energy: Array) -> Array:
         """scale = sqrt(alpha) rho / R~."""
         # Where R~ nearly vanishes the best scale is nearly infinite; a large one will do.
         least = 1e-14 * (self.radius.squared + ridge * self.radius.norm_bound**2)
         squared = np.maximum(np.maximum(self._around(ridge, energy), least), 1e-280)
-        return np.maximum(np.sqrt(ridge * variance / squared), 1e-150)
+        return np.maximum(np.sqrt(ridge / squared) * deviation, 1e-150)
 
-    def at_best_scale(self, ridge: Array, mean: Array, variance: Array, energy: Array) -> Array:
+    def at_best_scale(self, ridge: Array, mean: Array, deviation: Array, energy: Array) -> Array:
         """Eq. (dual_ucb_alpha): mu_alpha(x) + R~_alpha rho_alpha(x) / sqrt(alpha)."""
-        return np.asarray(mean + np.sqrt(self._around(ridge, energy) / ridge * variance))
+        return np.asarray(mean + np.sqrt(self._around(ridge, energy) / ridge) * deviation)
 
     def at_scale(self, ridge: Array, scale: Array, unexplained: Array) -> Array:
         """The same with k(x,x) - p'(K + alpha I)^-1 p = rho^2 + 2 scale mu - scale^2 E/alpha."""

@@ -51,6 +51,7 @@ def _angles(size: int) -> Array:
     return np.asarray((2 * np.arange(size) + 1) * np.pi / (2 * size))
 
 
+@lru_cache(maxsize=128)
 def _even(size: int) -> Array:
     return np.arange(size) / (size - 1)
 

@@ -19,7 +19,6 @@ is stored is a function of the data alone and not of how they were split into ap
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -29,10 +28,11 @@ from kernelbounds import kernels
 from kernelbounds.arrays import Array
 from kernelbounds.engine.eigenbasis import EPS
 from kernelbounds.engine.observations import Observations
+from kernelbounds.errors import InputError
 
-GROUP = 4  # observations that join the triangle together
+GROUP = 8  # observations that join the triangle together
 PANEL = 128  # rows of the triangle that are applied to few columns at once
-FEW = 4  # columns
+FEW = 8  # columns
 CAPACITY = 240  # rows there is room for at first; no power of two, which caches dislike
 # A factor is trusted for ridges of at least this times the trace of the kernel matrix and the
 # rounding error; there, what is added for rounding errors stays below 1e-7, relatively.
@@ -67,7 +67,7 @@ class RidgeFit:
         self._inverse = np.zeros((CAPACITY, CAPACITY), order="F")  # zeros above the triangle
         self._whitened = np.empty(0)
         self._log_det = 0.0  # of the settled ones
-        self._newest: tuple[int, Rows] | None = None  # and the number of observations then
+        self._newest = _no_rows(0)  # of the others, as far as they were asked for alone
 
     def trusted(self) -> bool:
         """Whether the ridge is large enough, relative to the kernel matrix, for this method."""
@@ -116,23 +116,30 @@ class RidgeFit:
         return self.ridge * float(squares) * (1 + self._rounding), log_det + self._rounding
 
     def _rows_of_newest(self) -> Rows:
+        """The rows of the newest observations, one by one, so that few are new each time."""
         self._catch_up()
-        n, count = self._settled, self._data.count
-        if self._newest is None or self._newest[0] != count:
-            left = self._times(self._data.lower[n:count, :n].T)
-            self._newest = count, self._rows(left, n, count)
-        return self._newest[1]
+        n, count, left = self._settled, self._data.count, self._newest.left
+        known = n + left.shape[1]
+        if known < count:
+            fresh = [self._times(self._data.lower[i : i + 1, :n].T) for i in range(known, count)]
+            self._newest = self._rows(np.concatenate([left, *fresh], axis=1), n, count)
+        return self._newest
 
     def _rows(self, left: Array, start: int, stop: int) -> Rows:
         """The next rows of the factor, from L^-1 K_np."""
         if start == stop:
-            return Rows(left, np.empty((0, 0)), np.empty(0), 0.0)
+            return _no_rows(start)
         own = self._data.lower[start:stop, start:stop] - left.T @ left
         own.flat[:: stop - start + 1] += self.ridge
-        pivot = np.linalg.cholesky(own)  # reads the lower triangle
-        corner = lapack.dtrtri(pivot, 1)[0]
+        pivot, failed = lapack.dpotrf(own, lower=1)  # reads the lower triangle
+        if failed:
+            raise InputError(
+                f"{self._data.kernel} is not a kernel: its matrix on the data is not positive "
+                "semi-definite."
+            )
+        corner = lapack.dtrtri(pivot, lower=1)[0]
         whitened = corner @ (self._data.outcomes[start:stop] - self._whitened @ left)
-        log_det = 2 * float(np.log(np.diagonal(pivot) / math.sqrt(self.ridge)).sum())
+        log_det = float(np.log(pivot.diagonal() ** 2 / self.ridge).sum())
         return Rows(left, corner, whitened, log_det)
 
     def _catch_up(self) -> None:
@@ -148,7 +155,7 @@ class RidgeFit:
         self._inverse[old:new, old:new] = rows.corner
         self._whitened = np.append(self._whitened, rows.whitened)
         self._log_det += rows.log_det
-        self._settled = new
+        self._settled, self._newest = new, _no_rows(new)
 
     def _reserve(self, count: int) -> None:
         capacity = len(self._inverse)
@@ -182,3 +189,7 @@ class RidgeFit:
             panel = self._inverse[start:n, start:stop].T
             np.matmul(panel, right[start:], out=result[start:stop])
         return result
+
+
+def _no_rows(settled: int) -> Rows:
+    return Rows(np.empty((settled, 0)), np.empty((0, 0)), np.empty(0), 0.0)

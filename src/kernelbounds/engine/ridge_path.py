@@ -65,10 +65,13 @@ class RidgePath:
         """E_alpha = y' (I + K/alpha)^-1 y, rounded down; (g,)."""
         return Shared(self, ridges).energy
 
-    def energy_of_basis(self, ridges: Array) -> Array:
+    def inverse(self, ridges: Array) -> Array:
+        """1 / (Lambda + alpha), (g, r)."""
+        return np.asarray(1.0 / (self.eigen.spectrum + ridges[:, None]))
+
+    def energy_of_basis(self, ridges: Array, inverse: Array) -> Array:
         """E_alpha without the newest observations; (g,)."""
-        z = self.eigen.z
-        return np.asarray(ridges * ((1.0 / (self.eigen.spectrum + ridges[:, None])) @ (z * z)))
+        return np.asarray(ridges * (inverse @ self.eigen.z**2))
 
     def energy_and_log_det(self, ridge: float) -> tuple[float, float]:
         """E_alpha and ln det(I + K/alpha), both rounded up; of a path with all eigenvalues."""
@@ -132,7 +135,7 @@ class Shared:
 
     def __init__(self, path: RidgePath, ridges: Array) -> None:
         eigen = path.eigen
-        self.inverse = 1.0 / (eigen.spectrum + ridges[:, None])
+        self.inverse = path.inverse(ridges)
         self.outside = 1.0 / (eigen.floor + ridges) if eigen.open else np.zeros(len(ridges))
         scaled = self.inverse * eigen.z
         size = path.size * np.sqrt(np.einsum("gr,gr->g", scaled, scaled))
@@ -209,7 +212,7 @@ class PathQuery:
         Variances are rounded up and energies down.
         """
         eigen, path = self.path.eigen, self.path
-        inverse = 1.0 / (eigen.spectrum + ridges[:, None])
+        inverse = path.inverse(ridges)
         scaled = inverse * eigen.z
         weight = np.sqrt(self.prior / ridges[:, None])  # at least |(K + alpha I)^-1 k|
         variance = self.prior + self._rounding * (self._size * weight + 2 * self.prior)
@@ -228,7 +231,7 @@ class PathQuery:
     def at(self, ridges: Array) -> Predictions:
         """Predictions at g ridges that all points share, variances rounded up."""
         found = self.near(ridges)
-        inverse = 1.0 / (self.path.eigen.spectrum + ridges[:, None])
+        inverse = self.path.inverse(ridges)
         weight = np.sqrt((inverse * inverse) @ self._u_squared)
         weight += np.sqrt(np.einsum("gbm,gbm->gm", found.solved, found.solved))
         error = self._rounding * (self._size * weight + 2 * self.prior)
@@ -254,19 +257,20 @@ class PathQuery:
         energies = shared.energy[:, None], shared.border_energy
         return Predictions(mean, variance, *energies, solved, solved_outcomes)
 
-    def unexplained(self, ridges: Array, scale: Array, near: Predictions, blend: Array) -> Array:
+    def unexplained(
+        self, ridges: Array, inverse: Array, scale: Array, near: Predictions, blend: Array
+    ) -> Array:
         """k(x,x) - p' (K + alpha I)^-1 p with p = k_t(x) - scale y, rounded up; (m,).
 
-        Each point has a ridge and a scale of its own. The border's weights v = S^-1 r are
-        interpolated from those in ``near`` by ``blend`` (g, m), and the border's part evaluated
-        as 2 v'r - v'Sv. For every v that is at most r' S^-1 r, so the result errs upwards, and
-        the error is of second order in that of v.
+        Each point has a ridge and a scale of its own; ``inverse`` is :meth:`RidgePath.inverse` of
+        the ridges. The border's weights v = S^-1 r are interpolated from those in ``near`` by
+        ``blend`` (g, m), and the border's part evaluated as 2 v'r - v'Sv. For every v that is at
+        most r' S^-1 r, so the result errs upwards, and the error is of second order in that of v.
         """
         eigen, path = self.path.eigen, self.path
-        along = np.add.outer(ridges, eigen.spectrum).T
         p = np.multiply.outer(scale, eigen.z).T
         np.subtract(self._u, p, out=p)
-        solved = p / along
+        solved = p * inverse.T
         explained = _dots(solved, p)
         outside = 1.0 / (eigen.floor + ridges) if eigen.open else np.zeros(len(ridges))
         explained += outside * self._outside
@@ -277,7 +281,7 @@ class PathQuery:
             r = self._newest - np.multiply.outer(path.newest, scale)
             r -= path.w @ solved + outside * self._tail
             schur_v = path.corner @ v + (ridges + eigen.slack) * v - outside * (path.tail @ v)
-            schur_v -= path.w @ ((v.T @ path.w).T / along)
+            schur_v -= path.w @ ((v.T @ path.w) * inverse).T
             explained += _dots(v, 2 * r - schur_v)
             weight += np.sqrt(_dots(v, v))
         size = self._size + np.abs(scale) * path.size

@@ -49,11 +49,11 @@ class Dual(Protocol):
         """Log ridges between which most minimisers are."""
         ...
 
-    def best_scale(self, ridge: Array, variance: Array, energy: Array) -> Array:
+    def best_scale(self, ridge: Array, deviation: Array, energy: Array) -> Array:
         """The scale that makes the bound smallest, in place of which any other is valid."""
         ...
 
-    def at_best_scale(self, ridge: Array, mean: Array, variance: Array, energy: Array) -> Array:
+    def at_best_scale(self, ridge: Array, mean: Array, deviation: Array, energy: Array) -> Array:
         """The bound at that scale."""
         ...
 
@@ -206,8 +206,8 @@ class Nearby:
         ridges = np.exp(self._nodes.points)
         # Variances that are rounded up have less noise where ridges are tiny.
         self._found = query.near(ridges) if query.path.eigen.flat else query.at(ridges)
-        # A logarithm, which is as smooth, gives small variances their digits.
-        self._log_variance = np.log(np.maximum(self._found.variance, EPS * query.prior))
+        # A logarithm, which is as smooth, gives small deviations their digits.
+        self._log_deviation = 0.5 * np.log(np.maximum(self._found.variance, EPS * query.prior))
 
     def minimise(
         self, dual: Dual, signs: Array, where: NDArray[np.intp] | None = None
@@ -217,17 +217,17 @@ class Nearby:
         ``where`` (n,) says which point of the query each bound is for: both sides of a point
         share the predictions there. None: one bound for each point, in order.
         """
-        query, found, log_variance = self._query, self._found, self._log_variance
+        query, found, log_deviation = self._query, self._found, self._log_deviation
         path, nodes = query.path, self._nodes
         if where is not None:
             query, found = query.take(where), found.take(where)
-            log_variance = log_variance[:, where]
+            log_deviation = log_deviation[:, where]
         grid, blend = nodes.grid(FINER * nodes.size)
         ridges = np.exp(grid)
-        mean, variance = blend @ (signs * found.mean), np.exp(blend @ log_variance)
+        mean, deviation = blend @ (signs * found.mean), np.exp(blend @ log_deviation)
         # Where a confidence set is nearly empty, energies cancel; most of them is had exactly.
-        energy = path.energy_of_basis(ridges) + blend @ found.border_energy
-        best = _vertex(grid, dual.at_best_scale(ridges[:, None], mean, variance, energy[:, None]))
+        energy = path.energy_of_basis(ridges, path.inverse(ridges)) + blend @ found.border_energy
+        best = _vertex(grid, dual.at_best_scale(ridges[:, None], mean, deviation, energy[:, None]))
         settled = np.ones(len(signs), dtype=bool)
         if self._open[0]:
             settled &= best > grid[1]
@@ -235,10 +235,11 @@ class Nearby:
             settled &= best < grid[-2]
         # The bound itself, there.
         ridges, blend = np.exp(best), nodes.basis(best)
-        variance = np.exp(np.einsum("gm,gm->m", blend, log_variance))
-        energy = path.energy_of_basis(ridges) + found.border_energy @ blend
-        scale = dual.best_scale(ridges, variance, energy)
-        unexplained = query.unexplained(ridges, signs * scale, found, blend)
+        inverse = path.inverse(ridges)
+        deviation = np.exp(np.einsum("gm,gm->m", blend, log_deviation))
+        energy = path.energy_of_basis(ridges, inverse) + found.border_energy @ blend
+        scale = dual.best_scale(ridges, deviation, energy)
+        unexplained = query.unexplained(ridges, inverse, signs * scale, found, blend)
         return Minimum(dual.at_scale(ridges, scale, unexplained), best, scale), settled
 
     def minimise_all(self, dual: Dual, signs: Array) -> tuple[Minimum, NDArray[np.bool_]]:
@@ -284,10 +285,11 @@ def _scan_between(
     grid = np.arange(*limits, STEP)
     ridges = np.exp(grid)
     mean, variance, energy = evaluate(ridges)
+    deviation = np.sqrt(variance)
     best = np.empty((len(signs), len(query.prior)))
     smallest = np.empty_like(best)
     for i, sign in enumerate(signs):
-        values = dual.at_best_scale(ridges[:, None], sign * mean, variance, energy)
+        values = dual.at_best_scale(ridges[:, None], sign * mean, deviation, energy)
         best[i], smallest[i] = _vertex(grid, values), values.min(axis=0)
         # Where the function is flat any ridge will do: take one near the others.
         flat = values[-1] - smallest[i] <= 1e-12 * np.abs(values[-1])
