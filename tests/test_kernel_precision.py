@@ -82,6 +82,28 @@ def test_rational_quadratic_has_all_its_digits():
                 assert value[0, 0] == pytest.approx(float(exact), rel=1e-15)
 
 
+@pytest.mark.parametrize("origin", [0.0, 1e6])
+@pytest.mark.parametrize("length_scale", [0.1, 0.5, 3.0, (0.4, 0.9, 2.0)])
+def test_kernel_vectors_by_a_matrix_product_are_as_precise(length_scale, origin):
+    """In extended precision; many points are close to observed ones."""
+    rng = np.random.default_rng(3)
+    observed = origin + rng.random((150, 3))
+    points = np.vstack([origin + rng.random((60, 3)), observed[:40], observed[40:80] + 1e-9])
+    kernel, scale = RBF(length_scale), np.asarray(length_scale, dtype=np.longdouble)
+    moved = (points[:, None].astype(np.longdouble) - observed) / scale
+    exact = np.exp(-(moved**2).sum(axis=-1) / 2)
+    pairs, product = (f(kernel, points, observed) for f in (kernels.cross, kernels.vectors))
+    size = np.linalg.norm(exact.astype(float), axis=1)
+    by_pairs, by_product = (
+        np.linalg.norm((found - exact).astype(float), axis=1) / size for found in (pairs, product)
+    )
+    # The points themselves are rounded when they are divided by the length scale.
+    coordinates = 2 * np.finfo(float).eps * (1 + (origin + 1) / np.min(length_scale))
+    assert by_pairs.max() < coordinates
+    assert by_product.max() < coordinates
+    assert np.array_equal(pairs, product) == (length_scale == 0.1)  # too far apart for a product
+
+
 def _exact_features(kernel, r):
     """|phi(x) - phi(c)| and the remainder at scaled distance r, to 60 digits."""
     r = mpmath.mpf(r)

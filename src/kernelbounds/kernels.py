@@ -33,6 +33,10 @@ from sklearn.gaussian_process.kernels import (
 from kernelbounds.arrays import LARGEST, Array, as_floats, as_whole, brief
 from kernelbounds.errors import InputError, said
 
+MANY = 5000  # pairs from which a matrix product pays
+# The sum of squared distances from the middle, in length scales, up to which |x - y|^2 / 2 is as
+# precise from squares and products as from differences.
+COMPACT = 8.0
 UNKNOWN = 64.0  # rounding errors, at least, of a kernel of which nothing is known
 # Hyperparameters of scikit-learn's kernels.
 _POSITIVE = ("length_scale", "nu", "alpha", "periodicity")
@@ -83,6 +87,17 @@ def cross(kernel: Kernel, left: Array, right: Array) -> Array:
         alpha = float(kernel.alpha)
         return np.asarray(np.exp(-alpha * np.log1p(_half_squares(kernel, left, right) / alpha)))
     return _checked(kernel, lambda: kernel(left, right), (len(left), len(right)))
+
+
+def vectors(kernel: Kernel, points: Array, observed: Array) -> Array:
+    """:func:`cross` to rounding, and not pair by pair where a matrix product is as precise."""
+    if type(kernel) is RBF and len(points) * len(observed) >= MANY:
+        scale = np.atleast_1d(kernel.length_scale)
+        if scale.size in (1, points.shape[1]) and scale.min() > 1e-40:
+            exponents = _minus_half_squares(points / scale, observed / scale)
+            if exponents is not None:
+                return np.asarray(np.exp(exponents, out=exponents))
+    return cross(kernel, points, observed)
 
 
 def diagonal(kernel: Kernel, points: Array) -> Array:
@@ -184,6 +199,19 @@ def _rbf(left: Array, right: Array) -> Array:
     values = cdist(left, right, "sqeuclidean")
     values *= -0.5
     return np.asarray(np.exp(values, out=values))
+
+
+def _minus_half_squares(left: Array, right: Array) -> Array | None:
+    """-|x - y|^2 / 2 = x'y - |x|^2 / 2 - |y|^2 / 2; None where that would lose digits."""
+    middle = left.mean(axis=0)
+    x, y = left - middle, right - middle
+    x_squared, y_squared = np.vecdot(x, x), np.vecdot(y, y)
+    if not x_squared.max() + y_squared.max() <= COMPACT:
+        return None
+    one, other = np.empty((len(x), x.shape[1] + 2)), np.empty((len(y), x.shape[1] + 2))
+    one[:, :-2], one[:, -2], one[:, -1] = x, -0.5 * x_squared, 1.0
+    other[:, :-2], other[:, -2], other[:, -1] = y, 1.0, -0.5 * y_squared
+    return np.asarray(one @ other.T)
 
 
 def _matern32(left: Array, right: Array) -> Array:

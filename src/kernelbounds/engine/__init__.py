@@ -93,7 +93,7 @@ class Engine:
         """Means, variances and energies at ``points`` along such a path."""
         kernel = self.data.kernel
         # Transposed, so that the matrix product finds the memory order it wants.
-        vectors = kernels.cross(kernel, points, self.data.points).T
+        vectors = kernels.vectors(kernel, points, self.data.points).T
         path = self.path(finest, finest_per_point)
         return path.query(kernels.diagonal(kernel, points), vectors)
 

@@ -86,7 +86,7 @@ class RidgeFit:
         self._catch_up()
         data, n = self._data, self._settled
         prior = kernels.diagonal(data.kernel, points)
-        vectors = kernels.cross(data.kernel, points, data.points).T
+        vectors = kernels.vectors(data.kernel, points, data.points).T
         newest = data.count - n
         right = np.empty((n, newest + len(points)), order="F")
         right[:, :newest], right[:, newest:] = data.lower[n:, :n].T, vectors[:n]
