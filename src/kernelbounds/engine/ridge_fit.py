@@ -12,8 +12,8 @@ code          paper                    meaning
 
 Applying an inverse triangle is one matrix product at half price. It is safe where the method is
 used at all, for ridges that keep the condition number moderate. The newest observations are not in
-the triangle. Their kernel vectors go through the same product as those of the points in question,
-which costs a few columns more, in place of a pass through the triangle for each observation. What
+the triangle. With many points in question their kernel vectors go through the same product as
+those of the points, which costs a few columns more and spares a pass through the triangle. What
 is stored is a function of the data alone and not of how they were split into appends.
 """
 
@@ -33,6 +33,7 @@ from kernelbounds.errors import InputError
 GROUP = 8  # observations that join the triangle together
 PANEL = 128  # rows of the triangle that are applied to few columns at once
 FEW = 8  # columns
+MANY = 32  # points with which the newest observations go through the triangle
 CAPACITY = 240  # rows there is room for at first; no power of two, which caches dislike
 # A factor is trusted for ridges of at least this times the trace of the kernel matrix and the
 # rounding error; there, what is added for rounding errors stays below 1e-7, relatively.
@@ -87,11 +88,14 @@ class RidgeFit:
         data, n = self._data, self._settled
         prior = kernels.diagonal(data.kernel, points)
         vectors = kernels.vectors(data.kernel, points, data.points).T
-        newest = data.count - n
-        right = np.empty((n, newest + len(points)), order="F")
-        right[:, :newest], right[:, newest:] = data.lower[n:, :n].T, vectors[:n]
-        solved = self._times(right)
-        rows, top = self._rows(solved[:, :newest], n, data.count), solved[:, newest:]
+        if len(points) < MANY:
+            rows, top = self._rows_of_newest(), self._times(vectors[:n].copy("F"))
+        else:
+            newest = data.count - n
+            right = np.empty((n, newest + len(points)), order="F")
+            right[:, :newest], right[:, newest:] = data.lower[n:, :n].T, vectors[:n]
+            solved = self._times(right)
+            rows, top = self._rows(solved[:, :newest], n, data.count), solved[:, newest:]
         bottom = rows.corner @ (vectors[n:] - rows.left.T @ top)
         mean = self._whitened @ top + rows.whitened @ bottom
         variance = prior - np.vecdot(top.T, top.T) - np.vecdot(bottom.T, bottom.T)
