@@ -17,7 +17,7 @@ from benchmarks.baseline import replay
 from benchmarks.problem import MATERN, SMOOTH, Problem, play
 from benchmarks.report import Row, agreement, faster, progress, share
 
-REPEATS = 5  # with a target; else 2
+REPEATS, FEWER = 5, 2  # runs of each side, with a target and without
 ONE = (1.0,)
 GRID = (1.0, 0.1, 0.3, 3.0, 10.0)  # DMM's, times sigma^2/c, the reference first
 
@@ -47,7 +47,7 @@ def _race(
     problem = Problem.of(kernel)
     ridges = [factor * problem.ridge for factor in grid]
     ours, theirs = [], []
-    repeats = REPEATS if greedy else 2
+    repeats = REPEATS if greedy else FEWER
     for repeat in range(repeats):
         progress(f"loop, {name}, run {repeat + 1} of {repeats}")
         data = play(problem, bound, greedy=greedy)
@@ -62,5 +62,5 @@ def _race(
         check = agreement(f"loop, {name} above {bounds} by", excess.max(), 1e-5)
     else:
         check = agreement(f"loop, {name}, |difference|", np.abs(excess).max(), 1e-5)
-    seconds = [float(np.min(times, axis=0).sum()) for times in (ours, theirs)]
-    return [row(title, *seconds, target if greedy else None), check]
+    fastest, rivals = (float(np.min(times, axis=0).sum()) for times in (ours, theirs))
+    return [row(title, fastest, rivals, target if greedy else None), check]

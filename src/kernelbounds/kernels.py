@@ -74,10 +74,8 @@ def cross(kernel: Kernel, left: Array, right: Array) -> Array:
     """The matrix k(left_i, right_j)."""
     if type(kernel) in _NORMALISED and (own := _FORMS.get(getattr(kernel, "nu", np.inf))):
         factor, form = own
-        scale = np.atleast_1d(kernel.length_scale) / factor
-        # Points are at most 1e100, so that squares of what is divided do not overflow.
-        if scale.size in (1, left.shape[1]) and scale.min() > 1e-40:
-            return form(left / scale, right / scale)
+        if scaled := _scaled(kernel, factor, left, right):
+            return form(*scaled)
     if type(kernel) is Sum:
         return cross(kernel.k1, left, right) + cross(kernel.k2, left, right)
     if type(kernel) is Product:
@@ -92,11 +90,10 @@ def cross(kernel: Kernel, left: Array, right: Array) -> Array:
 def vectors(kernel: Kernel, points: Array, observed: Array) -> Array:
     """:func:`cross` to rounding, and not pair by pair where a matrix product is as precise."""
     if type(kernel) is RBF and len(points) * len(observed) >= MANY:
-        scale = np.atleast_1d(kernel.length_scale)
-        if scale.size in (1, points.shape[1]) and scale.min() > 1e-40:
-            exponents = _minus_half_squares(points / scale, observed / scale)
-            if exponents is not None:
-                return np.asarray(np.exp(exponents, out=exponents))
+        scaled = _scaled(kernel, 1.0, points, observed)
+        exponents = _minus_half_squares(*scaled) if scaled else None
+        if exponents is not None:
+            return np.asarray(np.exp(exponents, out=exponents))
     return cross(kernel, points, observed)
 
 
@@ -193,6 +190,15 @@ def from_data(data: dict[str, Any]) -> Kernel:
 
 _NORMALISED = (RBF, Matern)  # k(x, x) = 1
 _ROOT3 = math.sqrt(3)
+
+
+def _scaled(kernel: Kernel, factor: float, left: Array, right: Array) -> tuple[Array, Array] | None:
+    """Points in length scales, times a factor; None where scikit-learn is to say what is wrong."""
+    scale = np.atleast_1d(kernel.length_scale) / factor
+    # Points are at most 1e100, so that squares of what is divided do not overflow.
+    if scale.size in (1, left.shape[1]) and scale.min() > 1e-40:
+        return left / scale, right / scale
+    return None
 
 
 def _rbf(left: Array, right: Array) -> Array:

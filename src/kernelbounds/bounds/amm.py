@@ -34,8 +34,8 @@ class AMM(EllipsoidBound):
         """See :class:`~kernelbounds.bounds.bound.EllipsoidBound`."""
         reference = reference_ridge(engine, assumptions)
         ridge = reference if self.ridge is None else self.ridge
-        mean, variance, energy, ends = engine.predict(points, np.array([ridge]))
-        radius = data_radius(engine, assumptions, ends if ridge == reference else None)
+        mean, variance, energy, known = engine.predict(points, np.array([ridge]))
+        radius = data_radius(engine, assumptions, known if ridge == reference else None)
         squared = radius.around(ridge, energy)
         if squared < 0:
             refute_if_empty(engine, assumptions)

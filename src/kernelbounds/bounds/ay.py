@@ -32,8 +32,8 @@ class AY(EllipsoidBound):
     def ellipsoids(self, engine: Engine, assumptions: Assumptions, points: Array) -> Ellipsoids:
         """See :class:`~kernelbounds.bounds.bound.EllipsoidBound`."""
         ridge = reference_ridge(engine, assumptions) if self.ridge is None else self.ridge
-        mean, variance, _, ends = engine.predict(points, np.array([ridge]))
-        _, log_det = ends or engine.energy_and_log_det(ridge)
+        mean, variance, _, known = engine.predict(points, np.array([ridge]))
+        _, log_det = known or engine.energy_and_log_det(ridge)
         factor = _factor(ridge, log_det, assumptions)
         return Ellipsoids(np.array([[ridge]]), np.array([[factor]]), mean, variance)
 

@@ -31,8 +31,8 @@ class IGP(EllipsoidBound):
     def ellipsoids(self, engine: Engine, assumptions: Assumptions, points: Array) -> Ellipsoids:
         """See :class:`~kernelbounds.bounds.bound.EllipsoidBound`."""
         ridge = 1 + self.eta
-        mean, variance, _, ends = engine.predict(points, np.array([ridge]))
-        _, log_det = ends or engine.energy_and_log_det(ridge)
+        mean, variance, _, known = engine.predict(points, np.array([ridge]))
+        _, log_det = known or engine.energy_and_log_det(ridge)
         factor = self._factor(engine.data.count, log_det, assumptions)
         return Ellipsoids(np.array([[ridge]]), np.array([[factor]]), mean, variance)
 

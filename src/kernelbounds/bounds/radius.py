@@ -66,16 +66,16 @@ def reference_ridge(engine: Engine, assumptions: Assumptions) -> float:
 
 
 def data_radius(
-    engine: Engine, assumptions: Assumptions, ends: tuple[float, float] | None = None
+    engine: Engine, assumptions: Assumptions, known: tuple[float, float] | None = None
 ) -> Radius:
     """R_t of the observations so far; without noise nothing has to be computed.
 
-    ``ends`` are energy and log-determinant at the reference ridge, where they are known.
+    ``known`` are energy and log-determinant at the reference ridge, where they are.
     """
     if assumptions.noise_scale == 0:
         return Radius(0.0, 0.0, assumptions.norm_bound)
-    ends = ends or engine.energy_and_log_det(reference_ridge(engine, assumptions))
-    return Radius.of(*ends, assumptions)
+    parts = known or engine.energy_and_log_det(reference_ridge(engine, assumptions))
+    return Radius.of(*parts, assumptions)
 
 
 def norm_lower_bound(engine: Engine, assumptions: Assumptions) -> float:

@@ -41,13 +41,13 @@ KEPT = 8  # paths and fits that are kept for the next call
 class Predicted(NamedTuple):
     """Mean (g, m), variance (g, m), rounded up, and energy (g, 1), rounded down, at g ridges.
 
-    ``ends`` are energy and log-determinant, both rounded up, where they came with the rest.
+    ``energy_and_log_det`` are as from the engine's method, where they came with the rest.
     """
 
     mean: Array
     variance: Array
     energy: Array
-    ends: tuple[float, float] | None
+    energy_and_log_det: tuple[float, float] | None
 
 
 class Engine:

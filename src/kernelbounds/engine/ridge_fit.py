@@ -76,7 +76,7 @@ class RidgeFit:
 
     def energy_and_log_det(self) -> tuple[float, float]:
         """E_alpha = y' (I + K/alpha)^-1 y and ln det(I + K/alpha), both rounded up."""
-        return self._ends(self._rows_of_newest())
+        return self._with(self._rows_of_newest())
 
     def rounded_down(self, energy: float) -> float:
         """An energy that was rounded up, where it is subtracted."""
@@ -101,7 +101,7 @@ class RidgeFit:
         variance = prior - np.vecdot(top.T, top.T) - np.vecdot(bottom.T, bottom.T)
         variance *= 1 + self._rounding
         variance += (16 + data.count / 2) * data.accuracy * prior
-        return Fitted(mean, np.maximum(variance, 0.0), *self._ends(rows))
+        return Fitted(mean, np.maximum(variance, 0.0), *self._with(rows))
 
     def solve(self, vectors: Array) -> Array:
         """(K + alpha I)^-1 v = L^-T L^-1 v for the columns v of ``vectors`` (t, m)."""
@@ -114,7 +114,8 @@ class RidgeFit:
     def _rounding(self) -> float:
         return 32 * self._data.accuracy * (1 + self._data.trace / self.ridge)
 
-    def _ends(self, rows: Rows) -> tuple[float, float]:
+    def _with(self, rows: Rows) -> tuple[float, float]:
+        """Energy and log-determinant of the settled observations and these."""
         squares = self._whitened @ self._whitened + rows.whitened @ rows.whitened
         log_det = self._log_det + rows.log_det
         return self.ridge * float(squares) * (1 + self._rounding), log_det + self._rounding

@@ -198,9 +198,9 @@ class Nearby:
     """Predictions on a range of log ridges, where minimisers are looked for."""
 
     def __init__(
-        self, query: PathQuery, where: tuple[float, float], limits: tuple[float, float]
+        self, query: PathQuery, between: tuple[float, float], limits: tuple[float, float]
     ) -> None:
-        low, high = max(where[0], limits[0]), min(where[1], limits[1])
+        low, high = max(between[0], limits[0]), min(between[1], limits[1])
         self._query, self._open = query, (low != limits[0], high != limits[1])
         self._nodes = Chebyshev.for_accuracy(low, high, ACCURACY)
         ridges = np.exp(self._nodes.points)
