@@ -183,7 +183,7 @@ class TestRuns:
 
     def test_interrupted(self, tmp_path):
         command = [sys.executable, "-m", "kernelbounds.cli", "reproduce", "table1", *OPTIONS]
-        command += ["--rounds", "200", "--out", str(tmp_path), "--workers", "1"]
+        command += ["--rounds", "500", "--out", str(tmp_path), "--workers", "1"]
         child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         while not list(tmp_path.glob("cells/*.npz")):
             assert child.poll() is None
@@ -193,7 +193,7 @@ class TestRuns:
         assert child.returncode == 130
         for file in tmp_path.glob("cells/*"):
             with np.load(file) as found:
-                assert len(found["regret"]) == 200
+                assert len(found["regret"]) == 500
 
 
 class TestCluster:
