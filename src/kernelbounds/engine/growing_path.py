@@ -40,7 +40,8 @@ class GrowingPath:
         self._start, self._bordering, self._dense = 0, False, True
         self._next = 1  # number of observations at which the basis is to be renewed
         self._eigen: Eigenbasis | None = None
-        self._columns = self._w = self._tail = self._corner = np.empty((0, 0))
+        self._columns = self._border = self._own = self._corner = np.empty((0, 0))
+        self._levels = np.empty(0)
         self._bordered = 0
 
     def current(self) -> RidgePath:
@@ -92,23 +93,24 @@ class GrowingPath:
 
     def _extend(self, count: int) -> None:
         path = self._path(count)
-        extended = path.eigen.extended(
-            path.w, path.outside, path.corner, path.newest, self._cut(count)
-        )
-        self._adopt(extended)
+        w, cut = path.border[:, : path.rank], self._cut(count)
+        self._adopt(path.eigen.extended(w, path.outside, path.corner, path.newest, cut))
 
     def _adopt(self, eigen: Eigenbasis) -> None:
         # The larger the basis, the dearer to extend; decomposing the whole matrix is dearer yet.
         rank = len(eigen.z)
         size = _dense_border(eigen.count) if self._dense else max(12, rank // 8)
         self._eigen, self._columns = eigen, eigen.basis
-        if eigen.open:
+        self._levels, self._border = eigen.spectrum, np.empty((size, rank))
+        if eigen.open:  # the border has columns of its own
             self._columns = np.empty((eigen.count, rank + size))
             self._columns[:, :rank] = eigen.basis
             self._eigen = replace(eigen, basis=self._columns[:, :rank])
+            self._levels = np.append(eigen.spectrum, np.full(size, eigen.floor))
+            self._border = np.eye(size, rank + size, rank)
         self._bordered, self._next = 0, eigen.count + size
-        self._w = np.empty((size, rank))
-        self._tail, self._corner = np.zeros((size, size)), np.empty((size, size))
+        self._own = np.empty((self._columns.shape[1], size))
+        self._corner = np.empty((size, size))
 
     def _path(self, count: int) -> RidgePath:
         """The path of the first ``count`` observations."""
@@ -118,21 +120,24 @@ class GrowingPath:
         for b in range(self._bordered, size):
             row = data.lower[n + b]
             column, own = row[:n], row[n : n + b + 1]
-            self._w[b] = column @ eigen.basis
+            w = column @ eigen.basis
+            self._border[b, :rank] = self._own[:rank, b] = w
             if eigen.open:
-                rest = column - eigen.basis @ self._w[b]
+                rest = column - eigen.basis @ w
                 if eigen.subtle:
                     rest -= eigen.basis @ (rest @ eigen.basis)
                 self._columns[:, rank + b] = rest
-                self._tail[b, : b + 1] = rest @ self._columns[:, rank : rank + b + 1]
-                self._tail[:b, b] = self._tail[b, :b]
+                products = rest @ self._columns[:, rank : rank + b + 1]
+                self._own[rank + b, : b + 1] = self._own[rank : rank + b + 1, b] = products
             self._corner[b, : b + 1] = self._corner[: b + 1, b] = own
         self._bordered = size
+        used = rank + size if eigen.open else rank
         return RidgePath(
             eigen,
-            self._columns[:, : rank + size],
-            self._w[:size],
-            self._tail[:size, :size],
+            self._columns[:, :used],
+            self._levels[:used],
+            self._border[:size, :used],
+            self._own[:used, :size],
             self._corner[:size, :size],
             data.outcomes[n:count],
             float(np.linalg.norm(data.outcomes[:count])),

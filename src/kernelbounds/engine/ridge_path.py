@@ -4,20 +4,21 @@
 code           paper                              meaning
 =============  =================================  ==============================================
 ``ridges``     alpha                              ridge values
-``u``          Q' k_n(x)                          kernel vectors of m points in the basis, (r, m)
-``w``          K_bn Q                             those of the b = t - n newest points, (b, r)
-``outside``    K_bn (I - Q Q')                    what of those is outside the basis, (b, n)
-``columns``    Q and, if open, ``outside``'       side by side, (n, r + b)
-``tail``       K_bn (I - Q Q') K_nb               and its inner products, (b, b)
+``columns``    Q and, if open, O'                 with O = K_bn (I - Q Q'), (n, c)
+``levels``     Lambda and, if open, the floor     the values along the columns, (c,)
+``u``          columns' k_n(x)                    kernel vectors of m points along them, (c, m)
+``border``     w and, if open, I                  the newest points: K_bn = border columns', (b, c)
+``own``        columns' K_nb                      their kernel vectors along the columns, (c, b)
 ``corner``     K_bb                               kernel matrix of the newest points, (b, b)
 =============  =================================  ==============================================
 
-The first n observations are in an :class:`Eigenbasis`, where a ridge costs O(r) a point. The
-newest ones, the border, are not; they enter through their Schur complement
+The first n observations are in an :class:`Eigenbasis` Q of r columns, where a ridge costs O(r) a
+point. The b = t - n newest ones, the border, are not; they enter through their Schur complement
 
-    S = K_bb + alpha I - w (Lambda + alpha I)^-1 w' - tail / (floor + alpha).
+    S = K_bb + alpha I - border (levels + alpha I)^-1 own.
 
-Whatever is rounded is rounded so that bounds get looser.
+The columns O' are orthogonal to Q, not to each other. Whatever is rounded is rounded so that
+bounds get looser.
 """
 
 from __future__ import annotations
@@ -48,30 +49,36 @@ class RidgePath:
 
     eigen: Eigenbasis
     columns: Array
-    w: Array
-    tail: Array
+    levels: Array
+    border: Array
+    own: Array
     corner: Array
     newest: Array  # the outcomes of the border's points
     size: float  # the Euclidean norm of all outcomes
 
     @property
+    def rank(self) -> int:
+        """r, the number of columns in the basis."""
+        return len(self.eigen.z)
+
+    @property
     def outside(self) -> Array:
-        """K_bn (I - QQ'), (b, n)."""
+        """O = K_bn (I - QQ'), (b, n)."""
         if not self.eigen.open:
             return np.zeros((len(self.newest), self.eigen.count))
-        return self.columns[:, len(self.eigen.z) :].T
+        return self.columns[:, self.rank :].T
 
     def energy(self, ridges: Array) -> Array:
         """E_alpha = y' (I + K/alpha)^-1 y, rounded down; (g,)."""
         return Shared(self, ridges).energy
 
     def inverse(self, ridges: Array) -> Array:
-        """1 / (Lambda + alpha), (g, r)."""
-        return np.asarray(1.0 / (self.eigen.spectrum + ridges[:, None]))
+        """1 / (levels + alpha), (g, c)."""
+        return np.asarray(1.0 / (self.levels + ridges[:, None]))
 
     def energy_of_basis(self, ridges: Array, inverse: Array) -> Array:
         """E_alpha without the newest observations; (g,)."""
-        return np.asarray(ridges * (inverse @ self.eigen.z**2))
+        return np.asarray(ridges * (inverse[:, : self.rank] @ self.eigen.z**2))
 
     def energy_and_log_det(self, ridge: float) -> tuple[float, float]:
         """E_alpha and ln det(I + K/alpha), both rounded up; of a path with all eigenvalues."""
@@ -89,69 +96,66 @@ class RidgePath:
         Not rounded in any direction: for derivatives, and for weights that are valid whatever
         their value.
         """
-        eigen, border = self.eigen, len(self.newest)
+        eigen, rank = self.eigen, self.rank
         old, new = vectors[: eigen.count], vectors[eigen.count :]
-        u = eigen.basis.T @ old
-        inverse = 1.0 / (eigen.spectrum[:, None] + ridges)
-        outside = 1.0 / (eigen.floor + ridges) if eigen.open else np.zeros(len(ridges))
-        rest = old - eigen.basis @ u
-        if border:
-            schur = self.corner - (self.w * inverse.T[:, None, :]) @ self.w.T
-            schur -= outside[:, None, None] * self.tail
-            schur[:, range(border), range(border)] += (ridges + eigen.slack)[:, None]
-            unexplained = new - self.w @ (inverse * u) - outside * (self.outside @ old)
+        inverse = self.inverse(ridges).T
+        u = self.columns.T @ old
+        rest = old - eigen.basis @ u[:rank]
+        if len(new):
+            schur = self.corner - (self.border * inverse.T[:, None, :]) @ self.own
+            schur[:, range(len(new)), range(len(new))] += (ridges + eigen.slack)[:, None]
+            unexplained = new - self.border @ (inverse * u)
             new = np.asarray(np.linalg.solve(schur, unexplained.T[:, :, None])[:, :, 0].T)
-            u, rest = u - self.w.T @ new, rest - self.outside.T @ new
-        return np.concatenate([eigen.basis @ (inverse * u) + outside * rest, new])
+            u, rest = u[:rank] - self.border[:, :rank].T @ new, rest - self.outside.T @ new
+        outside = 1.0 / (eigen.floor + ridges) if eigen.open else np.zeros(len(ridges))
+        settled = eigen.basis @ (inverse[:rank] * u[:rank]) + outside * rest
+        return np.concatenate([settled, new])
 
     def query(self, prior: Array, vectors: Array) -> PathQuery:
         """Predictions at m points with k(x,x) = ``prior`` (m,) and k_t(x) = ``vectors`` (t, m)."""
         eigen = self.eigen
         old, new = vectors[: eigen.count], np.ascontiguousarray(vectors[eigen.count :])
-        along = (old.T @ self.columns).T
-        u, tail = along[: len(eigen.z)], along[len(eigen.z) :]
+        u = (old.T @ self.columns).T
         if not eigen.open:
-            return PathQuery(self, prior, u, new, np.zeros(len(prior)), np.zeros(new.shape))
-        # |(I - QQ') k|^2 = |k|^2 - |u|^2, less what rounding may have added, if that is negligible
-        squared = _dots(old, old)
+            return PathQuery(self, prior, u, new, np.zeros(len(prior)))
+        # |k|^2 - |Q'k|^2, less what rounding may have added, if that is negligible
+        squared, inside = _dots(old, old), u[: self.rank]
         error = rounding(len(old), eigen.accuracy) * squared
         if error.max() <= NEGLIGIBLE * eigen.finest * prior.min():
-            outside = np.maximum(squared - _dots(u, u) - error, 0.0)
+            outside = np.maximum(squared - _dots(inside, inside) - error, 0.0)
         else:
-            rest = eigen.basis @ u
+            rest = eigen.basis @ inside
             rest -= old
             outside = _dots(rest, rest)
-        return PathQuery(self, prior, u, new, outside, tail)
+        return PathQuery(self, prior, u, new, outside)
 
 
 class Shared:
     """A path at g ridges.
 
-    ``inverse`` is 1 / (Lambda + alpha), (g, r), ``outside`` is 1 / (floor + alpha), (g,),
+    ``inverse`` is 1 / (levels + alpha), (g, c), ``scaled`` is (Lambda + alpha I)^-1 z, (g, r),
     ``energy`` is E_alpha, (g,), and ``border_energy`` the border's part of it. Of the border:
-    ``inverse_schur`` is S^-1, (g, b, b), ``reduced`` is w (Lambda + alpha I)^-1, (g, b, r), and
-    ``solved`` is S^-1 (y_b - reduced z), (g, b).
+    ``inverse_schur`` is S^-1, (g, b, b), ``reduced`` is border (levels + alpha I)^-1, (g, b, c),
+    and ``solved`` is S^-1 (y_b - reduced z), (g, b).
     """
 
     def __init__(self, path: RidgePath, ridges: Array) -> None:
-        eigen = path.eigen
+        eigen, rank = path.eigen, path.rank
         self.inverse = path.inverse(ridges)
-        self.outside = 1.0 / (eigen.floor + ridges) if eigen.open else np.zeros(len(ridges))
-        scaled = self.inverse * eigen.z
-        size = path.size * np.sqrt(np.einsum("gr,gr->g", scaled, scaled))
+        self.scaled = self.inverse[:, :rank] * eigen.z
+        size = path.size * np.sqrt(np.vecdot(self.scaled, self.scaled))
         quadratic = -rounding(eigen.count, eigen.accuracy) * size
         border = len(path.newest)
         if border:
-            self.reduced = path.w * self.inverse[:, None, :]
-            schur = path.corner - self.reduced @ path.w.T
-            schur -= self.outside[:, None, None] * path.tail
+            self.reduced = path.border * self.inverse[:, None, :]
+            schur = path.corner - self.reduced @ path.own
             schur.reshape(len(ridges), -1)[:, :: border + 1] += (ridges + eigen.slack)[:, None]
             self.inverse_schur = np.linalg.inv(schur)
-            rest = path.newest - self.reduced @ eigen.z
-            self.solved = np.einsum("gbc,gc->gb", self.inverse_schur, rest)
-            quadratic += np.einsum("gb,gb->g", rest, self.solved)
+            rest = path.newest - self.reduced[:, :, :rank] @ eigen.z
+            self.solved = np.matvec(self.inverse_schur, rest)
+            quadratic += np.vecdot(rest, self.solved)
         self.border_energy: Array = ridges * quadratic
-        self.energy: Array = ridges * (scaled @ eigen.z) + self.border_energy
+        self.energy: Array = ridges * (self.scaled @ eigen.z) + self.border_energy
 
 
 @dataclass(frozen=True)
@@ -181,18 +185,21 @@ class Predictions:
 
 
 class PathQuery:
-    """Predictions at m points, at any ridges.
-
-    ``outside`` is |(I - QQ') k_n(x)|^2, (m,), and ``tail`` is K_bn (I - QQ') k_n(x), (b, m).
-    """
+    """Predictions at m points, at any ridges; ``outside`` is |(I - QQ') k_n(x)|^2, (m,)."""
 
     def __init__(
-        self, path: RidgePath, prior: Array, u: Array, newest: Array, outside: Array, tail: Array
+        self, path: RidgePath, prior: Array, u: Array, newest: Array, outside: Array
     ) -> None:
-        self.path, self.prior, self._u, self._newest = path, prior, u, newest
-        self._outside, self._tail = outside, tail
-        self._u_squared = u * u
-        self._size = np.sqrt(self._u_squared.sum(axis=0) + _dots(newest, newest))
+        self.path, self.prior, self._u, self._newest, self._outside = (
+            path,
+            prior,
+            u,
+            newest,
+            outside,
+        )
+        self._inside = u[: path.rank]
+        self._inside_squared = self._inside * self._inside
+        self._size = np.sqrt(self._inside_squared.sum(axis=0) + _dots(newest, newest))
         self._rounding = rounding(path.eigen.count + len(newest), path.eigen.accuracy)
 
     def take(self, points: NDArray[np.intp]) -> PathQuery:
@@ -203,7 +210,6 @@ class PathQuery:
             self._u[:, points],
             self._newest[:, points],
             self._outside[points],
-            self._tail[:, points],
         )
 
     def without_border(self, ridges: Array) -> tuple[Array, Array, Array]:
@@ -212,16 +218,16 @@ class PathQuery:
         Variances are rounded up and energies down.
         """
         eigen, path = self.path.eigen, self.path
-        inverse = path.inverse(ridges)
+        inverse = path.inverse(ridges)[:, : path.rank]
         scaled = inverse * eigen.z
         weight = np.sqrt(self.prior / ridges[:, None])  # at least |(K + alpha I)^-1 k|
         variance = self.prior + self._rounding * (self._size * weight + 2 * self.prior)
-        variance -= inverse @ self._u_squared
+        variance -= inverse @ self._inside_squared
         if eigen.open:
             variance -= np.multiply.outer(1.0 / (eigen.floor + ridges), self._outside)
-        size = path.size * np.sqrt(np.einsum("gr,gr->g", scaled, scaled))
+        size = path.size * np.sqrt(np.vecdot(scaled, scaled))
         energy = ridges * (scaled @ eigen.z - rounding(eigen.count, eigen.accuracy) * size)
-        return scaled @ self._u, np.maximum(variance, 0.0), energy[:, None]
+        return scaled @ self._inside, np.maximum(variance, 0.0), energy[:, None]
 
     def at_once(self, ridges: Array) -> tuple[Array, Array, Array]:
         """Mean, variance and energy of :meth:`near`."""
@@ -231,25 +237,24 @@ class PathQuery:
     def at(self, ridges: Array) -> Predictions:
         """Predictions at g ridges that all points share, variances rounded up."""
         found = self.near(ridges)
-        inverse = self.path.inverse(ridges)
-        weight = np.sqrt((inverse * inverse) @ self._u_squared)
+        inverse = self.path.inverse(ridges)[:, : self.path.rank]
+        weight = np.sqrt((inverse * inverse) @ self._inside_squared)
         weight += np.sqrt(np.einsum("gbm,gbm->gm", found.solved, found.solved))
         error = self._rounding * (self._size * weight + 2 * self.prior)
         return replace(found, variance=np.maximum(found.variance + error, 0.0))
 
     def near(self, ridges: Array) -> Predictions:
         """Predictions with variances as they come out, for a search."""
-        shared = Shared(self.path, ridges)
+        path, shared = self.path, Shared(self.path, ridges)
         g, b = len(ridges), len(self._newest)
-        mean = (shared.inverse * self.path.eigen.z) @ self._u
-        variance = self.prior - shared.inverse @ self._u_squared
-        if self.path.eigen.open:
-            variance -= np.multiply.outer(shared.outside, self._outside)
+        mean = shared.scaled @ self._inside
+        variance = self.prior - shared.inverse[:, : path.rank] @ self._inside_squared
+        if path.eigen.open:
+            variance -= np.multiply.outer(1.0 / (path.eigen.floor + ridges), self._outside)
         solved, solved_outcomes = np.empty((g, 0, len(self.prior))), np.empty((g, 0))
         if b:
-            # k_b(x) - w (Lambda + alpha I)^-1 u - tail / (floor + alpha), all ridges at once
+            # k_b(x) - border (levels + alpha I)^-1 u, all ridges at once
             rest = (shared.reduced.reshape(g * b, -1) @ self._u).reshape(g, b, -1)
-            rest += shared.outside[:, None, None] * self._tail
             np.subtract(self._newest, rest, out=rest)
             solved, solved_outcomes = shared.inverse_schur @ rest, shared.solved
             mean += (shared.solved[:, None, :] @ rest)[:, 0]
@@ -267,21 +272,21 @@ class PathQuery:
         ``blend`` (g, m), and the border's part evaluated as 2 v'r - v'Sv. For every v that is at
         most r' S^-1 r, so the result errs upwards, and the error is of second order in that of v.
         """
-        eigen, path = self.path.eigen, self.path
-        p = np.multiply.outer(scale, eigen.z).T
-        np.subtract(self._u, p, out=p)
-        solved = p * inverse.T
-        explained = _dots(solved, p)
-        outside = 1.0 / (eigen.floor + ridges) if eigen.open else np.zeros(len(ridges))
-        explained += outside * self._outside
-        weight = np.sqrt(_dots(solved, solved))
+        eigen, path, rank = self.path.eigen, self.path, self.path.rank
+        p = self._u.T.copy()  # along the columns, to which y_n contributes in the basis alone
+        p[:, :rank] -= np.multiply.outer(scale, eigen.z)
+        solved = p * inverse
+        inside = solved[:, :rank]
+        explained = np.vecdot(inside, p[:, :rank])
+        if eigen.open:
+            explained += self._outside / (eigen.floor + ridges)
+        weight = np.sqrt(np.vecdot(inside, inside))
         if len(self._newest):
             v = np.einsum("gm,gbm->bm", blend, near.solved)
             v -= scale * (near.solved_outcomes.T @ blend)
-            r = self._newest - np.multiply.outer(path.newest, scale)
-            r -= path.w @ solved + outside * self._tail
-            schur_v = path.corner @ v + (ridges + eigen.slack) * v - outside * (path.tail @ v)
-            schur_v -= path.w @ ((v.T @ path.w) * inverse).T
+            r = self._newest - np.multiply.outer(path.newest, scale) - path.border @ solved.T
+            schur_v = path.corner @ v + (ridges + eigen.slack) * v
+            schur_v -= path.own.T @ ((v.T @ path.border) * inverse).T
             explained += _dots(v, 2 * r - schur_v)
             weight += np.sqrt(_dots(v, v))
         size = self._size + np.abs(scale) * path.size
