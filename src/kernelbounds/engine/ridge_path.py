@@ -232,7 +232,7 @@ class PathQuery:
     def at_once(self, ridges: Array) -> tuple[Array, Array, Array]:
         """Mean, variance and energy of :meth:`near`."""
         found = self.near(ridges)
-        return found.mean, found.variance, found.energy
+        return found.mean, np.maximum(found.variance, 0.0), found.energy
 
     def at(self, ridges: Array) -> Predictions:
         """Predictions at g ridges that all points share, variances rounded up."""

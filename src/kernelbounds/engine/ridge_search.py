@@ -34,6 +34,7 @@ LARGEST_MOVE = 1.5  # from the guess without the newest observations, before tha
 # found, and errs by the square of theirs.
 ACCURACY = 3e-6
 FEW = 6  # points that are evaluated at first where the highest is sought
+FLAT = 1e-12  # relative to the bound without data
 NEARLY = 1e-9  # relative to the trivial bound: above the rounding errors of ceilings
 FINER = 5  # points of the last grid for each point of interpolation
 
@@ -76,23 +77,36 @@ class Minimum(NamedTuple):
             mine[at] = np.where(smaller, theirs, mine[at])
 
 
+class Scan(NamedTuple):
+    """Log ridges of the smallest values on a coarse grid, and those.
+
+    Where a bound is ``flat``, none on the grid is below the one without data, at infinity.
+    """
+
+    best: Array
+    smallest: Array
+    flat: NDArray[np.bool_]
+
+
 def minimise_over_ridge(query: PathQuery, dual: Dual, signs: Array) -> tuple[Array, Array, Array]:
     """The smallest bounds over alpha > 0, and the ridges and scales there; (signs, m)."""
-    limits = _limits(query.path.eigen)
+    limits, border = _limits(query.path.eigen), len(query.path.newest)
     low, high = max(dual.likely[0], limits[0]), min(dual.likely[1], limits[1])
-    cheap = len(query.path.newest) * len(query.path.eigen.z) <= CHEAP
+    cheap = border * len(query.path.eigen.z) <= CHEAP
     if cheap and len(query.prior) >= MANY and high - low > STEP:
         found, settled = Nearby(query, (low, high), limits).minimise_all(dual, signs)
-        if settled.all():
-            return found.values, np.exp(found.best), found.scales
-    guess, _ = _scan(query, query.without_border, dual, signs, limits)
-    found, best, settled = _minimise_from(query, dual, signs, guess, limits)
-    odd = (~settled | (np.abs(best - guess) > LARGEST_MOVE)).any(axis=0)
-    if odd.any() and len(query.path.newest):
-        # The newest observations have moved a minimiser far: bracket it with them.
+        odd = ~settled.all(axis=0)
+    else:
+        scan = _scan(query, query.without_border, dual, signs, limits)
+        found, settled = _minimise_from(query, dual, signs, scan, limits)
+        moved = np.abs(found.best - scan.best) > LARGEST_MOVE
+        odd = (moved | ~settled | scan.flat).any(axis=0) & (border > 0)
+    if odd.any():
+        # Minimisers where they are not likely, or far from where they were without the border.
         part = query.take(np.flatnonzero(odd))
-        guess, _ = _scan(part, part.at_once, dual, signs, limits)
-        found.improve((slice(None), odd), _minimise_from(part, dual, signs, guess, limits)[0])
+        evaluate = part.at_once if border else part.without_border
+        scan = _scan(part, evaluate, dual, signs, limits)
+        found.improve((slice(None), odd), _minimise_from(part, dual, signs, scan, limits)[0])
     return found.values, np.exp(found.best), found.scales
 
 
@@ -108,7 +122,7 @@ def largest_minimum(
     limits = _limits(query.path.eigen)
     finest = float(np.log(max(query.path.eigen.finest, 1e-300)))
     signs = np.array([sign, -sign], dtype=np.float64)
-    guess, above = _scan(query, query.without_border, dual, signs, limits)
+    guess, above, _ = _scan(query, query.without_border, dual, signs, limits)
     ceilings = np.fmin(above[0], most)
     opposite: dict[int, float] = {}
 
@@ -163,31 +177,27 @@ def highest(
 
 
 def _minimise_from(
-    query: PathQuery, dual: Dual, signs: Array, guess: Array, limits: tuple[float, float]
-) -> tuple[Minimum, Array, NDArray[np.bool_]]:
-    """Bounds, log ridges and whether these are minimisers, from guesses of those; (signs, m)."""
-    shape, best = guess.shape, guess.flatten()
-    if np.ptp(best) <= SPAN:  # the usual case, without the bookkeeping
-        found, done = Nearby(query, _range(best, MARGIN), limits).minimise_all(dual, signs)
-        if done.all():
-            return found, found.best, done
+    query: PathQuery, dual: Dual, signs: Array, scan: Scan, limits: tuple[float, float]
+) -> tuple[Minimum, NDArray[np.bool_]]:
+    """Bounds, and whether they are the smallest, from a scan; (signs, m)."""
+    shape, best, done = scan.best.shape, scan.best.flatten(), scan.flat.flatten()
     everywhere = np.tile(np.arange(shape[1]), shape[0])
     smallest = Minimum(np.full(best.size, np.inf), best.copy(), np.ones(best.size))
-    done, pending, margin = np.ones(best.size, dtype=bool), np.arange(best.size), MARGIN
+    pending, margin = np.arange(best.size), MARGIN
     while len(pending) and margin <= LARGEST_MARGIN:
-        settled = np.zeros(best.size, dtype=bool)
         for group in _groups(best[pending]):
             members = pending[group]
-            points, where = np.unique(everywhere[members], return_inverse=True)
-            part = query if len(points) == shape[1] else query.take(points)
-            sign = signs[members // shape[1]]
+            part, where = query, None if len(signs) == 1 else everywhere
+            if len(members) < best.size:
+                points, where = np.unique(everywhere[members], return_inverse=True)
+                part = query.take(points)
             nearby = Nearby(part, _range(best[members], margin), limits)
-            found, settled[members] = nearby.minimise(dual, sign, where)
+            found, settled = nearby.minimise(dual, signs[members // shape[1]], where)
             smallest.improve(members, found)
             best[members] = found.best
-        pending, margin = pending[~settled[pending]], 2 * margin
-    done[pending] = False
-    return _reshaped(smallest, shape), best.reshape(shape), done.reshape(shape)
+            done[members] |= settled
+        pending, margin = pending[~done[pending]], 2 * margin
+    return _reshaped(smallest, shape), done.reshape(shape)
 
 
 def _reshaped(found: Minimum, shape: tuple[int, ...]) -> Minimum:
@@ -270,31 +280,30 @@ Evaluate = Callable[[Array], tuple[Array, Array, Array]]
 
 def _scan(
     query: PathQuery, evaluate: Evaluate, dual: Dual, signs: Array, limits: tuple[float, float]
-) -> tuple[Array, Array]:
-    """Log ridges of the smallest values on a coarse grid, and those; (signs, m) each."""
+) -> Scan:
+    """The dual function on a coarse grid; (signs, m)."""
     near = limits[0], limits[1] - float(FAR_ABOVE - ABOVE)
-    best, values = _scan_between(query, evaluate, dual, signs, near)
-    if best.max() < near[1] - 2 * STEP:
-        return best, values
+    found = _scan_between(query, evaluate, dual, signs, near)
+    if found.best.max() < near[1] - 2 * STEP:
+        return found
     return _scan_between(query, evaluate, dual, signs, limits)
 
 
 def _scan_between(
     query: PathQuery, evaluate: Evaluate, dual: Dual, signs: Array, limits: tuple[float, float]
-) -> tuple[Array, Array]:
+) -> Scan:
     grid = np.arange(*limits, STEP)
     ridges = np.exp(grid)
     mean, variance, energy = evaluate(ridges)
     deviation = np.sqrt(variance)
-    best = np.empty((len(signs), len(query.prior)))
-    smallest = np.empty_like(best)
-    for i, sign in enumerate(signs):
+    shape = len(signs), len(query.prior)
+    found = Scan(np.empty(shape), np.empty(shape), np.empty(shape, dtype=bool))
+    for sign, best, smallest, flat in zip(signs, *found, strict=True):
         values = dual.at_best_scale(ridges[:, None], sign * mean, deviation, energy)
-        best[i], smallest[i] = _vertex(grid, values), values.min(axis=0)
-        # Where the function is flat any ridge will do: take one near the others.
-        flat = values[-1] - smallest[i] <= 1e-12 * np.abs(values[-1])
-        best[i, flat] = best[i].mean()
-    return best, smallest
+        best[:], smallest[:] = _vertex(grid, values), values.min(axis=0)
+        flat[:] = values[-1] - smallest <= FLAT * np.abs(values[-1])
+        best[flat] = grid[-1]
+    return found
 
 
 def _groups(values: Array) -> list[NDArray[np.intp]]:
