@@ -324,6 +324,7 @@ def _vertex(grid: Array, values: Array) -> Array:
     at = np.minimum(np.maximum(values.argmin(axis=0), 1), len(grid) - 2)
     flat = at * values.shape[1] + np.arange(len(at))
     left, middle, right = (values.take(flat + shift * values.shape[1]) for shift in (-1, 0, 1))
-    bend = left - 2 * middle + right
-    shift = np.divide(left - right, 2 * bend, out=np.zeros_like(bend), where=bend > 0)
+    bend, slope = left - 2 * middle + right, left - right
+    # Without a vertex, at an end of the grid, it is the end.
+    shift = np.divide(slope, 2 * bend, out=np.sign(slope), where=bend > 0)
     return np.asarray(grid[at] + (grid[1] - grid[0]) * np.minimum(np.maximum(shift, -1.0), 1.0))
