@@ -125,12 +125,12 @@ class DualFunction:
         squared = np.maximum(np.maximum(self._around(ridge, energy), least), 1e-280)
         return np.maximum(np.sqrt(ridge / squared) * deviation, 1e-150)
 
-    def at_best_scale(self, ridge: Array, mean: Array, deviation: Array, energy: Array) -> Array:
-        """Eq. (dual_ucb_alpha): mu_alpha(x) + R~_alpha rho_alpha(x) / sqrt(alpha)."""
-        return np.asarray(mean + np.sqrt(self._around(ridge, energy) / ridge) * deviation)
+    def factor(self, ridge: Array, energy: Array) -> Array:
+        """R~_alpha / sqrt(alpha), Eq. (dual_ucb_alpha)."""
+        return np.asarray(np.sqrt(self._around(ridge, energy) / ridge))
 
     def at_scale(self, ridge: Array, scale: Array, unexplained: Array) -> Array:
-        """The same with k(x,x) - p'(K + alpha I)^-1 p = rho^2 + 2 scale mu - scale^2 E/alpha."""
+        """The dual from k(x,x) - p'(K + alpha I)^-1 p = rho^2 + 2 scale mu - scale^2 E/alpha."""
         squared = self.radius.squared / ridge + self.radius.norm_bound**2
         return unexplained / (2 * scale) + scale * squared / 2
 

@@ -9,7 +9,9 @@ may lose is tightness, never validity.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from copy import copy
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -33,10 +35,13 @@ LARGEST_MOVE = 1.5  # from the guess without the newest observations, before tha
 # Of the interpolation, relatively. The bound is the dual function itself at the ridge and scale
 # found, and errs by the square of theirs.
 ACCURACY = 3e-6
+# Third differences of the factor, relatively, that the quartic does not follow well; those of
+# alpha^(-1/2) are 4e-4 on the usual grid. So many times a grid that is too coarse is made finer.
+ROUGH, DEEPEST = 1.5e-3, 6
 FEW = 6  # points that are evaluated at first where the highest is sought
 FLAT = 1e-12  # relative to the bound without data
 NEARLY = 1e-9  # relative to the trivial bound: above the rounding errors of ceilings
-FINER = 5  # points of the last grid for each point of interpolation
+FINER = 3  # points of the last grid for each point of interpolation
 
 
 class Dual(Protocol):
@@ -54,8 +59,8 @@ class Dual(Protocol):
         """The scale that makes the bound smallest, in place of which any other is valid."""
         ...
 
-    def at_best_scale(self, ridge: Array, mean: Array, deviation: Array, energy: Array) -> Array:
-        """The bound at that scale."""
+    def factor(self, ridge: Array, energy: Array) -> Array:
+        """What multiplies the deviation in the bound at that scale, mean + factor deviation."""
         ...
 
     def at_scale(self, ridge: Array, scale: Array, unexplained: Array) -> Array:
@@ -187,12 +192,13 @@ def _minimise_from(
     while len(pending) and margin <= LARGEST_MARGIN:
         for group in _groups(best[pending]):
             members = pending[group]
-            part, where = query, None if len(signs) == 1 else everywhere
-            if len(members) < best.size:
+            between = _range(best[members], margin)
+            if len(members) == shape[1] == best.size:
+                nearby = Nearby(query, between, limits)
+            else:
                 points, where = np.unique(everywhere[members], return_inverse=True)
-                part = query.take(points)
-            nearby = Nearby(part, _range(best[members], margin), limits)
-            found, settled = nearby.minimise(dual, signs[members // shape[1]], where)
+                nearby = Nearby(query.take(points), between, limits).take(where)
+            found, settled = nearby.minimise(dual, signs[members // shape[1]])
             smallest.improve(members, found)
             best[members] = found.best
             done[members] |= settled
@@ -219,45 +225,72 @@ class Nearby:
         # A logarithm, which is as smooth, gives small deviations their digits.
         self._log_deviation = 0.5 * np.log(np.maximum(self._found.variance, EPS * query.prior))
 
-    def minimise(
-        self, dual: Dual, signs: Array, where: NDArray[np.intp] | None = None
-    ) -> tuple[Minimum, NDArray[np.bool_]]:
-        """Bounds, and whether their ridges are minimisers; (n,).
+    def take(self, points: NDArray[np.intp]) -> Nearby:
+        """Some of the points, in the order given; both sides of one share its predictions."""
+        part = copy(self)
+        part._query, part._found = self._query.take(points), self._found.take(points)
+        part._log_deviation = self._log_deviation[:, points]
+        return part
 
-        ``where`` (n,) says which point of the query each bound is for: both sides of a point
-        share the predictions there. None: one bound for each point, in order.
-        """
-        query, found, log_deviation = self._query, self._found, self._log_deviation
-        path, nodes = query.path, self._nodes
-        if where is not None:
-            query, found = query.take(where), found.take(where)
-            log_deviation = log_deviation[:, where]
-        grid, blend = nodes.grid(FINER * nodes.size)
-        ridges = np.exp(grid)
-        mean, deviation = blend @ (signs * found.mean), np.exp(blend @ log_deviation)
-        # Where a confidence set is nearly empty, energies cancel; most of them is had exactly.
-        energy = path.energy_of_basis(ridges, path.inverse(ridges)) + blend @ found.border_energy
-        best = _vertex(grid, dual.at_best_scale(ridges[:, None], mean, deviation, energy[:, None]))
+    def minimise(self, dual: Dual, signs: Array) -> tuple[Minimum, NDArray[np.bool_]]:
+        """Bounds for a sign at each point, and whether their ridges are minimisers; (m,)."""
+        grid, blend = self._nodes.grid(FINER * self._nodes.size)
+        best, rough = self._vertices(grid, blend, dual, signs)
         settled = np.ones(len(signs), dtype=bool)
         if self._open[0]:
             settled &= best > grid[1]
         if self._open[1]:
             settled &= best < grid[-2]
-        # The bound itself, there.
-        ridges, blend = np.exp(best), nodes.basis(best)
-        inverse = path.inverse(ridges)
-        deviation = np.exp(np.einsum("gm,gm->m", blend, log_deviation))
-        energy = path.energy_of_basis(ridges, inverse) + found.border_energy @ blend
-        scale = dual.best_scale(ridges, deviation, energy)
-        unexplained = query.unexplained(ridges, inverse, signs * scale, found, blend)
-        return Minimum(dual.at_scale(ridges, scale, unexplained), best, scale), settled
+        for _ in range(DEEPEST):
+            which = np.flatnonzero((rough[0] <= best) & (best <= rough[1]) & settled)
+            if not len(which):
+                break
+            grid = _finer(grid, best[which])
+            blend = self._nodes.basis(grid).T
+            best[which], rough = self.take(which)._vertices(grid, blend, dual, signs[which])
+        return self._at(best, dual, signs), settled
 
     def minimise_all(self, dual: Dual, signs: Array) -> tuple[Minimum, NDArray[np.bool_]]:
         """The same for all points and several signs; (signs, m)."""
         shape = len(signs), len(self._query.prior)
-        where = None if len(signs) == 1 else np.tile(np.arange(shape[1]), shape[0])
-        found, settled = self.minimise(dual, signs.repeat(shape[1]), where)
+        part = self if len(signs) == 1 else self.take(np.tile(np.arange(shape[1]), shape[0]))
+        found, settled = part.minimise(dual, signs.repeat(shape[1]))
         return _reshaped(found, shape), settled.reshape(shape)
+
+    def _vertices(
+        self, grid: Array, blend: Array, dual: Dual, signs: Array
+    ) -> tuple[Array, tuple[float, float]]:
+        """Minimisers on an even grid (m,), and between which points it is too coarse."""
+        path, ridges = self._query.path, np.exp(grid)
+        mean, deviation = blend @ (signs * self._found.mean), np.exp(blend @ self._log_deviation)
+        # Where a confidence set is nearly empty, energies cancel; most of them is had exactly.
+        energy = path.energy_of_basis(ridges, path.inverse(ridges))
+        factor = dual.factor(ridges, energy + blend @ self._found.border_energy)
+        best = _vertex(grid, mean + factor[:, None] * deviation)
+        # There, too, the factor nearly vanishes, and bends too much for a parabola.
+        bends = np.abs(factor[3:] - factor[:-3] + 3 * (factor[1:-2] - factor[2:-1]))
+        rough = np.flatnonzero(bends > ROUGH * factor[1:-2])
+        if not len(rough):
+            return best, (np.inf, -np.inf)
+        return best, (grid[max(rough[0] - 1, 0)], grid[min(rough[-1] + 4, len(grid) - 1)])
+
+    def _at(self, best: Array, dual: Dual, signs: Array) -> Minimum:
+        """The bounds themselves at log ridges (m,)."""
+        path, found = self._query.path, self._found
+        ridges, blend = np.exp(best), self._nodes.basis(best)
+        inverse = path.inverse(ridges)
+        deviation = np.exp(np.einsum("gm,gm->m", blend, self._log_deviation))
+        energy = path.energy_of_basis(ridges, inverse) + found.border_energy @ blend
+        scale = dual.best_scale(ridges, deviation, energy)
+        unexplained = self._query.unexplained(ridges, inverse, signs * scale, found, blend)
+        return Minimum(dual.at_scale(ridges, scale, unexplained), best, scale)
+
+
+def _finer(grid: Array, best: Array) -> Array:
+    """An even grid around minimisers on another, with steps of at most a quarter of its."""
+    step = float(grid[1] - grid[0])
+    low, high = max(best.min() - step, grid[0]), min(best.max() + step, grid[-1])
+    return np.linspace(low, high, max(len(grid), 1 + math.ceil(4 * (high - low) / step)))
 
 
 def _range(values: Array, margin: float) -> tuple[float, float]:
@@ -295,11 +328,11 @@ def _scan_between(
     grid = np.arange(*limits, STEP)
     ridges = np.exp(grid)
     mean, variance, energy = evaluate(ridges)
-    deviation = np.sqrt(variance)
+    deviation, factor = np.sqrt(variance), dual.factor(ridges[:, None], energy)
     shape = len(signs), len(query.prior)
     found = Scan(np.empty(shape), np.empty(shape), np.empty(shape, dtype=bool))
     for sign, best, smallest, flat in zip(signs, *found, strict=True):
-        values = dual.at_best_scale(ridges[:, None], sign * mean, deviation, energy)
+        values = sign * mean + factor * deviation
         best[:], smallest[:] = _vertex(grid, values), values.min(axis=0)
         flat[:] = values[-1] - smallest <= FLAT * np.abs(values[-1])
         best[flat] = grid[-1]
@@ -319,12 +352,32 @@ def _groups(values: Array) -> list[NDArray[np.intp]]:
     return groups
 
 
+# Central differences of order 1 to 4, divided so that Stirling's formula has no fractions but of
+# powers: f(s) = f_0 + d1 s + d2 s^2 + d3 (s^3 - s) + d4 (s^4 - s^2).
+_AROUND = np.arange(-2, 3)[:, None]
+_DIFFERENCES = np.array(
+    [
+        [0, -1 / 2, 0, 1 / 2, 0],
+        [0, 1 / 2, -1, 1 / 2, 0],
+        [-1 / 12, 1 / 6, 0, -1 / 6, 1 / 12],
+        [1 / 24, -1 / 6, 1 / 4, -1 / 6, 1 / 24],
+    ]
+)
+
+
 def _vertex(grid: Array, values: Array) -> Array:
-    """The minimiser on an even grid, refined by a parabola through its neighbours; (m,)."""
-    at = np.minimum(np.maximum(values.argmin(axis=0), 1), len(grid) - 2)
-    flat = at * values.shape[1] + np.arange(len(at))
-    left, middle, right = (values.take(flat + shift * values.shape[1]) for shift in (-1, 0, 1))
-    bend, slope = left - 2 * middle + right, left - right
+    """The minimiser on an even grid, refined by a parabola through its neighbours; (m,).
+
+    One step of Newton's method goes from there to the minimum of the quartic.
+    """
+    last = len(grid) - 1
+    at = np.minimum(np.maximum(values.argmin(axis=0), 1), last - 1)
+    around = np.minimum(np.maximum(at + _AROUND, 0), last)
+    d1, d2, d3, d4 = _DIFFERENCES @ values[around, np.arange(len(at))]
     # Without a vertex, at an end of the grid, it is the end.
-    shift = np.divide(slope, 2 * bend, out=np.sign(slope), where=bend > 0)
-    return np.asarray(grid[at] + (grid[1] - grid[0]) * np.minimum(np.maximum(shift, -1.0), 1.0))
+    s = np.divide(-d1, 2 * d2, out=-np.sign(d1), where=d2 > 0)
+    s = np.minimum(np.maximum(s, -1.0), 1.0)
+    slope = d3 * (3 * s * s - 1) + d4 * s * (4 * s * s - 2)
+    small = (np.abs(slope) < d2) & (at > 1) & (at < last - 1)
+    s -= np.divide(slope, 2 * d2, out=np.zeros_like(s), where=small)
+    return np.asarray(grid[at] + (grid[1] - grid[0]) * s)
