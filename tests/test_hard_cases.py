@@ -112,3 +112,32 @@ def test_points_beyond_the_number_range_are_refused(kernel):
 def test_noise_whose_square_vanishes_is_refused():
     with pytest.raises(kb.InputError, match="noise_scale must be 0 or at least"):
         kb.ConfidenceSequence(RBF(), 1.0, 1e-170)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_without_noise_a_point_does_not_depend_on_its_company(seed):
+    """Neighbours at tiny distances: the smallest ridge is the best, and must be found."""
+    rng = np.random.default_rng(seed)
+    kernel, X = RBF(0.5), rng.random((4, 2))
+    X = np.vstack([X, X + 2e-8 * rng.standard_normal(X.shape)])
+    function = kb.RKHSFunction(kernel, rng.random((8, 2)), rng.standard_normal(8)).rescaled(1.0)
+    seq = kb.ConfidenceSequence(kernel, 100.0, 0.0)
+    seq.update(X, function(X))
+    Q = np.vstack([rng.random((100, 2)), X[:4] + 1e-4])
+    together = np.array(seq.bounds(Q))
+    alone = np.array([seq.bounds(x[None]) for x in Q])[:, :, 0].T
+    np.testing.assert_allclose(together, alone, rtol=0, atol=1e-6)
+
+
+def test_far_from_few_data_cmm_is_the_bound_without_data():
+    """Minimisers at infinity, among others that are not."""
+    rng = np.random.default_rng(0)
+    kernel, X = RBF(0.1), rng.random((3, 2))
+    seq = kb.ConfidenceSequence(kernel, 10.0, 1.0)
+    seq.update(X, [0.5, -0.5, 1.0])
+    for crowd in (1, 100):
+        Q = np.vstack([np.full((crowd, 2), 9.0), X, rng.random((crowd, 2))])
+        unclipped = kb.CMM().extremes(seq._engine, seq.assumptions, Q, (1, -1))
+        np.testing.assert_allclose(unclipped[:, :crowd], 10.0, rtol=1e-8)
+        assert np.all(unclipped <= 10.0 * (1 + 1e-8))
+        assert np.all(unclipped[:, crowd : crowd + 3] < 8.0)

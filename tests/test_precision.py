@@ -101,3 +101,33 @@ def test_never_too_tight_and_not_needlessly_loose(case):
                     gap = (upper[i] if sign == 1 else -lower[i]) / trivial[i] - value
                     assert gap > -1e-9, (method, i, sign, gap)
                     assert gap < loose, (method, i, sign, gap)
+
+
+@pytest.mark.parametrize("above", [1e-3, 1e-2, 0.1])
+@pytest.mark.parametrize("seed", range(5))
+def test_where_the_confidence_set_is_nearly_empty(seed, above):
+    """B is just above the smallest norm that the data allow: R~ nearly vanishes at a ridge."""
+    rng = np.random.default_rng(seed)
+    name = ["rbf", "matern32", "matern52"][seed % 3]
+    kernel, t, sigma = KERNELS[name](0.3, 1.0), [1, 2, 5, 8, 12][seed], 0.01
+    X = rng.random((t, 2))
+    y = random_data(kernel, rng, X, 1.0, sigma)
+    loose = kb.ConfidenceSequence(kernel, 100.0, sigma)
+    loose.update(X, y)
+    norm_bound = (1 + above) * loose.norm_lower_bound
+    assert norm_bound > 0.01
+    sequence = kb.ConfidenceSequence(kernel, norm_bound, sigma)
+    sequence.update(X, y)
+    exact = Exact(
+        lambda a, b: kernel_value(name, 0.3, 1.0, a, b), X, y, norm_bound, sigma, 0.01, 1.0
+    )
+    queries = np.vstack([rng.random((3, 2)), X[:1], [[3.0, 3.0]]])
+    crowd = np.vstack([queries, rng.random((100, 2))])
+    found = [sequence.bounds(points) for points in (queries, crowd)]
+    for i, x in enumerate(queries):
+        exact.at(x)
+        for sign in (1, -1):
+            value = exact.clipped(exact.cmm(sign))
+            for lower, upper in found:
+                gap = (upper[i] if sign == 1 else -lower[i]) / norm_bound - value
+                assert -1e-9 < gap < 1e-6, (i, sign, gap)
