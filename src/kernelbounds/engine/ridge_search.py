@@ -36,8 +36,9 @@ LARGEST_MOVE = 1.5  # from the guess without the newest observations, before tha
 # found, and errs by the square of theirs.
 ACCURACY = 3e-6
 # Third differences of the factor, relatively, that the quartic does not follow well; those of
-# alpha^(-1/2) are 4e-4 on the usual grid. So many times a grid that is too coarse is made finer.
-ROUGH, DEEPEST = 1.5e-3, 6
+# alpha^(-1/2) are 4e-4 on the usual grid. So many times a grid that is too coarse is made finer,
+# with at most so many points.
+ROUGH, DEEPEST, LARGEST_GRID = 1.5e-3, 6, 400
 FEW = 6  # points that are evaluated at first where the highest is sought
 FLAT = 1e-12  # relative to the bound without data
 NEARLY = 1e-9  # relative to the trivial bound: above the rounding errors of ceilings
@@ -267,7 +268,7 @@ class Nearby:
         energy = path.energy_of_basis(ridges, path.inverse(ridges))
         factor = dual.factor(ridges, energy + blend @ self._found.border_energy)
         best = _vertex(grid, mean + factor[:, None] * deviation)
-        # There, too, the factor nearly vanishes, and bends too much for a parabola.
+        # There, too, the factor nearly vanishes, and bends too much for a quartic.
         bends = np.abs(factor[3:] - factor[:-3] + 3 * (factor[1:-2] - factor[2:-1]))
         rough = np.flatnonzero(bends > ROUGH * factor[1:-2])
         if not len(rough):
@@ -287,10 +288,11 @@ class Nearby:
 
 
 def _finer(grid: Array, best: Array) -> Array:
-    """An even grid around minimisers on another, with steps of at most a quarter of its."""
+    """An even grid around minimisers on another, with a quarter of its step if that is possible."""
     step = float(grid[1] - grid[0])
     low, high = max(best.min() - step, grid[0]), min(best.max() + step, grid[-1])
-    return np.linspace(low, high, max(len(grid), 1 + math.ceil(4 * (high - low) / step)))
+    size = min(1 + math.ceil(4 * (high - low) / step), LARGEST_GRID)
+    return np.linspace(low, high, max(size, len(grid)))
 
 
 def _range(values: Array, margin: float) -> tuple[float, float]:
@@ -352,8 +354,8 @@ def _groups(values: Array) -> list[NDArray[np.intp]]:
     return groups
 
 
-# Central differences of order 1 to 4, divided so that Stirling's formula has no fractions but of
-# powers: f(s) = f_0 + d1 s + d2 s^2 + d3 (s^3 - s) + d4 (s^4 - s^2).
+# Central differences of orders 1 to 4, scaled for Stirling's formula,
+# f(s) = f_0 + d1 s + d2 s^2 + d3 (s^3 - s) + d4 (s^4 - s^2), at s = -2 .. 2.
 _AROUND = np.arange(-2, 3)[:, None]
 _DIFFERENCES = np.array(
     [
@@ -366,9 +368,8 @@ _DIFFERENCES = np.array(
 
 
 def _vertex(grid: Array, values: Array) -> Array:
-    """The minimiser on an even grid, refined by a parabola through its neighbours; (m,).
-
-    One step of Newton's method goes from there to the minimum of the quartic.
+    """The minimiser on an even grid (m,), refined by the parabola through its neighbours and, by
+    a step of Newton's method, the quartic through two on either side.
     """
     last = len(grid) - 1
     at = np.minimum(np.maximum(values.argmin(axis=0), 1), last - 1)
