@@ -152,7 +152,7 @@ class Shared:
             schur.reshape(len(ridges), -1)[:, :: border + 1] += (ridges + eigen.slack)[:, None]
             self.inverse_schur = np.linalg.inv(schur)
             rest = path.newest - self.reduced[:, :, :rank] @ eigen.z
-            self.solved = np.matvec(self.inverse_schur, rest)
+            self.solved = (self.inverse_schur @ rest[:, :, None])[:, :, 0]
             quadratic += np.vecdot(rest, self.solved)
         self.border_energy: Array = ridges * quadratic
         self.energy: Array = ridges * (self.scaled @ eigen.z) + self.border_energy
@@ -190,13 +190,8 @@ class PathQuery:
     def __init__(
         self, path: RidgePath, prior: Array, u: Array, newest: Array, outside: Array
     ) -> None:
-        self.path, self.prior, self._u, self._newest, self._outside = (
-            path,
-            prior,
-            u,
-            newest,
-            outside,
-        )
+        self.path, self.prior, self._outside = path, prior, outside
+        self._u, self._newest = u, newest
         self._inside = u[: path.rank]
         self._inside_squared = self._inside * self._inside
         self._size = np.sqrt(self._inside_squared.sum(axis=0) + _dots(newest, newest))
