@@ -136,6 +136,7 @@ class DualFunction:
 
     def _around(self, ridge: Array, energy: Array) -> Array:
         squared = self.radius.around(ridge, energy)
-        if squared.min() < 0:
-            refute_if_empty(self.engine, self.assumptions)
+        if squared.min() >= 0:
+            return squared
+        refute_if_empty(self.engine, self.assumptions)
         return np.maximum(squared, 0.0)

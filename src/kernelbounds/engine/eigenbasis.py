@@ -72,6 +72,11 @@ class Eigenbasis:
         """Whether there are directions outside the basis, and the floor is their value."""
         return self.flat and len(self.z) < self.count
 
+    @cached_property
+    def z_squared(self) -> Array:
+        """The squares of ``z``."""
+        return np.asarray(self.z**2)
+
     @property
     def finest(self) -> float:
         """The smallest ridge at which the floor does not matter."""

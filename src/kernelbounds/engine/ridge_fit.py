@@ -31,7 +31,7 @@ from kernelbounds.engine.observations import Observations
 from kernelbounds.errors import InputError
 
 GROUP = 8  # observations that join the triangle together
-PANEL = 128  # rows of the triangle that are applied to few columns at once
+PANEL = 64  # rows of the triangle that are applied to few columns at once
 FEW = 8  # columns
 MANY = 32  # points with which the newest observations go through the triangle
 CAPACITY = 240  # rows there is room for at first; no power of two, which caches dislike

@@ -78,7 +78,7 @@ class RidgePath:
 
     def energy_of_basis(self, ridges: Array, inverse: Array) -> Array:
         """E_alpha without the newest observations; (g,)."""
-        return np.asarray(ridges * (inverse[:, : self.rank] @ self.eigen.z**2))
+        return np.asarray(ridges * (inverse[:, : self.rank] @ self.eigen.z_squared))
 
     def energy_and_log_det(self, ridge: float) -> tuple[float, float]:
         """E_alpha and ln det(I + K/alpha), both rounded up; of a path with all eigenvalues."""

@@ -239,9 +239,9 @@ class Nearby:
         best, rough = self._vertices(grid, blend, dual, signs)
         settled = np.ones(len(signs), dtype=bool)
         if self._open[0]:
-            settled &= best > grid[1]
+            settled &= best > (grid[1] + grid[2]) / 2
         if self._open[1]:
-            settled &= best < grid[-2]
+            settled &= best < (grid[-3] + grid[-2]) / 2
         for _ in range(DEEPEST):
             which = np.flatnonzero((rough[0] <= best) & (best <= rough[1]) & settled)
             if not len(which):
@@ -371,14 +371,14 @@ def _vertex(grid: Array, values: Array) -> Array:
     """The minimiser on an even grid (m,), refined by the parabola through its neighbours and, by
     a step of Newton's method, the quartic through two on either side.
     """
-    last = len(grid) - 1
-    at = np.minimum(np.maximum(values.argmin(axis=0), 1), last - 1)
-    around = np.minimum(np.maximum(at + _AROUND, 0), last)
-    d1, d2, d3, d4 = _DIFFERENCES @ values[around, np.arange(len(at))]
-    # Without a vertex, at an end of the grid, it is the end.
-    s = np.divide(-d1, 2 * d2, out=-np.sign(d1), where=d2 > 0)
-    s = np.minimum(np.maximum(s, -1.0), 1.0)
-    slope = d3 * (3 * s * s - 1) + d4 * s * (4 * s * s - 2)
-    small = (np.abs(slope) < d2) & (at > 1) & (at < last - 1)
-    s -= np.divide(slope, 2 * d2, out=np.zeros_like(s), where=small)
+    lowest = values.argmin(axis=0)
+    at = np.minimum(np.maximum(lowest, 2), len(grid) - 3)
+    d1, d2, d3, d4 = _DIFFERENCES @ values[at + _AROUND, np.arange(len(at))]
+    bend = 2 * np.maximum(np.maximum(d2, np.abs(d1)), 1e-200)  # of a minimum, it is d2
+    s = -d1 / bend
+    squared = s * s
+    shift = (d3 * (3 * squared - 1) + d4 * s * (4 * squared - 2)) / bend
+    s -= np.where(np.abs(shift) < 0.5, shift, 0.0)
+    # Near an end of the grid it is a point of the grid.
+    s = np.where(lowest == at, s, lowest - at)
     return np.asarray(grid[at] + (grid[1] - grid[0]) * s)
