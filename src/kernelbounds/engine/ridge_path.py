@@ -118,15 +118,14 @@ class RidgePath:
         u = (old.T @ self.columns).T
         if not eigen.open:
             return PathQuery(self, prior, u, new, np.zeros(len(prior)))
-        # |k|^2 - |Q'k|^2, less what rounding may have added, if that is negligible
+        # |k|^2 - |Q'k|^2, less what rounding may have added, where that is negligible
         squared, inside = _dots(old, old), u[: self.rank]
         error = rounding(len(old), eigen.accuracy) * squared
-        if error.max() <= NEGLIGIBLE * eigen.finest * prior.min():
-            outside = np.maximum(squared - _dots(inside, inside) - error, 0.0)
-        else:
-            rest = eigen.basis @ inside
-            rest -= old
-            outside = _dots(rest, rest)
+        outside = np.maximum(squared - _dots(inside, inside) - error, 0.0)
+        coarse = np.flatnonzero(error > NEGLIGIBLE * eigen.finest * prior)
+        if len(coarse):
+            rest = eigen.basis @ inside[:, coarse] - old[:, coarse]
+            outside[coarse] = _dots(rest, rest)
         return PathQuery(self, prior, u, new, outside)
 
 
