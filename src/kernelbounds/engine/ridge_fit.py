@@ -68,7 +68,9 @@ class RidgeFit:
         self._inverse = np.zeros((CAPACITY, CAPACITY), order="F")  # zeros above the triangle
         self._whitened = np.empty(0)
         self._log_det = 0.0  # of the settled ones
-        self._newest = _no_rows(0)  # of the others, as far as they were asked for alone
+        self._newest = _no_rows(0)  # of the others, as far as they were asked for alone,
+        self._left = np.empty((GROUP, CAPACITY))  # from L_pn,
+        self._own, self._rest = np.empty((GROUP, GROUP)), np.empty(GROUP)  # K_pp and y_p
 
     def trusted(self) -> bool:
         """Whether the ridge is large enough, relative to the kernel matrix, for this method."""
@@ -123,29 +125,40 @@ class RidgeFit:
     def _rows_of_newest(self) -> Rows:
         """The rows of the newest observations, one by one, so that few are new each time."""
         self._catch_up()
-        n, count, left = self._settled, self._data.count, self._newest.left
-        known = n + left.shape[1]
+        data, n, known = self._data, self._settled, self._newest.left.shape[1]
+        count = data.count - n
         if known < count:
-            fresh = [self._times(self._data.lower[i : i + 1, :n].T) for i in range(known, count)]
-            self._newest = self._rows(np.concatenate([left, *fresh], axis=1), n, count)
+            for i in range(known, count):
+                left = self._times(data.lower[n + i : n + i + 1, :n].T)[:, 0]
+                self._left[i, :n] = left
+                self._own[i, : i + 1] = data.lower[n + i, n : n + i + 1]
+                self._own[i, : i + 1] -= self._left[: i + 1, :n] @ left
+                self._rest[i] = data.outcomes[n + i] - self._whitened @ left
+            own = self._own[:count, :count].copy()
+            self._newest = self._factored(self._left[:count, :n].T, own, self._rest[:count])
         return self._newest
 
     def _rows(self, left: Array, start: int, stop: int) -> Rows:
         """The next rows of the factor, from L^-1 K_np."""
-        if start == stop:
-            return _no_rows(start)
         own = self._data.lower[start:stop, start:stop] - left.T @ left
-        own.flat[:: stop - start + 1] += self.ridge
-        pivot, failed = lapack.dpotrf(own, lower=1)  # reads the lower triangle
+        rest = self._data.outcomes[start:stop] - self._whitened @ left
+        return self._factored(left, own, rest)
+
+    def _factored(self, left: Array, own: Array, rest: Array) -> Rows:
+        """Those rows, from what the settled ones leave of K_pp, in its lower triangle, and y_p."""
+        size = len(own)
+        if not size:
+            return _no_rows(len(left))
+        own.flat[:: size + 1] += self.ridge
+        pivot, failed = lapack.dpotrf(own, lower=1)
         if failed:
             raise InputError(
                 f"{self._data.kernel} is not a kernel: its matrix on the data is not positive "
                 "semi-definite."
             )
         corner = lapack.dtrtri(pivot, lower=1)[0]
-        whitened = corner @ (self._data.outcomes[start:stop] - self._whitened @ left)
         log_det = float(np.log(pivot.diagonal() ** 2 / self.ridge).sum())
-        return Rows(left, corner, whitened, log_det)
+        return Rows(left, corner, corner @ rest, log_det)
 
     def _catch_up(self) -> None:
         while self._settled + GROUP <= self._data.count:
@@ -169,7 +182,7 @@ class RidgeFit:
         if capacity > len(self._inverse):
             inverse, old = np.zeros((capacity, capacity), order="F"), self._settled
             inverse[:old, :old] = self._inverse[:old, :old]
-            self._inverse = inverse
+            self._inverse, self._left = inverse, np.empty((GROUP, capacity))
 
     def _times(self, right: Array) -> Array:
         """L^-1 right; when there are more than FEW columns the right side is lost."""

@@ -134,7 +134,7 @@ class Shared:
 
     ``inverse`` is 1 / (levels + alpha), (g, c), ``scaled`` is (Lambda + alpha I)^-1 z, (g, r),
     ``energy`` is E_alpha, (g,), and ``border_energy`` the border's part of it. Of the border:
-    ``inverse_schur`` is S^-1, (g, b, b), ``reduced`` is border (levels + alpha I)^-1, (g, b, c),
+    ``inverse_schur`` is S^-1, (g, b, b), ``reduced`` is border (levels + alpha I)^-1, (g b, c),
     and ``solved`` is S^-1 (y_b - reduced z), (g, b).
     """
 
@@ -146,12 +146,15 @@ class Shared:
         quadratic = -rounding(eigen.count, eigen.accuracy) * size
         border = len(path.newest)
         if border:
-            self.reduced = path.border * self.inverse[:, None, :]
-            schur = path.corner - self.reduced @ path.own
+            shape = len(ridges), border
+            self.reduced = (path.border * self.inverse[:, None, :]).reshape(
+                len(ridges) * border, -1
+            )
+            schur = path.corner - (self.reduced @ path.own).reshape(*shape, border)
             schur.reshape(len(ridges), -1)[:, :: border + 1] += (ridges + eigen.slack)[:, None]
             self.inverse_schur = np.linalg.inv(schur)
-            rest = path.newest - self.reduced[:, :, :rank] @ eigen.z
-            self.solved = (self.inverse_schur @ rest[:, :, None])[:, :, 0]
+            rest = path.newest - (self.reduced[:, :rank] @ eigen.z).reshape(shape)
+            self.solved = np.einsum("gbc,gc->gb", self.inverse_schur, rest)
             quadratic += np.vecdot(rest, self.solved)
         self.border_energy: Array = ridges * quadratic
         self.energy: Array = ridges * (self.scaled @ eigen.z) + self.border_energy
@@ -248,7 +251,7 @@ class PathQuery:
         solved, solved_outcomes = np.empty((g, 0, len(self.prior))), np.empty((g, 0))
         if b:
             # k_b(x) - border (levels + alpha I)^-1 u, all ridges at once
-            rest = (shared.reduced.reshape(g * b, -1) @ self._u).reshape(g, b, -1)
+            rest = (shared.reduced @ self._u).reshape(g, b, -1)
             np.subtract(self._newest, rest, out=rest)
             solved, solved_outcomes = shared.inverse_schur @ rest, shared.solved
             mean += (shared.solved[:, None, :] @ rest)[:, 0]
