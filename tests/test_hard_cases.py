@@ -141,3 +141,16 @@ def test_far_from_few_data_cmm_is_the_bound_without_data():
         np.testing.assert_allclose(unclipped[:, :crowd], 10.0, rtol=1e-8)
         assert np.all(unclipped <= 10.0 * (1 + 1e-8))
         assert np.all(unclipped[:, crowd : crowd + 3] < 8.0)
+
+
+@pytest.mark.parametrize("t", [70, 150])
+@pytest.mark.parametrize("norm_bound", [0.0, 1e-30])
+def test_a_norm_bound_so_small_that_no_eigenvector_is_kept(norm_bound, t):
+    rng = np.random.default_rng(0)
+    seq = kb.ConfidenceSequence(RBF(0.5), norm_bound, 0.1)
+    for x in np.split(rng.random((t, 2)), 10):
+        seq.update(x, np.zeros(len(x)))
+        for Q in (rng.random((2, 2)), rng.random((100, 2))):
+            lower, upper = seq.bounds(Q)
+            np.testing.assert_allclose(upper, norm_bound, rtol=1e-6)
+            np.testing.assert_allclose(lower, -norm_bound, rtol=1e-6)

@@ -85,7 +85,7 @@ class Eigenbasis:
     @cached_property
     def subtle(self) -> bool:
         """Whether the floor is close to rounding errors."""
-        return bool(self.floor < SUBTLE * self.spectrum.max())
+        return bool(self.floor < SUBTLE * self.spectrum.max(initial=0.0))
 
     @classmethod
     def of(cls, gram: Array, outcomes: Array, cut: float, accuracy: float = EPS) -> Eigenbasis:

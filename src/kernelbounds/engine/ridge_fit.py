@@ -68,9 +68,10 @@ class RidgeFit:
         self._inverse = np.zeros((CAPACITY, CAPACITY), order="F")  # zeros above the triangle
         self._whitened = np.empty(0)
         self._log_det = 0.0  # of the settled ones
-        self._newest = _no_rows(0)  # of the others, as far as they were asked for alone,
-        self._left = np.empty((GROUP, CAPACITY))  # from L_pn,
-        self._own, self._rest = np.empty((GROUP, GROUP)), np.empty(GROUP)  # K_pp and y_p
+        self._newest = _no_rows(0)  # of the others, as far as they were asked for alone
+        # Room for what these are made from: L_pn, and what the settled ones leave of K_pp and y_p.
+        self._left = np.empty((GROUP, CAPACITY))
+        self._own, self._rest = np.empty((GROUP, GROUP)), np.empty(GROUP)
 
     def trusted(self) -> bool:
         """Whether the ridge is large enough, relative to the kernel matrix, for this method."""

@@ -9,7 +9,6 @@ may lose is tightness, never validity.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from copy import copy
 from typing import Any, NamedTuple, Protocol
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 from kernelbounds.arrays import Array
 from kernelbounds.engine.chebyshev import Chebyshev
 from kernelbounds.engine.eigenbasis import EPS, Eigenbasis
+from kernelbounds.engine.even_grid import finer, vertex
 from kernelbounds.engine.ridge_path import PathQuery
 
 # Above the largest eigenvalue, in log ridge: where a coarse scan ends, and where it ends when a
@@ -246,7 +246,7 @@ class Nearby:
             which = np.flatnonzero((rough[0] <= best) & (best <= rough[1]) & settled)
             if not len(which):
                 break
-            grid = _finer(grid, best[which])
+            grid = finer(grid, best[which], LARGEST_GRID)
             blend = self._nodes.basis(grid).T
             best[which], rough = self.take(which)._vertices(grid, blend, dual, signs[which])
         return self._at(best, dual, signs), settled
@@ -267,7 +267,7 @@ class Nearby:
         # Where a confidence set is nearly empty, energies cancel; most of them is had exactly.
         energy = path.energy_of_basis(ridges, path.inverse(ridges))
         factor = dual.factor(ridges, energy + blend @ self._found.border_energy)
-        best = _vertex(grid, mean + factor[:, None] * deviation)
+        best = vertex(grid, mean + factor[:, None] * deviation)
         # There, too, the factor nearly vanishes, and bends too much for a quartic.
         bends = np.abs(factor[3:] - factor[:-3] + 3 * (factor[1:-2] - factor[2:-1]))
         rough = np.flatnonzero(bends > ROUGH * factor[1:-2])
@@ -285,14 +285,6 @@ class Nearby:
         scale = dual.best_scale(ridges, deviation, energy)
         unexplained = self._query.unexplained(ridges, inverse, signs * scale, found, blend)
         return Minimum(dual.at_scale(ridges, scale, unexplained), best, scale)
-
-
-def _finer(grid: Array, best: Array) -> Array:
-    """An even grid around minimisers on another, with a quarter of its step if that is possible."""
-    step = float(grid[1] - grid[0])
-    low, high = max(best.min() - step, grid[0]), min(best.max() + step, grid[-1])
-    size = min(1 + math.ceil(4 * (high - low) / step), LARGEST_GRID)
-    return np.linspace(low, high, max(size, len(grid)))
 
 
 def _range(values: Array, margin: float) -> tuple[float, float]:
@@ -335,7 +327,7 @@ def _scan_between(
     found = Scan(np.empty(shape), np.empty(shape), np.empty(shape, dtype=bool))
     for sign, best, smallest, flat in zip(signs, *found, strict=True):
         values = sign * mean + factor * deviation
-        best[:], smallest[:] = _vertex(grid, values), values.min(axis=0)
+        best[:], smallest[:] = vertex(grid, values), values.min(axis=0)
         flat[:] = values[-1] - smallest <= FLAT * np.abs(values[-1])
         best[flat] = grid[-1]
     return found
@@ -352,33 +344,3 @@ def _groups(values: Array) -> list[NDArray[np.intp]]:
         groups.append(np.sort(order[start:stop]))
         start = stop
     return groups
-
-
-# Central differences of orders 1 to 4, scaled for Stirling's formula,
-# f(s) = f_0 + d1 s + d2 s^2 + d3 (s^3 - s) + d4 (s^4 - s^2), at s = -2 .. 2.
-_AROUND = np.arange(-2, 3)[:, None]
-_DIFFERENCES = np.array(
-    [
-        [0, -1 / 2, 0, 1 / 2, 0],
-        [0, 1 / 2, -1, 1 / 2, 0],
-        [-1 / 12, 1 / 6, 0, -1 / 6, 1 / 12],
-        [1 / 24, -1 / 6, 1 / 4, -1 / 6, 1 / 24],
-    ]
-)
-
-
-def _vertex(grid: Array, values: Array) -> Array:
-    """The minimiser on an even grid (m,), refined by the parabola through its neighbours and, by
-    a step of Newton's method, the quartic through two on either side.
-    """
-    lowest = values.argmin(axis=0)
-    at = np.minimum(np.maximum(lowest, 2), len(grid) - 3)
-    d1, d2, d3, d4 = _DIFFERENCES @ values[at + _AROUND, np.arange(len(at))]
-    bend = 2 * np.maximum(np.maximum(d2, np.abs(d1)), 1e-200)  # of a minimum, it is d2
-    s = -d1 / bend
-    squared = s * s
-    shift = (d3 * (3 * squared - 1) + d4 * s * (4 * squared - 2)) / bend
-    s -= np.where(np.abs(shift) < 0.5, shift, 0.0)
-    # Near an end of the grid it is a point of the grid.
-    s = np.where(lowest == at, s, lowest - at)
-    return np.asarray(grid[at] + (grid[1] - grid[0]) * s)
