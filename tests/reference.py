@@ -76,11 +76,16 @@ def play(bound, problem, rounds, rng, delta=0.01):
     for _ in range(rounds):
         candidates = problem.actions(of_actions)
         if X:
-            upper = upper_bounds(
-                bound, kernel, np.array(X), np.array(y), candidates, B, sigma, delta, c
+            upper, opposite = (
+                upper_bounds(
+                    bound, kernel, np.array(X), s * np.array(y), candidates, B, sigma, delta, c
+                )
+                for s in (1, -1)
             )
-            trivial = B * np.sqrt(kernel.diag(candidates))
-            chosen.append(int(np.argmax(np.minimum(upper, trivial))))
+            # Ties, which CMM has at the trivial bound, go to the widest interval, then to the first.
+            tied = upper >= upper.max() - 1e-7 * B
+            widest = opposite >= opposite[tied].max() - 1e-7 * B
+            chosen.append(int(np.argmax(tied & widest)))
         else:
             chosen.append(0)
         X.append(candidates[chosen[-1]])

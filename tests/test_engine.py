@@ -44,12 +44,15 @@ def test_four_quantities_equal_direct_linear_algebra(name, t):
     for i, ridge in enumerate(RIDGES):
         mean, variance, energy, log_det = _direct(kernel, X, y, C, ridge)
         single = engine.predict(C, RIDGES[i : i + 1])
-        for got in ((path[0][i], path[1][i], path[2][i]), (single[0][0], single[1][0], single[2])):
+        for got in (
+            (path.mean[i], path.variance[i], path.energy[i]),
+            (single.mean[0], single.variance[0], single.energy[0]),
+        ):
             # The path at t = 150 is truncated: means differ by 3e-7, within the valid bound.
             np.testing.assert_allclose(got[0], mean, rtol=1e-6, atol=1e-8)
             np.testing.assert_allclose(got[1], variance, rtol=2e-6, atol=1e-9)
             np.testing.assert_allclose(got[2], energy, rtol=1e-8)
-        np.testing.assert_allclose(single[0][0], mean, rtol=1e-9, atol=1e-10)
+        np.testing.assert_allclose(single.mean[0], mean, rtol=1e-9, atol=1e-10)
         energy_up, log_det_up = engine.energy_and_log_det(float(ridge))
         assert energy * (1 - 1e-10) <= energy_up <= energy * (1 + 1e-8)
         assert log_det * (1 - 1e-10) <= log_det_up <= log_det + 1e-7
@@ -69,10 +72,11 @@ def test_appending_equals_starting_from_scratch(kernel, options):
             if i % 3 == 0:  # asking in between must not matter
                 engine.query(C, **options)
                 engine.predict(C, RIDGES[:1])
-        found = engine.query(C, **options).at(RIDGES)
-        # Few points and many are predicted in different ways.
-        single = [engine.predict(points, RIDGES[1:2]) for points in (C, X[:40])]
-        answers.append((found.mean, found.variance, found.energy, *single[0], *single[1]))
+        found = engine.query(C, **options).predict(RIDGES)
+        single = engine.predict(C, RIDGES[1:2])
+        answers.append(
+            [part for one in (found, single) for part in (one.mean, one.variance, one.energy)]
+        )
     for other in answers[1:]:
         for left, right in zip(answers[0], other):
             np.testing.assert_array_equal(left, right)
@@ -86,7 +90,10 @@ def test_truncated_path_is_slightly_looser_never_tighter(kernel):
     for part, outcomes in zip(np.split(X, 8), np.split(y, 8)):
         engine.append(part, outcomes)
         engine.query(C, finest=finest)
-    exact, cut = engine.query(C).at(RIDGES[1:]), engine.query(C, finest=finest).at(RIDGES[1:])
+    exact, cut = (
+        engine.query(C).predict(RIDGES[1:]),
+        engine.query(C, finest=finest).predict(RIDGES[1:]),
+    )
     path = engine.path(finest=finest)
     assert path.eigen.flat
     assert len(path.eigen.z) < len(X)
@@ -107,14 +114,12 @@ def test_bounds_without_the_newest_observations_are_above_those_with_them(kernel
         engine.append(X[engine.data.count : size], y[engine.data.count : size])
         query = engine.query(C, finest=finest)
         ridges = finest * np.array([1.0, 4.0, 50.0, 1e3])
-        found, radius = query.at(ridges), 1.01 * float(y @ y)
+        found, radius = query.predict(ridges), 1.01 * float(y @ y)
         for sign in (1, -1):
             with_all, before = (
-                sign * mean + np.sqrt((radius - energy) / ridges[:, None] * variance)
-                for mean, variance, energy in (
-                    (found.mean, found.variance, found.energy),
-                    query.without_border(ridges),
-                )
+                sign * each.mean
+                + np.sqrt(((radius - each.energy) / ridges)[:, None] * each.variance)
+                for each in (found, query.predict_without_border(ridges))
             )
             gaps.append((before - with_all) / before.max())
     assert np.min(gaps) > -1e-10

@@ -137,7 +137,7 @@ def test_far_from_few_data_cmm_is_the_bound_without_data():
     seq.update(X, [0.5, -0.5, 1.0])
     for crowd in (1, 100):
         Q = np.vstack([np.full((crowd, 2), 9.0), X, rng.random((crowd, 2))])
-        unclipped = kb.CMM().extremes(seq._engine, seq.assumptions, Q, (1, -1))
+        unclipped = kb.CMM().extremes(seq.known, Q, (1, -1))
         np.testing.assert_allclose(unclipped[:, :crowd], 10.0, rtol=1e-8)
         assert np.all(unclipped <= 10.0 * (1 + 1e-8))
         assert np.all(unclipped[:, crowd : crowd + 3] < 8.0)

@@ -64,10 +64,10 @@ def test_bounds_hold_or_an_error_says_why(kernel, origin, noise_scale):
 def test_single_precision_is_recognised():
     seq = kb.ConfidenceSequence(Single(0.5), 5.0, 0.1)
     seq.update(np.random.default_rng(0).random((5, 1)), np.zeros(5))
-    assert seq._engine.data.accuracy >= 1e-7
+    assert seq.known.engine.data.accuracy >= 1e-7
     exact = kb.ConfidenceSequence(RBF(0.5), 5.0, 0.1)
     exact.update(np.random.default_rng(0).random((5, 1)), np.zeros(5))
-    assert exact._engine.data.accuracy == np.finfo(float).eps
+    assert exact.known.engine.data.accuracy == np.finfo(float).eps
 
 
 def test_rational_quadratic_has_all_its_digits():

@@ -186,8 +186,7 @@ class TestTightness:
                 gap = theory.gap_to_igp(seq.assumptions, log_det, eta, i["t"])
             assert gap.difference > 0 and gap.ratio > 1
             ours, theirs = (
-                b.extremes(seq._engine, seq.assumptions, X, (1, -1)).sum(axis=0)
-                for b in (kb.AMM(), rival)
+                b.extremes(seq.known, X, (1, -1)).sum(axis=0) for b in (kb.AMM(), rival)
             )
             assert theirs == pytest.approx(gap.ratio * ours, rel=1e-6)
 

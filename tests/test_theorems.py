@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from problems import KERNELS, sequence
 
 import kernelbounds as kb
-from kernelbounds.bounds.radius import data_radius
 
 instances = st.fixed_dictionaries(
     {
@@ -35,7 +34,7 @@ def _instance(i):
 
 def _raw(seq, bound, X):
     """Without the clip to the trivial bound, which would hide strict inequalities."""
-    return bound.extremes(seq._engine, seq.assumptions, X, (1, -1))
+    return bound.extremes(seq.known, X, (1, -1))
 
 
 def _refuted(seq):
@@ -76,8 +75,8 @@ def test_dual_is_quasiconvex_in_the_ridge(i):
     if _refuted(seq):
         return
     ridges = np.geomspace(1e-4, 1e6, 121)
-    found = seq._engine.query(X).at(ridges)
-    squared = data_radius(seq._engine, seq.assumptions).around(ridges[:, None], found.energy)
+    found = seq.known.engine.query(X).predict(ridges)
+    squared = seq.known.radius.around(ridges, found.energy)[:, None]
     squared = np.maximum(squared, 0)
     # What rounding up the variance can add.
     tolerance = 1e-6 * (np.sqrt((squared / ridges[:, None]).max()) + i["norm"])

@@ -14,12 +14,11 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels, storage
 from kernelbounds.arrays import Array, as_observations, as_points, as_scalar, brief
-from kernelbounds.bounds import CMM, Assumptions, Bound
-from kernelbounds.bounds.radius import data_radius, norm_lower_bound, reference_ridge
+from kernelbounds.bounds import CMM, Assumptions, Bound, Knowledge
 from kernelbounds.engine import Engine
 from kernelbounds.errors import InputError
 from kernelbounds.rkhs import RKHSFunction
-from kernelbounds.surface import Surface, extremes
+from kernelbounds.surface import Clipped, Surface, extremes
 
 
 class ConfidenceSequence:
@@ -65,12 +64,12 @@ class ConfidenceSequence:
         mixture_scale: float = 1.0,
         bound: Bound | None = None,
     ) -> None:
-        self._assumptions = Assumptions(norm_bound, noise_scale, delta, mixture_scale)
+        assumptions = Assumptions(norm_bound, noise_scale, delta, mixture_scale)
         self._bound = _checked_bound(CMM() if bound is None else bound)
-        self._engine = Engine(kernels.checked_kernel(kernel))
+        self._known = Knowledge(Engine(kernels.checked_kernel(kernel)), assumptions)
 
     def __repr__(self) -> str:
-        a = self._assumptions
+        a = self.assumptions
         return (
             f"ConfidenceSequence({self.kernel}, norm_bound={a.norm_bound:g}, "
             f"noise_scale={a.noise_scale:g}, delta={a.delta:g}, "
@@ -80,22 +79,22 @@ class ConfidenceSequence:
 
     def __len__(self) -> int:
         """The number of observations, t."""
-        return self._engine.data.count
+        return self._known.count
 
     @property
     def dim(self) -> int | None:
         """The dimension d of the points; None before the first observation."""
-        return self._engine.data.dim
+        return self._known.engine.data.dim
 
     @property
     def kernel(self) -> Kernel:
         """The kernel, with the hyperparameters given; a copy."""
-        return clone(self._engine.data.kernel)
+        return clone(self._known.kernel)
 
     @property
     def assumptions(self) -> Assumptions:
         """norm_bound, noise_scale, delta and mixture_scale."""
-        return self._assumptions
+        return self._known.assumptions
 
     @property
     def bound(self) -> Bound:
@@ -105,12 +104,14 @@ class ConfidenceSequence:
     @property
     def points(self) -> Array:
         """The points observed so far, (t, d), in order."""
-        return self._engine.data.points.copy()
+        with self._known.lock:
+            return self._known.points.copy()
 
     @property
     def outcomes(self) -> Array:
         """The outcomes observed so far, (t,), in order."""
-        return self._engine.data.outcomes.copy()
+        with self._known.lock:
+            return self._known.outcomes.copy()
 
     def update(self, X: ArrayLike, y: ArrayLike) -> None:
         """Add observations in the order they were made.
@@ -118,11 +119,22 @@ class ConfidenceSequence:
         ``X`` has shape (n, d) and ``y`` shape (n,); one observation may also be given as a point
         of shape (d,) and a number. Nothing is added when an error is raised.
         """
-        self.update_checked(*as_observations(X, y, self._engine.data.dim))
+        with self._known.lock:
+            self.update_checked(*as_observations(X, y, self.dim))
 
     def update_checked(self, points: Array, outcomes: Array) -> None:
         """:meth:`update` with arrays that were checked already."""
-        self._engine.append(points, outcomes)
+        with self._known.lock:
+            self._known.engine.append(points, outcomes)
+
+    @property
+    def known(self) -> Knowledge:
+        """What bounds look at: the data, the assumptions and R_t.
+
+        Its ``lock`` is held by every method while it works, so that a sequence may be shared among
+        threads; hold it to use several methods as one.
+        """
+        return self._known
 
     def bounds(self, X: ArrayLike, bound: Bound | None = None) -> tuple[Array, Array]:
         """Lower and upper bounds on f* at points of shape (m, d); two arrays of shape (m,).
@@ -146,39 +158,41 @@ class ConfidenceSequence:
         They are exact where the bounds are differentiable. The kernel must be one of
         scikit-learn's, or a sum, product or integer power of those.
         """
-        points = as_points(X, "X", self._engine.data.dim)
-        below, above = self.surface(-1, bound), self.surface(1, bound)
-        if not above.smooth:
-            raise InputError(f"the gradient in x of {above.bound} with {self.kernel} is not known.")
-        return -below.values_and_gradients(points)[1], above.values_and_gradients(points)[1]
+        points = as_points(X, "X", self.dim)
+        with self._known.lock:
+            below, above = Clipped(self.surface(-1, bound)), Clipped(self.surface(1, bound))
+            if not above.smooth:
+                raise InputError(
+                    f"the gradient in x of {above.surface.bound} with {self.kernel} is not known."
+                )
+            return -below.values_and_gradients(points)[1], above.values_and_gradients(points)[1]
 
     def surface(self, sign: int, bound: Bound | None = None) -> Surface:
-        """Upper bounds on f* (sign 1) or on -f* (sign -1) as a function, for maximisers."""
+        """Upper bounds on f* (sign 1) or on -f* (sign -1) as a function, for maximisers.
+
+        They are those of the bound itself, not limited to the trivial ones.
+        """
         if not isinstance(sign, int | np.integer) or abs(sign) != 1:
             raise InputError(f"sign must be 1 or -1, got {brief(sign)}.")
         chosen = self._bound if bound is None else _checked_bound(bound)
-        return Surface(self._engine, self._assumptions, chosen, sign)
+        return Surface(self._known, chosen, sign)
 
     @property
     def radius(self) -> float:
         """R_t: with probability 1 - delta, ||f*_t - y_t|| <= R_t at all times, Eq. (radius_def)."""
-        if not len(self):
-            return self._assumptions.noise_scale * math.sqrt(-2 * math.log(self._assumptions.delta))
-        return math.sqrt(data_radius(self._engine, self._assumptions).squared)
+        with self._known.lock:
+            return math.sqrt(self._known.radius.squared)
 
     def ridge_radius(self, ridge: float | None = None) -> float:
         """R~_alpha,t, the radius of the ellipsoid around the ridge estimate at alpha.
 
         None is the paper's alpha = sigma^2/c. The value is nan when the ellipsoid is empty.
         """
-        a = self._assumptions
         alpha = as_scalar(ridge, "ridge", above=0.0) if ridge is not None else None
-        if not len(self):
-            alpha = alpha or reference_ridge(self._engine, a)
-            return math.hypot(self.radius, math.sqrt(alpha) * a.norm_bound)
-        alpha = alpha or reference_ridge(self._engine, a)
-        energy, _ = self._engine.energy_and_log_det(alpha)
-        squared = float(data_radius(self._engine, a).around(alpha, energy))
+        with self._known.lock:
+            alpha = alpha or self._known.reference_ridge
+            energy = self._known.energy_and_log_det(alpha)[0] if len(self) else 0.0
+            squared = float(self._known.radius.around(alpha, energy))
         return math.sqrt(squared) if squared >= 0 else math.nan
 
     @property
@@ -187,7 +201,8 @@ class ConfidenceSequence:
 
         The confidence set is empty, and the assumptions refuted, when it exceeds norm_bound.
         """
-        return norm_lower_bound(self._engine, self._assumptions) if len(self) else 0.0
+        with self._known.lock:
+            return self._known.norm_lower_bound
 
     def contains(self, function: RKHSFunction) -> bool:
         """Whether a function lies in the confidence set F_t: ||f|| <= B and ||f_t - y_t|| <= R_t.
@@ -202,17 +217,20 @@ class ConfidenceSequence:
             raise InputError(
                 f"the function's kernel is {function.kernel}, the sequence's is {self.kernel}."
             )
-        if function.norm > self._assumptions.norm_bound * (1 + 1e-9):
+        if function.norm > self.assumptions.norm_bound * (1 + 1e-9):
             return False
         if not len(self):
             return True
-        misfit = np.linalg.norm(function(self._engine.data.points) - self._engine.data.outcomes)
-        scale = np.linalg.norm(self._engine.data.outcomes)
-        return bool(misfit <= self.radius * (1 + 1e-9) + 1e-9 * scale)
+        with self._known.lock:
+            outcomes = self._known.outcomes
+            misfit = np.linalg.norm(function(self._known.points) - outcomes)
+            scale = np.linalg.norm(outcomes)
+            return bool(misfit <= self.radius * (1 + 1e-9) + 1e-9 * scale)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to one file, atomically; see :meth:`load`."""
-        storage.save(path, self._engine, self._assumptions, self._bound)
+        with self._known.lock:
+            storage.save(path, self._known.engine, self.assumptions, self._bound)
 
     @classmethod
     def load(cls, path: str | PathLike[str], kernel: Kernel | None = None) -> ConfidenceSequence:
@@ -224,7 +242,8 @@ class ConfidenceSequence:
 
     def pack(self) -> storage.Parts:
         """What :meth:`save` writes, as data and arrays, to be a part of another file."""
-        return storage.pack(self._engine, self._assumptions, self._bound)
+        with self._known.lock:
+            return storage.pack(self._known.engine, self.assumptions, self._bound)
 
     @classmethod
     def unpack(
@@ -236,19 +255,21 @@ class ConfidenceSequence:
     @classmethod
     def _of(cls, engine: Engine, assumptions: Assumptions, bound: Bound) -> ConfidenceSequence:
         sequence = cls(engine.data.kernel, **vars(assumptions), bound=bound)
-        sequence._engine = engine
+        sequence._known = Knowledge(engine, assumptions)
         return sequence
 
     def _extremes(self, X: ArrayLike, bound: Bound | None, signs: Sequence[int]) -> Array:
         """Bounds on s f* for the signs s, (signs, m)."""
         chosen = self._bound if bound is None else _checked_bound(bound)
-        points = as_points(X, "X", self._engine.data.dim)
-        return extremes(self._engine, self._assumptions, chosen, points, signs)
+        with self._known.lock:
+            points = as_points(X, "X", self.dim)
+            return extremes(self._known, chosen, points, signs)
 
 
 def _checked_bound(bound: Bound) -> Bound:
-    if isinstance(bound, type) or not callable(getattr(bound, "extremes", None)):
+    if not isinstance(bound, Bound):
         raise InputError(
-            f"bound must be one of CMM(), DMM(), AMM(), AY(), IGP(eta), got {brief(bound)}."
+            "bound must be one of CMM(), DMM(), AMM(), AY(), IGP(eta), or an object of a subclass "
+            f"of kernelbounds.Bound, got {brief(bound)}."
         )
     return bound

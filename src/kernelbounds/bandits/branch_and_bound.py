@@ -11,9 +11,9 @@ import numpy as np
 from kernelbounds import calculus
 from kernelbounds.arrays import Array, as_scalar, as_whole
 from kernelbounds.bandits.domains import Box
-from kernelbounds.bandits.maximisers import Ascent, Maximum, check_certifiable
+from kernelbounds.bandits.maximisers import Ascent, Maximum, check_certifiable, trivial_over
 from kernelbounds.bandits.progress import late_progress
-from kernelbounds.surface import Surface
+from kernelbounds.surface import Clipped, Surface
 
 SPLIT_AT_ONCE = 64  # cells with the highest ceilings
 
@@ -23,10 +23,10 @@ class BranchAndBound:
     """A maximum with a ceiling that no point of the box exceeds.
 
     The box is cut into cells, those that may still hold the maximum into smaller ones, until the
-    best ceiling and the best value agree within the tolerance, or time or cells run out; the
-    ceiling is valid either way. Ceilings of cells come from
-    :meth:`~kernelbounds.surface.Surface.ceilings`; they tighten with the square of a cell's size
-    where the kernel is smooth enough. Practical up to three dimensions or so.
+    best ceiling and the best value agree within the tolerance, or a value is found above the
+    trivial bound, or time or cells run out; the ceiling is valid either way. Ceilings of
+    cells come from :meth:`~kernelbounds.surface.Surface.ceilings`; they tighten with the square of
+    a cell's size where the kernel is smooth enough. Practical up to three dimensions or so.
 
     Parameters
     ----------
@@ -49,24 +49,25 @@ class BranchAndBound:
         object.__setattr__(self, "seconds", as_scalar(self.seconds, "seconds", above=0.0))
         object.__setattr__(self, "cells", as_whole(self.cells, "cells", least=1))
 
-    def maximise(self, surface: Surface, box: Box, starts: Array) -> Maximum:
+    def maximise(self, surface: Surface | Clipped, box: Box, starts: Array) -> Maximum:
         """See :class:`~kernelbounds.bandits.maximisers.Maximiser`."""
         return self.compare(surface, box, starts, math.inf)
 
-    def compare(self, surface: Surface, box: Box, starts: Array, level: float) -> Maximum:
+    def compare(self, surface: Surface | Clipped, box: Box, starts: Array, level: float) -> Maximum:
         """The same, but stop as soon as it is clear on which side of ``level`` the maximum is."""
         check_certifiable(surface)
         deadline = time.monotonic() + self.seconds
         best = Ascent().climb(surface, box, starts)
         if best.ceiling == best.value:  # a box that is a point
             return best
-        cells = _Cells(surface, box)
-        tolerance = self.tolerance or 1e-3 * cells.trivial
+        cells, trivial = _Cells(surface, box), trivial_over(surface, box)
+        tolerance = self.tolerance or 1e-3 * trivial
         with late_progress("certifying the maximum") as report:
             while True:
                 best = max(best, cells.best, key=lambda found: found.value)
                 ceiling = max(cells.highest(), best.value)
-                decided = best.value > level or ceiling <= level < math.inf
+                # Beyond the trivial bound a ceiling says nothing.
+                decided = best.value > min(level, trivial) or ceiling <= level < math.inf
                 precise = ceiling <= best.value + tolerance
                 if decided or precise or cells.count >= self.cells or time.monotonic() >= deadline:
                     return best._replace(ceiling=ceiling)
@@ -78,15 +79,13 @@ class BranchAndBound:
 class _Cells:
     """Cells that cover what of the box may still hold the maximum."""
 
-    def __init__(self, surface: Surface, box: Box) -> None:
+    def __init__(self, surface: Surface | Clipped, box: Box) -> None:
         self._surface = surface
         self._centres = ((box.lower + box.upper) / 2)[None]
         self._halves = ((box.upper - box.lower) / 2)[None]
         self._ceilings = np.empty(0)
         self.best = Maximum(self._centres[0], -math.inf)
         self.count = 0
-        features = calculus.features_in_boxes(surface.kernel, self._centres, self._halves)
-        self.trivial = surface.assumptions.norm_bound * float(features.size[0])
         self._ceilings = self._evaluate(self._centres, self._halves)
 
     def highest(self) -> float:

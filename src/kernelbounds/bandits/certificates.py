@@ -14,14 +14,14 @@ from kernelbounds.bandits.branch_and_bound import BranchAndBound
 from kernelbounds.bandits.domains import Box
 from kernelbounds.bandits.maximisers import Ascent
 from kernelbounds.bandits.records import Certificate
-from kernelbounds.surface import Surface
+from kernelbounds.surface import Clipped, Surface
 
 
 def certify_finite(
     optimistic: Surface, pessimistic: Surface, points: Array, limit: float
 ) -> Certificate:
     """Over a finite set, of which ``limit`` is the largest optimistic bound."""
-    sure = -pessimistic.values(points)
+    sure = -Clipped(pessimistic).values(points)
     index = int(sure.argmax())
     return _certificate(optimistic, points[index], float(sure[index]), limit, index, {})
 
@@ -35,9 +35,9 @@ def certify_box(
     enough: float,
 ) -> Certificate:
     """Over a box, only as tightly as it takes to see whether the regret is below ``enough``."""
-    sure = Ascent().climb(Negated(pessimistic), box, played)
+    sure = Ascent().climb(Negated(Clipped(pessimistic)), box, played)
     starts = np.concatenate([played, sure.x[None]])
-    limit = maximiser.compare(optimistic, box, starts, sure.value + enough).ceiling
+    limit = maximiser.compare(Clipped(optimistic), box, starts, sure.value + enough).ceiling
     return _certificate(optimistic, sure.x, sure.value, limit, None, box.named_values(sure.x))
 
 
@@ -50,7 +50,7 @@ def _certificate(
     named: dict[str, float],
 ) -> Certificate:
     """In the user's terms."""
-    most = float(optimistic.values(x[None])[0])
+    most = float(Clipped(optimistic).values(x[None])[0])
     regret = limit - least
     if optimistic.sign == 1:
         return Certificate(x.copy(), least, most, limit, None, regret, index, named)
@@ -60,7 +60,7 @@ def _certificate(
 class Negated:
     """Minus a surface: the pessimistic bound, to be maximised."""
 
-    def __init__(self, surface: Surface) -> None:
+    def __init__(self, surface: Clipped) -> None:
         self._surface = surface
         self.smooth = surface.smooth
 

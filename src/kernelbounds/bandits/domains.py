@@ -78,7 +78,7 @@ class Box:
             at = int(np.argmax(self.lower > self.upper))
             raise InputError(
                 f"the box is inverted: lower {self.lower[at]:g} is above upper "
-                f"{self.upper[at]:g} in coordinate {self._label(at)}."
+                f"{self.upper[at]:g} in coordinate {self.label(at)}."
             )
         self.lower.flags.writeable = self.upper.flags.writeable = False
 
@@ -157,7 +157,8 @@ class Box:
             f"there is no coordinate {brief(key)} in this box; use 0 to {self.dim - 1}{names}."
         )
 
-    def _label(self, at: int) -> str:
+    def label(self, at: int) -> str:
+        """What to call a coordinate in a message."""
         return repr(self.names[at]) if self.names else str(at)
 
 

@@ -10,13 +10,16 @@ from typing import Any
 import numpy as np
 
 from kernelbounds.arrays import Array, brief
+from kernelbounds.bandits.believing import believe, believing
 from kernelbounds.bandits.branch_and_bound import BranchAndBound
 from kernelbounds.bandits.domains import Box, Domain, Finite
-from kernelbounds.bandits.maximisers import Ascent, Grid, Maximiser
-from kernelbounds.bandits.policy import Policy, believe
+from kernelbounds.bandits.maximisers import Ascent, Grid, Maximiser, trivial_over
+from kernelbounds.bandits.policy import Policy
 from kernelbounds.bandits.records import Suggestion
+from kernelbounds.bandits.tracker import Tracker
 from kernelbounds.errors import InputError
 from kernelbounds.sequence import ConfidenceSequence
+from kernelbounds.surface.clipping import clip
 
 MAXIMISERS: dict[str, Any] = {"Ascent": Ascent, "Grid": Grid, "BranchAndBound": BranchAndBound}
 
@@ -25,8 +28,10 @@ class KernelUCB(Policy):
     """Optimism in the face of uncertainty: x_t maximises the upper bound on f*.
 
     Whatever bound the sequence has; with :class:`CMM` this is Kernel CMM-UCB, with DMM and AMM
-    likewise, with AY it is AY-GP-UCB and with IGP it is IGP-UCB. As long as the bounds hold, the
-    regret of each round is at most upper(x_t) - lower(x_t).
+    likewise, with AY it is AY-GP-UCB and with IGP it is IGP-UCB. The bound that is maximised is
+    the method's own, also where it exceeds the trivial one, B sqrt(k(x,x)), to which the bounds
+    reported are limited; ties go to the wider interval. As long as the bounds hold, the regret of
+    each round is at most limit - lower(x_t), see :class:`Suggestion`.
 
     Parameters
     ----------
@@ -66,14 +71,15 @@ class KernelUCB(Policy):
                 "maximiser must be one of Ascent(), BranchAndBound(), Grid(), "
                 f"got {brief(maximiser)}."
             )
-        if isinstance(domain, Box) and not self._surface(self._sign).smooth:
+        if isinstance(domain, Box) and not self.surface(self.sign).smooth:
             warnings.warn(
                 f"the gradient in x of {sequence.bound} with the kernel {sequence.kernel} is not "
                 "known; the box is searched without derivatives, slower and less precisely.",
                 stacklevel=2,
             )
 
-    def _choose(self, space: Domain, count: int) -> list[Suggestion]:
+    def choose(self, space: Domain, count: int) -> list[Suggestion]:
+        """See :class:`Policy`."""
         return (
             self._choose_finite(space, count)
             if isinstance(space, Finite)
@@ -81,61 +87,67 @@ class KernelUCB(Policy):
         )
 
     def _choose_finite(self, space: Finite, count: int) -> list[Suggestion]:
-        own = space is self.domain and self._tracker is not None
-        if own:
-            limit, first = self._highest(space)
-        else:
-            limit, first, opposite = self._surface(self._sign).largest(space.points)
-            if count == 1 and not self._pending:
-                best = (-limit, opposite) if self.minimise else (-opposite, limit)
-                return [Suggestion(space.points[first].copy(), *best, self._sign * limit, first)]
-        tracker = copy.deepcopy(self._tracker)
-        believed = self._believing(self._pending) if self._pending else self.sequence
+        if space is not self.domain and count == 1 and not self.ledger.pending:
+            return [self._largest(space)]
+        limit, tracker = self.limit(space), Tracker(space.points)
+        if space is self.domain and self.tracker is not None:
+            tracker = copy.deepcopy(self.tracker)
+        believed = self.sequence
+        if self.ledger.pending:
+            believed = believing(believed, self.ledger.pending)
         found: list[Suggestion] = []
         while True:
-            free = self._available(space, [one.x for one in found])
-            if own and tracker is not None:
-                index = first
-                if believed is not self.sequence or not free[first]:
-                    index = tracker.maximum(believed.surface(self._sign), free)[1]
-                found.append(self._suggestion(space, space.points[index], limit, index))
-            else:
-                optimistic = believed.surface(self._sign).values(space.points)
-                index = int(np.where(free, optimistic, -np.inf).argmax())
-                found.append(self._suggestion(space, space.points[index], limit, index))
+            free = self.available(space, [one.x for one in found])
+            index = tracker.largest(believed.surface(self.sign), free)[1]
+            found.append(self.suggestion(space, space.points[index], limit, index))
             if len(found) == count:
                 return found
             if believed is self.sequence:
-                believed = copy.deepcopy(believed)
+                believed = believing(believed, [])
             believe(believed, found[-1].x)
 
+    def _largest(self, space: Finite) -> Suggestion:
+        """The first choice among actions that are new in this round, at one go."""
+        surface = self.surface(self.sign)
+        value, index, opposite = surface.largest(space.points)
+        x, trivial = space.points[index], surface.trivial(space.points)
+        optimistic, other = (
+            float(clip(end, trivial[index])) for end in (np.array(value), np.array(opposite))
+        )
+        lower, upper = (-optimistic, other) if self.minimise else (-other, optimistic)
+        limit = min(value, float(trivial.max()))
+        return Suggestion(x.copy(), lower, upper, self.sign * limit, index)
+
     def _choose_box(self, space: Box, count: int) -> list[Suggestion]:
-        first = self.maximiser.maximise(self._surface(self._sign), space, self._starts(space))
-        chosen: list[Array] = []
-        if not self._pending:
-            chosen.append(first.x)
+        surface = self.surface(self.sign)
+        first = self.maximiser.maximise(surface, space, self._starts(space))
+        limit = first.ceiling
+        if np.isfinite(limit):
+            limit = min(limit, trivial_over(surface, space))
+        chosen: list[Array] = [] if self.ledger.pending else [first.x]
         if len(chosen) < count:
-            believed = self._believing([*self._pending, *chosen])
+            believed = believing(self.sequence, [*self.ledger.pending, *chosen])
             while len(chosen) < count:
-                surface = believed.surface(self._sign)
-                x = self.maximiser.maximise(surface, space, self._starts(space)).x
-                chosen.append(x)
+                surface = believed.surface(self.sign)
+                chosen.append(self.maximiser.maximise(surface, space, self._starts(space)).x)
                 if len(chosen) < count:
-                    believe(believed, x)
-        return [self._suggestion(space, x, first.ceiling, None) for x in chosen]
+                    believe(believed, chosen[-1])
+        return [self.suggestion(space, x, limit) for x in chosen]
 
     def _starts(self, space: Box) -> Array:
         """The points observed with the best outcomes, a few of them."""
-        order = np.argsort(-self._sign * self.sequence.outcomes, kind="stable")[:32]
+        order = np.argsort(-self.sign * self.sequence.outcomes, kind="stable")[:32]
         points = self.sequence.points.reshape(-1, space.dim)[order]
         return np.clip(points, space.lower, space.upper)
 
-    def _settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, Any]:
+        """See :class:`Policy`."""
         name = type(self.maximiser).__name__
         if MAXIMISERS.get(name) is not type(self.maximiser):
             raise InputError(f"a maximiser of your own cannot be saved: {self.maximiser!r}.")
         return {"maximiser": {"name": name, **dataclasses.asdict(self.maximiser)}}  # type: ignore[call-overload]
 
-    def _restore(self, settings: dict[str, Any]) -> None:
+    def restore(self, settings: dict[str, Any]) -> None:
+        """See :class:`Policy`."""
         chosen = dict(settings["maximiser"])
         self.maximiser = MAXIMISERS[chosen.pop("name")](**chosen)

@@ -20,7 +20,7 @@ from kernelbounds import calculus
 from kernelbounds.arrays import Array, as_whole
 from kernelbounds.bandits.domains import Box
 from kernelbounds.errors import InputError
-from kernelbounds.surface import Surface, in_parts
+from kernelbounds.surface import Clipped, Surface, in_parts
 
 
 class Maximum(NamedTuple):
@@ -34,7 +34,7 @@ class Maximum(NamedTuple):
 class Maximiser(Protocol):
     """A way to maximise a surface over a box."""
 
-    def maximise(self, surface: Surface, box: Box, starts: Array) -> Maximum:
+    def maximise(self, surface: Surface | Clipped, box: Box, starts: Array) -> Maximum:
         """The maximum; ``starts`` (m, d) are points of the box worth a look, possibly none."""
         ...
 
@@ -78,7 +78,7 @@ class Ascent:
         object.__setattr__(self, "scan", as_whole(self.scan, "scan", least=1))
         object.__setattr__(self, "starts", as_whole(self.starts, "starts", least=1))
 
-    def maximise(self, surface: Surface, box: Box, starts: Array) -> Maximum:
+    def maximise(self, surface: Surface | Clipped, box: Box, starts: Array) -> Maximum:
         """See :class:`Maximiser`."""
         return self.climb(surface, box, starts)
 
@@ -143,7 +143,7 @@ class Grid:
     def __post_init__(self) -> None:
         object.__setattr__(self, "cells", as_whole(self.cells, "cells", least=1))
 
-    def maximise(self, surface: Surface, box: Box, starts: Array) -> Maximum:
+    def maximise(self, surface: Surface | Clipped, box: Box, starts: Array) -> Maximum:
         """See :class:`Maximiser`; the value is that of a centre, and ``starts`` are not used."""
         check_certifiable(surface)
         free = box.upper > box.lower
@@ -160,13 +160,20 @@ class Grid:
         return best._replace(ceiling=ceiling)
 
 
-def check_certifiable(surface: Surface) -> None:
+def check_certifiable(surface: Surface | Clipped) -> None:
     """Certified maximisers need to know how fast the kernel's features move."""
     if not calculus.differentiable(surface.kernel):
         raise InputError(
             f"a certified maximum is not available for the kernel {surface.kernel}: how fast it "
             "varies is not known. It is for scikit-learn's kernels, their sums and products."
         )
+
+
+def trivial_over(surface: Surface | Clipped, box: Box) -> float:
+    """B max sqrt(k(x,x)) over a box, of a kernel that passes :func:`check_certifiable`."""
+    centre, half = ((box.lower + box.upper) / 2)[None], ((box.upper - box.lower) / 2)[None]
+    features = calculus.features_in_boxes(surface.kernel, centre, half)
+    return surface.known.assumptions.norm_bound * float(features.size[0])
 
 
 def scan_points(box: Box, count: int) -> Array:

@@ -44,35 +44,39 @@ class RandomPolicy(Policy):
             raise InputError(
                 f"rng must be a numpy.random.Generator or a seed, got {brief(rng)}."
             ) from None
-        self._told()
+        self.told()
 
-    def _told(self) -> None:
+    def told(self) -> None:
+        """See :class:`Policy`."""
         # What is drawn next depends on this key alone, so that asking changes nothing.
         self._key = int(self._rng.integers(2**63))
 
-    def _choose(self, space: Domain, count: int) -> list[Suggestion]:
-        rng = np.random.default_rng([self._key, len(self._pending)])
+    def choose(self, space: Domain, count: int) -> list[Suggestion]:
+        """See :class:`Policy`."""
+        rng = np.random.default_rng([self._key, len(self.ledger.pending)])
         limit = math.inf
         if isinstance(space, Finite) and space is self.domain:
-            limit = self._highest(space)[0]
+            limit = self.limit(space)
         found: list[Suggestion] = []
         for _ in range(count):
             x, index = self._draw(space, [one.x for one in found], rng)
-            found.append(self._suggestion(space, x, limit, index))
+            found.append(self.suggestion(space, x, limit, index))
         return found
 
     def _draw(
         self, space: Domain, taken: list[Array], rng: np.random.Generator
     ) -> tuple[Array, int | None]:
         if isinstance(space, Finite):
-            index = int(rng.choice(np.flatnonzero(self._available(space, taken))))
+            index = int(rng.choice(np.flatnonzero(self.available(space, taken))))
             return space.points[index], index
         return space.scaled(rng.random(space.dim)), None
 
-    def _settings(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, Any]:
+        """See :class:`Policy`."""
         return {"rng": _plain(self._rng.bit_generator.state), "key": self._key}
 
-    def _restore(self, settings: dict[str, Any]) -> None:
+    def restore(self, settings: dict[str, Any]) -> None:
+        """See :class:`Policy`."""
         state = settings["rng"]
         generator = getattr(np.random, state["bit_generator"])()
         generator.state = _unplain(state, like=generator.state)

@@ -36,7 +36,7 @@ def check(policy: Policy, path: str | PathLike[str]) -> None:
 def _pack(policy: Policy) -> storage.Parts:
     header, arrays = policy.sequence.pack()
     domain, limits = _pack_domain(policy.domain)
-    asked = [np.frombuffer(key) for key in policy._asked]
+    asked = [np.frombuffer(key) for key in policy.ledger.asked]
     whole = {
         "format": FORMAT,
         "version": VERSION,
@@ -44,14 +44,14 @@ def _pack(policy: Policy) -> storage.Parts:
         "sequence": header,
         "domain": domain,
         "minimise": policy.minimise,
-        "settings": policy._settings(),
+        "settings": policy.settings(),
     }
     arrays |= {
         "domain": limits,
         "pending": policy.pending,
         "asked": np.array(asked).reshape(len(asked), -1) if asked else np.empty((0, 0)),
-        "asked_bounds": np.array(list(policy._asked.values())).reshape(-1, 3),
-        "records": np.array(policy._records).reshape(-1, 3),
+        "asked_bounds": np.array(list(policy.ledger.asked.values())).reshape(-1, 3),
+        "records": np.array(policy.ledger.told).reshape(-1, 3),
     }
     return whole, arrays
 
@@ -70,12 +70,12 @@ def load(cls: type[P], path: str | PathLike[str], kernel: Kernel | None) -> P:
         sequence = ConfidenceSequence.unpack(stored, arrays, chosen)
         domain = _unpack_domain(header["domain"], arrays["domain"])
         policy = cls(sequence, domain, minimise=header["minimise"])
-        policy._restore(header["settings"])
-        policy._pending = [point.copy() for point in arrays["pending"]]
+        policy.restore(header["settings"])
+        policy.ledger.pending = [point.copy() for point in arrays["pending"]]
         bounds = [(float(a), float(b), float(c)) for a, b, c in arrays["asked_bounds"]]
         keys = [np.ascontiguousarray(point).tobytes() for point in arrays["asked"]]
-        policy._asked = dict(zip(keys, bounds, strict=True))
-        policy._records = [(float(a), float(b), float(c)) for a, b, c in arrays["records"]]
+        policy.ledger.asked = dict(zip(keys, bounds, strict=True))
+        policy.ledger.told = [(float(a), float(b), float(c)) for a, b, c in arrays["records"]]
     return policy
 
 

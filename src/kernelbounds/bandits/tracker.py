@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelbounds.arrays import Array
+from kernelbounds.bounds import TIE
 from kernelbounds.surface import POINTS_AT_ONCE, Surface
 
-FIRST = 64  # points that are computed at first; then twice as many, and so on
-# Bounds that agree within this, relative to the trivial bound, tie, and the first one wins. CMM's
-# search leaves differences below it, which depend on the points that are computed together.
-TIE = 1e-7
+# Points that are computed at first; then twice as many, and so on. A query of so many costs hardly
+# more than one of a single point (``python -m benchmarks bandits``).
+FIRST = 64
 
 
 class Tracker:
@@ -29,39 +29,63 @@ class Tracker:
 
     def __init__(self, points: Array) -> None:
         self.points = points
-        self._values = np.full(len(points), np.inf)
+        self._values = np.full(len(points), np.inf)  # infinite: never computed
+        self._counts = np.zeros(len(points), dtype=np.int64)  # observations at that time
         self._ridges, self._scales = np.ones(len(points)), np.zeros(len(points))
         self._reach = np.zeros(len(points))
 
-    def maximum(self, surface: Surface, allowed: NDArray[np.bool_]) -> tuple[float, int]:
+    def largest(self, surface: Surface, allowed: NDArray[np.bool_]) -> tuple[float, int]:
         """The largest bound among the points that are allowed, and the index of its point.
 
-        The surface must be that of earlier calls, with the same observations or more.
+        Where bounds tie, it is the point with the widest interval. The surface must be that of
+        earlier calls, with the same observations or more.
         """
+        tie = TIE * float(surface.trivial(self.points).max())
+        value, tied = self._highest(surface, allowed, np.full(len(self.points), np.inf), tie)
+        if len(tied) == 1:
+            return value, int(tied[0])
+        opposite = Surface(surface.known, surface.bound, -surface.sign).values(self.points[tied])
+        return value, int(tied[np.argmax(opposite >= opposite.max() - tie)])
+
+    def largest_clipped(self, surface: Surface) -> float:
+        """The largest of all bounds, limited to the trivial ones: no point has a larger s f*."""
         trivial = surface.trivial(self.points)
-        tie = TIE * float(trivial.max())
-        if not surface.lasting or not surface.engine.data.count:
-            values = np.where(allowed, surface.values(self.points), -np.inf)
-            return float(values.max()), int(np.argmax(values >= values.max() - tie))
-        ceilings, known = trivial.copy(), np.isfinite(self._values)
-        if known.any():
-            growth = surface.reach(self._ridges[known]) - self._reach[known]
-            grown = self._values[known] + self._scales[known] * growth / 2 + tie
-            ceilings[known] = np.fmin(grown, trivial[known])
-        ceilings[~allowed] = -np.inf
-        values, size = np.full(len(trivial), -np.inf), FIRST
+        everywhere = np.ones(len(trivial), dtype=bool)
+        return self._highest(surface, everywhere, trivial, TIE * float(trivial.max()))[0]
+
+    def _highest(
+        self, surface: Surface, allowed: NDArray[np.bool_], most: Array, tie: float
+    ) -> tuple[float, NDArray[np.intp]]:
+        """The largest bound, those above ``most`` counting as that, and all points that tie."""
+        if not surface.lasting or not surface.known.count:
+            values = np.where(allowed, np.minimum(surface.values(self.points), most), -np.inf)
+            return float(values.max()), np.flatnonzero(values >= values.max() - tie)
+        ceilings = np.where(allowed, np.minimum(self.ceilings(surface), most), -np.inf)
+        fresh = allowed & (self._counts == surface.known.count)
+        values = np.where(fresh, np.minimum(self._values, most), -np.inf)
+        size = FIRST
         while True:
             best = values.max()
-            unknown = np.flatnonzero((ceilings > best - tie) & np.isneginf(values))
+            unknown = np.flatnonzero((ceilings > best - 2 * tie) & np.isneginf(values))
             if not len(unknown):
-                return float(best), int(np.argmax(values >= best - tie))
+                return float(best), np.flatnonzero(values >= best - tie)
             if len(unknown) > size:
                 top = np.argpartition(-ceilings[unknown], size - 1)[:size]
                 unknown = np.sort(unknown[top])
-            found = surface.attained(self.points[unknown])
-            self._values[unknown], self._ridges[unknown] = found.values, found.ridges
-            self._scales[unknown] = found.scales
-            self._reach[unknown] = surface.reach(found.ridges)
-            clipped = np.fmin(found.values, trivial[unknown])
-            values[unknown] = np.maximum(clipped, -trivial[unknown])
+            self._compute(surface, unknown)
+            values[unknown] = np.minimum(self._values[unknown], most[unknown])
             size = min(2 * size, POINTS_AT_ONCE)
+
+    def ceilings(self, surface: Surface) -> Array:
+        """What the bounds at most are now, give or take rounding; (n,)."""
+        result, known = self._values.copy(), np.isfinite(self._values)
+        if known.any():
+            growth = surface.reach(self._ridges[known]) - self._reach[known]
+            result[known] += self._scales[known] * growth / 2
+        return result
+
+    def _compute(self, surface: Surface, which: NDArray[np.intp]) -> None:
+        found = surface.attained(self.points[which])
+        self._values[which], self._ridges[which] = found.values, found.ridges
+        self._scales[which], self._reach[which] = found.scales, surface.reach(found.ridges)
+        self._counts[which] = surface.known.count

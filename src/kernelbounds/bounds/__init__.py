@@ -3,9 +3,24 @@
 from kernelbounds.bounds.amm import AMM
 from kernelbounds.bounds.assumptions import Assumptions
 from kernelbounds.bounds.ay import AY
-from kernelbounds.bounds.bound import Attained, Bound, DualBound
+from kernelbounds.bounds.bound import TIE, Attained, Bound, DualBound
 from kernelbounds.bounds.cmm import CMM
 from kernelbounds.bounds.dmm import DMM
 from kernelbounds.bounds.igp import IGP
+from kernelbounds.bounds.knowledge import Knowledge
+from kernelbounds.bounds.radius import Radius
 
-__all__ = ["AMM", "AY", "CMM", "DMM", "IGP", "Assumptions", "Attained", "Bound", "DualBound"]
+__all__ = [
+    "AMM",
+    "AY",
+    "CMM",
+    "DMM",
+    "IGP",
+    "TIE",
+    "Assumptions",
+    "Attained",
+    "Bound",
+    "DualBound",
+    "Knowledge",
+    "Radius",
+]

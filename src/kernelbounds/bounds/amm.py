@@ -7,10 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from kernelbounds.arrays import Array
-from kernelbounds.bounds.assumptions import Assumptions
-from kernelbounds.bounds.bound import EllipsoidBound, Ellipsoids, checked_ridge
-from kernelbounds.bounds.radius import data_radius, reference_ridge, refute_if_empty
-from kernelbounds.engine import Engine
+from kernelbounds.bounds.ellipsoids import EllipsoidBound, Ellipsoids, checked_ridge
+from kernelbounds.bounds.knowledge import Knowledge
 
 
 @dataclass(frozen=True)
@@ -30,18 +28,7 @@ class AMM(EllipsoidBound):
     def __post_init__(self) -> None:
         object.__setattr__(self, "ridge", checked_ridge(self.ridge, "ridge"))
 
-    def ellipsoids(self, engine: Engine, assumptions: Assumptions, points: Array) -> Ellipsoids:
-        """See :class:`~kernelbounds.bounds.bound.EllipsoidBound`."""
-        reference = reference_ridge(engine, assumptions)
-        ridge = reference if self.ridge is None else self.ridge
-        mean, variance, energy, known = engine.predict(points, np.array([ridge]))
-        radius = data_radius(engine, assumptions, known if ridge == reference else None)
-        squared = radius.around(ridge, energy)
-        if squared < 0:
-            refute_if_empty(engine, assumptions)
-        factor = np.sqrt(np.maximum(squared, 0.0) / ridge)
-        return Ellipsoids(np.array([[ridge]]), factor, mean, variance)
-
-    def reach(self, engine: Engine, assumptions: Assumptions, ridges: Array) -> Array:
-        """R~^2/alpha + E/alpha = R_t^2/alpha + B^2."""
-        return data_radius(engine, assumptions).reach(ridges)
+    def ellipsoids(self, known: Knowledge, points: Array) -> Ellipsoids:
+        """See :class:`~kernelbounds.bounds.ellipsoids.EllipsoidBound`."""
+        ridges = np.array([known.reference_ridge if self.ridge is None else self.ridge])
+        return Ellipsoids.of_radius(known, ridges, known.predict(points, ridges))

@@ -9,9 +9,8 @@ import numpy as np
 
 from kernelbounds.arrays import Array
 from kernelbounds.bounds.assumptions import Assumptions
-from kernelbounds.bounds.bound import EllipsoidBound, Ellipsoids, checked_ridge
-from kernelbounds.bounds.radius import reference_ridge
-from kernelbounds.engine import Engine
+from kernelbounds.bounds.ellipsoids import EllipsoidBound, Ellipsoids, checked_ridge
+from kernelbounds.bounds.knowledge import Knowledge
 
 
 @dataclass(frozen=True)
@@ -29,22 +28,21 @@ class AY(EllipsoidBound):
     def __post_init__(self) -> None:
         object.__setattr__(self, "ridge", checked_ridge(self.ridge, "ridge"))
 
-    def ellipsoids(self, engine: Engine, assumptions: Assumptions, points: Array) -> Ellipsoids:
-        """See :class:`~kernelbounds.bounds.bound.EllipsoidBound`."""
-        ridge = reference_ridge(engine, assumptions) if self.ridge is None else self.ridge
-        mean, variance, _, known = engine.predict(points, np.array([ridge]))
-        _, log_det = known or engine.energy_and_log_det(ridge)
-        factor = _factor(ridge, log_det, assumptions)
-        return Ellipsoids(np.array([[ridge]]), np.array([[factor]]), mean, variance)
+    def ellipsoids(self, known: Knowledge, points: Array) -> Ellipsoids:
+        """See :class:`~kernelbounds.bounds.ellipsoids.EllipsoidBound`."""
+        ridge = known.reference_ridge if self.ridge is None else self.ridge
+        found = known.predict(points, np.array([ridge]))
+        factor = _factor(ridge, known.energy_and_log_det(ridge)[1], known.assumptions)
+        return Ellipsoids(np.array([[ridge]]), np.array([[factor]]), found.mean, found.variance)
 
-    def reach(self, engine: Engine, assumptions: Assumptions, ridges: Array) -> Array:
+    def reach(self, known: Knowledge, ridges: Array) -> Array:
         """See :class:`~kernelbounds.bounds.DualBound`."""
         ridge = float(ridges.flat[0])
-        energy, log_det = engine.energy_and_log_det(ridge)
-        return np.full_like(ridges, _factor(ridge, log_det, assumptions) ** 2 + energy / ridge)
+        energy, log_det = known.energy_and_log_det(ridge)
+        factor = _factor(ridge, log_det, known.assumptions)
+        return np.full_like(ridges, factor**2 + energy / ridge)
 
 
-def _factor(ridge: float, log_det: float, assumptions: Assumptions) -> float:
+def _factor(ridge: float, log_det: float, a: Assumptions) -> float:
     """sigma sqrt(l_lambda + 2 ln(1/delta)) / sqrt(lambda) + B."""
-    a = assumptions
     return a.noise_scale * math.sqrt((log_det - 2 * math.log(a.delta)) / ridge) + a.norm_bound

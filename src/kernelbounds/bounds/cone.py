@@ -9,15 +9,11 @@ import numpy as np
 
 from kernelbounds import kernels
 from kernelbounds.arrays import Array
-from kernelbounds.bounds.assumptions import Assumptions
-from kernelbounds.bounds.radius import data_radius
-from kernelbounds.engine import Engine
+from kernelbounds.bounds.knowledge import Knowledge
 from kernelbounds.errors import KernelBoundsError, MissingExtraError
 
 
-def cone_extremes(
-    engine: Engine, assumptions: Assumptions, points: Array, signs: Sequence[int]
-) -> Array:
+def cone_extremes(known: Knowledge, points: Array, signs: Sequence[int]) -> Array:
     """max of s k_{t+1}(x)'w s.t. ||K_{t,t+1} w - y_t|| <= R_t, ||L_{t+1} w|| <= B; (signs, m).
 
     L_{t+1} comes from the eigendecomposition of K_{t+1}, which needs no jitter.
@@ -27,8 +23,7 @@ def cone_extremes(
     except ImportError as error:
         raise MissingExtraError("The cone solver", "cone") from error
     cp: Any = cvxpy  # its types are incomplete
-    data = engine.data
-    radius = np.sqrt(data_radius(engine, assumptions).squared)
+    data, radius = known.engine.data, np.sqrt(known.radius.squared)
     result = np.empty((len(signs), len(points)))
     for i, point in enumerate(points):
         column = kernels.cross(data.kernel, data.points, point[None])
@@ -39,7 +34,7 @@ def cone_extremes(
         w = cp.Variable(len(gram))
         constraints = [
             cp.norm(gram[:-1] @ w - data.outcomes) <= radius,
-            cp.norm(root @ w) <= assumptions.norm_bound,
+            cp.norm(root @ w) <= known.assumptions.norm_bound,
         ]
         for s, sign in enumerate(signs):
             problem = cp.Problem(cp.Maximize(sign * gram[-1] @ w), constraints)

@@ -9,15 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelbounds.arrays import Array, as_scalar, brief
-from kernelbounds.bounds.assumptions import Assumptions
-from kernelbounds.bounds.bound import EllipsoidBound, Ellipsoids
-from kernelbounds.bounds.radius import data_radius, reference_ridge, refute_if_empty
-from kernelbounds.engine import Engine, highest
+from kernelbounds.bounds.bound import TIE
+from kernelbounds.bounds.ellipsoids import EllipsoidBound, Ellipsoids
+from kernelbounds.bounds.knowledge import Knowledge
+from kernelbounds.engine import Largest, highest
 from kernelbounds.errors import InputError
 
 PAPERS_GRID = (0.1, 0.3, 1.0, 3.0, 10.0)  # times sigma^2/c, Sec. 7
-RARELY_BELOW = 0.25  # times (R_t / B)^2, where a best ridge hardly ever is
-A_LITTLE_LESS = 0.9
+# Small ridges are left out where larger ones, and a witness a little below those, rule them out.
+# How small is small, relative to (R_t / B)^2, and how far below the witness is, changes only how
+# often that succeeds; measured with ``python -m benchmarks loop``.
+SMALL, WITNESS = 0.25, 0.9
 
 
 @dataclass(frozen=True)
@@ -48,85 +50,59 @@ class DMM(EllipsoidBound):
             raise InputError("ridges is empty; pass at least one positive number.")
         object.__setattr__(self, "ridges", ridges)
 
-    def ellipsoids(self, engine: Engine, assumptions: Assumptions, points: Array) -> Ellipsoids:
-        """See :class:`~kernelbounds.bounds.bound.EllipsoidBound`."""
-        grid = self._grid(engine, assumptions)
-        some, tried = _in_question(engine, assumptions, grid)
-        found = _around(engine, assumptions, tried, *engine.predict(points, tried)[:3])
-        if len(tried) == len(some):
-            return found
-        if not _falls(found):
-            return Ellipsoids(*(part[:-1] for part in found))
-        return _around(engine, assumptions, grid, *engine.predict(points, grid)[:3])
+    def grid(self, reference_ridge: float) -> tuple[float, ...]:
+        """The ridges, given sigma^2/c."""
+        return self.ridges or tuple(factor * reference_ridge for factor in PAPERS_GRID)
 
-    def largest(
-        self, engine: Engine, assumptions: Assumptions, points: Array, sign: int, most: Array
-    ) -> tuple[float, int, float] | None:
-        """The largest bound on s f* at the points, where it is, and the bound on -s f* there.
+    def ellipsoids(self, known: Knowledge, points: Array) -> Ellipsoids:
+        """See :class:`~kernelbounds.bounds.ellipsoids.EllipsoidBound`."""
+        large, witness = self._without_small(known)
+        tried = np.append(large, witness)
+        found = Ellipsoids.of_radius(known, tried, known.predict(points, tried))
+        if not len(witness):
+            return found
+        if _rises_towards_last(found):
+            return Ellipsoids(*(part[:-1] for part in found))
+        grid = np.array(self.grid(known.reference_ridge))
+        return Ellipsoids.of_radius(known, grid, known.predict(points, grid))
+
+    def largest(self, known: Knowledge, points: Array, sign: int) -> Largest:
+        """See :class:`~kernelbounds.bounds.Bound`.
 
         Without the newest observations, and with the radius of now, bounds are cheap and larger:
-        only where those are high are the others computed. Bounds above ``most`` count as that.
-        None where it takes all bounds to tell.
+        only where those are high are the others computed.
         """
-        some, tried = _in_question(engine, assumptions, self._grid(engine, assumptions))
+        large, witness = self._without_small(known)
+        tried = np.append(large, witness)
         if len(tried) == 1:
-            return None
-        query = engine.query(points, finest=float(tried.min()))
+            return super().largest(known, points, sign)
+        query = known.engine.query(points, finest=float(tried.min()))
+        tie = TIE * float(known.trivial(points).max())
         opposite = np.empty(len(points))
 
         def evaluate(chosen: NDArray[np.intp]) -> Array | None:
-            found = query.take(chosen).at(tried)
-            around = _around(engine, assumptions, tried, found.mean, found.variance, found.energy)
-            if len(some) < len(tried) and _falls(around):
+            found = Ellipsoids.of_radius(known, tried, query.take(chosen).predict(tried))
+            if len(witness) and not _rises_towards_last(found):
                 return None
-            upper, lower = (end[: len(some)].min(axis=0) for end in _ends(around, sign))
-            opposite[chosen] = lower
-            return np.asarray(np.fmin(upper, most[chosen]))
+            opposite[chosen] = found.ends(-sign)[: len(large)].min(axis=0)
+            return np.asarray(found.ends(sign)[: len(large)].min(axis=0))
 
-        before = _around(engine, assumptions, some, *query.without_border(some))
-        ceilings = np.fmin(_ends(before, sign)[0].min(axis=0), most)
-        found = highest(ceilings, most, evaluate)
-        return None if found is None else (*found, float(opposite[found[1]]))
+        before = Ellipsoids.of_radius(known, large, query.predict_without_border(large))
+        found = highest(before.ends(sign).min(axis=0), tie, evaluate)
+        if found is None:
+            return super().largest(known, points, sign)
+        value, tied = found
+        return Largest.widest(value, tied, opposite[tied], tie)
 
-    def reach(self, engine: Engine, assumptions: Assumptions, ridges: Array) -> Array:
-        """R~^2/alpha + E/alpha = R_t^2/alpha + B^2."""
-        return data_radius(engine, assumptions).reach(ridges)
-
-    def _grid(self, engine: Engine, assumptions: Assumptions) -> Array:
-        reference = reference_ridge(engine, assumptions)
-        return np.array(self.ridges or [factor * reference for factor in PAPERS_GRID])
-
-
-def _in_question(engine: Engine, assumptions: Assumptions, grid: Array) -> tuple[Array, Array]:
-    """The ridges of the grid that are probably enough; and, to find out, one a little less."""
-    squared = data_radius(engine, assumptions).squared
-    small = grid * assumptions.norm_bound**2 <= RARELY_BELOW * squared
-    some = grid[grid >= grid[small].max(initial=grid.min())]
-    return some, some if len(some) == len(grid) else np.append(some, A_LITTLE_LESS * some.min())
+    def _without_small(self, known: Knowledge) -> tuple[Array, Array]:
+        """The ridges of the grid that are probably enough; and, to find out, one a little less."""
+        grid = np.array(self.grid(known.reference_ridge))
+        small = grid * known.assumptions.norm_bound**2 <= SMALL * known.radius.squared
+        large = grid[grid >= grid[small].max(initial=grid.min())]
+        return large, WITNESS * large.min(keepdims=True)[: len(grid) - len(large)]
 
 
-def _around(
-    engine: Engine,
-    assumptions: Assumptions,
-    ridges: Array,
-    mean: Array,
-    variance: Array,
-    energy: Array,
-) -> Ellipsoids:
-    """The intervals of Eq. (dual_ucb_alpha), with factors R~_alpha / sqrt(alpha)."""
-    squared = data_radius(engine, assumptions).around(ridges[:, None], energy)
-    if squared.min() < 0:
-        refute_if_empty(engine, assumptions)
-    factors = np.sqrt(np.maximum(squared, 0.0) / ridges[:, None])
-    return Ellipsoids(ridges[:, None], factors, mean, variance)
-
-
-def _ends(found: Ellipsoids, sign: int) -> tuple[Array, Array]:
-    """Bounds on s f and on -s f, (g, m) each."""
-    width = found.factors * np.sqrt(found.variance)
-    return sign * found.mean + width, width - sign * found.mean
-
-
-def _falls(found: Ellipsoids) -> bool:
-    """Whether the last ridge, less than the others, is as good as they for some point."""
-    return any(bool(np.any(end[-1] <= end[:-1].min(axis=0))) for end in _ends(found, 1))
+def _rises_towards_last(found: Ellipsoids) -> bool:
+    """Whether the last ridge, less than the others, is worse than they for all points and sides."""
+    ends = (found.ends(sign) for sign in (1, -1))
+    return all(bool(np.all(end[-1] > end[:-1].min(axis=0))) for end in ends)

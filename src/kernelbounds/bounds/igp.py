@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from kernelbounds.arrays import Array, as_scalar
-from kernelbounds.bounds.assumptions import Assumptions
-from kernelbounds.bounds.bound import EllipsoidBound, Ellipsoids
-from kernelbounds.engine import Engine
+from kernelbounds.bounds.ellipsoids import EllipsoidBound, Ellipsoids
+from kernelbounds.bounds.knowledge import Knowledge
 
 
 @dataclass(frozen=True)
@@ -28,23 +27,21 @@ class IGP(EllipsoidBound):
     def __post_init__(self) -> None:
         object.__setattr__(self, "eta", as_scalar(self.eta, "eta", above=0.0))
 
-    def ellipsoids(self, engine: Engine, assumptions: Assumptions, points: Array) -> Ellipsoids:
-        """See :class:`~kernelbounds.bounds.bound.EllipsoidBound`."""
+    def ellipsoids(self, known: Knowledge, points: Array) -> Ellipsoids:
+        """See :class:`~kernelbounds.bounds.ellipsoids.EllipsoidBound`."""
         ridge = 1 + self.eta
-        mean, variance, _, known = engine.predict(points, np.array([ridge]))
-        _, log_det = known or engine.energy_and_log_det(ridge)
-        factor = self._factor(engine.data.count, log_det, assumptions)
-        return Ellipsoids(np.array([[ridge]]), np.array([[factor]]), mean, variance)
+        found = known.predict(points, np.array([ridge]))
+        factor = self._factor(known, known.energy_and_log_det(ridge)[1])
+        return Ellipsoids(np.array([[ridge]]), np.array([[factor]]), found.mean, found.variance)
 
-    def reach(self, engine: Engine, assumptions: Assumptions, ridges: Array) -> Array:
+    def reach(self, known: Knowledge, ridges: Array) -> Array:
         """See :class:`~kernelbounds.bounds.DualBound`."""
         ridge = 1 + self.eta
-        energy, log_det = engine.energy_and_log_det(ridge)
-        factor = self._factor(engine.data.count, log_det, assumptions)
-        return np.full_like(ridges, factor**2 + energy / ridge)
+        energy, log_det = known.energy_and_log_det(ridge)
+        return np.full_like(ridges, self._factor(known, log_det) ** 2 + energy / ridge)
 
-    def _factor(self, count: int, log_det: float, assumptions: Assumptions) -> float:
+    def _factor(self, known: Knowledge, log_det: float) -> float:
         """sigma sqrt(l_(1 + eta) + t eta + 2 ln(1/delta)) + B."""
-        a = assumptions
-        noise = math.sqrt(log_det + count * self.eta - 2 * math.log(a.delta))
+        a = known.assumptions
+        noise = math.sqrt(log_det + known.count * self.eta - 2 * math.log(a.delta))
         return a.noise_scale * noise + a.norm_bound

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
@@ -17,17 +17,21 @@ from sklearn.gaussian_process.kernels import Kernel
 from kernelbounds import kernels
 from kernelbounds.arrays import Array
 from kernelbounds.engine.growing_path import GrowingPath
+from kernelbounds.engine.highest import Largest, highest
 from kernelbounds.engine.observations import Observations
+from kernelbounds.engine.path_query import PathQuery, Predictions
 from kernelbounds.engine.ridge_fit import RidgeFit
-from kernelbounds.engine.ridge_path import PathQuery, RidgePath, rounding
-from kernelbounds.engine.ridge_search import highest, largest_minimum, minimise_over_ridge
+from kernelbounds.engine.ridge_path import RidgePath, rounding
+from kernelbounds.engine.ridge_search import largest_minimum, minimise_over_ridge
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 __all__ = [
     "Engine",
+    "Largest",
     "PathQuery",
+    "Predictions",
     "RidgePath",
     "highest",
     "largest_minimum",
@@ -36,18 +40,6 @@ __all__ = [
 ]
 
 KEPT = 8  # paths and fits that are kept for the next call
-
-
-class Predicted(NamedTuple):
-    """Mean (g, m), variance (g, m), rounded up, and energy (g, 1), rounded down, at g ridges.
-
-    ``energy_and_log_det`` are as from the engine's method, where they came with the rest.
-    """
-
-    mean: Array
-    variance: Array
-    energy: Array
-    energy_and_log_det: tuple[float, float] | None
 
 
 class Engine:
@@ -75,14 +67,13 @@ class Engine:
         fit = self._fit(ridge)
         return fit.energy_and_log_det() if fit.trusted() else self.path().energy_and_log_det(ridge)
 
-    def predict(self, points: Array, ridges: Array) -> Predicted:
-        """Mean, variance and energy at points and all ridges."""
+    def predict(self, points: Array, ridges: Array) -> Predictions:
+        """Mean, variance and energy at points and ridges, rounded so that bounds get looser."""
         if len(ridges) == 1 and (fit := self._fit(float(ridges[0]))).trusted():
-            mean, variance, energy, log_det = fit.predict(points)
-            below = np.array([[fit.rounded_down(energy)]])
-            return Predicted(mean[None], variance[None], below, (energy, log_det))
-        found = self.query(points, finest=float(ridges.min())).at(ridges)
-        return Predicted(found.mean, found.variance, found.energy, None)
+            mean, variance = fit.predict(points)
+            energy = fit.rounded_down(fit.energy_and_log_det()[0])
+            return Predictions(mean[None], variance[None], np.array([energy]))
+        return self.query(points, finest=float(ridges.min())).predict(ridges)
 
     def path(self, finest: float = 0.0, finest_per_point: float = 0.0) -> RidgePath:
         """Energies at all ridges; see :class:`GrowingPath` for the arguments."""
@@ -95,7 +86,7 @@ class Engine:
         # Transposed, so that the matrix product finds the memory order it wants.
         vectors = kernels.vectors(kernel, points, self.data.points).T
         path = self.path(finest, finest_per_point)
-        return path.query(kernels.diagonal(kernel, points), vectors)
+        return PathQuery.of(path, kernels.diagonal(kernel, points), vectors)
 
     def solve(self, vectors: Array, ridges: Array) -> Array:
         """(K + alpha_i I)^-1 v_i for the columns v_i of ``vectors`` (t, m), for a few ridges."""

@@ -12,9 +12,8 @@ code          paper                    meaning
 
 Applying an inverse triangle is one matrix product at half price. It is safe where the method is
 used at all, for ridges that keep the condition number moderate. The newest observations are not in
-the triangle. With many points in question their kernel vectors go through the same product as
-those of the points, which costs a few columns more and spares a pass through the triangle. What
-is stored is a function of the data alone and not of how they were split into appends.
+the triangle; their rows of the factor are computed once each. What is stored is a function of the
+data alone and not of how they were split into appends.
 """
 
 from __future__ import annotations
@@ -33,20 +32,10 @@ from kernelbounds.errors import InputError
 GROUP = 8  # observations that join the triangle together
 PANEL = 64  # rows of the triangle that are applied to few columns at once
 FEW = 8  # columns
-MANY = 32  # points with which the newest observations go through the triangle
 CAPACITY = 240  # rows there is room for at first; no power of two, which caches dislike
 # A factor is trusted for ridges of at least this times the trace of the kernel matrix and the
 # rounding error; there, what is added for rounding errors stays below 1e-7, relatively.
 LEAST = 1e-7 / EPS
-
-
-class Fitted(NamedTuple):
-    """Mean and variance at m points, and E_alpha and ln det(I + K/alpha), those rounded up."""
-
-    mean: Array
-    variance: Array
-    energy: float
-    log_det: float
 
 
 class Rows(NamedTuple):
@@ -68,7 +57,7 @@ class RidgeFit:
         self._inverse = np.zeros((CAPACITY, CAPACITY), order="F")  # zeros above the triangle
         self._whitened = np.empty(0)
         self._log_det = 0.0  # of the settled ones
-        self._newest = _no_rows(0)  # of the others, as far as they were asked for alone
+        self._newest = _no_rows(0)  # of the others, as far as they were asked for
         # Room for what these are made from: L_pn, and what the settled ones leave of K_pp and y_p.
         self._left = np.empty((GROUP, CAPACITY))
         self._own, self._rest = np.empty((GROUP, GROUP)), np.empty(GROUP)
@@ -79,32 +68,31 @@ class RidgeFit:
 
     def energy_and_log_det(self) -> tuple[float, float]:
         """E_alpha = y' (I + K/alpha)^-1 y and ln det(I + K/alpha), both rounded up."""
-        return self._with(self._rows_of_newest())
+        rows = self._rows_of_newest()
+        squares = self._whitened @ self._whitened + rows.whitened @ rows.whitened
+        log_det = self._log_det + rows.log_det
+        return self.ridge * float(squares) * (1 + self._rounding), log_det + self._rounding
 
     def rounded_down(self, energy: float) -> float:
         """An energy that was rounded up, where it is subtracted."""
         return energy / (1 + self._rounding) ** 2
 
-    def predict(self, points: Array) -> Fitted:
-        """mu_alpha = k' (K + alpha I)^-1 y and rho_alpha^2 = k(x,x) - k' (K + alpha I)^-1 k."""
-        self._catch_up()
+    def predict(self, points: Array) -> tuple[Array, Array]:
+        """mu_alpha = k' (K + alpha I)^-1 y and rho_alpha^2 = k(x,x) - k' (K + alpha I)^-1 k.
+
+        The variances (m,) are rounded up.
+        """
+        rows = self._rows_of_newest()
         data, n = self._data, self._settled
         prior = kernels.diagonal(data.kernel, points)
         vectors = kernels.vectors(data.kernel, points, data.points).T
-        if len(points) < MANY:
-            rows, top = self._rows_of_newest(), self._times(vectors[:n].copy("F"))
-        else:
-            newest = data.count - n
-            right = np.empty((n, newest + len(points)), order="F")
-            right[:, :newest], right[:, newest:] = data.lower[n:, :n].T, vectors[:n]
-            solved = self._times(right)
-            rows, top = self._rows(solved[:, :newest], n, data.count), solved[:, newest:]
+        top = self._times(vectors[:n].copy("F"))
         bottom = rows.corner @ (vectors[n:] - rows.left.T @ top)
         mean = self._whitened @ top + rows.whitened @ bottom
         variance = prior - np.vecdot(top.T, top.T) - np.vecdot(bottom.T, bottom.T)
         variance *= 1 + self._rounding
         variance += (16 + data.count / 2) * data.accuracy * prior
-        return Fitted(mean, np.maximum(variance, 0.0), *self._with(rows))
+        return mean, np.maximum(variance, 0.0)
 
     def solve(self, vectors: Array) -> Array:
         """(K + alpha I)^-1 v = L^-T L^-1 v for the columns v of ``vectors`` (t, m)."""
@@ -116,12 +104,6 @@ class RidgeFit:
     @property
     def _rounding(self) -> float:
         return 32 * self._data.accuracy * (1 + self._data.trace / self.ridge)
-
-    def _with(self, rows: Rows) -> tuple[float, float]:
-        """Energy and log-determinant of the settled observations and these."""
-        squares = self._whitened @ self._whitened + rows.whitened @ rows.whitened
-        log_det = self._log_det + rows.log_det
-        return self.ridge * float(squares) * (1 + self._rounding), log_det + self._rounding
 
     def _rows_of_newest(self) -> Rows:
         """The rows of the newest observations, one by one, so that few are new each time."""

@@ -22,7 +22,6 @@ from kernelbounds import kernels
 from kernelbounds.arrays import Array, as_scalar, as_whole, brief
 from kernelbounds.bandits import Finite, KernelUCB
 from kernelbounds.bounds import AMM, CMM, DMM, Assumptions
-from kernelbounds.bounds.dmm import PAPERS_GRID
 from kernelbounds.engine.run_pass import along_run
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
 from kernelbounds.sequence import ConfidenceSequence
@@ -128,7 +127,7 @@ def _ridge(sequence: ConfidenceSequence, ridge: float | None) -> float:
         allowed = (reference if bound.ridge is None else bound.ridge,)
         given = allowed[0] if given is None else given
     elif isinstance(bound, DMM):
-        allowed = bound.ridges or tuple(factor * reference for factor in PAPERS_GRID)
+        allowed = bound.grid(reference)
     chosen = reference if given is None else given
     if chosen <= 0:
         raise InputError("without noise there is no default ridge: pass ridge=.")

@@ -1,0 +1,73 @@
+"""Bounds that are intervals around ridge estimates, at finitely many ridges: all but CMM."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from kernelbounds.arrays import Array, as_scalar
+from kernelbounds.bounds.bound import Attained, DualBound
+from kernelbounds.bounds.knowledge import Knowledge
+from kernelbounds.engine import Predictions
+
+
+class Ellipsoids(NamedTuple):
+    """Intervals s mu_alpha(x) + beta_alpha rho_alpha(x) at m points for g ridges alpha."""
+
+    ridges: Array  # alpha, (g, 1)
+    factors: Array  # beta_alpha, (g, 1)
+    mean: Array  # mu_alpha, (g, m)
+    variance: Array  # rho_alpha^2, (g, m)
+
+    @classmethod
+    def of_radius(cls, known: Knowledge, ridges: Array, found: Predictions) -> Ellipsoids:
+        """The intervals of Eq. (dual_ucb_alpha), with factors R~_alpha / sqrt(alpha)."""
+        squared = known.radius.around(ridges, found.energy)
+        if squared.min() < 0:
+            known.refute_if_empty()
+        factors = np.sqrt(np.maximum(squared, 0.0) / ridges)
+        return cls(ridges[:, None], factors[:, None], found.mean, found.variance)
+
+    def ends(self, sign: int) -> Array:
+        """Upper bounds on s f at each ridge, (g, m); those that overflow are infinite."""
+        values = sign * self.mean + self.factors * np.sqrt(self.variance)
+        return np.where(np.isnan(values), np.inf, values)
+
+
+class EllipsoidBound(DualBound):
+    """The smallest ends of some intervals, for each point and side."""
+
+    @abstractmethod
+    def ellipsoids(self, known: Knowledge, points: Array) -> Ellipsoids:
+        """The intervals."""
+
+    def extremes(self, known: Knowledge, points: Array, signs: Sequence[int]) -> Array:
+        """See :class:`~kernelbounds.bounds.Bound`."""
+        found = self.ellipsoids(known, points)
+        return np.array([found.ends(sign).min(axis=0) for sign in signs])
+
+    def attained(self, known: Knowledge, points: Array, signs: Sequence[int]) -> Attained:
+        """See :class:`~kernelbounds.bounds.DualBound`."""
+        found = self.ellipsoids(known, points)
+        # rho / beta, kept away from zero and infinity, where any scale is valid.
+        scales = np.maximum(np.sqrt(found.variance) / np.maximum(found.factors, 1e-150), 1e-150)
+        values = np.array([found.ends(sign) for sign in signs])
+        best = values.argmin(axis=1)
+        at = best, np.arange(best.shape[1])
+        return Attained(
+            np.take_along_axis(values, best[:, None], axis=1)[:, 0],
+            np.broadcast_to(found.ridges, scales.shape)[at],
+            scales[at],
+        )
+
+    def reach(self, known: Knowledge, ridges: Array) -> Array:
+        """R~^2/alpha + E/alpha = R_t^2/alpha + B^2, for factors R~_alpha / sqrt(alpha)."""
+        return known.radius.reach(ridges)
+
+
+def checked_ridge(ridge: float | None, name: str) -> float | None:
+    """A positive ridge, or None."""
+    return None if ridge is None else as_scalar(ridge, name, above=0.0)

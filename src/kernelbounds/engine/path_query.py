@@ -1,0 +1,180 @@
+"""Predictions at points, along a path of ridge values.
+
+===================  =======================  ================================================
+code                 paper                    meaning
+===================  =======================  ================================================
+``prior``            k(x,x)                   at m points, (m,)
+``u``                columns' k_n(x)          their kernel vectors along the path's columns, (c, m)
+``newest``           k_b(x)                   their kernel vectors at the border's points, (b, m)
+``outside``          |(I - Q Q') k_n(x)|^2    what the basis does not see of them, (m,)
+===================  =======================  ================================================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelbounds.arrays import Array
+from kernelbounds.engine.ridge_path import PathAtRidges, RidgePath, rounding
+
+# Where |k|^2 - |Q'k|^2 is lost in rounding errors, it is computed from the vector instead. A loss
+# is accepted that enlarges a variance by at most this, relative to k(x,x), at the finest ridge.
+NEGLIGIBLE = 1e-8
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Mean (g, m), variance (g, m) and energy (g,), rounded down, at g ridges.
+
+    For a search, also: ``border_energy`` (g,), what the border's points add to the energy, and
+    their weights, ``solved`` (g, b, m) = S^-1 (k_b(x) - ..) and
+    ``solved_outcomes`` (g, b) = S^-1 (y_b - ..).
+    """
+
+    mean: Array
+    variance: Array
+    energy: Array
+    border_energy: Array = field(default_factory=lambda: np.empty(0))
+    solved: Array = field(default_factory=lambda: np.empty((0, 0, 0)))
+    solved_outcomes: Array = field(default_factory=lambda: np.empty((0, 0)))
+
+    def take(self, points: NDArray[np.intp]) -> Predictions:
+        """Those at some of the points, in the order given."""
+        return replace(
+            self,
+            mean=self.mean[:, points],
+            variance=self.variance[:, points],
+            solved=self.solved[:, :, points],
+        )
+
+
+class PathQuery:
+    """Mean, variance and energy at m points and any ridges."""
+
+    def __init__(
+        self, path: RidgePath, prior: Array, u: Array, newest: Array, outside: Array
+    ) -> None:
+        self.path, self.prior, self._outside = path, prior, outside
+        self._u, self._newest = u, newest
+        self._inside = u[: path.rank]
+        self._inside_squared = self._inside * self._inside
+        self._size = np.sqrt(self._inside_squared.sum(axis=0) + _dots(newest, newest))
+        self._rounding = rounding(path.eigen.count + len(newest), path.eigen.accuracy)
+
+    @classmethod
+    def of(cls, path: RidgePath, prior: Array, vectors: Array) -> PathQuery:
+        """At m points with k(x,x) = ``prior`` (m,) and k_t(x) = ``vectors`` (t, m)."""
+        eigen = path.eigen
+        old, new = vectors[: eigen.count], np.ascontiguousarray(vectors[eigen.count :])
+        u = (old.T @ path.columns).T
+        if not eigen.open:
+            return cls(path, prior, u, new, np.zeros(len(prior)))
+        squared, inside = _dots(old, old), u[: path.rank]
+        error = rounding(len(old), eigen.accuracy) * squared
+        outside = np.maximum(squared - _dots(inside, inside) - error, 0.0)
+        coarse = np.flatnonzero(error > NEGLIGIBLE * eigen.finest * prior)
+        if len(coarse):
+            rest = eigen.basis @ inside[:, coarse] - old[:, coarse]
+            outside[coarse] = _dots(rest, rest)
+        return cls(path, prior, u, new, outside)
+
+    def take(self, points: NDArray[np.intp]) -> PathQuery:
+        """The query of some of the points, in the order given."""
+        return PathQuery(
+            self.path,
+            self.prior[points],
+            self._u[:, points],
+            self._newest[:, points],
+            self._outside[points],
+        )
+
+    def predict(self, ridges: Array) -> Predictions:
+        """Predictions at g ridges that all points share, variances rounded up."""
+        return self.predict_at(PathAtRidges(self.path, ridges), round_up=True)
+
+    def predict_at(self, shared: PathAtRidges, *, round_up: bool) -> Predictions:
+        """The same with what does not depend on the points at hand.
+
+        Variances may be left as they come out, for a search that interpolates them.
+        """
+        path, g, b = self.path, len(shared.ridges), len(self._newest)
+        mean = shared.scaled @ self._inside
+        variance = self._variance_of_basis(shared.ridges, shared.inverse[:, : path.rank])
+        solved = np.empty((g, 0, len(self.prior)))
+        if b:
+            # k_b(x) - border (levels + alpha I)^-1 u, all ridges at once
+            rest = (shared.reduced @ self._u).reshape(g, b, -1)
+            np.subtract(self._newest, rest, out=rest)
+            solved = shared.inverse_schur @ rest
+            mean += (shared.solved_outcomes[:, None, :] @ rest)[:, 0]
+            variance -= np.einsum("gbm,gbm->gm", rest, solved)
+        if round_up:
+            inverse = shared.inverse[:, : path.rank]
+            weight = np.sqrt((inverse * inverse) @ self._inside_squared)
+            weight += np.sqrt(np.einsum("gbm,gbm->gm", solved, solved))
+            variance = np.maximum(variance + self._error(self._size * weight), 0.0)
+        return Predictions(
+            mean, variance, shared.energy, shared.border_energy, solved, shared.solved_outcomes
+        )
+
+    def predict_without_border(self, ridges: Array) -> Predictions:
+        """What was predicted before the newest observations: cheap, and close.
+
+        Variances are rounded up and energies down.
+        """
+        path, eigen = self.path, self.path.eigen
+        inverse = path.inverse(ridges)[:, : path.rank]
+        scaled = inverse * eigen.z
+        weight = np.sqrt(self.prior / ridges[:, None])  # at least |(K + alpha I)^-1 k|
+        variance = self._variance_of_basis(ridges, inverse) + self._error(self._size * weight)
+        lost = rounding(eigen.count, eigen.accuracy) * path.size
+        energy = ridges * (scaled @ eigen.z - lost * np.sqrt(np.vecdot(scaled, scaled)))
+        return Predictions(scaled @ self._inside, np.maximum(variance, 0.0), energy)
+
+    def unexplained(
+        self, ridges: Array, inverse: Array, scale: Array, found: Predictions, blend: Array
+    ) -> Array:
+        """k(x,x) - p' (K + alpha I)^-1 p with p = k_t(x) - scale y, rounded up; (m,).
+
+        Each point has a ridge and a scale of its own; ``inverse`` is :meth:`RidgePath.inverse` of
+        the ridges. The border's weights v = S^-1 r are interpolated from those in ``found`` by
+        ``blend`` (g, m), and the border's part evaluated as 2 v'r - v'Sv. For every v that is at
+        most r' S^-1 r, so the result errs upwards, and the error is of second order in that of v.
+        """
+        eigen, path, rank = self.path.eigen, self.path, self.path.rank
+        p = self._u.T.copy()  # along the columns, to which y_n contributes in the basis alone
+        p[:, :rank] -= np.multiply.outer(scale, eigen.z)
+        solved = p * inverse
+        inside = solved[:, :rank]
+        explained = np.vecdot(inside, p[:, :rank])
+        if eigen.open:
+            explained += self._outside / (eigen.floor + ridges)
+        weight = np.sqrt(np.vecdot(inside, inside))
+        if len(self._newest):
+            v = np.einsum("gm,gbm->bm", blend, found.solved)
+            v -= scale * (found.solved_outcomes.T @ blend)
+            r = self._newest - np.multiply.outer(path.newest, scale) - path.border @ solved.T
+            schur_v = path.corner @ v + (ridges + eigen.slack) * v
+            schur_v -= path.own.T @ ((v.T @ path.border) * inverse).T
+            explained += _dots(v, 2 * r - schur_v)
+            weight += np.sqrt(_dots(v, v))
+        size = self._size + np.abs(scale) * path.size
+        return np.asarray(self.prior - explained + self._error(size * weight))
+
+    def _variance_of_basis(self, ridges: Array, inverse: Array) -> Array:
+        """rho_alpha^2 given the first n observations; (g, m)."""
+        variance = self.prior - inverse @ self._inside_squared
+        if self.path.eigen.open:
+            variance -= np.multiply.outer(1.0 / (self.path.eigen.floor + ridges), self._outside)
+        return np.asarray(variance)
+
+    def _error(self, product: Array) -> Array:
+        """Of an inner product of vectors with this product of norms, and of k(x,x) minus it."""
+        return np.asarray(self._rounding * (product + 2 * self.prior))
+
+
+def _dots(left: Array, right: Array) -> Array:
+    return np.asarray(np.vecdot(left.T, right.T))

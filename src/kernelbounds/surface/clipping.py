@@ -1,0 +1,84 @@
+"""Bounds as users get them: checked, and never beyond the trivial ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from kernelbounds.arrays import Array
+from kernelbounds.bounds import Bound, Knowledge
+from kernelbounds.errors import KernelBoundsError
+
+# Lower bounds that exceed upper ones by more than this, relative to the trivial bound, are not
+# explained by CMM's search, whose errors stay below TIE = 1e-7 of it.
+CROSSING = 1e-7
+POINTS_AT_ONCE = 1024  # a query's working memory is this many kernel vectors
+
+
+def in_parts(points: Array) -> list[Array]:
+    """The points, a bounded number at a time."""
+    if len(points) <= POINTS_AT_ONCE:
+        return [points]
+    return np.split(points, range(POINTS_AT_ONCE, len(points), POINTS_AT_ONCE))
+
+
+def raw_extremes(known: Knowledge, bound: Bound, points: Array, signs: Sequence[int]) -> Array:
+    """Upper bounds on s f* at m points for the signs s, as the bound has them; (signs, m)."""
+    if not known.count:
+        return np.tile(known.trivial(points), (len(signs), 1))
+    # Overflow in a formula, where it happens, leads to an infinite bound.
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        parts = [_checked(bound, known, part, signs) for part in in_parts(points)]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+
+
+def clip(values: Array, trivial: Array) -> Array:
+    """Limited to +-B sqrt(k(x,x)): |f(x)| is never larger, by Cauchy-Schwarz."""
+    return np.asarray(np.maximum(np.minimum(values, trivial), -trivial))
+
+
+def extremes(known: Knowledge, bound: Bound, points: Array, signs: Sequence[int]) -> Array:
+    """Upper bounds on s f* at m points for the signs s, clipped; (signs, m)."""
+    trivial = known.trivial(points)
+    result = clip(raw_extremes(known, bound, points, signs), trivial)
+    if len(signs) == 2 and np.any(result.sum(axis=0) < -CROSSING * trivial):
+        refuse_crossing(known, bound)
+    return result
+
+
+def refuse_crossing(known: Knowledge, bound: Bound) -> None:
+    """Lower bounds exceed upper ones: say why, as far as one can tell."""
+    known.refute_if_empty()
+    if type(bound).__module__.split(".")[0] != __name__.split(".")[0]:
+        raise KernelBoundsError(
+            f"the bound {bound!r} gives lower bounds that exceed its upper ones, though the data "
+            "do not refute the assumptions."
+        )
+    raise KernelBoundsError(
+        "lower bounds exceed upper ones, though the data do not refute the assumptions: either "
+        "norm_bound is within rounding of the smallest value that they allow, or the kernel "
+        f"{known.kernel} is evaluated with too few digits."
+    )
+
+
+def _checked(bound: Bound, known: Knowledge, points: Array, signs: Sequence[int]) -> Array:
+    """What a bound returns, refused where it is not upper bounds."""
+    wanted = len(signs), len(points)
+    found = bound.extremes(known, points, signs)
+    try:
+        values = np.asarray(found, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise KernelBoundsError(
+            f"the bound {bound!r} returned {type(found).__name__} in place of an array of numbers."
+        ) from None
+    if values.shape != wanted:
+        raise KernelBoundsError(
+            f"the bound {bound!r} returned an array of shape {values.shape} for {wanted[0]} signs "
+            f"and {wanted[1]} points; it must be {wanted}."
+        )
+    if not np.all(values > -np.inf):
+        raise KernelBoundsError(
+            f"the bound {bound!r} returned nan or minus infinity, which bounds nothing."
+        )
+    return values

@@ -1,0 +1,189 @@
+"""A confidence bound as a function of x: values, gradients, and ceilings over boxes.
+
+Inside, everything is an upper bound on s f* for one sign s, and a :class:`Surface` is that bound
+before clipping: where it exceeds the trivial bound B sqrt(k(x,x)) its size still tells which
+points are more uncertain, and that is what decisions are made by. :class:`Clipped` is what may be
+said of f*.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+
+from kernelbounds import calculus
+from kernelbounds.arrays import Array
+from kernelbounds.bounds import TIE, Attained, Bound, DualBound, Knowledge
+from kernelbounds.engine import Largest
+from kernelbounds.surface.clipping import (
+    CROSSING,
+    clip,
+    extremes,
+    in_parts,
+    raw_extremes,
+    refuse_crossing,
+)
+from kernelbounds.surface.witness import Witness
+
+_NOTHING = Largest(-np.inf, 0, -np.inf)
+
+
+@dataclass(frozen=True)
+class Surface:
+    """Upper bounds on s f*, for one sign s, as a function of x, before clipping."""
+
+    known: Knowledge
+    bound: Bound
+    sign: int
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel."""
+        return self.known.kernel
+
+    @property
+    def smooth(self) -> bool:
+        """Whether gradients are known: of the kernel, and of the bound."""
+        return calculus.differentiable(self.kernel) and isinstance(self.bound, DualBound)
+
+    @property
+    def lasting(self) -> bool:
+        """Whether what attains a bound stays admissible; see :meth:`DualBound.lasting`."""
+        return isinstance(self.bound, DualBound) and self.bound.lasting(self.known)
+
+    def trivial(self, points: Array) -> Array:
+        """B sqrt(k(x,x)), (m,)."""
+        return self.known.trivial(points)
+
+    def values(self, points: Array) -> Array:
+        """The bounds at points (m, d)."""
+        return np.asarray(raw_extremes(self.known, self.bound, points, (self.sign,))[0])
+
+    def largest(self, points: Array) -> Largest:
+        """The largest bound at points (m, d), where it is, and the bound on -s f* there.
+
+        Where bounds tie, the place is the one with the widest interval.
+        """
+        if not self.known.count:
+            trivial = self.trivial(points)
+            at = int(trivial.argmax())
+            return Largest(float(trivial[at]), at, float(trivial[at]))
+        tie, best, start = TIE * float(self.trivial(points).max()), _NOTHING, 0
+        for part in in_parts(points):
+            with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+                found = self.bound.largest(self.known, part, self.sign)
+            wider = found.opposite > best.opposite + tie and found.value >= best.value - tie
+            if wider or found.value > best.value + tie:
+                value = max(found.value, best.value)
+                best = Largest(value, start + found.at, found.opposite)
+            start += len(part)
+        if not best.value + best.opposite >= -CROSSING / TIE * tie:
+            refuse_crossing(self.known, self.bound)
+        return best
+
+    def attained(self, points: Array) -> Attained:
+        """The bounds, all at once, and the ridges and scales; (m,) each."""
+        assert isinstance(self.bound, DualBound)
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            found = self.bound.attained(self.known, points, (self.sign,))
+        return Attained(found.values[0], found.ridges[0], found.scales[0], found.path)
+
+    def reach(self, ridges: Array) -> Array:
+        """reach_alpha of a :class:`~kernelbounds.bounds.DualBound`, like the ridges."""
+        assert isinstance(self.bound, DualBound)
+        return np.asarray(self.bound.reach(self.known, ridges))
+
+    def values_and_gradients(self, points: Array) -> tuple[Array, Array]:
+        """The bounds (m,) and their gradients (m, d); only for a ``smooth`` surface."""
+        if not self.known.count:
+            return self.trivial(points), self.trivial_gradients(points)
+        found = self.attained(points)
+        with np.errstate(all="ignore"):
+            gradients = Witness(self.known, self.sign, points, found).gradients(found.scales)
+        # At a point measured without noise the bound has a kink.
+        gradients[~np.isfinite(gradients).all(axis=1)] = 0.0
+        return found.values, gradients
+
+    def trivial_gradients(self, points: Array) -> Array:
+        """Gradients of B sqrt(k(x,x)), (m, d)."""
+        prior = self.known.prior(points)[:, None]
+        steep = calculus.diagonal_gradient(self.kernel, points) / (2 * np.maximum(prior, 1e-300))
+        return np.asarray(self.trivial(points)[:, None] * steep)
+
+    def ceilings(self, centres: Array, half_widths: Array) -> tuple[Array, Array]:
+        """The bounds at the centres of m boxes, and upper bounds on them over each whole box.
+
+        Centres and half widths are (m, d), and the kernel is a differentiable one. Of a bound that
+        is not a :class:`~kernelbounds.bounds.DualBound` nothing is known between the centres, and
+        the ceilings are upper bounds on s f* itself.
+        """
+        norm_bound = self.known.assumptions.norm_bound
+        moved = calculus.features_in_boxes(self.kernel, centres, half_widths)
+        if not self.known.count:
+            return self.trivial(centres), norm_bound * moved.size
+        if not isinstance(self.bound, DualBound):
+            # |f*(x) - f*(c)| <= B |phi(x) - phi(c)|, whatever the method.
+            values = self.values(centres)
+            return values, values + norm_bound * moved.moved
+        found = self.attained(centres)
+        with np.errstate(all="ignore"):
+            witness = Witness(self.known, self.sign, centres, found)
+            over_box = witness.ceilings(moved, half_widths, self.reach(found.ridges))
+        if self.bound.exact:
+            over_box = np.fmin(over_box, found.values + norm_bound * moved.moved)
+        over_box = np.where(np.isnan(over_box), np.inf, over_box)
+        return found.values, np.maximum(over_box, found.values)
+
+
+@dataclass(frozen=True)
+class Clipped:
+    """A surface, limited to the trivial bounds: what may be said of s f*."""
+
+    surface: Surface
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel."""
+        return self.surface.kernel
+
+    @property
+    def known(self) -> Knowledge:
+        """What the bound looks at."""
+        return self.surface.known
+
+    @property
+    def sign(self) -> int:
+        """s."""
+        return self.surface.sign
+
+    @property
+    def smooth(self) -> bool:
+        """Whether gradients are known."""
+        return self.surface.smooth
+
+    def values(self, points: Array) -> Array:
+        """The bounds at points (m, d)."""
+        surface = self.surface
+        return np.asarray(extremes(surface.known, surface.bound, points, (surface.sign,))[0])
+
+    def values_and_gradients(self, points: Array) -> tuple[Array, Array]:
+        """The bounds (m,) and their gradients (m, d); only for a ``smooth`` surface."""
+        values, gradients = self.surface.values_and_gradients(points)
+        trivial, steepest = self.surface.trivial(points), self.surface.trivial_gradients(points)
+        high, low = values >= trivial, values < -trivial
+        gradients[high], gradients[low] = steepest[high], -steepest[low]
+        return clip(values, trivial), gradients
+
+    def ceilings(self, centres: Array, half_widths: Array) -> tuple[Array, Array]:
+        """As those of the surface, and nowhere beyond the trivial bounds."""
+        surface = self.surface
+        values, over_box = surface.ceilings(centres, half_widths)
+        moved = calculus.features_in_boxes(self.kernel, centres, half_widths)
+        trivial, norm_bound = surface.trivial(centres), surface.known.assumptions.norm_bound
+        values = clip(values, trivial)
+        # Nowhere in the box is the clipped surface below minus the trivial bound there.
+        lowest = -np.maximum(trivial - norm_bound * moved.moved, 0.0)
+        highest = norm_bound * moved.size
+        return values, np.maximum(np.minimum(over_box, highest), np.maximum(values, lowest))
