@@ -82,7 +82,7 @@ def play(bound, problem, rounds, rng, delta=0.01):
                 )
                 for s in (1, -1)
             )
-            # Ties, which CMM has at the trivial bound, go to the widest interval, then to the first.
+            # CMM has ties, at the trivial bound: the widest interval wins, or else the first.
             tied = upper >= upper.max() - 1e-7 * B
             widest = opposite >= opposite[tied].max() - 1e-7 * B
             chosen.append(int(np.argmax(tied & widest)))

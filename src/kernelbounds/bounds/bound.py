@@ -34,13 +34,13 @@ class Bound(ABC):
         B sqrt(k(x,x)), and may be infinite, but not nan.
         """
 
-    def largest(self, known: Knowledge, points: Array, sign: int) -> Largest:
+    def largest(self, known: Knowledge, points: Array, sign: int, tie: float) -> Largest:
         """The largest bound on s f* at the points, where it is, and the bound on -s f* there.
 
-        Where bounds tie, the place is the one with the widest interval.
+        Bounds within ``tie`` of the largest count as equal to it; of those places it is the one
+        with the widest interval.
         """
         upper, opposite = self.extremes(known, points, (sign, -sign))
-        tie = TIE * float(known.trivial(points).max())
         tied = np.flatnonzero(upper >= upper.max() - tie)
         return Largest.widest(float(upper.max()), tied, opposite[tied], tie)
 

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from kernelbounds.arrays import Array, brief
-from kernelbounds.bounds.bound import TIE, Attained, DualBound
+from kernelbounds.bounds.bound import Attained, DualBound
 from kernelbounds.bounds.cone import cone_extremes
 from kernelbounds.bounds.knowledge import Knowledge
 from kernelbounds.engine import Largest, RidgePath, largest_minimum, minimise_over_ridge
@@ -58,14 +58,13 @@ class CMM(DualBound):
         """See :class:`~kernelbounds.bounds.DualBound`; by the dual, whatever the solver."""
         return minimum(known, points, np.array(signs, dtype=float), _finest(known))
 
-    def largest(self, known: Knowledge, points: Array, sign: int) -> Largest:
+    def largest(self, known: Knowledge, points: Array, sign: int, tie: float) -> Largest:
         """See :class:`~kernelbounds.bounds.Bound`; computed only where it may be the largest."""
         found = None
         if self.solver == "dual":
             query = known.engine.query(points, finest_per_point=_finest(known))
-            tie = TIE * float(known.trivial(points).max())
             found = largest_minimum(query, DualFunction(known), sign, tie)
-        return super().largest(known, points, sign) if found is None else found
+        return super().largest(known, points, sign, tie) if found is None else found
 
     def reach(self, known: Knowledge, ridges: Array) -> Array:
         """R~^2/alpha + E/alpha = R_t^2/alpha + B^2."""

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelbounds.arrays import Array, as_scalar, brief
-from kernelbounds.bounds.bound import TIE
 from kernelbounds.bounds.ellipsoids import EllipsoidBound, Ellipsoids
 from kernelbounds.bounds.knowledge import Knowledge
 from kernelbounds.engine import Largest, highest
@@ -66,7 +65,7 @@ class DMM(EllipsoidBound):
         grid = np.array(self.grid(known.reference_ridge))
         return Ellipsoids.of_radius(known, grid, known.predict(points, grid))
 
-    def largest(self, known: Knowledge, points: Array, sign: int) -> Largest:
+    def largest(self, known: Knowledge, points: Array, sign: int, tie: float) -> Largest:
         """See :class:`~kernelbounds.bounds.Bound`.
 
         Without the newest observations, and with the radius of now, bounds are cheap and larger:
@@ -75,9 +74,8 @@ class DMM(EllipsoidBound):
         large, witness = self._without_small(known)
         tried = np.append(large, witness)
         if len(tried) == 1:
-            return super().largest(known, points, sign)
+            return super().largest(known, points, sign, tie)
         query = known.engine.query(points, finest=float(tried.min()))
-        tie = TIE * float(known.trivial(points).max())
         opposite = np.empty(len(points))
 
         def evaluate(chosen: NDArray[np.intp]) -> Array | None:
@@ -90,7 +88,7 @@ class DMM(EllipsoidBound):
         before = Ellipsoids.of_radius(known, large, query.predict_without_border(large))
         found = highest(before.ends(sign).min(axis=0), tie, evaluate)
         if found is None:
-            return super().largest(known, points, sign)
+            return super().largest(known, points, sign, tie)
         value, tied = found
         return Largest.widest(value, tied, opposite[tied], tie)
 

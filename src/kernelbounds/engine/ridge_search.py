@@ -109,23 +109,24 @@ def largest_minimum(query: PathQuery, dual: Dual, sign: int, tie: float) -> Larg
     """
     window = Window.likely(query.path, dual)
     finest = float(np.log(max(query.path.eigen.finest, 1e-300)))
+    opposite = np.empty(len(query.prior))
 
-    def search(points: NDArray[np.intp], s: int = sign) -> Array | None:
-        part = WindowSearch(query.take(points), window)
-        found, ends = part.minimise(dual, np.full(len(points), float(s)))
-        usual = not ends.any() and found.log_ridges.min() >= finest
-        return found.values if usual else None
+    def search(points: NDArray[np.intp]) -> Array | None:
+        both = WindowSearch(query.take(np.tile(points, 2)), window)
+        found, ends = both.minimise(dual, np.repeat([sign, -sign], len(points)).astype(float))
+        usual = (ends == 0) & (found.log_ridges >= finest)
+        values, opposite[points] = np.split(np.where(usual, found.values, np.nan), 2)
+        return None if np.isnan(values).any() else values
 
     ridges = window.shared.ridges
     before = query.predict_without_border(ridges)
     factor = dual.factor(ridges, before.energy)[:, None]
     ceilings = (sign * before.mean + factor * np.sqrt(before.variance)).min(axis=0)
     found = highest(ceilings, tie, search)
-    if found is None:
+    if found is None or np.isnan(opposite[found[1]]).any():
         return None
     value, tied = found
-    opposite = search(tied, -sign)
-    return None if opposite is None else Largest.widest(value, tied, opposite, tie)
+    return Largest.widest(value, tied, opposite[tied], tie)
 
 
 class Window:

@@ -73,7 +73,7 @@ class Surface:
         tie, best, start = TIE * float(self.trivial(points).max()), _NOTHING, 0
         for part in in_parts(points):
             with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-                found = self.bound.largest(self.known, part, self.sign)
+                found = self.bound.largest(self.known, part, self.sign, tie)
             wider = found.opposite > best.opposite + tie and found.value >= best.value - tie
             if wider or found.value > best.value + tie:
                 value = max(found.value, best.value)
