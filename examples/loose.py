@@ -1,8 +1,9 @@
 """What it costs to state B or sigma larger than they are, and what the data say about B.
 
 Bands of CMM around the paper's test functions (Matérn-5/2, length scale 0.5, three inputs in
-[0, 1], norm 10, Gaussian noise of 0.1), on the same random points with assumptions that are right,
-twice and four times too large. ``docs/assumptions.md`` quotes what it prints.
+[0, 1], norm 10, Gaussian noise of 0.1, delta 0.01), on the same random points with assumptions
+that are right, twice and four times too large, and with a smaller delta.
+``docs/assumptions.md`` quotes what it prints.
 
     python examples/loose.py
 """
@@ -36,9 +37,11 @@ def data(seed: int, observations: int) -> tuple[np.ndarray, np.ndarray]:
     return x, f(x) + NOISE * rng.standard_normal(observations)
 
 
-def width(x: np.ndarray, y: np.ndarray, norm_bound: float, noise_scale: float) -> float:
+def width(
+    x: np.ndarray, y: np.ndarray, norm_bound: float, noise_scale: float, delta: float = 0.01
+) -> float:
     """The mean width of the band at 100 random points."""
-    sequence = kb.ConfidenceSequence(KERNEL, norm_bound, noise_scale, mixture_scale=1.0)
+    sequence = kb.ConfidenceSequence(KERNEL, norm_bound, noise_scale, delta, mixture_scale=1.0)
     sequence.update(x, y)
     lower, upper = sequence.bounds(np.random.default_rng(1).random((100, DIM)))
     return float(np.mean(upper - lower))
@@ -53,14 +56,16 @@ def main() -> None:
     seeds = range(arguments.problems)
 
     print("Mean width of the band with the right B and sigma, and by which factor it grows\n")
-    print("| observations | B, σ | " + " | ".join(BELIEFS) + " |")
-    print("|---|---|" + "---|" * len(BELIEFS))
+    print("| observations | B, σ | " + " | ".join(BELIEFS) + " | δ = 0.0001 |")
+    print("|---|---|" + "---|" * len(BELIEFS) + "---|")
     for count in arguments.observations:
         right = np.array([width(*data(seed, count), NORM, NOISE) for seed in seeds])
         cells = [f"{np.mean(right):.2f}"]
         for b, s in BELIEFS.values():
             loose = [width(*data(seed, count), b * NORM, s * NOISE) for seed in seeds]
             cells.append(f"{np.mean(loose / right):.2f}")
+        surer = [width(*data(seed, count), NORM, NOISE, delta=1e-4) for seed in seeds]
+        cells.append(f"{np.mean(surer / right):.2f}")
         print(f"| {count} | " + " | ".join(cells) + " |")
 
     scales = (0.01, 0.1, 1.0, 10.0, 100.0)

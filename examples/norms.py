@@ -115,7 +115,7 @@ def shown(norm: float, lower_bound: bool) -> str:
     """Two digits; lower bounds are rounded down, and 1000 is as far as it goes."""
     if norm >= 1000:
         return "> 1000"
-    digits = max(0, 1 - int(np.floor(np.log10(norm))))
+    digits = 1 if norm < 9.95 else 0
     if not lower_bound:
         return f"{norm:.{digits}f}"
     return f"> {np.floor(norm * 10**digits) / 10**digits:.{digits}f}"
