@@ -2,14 +2,17 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-READY := $(VENV)/ready
+# What is installed already: enough to run and draw, or all that development needs.
+TO_RUN := $(VENV)/ready-to-run
+TO_DEVELOP := $(VENV)/ready-to-develop
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -e
 
 .PHONY: demo example test browser test-slow lint reproduce bench format clean
 
-demo: $(READY)
+demo: $(TO_RUN)
 	$(BIN)/kernelbounds demo
 
-example: $(READY)
+example: $(TO_RUN)
 	$(BIN)/python examples/pendulum.py --out build/pendulum
 
 test: lint browser
@@ -24,29 +27,35 @@ browser:
 	    { timeout 120 apt-get -qq update; timeout 600 apt-get -qq install --yes \
 	      --no-install-recommends chromium chromium-driver; } </dev/null >/dev/null 2>&1; } || true
 
-test-slow: $(READY)
+test-slow: $(TO_DEVELOP)
 	$(BIN)/python -m pytest -n 2 -m slow
 
-lint: $(READY)
+lint: $(TO_DEVELOP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-reproduce: $(READY)
+reproduce: $(TO_RUN)
 	$(BIN)/kernelbounds reproduce all
 
-bench: $(READY)
+bench: $(TO_DEVELOP)
 	$(BIN)/python -m benchmarks
 
-format: $(READY)
+format: $(TO_DEVELOP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-$(READY): pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
-	touch $(READY)
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(TO_RUN): pyproject.toml | $(BIN)/python
+	$(INSTALL) ".[plot]"
+	touch $@
+
+$(TO_DEVELOP): pyproject.toml | $(BIN)/python
+	$(INSTALL) ".[dev]"
+	touch $@ $(TO_RUN)
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

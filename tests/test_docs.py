@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
+import pkgutil
+import pydoc
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -28,18 +33,126 @@ def test_links_lead_somewhere(page):
             assert (page.parent / target).exists(), target
 
 
-def test_code_named_in_the_paper_table_exists():
-    text = (ROOT / "docs" / "paper-to-code.md").read_text()
-    for name in set(
-        re.findall(r"`((?:bounds|engine|bandits|paper|theory)/\w+\.py|(?:\w+)\.py)`", text)
+PAPER_PAGE = (ROOT / "docs" / "paper-to-code.md").read_text()
+SOURCE = ROOT / "src" / "kernelbounds"
+# A letter with or without a subscript is the paper's notation; the labels are those of its LaTeX
+# source, which stand behind the number of a statement in the first column.
+SYMBOL = r"[A-Za-z](_\w+)?"
+LABEL = r"^\| (?:Eq|Thm|Cor)[^|`]*`(\w+)`"
+NAME = r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*"
+
+
+@cache
+def modules():
+    """Every module of the package, by its path relative to it."""
+    names = [kb.__name__, *(m.name for m in pkgutil.walk_packages(kb.__path__, "kernelbounds."))]
+    found = [importlib.import_module(name) for name in names if not name.endswith("__main__")]
+    return {Path(m.__file__).relative_to(SOURCE).as_posix(): m for m in found}
+
+
+def attributes(thing):
+    """The names that a module or a class has, fields of instances included."""
+    names = {*dir(thing), *getattr(thing, "__annotations__", {})}
+    if inspect.isclass(thing):
+        names |= set(getattr(thing, "__dataclass_fields__", {}))
+        names |= {name for base in thing.__mro__ for name in vars(base).get("__annotations__", {})}
+    return names
+
+
+def parameters(thing):
+    try:
+        return set(inspect.signature(thing).parameters)
+    except (TypeError, ValueError):
+        return set()
+
+
+def defined(module):
+    """The module's own names; what it imports from elsewhere does not count."""
+    for name, thing in vars(module).items():
+        if getattr(thing, "__module__", module.__name__).startswith(module.__name__):
+            yield name, thing
+
+
+def has(module, name):
+    """Whether a module has this name: `thing`, `Class.thing`, or `thing` in one of its classes."""
+    things = dict(defined(module))
+    first, *rest = name.split(".")
+    if not rest:
+        classes = [thing for thing in things.values() if inspect.isclass(thing)]
+        return first in things or any(first in attributes(c) for c in classes)
+    return first in things and rest == [r for r in rest[:1] if r in attributes(things[first])]
+
+
+def resolves(name):
+    """Whether the package has this name anywhere, as a thing, an attribute or a parameter."""
+    first, *rest = name.split(".")
+    if first in ("scipy", "kernelbounds"):
+        return pydoc.locate(name) is not None
+    for path, module in modules().items():
+        stem = path.removesuffix("/__init__.py").removesuffix(".py").split("/")[-1]
+        if has(module, name) or (rest and first == stem and has(module, ".".join(rest))):
+            return True
+        if not rest:
+            things = [t for t in vars(module).values() if callable(t)]
+            things += [f for c in things if inspect.isclass(c) for f in vars(c).values()]
+            if any(first in parameters(thing) for thing in things):
+                return True
+    return False
+
+
+def is_place(path):
+    return any((folder / path).exists() for folder in (SOURCE, ROOT / "tests", ROOT))
+
+
+def test_files_named_in_the_paper_table_exist():
+    for path in set(re.findall(r"`([\w/]+(?:\.py|/))`", PAPER_PAGE)):
+        assert is_place(path), f"docs/paper-to-code.md names {path}, which does not exist."
+
+
+def test_names_in_the_paper_table_exist():
+    """Every `name`, `Class.method` and `module.function` of the page can be found in the code."""
+    labels = set(re.findall(LABEL, PAPER_PAGE, flags=re.MULTILINE))
+    checked = 0
+    for code in sorted(set(re.findall(r"`([^`\n]+)`", PAPER_PAGE)) - labels):
+        found = re.fullmatch(rf"({NAME})(?:\([\w ,.=/\"]*\)|=\d+)?", code, flags=re.ASCII)
+        if found is None or code.endswith(".py") or re.fullmatch(SYMBOL + r"(\(.*\))?", code):
+            continue
+        name = found[1]
+        assert resolves(name), f"docs/paper-to-code.md names {name}, which does not exist."
+        checked += 1
+    assert checked > 80  # or else the pattern no longer finds them
+
+
+def test_names_in_the_paper_table_are_in_the_file_beside_them():
+    """`file.py` (`a`, `b`) and `a` in `file.py` mean that this file defines them."""
+    pairs = []
+    for path, names in re.findall(r"`([\w/]+\.py)` \(([^()]*(?:\([^()]*\)[^()]*)*)\)", PAPER_PAGE):
+        pairs += [(path, name) for name in re.findall(rf"`({NAME})(?:\([^`]*\))?`", names)]
+    for name, path in re.findall(rf"`({NAME})(?:\([^`]*\))?` in `([\w/]+\.py)`", PAPER_PAGE):
+        pairs.append((path, name))
+    pairs = [(path, name) for path, name in pairs if not re.fullmatch(SYMBOL, name)]
+    assert len(pairs) > 50  # or else the patterns no longer find them
+    for path, name in pairs:
+        assert path in modules(), f"docs/paper-to-code.md names {path}, which does not exist."
+        assert has(modules()[path], name), f"{path} has no {name}; see docs/paper-to-code.md."
+
+
+def test_a_wrong_name_is_noticed():
+    assert resolves("DualFunction.at_scale")
+    assert resolves("kernels.mixture_scale")
+    assert resolves("noise_scale")
+    for wrong in (
+        "DualFunction.at_no_scale",
+        "kernels.mixture_scales",
+        "noisescale",
+        "Radius.of.it",
     ):
-        places = [ROOT / "src" / "kernelbounds" / name, ROOT / "tests" / name]
-        assert any(place.exists() for place in places), name
+        assert not resolves(wrong)
+    assert not has(modules()["bounds/amm.py"], "DualFunction")
 
 
 def test_tests_named_in_the_paper_table_exist():
-    text = (ROOT / "docs" / "paper-to-code.md").read_text()
-    for name in set(re.findall(r"\btest_\w+", text)):
+    for name in set(re.findall(r"\btest_\w+", PAPER_PAGE)):
         assert (ROOT / "tests" / f"{name}.py").exists(), name
 
 

@@ -6,6 +6,10 @@ import runpy
 import sys
 from pathlib import Path
 
+import numpy as np
+import pytest
+from sklearn.gaussian_process.kernels import RBF, Matern
+
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 
@@ -16,3 +20,59 @@ def test_the_pendulum_is_tuned_and_drawn(tmp_path, monkeypatch, capsys):
     pictures = sorted(path.name for path in (tmp_path / "new").iterdir())
     assert pictures == ["pendulum-angle.png", "pendulum-bounds.png", "pendulum-regret.png"]
     assert "KernelUCB after 4 trials" in capsys.readouterr().out
+
+
+def run(monkeypatch, name, *arguments):
+    monkeypatch.setattr(sys, "argv", [name, *arguments])
+    return runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+
+
+def test_norms_are_printed(monkeypatch, capsys):
+    run(monkeypatch, "norms.py", "--points", "150")
+    printed = capsys.readouterr().out
+    assert printed.count("| bowl |") == 4
+    assert "| waves in all |" in printed
+
+
+@pytest.mark.parametrize("scale", [0.25, 0.5, 1.0])
+@pytest.mark.parametrize("nu", [1.5, 2.5])
+def test_norms_of_a_wave_agree_with_the_integral(nu, scale):
+    """In one dimension ||f||^2 = s(0)' P^-1 s(0) + (1/q) integral of (d/dx + r)^m f squared.
+
+    Here m = nu + 1/2, r = sqrt(2 nu)/scale, s = (f, f', ...) has m entries, and P and q are the
+    stationary covariance and the noise density of the Gaussian process as a Markov process.
+    """
+    example = runpy.run_path(str(EXAMPLES / "norms.py"))
+    points = example["design"](1, 48)
+    wave = example["FUNCTIONS"]["one wave"](points)
+    w, r = 2 * np.pi, np.sqrt(2 * nu) / scale
+    x = (np.arange(20_000) + 0.5) / 20_000  # the midpoint rule
+    if nu == 1.5:
+        start, P, q = np.array([0, w]), np.diag([1, r**2]), 4 * r**3
+    else:
+        start, q = np.array([0, w, 0]), 16 / 3 * r**5
+        P = np.array([[1, 0, -(r**2) / 3], [0, r**2 / 3, 0], [-(r**2) / 3, 0, r**4]])
+    driven = ((1j * w + r) ** len(start) * np.exp(1j * w * x)).imag
+    exact = np.sqrt(start @ np.linalg.solve(P, start) + np.mean(driven**2) / q)
+    found = example["norms"](Matern(scale, nu=nu), points, wave[:, None])[0]
+    assert 0.99 * exact < found < exact * (1 + 1e-6)
+
+
+def test_the_norm_of_a_gaussian_agrees_with_its_closed_form():
+    """Under RBF, exp(-x^2/(2 w^2)) has the squared norm w^2/(l sqrt(2 w^2 - l^2))."""
+    example = runpy.run_path(str(EXAMPLES / "norms.py"))
+    points, width, scale = example["design"](1, 48), 0.3, 0.25
+    gaussian = np.exp(-((points - 0.5) ** 2) / (2 * width**2))
+    exact = width / np.sqrt(scale * np.sqrt(2 * width**2 - scale**2))
+    found = example["norms"](RBF(scale), points, gaussian)[0]
+    assert 0.99 * exact < found < exact * (1 + 1e-6)
+
+
+def test_loose_assumptions_are_priced(monkeypatch, capsys):
+    run(monkeypatch, "loose.py", "--problems", "1", "--observations", "10")
+    assert capsys.readouterr().out.count("| 10 |") == 2
+
+
+def test_the_ideas_are_drawn(tmp_path, monkeypatch):
+    run(monkeypatch, "ideas.py", "--out", str(tmp_path / "new"))
+    assert (tmp_path / "new" / "ideas.png").stat().st_size > 10_000
