@@ -8,19 +8,16 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from kernelbounds import bounds, kernels
-from kernelbounds.arrays import LARGEST, Array, brief
+from kernelbounds import bounds, files, kernels
+from kernelbounds.arrays import LARGEST, Array
 from kernelbounds.bounds import Assumptions, Bound
 from kernelbounds.engine import Engine
 from kernelbounds.errors import InputError, StoredFileError, said
@@ -79,41 +76,30 @@ def unpack(
 
 
 def write(path: str | PathLike[str], header: dict[str, Any], arrays: dict[str, Array]) -> None:
-    """Write to a temporary file beside ``path`` and rename it: readers never see half a file."""
-    target = writable(path)
+    """Write data and arrays to one file, see :func:`~kernelbounds.files.replacing`."""
+    check_writable(path)
+    target = files.as_path(path)
     packed = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-    with _failure_to_write(target):
-        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez(file, allow_pickle=False, header=packed, **arrays)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, target)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+    with files.failure_reported(f"save to {str(target)!r}"), files.replacing(target) as file:
+        np.savez(file, allow_pickle=False, header=packed, **arrays)
 
 
-def writable(path: str | PathLike[str]) -> Path:
-    """A path to which a file can be written, as far as one can tell beforehand."""
-    target = _as_path(path)
-    with _failure_to_write(target):
-        if target.is_dir():
-            raise IsADirectoryError(0, "it is a folder")
-        if not target.parent.is_dir():
-            raise FileNotFoundError(0, "its folder does not exist")
-    return target
+def check_writable(path: str | PathLike[str]) -> None:
+    """Refuse a path to which no file can be written, as far as one can tell beforehand."""
+    target = files.as_path(path)
+    with files.failure_reported(f"save to {str(target)!r}"):
+        files.check_writable(target)
 
 
 def read(path: str | PathLike[str], kind: str, version: int, noun: str) -> Parts:
     """What :func:`write` wrote, if it is of this kind and version."""
-    source = _as_path(path)
+    source = files.as_path(path)
     name = repr(str(source))
     try:
-        with np.load(source, allow_pickle=False) as file:
-            header = json.loads(bytes(file["header"]))
-            arrays = {key: file[key] for key in file.files if key != "header"}
+        files.check_regular(source.stat().st_mode)  # reading a FIFO would wait for ever
+        with open(source, "rb") as file, np.load(file, allow_pickle=False) as archive:
+            header = json.loads(bytes(archive["header"]))
+            arrays = {key: archive[key] for key in archive.files if key != "header"}
     except FileNotFoundError:
         raise StoredFileError(f"there is no file {name}.") from None
     except OSError as error:
@@ -141,24 +127,8 @@ def damage_reported(
         raise
     except Exception as error:
         raise StoredFileError(
-            f"{os.fspath(path)!r} is damaged: its parts do not fit together ({said(error)})."
+            f"{str(path)!r} is damaged: its parts do not fit together ({said(error)})."
         ) from error
-
-
-@contextmanager
-def _failure_to_write(target: Path) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        reason = error.strerror or said(error)
-        raise InputError(f"cannot save to {str(target)!r}: {reason}.") from error
-
-
-def _as_path(path: Any) -> Path:
-    name = os.fspath(path) if isinstance(path, str | PathLike) else None
-    if not isinstance(name, str) or "\0" in name:
-        raise InputError(f"a path must be a string or a pathlib.Path, got {brief(path)}.")
-    return Path(name)
 
 
 def _bound_class(name: str) -> Any:

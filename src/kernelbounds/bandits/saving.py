@@ -29,7 +29,7 @@ def save(policy: Policy, path: str | PathLike[str]) -> None:
 
 def check(policy: Policy, path: str | PathLike[str]) -> None:
     """Refuse now what :func:`save` would refuse later."""
-    storage.writable(path)
+    storage.check_writable(path)
     _pack(policy)
 
 
