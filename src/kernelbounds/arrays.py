@@ -132,7 +132,13 @@ def as_floats(values: ArrayLike, name: str, *, largest: float = LARGEST) -> Arra
 def brief(value: object) -> str:
     """What was received, for a message: on one line, and not too long."""
     try:
-        text = " ".join(repr(value).split())
+        text = repr(value)
     except Exception:
         text = f"an object of type {type(value).__name__}"
-    return text if len(text) <= 60 else text[:57] + "..."
+    return shortened(text)
+
+
+def shortened(text: str, most: int = 60) -> str:
+    """Text for a message: on one line, and not too long."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 3] + "..."

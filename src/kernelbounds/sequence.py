@@ -215,12 +215,26 @@ class ConfidenceSequence:
         storage.save(path, self._engine, self._assumptions, self._bound)
 
     @classmethod
-    def load(cls, path: str | PathLike[str], kernel: Kernel | None = None) -> ConfidenceSequence:
+    def load(
+        cls,
+        path: str | PathLike[str],
+        kernel: Kernel | None = None,
+        bound: Bound | None = None,
+    ) -> ConfidenceSequence:
         """Read a sequence written by :meth:`save`; it gives the same bounds and goes on.
 
-        ``kernel`` is needed only for a kernel class of your own.
+        Parameters
+        ----------
+        path : path
+        kernel : scikit-learn kernel, optional
+            Needed only for a kernel class of your own; it must be the one that was saved.
+            Whether or not it is given, the kernel matrix is computed again and compared.
+        bound : bound, optional
+            Needed only for a bound of your own; it must then be the one that was saved, by the
+            name of its class and its repr. It takes the place of one of the package's.
         """
-        return cls._of(*storage.load(path, kernel))
+        chosen = None if bound is None else _checked_bound(bound)
+        return cls._of(*storage.load(path, kernel, chosen))
 
     def pack(self) -> storage.Parts:
         """What :meth:`save` writes, as data and arrays, to be a part of another file."""
@@ -228,10 +242,16 @@ class ConfidenceSequence:
 
     @classmethod
     def unpack(
-        cls, header: dict[str, Any], arrays: dict[str, Array], kernel: Kernel
+        cls,
+        path: str | PathLike[str],
+        header: dict[str, Any],
+        arrays: dict[str, Array],
+        kernel: Kernel | None = None,
+        bound: Bound | None = None,
     ) -> ConfidenceSequence:
-        """The inverse of :meth:`pack`."""
-        return cls._of(*storage.unpack(header, arrays, kernel))
+        """The inverse of :meth:`pack`, as :meth:`load`; ``path`` is where they were found."""
+        chosen = None if bound is None else _checked_bound(bound)
+        return cls._of(*storage.unpack(path, header, arrays, kernel, chosen))
 
     @classmethod
     def _of(cls, engine: Engine, assumptions: Assumptions, bound: Bound) -> ConfidenceSequence:

@@ -36,7 +36,7 @@ from kernelbounds.bandits.domains import Box, Domain, Finite, checked_domain
 from kernelbounds.bandits.progress import late_progress
 from kernelbounds.bandits.records import Certificate, History, Suggestion
 from kernelbounds.bandits.tracker import Tracker
-from kernelbounds.bounds import CMM
+from kernelbounds.bounds import CMM, Bound
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.surface import Surface
@@ -279,12 +279,18 @@ class Policy(ABC):
         saving.save(self, path)
 
     @classmethod
-    def load(cls, path: str | PathLike[str], kernel: Kernel | None = None) -> Self:
+    def load(
+        cls,
+        path: str | PathLike[str],
+        kernel: Kernel | None = None,
+        bound: Bound | None = None,
+    ) -> Self:
         """Read a policy written by :meth:`save`; it goes on as if never interrupted.
 
-        ``kernel`` is needed only for a kernel class of your own.
+        ``kernel`` and ``bound`` as for :meth:`ConfidenceSequence.load`: needed only for those of
+        your own.
         """
-        return saving.load(cls, path, kernel)
+        return saving.load(cls, path, kernel, bound)
 
     @abstractmethod
     def _settings(self) -> dict[str, Any]:
