@@ -127,6 +127,8 @@ class ConfidenceSequence:
     def bounds(self, X: ArrayLike, bound: Bound | None = None) -> tuple[Array, Array]:
         """Lower and upper bounds on f* at points of shape (m, d); two arrays of shape (m,).
 
+        One point may also be given in the shape (d,), here and in the methods below.
+
         Raises :class:`EmptyConfidenceSetError` when the data refute the assumptions.
         """
         upper, negative_lower = self._extremes(X, bound, (1, -1))
@@ -146,7 +148,7 @@ class ConfidenceSequence:
         They are exact where the bounds are differentiable. The kernel must be one of
         scikit-learn's, or a sum, product or integer power of those.
         """
-        points = as_points(X, "X", self._engine.data.dim)
+        points = as_points(X, "X", self._engine.data.dim, one=True)
         below, above = self.surface(-1, bound), self.surface(1, bound)
         if not above.smooth:
             raise InputError(f"the gradient in x of {above.bound} with {self.kernel} is not known.")
@@ -262,7 +264,7 @@ class ConfidenceSequence:
     def _extremes(self, X: ArrayLike, bound: Bound | None, signs: Sequence[int]) -> Array:
         """Bounds on s f* for the signs s, (signs, m)."""
         chosen = self._bound if bound is None else _checked_bound(bound)
-        points = as_points(X, "X", self._engine.data.dim)
+        points = as_points(X, "X", self._engine.data.dim, one=True)
         return extremes(self._engine, self._assumptions, chosen, points, signs)
 
 

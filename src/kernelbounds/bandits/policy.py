@@ -10,7 +10,6 @@ import copy
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from os import PathLike
 from typing import Any, Self, overload
 
@@ -23,6 +22,7 @@ from kernelbounds.arrays import (
     Array,
     as_flag,
     as_observations,
+    as_outcome,
     as_points,
     as_rows,
     as_scalar,
@@ -42,6 +42,7 @@ from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.surface import Surface
 
 Points = ArrayLike | Mapping[str, float] | Suggestion | Sequence[Suggestion]
+OUTCOME = "the outcome of an experiment"
 
 
 class Policy(ABC):
@@ -258,7 +259,7 @@ class Policy(ABC):
         with late_progress("running", total) as report:
             while done < total:
                 found = self.ask(n=min(size, total - done))
-                outcomes = [_as_outcome(experiment(one.x.copy())) for one in found]
+                outcomes = [as_outcome(experiment(one.x.copy()), OUTCOME) for one in found]
                 self.tell(np.array([one.x for one in found]), outcomes)
                 done += len(found)
                 if save_to is not None:
@@ -394,11 +395,3 @@ def believe(sequence: ConfidenceSequence, point: Array) -> None:
     except EmptyConfidenceSetError:  # which the sequence's own bound has not noticed
         lower, upper = sequence.bounds(point[None])
     sequence.update(point[None], (lower + upper) / 2)
-
-
-def _as_outcome(value: object) -> float:
-    """A number, also when it comes as an array of one."""
-    with suppress(ValueError):  # of lists of unequal lengths
-        array = np.asarray(value)
-        value = array.item() if array.size == 1 else value
-    return as_scalar(value, "the outcome of an experiment")
