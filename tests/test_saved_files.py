@@ -158,8 +158,8 @@ def test_the_check_needs_little_memory(tmp_path):
 class OwnBound:
     """A bound of a user's own that says nothing of itself."""
 
-    def extremes(self, engine, assumptions, points, signs):
-        return kb.CMM().extremes(engine, assumptions, points, signs) + 0.1
+    def extremes(self, *given):
+        return kb.CMM().extremes(*given) + 0.1
 
 
 class OtherBound(OwnBound):
@@ -170,8 +170,8 @@ class OtherBound(OwnBound):
 class Wider:
     by: float
 
-    def extremes(self, engine, assumptions, points, signs):
-        return kb.CMM().extremes(engine, assumptions, points, signs) + self.by
+    def extremes(self, *given):
+        return kb.CMM().extremes(*given) + self.by
 
 
 @pytest.mark.parametrize(
