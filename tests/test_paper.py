@@ -113,7 +113,7 @@ class TestRuns:
         results = _results(done)
         final = [v["regret"].sum() for c, v in results.items() if c.method == "CMM"][:2]
         assert float(rows[0]["mean"]) == pytest.approx(np.mean(final), rel=1e-5)
-        assert not list(done.glob(".writing*"))
+        assert not list(done.glob(".*"))
 
     def test_numbers_do_not_depend_on_the_number_of_workers(self, done, tmp_path):
         result = _invoke("table1", *OPTIONS, "--out", tmp_path, "--workers", 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 
 import numpy as np
 import pytest
@@ -293,3 +294,35 @@ def test_inverted_and_other_impossible_domains():
     sequence.update([[0.5]], [0.1])
     with pytest.raises(kb.InputError, match="2 dimensions"):
         kb.KernelUCB(sequence, kb.Box([0, 0], [1, 1]))
+
+
+@pytest.mark.parametrize("name", DOMAINS)
+@pytest.mark.parametrize("minimise", [False, True])
+def test_suggestions_and_certificates_as_json(name, minimise):
+    policy, _, _ = policy_on(kb.KernelUCB, DOMAINS[name], minimise=minimise, t=3)
+    for record in (policy.ask(), policy.certificate(tolerance=1.0)):
+        data = json.loads(json.dumps(record.as_data(), allow_nan=False))
+        assert data == record.as_data()
+        assert set(data) == set(vars(record))
+        assert data["x"] == record.x.tolist() and data["named"] == record.named
+        for field in set(data) - {"x", "named"}:
+            value = getattr(record, field)
+            assert data[field] == (None if value is not None and np.isinf(value) else value)
+    assert (policy.ask().as_data()["limit"] is None) == ("box" in name)  # Ascent certifies nothing
+    json.dumps([one.as_data() for one in policy.ask(n=2)], allow_nan=False)
+
+
+@pytest.mark.parametrize("minimise", [False, True])
+def test_history_as_a_table(minimise):
+    policy, _, _ = policy_on(kb.KernelUCB, DOMAINS["finite"], minimise=minimise, t=4)
+    history = policy.history
+    table = history.table()
+    assert list(table) == [
+        "round", "lower", "upper", "limit", "width", "regret_bound", "cumulative_regret_bound",
+    ]  # fmt: skip
+    assert table["round"].tolist() == [1, 2, 3, 4]
+    assert all(column.shape == (4,) for column in table.values())
+    for name in list(table)[1:]:
+        np.testing.assert_array_equal(table[name], getattr(history, name))
+    empty, _, _ = policy_on(kb.KernelUCB, DOMAINS["finite"])
+    assert all(len(column) == 0 for column in empty.history.table().values())

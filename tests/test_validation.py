@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from contextlib import suppress
+from decimal import Decimal
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -60,7 +63,19 @@ def test_update_refuses_and_leaves_no_trace(seq, name):
 
 
 @pytest.mark.parametrize(
-    "X", [[], [0.1, 0.2], [[0.1]], [[np.nan, 0.0]], "text", [[0.1, 0.2, 0.3]], np.empty((0, 2))]
+    "X",
+    [
+        [],
+        [0.1],
+        [0.1, 0.2, 0.3],
+        [[0.1]],
+        [[np.nan, 0.0]],
+        "text",
+        [[0.1, 0.2, 0.3]],
+        np.empty((0, 2)),
+        0.1,
+        np.zeros((1, 1, 2)),
+    ],
 )
 def test_bounds_refuse(seq, X):
     with pytest.raises(kb.InputError) as caught:
@@ -152,6 +167,100 @@ def test_places_that_cannot_be_written_or_read(seq, tmp_path):
             seq.save(place)
         with pytest.raises(kb.StoredFileError, match=r"cannot read|there is no file"):
             kb.ConfidenceSequence.load(place)
+
+
+class NAType:
+    """As the missing value of pandas, by its name."""
+
+
+NOW = np.datetime64("2024-05-01T12:00:00")
+MASKED = np.ma.array([[0.1, -999.0], [0.3, 0.4]], mask=[[False, True], [False, False]])
+NOT_NUMBERS = {
+    "masked": (MASKED, "X has 1 masked"),
+    "masked rows": (list(MASKED), "X has 1 masked"),
+    "masked for ever": ([[0.1, np.ma.masked], [0.3, 0.4]], "X has 1 masked"),
+    "None": ([[0.1, None], [0.3, 0.4]], "1 missing"),
+    "NA": (np.array([[0.1, NAType()], [NAType(), 0.4]], dtype=object), "2 missing"),
+    "dates": (np.array([[NOW, NOW]] * 2), "dates .*convert to seconds"),
+    "time spans": (np.array([[NOW - NOW] * 2] * 2), "time spans .*convert to seconds"),
+    "complex": ([[0.1, 0.2 + 0j], [0.3, 0.4]], "real numbers"),
+    "digits": ([["0.1", "0.2"], ["0.3", "0.4"]], "text .*astype"),
+    "bytes": ([[b"0.1", b"0.2"], [b"0.3", b"0.4"]], "text .*astype"),
+    "Decimal": ([[Decimal("0.1"), Decimal("0.2")]] * 2, r"objects \(Decimal\)"),
+    "Fraction": ([[Fraction(1, 3), 0.2]] * 2, r"objects \(Fraction, float\)"),
+    "nanoseconds": (np.array([[1714564800000000001, 0]] * 2), "lose digits"),
+    "the largest": (np.array([[2**64 - 1, 0]] * 2, dtype=np.uint64), "lose digits"),
+}
+
+
+@pytest.mark.parametrize("name", NOT_NUMBERS)
+def test_nothing_is_made_into_a_number_silently(seq, name):
+    X, match = NOT_NUMBERS[name]
+    policy = kb.KernelUCB(seq)
+    for call in (
+        lambda: seq.update(X, [1.0, 2.0]),
+        lambda: seq.bounds(X),
+        lambda: policy.tell(X, [1.0, 2.0]),
+        lambda: policy.ask(actions=X),
+        lambda: policy.begin(X),
+        lambda: kb.Finite(X),
+    ):
+        with pytest.raises(kb.InputError, match=match.replace("X has", "has")) as caught:
+            call()
+        _one_sentence(caught)
+    column = [row[1] for row in X] if isinstance(X, list) else X[:, 1]
+    if name not in ("nanoseconds", "the largest", "Fraction"):
+        with pytest.raises(kb.InputError):
+            seq.update([[0.1, 0.2], [0.3, 0.4]], column)
+    assert len(seq) == 2 and len(policy.pending) == 0
+
+
+def test_masked_outcomes(seq):
+    X = [[0.1, 0.2], [0.3, 0.4]]
+    with pytest.raises(kb.InputError, match="y has 1 masked"):
+        seq.update(X, np.ma.masked_equal([1.0, -999.0], -999.0))
+    with pytest.raises(kb.InputError, match="y has 1 masked"):
+        seq.update([0.1, 0.2], np.ma.masked)
+    for outcome in (np.ma.masked, np.ma.masked_equal([-999.0], -999.0)):
+        with pytest.raises(kb.InputError, match="the outcome of an experiment has 1 masked"):
+            kb.KernelUCB(seq, kb.Finite(X)).run(lambda x, y=outcome: y, 1)
+    for masked in (np.ma.masked, np.ma.array(1.0, mask=True)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises(kb.InputError, match="norm_bound must be a number"):
+                kb.ConfidenceSequence(RBF(), masked, 0.1)
+    assert len(seq) == 2
+
+
+def test_a_masked_array_in_which_nothing_is_masked_is_data(seq):
+    seq.update(np.ma.array([[0.1, 0.2]], mask=False), np.ma.masked_invalid([1.5]))
+    assert type(seq.points) is np.ndarray and type(seq.outcomes) is np.ndarray
+    assert seq.points[-1].tolist() == [0.1, 0.2] and seq.outcomes[-1] == 1.5
+
+
+def test_what_is_a_number(seq):
+    """Success and failure; whole numbers that a float can be."""
+    seq.update([[0.1, 0.2], [0.3, 0.4]], [True, False])
+    assert seq.outcomes[-2:].tolist() == [1.0, 0.0]
+    big = kb.ConfidenceSequence(RBF(1e17), 2.0, 0.1)
+    big.update(np.array([[10**18], [2**60]]), [0.1, 0.1])
+    assert big.points[:, 0].tolist() == [1e18, 2.0**60]
+
+
+@pytest.mark.parametrize("method", ["bounds", "upper", "lower", "gradients"])
+def test_one_point_without_the_brackets(method):
+    for dim in (1, 2):
+        x = [0.5, 0.3][:dim]
+        for t in (0, 3):
+            s = kb.ConfidenceSequence(RBF(0.5), 2.0, 0.1)
+            if t:
+                s.update(np.random.default_rng(0).random((t, dim)), np.zeros(t))
+            np.testing.assert_array_equal(getattr(s, method)(x), getattr(s, method)([x]))
+        for wrong in ([0.1] * (dim + 1), []):  # s knows the dimension by now
+            with pytest.raises(kb.InputError) as caught:
+                getattr(s, method)(wrong)
+            _one_sentence(caught)
+            assert not wrong or "reshape(-1, 1)" in str(caught.value)
 
 
 def test_an_input_error_is_a_value_error():

@@ -15,11 +15,18 @@ Array = NDArray[np.float64]
 # Squares and sums of outcomes must not overflow.
 LARGEST = 1e100
 MOST = 10**9  # of anything that is counted
+MISSING = ("NoneType", "NAType", "NaTType")  # types of missing values, the latter two of pandas
 
 
-def as_points(values: ArrayLike, name: str, dim: int | None = None) -> Array:
-    """A finite ``(n, d)`` array with n, d >= 1, copied so that the caller's array is not shared."""
+def as_points(values: ArrayLike, name: str, dim: int | None = None, *, one: bool = False) -> Array:
+    """A finite ``(n, d)`` array with n, d >= 1, copied so that the caller's array is not shared.
+
+    With ``one``, a single point may have the shape (d,). Several numbers in one dimension stay
+    an error: they may be meant as several points.
+    """
     points = as_floats(values, name)
+    if one and points.ndim == 1 and points.size and dim in (None, points.size):
+        points = points[None]
     if points.ndim != 2:
         raise InputError(
             f"{name} must be a 2-D array of shape (points, dimensions), got shape {points.shape}; "
@@ -80,7 +87,8 @@ def as_scalar(
 ) -> float:
     """A finite float with ``above < value``, ``least <= value <= most``."""
     try:
-        if isinstance(value, str | bytes | bool | np.bool_ | np.complexfloating):
+        unusual = isinstance(value, str | bytes | bool | np.bool_ | np.complexfloating)
+        if unusual or _count_masked(value):
             raise TypeError
         number = float(value)
     except OverflowError:
@@ -95,6 +103,14 @@ def as_scalar(
             f"{name} must be a finite number {' and '.join(limits)}".rstrip() + f", got {number:g}."
         )
     return number
+
+
+def as_outcome(value: Any, name: str) -> float:
+    """A finite number, also when it comes as an array of one."""
+    array = as_floats(value, name)
+    if array.size != 1:
+        raise InputError(f"{name} must be a number, got {brief(value)}.")
+    return float(array.item())
 
 
 def as_whole(value: Any, name: str, *, least: int) -> int:
@@ -113,14 +129,24 @@ def as_generator(value: Any, name: str) -> np.random.Generator:
 
 
 def as_floats(values: ArrayLike, name: str, *, largest: float = LARGEST) -> Array:
-    """A finite array of any shape, copied."""
+    """A finite array of any shape, copied. True and False are 1 and 0, success and failure."""
+    if masked := _count_masked(values):
+        raise InputError(
+            f"{name} has {masked} masked value(s), which cannot be used as data; drop their rows "
+            "first, from the points and from the outcomes."
+        )
     try:
         raw = np.asarray(values)
-        if raw.dtype.kind not in "fiub":
-            raise TypeError
-        array = np.array(raw, dtype=np.float64)
     except (TypeError, ValueError):
         raise InputError(f"{name} must be an array of real numbers, got {brief(values)}.") from None
+    if raw.dtype.kind not in "fiub":
+        raise InputError(_not_numbers(raw, values, name))
+    array = np.array(raw, dtype=np.float64)
+    if raw.dtype.kind in "iu" and not _exact(raw, array):
+        raise InputError(
+            f"{name} has whole numbers above 2^53, which lose digits as floats; subtract a common "
+            "origin first."
+        )
     if not np.abs(array).max(initial=0.0) <= largest:  # a NaN is not, either
         raise InputError(
             f"{name} contains NaN, an infinity or a magnitude above {largest:g}; "
@@ -129,10 +155,57 @@ def as_floats(values: ArrayLike, name: str, *, largest: float = LARGEST) -> Arra
     return array
 
 
+def _count_masked(values: Any) -> int:
+    """Masked entries of an array, or of arrays in lists, which NumPy would use as data."""
+    if isinstance(values, np.ma.MaskedArray):
+        return int(np.count_nonzero(values.mask))
+    if isinstance(values, list | tuple):
+        nested = (one for one in values if isinstance(one, np.ma.MaskedArray | list | tuple))
+        return sum(_count_masked(one) for one in nested)
+    return 0
+
+
+def _not_numbers(raw: NDArray[Any], values: Any, name: str) -> str:
+    """What an array has in place of numbers, and what to do."""
+    if raw.dtype.kind in "mM":
+        what = "dates" if raw.dtype.kind == "M" else "time spans"
+        return (
+            f"{name} has {what} ({raw.dtype}) and not numbers; convert to seconds, such as "
+            "(times - times[0]) / numpy.timedelta64(1, 's')."
+        )
+    if raw.dtype.kind in "US" and raw.ndim:
+        return f"{name} has text and not numbers, got {brief(values)}; convert with astype(float)."
+    if raw.dtype.kind == "O" and raw.ndim:
+        kinds = [type(one).__name__ for one in raw.flat]
+        missing = sum(kind in MISSING for kind in kinds)
+        if missing:
+            return f"{name} has {missing} missing value(s), None or NA; drop their rows first."
+        found = ", ".join(sorted(set(kinds)))
+        return (
+            f"{name} has Python objects ({shortened(found)}) and not numbers; convert with "
+            "numpy.asarray(..., dtype=float)."
+        )
+    return f"{name} must be an array of real numbers, got {brief(values)}."
+
+
+def _exact(whole: NDArray[Any], floats: Array) -> bool:
+    """Whether whole numbers are the same as floats."""
+    if np.abs(floats).max(initial=0.0) <= 2.0**53:
+        return True
+    with np.errstate(invalid="ignore"):  # a float may be just above the largest whole number
+        return np.array_equal(whole, floats.astype(whole.dtype))
+
+
 def brief(value: object) -> str:
     """What was received, for a message: on one line, and not too long."""
     try:
-        text = " ".join(repr(value).split())
+        text = repr(value)
     except Exception:
         text = f"an object of type {type(value).__name__}"
-    return text if len(text) <= 60 else text[:57] + "..."
+    return shortened(text)
+
+
+def shortened(text: str, most: int = 60) -> str:
+    """Text for a message: on one line, and not too long."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 3] + "..."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 from typing import Annotated
 
@@ -12,8 +11,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kernelbounds import __version__, demo
-from kernelbounds.errors import InputError, KernelBoundsError, said
+from kernelbounds import __version__, demo, files
+from kernelbounds.errors import KernelBoundsError
 from kernelbounds.paper import specs
 from kernelbounds.paper.reproduce import reproduce
 
@@ -53,10 +52,12 @@ def demo_command(
     console = Console()
     if out.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise typer.BadParameter(f"{out} must end in .png, .svg or .pdf.", param_hint="--out")
-    if out.is_dir():
-        raise typer.BadParameter(f"{out} is a folder.", param_hint="--out")
-    if not out.resolve().parent.is_dir():
-        raise typer.BadParameter(f"the folder of {out} does not exist.", param_hint="--out")
+    try:
+        files.check_writable(out)
+    except OSError as error:
+        raise typer.BadParameter(
+            f"cannot write to {out}: {error.strerror}.", param_hint="--out"
+        ) from None
     with console.status(f"observing {observations} points and computing five bounds"):
         result = demo.run(observations, seed)
     table = Table(title=f"Bounds at 99% confidence after {observations} observations")
@@ -69,7 +70,8 @@ def demo_command(
         width = band.mean_width
         table.add_row(band.name, f"{width:.3f}", f"{width / exact:.2f} x", inside)
     console.print(table)
-    _write_whole(result, out)
+    with files.failure_reported(f"write the picture to {str(out)!r}"), files.replacing(out) as file:
+        demo.draw(result, file, out.suffix[1:].lower())
     console.print(f"picture: {out}", soft_wrap=True, markup=False)
 
 
@@ -130,18 +132,6 @@ def reproduce_command(
 
 def _listed(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
-
-
-def _write_whole(result: demo.Demo, out: Path) -> None:
-    """Draw to a temporary file and rename it, so that an interrupt leaves no half picture."""
-    try:
-        with tempfile.TemporaryDirectory(dir=out.resolve().parent) as folder:
-            picture = Path(folder) / f"picture{out.suffix.lower()}"
-            demo.draw(result, picture)
-            os.replace(picture, out)
-    except OSError as error:
-        reason = error.strerror or said(error)
-        raise InputError(f"cannot write the picture to {str(out)!r}: {reason}.") from error
 
 
 def main() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Matern
@@ -76,8 +77,8 @@ def run(observations: int = 25, seed: int = 1) -> Demo:
     return Demo(grid[:, 0], function(grid), sequence.points[:, 0], sequence.outcomes, bands)
 
 
-def draw(demo: Demo, path: Path) -> None:
-    """Write the picture: one panel a method, the same axes for all."""
+def draw(demo: Demo, file: Path | BinaryIO, form: str | None = None) -> None:
+    """Write the picture, as png, svg or pdf: one panel a method, the same axes for all."""
     try:
         import matplotlib
     except ImportError as error:
@@ -102,5 +103,5 @@ def draw(demo: Demo, path: Path) -> None:
         axis.margins(x=0)
     axes[0].set_ylabel("f(x)")
     axes[0].legend(frameon=False, fontsize=9)
-    figure.savefig(path, dpi=160)
+    figure.savefig(file, dpi=160, format=form)
     pyplot.close(figure)

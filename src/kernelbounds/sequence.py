@@ -139,6 +139,8 @@ class ConfidenceSequence:
     def bounds(self, X: ArrayLike, bound: Bound | None = None) -> tuple[Array, Array]:
         """Lower and upper bounds on f* at points of shape (m, d); two arrays of shape (m,).
 
+        One point may also be given in the shape (d,), here and in the methods below.
+
         Raises :class:`EmptyConfidenceSetError` when the data refute the assumptions.
         """
         upper, negative_lower = self._extremes(X, bound, (1, -1))
@@ -158,7 +160,7 @@ class ConfidenceSequence:
         They are exact where the bounds are differentiable. The kernel must be one of
         scikit-learn's, or a sum, product or integer power of those.
         """
-        points = as_points(X, "X", self.dim)
+        points = as_points(X, "X", self.dim, one=True)
         with self._known.lock:
             below, above = Clipped(self.surface(-1, bound)), Clipped(self.surface(1, bound))
             if not above.smooth:
@@ -233,12 +235,26 @@ class ConfidenceSequence:
             storage.save(path, self._known.engine, self.assumptions, self._bound)
 
     @classmethod
-    def load(cls, path: str | PathLike[str], kernel: Kernel | None = None) -> ConfidenceSequence:
+    def load(
+        cls,
+        path: str | PathLike[str],
+        kernel: Kernel | None = None,
+        bound: Bound | None = None,
+    ) -> ConfidenceSequence:
         """Read a sequence written by :meth:`save`; it gives the same bounds and goes on.
 
-        ``kernel`` is needed only for a kernel class of your own.
+        Parameters
+        ----------
+        path : path
+        kernel : scikit-learn kernel, optional
+            Needed only for a kernel class of your own; it must be the one that was saved.
+            Whether or not it is given, the kernel matrix is computed again and compared.
+        bound : bound, optional
+            Needed only for a bound of your own; it must then be the one that was saved, by the
+            name of its class and its repr. It takes the place of one of the package's.
         """
-        return cls._of(*storage.load(path, kernel))
+        chosen = None if bound is None else _checked_bound(bound)
+        return cls._of(*storage.load(path, kernel, chosen))
 
     def pack(self) -> storage.Parts:
         """What :meth:`save` writes, as data and arrays, to be a part of another file."""
@@ -247,10 +263,16 @@ class ConfidenceSequence:
 
     @classmethod
     def unpack(
-        cls, header: dict[str, Any], arrays: dict[str, Array], kernel: Kernel
+        cls,
+        path: str | PathLike[str],
+        header: dict[str, Any],
+        arrays: dict[str, Array],
+        kernel: Kernel | None = None,
+        bound: Bound | None = None,
     ) -> ConfidenceSequence:
-        """The inverse of :meth:`pack`."""
-        return cls._of(*storage.unpack(header, arrays, kernel))
+        """The inverse of :meth:`pack`, as :meth:`load`; ``path`` is where they were found."""
+        chosen = None if bound is None else _checked_bound(bound)
+        return cls._of(*storage.unpack(path, header, arrays, kernel, chosen))
 
     @classmethod
     def _of(cls, engine: Engine, assumptions: Assumptions, bound: Bound) -> ConfidenceSequence:
@@ -262,7 +284,7 @@ class ConfidenceSequence:
         """Bounds on s f* for the signs s, (signs, m)."""
         chosen = self._bound if bound is None else _checked_bound(bound)
         with self._known.lock:
-            points = as_points(X, "X", self.dim)
+            points = as_points(X, "X", self.dim, one=True)
             return extremes(self._known, chosen, points, signs)
 
 

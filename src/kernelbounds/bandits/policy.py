@@ -262,12 +262,18 @@ class Policy(ABC):
             saving.save(self, path)
 
     @classmethod
-    def load(cls, path: str | PathLike[str], kernel: Kernel | None = None) -> Self:
+    def load(
+        cls,
+        path: str | PathLike[str],
+        kernel: Kernel | None = None,
+        bound: Bound | None = None,
+    ) -> Self:
         """Read a policy written by :meth:`save`; it goes on as if never interrupted.
 
-        ``kernel`` is needed only for a kernel class of your own.
+        ``kernel`` and ``bound`` as for :meth:`ConfidenceSequence.load`: needed only for those of
+        your own.
         """
-        return saving.load(cls, path, kernel)
+        return saving.load(cls, path, kernel, bound)
 
     # --- for policies of one's own
 

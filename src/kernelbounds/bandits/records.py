@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -33,6 +36,10 @@ class Suggestion:
     limit: float
     index: int | None = None
     named: dict[str, float] = field(default_factory=dict)
+
+    def as_data(self) -> dict[str, Any]:
+        """The attributes as plain data for JSON; an infinite limit becomes None."""
+        return _as_data(self)
 
 
 @dataclass(frozen=True)
@@ -67,6 +74,10 @@ class Certificate:
     regret: float
     index: int | None = None
     named: dict[str, float] = field(default_factory=dict)
+
+    def as_data(self) -> dict[str, Any]:
+        """The attributes as plain data for JSON; an infinite number becomes None."""
+        return _as_data(self)
 
 
 @dataclass(frozen=True)
@@ -105,3 +116,18 @@ class History:
     def cumulative_regret_bound(self) -> Array:
         """Running sums of ``regret_bound``: bounds on the cumulative regret, at all times."""
         return np.cumsum(self.regret_bound)
+
+    def table(self) -> dict[str, Array]:
+        """Columns by name, as ``pandas.DataFrame`` takes them."""
+        columns: dict[str, Array] = {"round": np.arange(1.0, len(self) + 1)}
+        names = ("lower", "upper", "limit", "width", "regret_bound", "cumulative_regret_bound")
+        return columns | {name: getattr(self, name) for name in names}
+
+
+def _as_data(record: Suggestion | Certificate) -> dict[str, Any]:
+    """JSON has numbers, and no infinite ones."""
+    data = dataclasses.asdict(record) | {"x": record.x.tolist()}
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in data.items()
+    }

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kernelbounds.arrays import as_flag, as_scalar, as_whole, brief
+from kernelbounds.arrays import as_flag, as_outcome, as_scalar, as_whole, brief
 from kernelbounds.bandits import saving
 from kernelbounds.bandits.domains import Box
 from kernelbounds.bandits.progress import late_progress
@@ -47,7 +46,9 @@ def run(
         while done < total:
             found = policy.ask(n=min(size, total - done))
             tried = [dict(one.named) if named else one.x.copy() for one in found]
-            outcomes = [_as_outcome(experiment(action)) for action in tried]
+            outcomes = [
+                as_outcome(experiment(action), "the outcome of an experiment") for action in tried
+            ]
             policy.tell(np.array([one.x for one in found]), outcomes)
             done += len(found)
             if save_to is not None:
@@ -55,11 +56,3 @@ def run(
             report(f"round {done} of {total}", done)
             if enough is not None and policy.is_good_enough(enough):
                 break
-
-
-def _as_outcome(value: object) -> float:
-    """A number, also when it comes as an array of one."""
-    with suppress(ValueError):  # of lists of unequal lengths
-        array = np.asarray(value)
-        value = array.item() if array.size == 1 else value
-    return as_scalar(value, "the outcome of an experiment")

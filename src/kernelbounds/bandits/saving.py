@@ -11,6 +11,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from kernelbounds import storage
 from kernelbounds.arrays import Array
 from kernelbounds.bandits.domains import Box, Domain, Finite
+from kernelbounds.bounds import Bound
 from kernelbounds.errors import StoredFileError
 from kernelbounds.sequence import ConfidenceSequence
 
@@ -29,7 +30,7 @@ def save(policy: Policy, path: str | PathLike[str]) -> None:
 
 def check(policy: Policy, path: str | PathLike[str]) -> None:
     """Refuse now what :func:`save` would refuse later."""
-    storage.writable(path)
+    storage.check_writable(path)
     _pack(policy)
 
 
@@ -56,7 +57,7 @@ def _pack(policy: Policy) -> storage.Parts:
     return whole, arrays
 
 
-def load(cls: type[P], path: str | PathLike[str], kernel: Kernel | None) -> P:
+def load(cls: type[P], path: str | PathLike[str], kernel: Kernel | None, bound: Bound | None) -> P:
     """What :func:`save` wrote."""
     header, arrays = storage.read(path, FORMAT, VERSION, "a saved policy")
     if header.get("policy") != cls.__name__:
@@ -65,9 +66,8 @@ def load(cls: type[P], path: str | PathLike[str], kernel: Kernel | None) -> P:
         )
     with storage.damage_reported(path):
         stored = dict(header["sequence"])
-    chosen = storage.kernel_of(path, stored, kernel)
+    sequence = ConfidenceSequence.unpack(path, stored, arrays, kernel, bound)
     with storage.damage_reported(path):
-        sequence = ConfidenceSequence.unpack(stored, arrays, chosen)
         domain = _unpack_domain(header["domain"], arrays["domain"])
         policy = cls(sequence, domain, minimise=header["minimise"])
         policy.restore(header["settings"])

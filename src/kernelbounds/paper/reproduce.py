@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from kernelbounds import demo
+from kernelbounds import demo, files
 from kernelbounds.errors import InputError
 from kernelbounds.paper import figures, report, runner, specs, tables, theory
 from kernelbounds.paper.specs import Cell, Choices
@@ -45,7 +44,7 @@ def reproduce(
     """Reproduce experiments of the paper into the folder ``out``.
 
     Cells that are there already are not computed again. Tables, figures and the report are made
-    from the cells, and replaced as a whole.
+    from the cells; each file is replaced as a whole, and none before all are made.
     """
     experiments = specs.checked_experiments(list(names))
     if dask is not None and not dask.strip():
@@ -63,7 +62,7 @@ def reproduce(
             experiments.append(name)
     runs = {name: collect(specs.cells(name, choices), store) for name in experiments}
 
-    with tempfile.TemporaryDirectory(dir=out, prefix=".writing-") as folder:
+    with tempfile.TemporaryDirectory() as folder:
         new = Path(folder)
         table = _write_table(runs["table1"], new) if "table1" in runs else ""
         for name in experiments:
@@ -81,10 +80,12 @@ def reproduce(
             facts["speed"] = str(found)
             say(str(found))
         (new / "report.html").write_text(report.as_html(runs, facts, new), encoding="utf-8")
-        files = sorted(new.iterdir())
-        for file in files:
-            os.replace(file, out / file.name)
-    return Outcome(computed, [out / file.name for file in files], table)
+        made = sorted(new.iterdir())
+        for one in made:
+            target = out / one.name
+            with files.failure_reported(f"write {str(target)!r}"), files.replacing(target) as file:
+                file.write(one.read_bytes())
+    return Outcome(computed, [out / one.name for one in made], table)
 
 
 def _write_table(runs: list[Runs], folder: Path) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 import scipy
 import sklearn
 
-from kernelbounds import storage
+from kernelbounds import files, storage
 from kernelbounds.arrays import Array
 from kernelbounds.errors import InputError, StoredFileError
 from kernelbounds.paper.specs import Cell, Choices
@@ -43,9 +43,7 @@ class Store:
                 found = json.loads(manifest.read_text())
             else:
                 found = wanted
-                temporary = manifest.with_suffix(f".{os.getpid()}")
-                temporary.write_text(json.dumps(wanted) + "\n")
-                os.replace(temporary, manifest)
+                files.write_text(manifest, json.dumps(wanted) + "\n")
         except OSError as error:
             raise InputError(
                 f"cannot write results to {str(self.folder)!r}: {error.strerror}."

@@ -1,0 +1,116 @@
+"""Files that are written whole or not at all.
+
+What is new goes to a temporary file in the same folder, which then takes the place of the old
+file. Readers never see half a file, and an interrupt leaves the old one as it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from os import PathLike
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from kernelbounds.arrays import brief
+from kernelbounds.errors import InputError, said
+
+# A process that is alive writes to its temporary file more often than this, in seconds.
+ABANDONED = 600.0
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """A file to write to; when the block ends without an exception it takes the place of ``path``.
+
+    Symbolic links are followed. A new file gets the mode that the umask gives, an old one keeps
+    its mode. An OSError says what could not be done, also where ``path`` is not a regular file.
+    """
+    mode = _mode(path)
+    target = Path(os.path.realpath(path))
+    # The name is short, however long the target's is, and says which target it belongs to.
+    belonging = f".kernelbounds-{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:12]}-"
+    temporary = target.with_name(f"{belonging}{secrets.token_hex(8)}")
+    try:
+        with open(temporary, "xb") as file:
+            _remove_abandoned(target.parent, belonging, os.fstat(file.fileno()).st_mtime)
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if mode is not None and stat.S_IMODE(temporary.stat().st_mode) != mode:
+            temporary.chmod(mode)
+        os.replace(temporary, target)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file, whole or not at all."""
+    with replacing(path) as file:
+        file.write(text.encode())
+
+
+def check_writable(path: Path) -> None:
+    """Raise an OSError where :func:`replacing` would, as far as one can tell beforehand."""
+    _mode(path)
+    if not Path(os.path.realpath(path)).parent.is_dir():
+        raise FileNotFoundError(0, "its folder does not exist")
+
+
+def check_regular(mode: int) -> None:
+    """Raise an OSError where the mode is that of a folder, a FIFO, a device or a socket."""
+    kinds = {
+        stat.S_IFDIR: "it is a folder",
+        stat.S_IFIFO: "it is a FIFO and not a file",
+        stat.S_IFCHR: "it is a device and not a file",
+        stat.S_IFBLK: "it is a device and not a file",
+        stat.S_IFSOCK: "it is a socket and not a file",
+    }
+    if not stat.S_ISREG(mode):
+        raise OSError(0, kinds.get(stat.S_IFMT(mode), "it is not a regular file"))
+
+
+def as_path(path: Any) -> Path:
+    """A path, from what users pass."""
+    name = os.fspath(path) if isinstance(path, str | PathLike) else None
+    if not isinstance(name, str) or "\0" in name:
+        raise InputError(f"a path must be a string or a pathlib.Path, got {brief(path)}.")
+    return Path(name)
+
+
+@contextmanager
+def failure_reported(doing: str) -> Iterator[None]:
+    """An OSError becomes an InputError, "cannot {doing}: {reason}."."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(f"cannot {doing}: {error.strerror or said(error)}.") from error
+
+
+def _mode(path: Path) -> int | None:
+    """The permissions of a file that is there; None where there is none."""
+    try:
+        found = os.stat(path).st_mode
+    except FileNotFoundError:
+        return None
+    check_regular(found)
+    return stat.S_IMODE(found)
+
+
+def _remove_abandoned(folder: Path, belonging: str, now: float) -> None:
+    """Remove what processes that were killed have left of the same target.
+
+    ``now`` is by the clock of the file system, which on a network is not that of this machine.
+    """
+    with suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith(belonging):
+                with suppress(OSError):
+                    if now - entry.stat(follow_symlinks=False).st_mtime > ABANDONED:
+                        os.unlink(entry.path)

@@ -1,0 +1,221 @@
+"""A file is loaded with the kernel and the bound that it was saved with, or not at all."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from problems import KERNELS
+from sklearn.gaussian_process.kernels import RBF, DotProduct, Kernel, Matern, PairwiseKernel
+
+import kernelbounds as kb
+from kernelbounds import storage
+
+X = np.random.default_rng(0).random((30, 2))
+Y = np.sin(X.sum(axis=1))
+
+
+def _saved(path, kernel, **options):
+    seq = kb.ConfidenceSequence(kernel, 3.0, 0.1, **options)
+    seq.update(X, Y)
+    seq.save(path)
+    policy = kb.KernelUCB(seq, kb.Finite(X))
+    policy.save(path.with_suffix(".policy"))
+    return seq
+
+
+def _loads(path):
+    """Both ways to load what :func:`_saved` has written."""
+    policy = path.with_suffix(".policy")
+    return [
+        lambda **given: kb.ConfidenceSequence.load(path, **given),
+        lambda **given: kb.KernelUCB.load(policy, **given).sequence,
+    ]
+
+
+def _refused(load, kind, match, **given):
+    with pytest.raises(kind, match=match) as caught:
+        load(**given)
+    message = str(caught.value)
+    assert message.endswith(".") and "\n" not in message and len(message) < 350
+
+
+@pytest.mark.parametrize(
+    ("saved", "given", "both"),
+    [
+        (RBF(0.5), RBF(0.3), r"length_scale=0\.5\).*length_scale=0\.3\)"),
+        (RBF(0.5), RBF(0.5000001), r"length_scale=0\.5\).*length_scale=0\.5000001\)"),
+        (RBF(0.5), Matern(0.5, nu=2.5), r"RBF.*Matern"),
+        (RBF([0.5, 0.4]), RBF([0.4, 0.5]), r"\[0\.5, 0\.4\].*\[0\.4, 0\.5\]"),
+        (2.0 * RBF(0.5), 3.0 * RBF(0.5), r"constant_value=2.*constant_value=3"),
+    ],
+)
+def test_a_kernel_with_other_hyperparameters_is_refused(tmp_path, saved, given, both):
+    _saved(tmp_path / "x.npz", saved)
+    for load in _loads(tmp_path / "x.npz"):
+        _refused(load, kb.InputError, both, kernel=given)
+
+
+def test_a_kernel_is_refused_also_without_data(tmp_path):
+    kb.ConfidenceSequence(RBF(0.5), 3.0, 0.1).save(tmp_path / "x.npz")
+    with pytest.raises(kb.InputError, match="same one"):
+        kb.ConfidenceSequence.load(tmp_path / "x.npz", kernel=RBF(0.4))
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_same_kernel_is_taken(tmp_path, name):
+    seq = _saved(tmp_path / "x.npz", KERNELS[name])
+    for load in _loads(tmp_path / "x.npz"):
+        for given in (None, KERNELS[name]):
+            np.testing.assert_array_equal(load(kernel=given).bounds(X[:3]), seq.bounds(X[:3]))
+
+
+def test_how_the_same_kernel_is_written_does_not_matter(tmp_path):
+    _saved(tmp_path / "x.npz", RBF([1.0, 2.0]))
+    for given in (RBF([1, 2]), RBF(np.array([1, 2])), RBF((1, 2), length_scale_bounds="fixed")):
+        assert len(kb.ConfidenceSequence.load(tmp_path / "x.npz", kernel=given)) == len(X)
+    own = PairwiseKernel(metric="rbf", gamma=2.0, pairwise_kernels_kwargs={})
+    _saved(tmp_path / "y.npz", own)
+    assert len(kb.ConfidenceSequence.load(tmp_path / "y.npz", kernel=own)) == len(X)
+
+
+class Own(Kernel):
+    """A kernel that does not show what its scale is."""
+
+    def __init__(self, scale=0.5):
+        self.scale = scale
+
+    def __call__(self, X, Y=None, eval_gradient=False):
+        return RBF(self.scale)(X, X if Y is None else Y)
+
+    def diag(self, X):
+        return np.ones(len(X))
+
+    def is_stationary(self):
+        return True
+
+    def __repr__(self):
+        return "<Own object at 0x7f00>"
+
+
+class Other(Own):
+    pass
+
+
+def test_kernels_of_ones_own(tmp_path):
+    seq = _saved(tmp_path / "x.npz", Own(0.5))
+    for load in _loads(tmp_path / "x.npz"):
+        np.testing.assert_array_equal(load(kernel=Own(0.5)).bounds(X[:3]), seq.bounds(X[:3]))
+        _refused(load, kb.InputError, "pass it as load")
+        _refused(load, kb.InputError, "Own.*Other", kernel=Other(0.5))
+        _refused(load, kb.InputError, "Own.*RBF", kernel=RBF(0.5))
+        for scale in (0.4, 0.5 + 1e-9):
+            _refused(load, kb.InputError, "saved with another kernel", kernel=Own(scale))
+
+
+@pytest.mark.parametrize("block", [1, 100, 2**20])
+@pytest.mark.parametrize("at", [0, 1, 17, 464])
+def test_a_matrix_that_is_not_the_kernels_is_damage(tmp_path, monkeypatch, at, block):
+    monkeypatch.setattr(storage, "BLOCK", block)
+    _saved(tmp_path / "x.npz", Matern(0.5, nu=1.5))
+    with np.load(tmp_path / "x.npz") as file:
+        arrays = dict(file)
+    arrays["gram"][at] *= 1 + 1e-12
+    np.savez(tmp_path / "y.npz", **arrays)
+    for kernel in (None, Matern(0.5, nu=1.5)):
+        kind = kb.StoredFileError if kernel is None else kb.InputError
+        with pytest.raises(kind, match=r"its kernel matrix has .* gives"):
+            kb.ConfidenceSequence.load(tmp_path / "y.npz", kernel=kernel)
+
+
+def test_points_of_size_nought_and_of_any_size(tmp_path):
+    """Where k(x, x) = 0 nothing may be off, and nothing is."""
+    for scale in (0.0, 1e-160, 1e-20, 1e20):
+        seq = kb.ConfidenceSequence(DotProduct(sigma_0=0.0), 3.0, 0.1)
+        for x in X:
+            seq.update(scale * x, 0.0)
+        seq.save(tmp_path / "x.npz")
+        assert len(kb.ConfidenceSequence.load(tmp_path / "x.npz")) == len(X)
+
+
+def test_the_check_needs_little_memory(tmp_path):
+    seq = kb.ConfidenceSequence(Matern(0.5, nu=2.5), 3.0, 0.1)
+    points = np.random.default_rng(0).random((1500, 2))
+    seq.update(points, np.zeros(1500))
+    engine = seq._engine
+    tracemalloc.start()
+    try:
+        assert storage._misfit(engine) is None
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 * 8 * storage.BLOCK
+
+
+class OwnBound:
+    """A bound of a user's own that says nothing of itself."""
+
+    def extremes(self, *given):
+        return kb.CMM().extremes(*given) + 0.1
+
+
+class OtherBound(OwnBound):
+    pass
+
+
+@dataclass(frozen=True)
+class Wider:
+    by: float
+
+    def extremes(self, *given):
+        return kb.CMM().extremes(*given) + self.by
+
+
+@pytest.mark.parametrize(
+    ("bound", "others"),
+    [
+        (OwnBound(), [OtherBound(), kb.CMM(), Wider(0.1)]),
+        (Wider(0.25), [Wider(0.5), OwnBound(), kb.DMM()]),
+    ],
+)
+def test_bounds_of_ones_own(tmp_path, bound, others):
+    seq = _saved(tmp_path / "x.npz", RBF(0.5), bound=bound)
+    for load in _loads(tmp_path / "x.npz"):
+        _refused(load, kb.InputError, "pass it as load\\(path, bound=")
+        for other in others:
+            _refused(load, kb.InputError, "saved with the bound", bound=other)
+        for nothing in (type(bound), "CMM", 3):
+            _refused(load, kb.InputError, "bound must be", bound=nothing)
+        again = load(bound=type(bound)(**vars(bound)))
+        assert type(again.bound) is type(bound)
+        np.testing.assert_array_equal(again.bounds(X[:4] + 0.01), seq.bounds(X[:4] + 0.01))
+
+
+def test_a_policy_with_a_bound_of_ones_own_goes_on(tmp_path):
+    policy = kb.KernelUCB(kb.ConfidenceSequence(RBF(0.5), 3.0, 0.1, bound=Wider(0.1)), kb.Finite(X))
+    policy.run(lambda x: float(np.sin(x.sum())), 4, save_to=tmp_path / "x.npz")
+    again = kb.KernelUCB.load(tmp_path / "x.npz", bound=Wider(0.1))
+    assert again.ask().index == policy.ask().index
+
+
+def test_a_bound_given_takes_the_place_of_one_of_the_packages(tmp_path):
+    _saved(tmp_path / "x.npz", RBF(0.5), bound=kb.DMM(ridges=[0.1, 2.0]))
+    for load in _loads(tmp_path / "x.npz"):
+        assert load().bound == kb.DMM(ridges=[0.1, 2.0])
+        for bound in (kb.AMM(), Wider(0.1)):
+            assert load(bound=bound).bound == bound
+
+
+def test_a_stored_bound_is_one_of_the_packages_or_own(tmp_path):
+    _saved(tmp_path / "x.npz", RBF(0.5), bound=Wider(0.1))
+    with np.load(tmp_path / "x.npz") as file:
+        arrays = dict(file)
+    header = json.loads(bytes(arrays["header"]))
+    for change in ({"name": "Wider"}, {"own": True}, 3, {"name": "Wider", "own": True}):
+        packed = json.dumps({**header, "bound": change}).encode()
+        np.savez(tmp_path / "y.npz", **{**arrays, "header": np.frombuffer(packed, dtype=np.uint8)})
+        with pytest.raises(kb.StoredFileError, match="damaged"):
+            kb.ConfidenceSequence.load(tmp_path / "y.npz")
