@@ -6,9 +6,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
-from kernelbounds.arrays import Array
-
-EPS = float(np.finfo(np.float64).eps)
+from kernelbounds.arrays import EPS, Array
 
 
 class Observations:

@@ -24,15 +24,15 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from kernelbounds import kernels
-from kernelbounds.arrays import Array
-from kernelbounds.engine.eigenbasis import EPS
+from kernelbounds.arrays import EPS, Array
 from kernelbounds.engine.observations import Observations
 from kernelbounds.errors import InputError
 
+# Sizes by ``python -m benchmarks loop``; they change the time by a few percent, and no result.
 GROUP = 8  # observations that join the triangle together
-PANEL = 64  # rows of the triangle that are applied to few columns at once
-FEW = 8  # columns
-CAPACITY = 240  # rows there is room for at first; no power of two, which caches dislike
+PANEL = 64  # rows of the triangle that are applied at once to a few columns
+FEW_COLUMNS = 8  # up to which that is faster than BLAS's triangular product
+CAPACITY = 240  # rows there is room for at first; caches dislike powers of two
 # A factor is trusted for ridges of at least this times the trace of the kernel matrix and the
 # rounding error; there, what is added for rounding errors stays below 1e-7, relatively.
 LEAST = 1e-7 / EPS
@@ -168,9 +168,9 @@ class RidgeFit:
             self._inverse, self._left = inverse, np.empty((GROUP, capacity))
 
     def _times(self, right: Array) -> Array:
-        """L^-1 right; when there are more than FEW columns the right side is lost."""
+        """L^-1 right; when there are more than FEW_COLUMNS the right side is lost."""
         n, columns = right.shape
-        if columns > FEW and n:
+        if columns > FEW_COLUMNS and n:
             # All rows of some columns are contiguous, and no copy is made of the triangle.
             triangle = self._inverse[:, :n]
             product: Array = blas.dtrmm(1.0, triangle, right, lower=1, overwrite_b=1)
