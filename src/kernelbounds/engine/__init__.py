@@ -39,8 +39,8 @@ __all__ = [
     "rounding",
 ]
 
-# Paths and fits that are kept for the next call: DMM and CMM need a path each and R_t a fit, and so does
-# each ridge of an AMM; more would only cost memory, t^2 numbers each.
+# Paths and fits that are kept for the next call: DMM and CMM need a path each, and R_t and each
+# ridge of an AMM a fit; more would only cost memory, t^2 numbers each.
 KEPT = 8
 
 
