@@ -43,8 +43,15 @@ class Rows(NamedTuple):
 
     left: Array  # L^-1 K_np, (n, p)
     corner: Array  # (p, p)
+    pivots: Array  # the diagonal of L_pp, (p,)
     whitened: Array  # the outcomes, (p,)
-    log_det: float  # what they add to it
+
+
+class Forecasts(NamedTuple):
+    """What was predicted of each outcome from those before it; (t,) each."""
+
+    errors: Array  # y_s - mu_alpha,s-1(x_s)
+    variances: Array  # rho^2_alpha,s-1(x_s)
 
 
 class RidgeFit:
@@ -55,8 +62,7 @@ class RidgeFit:
         self._data = data
         self._settled = 0
         self._inverse = np.zeros((CAPACITY, CAPACITY), order="F")  # zeros above the triangle
-        self._whitened = np.empty(0)
-        self._log_det = 0.0  # of the settled ones
+        self._whitened, self._pivots = np.empty(0), np.empty(0)
         self._newest = _no_rows(0)  # of the others, as far as they were asked for
         # Room for what these are made from: L_pn, and what the settled ones leave of K_pp and y_p.
         self._left = np.empty((GROUP, CAPACITY))
@@ -68,10 +74,15 @@ class RidgeFit:
 
     def energy_and_log_det(self) -> tuple[float, float]:
         """E_alpha = y' (I + K/alpha)^-1 y and ln det(I + K/alpha), both rounded up."""
-        rows = self._rows_of_newest()
-        squares = self._whitened @ self._whitened + rows.whitened @ rows.whitened
-        log_det = self._log_det + rows.log_det
-        return self.ridge * float(squares) * (1 + self._rounding), log_det + self._rounding
+        whitened, pivots = self._all_rows()
+        energy = self.ridge * float(whitened @ whitened)
+        log_det = float(np.log(pivots**2 / self.ridge).sum())
+        return energy * (1 + self._rounding), log_det + self._rounding
+
+    def forecasts(self) -> Forecasts:
+        """Row s of the factor is the forecast of y_s: L_ss^2 = rho^2_alpha,s-1(x_s) + alpha."""
+        whitened, pivots = self._all_rows()
+        return Forecasts(whitened * pivots, np.maximum(pivots**2 - self.ridge, 0.0))
 
     def rounded_down(self, energy: float) -> float:
         """An energy that was rounded up, where it is subtracted."""
@@ -104,6 +115,11 @@ class RidgeFit:
     @property
     def _rounding(self) -> float:
         return 32 * self._data.accuracy * (1 + self._data.trace / self.ridge)
+
+    def _all_rows(self) -> tuple[Array, Array]:
+        """L^-1 y and the diagonal of L, (t,) each."""
+        rows = self._rows_of_newest()
+        return np.append(self._whitened, rows.whitened), np.append(self._pivots, rows.pivots)
 
     def _rows_of_newest(self) -> Rows:
         """The rows of the newest observations, one by one, so that few are new each time."""
@@ -140,8 +156,7 @@ class RidgeFit:
                 "semi-definite."
             )
         corner = lapack.dtrtri(pivot, lower=1)[0]
-        log_det = float(np.log(pivot.diagonal() ** 2 / self.ridge).sum())
-        return Rows(left, corner, corner @ rest, log_det)
+        return Rows(left, corner, pivot.diagonal().copy(), corner @ rest)
 
     def _catch_up(self) -> None:
         while self._settled + GROUP <= self._data.count:
@@ -155,7 +170,7 @@ class RidgeFit:
         self._inverse[old:new, :old] = -rows.corner @ self._times_transposed(rows.left).T
         self._inverse[old:new, old:new] = rows.corner
         self._whitened = np.append(self._whitened, rows.whitened)
-        self._log_det += rows.log_det
+        self._pivots = np.append(self._pivots, rows.pivots)
         self._settled, self._newest = new, _no_rows(new)
 
     def _reserve(self, count: int) -> None:
@@ -193,4 +208,4 @@ class RidgeFit:
 
 
 def _no_rows(settled: int) -> Rows:
-    return Rows(np.empty((settled, 0)), np.empty((0, 0)), np.empty(0), 0.0)
+    return Rows(np.empty((settled, 0)), np.empty((0, 0)), np.empty(0), np.empty(0))
