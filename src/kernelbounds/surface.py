@@ -28,7 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from kernelbounds import calculus, kernels
+from kernelbounds import kernels
 from kernelbounds.arrays import Array
 from kernelbounds.bounds import CMM, DMM, Assumptions, Attained, Bound, DualBound
 from kernelbounds.bounds.radius import refute_if_empty
@@ -90,7 +90,7 @@ class Surface:
     @property
     def smooth(self) -> bool:
         """Whether gradients are known: of the kernel, and of the bound."""
-        return calculus.differentiable(self.kernel) and self.dual
+        return kernels.differentiable(self.kernel) and self.dual
 
     @property
     def dual(self) -> bool:
@@ -149,7 +149,7 @@ class Surface:
     def values_and_gradients(self, points: Array) -> tuple[Array, Array]:
         """The bounds (m,) and their gradients (m, d); only for a ``smooth`` surface."""
         prior = self._prior(points)
-        diagonal = calculus.diagonal_gradient(self.kernel, points)
+        diagonal = kernels.diagonal_gradient(self.kernel, points)
         trivial = self.assumptions.norm_bound * np.sqrt(prior)
         steepest = trivial[:, None] * diagonal / (2 * np.maximum(prior, 1e-300))[:, None]
         if not self.engine.data.count:
@@ -172,7 +172,7 @@ class Surface:
         the ceilings are upper bounds on s f* itself.
         """
         norm_bound = self.assumptions.norm_bound
-        moved = calculus.features_in_boxes(self.kernel, centres, half_widths)
+        moved = kernels.features_in_boxes(self.kernel, centres, half_widths)
         trivial, highest = self.trivial(centres), norm_bound * moved.size
         if not self.engine.data.count:
             return trivial, highest
@@ -214,7 +214,7 @@ class Witness:
         """(grad k(x,x) / 2 - sum_j w_j grad k(x, x_j)) / scale, (m, d)."""
         return self._gradients(self._weights(scales), scales)
 
-    def ceilings(self, features: calculus.Features, half_widths: Array) -> Array:
+    def ceilings(self, features: kernels.Features, half_widths: Array) -> Array:
         """Upper bounds on the surface over boxes around the points, (m,)."""
         data, alpha = self._surface.engine.data, self._found.ridges
         error = rounding(data.count, data.accuracy)
@@ -254,8 +254,8 @@ class Witness:
 
     def _gradients(self, weights: Array, scales: Array) -> Array:
         data = self._surface.engine.data
-        diagonal = calculus.diagonal_gradient(data.kernel, self._points)
-        pulled = calculus.pull_back(data.kernel, self._points, data.points, weights.T)
+        diagonal = kernels.diagonal_gradient(data.kernel, self._points)
+        pulled = kernels.pull_back(data.kernel, self._points, data.points, weights.T)
         return np.asarray((diagonal / 2 - pulled) / scales[:, None])
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernelbounds import calculus
+from kernelbounds import kernels
 from kernelbounds.arrays import Array, as_scalar, as_whole
 from kernelbounds.bandits.domains import Box
 from kernelbounds.bandits.maximisers import Ascent, Maximum, check_certifiable
@@ -85,7 +85,7 @@ class _Cells:
         self._ceilings = np.empty(0)
         self.best = Maximum(self._centres[0], -math.inf)
         self.count = 0
-        features = calculus.features_in_boxes(surface.kernel, self._centres, self._halves)
+        features = kernels.features_in_boxes(surface.kernel, self._centres, self._halves)
         self.trivial = surface.assumptions.norm_bound * float(features.size[0])
         self._ceilings = self._evaluate(self._centres, self._halves)
 
@@ -123,7 +123,7 @@ class _Cells:
     def _longest(self, centres: Array, halves: Array) -> Array:
         """The axis along which the features of each cell move the most."""
         moved = [
-            calculus.features_in_boxes(self._surface.kernel, centres, halves * axis).moved
+            kernels.features_in_boxes(self._surface.kernel, centres, halves * axis).moved
             for axis in np.eye(centres.shape[1])
         ]
         return np.asarray(np.argmax(moved, axis=0))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.stats import qmc
 
-from kernelbounds import calculus
+from kernelbounds import kernels
 from kernelbounds.arrays import Array, as_whole
 from kernelbounds.bandits.domains import Box
 from kernelbounds.errors import InputError
@@ -162,7 +162,7 @@ class Grid:
 
 def check_certifiable(surface: Surface) -> None:
     """Certified maximisers need to know how fast the kernel's features move."""
-    if not calculus.differentiable(surface.kernel):
+    if not kernels.differentiable(surface.kernel):
         raise InputError(
             f"a certified maximum is not available for the kernel {surface.kernel}: how fast it "
             "varies is not known. It is for scikit-learn's kernels, their sums and products."
