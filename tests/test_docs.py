@@ -31,7 +31,7 @@ def test_links_lead_somewhere(page):
 def test_code_named_in_the_paper_table_exists():
     text = (ROOT / "docs" / "paper-to-code.md").read_text()
     for name in set(
-        re.findall(r"`((?:bounds|engine|bandits|paper|theory)/\w+\.py|(?:\w+)\.py)`", text)
+        re.findall(r"`((?:bounds|engine|bandits|kernels|paper|theory)/\w+\.py|(?:\w+)\.py)`", text)
     ):
         places = [ROOT / "src" / "kernelbounds" / name, ROOT / "tests" / name]
         assert any(place.exists() for place in places), name

@@ -31,8 +31,8 @@ from kernelbounds.kernels.stationary import is_stationary, profile
 PAIRS = 5000
 # A bound on |x|^2 + |z|^2 in length scales, around a common origin, up to which |x - z|^2 / 2 is as
 # precise from squares and products as from differences. The former have an error of at most
-# (d + 2) u times this number, if all rounding errors have one sign. Measured, it stays below 2.1 eps
-# in one dimension and below what is derived for differences in more (test_kernel_errors.py).
+# (d + 2) u times this number, if all rounding errors have one sign. Measured, it stays below 2.1
+# eps in one dimension and below what is derived for differences in more (test_kernel_errors.py).
 COMPACT = 8.0
 
 
