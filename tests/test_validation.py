@@ -171,9 +171,13 @@ def test_length_scales_that_do_not_fit_the_points():
 def test_a_periodic_kernel_in_two_dimensions():
     for kernel in (ExpSineSquared(), RBF() * ExpSineSquared(), ExpSineSquared() ** 2):
         seq = kb.ConfidenceSequence(kernel, 1.0, 0.1)
-        with pytest.raises(kb.InputError, match="in one dimension only") as caught:
-            seq.update([[0.1, 0.2]], [1.0])
-        _one_sentence(caught)
+        for call in (
+            lambda seq=seq: seq.update([[0.1, 0.2]], [1.0]),
+            lambda seq=seq: seq.bounds([[0.1, 0.2]]),
+        ):
+            with pytest.raises(kb.InputError, match="in one dimension only") as caught:
+                call()
+            _one_sentence(caught)
 
 
 def test_attributes_of_a_kernel_are_kept():
