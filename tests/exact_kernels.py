@@ -36,11 +36,9 @@ def _value(kernel, x, z):
     if isinstance(kernel, DotProduct):
         return mp.mpf(float(kernel.sigma_0)) ** 2 + mp.fsum(a * b for a, b in zip(x, z))
     if isinstance(kernel, ExpSineSquared):
-        turns = (x[0] - z[0]) / mp.mpf(float(kernel.periodicity))
-        # Whole turns are exact to as many digits as there are, so they need more than 40.
+        # Of many turns only the fraction counts, so more than 40 digits are needed before it.
         with mp.workdps(160):
-            difference = mp.mpf(x[0]) - mp.mpf(z[0])
-            turns = difference / mp.mpf(float(kernel.periodicity))
+            turns = (x[0] - z[0]) / mp.mpf(float(kernel.periodicity))
             turns -= mp.nint(turns)
         return mp.exp(-2 * (mp.sin(mp.pi * turns) / mp.mpf(float(kernel.length_scale))) ** 2)
     r = mp.sqrt(_square(kernel.length_scale, x, z))
