@@ -1,5 +1,6 @@
 """Anytime-valid confidence bounds for sequential kernel regression."""
 
+from kernelbounds import mixtures
 from kernelbounds.bandits import (
     Ascent,
     Box,
@@ -51,5 +52,6 @@ __all__ = [
     "Suggestion",
     "SyntheticProblem",
     "mixture_scale",
+    "mixtures",
     "simulate",
 ]

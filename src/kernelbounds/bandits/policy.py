@@ -34,6 +34,7 @@ from kernelbounds.bandits.records import Certificate, History, Suggestion
 from kernelbounds.bandits.tracker import Tracker
 from kernelbounds.bounds import Bound
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
+from kernelbounds.mixtures import Mixture
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.surface import Surface
 
@@ -267,13 +268,14 @@ class Policy(ABC):
         path: str | PathLike[str],
         kernel: Kernel | None = None,
         bound: Bound | None = None,
+        mixture: Mixture | None = None,
     ) -> Self:
         """Read a policy written by :meth:`save`; it goes on as if never interrupted.
 
-        ``kernel`` and ``bound`` as for :meth:`ConfidenceSequence.load`: needed only for those of
-        your own.
+        ``kernel``, ``bound`` and ``mixture`` as for :meth:`ConfidenceSequence.load`: needed only
+        for those of your own.
         """
-        return saving.load(cls, path, kernel, bound)
+        return saving.load(cls, path, kernel, bound, mixture)
 
     # --- for policies of one's own
 

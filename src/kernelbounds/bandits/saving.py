@@ -13,6 +13,7 @@ from kernelbounds.arrays import Array
 from kernelbounds.bandits.domains import Box, Domain, Finite
 from kernelbounds.bounds import Bound
 from kernelbounds.errors import StoredFileError
+from kernelbounds.mixtures import Mixture
 from kernelbounds.sequence import ConfidenceSequence
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", bound="Policy")
 
-FORMAT, VERSION = "kernelbounds.Policy", 1
+FORMAT, VERSION = "kernelbounds.Policy", 2
 
 
 def save(policy: Policy, path: str | PathLike[str]) -> None:
@@ -57,7 +58,13 @@ def _pack(policy: Policy) -> storage.Parts:
     return whole, arrays
 
 
-def load(cls: type[P], path: str | PathLike[str], kernel: Kernel | None, bound: Bound | None) -> P:
+def load(
+    cls: type[P],
+    path: str | PathLike[str],
+    kernel: Kernel | None,
+    bound: Bound | None,
+    mixture: Mixture | None,
+) -> P:
     """What :func:`save` wrote."""
     header, arrays = storage.read(path, FORMAT, VERSION, "a saved policy")
     if header.get("policy") != cls.__name__:
@@ -66,7 +73,7 @@ def load(cls: type[P], path: str | PathLike[str], kernel: Kernel | None, bound: 
         )
     with storage.damage_reported(path):
         stored = dict(header["sequence"])
-    sequence = ConfidenceSequence.unpack(path, stored, arrays, kernel, bound)
+    sequence = ConfidenceSequence.unpack(path, stored, arrays, kernel, bound, mixture)
     with storage.damage_reported(path):
         domain = _unpack_domain(header["domain"], arrays["domain"])
         policy = cls(sequence, domain, minimise=header["minimise"])
