@@ -42,9 +42,9 @@ from kernelbounds.errors import InputError
 from kernelbounds.mixtures.mixture import Mixture
 
 # Forecasts need not be exact, but from a matrix that is numerically singular they would be useless.
-# Relative to k(x,x), the first ridge leaves them half of the digits with 10,000 observations; the
-# second, relative to the error of the kernel's values too, is above what these add to a matrix of so
-# many.
+# Relative to k(x,x), the first ridge leaves them half of the digits with 10,000 observations. The
+# second, also relative to the error of the kernel's values, is above what errors add to a matrix of
+# that size.
 LEAST_RIDGE, LEAST_OF_ERROR = 1e-8, 1e4
 # More steps than it ever takes: each step of Newton's method from afar removes a term of the sum,
 # and then the digits double.

@@ -23,7 +23,7 @@ from kernelbounds.arrays import Array, as_scalar, as_whole, brief
 from kernelbounds.bandits import Finite, KernelUCB
 from kernelbounds.bounds import AMM, CMM, DMM, Assumptions
 from kernelbounds.engine.run_pass import along_run
-from kernelbounds.errors import InputError
+from kernelbounds.errors import EmptyConfidenceSetError, InputError
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.theory.regret_bounds import log_level
 
