@@ -13,7 +13,8 @@ from kernelbounds.bandits import (
     SyntheticProblem,
     simulate,
 )
-from kernelbounds.bounds import AMM, AY, CMM, DMM, IGP, Assumptions
+from kernelbounds.bounds import AMM, AY, CMM, DMM, IGP, Assumptions, Bound
+from kernelbounds.checking import check_bound
 from kernelbounds.errors import (
     EmptyConfidenceSetError,
     InputError,
@@ -34,6 +35,7 @@ __all__ = [
     "IGP",
     "Ascent",
     "Assumptions",
+    "Bound",
     "Box",
     "BranchAndBound",
     "Certificate",
@@ -50,6 +52,7 @@ __all__ = [
     "StoredFileError",
     "Suggestion",
     "SyntheticProblem",
+    "check_bound",
     "mixture_scale",
     "simulate",
 ]

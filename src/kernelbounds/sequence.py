@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels, storage
 from kernelbounds.arrays import Array, as_observations, as_points, as_scalar, brief
-from kernelbounds.bounds import CMM, Assumptions, Bound, Knowledge
+from kernelbounds.bounds import CMM, Assumptions, Bound, DualBound, Knowledge
 from kernelbounds.engine import Engine
 from kernelbounds.errors import InputError
 from kernelbounds.rkhs import RKHSFunction
@@ -42,7 +42,7 @@ class ConfidenceSequence:
     mixture_scale : float
         c > 0; :func:`kernelbounds.mixture_scale` gives the paper's choice for a planned number
         of rounds. Any value fixed in advance is valid.
-    bound : CMM, DMM, AMM, AY or IGP
+    bound : CMM, DMM, AMM, AY or IGP, or a :class:`Bound` of your own
         The default for the methods below; CMM is the tightest.
 
     Examples
@@ -164,8 +164,10 @@ class ConfidenceSequence:
         with self._known.lock:
             below, above = Clipped(self.surface(-1, bound)), Clipped(self.surface(1, bound))
             if not above.smooth:
+                chosen = above.surface.bound
+                why = "" if isinstance(chosen, DualBound) else "; only that of a DualBound is"
                 raise InputError(
-                    f"the gradient in x of {above.surface.bound} with {self.kernel} is not known."
+                    f"the gradient in x of {chosen} with {self.kernel} is not known{why}."
                 )
             return -below.values_and_gradients(points)[1], above.values_and_gradients(points)[1]
 
