@@ -10,16 +10,16 @@ from own_bounds import Patient, Plain, Wider
 from problems import BOUNDS
 
 import kernelbounds as kb
-from kernelbounds import checking
 from kernelbounds.bounds import Attained
 from kernelbounds.bounds.ellipsoids import Ellipsoids
+from kernelbounds.checking import coverage
 from kernelbounds.engine import Largest
 
 
 @pytest.mark.parametrize("name", BOUNDS)
 def test_the_packages_bounds_pass(name):
     report = kb.check_bound(BOUNDS[name])
-    assert report.runs == checking.RUNS and report.misses < 0.2 * report.runs
+    assert report.runs == coverage.RUNS and report.misses < 0.2 * report.runs
     assert report.follows_units
     assert report.width == 1 if name == "CMM" else 1 < report.width < 2
     assert str(report).startswith("the contract holds; ")
@@ -279,7 +279,7 @@ def test_how_narrow_a_bound_is_noticed(name, factor):
             missing = (1 - factor) / 2 * both.sum(axis=0)
             return np.array([both[0 if sign == 1 else 1] - missing for sign in signs])
 
-    with pytest.raises(kb.KernelBoundsError, match="coverage|sides"):
+    with pytest.raises(kb.KernelBoundsError, match=r"coverage|sides"):
         kb.check_bound(Scaled())
 
 
@@ -302,6 +302,6 @@ def test_a_refusal_of_noiseless_data_is_fine():
 def test_the_error_rate_is_as_stated():
     from scipy.stats import binom
 
-    most = max(k for k in range(61) if binom.sf(k - 1, 60, 0.1) >= checking.LEVEL)
-    assert binom.sf(most, 60, 0.1) < checking.LEVEL
-    assert (checking.RUNS, checking.DELTA, most) == (60, 0.1, 16)
+    most = max(k for k in range(61) if binom.sf(k - 1, 60, 0.1) >= coverage.LEVEL)
+    assert binom.sf(most, 60, 0.1) < coverage.LEVEL
+    assert (coverage.RUNS, coverage.DELTA, most) == (60, 0.1, 16)

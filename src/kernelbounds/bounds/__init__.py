@@ -10,6 +10,7 @@ from kernelbounds.bounds.bound import (
     DualBound,
     as_upper_bounds,
     checked_extremes,
+    fault_of,
 )
 from kernelbounds.bounds.cmm import CMM
 from kernelbounds.bounds.dmm import DMM
@@ -32,4 +33,5 @@ __all__ = [
     "Radius",
     "as_upper_bounds",
     "checked_extremes",
+    "fault_of",
 ]

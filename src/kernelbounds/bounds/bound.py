@@ -68,23 +68,26 @@ def checked_extremes(bound: Bound, known: Knowledge, points: Array, signs: Seque
 
 
 def as_upper_bounds(bound: Bound, found: Any, wanted: tuple[int, int]) -> Array:
-    """Numbers of the wanted shape, (signs, m), of which none is nan or minus infinity."""
+    """What a bound returned as numbers (signs, m), refused where it is not upper bounds."""
+    if fault := fault_of(found, wanted):
+        raise KernelBoundsError(f"the bound {bound!r} {fault}.")
+    return np.asarray(found, dtype=np.float64)
+
+
+def fault_of(found: Any, wanted: tuple[int, int]) -> str | None:
+    """Why something is not upper bounds of the wanted shape, as the end of a sentence."""
     try:
         values = np.asarray(found, dtype=np.float64)
     except (TypeError, ValueError):
-        raise KernelBoundsError(
-            f"the bound {bound!r} returned {type(found).__name__} in place of an array of numbers."
-        ) from None
+        return f"returned {type(found).__name__} in place of an array of numbers"
     if values.shape != wanted:
-        raise KernelBoundsError(
-            f"the bound {bound!r} returned an array of shape {values.shape} for {wanted[0]} signs "
-            f"and {wanted[1]} points; it must be {wanted}."
+        return (
+            f"returned an array of shape {values.shape} for {wanted[0]} signs and {wanted[1]} "
+            f"points; it must be {wanted}"
         )
     if not np.all(values > -np.inf):
-        raise KernelBoundsError(
-            f"the bound {bound!r} returned nan or minus infinity, which bounds nothing."
-        )
-    return values
+        return "returned nan or minus infinity, which bounds nothing"
+    return None
 
 
 @dataclass(frozen=True)
