@@ -12,15 +12,12 @@ from kernelbounds.bandits import Policy
 
 @dataclass(frozen=True)
 class Wider(kb.Bound):
-    """CMM and something more: valid, and no more than extremes."""
+    """AMM and something more: valid, and no more than extremes."""
 
     by: float = 0.1
 
     def extremes(self, known, points, signs):
-        return kb.CMM().extremes(known, points, signs) + self.by
-
-
-WIDER = Wider(0.25)
+        return kb.AMM().extremes(known, points, signs) + self.by
 
 
 class Plain(kb.Bound):

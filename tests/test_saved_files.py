@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import tracemalloc
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from own_bounds import Wider
 from problems import KERNELS
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Kernel, Matern, PairwiseKernel
 
@@ -145,7 +145,7 @@ def test_the_check_needs_little_memory(tmp_path):
     seq = kb.ConfidenceSequence(Matern(0.5, nu=2.5), 3.0, 0.1)
     points = np.random.default_rng(0).random((1500, 2))
     seq.update(points, np.zeros(1500))
-    engine = seq._engine
+    engine = seq.known.engine
     tracemalloc.start()
     try:
         assert storage._misfit(engine) is None
@@ -155,23 +155,15 @@ def test_the_check_needs_little_memory(tmp_path):
     assert peak < 8 * 8 * storage.BLOCK
 
 
-class OwnBound:
+class OwnBound(kb.Bound):
     """A bound of a user's own that says nothing of itself."""
 
-    def extremes(self, *given):
-        return kb.CMM().extremes(*given) + 0.1
+    def extremes(self, known, points, signs):
+        return kb.CMM().extremes(known, points, signs) + 0.1
 
 
 class OtherBound(OwnBound):
     pass
-
-
-@dataclass(frozen=True)
-class Wider:
-    by: float
-
-    def extremes(self, *given):
-        return kb.CMM().extremes(*given) + self.by
 
 
 @pytest.mark.parametrize(
