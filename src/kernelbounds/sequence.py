@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels, storage
 from kernelbounds.arrays import Array, as_observations, as_points, as_scalar, brief
-from kernelbounds.bounds import CMM, Assumptions, Bound, Knowledge
+from kernelbounds.bounds import CMM, Assumptions, Bound, DualBound, Knowledge
 from kernelbounds.engine import Engine
 from kernelbounds.errors import InputError
 from kernelbounds.mixtures import Hybrid, Mixture, Single
@@ -43,7 +43,7 @@ class ConfidenceSequence:
     mixture_scale : float, optional
         c > 0, short for ``mixture=kernelbounds.mixtures.Single(c)``, the paper's radius;
         :func:`kernelbounds.mixture_scale` gives its choice of c for a planned number of rounds.
-    bound : CMM, DMM, AMM, AY or IGP
+    bound : CMM, DMM, AMM, AY or IGP, or a :class:`Bound` of your own
         The default for the methods below; CMM is the tightest.
     mixture : mixture, optional
         How the radius R_t is made, see :mod:`kernelbounds.mixtures`; None is ``Hybrid()``, the
@@ -173,8 +173,10 @@ class ConfidenceSequence:
         with self._known.lock:
             below, above = Clipped(self.surface(-1, bound)), Clipped(self.surface(1, bound))
             if not above.smooth:
+                chosen = above.surface.bound
+                why = "" if isinstance(chosen, DualBound) else "; only that of a DualBound is"
                 raise InputError(
-                    f"the gradient in x of {above.surface.bound} with {self.kernel} is not known."
+                    f"the gradient in x of {chosen} with {self.kernel} is not known{why}."
                 )
             return -below.values_and_gradients(points)[1], above.values_and_gradients(points)[1]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,7 +13,7 @@ from kernelbounds import storage
 from kernelbounds.arrays import Array
 from kernelbounds.bandits.domains import Box, Domain, Finite
 from kernelbounds.bounds import Bound
-from kernelbounds.errors import StoredFileError
+from kernelbounds.errors import InputError, StoredFileError, said
 from kernelbounds.mixtures import Mixture
 from kernelbounds.sequence import ConfidenceSequence
 
@@ -46,7 +47,7 @@ def _pack(policy: Policy) -> storage.Parts:
         "sequence": header,
         "domain": domain,
         "minimise": policy.minimise,
-        "settings": policy.settings(),
+        "settings": _settings(policy),
     }
     arrays |= {
         "domain": limits,
@@ -56,6 +57,17 @@ def _pack(policy: Policy) -> storage.Parts:
         "records": np.array(policy.ledger.told).reshape(-1, 3),
     }
     return whole, arrays
+
+
+def _settings(policy: Policy) -> dict[str, Any]:
+    found = policy.settings()
+    try:
+        json.dumps(found)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"{type(policy).__name__}.settings() must return plain data for JSON: {said(error)}."
+        ) from error
+    return found
 
 
 def load(
