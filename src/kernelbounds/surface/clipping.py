@@ -67,10 +67,11 @@ def _checked(bound: Bound, known: Knowledge, points: Array, signs: Sequence[int]
     wanted = len(signs), len(points)
     found = bound.extremes(known, points, signs)
     try:
-        values = np.asarray(found, dtype=np.float64)
+        values = np.asarray(found).astype(np.float64, casting="same_kind", copy=False)
     except (TypeError, ValueError):
         raise KernelBoundsError(
-            f"the bound {bound!r} returned {type(found).__name__} in place of an array of numbers."
+            f"the bound {bound!r} returned {type(found).__name__} in place of an array of real "
+            "numbers."
         ) from None
     if values.shape != wanted:
         raise KernelBoundsError(
