@@ -94,7 +94,8 @@ def test_vertices_of_plateaus_and_kinks_stay_next_to_the_smallest_value():
     flat = np.zeros(len(GRID))
     plateau = np.maximum(np.abs(GRID - 1) - 0.7, 0.0)
     kink, cliff = np.abs(GRID - 0.33), np.where(GRID < 1, 1e9, GRID)
-    columns = np.column_stack([flat, plateau, kink, cliff])
+    wall = np.where(GRID < 0.5, 1e9, (GRID - 0.75) ** 2)  # two points from the smallest value
+    columns = np.column_stack([flat, plateau, kink, cliff, wall])
     lowest = GRID[columns.argmin(axis=0)]
     assert np.all(np.abs(vertex(GRID, columns) - lowest) <= 1.5 * step)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from problems import BOUNDS, KERNEL, POINTS, noisy_only, truth
+from sklearn.gaussian_process.kernels import DotProduct
 
 import kernelbounds as kb
 from kernelbounds.bandits.tracker import FIRST, Tracker
@@ -100,3 +101,18 @@ def test_most_points_are_left_alone(name, monkeypatch):
     observe(1)
     tracker.largest(surface, np.ones(2000, dtype=bool))
     assert 0 < len(computed) < 700
+    computed.clear()
+    tracker.largest(surface, np.ones(2000, dtype=bool))
+    assert not computed  # at the same count all that matters is known
+
+
+def test_a_ceiling_that_ties_with_a_bound_is_looked_into():
+    """At the origin, where all linear functions vanish, an observation changes no bound."""
+    seq = kb.ConfidenceSequence(DotProduct(0.0), 5.0, 0.1, bound=kb.AMM())
+    seq.update([[0.5, 0.5]], [0.3])
+    points = np.array([[0.5, 0.5], [0.6, 0.2], [1.0, 0.0], [0.2, 0.1], [1.0, 0.0], [0.3, 0.4]])
+    surface, tracker = seq.surface(1), Tracker(points)
+    assert tracker.largest(surface, np.ones(6, dtype=bool))[1] == 2
+    seq.update([[0.0, 0.0]], [0.0])
+    assert tracker.largest(surface, np.arange(6) == 4)[1] == 4
+    assert tracker.largest(surface, np.ones(6, dtype=bool))[1] == 2
