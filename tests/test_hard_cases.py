@@ -5,7 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from problems import BOUNDS
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    DotProduct,
+    Matern,
+    RationalQuadratic,
+)
 
 import kernelbounds as kb
 
@@ -97,12 +103,20 @@ def test_very_large_and_small_outcomes(bound, size):
 
 
 @pytest.mark.parametrize(
-    "kernel", [Matern(1e-70, nu=1.5), Matern(1e-70, nu=2.5), RBF(1e-250), DotProduct()], ids=str
+    "kernel",
+    [
+        *(Matern(1e-40, nu=nu) for nu in (0.3, 0.5, 1.5, 2.5, 8.5, 20.2)),
+        RBF(1e-40),
+        RBF((1e-40, 1e90)),
+        RationalQuadratic(1e-40, 1e-50),
+        DotProduct(),
+    ],
+    ids=str,
 )
 def test_points_beyond_the_number_range_are_refused(kernel):
     seq = kb.ConfidenceSequence(kernel, 1.0, 0.1)
     try:
-        seq.update([[1e90, 0.0], [0.0, 1e90]], [0.0, 0.1])
+        seq.update([[1e100, 0.0], [0.0, -1e100]], [0.0, 0.1])
     except kb.InputError:
         assert len(seq) == 0
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import warnings
 
 import numpy as np
 import pytest
@@ -253,7 +254,7 @@ def test_suggestions_themselves_can_be_begun_and_told():
 
 def test_a_kernel_that_does_not_take_the_domains_points_is_refused_at_once():
     sequence = kb.ConfidenceSequence(RBF((0.1, 0.2)), 1.0, 0.1)
-    with pytest.raises(kb.InputError, match="could not be evaluated"):
+    with pytest.raises(kb.InputError, match="has 2 length scales"):
         kb.KernelUCB(sequence, kb.Box([0, 0, 0], [1, 1, 1]))
 
 
@@ -326,3 +327,37 @@ def test_history_as_a_table(minimise):
         np.testing.assert_array_equal(table[name], getattr(history, name))
     empty, _, _ = policy_on(kb.KernelUCB, DOMAINS["finite"])
     assert all(len(column) == 0 for column in empty.history.table().values())
+
+
+@pytest.mark.parametrize("cls", POLICIES)
+class TestNames:
+    """Boxes with names take dicts wherever they take points."""
+
+    def test_bounds(self, cls):
+        policy, _, _ = policy_on(cls, DOMAINS["named box"], t=4)
+        point = {"b": -0.5, "a": 0.25}
+        expected = policy.sequence.bounds([[0.25, -0.5]])
+        for given in (point, [point], [0.25, -0.5], np.array([[0.25, -0.5]])):
+            np.testing.assert_array_equal(policy.bounds(given), expected)
+        both = policy.bounds([point, {"a": 0.1, "b": 0.2}], bound=kb.AMM())
+        assert both[0].shape == (2,)
+
+    def test_run(self, cls):
+        policy, _, _ = policy_on(cls, DOMAINS["named box"])
+        given = []
+        policy.run(lambda action: given.append(action) or action["a"] - action["b"], 3, named=True)
+        assert [list(action) for action in given] == [["a", "b"]] * 3
+        np.testing.assert_array_equal(policy.sequence.points, [list(a.values()) for a in given])
+        with pytest.raises(kb.InputError, match="named=True needs a Box with names"):
+            policy_on(cls, DOMAINS["box"])[0].run(lambda action: 0.0, 3, named=True)
+
+    def test_points_outside_the_box_are_flagged(self, cls):
+        policy, _, _ = policy_on(cls, DOMAINS["named box"])
+        with pytest.warns(UserWarning, match="1 of 2 points.* 3 in coordinate 'b'"):
+            policy.tell([[0.5, 0.5], [0.5, 3.0]], [0.1, 0.2])
+        assert len(policy.sequence) == 2
+        asked = policy.ask(fixed={"b": 7.0})  # given to us, and not chosen
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            policy.tell(asked, 0.1)
+            policy.tell([0.5, 0.5], 0.1)

@@ -13,6 +13,7 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct, Kernel, Matern, Pa
 
 import kernelbounds as kb
 from kernelbounds import storage
+from kernelbounds.bounds import Bound
 
 X = np.random.default_rng(0).random((30, 2))
 Y = np.sin(X.sum(axis=1))
@@ -145,7 +146,7 @@ def test_the_check_needs_little_memory(tmp_path):
     seq = kb.ConfidenceSequence(Matern(0.5, nu=2.5), 3.0, 0.1)
     points = np.random.default_rng(0).random((1500, 2))
     seq.update(points, np.zeros(1500))
-    engine = seq._engine
+    engine = seq.known.engine
     tracemalloc.start()
     try:
         assert storage._misfit(engine) is None
@@ -155,7 +156,7 @@ def test_the_check_needs_little_memory(tmp_path):
     assert peak < 8 * 8 * storage.BLOCK
 
 
-class OwnBound:
+class OwnBound(Bound):
     """A bound of a user's own that says nothing of itself."""
 
     def extremes(self, *given):
@@ -167,7 +168,7 @@ class OtherBound(OwnBound):
 
 
 @dataclass(frozen=True)
-class Wider:
+class Wider(Bound):
     by: float
 
     def extremes(self, *given):

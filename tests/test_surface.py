@@ -8,7 +8,7 @@ from problems import BOUNDS, KERNELS, sequence
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, ExpSineSquared, Matern
 
 import kernelbounds as kb
-from kernelbounds import calculus, kernels
+from kernelbounds import kernels
 from kernelbounds.bounds import Bound
 from kernelbounds.surface import Clipped
 from kernelbounds.surface.clipping import raw_extremes
@@ -16,7 +16,6 @@ from kernelbounds.surface.clipping import raw_extremes
 SMOOTH_KERNELS = {
     **KERNELS,
     "matern 0.8": Matern(0.5, nu=0.8),
-    "periodic": ExpSineSquared(length_scale=1.3, periodicity=0.9) * RBF(0.5),
     "power": (RBF(0.7) + ConstantKernel(0.3)) ** 3,
     "anisotropic": RBF((0.3, 0.9)),
 }
@@ -41,19 +40,19 @@ def test_pull_back_is_the_gradient_of_a_kernel_sum(kernel):
     quotients = _difference_quotients(
         lambda points: (w * kernels.cross(kernel, points, z)).sum(axis=1), x, 1e-6
     )
-    assert calculus.pull_back(kernel, x, z, w) == pytest.approx(quotients, rel=1e-6, abs=1e-7)
+    assert kernels.pull_back(kernel, x, z, w) == pytest.approx(quotients, rel=1e-6, abs=1e-7)
 
 
 def test_gradient_of_the_diagonal(kernel):
     x = np.random.default_rng(0).random((5, 2))
     quotients = _difference_quotients(lambda points: kernels.diagonal(kernel, points), x, 1e-6)
-    assert calculus.diagonal_gradient(kernel, x) == pytest.approx(quotients, rel=1e-6, abs=1e-8)
+    assert kernels.diagonal_gradient(kernel, x) == pytest.approx(quotients, rel=1e-6, abs=1e-8)
 
 
 def test_features_move_no_further_than_said(kernel):
     rng = np.random.default_rng(0)
     centre, half = rng.random((1, 2)), 0.4 * rng.random((1, 2))
-    found = calculus.features_in_boxes(kernel, centre, half)
+    found = kernels.features_in_boxes(kernel, centre, half)
     corners = np.array([[1, 1], [1, -1], [-1, 1], [-1, -1]])
     shifts = half * np.concatenate([corners, rng.uniform(-1, 1, (200, 2))])
     x = centre + shifts
@@ -70,6 +69,42 @@ def test_features_move_no_further_than_said(kernel):
             weights = np.array([1.0, -1 + 1 / step, -1 / step])
             bent = weights @ kernels.cross(kernel, trio, trio) @ weights
             assert np.sqrt(max(bent, 0.0)) <= found.bent[0] * (1 + 1e-3) + 1e-2 * found.moved[0]
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        ExpSineSquared(length_scale=1.3, periodicity=0.9),
+        ExpSineSquared(length_scale=0.4, periodicity=0.3) * RBF(0.5) + ConstantKernel(0.2),
+    ],
+)
+def test_periodic_kernels_are_for_one_dimension(kernel):
+    rng = np.random.default_rng(0)
+    x, z, w = rng.random((5, 1)), rng.random((7, 1)), rng.standard_normal((5, 7))
+    quotients = _difference_quotients(
+        lambda points: (w * kernels.cross(kernel, points, z)).sum(axis=1), x, 1e-6
+    )
+    assert kernels.pull_back(kernel, x, z, w) == pytest.approx(quotients, rel=1e-6, abs=1e-6)
+    for width in (0.01, 0.1, 0.4, 2.0):
+        half = np.full((5, 1), width)
+        found = kernels.features_in_boxes(kernel, x, half)
+        shifted = x + half * rng.uniform(-1, 1, (5, 200))
+        across = np.array(
+            [kernels.cross(kernel, a[None], b[:, None])[0] for a, b in zip(x, shifted)]
+        )
+        moved = np.sqrt(np.maximum(2 * (kernels.diagonal(kernel, x)[:, None] - across), 0))
+        assert np.all(moved <= found.moved[:, None] * (1 + 1e-7))
+    seq = kb.ConfidenceSequence(kernel, 5.0, 0.1)
+    seq.update(z, rng.uniform(-0.5, 0.5, 7))
+    _, above = seq.gradients(x)
+    assert above == pytest.approx(_difference_quotients(seq.upper, x, 1e-5), rel=1e-3, abs=1e-3)
+    for width in (0.02, 0.3):
+        half = np.full((5, 1), width)
+        _, over_box = seq.surface(1).ceilings(x, half)
+        for i in range(5):
+            assert (
+                seq.upper(x[i] + half[i] * rng.uniform(-1, 1, (100, 1))).max() <= over_box[i] + 1e-9
+            )
 
 
 @pytest.mark.parametrize("name", BOUNDS)

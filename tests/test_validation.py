@@ -14,6 +14,7 @@ from sklearn.gaussian_process.kernels import (
     RBF,
     ConstantKernel,
     DotProduct,
+    ExpSineSquared,
     Kernel,
     Matern,
     WhiteKernel,
@@ -270,15 +271,41 @@ def test_an_input_error_is_a_value_error():
 
 def test_length_scales_that_do_not_fit_the_points():
     seq = kb.ConfidenceSequence(Matern((0.1, 0.2, 0.3), nu=2.5), 1.0, 0.1)
-    with pytest.raises(kb.InputError, match="could not be evaluated") as caught:
+    with pytest.raises(kb.InputError, match="has 3 length scales") as caught:
         seq.update([[0.1, 0.2]], [1.0])
     _one_sentence(caught)
     assert len(seq) == 0
 
 
+def test_a_periodic_kernel_in_two_dimensions():
+    for kernel in (ExpSineSquared(), RBF() * ExpSineSquared(), ExpSineSquared() ** 2):
+        seq = kb.ConfidenceSequence(kernel, 1.0, 0.1)
+        for call in (
+            lambda seq=seq: seq.update([[0.1, 0.2]], [1.0]),
+            lambda seq=seq: seq.bounds([[0.1, 0.2]]),
+        ):
+            with pytest.raises(kb.InputError, match="in one dimension only") as caught:
+                call()
+            _one_sentence(caught)
+
+
+def test_attributes_of_a_kernel_are_kept():
+    class Table(RBF):
+        pass
+
+    kernel = Table(0.5)
+    kernel.rows = [1, 2]
+    copied = kb.ConfidenceSequence(kernel, 1.0, 0.1).kernel
+    assert copied.rows == [1, 2] and copied.rows is not kernel.rows
+
+
 @pytest.mark.parametrize(
     ("kernel", "name"),
     [
+        (RBF(1e-50), "length_scale"),
+        (ExpSineSquared(1.0, 1e-200), "periodicity"),
+        (RBF() + Matern(nu=0.01), "nu"),
+        (Matern(nu=60), "nu"),
         (Matern("a"), "length_scale"),
         (Matern(-1.0), "length_scale"),
         (RBF([]), "length_scale"),

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from kernelbounds.errors import InputError
 
 Array = NDArray[np.float64]
+EPS = float(np.finfo(np.float64).eps)  # the rounding error: the distance from 1 to the next number
 
 # Squares and sums of outcomes must not overflow.
 LARGEST = 1e100

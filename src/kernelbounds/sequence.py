@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Sequence
 from os import PathLike
@@ -9,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels, storage
@@ -89,7 +89,7 @@ class ConfidenceSequence:
     @property
     def kernel(self) -> Kernel:
         """The kernel, with the hyperparameters given; a copy."""
-        return clone(self._known.kernel)
+        return copy.deepcopy(self._known.kernel)
 
     @property
     def assumptions(self) -> Assumptions:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernelbounds import calculus
+from kernelbounds import kernels
 from kernelbounds.arrays import Array, as_scalar, as_whole
 from kernelbounds.bandits.domains import Box
 from kernelbounds.bandits.maximisers import Ascent, Maximum, check_certifiable, trivial_over
@@ -122,7 +122,7 @@ class _Cells:
     def _longest(self, centres: Array, halves: Array) -> Array:
         """The axis along which the features of each cell move the most."""
         moved = [
-            calculus.features_in_boxes(self._surface.kernel, centres, halves * axis).moved
+            kernels.features_in_boxes(self._surface.kernel, centres, halves * axis).moved
             for axis in np.eye(centres.shape[1])
         ]
         return np.asarray(np.argmax(moved, axis=0))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.stats import qmc
 
-from kernelbounds import calculus
+from kernelbounds import kernels
 from kernelbounds.arrays import Array, as_whole
 from kernelbounds.bandits.domains import Box
 from kernelbounds.errors import InputError
@@ -162,7 +162,7 @@ class Grid:
 
 def check_certifiable(surface: Surface | Clipped) -> None:
     """Certified maximisers need to know how fast the kernel's features move."""
-    if not calculus.differentiable(surface.kernel):
+    if not kernels.differentiable(surface.kernel):
         raise InputError(
             f"a certified maximum is not available for the kernel {surface.kernel}: how fast it "
             "varies is not known. It is for scikit-learn's kernels, their sums and products."
@@ -172,7 +172,7 @@ def check_certifiable(surface: Surface | Clipped) -> None:
 def trivial_over(surface: Surface | Clipped, box: Box) -> float:
     """B max sqrt(k(x,x)) over a box, of a kernel that passes :func:`check_certifiable`."""
     centre, half = ((box.lower + box.upper) / 2)[None], ((box.upper - box.lower) / 2)[None]
-    features = calculus.features_in_boxes(surface.kernel, centre, half)
+    features = kernels.features_in_boxes(surface.kernel, centre, half)
     return surface.known.assumptions.norm_bound * float(features.size[0])
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
-from kernelbounds.arrays import Array
+from kernelbounds.arrays import EPS, Array
 from kernelbounds.bounds.assumptions import Assumptions
 from kernelbounds.bounds.least_norm import least_norm
 from kernelbounds.bounds.radius import Radius
@@ -18,7 +18,7 @@ from kernelbounds.errors import EmptyConfidenceSetError
 
 # Without noise the reference ridge is this times the trace of the kernel matrix: twice the slack
 # by which the engine raises eigenvalues, below which a ridge has no effect.
-LEAST_RIDGE = 64 * float(np.finfo(np.float64).eps)
+LEAST_RIDGE = 64 * EPS
 
 
 class Knowledge:

@@ -39,7 +39,9 @@ __all__ = [
     "rounding",
 ]
 
-KEPT = 8  # paths and fits that are kept for the next call
+# Paths and fits that are kept for the next call: DMM and CMM need a path each, and R_t and each
+# ridge of an AMM a fit; more would only cost memory, t^2 numbers each.
+KEPT = 8
 
 
 class Engine:

@@ -34,19 +34,30 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import qr
 
-from kernelbounds.arrays import Array
+from kernelbounds.arrays import EPS, Array
 
-EPS = float(np.finfo(np.float64).eps)
-# Rounding errors of kernel and decomposition, times the largest eigenvalue; measured errors stay
-# below a third of it.
+# All eigenvalues are raised by so many rounding errors of the largest one. Those of LAPACK's
+# decomposition stay below 10 of them (measured on kernel matrices of up to 1000 points), and those
+# of the kernel's values, four each, add at most 4 where the kernel is not negative.
 SLACK = 32
+# Krylov vectors of the outcomes that are kept: energies and means then change by terms of order
+# (floor / alpha)^7, which is 2e-19 at the finest ridge.
 KRYLOV = 4
-ABOVE = 1e-3  # of a floor above the largest value below it, relatively
-# Floors below this, relative to the largest eigenvalue, ask for special care with what is outside
-# the basis: computed as vectors, orthogonal to the last digit, and not from squared norms.
+# How far a floor is above the largest value below it, relatively. The Krylov vectors' bound divides
+# by the difference; a thousandth keeps that well-conditioned and costs next to nothing.
+ABOVE_LARGEST = 1e-3
+# Floors below this, relative to the largest eigenvalue, are within the square root of the rounding
+# error: what is outside the basis must then be computed as vectors, not from squared norms.
 SUBTLE = 1e-8
-DEEPER = 4.0
-FINEST = 512  # floors make the finest ridge, at which a variance grows by a factor below 1 + 1e-6
+# Where the spectrum falls so fast that a cut this many times lower costs at most an eighth more
+# vectors, that is worth it, for it serves smaller ridges.
+DEEPER, WORTH = 4.0, 8
+# A path is used for ridges of at least so many floors, at which one truncation enlarges a variance
+# by a factor of at most 1 + (1 / 1024)^2 (docs/mathematics.md).
+FINEST = 512
+# Columns are dependent where pivots of their QR decomposition are below this times the largest:
+# far above rounding errors, and what is lost is added to the slack.
+DEPENDENT = 1e-12
 
 
 @dataclass(frozen=True)
@@ -157,7 +168,7 @@ def _tail(values: Array, cut: float, least: float = 0.0) -> int:
     Where the spectrum falls fast a lower cut costs few vectors, and serves smaller ridges.
     """
     usual, fewer = np.searchsorted(values, np.maximum([cut, cut / DEEPER], least))
-    return int(fewer if 8 * (usual - fewer) <= len(values) - usual else usual)
+    return int(fewer if WORTH * (usual - fewer) <= len(values) - usual else usual)
 
 
 def _orthogonal_to(basis: Array, columns: Array) -> tuple[Array, Array, float]:
@@ -165,7 +176,7 @@ def _orthogonal_to(basis: Array, columns: Array) -> tuple[Array, Array, float]:
     if not columns.any():
         return np.empty((len(basis), 0)), np.empty((0, columns.shape[1])), 0.0
     q, r, order = qr(columns, mode="economic", pivoting=True, check_finite=False)
-    rank = int(np.sum(np.abs(np.diagonal(r)) > 1e-12 * abs(r[0, 0])))
+    rank = int(np.sum(np.abs(np.diagonal(r)) > DEPENDENT * abs(r[0, 0])))
     lost = float(np.linalg.norm(r[rank:]))
     # Directions that were small in the columns need a second pass to be orthogonal.
     q = q[:, :rank] - basis @ (basis.T @ q[:, :rank])
@@ -189,7 +200,7 @@ class Krylov:
 
     def __init__(self, values: Array, start: Array) -> None:
         size = float(np.linalg.norm(start))
-        self.floor = (1 + ABOVE) * float(values.max(initial=0.0))
+        self.floor = (1 + ABOVE_LARGEST) * float(values.max(initial=0.0))
         self.vectors = np.empty((len(values), 0))
         self.values = self.start = np.empty(0)
         if size == 0:
@@ -201,9 +212,11 @@ class Krylov:
             for _ in range(2):
                 vector = vector - self.vectors @ (self.vectors.T @ vector)
             spill = float(np.linalg.norm(vector))
-            if spill <= 1e-12 * self.floor:
+            if spill <= DEPENDENT * self.floor:
                 break
         gap = np.maximum(self.floor - values, 1e-300)
         inverse, rotation = np.linalg.eigh(self.vectors.T @ (self.vectors / gap[:, None]))
-        self.values = self.floor - 1 / inverse + 1e-12 * self.floor  # above rounding errors
+        # The last term is above the rounding errors of the decomposition, whose condition number
+        # is at most 1 / ABOVE_LARGEST.
+        self.values = self.floor - 1 / inverse + 1e-12 * self.floor
         self.vectors, self.start = self.vectors @ rotation, size * rotation[0]

@@ -11,11 +11,24 @@ from kernelbounds.engine.observations import Observations
 from kernelbounds.engine.ridge_path import RidgePath
 from kernelbounds.errors import InputError
 
-WORTH_CUTTING = 64  # observations from which a truncated eigenbasis pays
-# Cuts below this, relative to the trace, and the ridges that go with them, would drown in the
-# rounding errors of a border.
-LEAST_CUT = 1e5  # times the rounding error
-DENSE = 0.7  # of the eigenvectors kept: from there on, extending is no cheaper than starting anew
+# Observations from which a truncated eigenbasis pays; below, to decompose the whole matrix at every
+# step takes under half a millisecond.
+WORTH_CUTTING = 64
+# Cuts are at least this times the trace of the kernel matrix and the rounding error. With smaller
+# ones the ridges that go with them, 512 times as large, would drown in the rounding errors of the
+# border's Schur complement.
+LEAST_CUT = 1e5
+# A negative eigenvalue this large, relative to the largest, is not explained by rounding, not even
+# in single precision for a matrix that is nearly one; then the function is not a kernel.
+NOT_A_KERNEL = 1e-8
+# Of the eigenvectors kept, from which on to extend a basis is no cheaper than to decompose anew
+# (measured: ``python -m benchmarks loop``, random points).
+DENSE = 0.7
+# The border of a basis that is extended: an eighth of its rank, so that extending, which costs
+# rank^2 t, and carrying the border along, rank t a step, cost about the same; 12 at least.
+SHORTEST_BORDER, BORDER_OF_RANK = 12, 8
+# The border of a basis that is decomposed anew: a sixteenth of the data, likewise for t^3.
+BORDER_OF_COUNT = 16
 
 
 class GrowingPath:
@@ -83,7 +96,7 @@ class GrowingPath:
         lower = self._data.lower[:count, :count]
         eigen = Eigenbasis.of(lower, self._data.outcomes[:count], cut, self._data.accuracy)
         values = eigen.eigenvalues
-        if values[0] < -1e-8 * values[-1]:
+        if values[0] < -NOT_A_KERNEL * values[-1]:
             raise InputError(
                 f"{self._data.kernel} is not a kernel: its matrix on the data has the negative "
                 f"eigenvalue {values[0]:.3g}."
@@ -99,7 +112,9 @@ class GrowingPath:
     def _adopt(self, eigen: Eigenbasis) -> None:
         # The larger the basis, the dearer to extend; decomposing the whole matrix is dearer yet.
         rank = len(eigen.z)
-        size = _dense_border(eigen.count) if self._dense else max(12, rank // 8)
+        size = _dense_border(eigen.count)
+        if not self._dense:
+            size = max(SHORTEST_BORDER, rank // BORDER_OF_RANK)
         self._eigen, self._columns = eigen, eigen.basis
         self._levels, self._border = eigen.spectrum, np.empty((size, rank))
         if eigen.open:  # the border has columns of its own
@@ -154,4 +169,4 @@ def _double(count: int) -> int:
 
 def _dense_border(count: int) -> int:
     """How large a border may grow before a basis that cannot be extended is decomposed anew."""
-    return 1 + count // 16
+    return 1 + count // BORDER_OF_COUNT

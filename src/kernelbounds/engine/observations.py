@@ -6,9 +6,15 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
-from kernelbounds.arrays import Array
+from kernelbounds.arrays import EPS, Array
 
-EPS = float(np.finfo(np.float64).eps)
+# The error of a kernel's values, in units of EPS, that is covered where the linear algebra rounds
+# by multiples of EPS. It raises eigenvalues by 32 EPS times the largest one (``eigenbasis.py``), of
+# which the decomposition takes less than a third. Errors of 4 EPS sqrt(k(x,x) k(z,z)) move
+# eigenvalues by at most 4 EPS times the trace. That is within the rest where the values are close
+# to each other, because then the largest eigenvalue is close to the trace; elsewhere most values
+# are small, and so are their errors.
+COVERED = 4.0
 
 
 class Observations:
@@ -23,10 +29,11 @@ class Observations:
         self.kernel = kernel
         self.count = 0
         self.trace = 0.0  # of the kernel matrix
-        # How precise the kernel's values are, relatively. Of a kernel that is not one of
-        # scikit-learn's this is a guess from its values, and may grow.
-        self._known = kernels.evaluation_error(kernel) > 0
-        self.accuracy = EPS * (kernels.evaluation_error(kernel) or kernels.UNKNOWN)
+        # How precise the kernel's values are, relatively, beyond what the constants of the linear
+        # algebra allow for. Of a kernel that is not one of scikit-learn's this is a guess from its
+        # values, and may grow.
+        self._known = True
+        self.accuracy = EPS
         self._single, self._telling = True, False  # whether values are in single precision
         self._points = np.empty((0, 0))
         self._outcomes = np.empty(0)
@@ -75,6 +82,10 @@ class Observations:
 
     def _commit(self, points: Array, outcomes: Array, old: Array | None, own: Array) -> None:
         start, stop = self.count, self.count + len(points)
+        if not start:
+            error = kernels.evaluation_error(self.kernel, points.shape[1])
+            self._known = error is not None
+            self.accuracy = EPS * (kernels.UNKNOWN if error is None else max(1.0, error / COVERED))
         self._reserve(stop, points.shape[1])
         self._points[start:stop] = points
         self._outcomes[start:stop] = outcomes

@@ -24,15 +24,15 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from kernelbounds import kernels
-from kernelbounds.arrays import Array
-from kernelbounds.engine.eigenbasis import EPS
+from kernelbounds.arrays import EPS, Array
 from kernelbounds.engine.observations import Observations
 from kernelbounds.errors import InputError
 
+# Sizes by ``python -m benchmarks loop``; they change the time by a few percent, and no result.
 GROUP = 8  # observations that join the triangle together
-PANEL = 64  # rows of the triangle that are applied to few columns at once
-FEW = 8  # columns
-CAPACITY = 240  # rows there is room for at first; no power of two, which caches dislike
+PANEL = 64  # rows of the triangle that are applied at once to a few columns
+FEW_COLUMNS = 8  # up to which that is faster than BLAS's triangular product
+CAPACITY = 240  # rows there is room for at first; caches dislike powers of two
 # A factor is trusted for ridges of at least this times the trace of the kernel matrix and the
 # rounding error; there, what is added for rounding errors stays below 1e-7, relatively.
 LEAST = 1e-7 / EPS
@@ -43,8 +43,15 @@ class Rows(NamedTuple):
 
     left: Array  # L^-1 K_np, (n, p)
     corner: Array  # (p, p)
+    pivots: Array  # the diagonal of L_pp, (p,)
     whitened: Array  # the outcomes, (p,)
-    log_det: float  # what they add to it
+
+
+class Forecasts(NamedTuple):
+    """What was predicted of each outcome from those before it; (t,) each."""
+
+    errors: Array  # y_s - mu_alpha,s-1(x_s)
+    variances: Array  # rho^2_alpha,s-1(x_s)
 
 
 class RidgeFit:
@@ -55,8 +62,7 @@ class RidgeFit:
         self._data = data
         self._settled = 0
         self._inverse = np.zeros((CAPACITY, CAPACITY), order="F")  # zeros above the triangle
-        self._whitened = np.empty(0)
-        self._log_det = 0.0  # of the settled ones
+        self._whitened, self._pivots = np.empty(0), np.empty(0)
         self._newest = _no_rows(0)  # of the others, as far as they were asked for
         # Room for what these are made from: L_pn, and what the settled ones leave of K_pp and y_p.
         self._left = np.empty((GROUP, CAPACITY))
@@ -68,10 +74,15 @@ class RidgeFit:
 
     def energy_and_log_det(self) -> tuple[float, float]:
         """E_alpha = y' (I + K/alpha)^-1 y and ln det(I + K/alpha), both rounded up."""
-        rows = self._rows_of_newest()
-        squares = self._whitened @ self._whitened + rows.whitened @ rows.whitened
-        log_det = self._log_det + rows.log_det
-        return self.ridge * float(squares) * (1 + self._rounding), log_det + self._rounding
+        whitened, pivots = self._all_rows()
+        energy = self.ridge * float(whitened @ whitened)
+        log_det = float(np.log(pivots**2 / self.ridge).sum())
+        return energy * (1 + self._rounding), log_det + self._rounding
+
+    def forecasts(self) -> Forecasts:
+        """Row s of the factor is the forecast of y_s: L_ss^2 = rho^2_alpha,s-1(x_s) + alpha."""
+        whitened, pivots = self._all_rows()
+        return Forecasts(whitened * pivots, np.maximum(pivots**2 - self.ridge, 0.0))
 
     def rounded_down(self, energy: float) -> float:
         """An energy that was rounded up, where it is subtracted."""
@@ -104,6 +115,11 @@ class RidgeFit:
     @property
     def _rounding(self) -> float:
         return 32 * self._data.accuracy * (1 + self._data.trace / self.ridge)
+
+    def _all_rows(self) -> tuple[Array, Array]:
+        """L^-1 y and the diagonal of L, (t,) each."""
+        rows = self._rows_of_newest()
+        return np.append(self._whitened, rows.whitened), np.append(self._pivots, rows.pivots)
 
     def _rows_of_newest(self) -> Rows:
         """The rows of the newest observations, one by one, so that few are new each time."""
@@ -140,8 +156,7 @@ class RidgeFit:
                 "semi-definite."
             )
         corner = lapack.dtrtri(pivot, lower=1)[0]
-        log_det = float(np.log(pivot.diagonal() ** 2 / self.ridge).sum())
-        return Rows(left, corner, corner @ rest, log_det)
+        return Rows(left, corner, pivot.diagonal().copy(), corner @ rest)
 
     def _catch_up(self) -> None:
         while self._settled + GROUP <= self._data.count:
@@ -155,7 +170,7 @@ class RidgeFit:
         self._inverse[old:new, :old] = -rows.corner @ self._times_transposed(rows.left).T
         self._inverse[old:new, old:new] = rows.corner
         self._whitened = np.append(self._whitened, rows.whitened)
-        self._log_det += rows.log_det
+        self._pivots = np.append(self._pivots, rows.pivots)
         self._settled, self._newest = new, _no_rows(new)
 
     def _reserve(self, count: int) -> None:
@@ -168,9 +183,9 @@ class RidgeFit:
             self._inverse, self._left = inverse, np.empty((GROUP, capacity))
 
     def _times(self, right: Array) -> Array:
-        """L^-1 right; when there are more than FEW columns the right side is lost."""
+        """L^-1 right; when there are more than FEW_COLUMNS the right side is lost."""
         n, columns = right.shape
-        if columns > FEW and n:
+        if columns > FEW_COLUMNS and n:
             # All rows of some columns are contiguous, and no copy is made of the triangle.
             triangle = self._inverse[:, :n]
             product: Array = blas.dtrmm(1.0, triangle, right, lower=1, overwrite_b=1)
@@ -193,4 +208,4 @@ class RidgeFit:
 
 
 def _no_rows(settled: int) -> Rows:
-    return Rows(np.empty((settled, 0)), np.empty((0, 0)), np.empty(0), 0.0)
+    return Rows(np.empty((settled, 0)), np.empty((0, 0)), np.empty(0), np.empty(0))

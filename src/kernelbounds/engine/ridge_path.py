@@ -26,14 +26,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernelbounds.arrays import Array
-from kernelbounds.engine.eigenbasis import EPS, Eigenbasis
+from kernelbounds.arrays import EPS, Array
+from kernelbounds.engine.eigenbasis import Eigenbasis
 
 
 def rounding(count: int, accuracy: float = EPS) -> float:
     """The error of an inner product of ``count`` terms, relative to the norms of its factors.
 
-    It grows with the count when all terms have the same sign, as with repeated points.
+    It grows with the count when all terms have the same sign, as with repeated points. BLAS adds in
+    at least four partial sums, so that a term meets count / 4 roundings of EPS / 2 each; this is
+    twice that, and 8 for short sums and for products.
     """
     return (8 + count / 4) * accuracy
 

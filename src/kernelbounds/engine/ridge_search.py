@@ -17,9 +17,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelbounds.arrays import Array
+from kernelbounds.arrays import EPS, Array
 from kernelbounds.engine.chebyshev import Chebyshev
-from kernelbounds.engine.eigenbasis import EPS, Eigenbasis
+from kernelbounds.engine.eigenbasis import Eigenbasis
 from kernelbounds.engine.even_grid import finer, vertex
 from kernelbounds.engine.highest import Largest, highest
 from kernelbounds.engine.path_query import PathQuery

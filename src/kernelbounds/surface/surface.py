@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from kernelbounds import calculus
+from kernelbounds import kernels
 from kernelbounds.arrays import Array
 from kernelbounds.bounds import TIE, Attained, Bound, DualBound, Knowledge
 from kernelbounds.engine import Largest
@@ -46,7 +46,7 @@ class Surface:
     @property
     def smooth(self) -> bool:
         """Whether gradients are known: of the kernel, and of the bound."""
-        return calculus.differentiable(self.kernel) and isinstance(self.bound, DualBound)
+        return kernels.differentiable(self.kernel) and isinstance(self.bound, DualBound)
 
     @property
     def lasting(self) -> bool:
@@ -109,7 +109,7 @@ class Surface:
     def trivial_gradients(self, points: Array) -> Array:
         """Gradients of B sqrt(k(x,x)), (m, d)."""
         prior = self.known.prior(points)[:, None]
-        steep = calculus.diagonal_gradient(self.kernel, points) / (2 * np.maximum(prior, 1e-300))
+        steep = kernels.diagonal_gradient(self.kernel, points) / (2 * np.maximum(prior, 1e-300))
         return np.asarray(self.trivial(points)[:, None] * steep)
 
     def ceilings(self, centres: Array, half_widths: Array) -> tuple[Array, Array]:
@@ -120,7 +120,7 @@ class Surface:
         the ceilings are upper bounds on s f* itself.
         """
         norm_bound = self.known.assumptions.norm_bound
-        moved = calculus.features_in_boxes(self.kernel, centres, half_widths)
+        moved = kernels.features_in_boxes(self.kernel, centres, half_widths)
         if not self.known.count:
             return self.trivial(centres), norm_bound * moved.size
         if not isinstance(self.bound, DualBound):
@@ -180,7 +180,7 @@ class Clipped:
         """As those of the surface, and nowhere beyond the trivial bounds."""
         surface = self.surface
         values, over_box = surface.ceilings(centres, half_widths)
-        moved = calculus.features_in_boxes(self.kernel, centres, half_widths)
+        moved = kernels.features_in_boxes(self.kernel, centres, half_widths)
         trivial, norm_bound = surface.trivial(centres), surface.known.assumptions.norm_bound
         values = clip(values, trivial)
         # Nowhere in the box is the clipped surface below minus the trivial bound there.

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kernelbounds import calculus, kernels
+from kernelbounds import kernels
 from kernelbounds.arrays import Array
 from kernelbounds.bounds import Attained, Knowledge
 from kernelbounds.engine import rounding
@@ -57,7 +57,7 @@ class Witness:
         """(grad k(x,x) / 2 - sum_j w_j grad k(x, x_j)) / scale, (m, d)."""
         return self._gradients(self._weights(scales), scales)
 
-    def ceilings(self, features: calculus.Features, half_widths: Array, reach: Array) -> Array:
+    def ceilings(self, features: kernels.Features, half_widths: Array, reach: Array) -> Array:
         """Upper bounds on the bound over boxes around the points, (m,).
 
         ``reach`` (m,) is that of :class:`~kernelbounds.bounds.DualBound` at the ridges.
@@ -98,8 +98,8 @@ class Witness:
 
     def _gradients(self, weights: Array, scales: Array) -> Array:
         data = self._data
-        diagonal = calculus.diagonal_gradient(data.kernel, self._points)
-        pulled = calculus.pull_back(data.kernel, self._points, data.points, weights.T)
+        diagonal = kernels.diagonal_gradient(data.kernel, self._points)
+        pulled = kernels.pull_back(data.kernel, self._points, data.points, weights.T)
         return np.asarray((diagonal / 2 - pulled) / scales[:, None])
 
 

@@ -1,0 +1,92 @@
+"""scikit-learn's kernels in 40-digit arithmetic, each as its definition stands."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath as mp
+from sklearn.gaussian_process.kernels import (
+    RBF,
+    ConstantKernel,
+    DotProduct,
+    Exponentiation,
+    ExpSineSquared,
+    Matern,
+    Product,
+    RationalQuadratic,
+    Sum,
+)
+
+
+def exact(kernel, x, z) -> mp.mpf:
+    """k(x, z) for points given as sequences of floats, which are taken to be exact."""
+    with mp.workdps(40):
+        return _value(kernel, [mp.mpf(float(a)) for a in x], [mp.mpf(float(b)) for b in z])
+
+
+def _value(kernel, x, z):
+    if isinstance(kernel, Sum):
+        return _value(kernel.k1, x, z) + _value(kernel.k2, x, z)
+    if isinstance(kernel, Product):
+        return _value(kernel.k1, x, z) * _value(kernel.k2, x, z)
+    if isinstance(kernel, Exponentiation):
+        return _value(kernel.kernel, x, z) ** mp.mpf(float(kernel.exponent))
+    if isinstance(kernel, ConstantKernel):
+        return mp.mpf(float(kernel.constant_value))
+    if isinstance(kernel, DotProduct):
+        return mp.mpf(float(kernel.sigma_0)) ** 2 + mp.fsum(a * b for a, b in zip(x, z))
+    if isinstance(kernel, ExpSineSquared):
+        # Of many turns only the fraction counts, so more than 40 digits are needed before it.
+        with mp.workdps(160):
+            turns = (x[0] - z[0]) / mp.mpf(float(kernel.periodicity))
+            turns -= mp.nint(turns)
+        return mp.exp(-2 * (mp.sin(mp.pi * turns) / mp.mpf(float(kernel.length_scale))) ** 2)
+    r = mp.sqrt(_square(kernel.length_scale, x, z))
+    if isinstance(kernel, RationalQuadratic):
+        alpha = mp.mpf(float(kernel.alpha))
+        return mp.exp(-alpha * mp.log1p(r * r / (2 * alpha)))
+    if isinstance(kernel, Matern) and not math.isinf(kernel.nu):
+        return profile(float(kernel.nu), r)
+    if isinstance(kernel, RBF):
+        return mp.exp(-r * r / 2)
+    raise TypeError(kernel)
+
+
+def profile(nu: float, r: mp.mpf) -> mp.mpf:
+    """The Matern kernel at a distance of r length scales."""
+    order = mp.mpf(nu)
+    z = mp.sqrt(2 * order) * r
+    if z == 0:
+        return mp.mpf(1)
+    return 2 ** (1 - order) / mp.gamma(order) * z**order * mp.besselk(order, z)
+
+
+def _square(length_scale, x, z):
+    try:
+        scales = [mp.mpf(float(l)) for l in length_scale]  # noqa: E741
+    except TypeError:
+        scales = [mp.mpf(float(length_scale))] * len(x)
+    return mp.fsum(((a - b) / scale) ** 2 for a, b, scale in zip(x, z, scales))
+
+
+class ExactFunction:
+    """f = sum_i w_i k(., z_i) with values and norm in 40 digits; weights are floats."""
+
+    def __init__(self, kernel, centres, weights):
+        self._kernel, self._centres = kernel, centres
+        self._weights = [mp.mpf(float(w)) for w in weights]
+
+    def __call__(self, points) -> list[float]:
+        return [float(self._at(x)) for x in points]
+
+    @property
+    def norm(self) -> float:
+        with mp.workdps(40):
+            squared = mp.fsum(w * self._at(z) for w, z in zip(self._weights, self._centres))
+            return float(mp.sqrt(squared))
+
+    def _at(self, x):
+        with mp.workdps(40):
+            return mp.fsum(
+                w * exact(self._kernel, x, z) for w, z in zip(self._weights, self._centres)
+            )
