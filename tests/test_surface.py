@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from problems import BOUNDS, KERNELS, sequence
+from problems import BOUNDS, KERNELS, Own, sequence
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, ExpSineSquared, Matern
 
 import kernelbounds as kb
@@ -157,9 +157,6 @@ def test_ceilings_converge_at_second_order(noise_scale):
 
 
 def test_unknown_gradients_are_named():
-    class Own(RBF):
-        pass
-
     seq = kb.ConfidenceSequence(Own(0.5), 1.0, 0.1)
     with pytest.raises(kb.InputError, match="gradient in x"):
         seq.gradients([[0.5]])
