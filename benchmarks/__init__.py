@@ -1,6 +1,8 @@
 """Speed against rivals, each with a target: ``python -m benchmarks [NAME...] [--json FILE]``.
 
-Both sides get one thread. The settings must precede the first import of NumPy.
+A row compares the time of two sides that do the same work on the same numbers, with one thread
+each, by :func:`benchmarks.timing.fastest`; or it says how far their answers are apart. The settings
+below must precede the first import of NumPy.
 """
 
 import os

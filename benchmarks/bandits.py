@@ -7,15 +7,15 @@ their upper bounds from scratch. Both sides decide the same.
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 
 import numpy as np
 
 import kernelbounds as kb
-from benchmarks.problem import DIM, MATERN, NOISE_SCALE, Problem, play
-from benchmarks.report import Row, agreement, faster, progress, share
+from benchmarks.problem import DIM, MATERN, NOISE_SCALE, Array, Problem, play
+from benchmarks.report import Row, agreement, faster, share
+from benchmarks.timing import fastest, timed
 
-REPEATS = 3
 POINTS, BEFORE, STEPS = 10_000, 490, 20
 
 
@@ -24,56 +24,66 @@ def run() -> list[Row]:
     return [row for bound in bounds for row in (*_loop(bound), *_fixed_set(bound))]
 
 
+def _rounds(
+    policy: kb.KernelUCB, actions: list[Array] | list[None], outcome: Callable[[int, Array], float]
+) -> Array:
+    """The seconds in ``ask`` and ``tell`` of each round."""
+    times = np.empty(len(actions))
+    for t, given in enumerate(actions):
+        suggestion, asked = timed(policy.ask, given)
+        y = outcome(t, suggestion.x)
+        times[t] = asked + timed(policy.tell, suggestion.x, y)[1]
+    return times
+
+
 def _loop(bound: kb.CMM | kb.DMM | kb.AMM) -> list[Row]:
     problem, name = Problem.of(MATERN), type(bound).__name__
-    ours, bare = [], []
-    for repeat in range(REPEATS):
-        progress(f"bandits, loop, {name}, run {repeat + 1} of {REPEATS}")
-        plain = play(problem, bound, greedy=True)
-        policy, total = kb.KernelUCB(problem.sequence(bound)), 0.0
-        for candidates, noise in zip(problem.candidates, problem.noise, strict=True):
-            start = time.perf_counter()
-            suggestion = policy.ask(candidates)
-            total += time.perf_counter() - start
-            outcome = float(problem.truth(suggestion.x[None])[0] + noise)
-            start = time.perf_counter()
-            policy.tell(suggestion.x, outcome)
-            total += time.perf_counter() - start
-        ours.append(total)
-        bare.append(plain.times.sum())
-    decisions = np.any(policy.sequence.points != plain.points, axis=1).mean()
+    policies = []
+
+    def ours() -> Array:
+        policies.append(kb.KernelUCB(problem.sequence(bound)))
+        return _rounds(
+            policies[-1],
+            list(problem.candidates),
+            lambda t, x: float(problem.truth(x[None])[0] + problem.noise[t]),
+        )
+
+    plain = play(problem, bound, greedy=True)
+    times, bare = fastest(
+        f"bandits, loop, {name}", ours, lambda: play(problem, bound, greedy=True).times
+    )
+    decisions = np.any(policies[-1].sequence.points != plain.points, axis=1).mean()
     return [
-        share(f"KernelUCB, {name} / its bare loop", min(ours), min(bare), 1.2),
+        share(f"KernelUCB, {name} / its bare loop", times.sum(), bare.sum(), 1.2),
         agreement(f"KernelUCB, {name}, other decisions", decisions, 0.0),
     ]
 
 
 def _fixed_set(bound: kb.CMM | kb.DMM | kb.AMM) -> list[Row]:
-    name = type(bound).__name__
-    progress(f"bandits, {POINTS} fixed points, {name}")
-    rng, problem = np.random.default_rng(0), Problem.of(MATERN)
-    points = rng.random((POINTS, DIM))
-    values = problem.truth(points)
-    policy, times = kb.KernelUCB(problem.sequence(bound), kb.Finite(points)), []
-    for _ in range(BEFORE + STEPS):
-        start = time.perf_counter()
-        suggestion = policy.ask()
-        asked = time.perf_counter() - start
-        outcome = values[suggestion.index] + NOISE_SCALE * rng.standard_normal()
-        start = time.perf_counter()
-        policy.tell(suggestion.x, outcome)
-        times.append(asked + time.perf_counter() - start)
-    scratch = []
-    for _ in range(REPEATS):
-        start = time.perf_counter()
-        again = problem.sequence(bound)
-        again.update(policy.sequence.points, policy.sequence.outcomes)
-        upper = again.upper(points)
-        scratch.append(time.perf_counter() - start)
-    lost = upper.max() - upper[policy.ask().index]
-    step = float(np.mean(times[BEFORE:]))
+    name, problem, rng = type(bound).__name__, Problem.of(MATERN), np.random.default_rng(0)
+    points, noise = rng.random((POINTS, DIM)), NOISE_SCALE * rng.standard_normal(BEFORE + STEPS)
+    policies: list[kb.KernelUCB] = []
+    uppers: list[Array] = []
+
+    def ours() -> Array:
+        policies.append(kb.KernelUCB(problem.sequence(bound), kb.Finite(points)))
+        return _rounds(
+            policies[-1],
+            [None] * (BEFORE + STEPS),
+            lambda t, x: float(problem.truth(x[None])[0] + noise[t]),
+        )[BEFORE:]
+
+    def scratch() -> Array:
+        told, again = policies[-1].sequence, problem.sequence(bound)
+        updating = timed(again.update, told.points, told.outcomes)[1]
+        upper, asking = timed(again.upper, points)
+        uppers.append(upper)
+        return np.array([updating + asking])
+
+    steps, all_at_once = fastest(f"bandits, {POINTS} fixed points, {name}", ours, scratch)
+    lost = uppers[-1].max() - uppers[-1][policies[-1].ask().index]
     title = f"{POINTS} points, t = {BEFORE + STEPS // 2}, {name}: ask + tell / all from scratch"
     return [
-        faster(title, step, min(scratch), 20.0),
+        faster(title, steps.sum() / STEPS, all_at_once.sum(), 20.0),
         agreement(f"{POINTS} points, {name}: bound lost by the choice", lost, 1e-5),
     ]

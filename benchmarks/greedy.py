@@ -9,14 +9,13 @@ leaving any out.
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 from scipy.linalg import solve_triangular
 from sklearn.gaussian_process.kernels import Kernel
 
 from benchmarks.problem import MATERN, SMOOTH, Array
-from benchmarks.report import Row, agreement, faster, progress
+from benchmarks.report import Row, agreement, faster
+from benchmarks.timing import fastest, once, timed
 from kernelbounds import theory
 
 RIDGE, DIM = 0.05, 3
@@ -34,46 +33,51 @@ def run() -> list[Row]:
 
 def _small(name: str, kernel: Kernel) -> list[Row]:
     candidates, rounds = SMALL
-    progress(f"greedy, {name}, {rounds} of {candidates}")
     X = np.random.default_rng(0).random((candidates, DIM))
-    start = time.perf_counter()
-    found = theory.maximum_information_gain(kernel, X, RIDGE, rounds)
-    ours = time.perf_counter() - start
-    start = time.perf_counter()
-    chosen: list[int] = []
     gains = np.empty(rounds)
-    for t in range(rounds):
-        variance = _variances(kernel, X, chosen)
-        chosen.append(int(variance.argmax()))
-        gains[t] = np.log1p(variance[chosen[-1]] / RIDGE) / 2
-    naive = time.perf_counter() - start
+
+    def naive() -> None:
+        chosen: list[int] = []
+        for t in range(rounds):
+            variance = _variances(kernel, X, chosen)
+            chosen.append(int(variance.argmax()))
+            gains[t] = np.log1p(variance[chosen[-1]] / RIDGE) / 2
+
+    found = theory.maximum_information_gain(kernel, X, RIDGE, rounds)
     title = f"greedy, {name}, {rounds} of {candidates:,}"
+    ours, rival = fastest(
+        title,
+        once(theory.maximum_information_gain, kernel, X, RIDGE, rounds),
+        once(naive),
+    )
     return [
-        faster(f"{title} / naive", ours, naive, 20.0),
+        faster(f"{title} / naive", ours.sum(), rival.sum(), 20.0),
         agreement(f"{title}: |difference|", np.abs(np.cumsum(gains) - found.lower).max(), 1e-6),
     ]
 
 
 def _full(name: str, kernel: Kernel) -> list[Row]:
     candidates, rounds = FULL
-    progress(f"greedy, {name}, {rounds} of {candidates}")
     X = np.random.default_rng(0).random((candidates, DIM))
-    start = time.perf_counter()
     found = theory.maximum_information_gain(kernel, X, RIDGE, rounds)
-    ours = time.perf_counter() - start
-    times = []
-    for t in SAMPLED:
-        start = time.perf_counter()
-        _variances(kernel, X, list(found.chosen[:t]))
-        times.append(time.perf_counter() - start)
-    # The sampled steps stand for equal parts of the run.
-    naive = rounds * float(np.mean(times))
-    progress(f"greedy, {name}, eager")
-    eager_gains, eager = _eager(kernel, X, rounds)
+    eager_gains = _eager(kernel, X, rounds)
+
+    def naive() -> Array:
+        chosen = [list(found.chosen[:t]) for t in SAMPLED]
+        return np.array([timed(_variances, kernel, X, at)[1] for at in chosen])
+
     title = f"greedy, {name}, {rounds} of {candidates:,}"
+    ours, steps, eager = fastest(
+        title,
+        once(theory.maximum_information_gain, kernel, X, RIDGE, rounds),
+        naive,
+        once(_eager, kernel, X, rounds),
+    )
+    # The sampled steps stand for equal parts of the run.
+    extrapolated = rounds * steps.mean()
     return [
-        faster(f"{title} / naive, extrapolated", ours, naive, 20.0),
-        faster(f"{title} / eager", ours, eager, None),
+        faster(f"{title} / naive, extrapolated", ours.sum(), extrapolated, 20.0),
+        faster(f"{title} / eager", ours.sum(), eager.sum(), None),
         agreement(f"{title}: |difference|", np.abs(eager_gains - found.lower).max(), 1e-6),
     ]
 
@@ -88,8 +92,7 @@ def _variances(kernel: Kernel, X: Array, chosen: list[int]) -> Array:
     return prior - np.einsum("ij,ij->j", whitened, whitened)
 
 
-def _eager(kernel: Kernel, X: Array, rounds: int) -> tuple[Array, float]:
-    start = time.perf_counter()
+def _eager(kernel: Kernel, X: Array, rounds: int) -> Array:
     variance, rows, gains = kernel.diag(X), np.empty((rounds, len(X))), np.empty(rounds)
     for t in range(rounds):
         best = int(variance.argmax())
@@ -97,4 +100,4 @@ def _eager(kernel: Kernel, X: Array, rounds: int) -> tuple[Array, float]:
         own = kernel(X[[best]], X)[0] - rows[:t, best] @ rows[:t]
         rows[t] = own / np.sqrt(variance[best] + RIDGE)
         variance -= rows[t] ** 2
-    return np.cumsum(gains), time.perf_counter() - start
+    return np.cumsum(gains)

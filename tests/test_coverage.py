@@ -10,15 +10,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from problems import BOUNDS
-from scipy.stats import binom
+from problems import BOUNDS, too_many, truth
 from sklearn.gaussian_process.kernels import Matern
 
 import kernelbounds as kb
 
 GRID = np.linspace(0, 1, 40)[:, None]
 DELTA, NORM, NOISE = 0.2, 2.0, 0.3
-LEVEL = 1e-4
 
 
 def _failures(bound, runs, rounds, believed_noise=NOISE, believed_norm=NORM):
@@ -26,8 +24,7 @@ def _failures(bound, runs, rounds, believed_noise=NOISE, believed_norm=NORM):
     failures = 0
     for seed in range(runs):
         rng = np.random.default_rng(seed)
-        function = kb.RKHSFunction(kernel, rng.random((10, 1)), rng.standard_normal(10))
-        truth = function.rescaled(NORM)(GRID)
+        values = truth(kernel, rng, NORM, dim=1, centres=10)(GRID)
         seq = kb.ConfidenceSequence(kernel, believed_norm, believed_noise, DELTA, bound=bound)
         for _ in range(rounds):
             try:
@@ -35,32 +32,32 @@ def _failures(bound, runs, rounds, believed_noise=NOISE, believed_norm=NORM):
             except kb.EmptyConfidenceSetError:
                 failures += 1
                 break
-            if np.any(truth < lower) or np.any(truth > upper):
+            if np.any(values < lower) or np.any(values > upper):
                 failures += 1
                 break
             x = np.argmax(upper)  # the bandit's choice: as adaptive as it gets
-            seq.update(GRID[x], truth[x] + NOISE * rng.standard_normal())
+            seq.update(GRID[x], values[x] + NOISE * rng.standard_normal())
     return failures
 
 
 @pytest.mark.parametrize("name", BOUNDS)
 def test_coverage(name):
     runs = 150
-    assert binom.sf(_failures(BOUNDS[name], runs, 25) - 1, runs, DELTA) > LEVEL
+    assert not too_many(_failures(BOUNDS[name], runs, 25), runs, DELTA)
 
 
 def test_the_test_can_fail():
     """With the noise believed five times smaller than it is, the same test rejects."""
     runs = 60
     failures = _failures(kb.CMM(), runs, 25, believed_noise=NOISE / 5)
-    assert binom.sf(failures - 1, runs, DELTA) < LEVEL
+    assert too_many(failures, runs, DELTA)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BOUNDS)
 def test_coverage_long(name):
     runs = 300
-    assert binom.sf(_failures(BOUNDS[name], runs, 100) - 1, runs, DELTA) > LEVEL
+    assert not too_many(_failures(BOUNDS[name], runs, 100), runs, DELTA)
 
 
 def _certificate_failures(bound, runs, rounds, *, box=False, believed_noise=NOISE):
@@ -69,8 +66,7 @@ def _certificate_failures(bound, runs, rounds, *, box=False, believed_noise=NOIS
     failures = 0
     for seed in range(runs):
         rng = np.random.default_rng(seed)
-        function = kb.RKHSFunction(kernel, rng.random((10, 1)), rng.standard_normal(10))
-        function = function.rescaled(NORM)
+        function = truth(kernel, rng, NORM, dim=1, centres=10)
         best = function(np.linspace(0, 1, 2001)[:, None] if box else GRID).max()
         seq = kb.ConfidenceSequence(kernel, NORM, believed_noise, DELTA, bound=bound)
         ucb = kb.KernelUCB(seq, kb.Box([0], [1]) if box else kb.Finite(GRID))
@@ -94,13 +90,13 @@ def _certificate_failures(bound, runs, rounds, *, box=False, believed_noise=NOIS
 def test_certificates_are_true_at_all_times(name):
     runs = 80
     failures = _certificate_failures(BOUNDS[name], runs, 20)
-    assert binom.sf(failures - 1, runs, DELTA) > LEVEL
+    assert not too_many(failures, runs, DELTA)
 
 
 def test_the_test_of_certificates_can_fail():
     runs = 40
     failures = _certificate_failures(kb.CMM(), runs, 20, believed_noise=NOISE / 10)
-    assert binom.sf(failures - 1, runs, DELTA) < LEVEL
+    assert too_many(failures, runs, DELTA)
 
 
 @pytest.mark.slow
@@ -109,4 +105,4 @@ def test_the_test_of_certificates_can_fail():
 def test_certificates_are_true_at_all_times_long(name, box):
     runs, rounds = (60, 15) if box else (300, 60)
     failures = _certificate_failures(BOUNDS[name], runs, rounds, box=box)
-    assert binom.sf(failures - 1, runs, DELTA) > LEVEL
+    assert not too_many(failures, runs, DELTA)

@@ -126,6 +126,20 @@ def test_bounds_without_the_newest_observations_are_above_those_with_them(kernel
     assert np.max(gaps) > 1e-3  # the newest observations do matter somewhere
 
 
+@pytest.mark.parametrize("finest", [1e-3, 1e-2, 0.1])
+@pytest.mark.parametrize("kernel", [RBF(0.3), RBF(2.0), Matern(2.0, nu=1.5)], ids=str)
+def test_a_borders_own_columns_are_orthogonal_to_the_basis(kernel, finest):
+    """To the last digits of what they are, however little that is of a kernel vector."""
+    X, y, _ = _data(kernel, 97)
+    engine = Engine(kernel)
+    engine.append(0.2 * X, y)
+    path = engine.path(finest=finest)
+    assert path.eigen.open and len(path.newest)
+    sizes = np.linalg.norm(path.outside, axis=1)
+    overlap = np.abs(path.outside @ path.eigen.basis).max(axis=1)
+    assert np.all(overlap <= 1e-13 * sizes + 1e-20)
+
+
 @pytest.mark.parametrize("kernel", [RBF(0.3), RBF(2.0), Matern(0.5, nu=1.5)], ids=str)
 def test_eigenbasis_bounds_the_kernel_matrix_from_above(kernel):
     X, y, _ = _data(kernel, 200)

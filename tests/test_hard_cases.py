@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from problems import BOUNDS
+from problems import BOUNDS, truth
 from sklearn.gaussian_process.kernels import (
     RBF,
     ConstantKernel,
@@ -58,10 +58,10 @@ def test_cmm_is_never_looser_than_dmm_on_a_dense_grid(seed):
     noise_scale, c = 10 ** rng.uniform(-3, 1), 10 ** rng.uniform(-2, 2)
     scale = np.sqrt(kernel.diag(np.ones((1, 2)))[0])
     norm = 10 ** rng.uniform(-2, 2) / scale
-    function = kb.RKHSFunction(kernel, rng.random((6, 2)), rng.standard_normal(6))
+    function = truth(kernel, rng, 0.5 * norm, centres=6)
     seq = kb.ConfidenceSequence(kernel, norm, noise_scale, mixture_scale=c)
     X = rng.random((t, 2))
-    y = function.rescaled(0.5 * norm)(X) + 3 * noise_scale * rng.standard_normal(t)
+    y = function(X) + 3 * noise_scale * rng.standard_normal(t)
     for part in np.array_split(np.arange(t), 5 if t > 20 else 1):
         seq.update(X[part], y[part])
     if seq.norm_lower_bound > norm:
@@ -134,7 +134,7 @@ def test_without_noise_a_point_does_not_depend_on_its_company(seed):
     rng = np.random.default_rng(seed)
     kernel, X = RBF(0.5), rng.random((4, 2))
     X = np.vstack([X, X + 2e-8 * rng.standard_normal(X.shape)])
-    function = kb.RKHSFunction(kernel, rng.random((8, 2)), rng.standard_normal(8)).rescaled(1.0)
+    function = truth(kernel, rng, 1.0)
     seq = kb.ConfidenceSequence(kernel, 100.0, 0.0)
     seq.update(X, function(X))
     Q = np.vstack([rng.random((100, 2)), X[:4] + 1e-4])

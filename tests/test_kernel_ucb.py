@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from problems import BOUNDS, DOMAINS, KERNEL, POINTS, policy_on, truth
+from problems import BOUNDS, DOMAINS, KERNEL, POINTS, Own, noisy_only, policy_on, truth
 from sklearn.gaussian_process.kernels import RBF
 
 import kernelbounds as kb
@@ -83,13 +83,12 @@ def test_noiseless_bandits_find_the_maximum(bound, domain, kernel):
     assert np.isfinite([s.lower, s.upper]).all()
 
 
-@pytest.mark.parametrize("bound", BOUNDS.values(), ids=str)
+@pytest.mark.parametrize("name", BOUNDS)
 @pytest.mark.parametrize("noise_scale", [0.1, 0.0])
-def test_believed_outcomes_refute_nothing(bound, noise_scale):
-    if noise_scale == 0 and isinstance(bound, kb.AY | kb.IGP):
-        pytest.skip("these bounds are for noisy data")
+def test_believed_outcomes_refute_nothing(name, noise_scale):
+    noisy_only(name, noise_scale)
     policy, _, _ = policy_on(
-        kb.KernelUCB, DOMAINS["finite"], bound=bound, t=6, noise_scale=noise_scale
+        kb.KernelUCB, DOMAINS["finite"], bound=BOUNDS[name], t=6, noise_scale=noise_scale
     )
     assert len(policy.ask(n=15)) == 15
 
@@ -98,9 +97,8 @@ def test_believed_outcomes_refute_nothing(bound, noise_scale):
 @pytest.mark.parametrize("noise_scale", [0.1, 0.0])
 @pytest.mark.parametrize("sign", [1, -1])
 def test_the_largest_bound_and_its_opposite_are_those_of_both_sides(name, noise_scale, sign):
+    noisy_only(name, noise_scale)
     bound = BOUNDS[name]
-    if noise_scale == 0 and isinstance(bound, kb.AY | kb.IGP):
-        pytest.skip("these bounds are for noisy data")
     rng = np.random.default_rng(0)
     function = truth(KERNEL, rng, 4.0)
     seq = kb.ConfidenceSequence(KERNEL, 5.0, noise_scale, bound=bound)
@@ -116,9 +114,6 @@ def test_the_largest_bound_and_its_opposite_are_those_of_both_sides(name, noise_
 
 
 def test_a_kernel_of_ones_own_is_searched_without_derivatives_and_says_so_once(tmp_path):
-    class Own(RBF):
-        pass
-
     sequence = kb.ConfidenceSequence(Own(0.5), 2.0, 0.1)
     with pytest.warns(UserWarning, match="without derivatives") as said:
         policy = kb.KernelUCB(sequence, kb.Box([0], [1]))

@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from problems import BOUNDS
+from problems import BOUNDS, noisy_only, truth
 from sklearn.gaussian_process.kernels import (
     RBF,
     ConstantKernel,
@@ -81,8 +81,7 @@ def _none(dim):
 @pytest.mark.parametrize("bound", BOUNDS)
 @pytest.mark.parametrize(("t", "noise_scale"), [(4, 0.1), (30, 0.1), (150, 0.1), (30, 0.0)])
 def test_certificates_contain_the_maximum(name, bound, t, noise_scale):
-    if noise_scale == 0 and bound in ("AY", "IGP"):
-        pytest.skip("these bounds are for noisy data")
+    noisy_only(bound, noise_scale)
     dim = PROBLEMS[name][1]
     seq = _sequence(name, BOUNDS[bound], t, noise_scale)
     box, tolerance = _unit_box(dim), 0.05
@@ -127,7 +126,7 @@ def test_cmm_is_certified_within_the_tolerance(name):
 def test_other_kernels_are_certified_too(kernel):
     rng = np.random.default_rng(2)
     seq = kb.ConfidenceSequence(kernel, 3.0, 0.1)
-    function = kb.RKHSFunction(kernel, rng.random((6, 2)), rng.standard_normal(6)).rescaled(2.5)
+    function = truth(kernel, rng, 2.5, centres=6)
     X = rng.random((20, 2))
     seq.update(X, function(X) + 0.1 * rng.standard_normal(20))
     for box in (_unit_box(2), kb.Box([-0.5, 0.3], [2.0, 0.3])):

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import KERNELS, instances, sequence
-from scipy.stats import binom
+from problems import KERNELS, instances, sequence, too_many, truth
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
 import kernelbounds as kb
@@ -133,7 +132,7 @@ class TestRunBound:
             theory.run_bound(false, 0.01)
 
 
-DELTA, NORM, NOISE, LEVEL = 0.2, 2.0, 0.3, 1e-4
+DELTA, NORM, NOISE = 0.2, 2.0, 0.3
 GRID = np.linspace(0, 1, 30)[:, None]
 
 
@@ -142,15 +141,14 @@ def _violations(runs, rounds, believed_noise=NOISE):
     kernel, failures = Matern(0.2, nu=1.5), 0
     for seed in range(runs):
         rng = np.random.default_rng(seed)
-        function = kb.RKHSFunction(kernel, rng.random((10, 1)), rng.standard_normal(10))
-        truth = function.rescaled(NORM)(GRID)
+        values = truth(kernel, rng, NORM, dim=1, centres=10)(GRID)
         seq = kb.ConfidenceSequence(kernel, NORM, believed_noise, DELTA, 1.0, bound=kb.AMM())
         played = []
         for _ in range(rounds):
             x = int(np.argmax(seq.upper(GRID)))
-            seq.update(GRID[x], truth[x] + NOISE * rng.standard_normal())
+            seq.update(GRID[x], values[x] + NOISE * rng.standard_normal())
             played.append(x)
-        regret, bound = truth.max() - truth[played], theory.run_bound(seq)
+        regret, bound = values.max() - values[played], theory.run_bound(seq)
         wrong = np.any(regret > bound.terms) or np.any(np.cumsum(regret) > bound.cumulative)
         failures += bool(wrong)
     return failures
@@ -159,13 +157,13 @@ def _violations(runs, rounds, believed_noise=NOISE):
 def test_measured_regret_is_below_the_bound():
     """More failures than a binomial with success probability delta would have (level 1e-4)."""
     runs = 60
-    assert binom.sf(_violations(runs, 60) - 1, runs, DELTA) > LEVEL
+    assert not too_many(_violations(runs, 60), runs, DELTA)
 
 
 def test_that_test_can_fail():
     """With the noise believed thirty times smaller than it is, the same test rejects."""
     runs = 30
-    assert binom.sf(_violations(runs, 60, NOISE / 30) - 1, runs, DELTA) < LEVEL
+    assert too_many(_violations(runs, 60, NOISE / 30), runs, DELTA)
 
 
 class TestTightness:

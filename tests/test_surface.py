@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from problems import BOUNDS, KERNELS, sequence
+from problems import BOUNDS, KERNELS, Own, sequence
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, ExpSineSquared, Matern
 
 import kernelbounds as kb
 from kernelbounds import kernels
+from kernelbounds.bounds import Bound
 from kernelbounds.surface import Clipped
+from kernelbounds.surface.clipping import raw_extremes
 
 SMOOTH_KERNELS = {
     **KERNELS,
@@ -155,9 +157,82 @@ def test_ceilings_converge_at_second_order(noise_scale):
 
 
 def test_unknown_gradients_are_named():
-    class Own(RBF):
-        pass
-
     seq = kb.ConfidenceSequence(Own(0.5), 1.0, 0.1)
     with pytest.raises(kb.InputError, match="gradient in x"):
         seq.gradients([[0.5]])
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+@pytest.mark.parametrize("t", [0, 2, 25])
+def test_a_clipped_surface_is_the_surface_or_the_trivial_one(kernel, name, t):
+    rng = np.random.default_rng(t)
+    seq, _ = sequence(kernel, rng, t, noise_scale=1.0, bound=BOUNDS[name])
+    x = rng.random((40, 2))
+    for sign in (1, -1):
+        surface = seq.surface(sign)
+        clipped, trivial = Clipped(surface), surface.trivial(x)
+        raw, steep = surface.values_and_gradients(x)
+        values, slopes = clipped.values_and_gradients(x)
+        np.testing.assert_allclose(surface.values(x), raw, rtol=1e-7, atol=1e-7)
+        np.testing.assert_allclose(clipped.values(x), values, rtol=1e-7, atol=1e-7)
+        np.testing.assert_array_equal(values, np.clip(raw, -trivial, trivial))
+        inside = np.abs(raw) < trivial
+        np.testing.assert_array_equal(slopes[inside], steep[inside])
+        expected = surface.trivial_gradients(x) * np.sign(raw)[:, None]
+        np.testing.assert_array_equal(slopes[~inside], expected[~inside])
+        assert t != 2 or name != "AY" or not inside.all()  # else nothing would be tested
+
+
+class Returning(Bound):
+    """A bound that returns what it is told to, whatever it is asked."""
+
+    def __init__(self, result):
+        self.result = result
+
+    def __repr__(self):
+        return "Returning()"
+
+    def extremes(self, known, points, signs):
+        return self.result
+
+
+@pytest.mark.parametrize(
+    ("result", "said"),
+    [
+        (np.full((2, 3), np.nan), "returned nan or minus infinity"),
+        ([[1.0, 2.0, np.nan], [1.0, 1.0, 1.0]], "returned nan or minus infinity"),
+        (np.array([[1.0, 2.0, -np.inf], [1.0, 1.0, 1.0]]), "returned nan or minus infinity"),
+        (np.ones(3), r"shape \(3,\) for 2 signs and 3 points; it must be \(2, 3\)"),
+        (np.ones((3, 2)), r"shape \(3, 2\)"),
+        (1.0, r"shape \(\)"),
+        (None, "returned NoneType in place of an array"),
+        ("high", "returned str in place of an array"),
+        ([[1.0], [1.0, 2.0]], "returned list in place of an array"),
+        (np.ones((2, 3)) * 1j, "returned ndarray in place of an array of real numbers"),
+    ],
+)
+def test_what_is_not_upper_bounds_is_refused_by_name(result, said):
+    seq = kb.ConfidenceSequence(RBF(0.5), 2.0, 0.1)
+    seq.update([[0.1, 0.2]], [0.3])
+    x = np.random.default_rng(0).random((3, 2))
+    for ask in (
+        lambda: raw_extremes(seq.known, Returning(result), x, (1, -1)),
+        lambda: seq.bounds(x, Returning(result)),
+    ):
+        with pytest.raises(kb.KernelBoundsError, match=said) as caught:
+            ask()
+        assert "Returning()" in str(caught.value)
+
+
+def test_bounds_may_be_infinite_and_must_not_cross():
+    seq = kb.ConfidenceSequence(RBF(0.5), 2.0, 0.1)
+    seq.update([[0.1, 0.2]], [0.3])
+    x = np.random.default_rng(0).random((3, 2))
+    assert np.array(seq.bounds(x, Returning(np.full((2, 3), np.inf)))).tolist() == [
+        [-2.0] * 3,
+        [2.0] * 3,
+    ]
+    crossing = Returning(np.array([[1.0, 1.0, 0.5], [1.0, 1.0, -0.6]]))
+    with pytest.raises(kb.KernelBoundsError, match=r"Returning\(\).*exceed its upper ones"):
+        seq.bounds(x, crossing)
+    assert raw_extremes(seq.known, crossing, x, (1, -1)).shape == (2, 3)

@@ -5,15 +5,13 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from problems import KERNELS, sequence
+from problems import KERNELS, data_sets, sequence
 
 import kernelbounds as kb
 
 instances = st.fixed_dictionaries(
     {
-        "name": st.sampled_from(sorted(KERNELS)),
-        "seed": st.integers(0, 10**6),
-        "t": st.integers(1, 60),
+        **data_sets,
         "noise_scale": st.sampled_from([0.01, 0.1, 1.0]),
         "norm": st.sampled_from([0.5, 5.0, 100.0]),
         "c": st.floats(0.01, 100.0),

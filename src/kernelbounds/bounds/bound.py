@@ -77,9 +77,9 @@ def as_upper_bounds(bound: Bound, found: Any, wanted: tuple[int, int]) -> Array:
 def fault_of(found: Any, wanted: tuple[int, int]) -> str | None:
     """Why something is not upper bounds of the wanted shape, as the end of a sentence."""
     try:
-        values = np.asarray(found, dtype=np.float64)
+        values = np.asarray(found).astype(np.float64, casting="same_kind", copy=False)
     except (TypeError, ValueError):
-        return f"returned {type(found).__name__} in place of an array of numbers"
+        return f"returned {type(found).__name__} in place of an array of real numbers"
     if values.shape != wanted:
         return (
             f"returned an array of shape {values.shape} for {wanted[0]} signs and {wanted[1]} "

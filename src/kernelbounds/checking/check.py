@@ -46,8 +46,8 @@ class BoundReport:
     width : float
         Mean width at the ends of these runs, relative to CMM's on the same data.
     follows_units : bool
-        Whether the bounds are multiplied by s when outcomes, B and sigma are, and c by s^2. All
-        bounds of the package are; it is no part of the contract.
+        Whether the bounds are multiplied by s when outcomes, B and sigma are, with the default
+        radius. All bounds of the package are; it is no part of the contract.
     """
 
     misses: int

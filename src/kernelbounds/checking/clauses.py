@@ -135,12 +135,9 @@ def largest(bound: Bound) -> None:
 
 
 def follows_units(bound: Bound) -> bool:
-    """Whether the bounds are multiplied by s when outcomes, B and sigma are, and c by s^2."""
+    """Whether the bounds are multiplied by s when outcomes, B and sigma are."""
     case, unit = make_case(20), 2.0**10
-    a = case.known.assumptions
-    other = ConfidenceSequence(
-        KERNEL, unit * NORM, unit * NOISE, a.delta, unit**2 * a.mixture_scale
-    )
+    other = ConfidenceSequence(KERNEL, unit * NORM, unit * NOISE, SURE)
     other.update(case.known.points, unit * case.known.outcomes)
     found = ask(bound, other.known, case.points) / unit
     return bool(np.allclose(found, ask(bound, case.known, case.points), rtol=1e-6, atol=AGREEMENT))

@@ -46,9 +46,6 @@ KRYLOV = 4
 # How far a floor is above the largest value below it, relatively. The Krylov vectors' bound divides
 # by the difference; a thousandth keeps that well-conditioned and costs next to nothing.
 ABOVE_LARGEST = 1e-3
-# Floors below this, relative to the largest eigenvalue, are within the square root of the rounding
-# error: what is outside the basis must then be computed as vectors, not from squared norms.
-SUBTLE = 1e-8
 # Where the spectrum falls so fast that a cut this many times lower costs at most an eighth more
 # vectors, that is worth it, for it serves smaller ridges.
 DEEPER, WORTH = 4.0, 8
@@ -92,11 +89,6 @@ class Eigenbasis:
     def finest(self) -> float:
         """The smallest ridge at which the floor does not matter."""
         return FINEST * self.floor if self.flat else 0.0
-
-    @cached_property
-    def subtle(self) -> bool:
-        """Whether the floor is close to rounding errors."""
-        return bool(self.floor < SUBTLE * self.spectrum.max(initial=0.0))
 
     @classmethod
     def of(cls, gram: Array, outcomes: Array, cut: float, accuracy: float = EPS) -> Eigenbasis:

@@ -139,8 +139,10 @@ class GrowingPath:
             self._border[b, :rank] = self._own[:rank, b] = w
             if eigen.open:
                 rest = column - eigen.basis @ w
-                if eigen.subtle:
-                    rest -= eigen.basis @ (rest @ eigen.basis)
+                # The second pass makes it orthogonal to the last digits of itself, not of the
+                # column: what is left of the basis in it counts 1 / (floor + alpha) times, in
+                # place of 1 / (lambda + alpha), and would make bounds too tight.
+                rest -= eigen.basis @ (rest @ eigen.basis)
                 self._columns[:, rank + b] = rest
                 products = rest @ self._columns[:, rank : rank + b + 1]
                 self._own[rank + b, : b + 1] = self._own[rank : rank + b + 1, b] = products
