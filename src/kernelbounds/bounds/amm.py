@@ -28,6 +28,10 @@ class AMM(EllipsoidBound):
     def __post_init__(self) -> None:
         object.__setattr__(self, "ridge", checked_ridge(self.ridge, "ridge"))
 
+    def below_amm_at(self, reference_ridge: float) -> tuple[float, ...] | None:
+        """It is AMM."""
+        return (reference_ridge if self.ridge is None else self.ridge,)
+
     def ellipsoids(self, known: Knowledge, points: Array) -> Ellipsoids:
         """See :class:`~kernelbounds.bounds.ellipsoids.EllipsoidBound`."""
         ridges = np.array([known.reference_ridge if self.ridge is None else self.ridge])

@@ -51,6 +51,10 @@ class Bound(ABC):
         B sqrt(k(x,x)), and may be infinite, but not nan.
         """
 
+    def below_amm_at(self, reference_ridge: float) -> tuple[float, ...] | None:
+        """The ridges at which it is nowhere above AMM, given sigma^2/c; None means all of them."""
+        return ()
+
     def largest(self, known: Knowledge, points: Array, sign: int, tie: float) -> Largest:
         """The largest bound on s f* at the points, where it is, and the bound on -s f* there.
 

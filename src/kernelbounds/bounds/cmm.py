@@ -48,6 +48,10 @@ class CMM(DualBound):
         """It is the maximum over the confidence set, whose functions have norm at most B."""
         return True
 
+    def below_amm_at(self, reference_ridge: float) -> tuple[float, ...] | None:
+        """It is the least of AMM over all ridges."""
+        return None
+
     def extremes(self, known: Knowledge, points: Array, signs: Sequence[int]) -> Array:
         """See :class:`~kernelbounds.bounds.Bound`."""
         if self.solver == "cone":

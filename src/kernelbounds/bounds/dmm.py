@@ -53,6 +53,10 @@ class DMM(EllipsoidBound):
         """The ridges, given sigma^2/c."""
         return self.ridges or tuple(factor * reference_ridge for factor in PAPERS_GRID)
 
+    def below_amm_at(self, reference_ridge: float) -> tuple[float, ...] | None:
+        """It is the least of AMM over the grid."""
+        return self.grid(reference_ridge)
+
     def ellipsoids(self, known: Knowledge, points: Array) -> Ellipsoids:
         """See :class:`~kernelbounds.bounds.ellipsoids.EllipsoidBound`."""
         large, witness = self._without_small(known)

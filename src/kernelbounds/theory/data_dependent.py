@@ -21,7 +21,7 @@ import numpy as np
 from kernelbounds import kernels
 from kernelbounds.arrays import Array, as_scalar, as_whole, brief
 from kernelbounds.bandits import Finite, KernelUCB
-from kernelbounds.bounds import AMM, CMM, DMM, Assumptions
+from kernelbounds.bounds import Assumptions
 from kernelbounds.engine.run_pass import along_run
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
 from kernelbounds.sequence import ConfidenceSequence
@@ -122,20 +122,16 @@ def _squared_radii(
 def _ridge(sequence: ConfidenceSequence, ridge: float | None) -> float:
     """A ridge for which Lemma D.12 holds with the sequence's bound."""
     bound, a = sequence.bound, sequence.assumptions
-    if not isinstance(bound, CMM | DMM | AMM):
-        raise InputError(f"the lemma is about CMM, DMM and AMM; the sequence's bound is {bound}.")
-    given = as_scalar(ridge, "ridge", above=0.0) if ridge is not None else None
     reference = a.noise_scale**2 / a.mixture_scale
-    allowed: tuple[float, ...] = ()
-    if isinstance(bound, AMM):
-        allowed = (reference if bound.ridge is None else bound.ridge,)
-        given = allowed[0] if given is None else given
-    elif isinstance(bound, DMM):
-        allowed = bound.grid(reference)
-    chosen = reference if given is None else given
+    allowed = bound.below_amm_at(reference)
+    if allowed == ():
+        raise InputError(f"the lemma is about CMM, DMM and AMM; the sequence's bound is {bound}.")
+    chosen = allowed[0] if allowed is not None and len(allowed) == 1 else reference
+    if ridge is not None:
+        chosen = as_scalar(ridge, "ridge", above=0.0)
     if chosen <= 0:
         raise InputError("without noise there is no default ridge: pass ridge=.")
-    if allowed and not any(math.isclose(chosen, one, rel_tol=1e-9) for one in allowed):
+    if allowed is not None and not any(math.isclose(chosen, one, rel_tol=1e-9) for one in allowed):
         listed = ", ".join(f"{one:g}" for one in allowed)
         raise InputError(f"ridge must be one that {bound} uses ({listed}), got {chosen:g}.")
     return chosen
