@@ -145,7 +145,7 @@ def test_a_wrong_name_is_noticed():
         "DualFunction.at_no_scale",
         "kernels.mixture_scales",
         "noisescale",
-        "Radius.of.it",
+        "Radius.squared.it",
     ):
         assert not resolves(wrong)
     assert not has(modules()["bounds/amm.py"], "DualFunction")

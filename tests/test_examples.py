@@ -76,3 +76,11 @@ def test_loose_assumptions_are_priced(monkeypatch, capsys):
 def test_the_ideas_are_drawn(tmp_path, monkeypatch):
     run(monkeypatch, "ideas.py", "--out", str(tmp_path / "new"))
     assert (tmp_path / "new" / "ideas.png").stat().st_size > 10_000
+
+
+def test_a_bound_of_ones_own_is_run_beside_the_papers(tmp_path, monkeypatch, capsys):
+    run(monkeypatch, "own_bound.py", "--rounds", "6", "--seeds", "2", "--out", str(tmp_path))
+    printed = capsys.readouterr().out
+    assert printed.startswith("TwoMixtures: the contract holds")
+    assert printed.count(" ± ") == 4
+    assert (tmp_path / "own-bounds.png").stat().st_size > 10_000

@@ -95,7 +95,7 @@ def test_zeros_that_are_not_observed_as_such():
 def test_very_large_and_small_outcomes(bound, size):
     rng = np.random.default_rng(0)
     X, y, Q = rng.random((20, 2)), rng.standard_normal(20), rng.random((4, 2))
-    seq = kb.ConfidenceSequence(RBF(0.5), 5 * size, 0.5 * size, bound=bound)
+    seq = kb.ConfidenceSequence(RBF(0.5), 5 * size, 1.5 * size, bound=bound)
     seq.update(X, y * size)
     lower, upper = seq.bounds(Q)
     assert np.all(np.isfinite(lower) & np.isfinite(upper))

@@ -112,11 +112,11 @@ def test_where_the_confidence_set_is_nearly_empty(seed, above):
     kernel, t, sigma = KERNELS[name](0.3, 1.0), [1, 2, 5, 8, 12][seed], 0.01
     X = rng.random((t, 2))
     y = random_data(kernel, rng, X, 1.0, sigma)
-    loose = kb.ConfidenceSequence(kernel, 100.0, sigma)
+    loose = kb.ConfidenceSequence(kernel, 100.0, sigma, mixture_scale=1.0)
     loose.update(X, y)
     norm_bound = (1 + above) * loose.norm_lower_bound
     assert norm_bound > 0.01
-    sequence = kb.ConfidenceSequence(kernel, norm_bound, sigma)
+    sequence = kb.ConfidenceSequence(kernel, norm_bound, sigma, mixture_scale=1.0)
     sequence.update(X, y)
     exact = Exact(
         lambda a, b: kernel_value(name, 0.3, 1.0, a, b), X, y, norm_bound, sigma, 0.01, 1.0

@@ -64,9 +64,10 @@ class TestRunBound:
     @pytest.mark.parametrize("ridge", [0.03, 0.5])
     def test_is_what_the_sequence_knew(self, noise, ridge):
         rng = np.random.default_rng(0)
-        seq, _ = sequence(Matern(0.3, nu=1.5), rng, 30, 2.0, noise, bound=kb.CMM())
+        kernel, c = Matern(0.3, nu=1.5), 1.0
+        seq, _ = sequence(kernel, rng, 30, 2.0, noise, bound=kb.CMM(), mixture_scale=c)
         found = theory.run_bound(seq, ridge)
-        then = kb.ConfidenceSequence(seq.kernel, 2.0, noise)
+        then = kb.ConfidenceSequence(kernel, 2.0, noise, mixture_scale=c)
         for t in range(30):
             radius = then.ridge_radius(ridge)
             variance = 1.0
@@ -141,7 +142,7 @@ def _violations(runs, rounds, believed_noise=NOISE):
     for seed in range(runs):
         rng = np.random.default_rng(seed)
         values = truth(kernel, rng, NORM, dim=1, centres=10)(GRID)
-        seq = kb.ConfidenceSequence(kernel, NORM, believed_noise, DELTA, bound=kb.AMM())
+        seq = kb.ConfidenceSequence(kernel, NORM, believed_noise, DELTA, 1.0, bound=kb.AMM())
         played = []
         for _ in range(rounds):
             x = int(np.argmax(seq.upper(GRID)))

@@ -34,7 +34,7 @@ def test_without_data_the_bound_is_the_prior(bound):
 
 
 def test_radius_without_data():
-    empty = kb.ConfidenceSequence(RBF(), 2.0, 0.5, delta=0.1)
+    empty = kb.ConfidenceSequence(RBF(), 2.0, 0.5, delta=0.1, mixture_scale=1.0)
     assert empty.radius == pytest.approx(0.5 * np.sqrt(2 * np.log(10)))
     assert empty.ridge_radius(4.0) == pytest.approx(np.sqrt(empty.radius**2 + 16))
 

@@ -1,5 +1,6 @@
 """Anytime-valid confidence bounds for sequential kernel regression."""
 
+from kernelbounds import mixtures
 from kernelbounds.bandits import (
     Ascent,
     Box,
@@ -13,7 +14,8 @@ from kernelbounds.bandits import (
     SyntheticProblem,
     simulate,
 )
-from kernelbounds.bounds import AMM, AY, CMM, DMM, IGP, Assumptions
+from kernelbounds.bounds import AMM, AY, CMM, DMM, IGP, Assumptions, Bound
+from kernelbounds.checking import check_bound
 from kernelbounds.errors import (
     EmptyConfidenceSetError,
     InputError,
@@ -34,6 +36,7 @@ __all__ = [
     "IGP",
     "Ascent",
     "Assumptions",
+    "Bound",
     "Box",
     "BranchAndBound",
     "Certificate",
@@ -50,6 +53,8 @@ __all__ = [
     "StoredFileError",
     "Suggestion",
     "SyntheticProblem",
+    "check_bound",
     "mixture_scale",
+    "mixtures",
     "simulate",
 ]

@@ -95,7 +95,11 @@ def reproduce_command(
     reps: Annotated[int | None, typer.Option(help="Repetitions; the paper has 10.")] = None,
     seed: Annotated[int, typer.Option(help="Of problems, actions and noise.")] = 0,
     methods: Annotated[
-        str, typer.Option(help="Comma-separated, of " + ", ".join(specs.METHODS) + ".")
+        str,
+        typer.Option(
+            help="Comma-separated, of " + ", ".join(specs.METHODS) + ", and package.module:Name "
+            "for a bound of your own, looked for in the current directory first."
+        ),
     ] = ",".join(specs.METHODS),
     kernels: Annotated[
         str, typer.Option(help="Comma-separated, of " + ", ".join(specs.KERNELS) + ".")

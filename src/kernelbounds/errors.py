@@ -38,19 +38,28 @@ class EmptyConfidenceSetError(KernelBoundsError):
     norm_lower_bound : float
         The smallest norm bound under which the confidence set is not empty (``inf``: none is,
         so the noise scale or the kernel must change).
+    noise_lower_bound : float
+        The smallest noise scale under which it is not empty, with the norm bound as it is.
     """
 
-    def __init__(self, norm_bound: float, noise_scale: float, norm_lower_bound: float) -> None:
+    def __init__(
+        self,
+        norm_bound: float,
+        noise_scale: float,
+        norm_lower_bound: float,
+        noise_lower_bound: float,
+    ) -> None:
         self.norm_lower_bound = norm_lower_bound
+        self.noise_lower_bound = noise_lower_bound
         if math.isinf(norm_lower_bound):
             remedy = (
-                "no norm_bound, however large, can explain the data: raise noise_scale or "
-                "choose a less smooth kernel (a shorter length scale)"
+                "no norm_bound, however large, can explain the data: noise_scale must be at least "
+                f"{noise_lower_bound:.3g}, or the kernel less smooth (a shorter length scale)"
             )
         else:
             remedy = (
                 f"norm_bound must be at least {norm_lower_bound:.6g} for these data, or else "
-                "noise_scale must be larger or the kernel less smooth"
+                f"noise_scale at least {noise_lower_bound:.3g}, or the kernel less smooth"
             )
         super().__init__(
             f"The data refute the assumptions: no function of norm at most {norm_bound:g} under "

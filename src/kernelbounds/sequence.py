@@ -14,9 +14,10 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels, storage
 from kernelbounds.arrays import Array, as_observations, as_points, as_scalar, brief
-from kernelbounds.bounds import CMM, Assumptions, Bound, Knowledge
+from kernelbounds.bounds import CMM, Assumptions, Bound, DualBound, Knowledge
 from kernelbounds.engine import Engine
 from kernelbounds.errors import InputError
+from kernelbounds.mixtures import Hybrid, Mixture, Single
 from kernelbounds.rkhs import RKHSFunction
 from kernelbounds.surface import Clipped, Surface, extremes
 
@@ -39,11 +40,14 @@ class ConfidenceSequence:
         sigma >= 0; zero is the noiseless setting.
     delta : float
         Failure probability in (0, 1].
-    mixture_scale : float
-        c > 0; :func:`kernelbounds.mixture_scale` gives the paper's choice for a planned number
-        of rounds. Any value fixed in advance is valid.
-    bound : CMM, DMM, AMM, AY or IGP
+    mixture_scale : float, optional
+        c > 0, short for ``mixture=kernelbounds.mixtures.Single(c)``, the paper's radius;
+        :func:`kernelbounds.mixture_scale` gives its choice of c for a planned number of rounds.
+    bound : CMM, DMM, AMM, AY or IGP, or a :class:`Bound` of your own
         The default for the methods below; CMM is the tightest.
+    mixture : mixture, optional
+        How the radius R_t is made, see :mod:`kernelbounds.mixtures`; None is ``Hybrid()``, the
+        tightest, which needs no scale.
 
     Examples
     --------
@@ -61,10 +65,15 @@ class ConfidenceSequence:
         norm_bound: float,
         noise_scale: float,
         delta: float = 0.01,
-        mixture_scale: float = 1.0,
+        mixture_scale: float | None = None,
         bound: Bound | None = None,
+        *,
+        mixture: Mixture | None = None,
     ) -> None:
-        assumptions = Assumptions(norm_bound, noise_scale, delta, mixture_scale)
+        if mixture is not None and mixture_scale is not None:
+            raise InputError("pass either mixture or mixture_scale, not both.")
+        chosen = mixture or Hybrid() if mixture_scale is None else Single(mixture_scale)
+        assumptions = Assumptions(norm_bound, noise_scale, delta, chosen)
         self._bound = _checked_bound(CMM() if bound is None else bound)
         self._known = Knowledge(Engine(kernels.checked_kernel(kernel)), assumptions)
 
@@ -73,7 +82,7 @@ class ConfidenceSequence:
         return (
             f"ConfidenceSequence({self.kernel}, norm_bound={a.norm_bound:g}, "
             f"noise_scale={a.noise_scale:g}, delta={a.delta:g}, "
-            f"mixture_scale={a.mixture_scale:g}, bound={self._bound}) "
+            f"mixture={a.mixture}, bound={self._bound}) "
             f"with {len(self)} observations"
         )
 
@@ -93,7 +102,7 @@ class ConfidenceSequence:
 
     @property
     def assumptions(self) -> Assumptions:
-        """norm_bound, noise_scale, delta and mixture_scale."""
+        """norm_bound, noise_scale, delta and mixture."""
         return self._known.assumptions
 
     @property
@@ -164,8 +173,10 @@ class ConfidenceSequence:
         with self._known.lock:
             below, above = Clipped(self.surface(-1, bound)), Clipped(self.surface(1, bound))
             if not above.smooth:
+                chosen = above.surface.bound
+                why = "" if isinstance(chosen, DualBound) else "; only that of a DualBound is"
                 raise InputError(
-                    f"the gradient in x of {above.surface.bound} with {self.kernel} is not known."
+                    f"the gradient in x of {chosen} with {self.kernel} is not known{why}."
                 )
             return -below.values_and_gradients(points)[1], above.values_and_gradients(points)[1]
 
@@ -206,6 +217,16 @@ class ConfidenceSequence:
         with self._known.lock:
             return self._known.norm_lower_bound
 
+    @property
+    def noise_lower_bound(self) -> float:
+        """The smallest noise scale that these data allow with this norm bound and kernel.
+
+        With probability 1 - delta it is at most the true sigma, if those are right. The
+        assumptions are refuted when it exceeds noise_scale.
+        """
+        with self._known.lock:
+            return self._known.noise_lower_bound
+
     def contains(self, function: RKHSFunction) -> bool:
         """Whether a function lies in the confidence set F_t: ||f|| <= B and ||f_t - y_t|| <= R_t.
 
@@ -232,7 +253,7 @@ class ConfidenceSequence:
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to one file, atomically; see :meth:`load`."""
         with self._known.lock:
-            storage.save(path, self._known.engine, self.assumptions, self._bound)
+            storage.save(path, self._known, self._bound)
 
     @classmethod
     def load(
@@ -240,6 +261,7 @@ class ConfidenceSequence:
         path: str | PathLike[str],
         kernel: Kernel | None = None,
         bound: Bound | None = None,
+        mixture: Mixture | None = None,
     ) -> ConfidenceSequence:
         """Read a sequence written by :meth:`save`; it gives the same bounds and goes on.
 
@@ -252,14 +274,16 @@ class ConfidenceSequence:
         bound : bound, optional
             Needed only for a bound of your own; it must then be the one that was saved, by the
             name of its class and its repr. It takes the place of one of the package's.
+        mixture : mixture, optional
+            Needed only for one of your own, such as :class:`~kernelbounds.mixtures.Prequential`;
+            it must be the one that was saved.
         """
-        chosen = None if bound is None else _checked_bound(bound)
-        return cls._of(*storage.load(path, kernel, chosen))
+        return cls._of(*storage.load(path, _own(kernel, bound, mixture)))
 
     def pack(self) -> storage.Parts:
         """What :meth:`save` writes, as data and arrays, to be a part of another file."""
         with self._known.lock:
-            return storage.pack(self._known.engine, self.assumptions, self._bound)
+            return storage.pack(self._known, self._bound)
 
     @classmethod
     def unpack(
@@ -269,15 +293,15 @@ class ConfidenceSequence:
         arrays: dict[str, Array],
         kernel: Kernel | None = None,
         bound: Bound | None = None,
+        mixture: Mixture | None = None,
     ) -> ConfidenceSequence:
         """The inverse of :meth:`pack`, as :meth:`load`; ``path`` is where they were found."""
-        chosen = None if bound is None else _checked_bound(bound)
-        return cls._of(*storage.unpack(path, header, arrays, kernel, chosen))
+        return cls._of(*storage.unpack(path, header, arrays, _own(kernel, bound, mixture)))
 
     @classmethod
-    def _of(cls, engine: Engine, assumptions: Assumptions, bound: Bound) -> ConfidenceSequence:
-        sequence = cls(engine.data.kernel, **vars(assumptions), bound=bound)
-        sequence._known = Knowledge(engine, assumptions)
+    def _of(cls, known: Knowledge, bound: Bound) -> ConfidenceSequence:
+        sequence = cls(known.kernel, **vars(known.assumptions), bound=bound)
+        sequence._known = known
         return sequence
 
     def _extremes(self, X: ArrayLike, bound: Bound | None, signs: Sequence[int]) -> Array:
@@ -295,3 +319,9 @@ def _checked_bound(bound: Bound) -> Bound:
             f"of kernelbounds.Bound, got {brief(bound)}."
         )
     return bound
+
+
+def _own(kernel: Kernel | None, bound: Bound | None, mixture: Mixture | None) -> storage.Own:
+    if mixture is not None and not isinstance(mixture, Mixture):
+        raise InputError(f"mixture must be one of kernelbounds.mixtures, got {brief(mixture)}.")
+    return storage.Own(kernel, None if bound is None else _checked_bound(bound), mixture)

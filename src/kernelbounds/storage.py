@@ -6,26 +6,29 @@ even where a kernel evaluates differently, bit for bit, one point at a time or m
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike
-from typing import Any
+from types import ModuleType
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from kernelbounds import bounds, files, kernels
+from kernelbounds import bounds, files, kernels, mixtures
 from kernelbounds.arrays import LARGEST, Array, shortened
-from kernelbounds.bounds import Assumptions, Bound
-from kernelbounds.engine import Engine
+from kernelbounds.bounds import Assumptions, Bound, Knowledge
+from kernelbounds.engine import Engine, Forecasts
 from kernelbounds.errors import InputError, StoredFileError, said
+from kernelbounds.mixtures import Mixture
 
-FORMAT, VERSION = "kernelbounds.ConfidenceSequence", 1
+FORMAT, VERSION = "kernelbounds.ConfidenceSequence", 2
 ARRAYS = ("points", "outcomes", "gram")
 BOUNDS = ("AMM", "AY", "CMM", "DMM", "IGP")
+MIXTURES = ("Hybrid", "Single")
+CONSTANTS = ("norm_bound", "noise_scale", "delta")
 
 # Kernel values are computed again on loading, perhaps by another release or on another machine:
 # each may be off by the engine's accuracy, which is itself an estimate for kernels it cannot know.
@@ -36,52 +39,64 @@ BLOCK = 2**20  # entries of the kernel matrix that are computed at a time, 8 MB
 Parts = tuple[dict[str, Any], dict[str, Array]]  # JSON-ready data, and arrays by name
 
 
-def save(path: str | PathLike[str], engine: Engine, assumptions: Assumptions, bound: Bound) -> None:
+def save(path: str | PathLike[str], known: Knowledge, bound: Bound) -> None:
     """Write a sequence to a file."""
-    header, arrays = pack(engine, assumptions, bound)
+    header, arrays = pack(known, bound)
     write(path, {"format": FORMAT, "version": VERSION, **header}, arrays)
 
 
-def load(
-    path: str | PathLike[str], kernel: Kernel | None, bound: Bound | None
-) -> tuple[Engine, Assumptions, Bound]:
+def load(path: str | PathLike[str], own: Own) -> tuple[Knowledge, Bound]:
     """What :func:`save` wrote."""
     header, arrays = read(path, FORMAT, VERSION, "a saved confidence sequence")
-    return unpack(path, header, arrays, kernel, bound)
+    return unpack(path, header, arrays, own)
 
 
-def pack(engine: Engine, assumptions: Assumptions, bound: Bound) -> Parts:
+class Own(NamedTuple):
+    """What a user passes because it is of their own and a file cannot hold it."""
+
+    kernel: Kernel | None = None
+    bound: Bound | None = None
+    mixture: Mixture | None = None
+
+
+def pack(known: Knowledge, bound: Bound) -> Parts:
     """A sequence as data for a file."""
-    data = engine.data
+    data, a = known.engine.data, known.assumptions
     header = {
         "kernel": kernels.to_data(data.kernel),
-        "assumptions": dataclasses.asdict(assumptions),
-        "bound": _bound_to_data(bound),
+        "assumptions": {name: getattr(a, name) for name in CONSTANTS},
+        "bound": _to_data(bound, bounds, BOUNDS),
+        "mixture": _to_data(a.mixture, mixtures, MIXTURES),
     }
-    gram = data.lower[np.tril_indices(data.count)]
-    return header, {"points": data.points, "outcomes": data.outcomes, "gram": gram}
+    arrays = {
+        "points": data.points,
+        "outcomes": data.outcomes,
+        "gram": data.lower[np.tril_indices(data.count)],
+        "forecasts": np.array(known.forecasts()),
+    }
+    return header, arrays
 
 
 def unpack(
-    path: str | PathLike[str],
-    header: dict[str, Any],
-    arrays: dict[str, Array],
-    kernel: Kernel | None,
-    bound: Bound | None,
-) -> tuple[Engine, Assumptions, Bound]:
-    """What :func:`pack` was given; kernel and bound as for ``ConfidenceSequence.load``."""
-    engine = Engine(_kernel(path, header, kernel))
+    path: str | PathLike[str], header: dict[str, Any], arrays: dict[str, Array], own: Own
+) -> tuple[Knowledge, Bound]:
+    """What :func:`pack` was given; what is of the user's own as for ``ConfidenceSequence.load``."""
+    engine = Engine(_kernel(path, header, own.kernel))
     with damage_reported(path):
-        assumptions = Assumptions(**header["assumptions"])
         _restore(engine, *(arrays[name] for name in ARRAYS))
-    chosen = _bound(path, header, bound)
-    with damage_reported(path, but=InputError if kernel is not None else ()):
+        forecasts = _forecasts(arrays["forecasts"], engine.data.count)
+        stored = {noun: dict(header[noun]) for noun in ("bound", "mixture")}
+    bound: Bound = _chosen(path, "bound", stored["bound"], own.bound, bounds, BOUNDS)
+    mixture = _chosen(path, "mixture", stored["mixture"], own.mixture, mixtures, MIXTURES)
+    with damage_reported(path):
+        assumptions = Assumptions(**header["assumptions"], mixture=mixture)
+    with damage_reported(path, but=InputError if own.kernel is not None else ()):
         misfit = _misfit(engine)
-    if misfit and kernel is None:
+    if misfit and own.kernel is None:
         raise StoredFileError(f"{str(path)!r} is damaged: {misfit}.")
     if misfit:
         raise InputError(f"{str(path)!r} was saved with another kernel: {misfit}.")
-    return engine, assumptions, chosen
+    return Knowledge(engine, assumptions, forecasts), bound
 
 
 def write(path: str | PathLike[str], header: dict[str, Any], arrays: dict[str, Array]) -> None:
@@ -206,46 +221,59 @@ def _misfit(engine: Engine) -> str | None:
     return None
 
 
-def _bound(path: str | PathLike[str], header: dict[str, Any], given: Bound | None) -> Bound:
-    """The stored bound, or the one given if it may take its place."""
+def _to_data(one: Any, package: ModuleType, names: Sequence[str]) -> dict[str, Any]:
+    """A bound or mixture of the package's by its settings, another by what it says of itself."""
+    cls = type(one)
+    if cls.__name__ in names and getattr(package, cls.__name__) is cls:
+        return {"name": cls.__name__, **vars(one)}
+    return {"name": cls.__qualname__, "own": True, "repr": _without_address(repr(one))}
+
+
+def _chosen(
+    path: str | PathLike[str],
+    noun: str,
+    stored: dict[str, Any],
+    given: Any,
+    package: ModuleType,
+    names: Sequence[str],
+) -> Any:
+    """The stored bound or mixture, or the one given, which must be the same.
+
+    Only a bound of the package's may be replaced: it is computed from the data when asked for.
+    """
     with damage_reported(path):
-        settings = dict(header["bound"])
-        own, name = settings.pop("own", False), settings.pop("name")
-        if not own:
-            return _bound_class(name)(**settings) if given is None else given
-        stored = settings["repr"]
+        own, name = stored.get("own", False), stored["name"]
+        said_of_it = stored["repr"] if own else name
+    if not own and given is None:
+        with damage_reported(path):
+            if name not in names:
+                raise ValueError(f"no {noun} is called {name!r}")
+            settings = {key: value for key, value in stored.items() if key != "name"}
+            return getattr(package, name)(**settings)
     if given is None:
         raise InputError(
-            f"{str(path)!r} was saved with a bound of your own ({shortened(stored)}); pass it as "
-            "load(path, bound=...)."
+            f"{str(path)!r} was saved with a {noun} of your own ({shortened(said_of_it)}); pass it "
+            f"as load(path, {noun}=...)."
         )
-    found = _bound_to_data(given)
-    if found != header["bound"]:
+    found = _to_data(given, package, names)
+    if (own or noun == "mixture") and json.loads(json.dumps(found)) != stored:
         raise InputError(
-            f"{str(path)!r} was saved with the bound {shortened(stored)} of the class {name}, and "
-            f"not with {shortened(_without_address(repr(given)))} of the class "
+            f"{str(path)!r} was saved with the {noun} {shortened(said_of_it)} of the class {name}, "
+            f"and not with {shortened(_without_address(repr(given)))} of the class "
             f"{found['name']}; pass the same one."
         )
     return given
 
 
-def _bound_to_data(bound: Bound) -> dict[str, Any]:
-    """One of the package's by its settings, another by what it says of itself."""
-    cls = type(bound)
-    if cls.__name__ in BOUNDS and getattr(bounds, cls.__name__) is cls:
-        return {"name": cls.__name__, **vars(bound)}
-    return {"name": cls.__qualname__, "own": True, "repr": _without_address(repr(bound))}
-
-
-def _bound_class(name: str) -> Any:
-    if name not in BOUNDS:
-        raise ValueError(f"no bound is called {name!r}")
-    return getattr(bounds, name)
-
-
 def _without_address(text: str) -> str:
     """What an object says of itself, less where in memory it is."""
     return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
+
+
+def _forecasts(stored: Array, count: int) -> Forecasts:
+    if stored.shape not in ((2, 0), (2, count)) or not np.all(np.isfinite(stored)):
+        raise ValueError(f"forecasts of shape {stored.shape}")
+    return Forecasts(*stored)
 
 
 def _restore(engine: Engine, points: Array, outcomes: Array, packed: Array) -> None:

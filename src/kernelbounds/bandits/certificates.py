@@ -15,6 +15,7 @@ from kernelbounds.bandits.domains import Box
 from kernelbounds.bandits.maximisers import Ascent
 from kernelbounds.bandits.records import Certificate
 from kernelbounds.surface import Clipped, Surface
+from kernelbounds.surface.clipping import CROSSING, refuse_crossing
 
 
 def certify_finite(
@@ -51,6 +52,8 @@ def _certificate(
 ) -> Certificate:
     """In the user's terms."""
     most = float(Clipped(optimistic).values(x[None])[0])
+    if min(most, limit) < least - CROSSING * float(optimistic.trivial(x[None])[0]):
+        refuse_crossing(optimistic.known, optimistic.bound)
     regret = limit - least
     if optimistic.sign == 1:
         return Certificate(x.copy(), least, most, limit, None, regret, index, named)

@@ -91,6 +91,8 @@ class Ascent:
         best = Maximum(points[at], float(values[at]))
         if not len(free):
             return best._replace(ceiling=best.value)
+        if best.value == math.inf:  # a bound may say nothing at all, for a while
+            return best
         for start in _spread(points, values, self.starts, box):
             found = self._from(function, box, points[start], free)
             if found.value > best.value:

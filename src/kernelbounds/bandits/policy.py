@@ -33,7 +33,8 @@ from kernelbounds.bandits.ledger import Entry, Ledger, key_of
 from kernelbounds.bandits.records import Certificate, History, Suggestion
 from kernelbounds.bandits.tracker import Tracker
 from kernelbounds.bounds import Bound
-from kernelbounds.errors import EmptyConfidenceSetError, InputError
+from kernelbounds.errors import EmptyConfidenceSetError, InputError, KernelBoundsError
+from kernelbounds.mixtures import Mixture
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.surface import Surface
 
@@ -42,8 +43,9 @@ class Policy(ABC):
     """Chooses actions, learns from outcomes, and knows how good its best action provably is.
 
     A policy of one's own implements :meth:`choose`, and :meth:`settings` and :meth:`restore` if it
-    has something of its own to save. It may use ``sequence``, ``sign``, :meth:`surface`,
-    :meth:`limit`, :meth:`available` and :meth:`suggestion`.
+    has something of its own to save. It may use ``sequence``, ``sign``, ``pending``,
+    :meth:`surface`, :meth:`limit`, :meth:`available` and :meth:`suggestion`. To be loaded from a
+    file it must be possible to make it from the arguments below alone.
 
     Parameters
     ----------
@@ -53,6 +55,24 @@ class Policy(ABC):
         None: each :meth:`ask` brings its own actions.
     minimise : bool
         Whether small values of f* are wanted.
+
+    Examples
+    --------
+    The policy that tries the action of which the least is known, on finite sets:
+
+    >>> import kernelbounds as kb
+    >>> class MostUncertain(Policy):
+    ...     def choose(self, space, count):
+    ...         lower, upper = self.sequence.bounds(space.points)
+    ...         widest = np.argsort(lower - upper, kind="stable")[:count]
+    ...         limit = self.limit(space)
+    ...         return [self.suggestion(space, space.points[i], limit, int(i)) for i in widest]
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> seq = kb.ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
+    >>> policy = MostUncertain(seq, kb.Finite([[0.0], [0.1], [1.0]]))
+    >>> policy.tell([0.0], 0.3)
+    >>> policy.ask().index
+    2
     """
 
     def __init__(
@@ -131,7 +151,13 @@ class Policy(ABC):
         """
         with self.sequence.known.lock:
             space = space_of(self.domain, self.dim, actions, fixed)
-            found = self.choose(space, 1 if n is None else as_whole(n, "n", least=1))
+            count = 1 if n is None else as_whole(n, "n", least=1)
+            found = self.choose(space, count)
+            if len(found) != count or not all(isinstance(one, Suggestion) for one in found):
+                raise KernelBoundsError(
+                    f"{type(self).__name__}.choose() must return a list of {count} Suggestion(s), "
+                    f"got {brief(found)}."
+                )
             for one in found:
                 self.ledger.ask(one)
         return found[0] if n is None else found
@@ -147,8 +173,9 @@ class Policy(ABC):
     @property
     def pending(self) -> Array:
         """The actions under way, (n, d), in the order of :meth:`begin`."""
-        waiting = self.ledger.pending
-        return np.array(waiting).reshape(len(waiting), self.dim or 0)
+        with self.sequence.known.lock:
+            waiting = self.ledger.pending
+            return np.array(waiting).reshape(len(waiting), self.dim or 0)
 
     def tell(self, X: Points, y: ArrayLike) -> None:
         """Add outcomes, of actions that were asked for or others, one or many, in any order.
@@ -181,7 +208,8 @@ class Policy(ABC):
     @property
     def history(self) -> History:
         """What was known of each action told, before its outcome."""
-        return self.ledger.history
+        with self.sequence.known.lock:
+            return self.ledger.history
 
     def bounds(self, X: Points, bound: Bound | None = None) -> tuple[Array, Array]:
         """:meth:`ConfidenceSequence.bounds`, of points that may be given as for :meth:`tell`."""
@@ -267,13 +295,14 @@ class Policy(ABC):
         path: str | PathLike[str],
         kernel: Kernel | None = None,
         bound: Bound | None = None,
+        mixture: Mixture | None = None,
     ) -> Self:
         """Read a policy written by :meth:`save`; it goes on as if never interrupted.
 
-        ``kernel`` and ``bound`` as for :meth:`ConfidenceSequence.load`: needed only for those of
-        your own.
+        ``kernel``, ``bound`` and ``mixture`` as for :meth:`ConfidenceSequence.load`: needed only
+        for those of your own.
         """
-        return saving.load(cls, path, kernel, bound)
+        return saving.load(cls, path, kernel, bound, mixture)
 
     # --- for policies of one's own
 

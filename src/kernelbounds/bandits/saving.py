@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,7 +13,8 @@ from kernelbounds import storage
 from kernelbounds.arrays import Array
 from kernelbounds.bandits.domains import Box, Domain, Finite
 from kernelbounds.bounds import Bound
-from kernelbounds.errors import StoredFileError
+from kernelbounds.errors import InputError, StoredFileError, said
+from kernelbounds.mixtures import Mixture
 from kernelbounds.sequence import ConfidenceSequence
 
 if TYPE_CHECKING:
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", bound="Policy")
 
-FORMAT, VERSION = "kernelbounds.Policy", 1
+FORMAT, VERSION = "kernelbounds.Policy", 2
 
 
 def save(policy: Policy, path: str | PathLike[str]) -> None:
@@ -45,7 +47,7 @@ def _pack(policy: Policy) -> storage.Parts:
         "sequence": header,
         "domain": domain,
         "minimise": policy.minimise,
-        "settings": policy.settings(),
+        "settings": _settings(policy),
     }
     arrays |= {
         "domain": limits,
@@ -57,7 +59,24 @@ def _pack(policy: Policy) -> storage.Parts:
     return whole, arrays
 
 
-def load(cls: type[P], path: str | PathLike[str], kernel: Kernel | None, bound: Bound | None) -> P:
+def _settings(policy: Policy) -> dict[str, Any]:
+    found = policy.settings()
+    try:
+        json.dumps(found)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"{type(policy).__name__}.settings() must return plain data for JSON: {said(error)}."
+        ) from error
+    return found
+
+
+def load(
+    cls: type[P],
+    path: str | PathLike[str],
+    kernel: Kernel | None,
+    bound: Bound | None,
+    mixture: Mixture | None,
+) -> P:
     """What :func:`save` wrote."""
     header, arrays = storage.read(path, FORMAT, VERSION, "a saved policy")
     if header.get("policy") != cls.__name__:
@@ -66,7 +85,7 @@ def load(cls: type[P], path: str | PathLike[str], kernel: Kernel | None, bound: 
         )
     with storage.damage_reported(path):
         stored = dict(header["sequence"])
-    sequence = ConfidenceSequence.unpack(path, stored, arrays, kernel, bound)
+    sequence = ConfidenceSequence.unpack(path, stored, arrays, kernel, bound, mixture)
     with storage.damage_reported(path):
         domain = _unpack_domain(header["domain"], arrays["domain"])
         policy = cls(sequence, domain, minimise=header["minimise"])

@@ -19,7 +19,7 @@ from kernelbounds.arrays import (
 )
 from kernelbounds.bandits.policy import Policy
 from kernelbounds.bandits.progress import late_progress
-from kernelbounds.errors import InputError
+from kernelbounds.errors import InputError, KernelBoundsError
 
 
 @runtime_checkable
@@ -69,7 +69,10 @@ def simulate(policy: Policy, problem: Problem, rounds: int, rng: np.random.Gener
     given equal generators meet the same actions and the same noise, whatever they choose.
     """
     if not isinstance(policy, Policy):
-        raise InputError(f"policy must be a KernelUCB or RandomPolicy, got {brief(policy)}.")
+        raise InputError(
+            "policy must be a KernelUCB, a RandomPolicy, or an object of a subclass of "
+            f"kernelbounds.bandits.Policy, got {brief(policy)}."
+        )
     if isinstance(problem, type) or not isinstance(problem, Problem):
         raise InputError(
             "problem must be a SyntheticProblem, or have its methods actions, noise and values, "
@@ -87,7 +90,11 @@ def simulate(policy: Policy, problem: Problem, rounds: int, rng: np.random.Gener
             start = time.perf_counter()
             found = policy.ask(actions)
             asked = time.perf_counter() - start
-            assert found.index is not None
+            if found.index is None:
+                raise KernelBoundsError(
+                    f"{type(policy).__name__} does not say which of the actions it chose; pass "
+                    "the index to suggestion()."
+                )
             noise = as_scalar(problem.noise(of_noise), "noise")
             outcome = float(values[found.index]) + noise
             start = time.perf_counter()

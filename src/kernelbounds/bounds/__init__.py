@@ -3,7 +3,15 @@
 from kernelbounds.bounds.amm import AMM
 from kernelbounds.bounds.assumptions import Assumptions
 from kernelbounds.bounds.ay import AY
-from kernelbounds.bounds.bound import TIE, Attained, Bound, DualBound
+from kernelbounds.bounds.bound import (
+    TIE,
+    Attained,
+    Bound,
+    DualBound,
+    as_upper_bounds,
+    checked_extremes,
+    fault_of,
+)
 from kernelbounds.bounds.cmm import CMM
 from kernelbounds.bounds.dmm import DMM
 from kernelbounds.bounds.igp import IGP
@@ -23,4 +31,7 @@ __all__ = [
     "DualBound",
     "Knowledge",
     "Radius",
+    "as_upper_bounds",
+    "checked_extremes",
+    "fault_of",
 ]

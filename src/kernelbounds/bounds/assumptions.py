@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from kernelbounds.arrays import as_scalar
+import numpy as np
+
+from kernelbounds.arrays import as_scalar, brief
 from kernelbounds.errors import InputError
+from kernelbounds.mixtures import Hybrid, Mixture, Single
 
 SMALLEST_NOISE = 1e-100  # its square must not vanish
 
 
 @dataclass(frozen=True)
 class Assumptions:
-    """The constants of a confidence sequence.
+    """What is assumed of f* and of the noise, and how the radius is made.
+
+    A number c in place of a mixture means ``mixtures.Single(c)``, the paper's.
 
     ================  ========  =====================================================
     name              paper     meaning
@@ -20,25 +25,41 @@ class Assumptions:
     ``norm_bound``    B         ||f*|| <= B in the kernel's function space
     ``noise_scale``   sigma     the noise is sigma-sub-Gaussian; 0: there is none
     ``delta``         delta     all bounds hold at once with probability >= 1 - delta
-    ``mixture_scale`` c         the mixture over guesses is N(0, c K_t)
+    ``mixture``                 how R_t is made, see :mod:`kernelbounds.mixtures`
     ================  ========  =====================================================
     """
 
     norm_bound: float
     noise_scale: float
     delta: float = 0.01
-    mixture_scale: float = 1.0
+    mixture: Mixture = field(default_factory=Hybrid)
 
     def __post_init__(self) -> None:
         limits = {
             "norm_bound": {"least": 0.0, "most": 1e100},
             "noise_scale": {"least": 0.0, "most": 1e100},
             "delta": {"above": 0.0, "most": 1.0},
-            "mixture_scale": {"above": 0.0},
         }
         for name, limit in limits.items():
             object.__setattr__(self, name, as_scalar(getattr(self, name), name, **limit))
+        given: object = self.mixture
+        if not isinstance(given, Mixture):
+            object.__setattr__(self, "mixture", _single(given))
         if 0 < self.noise_scale < SMALLEST_NOISE:
             raise InputError(
                 f"noise_scale must be 0 or at least {SMALLEST_NOISE:g}, got {self.noise_scale:g}."
             )
+
+    @property
+    def mixture_scale(self) -> float:
+        """c: guesses at f* are N(0, c K); sigma^2/c is the default ridge of AMM, DMM and AY."""
+        return self.mixture.scale(self.norm_bound)
+
+
+def _single(given: object) -> Single:
+    if isinstance(given, bool) or not isinstance(given, int | float | np.integer | np.floating):
+        raise InputError(
+            "mixture must be one of kernelbounds.mixtures.Hybrid(), Single(c), "
+            f"Prequential(forecaster), or a number c, got {brief(given)}."
+        )
+    return Single(float(given))

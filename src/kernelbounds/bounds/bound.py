@@ -5,12 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from kernelbounds.arrays import Array
 from kernelbounds.bounds.knowledge import Knowledge
 from kernelbounds.engine import Largest, RidgePath
+from kernelbounds.errors import KernelBoundsError
 
 # Bounds that agree within this, relative to the trivial bound, tie. CMM's search leaves differences
 # below it, which depend on the points that are computed together.
@@ -21,8 +23,23 @@ class Bound(ABC):
     """A way to bound the values of the unknown function, given data and assumptions.
 
     A bound of one's own implements :meth:`extremes`, and that is all that a confidence sequence
-    and the policies need. Gradients, certified maxima that follow the bound between points, and
-    fast updates on fixed sets are there for a :class:`DualBound`.
+    and the policies need; :func:`kernelbounds.check_bound` checks it. Gradients, certified maxima
+    that follow the bound between points, and fast updates on fixed sets are there for a
+    :class:`DualBound`.
+
+    Examples
+    --------
+    A bound that knows nothing but |f*(x)| <= B sqrt(k(x,x)), by Cauchy-Schwarz:
+
+    >>> import kernelbounds as kb
+    >>> class Trivial(kb.Bound):
+    ...     def extremes(self, known, points, signs):
+    ...         return np.tile(known.trivial(points), (len(signs), 1))
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> seq = kb.ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1, bound=Trivial())
+    >>> seq.update([0.5], 0.3)
+    >>> [part.tolist() for part in seq.bounds([0.5])]
+    [[-2.0], [2.0]]
     """
 
     @abstractmethod
@@ -40,9 +57,37 @@ class Bound(ABC):
         Bounds within ``tie`` of the largest count as equal to it; of those places it is the one
         with the widest interval.
         """
-        upper, opposite = self.extremes(known, points, (sign, -sign))
+        upper, opposite = checked_extremes(self, known, points, (sign, -sign))
         tied = np.flatnonzero(upper >= upper.max() - tie)
         return Largest.widest(float(upper.max()), tied, opposite[tied], tie)
+
+
+def checked_extremes(bound: Bound, known: Knowledge, points: Array, signs: Sequence[int]) -> Array:
+    """What a bound returns, refused where it is not upper bounds."""
+    return as_upper_bounds(bound, bound.extremes(known, points, signs), (len(signs), len(points)))
+
+
+def as_upper_bounds(bound: Bound, found: Any, wanted: tuple[int, int]) -> Array:
+    """What a bound returned as numbers (signs, m), refused where it is not upper bounds."""
+    if fault := fault_of(found, wanted):
+        raise KernelBoundsError(f"the bound {bound!r} {fault}.")
+    return np.asarray(found, dtype=np.float64)
+
+
+def fault_of(found: Any, wanted: tuple[int, int]) -> str | None:
+    """Why something is not upper bounds of the wanted shape, as the end of a sentence."""
+    try:
+        values = np.asarray(found).astype(np.float64, casting="same_kind", copy=False)
+    except (TypeError, ValueError):
+        return f"returned {type(found).__name__} in place of an array of real numbers"
+    if values.shape != wanted:
+        return (
+            f"returned an array of shape {values.shape} for {wanted[0]} signs and {wanted[1]} "
+            f"points; it must be {wanted}"
+        )
+    if not np.all(values > -np.inf):
+        return "returned nan or minus infinity, which bounds nothing"
+    return None
 
 
 @dataclass(frozen=True)
@@ -67,6 +112,18 @@ class DualBound(Bound):
 
     with p = k_t(x) - s scale y and reach_alpha = beta_alpha^2 + E_alpha / alpha. All bounds in
     this package are. Every ridge in question and every scale gives a valid bound.
+
+    An interval around ridge estimates is written most easily as an
+    :class:`~kernelbounds.bounds.ellipsoids.EllipsoidBound`, which has all methods but
+    ``ellipsoids``; where its factors are not R~_alpha / sqrt(alpha), it needs a :meth:`reach` of
+    its own.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from kernelbounds.bounds import DualBound
+    >>> isinstance(kb.AMM(), DualBound)
+    True
     """
 
     @property

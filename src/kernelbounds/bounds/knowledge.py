@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from typing import Any
 
@@ -11,14 +12,16 @@ from sklearn.gaussian_process.kernels import Kernel
 from kernelbounds import kernels
 from kernelbounds.arrays import EPS, Array
 from kernelbounds.bounds.assumptions import Assumptions
-from kernelbounds.bounds.least_norm import least_norm
 from kernelbounds.bounds.radius import Radius
-from kernelbounds.engine import Engine, Predictions
+from kernelbounds.bounds.refutation import least_noise, least_norm, least_squared_radius
+from kernelbounds.engine import Engine, Forecasts, Predictions
 from kernelbounds.errors import EmptyConfidenceSetError
 
 # Without noise the reference ridge is this times the trace of the kernel matrix: twice the slack
 # by which the engine raises eigenvalues, below which a ridge has no effect.
 LEAST_RIDGE = 64 * EPS
+# A norm bound that is nothing beside the noise would make sigma^2/c overflow.
+LARGEST_RIDGE = 1e200
 
 
 class Knowledge:
@@ -42,10 +45,13 @@ class Knowledge:
     be used from several threads.
     """
 
-    def __init__(self, engine: Engine, assumptions: Assumptions) -> None:
+    def __init__(
+        self, engine: Engine, assumptions: Assumptions, forecasts: Forecasts | None = None
+    ) -> None:
         self.engine, self.assumptions = engine, assumptions
         self.lock = threading.RLock()
         self._radius: tuple[int, Radius] | None = None  # with the count that it is of
+        self._forecasts = forecasts or Forecasts(np.empty(0), np.empty(0))
 
     def __getstate__(self) -> dict[str, Any]:
         """For copies, each of which gets a lock of its own."""
@@ -81,18 +87,27 @@ class Knowledge:
         a = self.assumptions
         if a.noise_scale == 0:
             return LEAST_RIDGE * max(self.engine.data.trace, 1e-100)
-        return a.noise_scale**2 / a.mixture_scale
+        return min(a.noise_scale**2 / max(a.mixture_scale, 1e-300), LARGEST_RIDGE)
 
     @property
     def radius(self) -> Radius:
         """R_t of the observations so far, computed once for each number of them."""
         if self._radius is None or self._radius[0] != self.count:
-            a = self.assumptions
-            parts = (0.0, 0.0)
-            if a.noise_scale > 0 and self.count:
-                parts = self.engine.energy_and_log_det(self.reference_ridge)
-            self._radius = self.count, Radius.of(*parts, a)
+            a, parts = self.assumptions, (0.0, 0.0)
+            if a.noise_scale > 0:
+                parts = a.mixture.squared_radius(
+                    self.engine, self.reference_ridge, a.noise_scale, a.delta, self.forecasts()
+                )
+            self._radius = self.count, Radius(*parts, a.norm_bound)
         return self._radius[1]
+
+    def forecasts(self) -> Forecasts:
+        """Those of the mixture, of all outcomes so far; each is made once, and kept as it was."""
+        a, made = self.assumptions, len(self._forecasts.errors)
+        if a.noise_scale > 0 and made < self.count:
+            new = a.mixture.forecasts(self.engine, self.reference_ridge, a.noise_scale, made)
+            self._forecasts = Forecasts(*map(np.append, self._forecasts, new))
+        return self._forecasts
 
     def prior(self, points: Array) -> Array:
         """k(x,x) at points (m, d); (m,)."""
@@ -115,8 +130,28 @@ class Knowledge:
         """B_min: with probability at least 1 - delta it is at most ||f*|| at all times at once."""
         return least_norm(self.engine.path(), self.radius.squared) if self.count else 0.0
 
+    @property
+    def noise_lower_bound(self) -> float:
+        """The smallest noise scale under which some function of norm at most B fits the data.
+
+        With probability at least 1 - delta it is at most the true sigma, if B and the kernel are
+        right. It is found by bisection, for R_t with that noise scale.
+        """
+        a = self.assumptions
+        least = least_squared_radius(self.engine.path(), a.norm_bound) if self.count else 0.0
+        apart = self.engine.sharing_data()  # whose fits do not crowd out our own
+
+        def squared_radius(noise_scale: float) -> float:
+            believed = Knowledge(apart, dataclasses.replace(a, noise_scale=noise_scale))
+            return believed.radius.squared
+
+        start = a.noise_scale or float(np.sqrt(max(least, 0.0) / max(self.count, 1)))
+        return least_noise(squared_radius, least, start)
+
     def refute_if_empty(self) -> None:
         """Raise :class:`EmptyConfidenceSetError` when B_min > B."""
         a, least = self.assumptions, self.norm_lower_bound
         if least > a.norm_bound:
-            raise EmptyConfidenceSetError(a.norm_bound, a.noise_scale, least)
+            raise EmptyConfidenceSetError(
+                a.norm_bound, a.noise_scale, least, self.noise_lower_bound
+            )

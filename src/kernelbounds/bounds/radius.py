@@ -4,7 +4,6 @@
 code                paper           meaning
 ==================  ==============  =======================================================
 ``energy``          E_alpha         y' (I + K/alpha)^-1 y
-``log_det``         l_alpha         ln det(I + K/alpha)
 ``squared``         R_t^2           squared radius of the data constraint, Eq. (radius_def)
 ``around``          R~_alpha,t^2    squared radius of the ridge-centred ellipsoid
 ==================  ==============  =======================================================
@@ -12,35 +11,24 @@ code                paper           meaning
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from kernelbounds.arrays import Array
-from kernelbounds.bounds.assumptions import Assumptions
 
 
 @dataclass(frozen=True)
 class Radius:
-    """R_t^2 = E_{sigma^2/c} + sigma^2 l_{sigma^2/c} + 2 sigma^2 ln(1/delta), Eq. (radius_def).
+    """R_t^2 = ``energy`` + ``penalty``, and B.
 
-    Kept as its two parts, because at alpha = sigma^2/c the energies in R~^2 cancel exactly.
-    Without noise R_t = 0 (Sec. 6.3).
+    With the paper's mixture the former is E at alpha = sigma^2/c, where it cancels exactly in
+    R~^2; with others it is 0. Without noise R_t = 0 (Sec. 6.3).
     """
 
     energy: float
     penalty: float
     norm_bound: float
-
-    @classmethod
-    def of(cls, energy: float, log_det: float, assumptions: Assumptions) -> Radius:
-        """The radius from E and l at the reference ridge sigma^2/c."""
-        a = assumptions
-        if a.noise_scale == 0:
-            return cls(0.0, 0.0, a.norm_bound)
-        penalty = a.noise_scale**2 * (log_det - 2 * math.log(a.delta))
-        return cls(energy, penalty, a.norm_bound)
 
     @property
     def squared(self) -> float:

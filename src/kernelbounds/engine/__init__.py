@@ -20,7 +20,7 @@ from kernelbounds.engine.growing_path import GrowingPath
 from kernelbounds.engine.highest import Largest, highest
 from kernelbounds.engine.observations import Observations
 from kernelbounds.engine.path_query import PathQuery, Predictions
-from kernelbounds.engine.ridge_fit import RidgeFit
+from kernelbounds.engine.ridge_fit import Forecasts, RidgeFit
 from kernelbounds.engine.ridge_path import RidgePath, rounding
 from kernelbounds.engine.ridge_search import largest_minimum, minimise_over_ridge
 
@@ -29,6 +29,7 @@ V = TypeVar("V")
 
 __all__ = [
     "Engine",
+    "Forecasts",
     "Largest",
     "PathQuery",
     "Predictions",
@@ -56,6 +57,12 @@ class Engine:
         self._paths: OrderedDict[tuple[float, float], GrowingPath] = OrderedDict()
         self._fits: OrderedDict[float, RidgeFit] = OrderedDict()
 
+    def sharing_data(self) -> Engine:
+        """Another engine on the same observations, which forgets on its own."""
+        other = Engine(self.data.kernel)
+        other.data = self.data
+        return other
+
     def append(self, points: Array, outcomes: Array) -> None:
         """Add observations; on an error nothing is added."""
         accuracy = self.data.accuracy
@@ -68,6 +75,10 @@ class Engine:
         """E_alpha and ln det(I + K/alpha) at one ridge, both rounded up."""
         fit = self._fit(ridge)
         return fit.energy_and_log_det() if fit.trusted() else self.path().energy_and_log_det(ridge)
+
+    def forecasts(self, ridge: float) -> Forecasts:
+        """What was predicted of each outcome from those before it; not rounded."""
+        return self._fit(ridge).forecasts()
 
     def predict(self, points: Array, ridges: Array) -> Predictions:
         """Mean, variance and energy at points and ridges, rounded so that bounds get looser."""

@@ -11,7 +11,7 @@ from kernelbounds.arrays import Array
 from kernelbounds.bandits import KernelUCB, Policy, RandomPolicy, SyntheticProblem, simulate
 from kernelbounds.bounds import AMM, AY, CMM, DMM, IGP, Bound
 from kernelbounds.bounds.dmm import PAPERS_GRID
-from kernelbounds.paper import specs
+from kernelbounds.paper import own, specs
 from kernelbounds.paper.recursion import Recursion
 from kernelbounds.paper.specs import Cell, Setting
 from kernelbounds.sequence import ConfidenceSequence
@@ -84,7 +84,8 @@ def _policy(cell: Cell, problem: SyntheticProblem) -> Policy:
     }
     if cell.method == "Random":
         return RandomPolicy(_sequence(cell, problem, AMM()), rng=_generator(cell, POLICY))
-    return KernelUCB(_sequence(cell, problem, bounds[cell.method]))
+    bound = own.bound_of(cell.method) if own.is_own(cell.method) else bounds[cell.method]
+    return KernelUCB(_sequence(cell, problem, bound))
 
 
 def _sequence(cell: Cell, problem: SyntheticProblem, bound: Bound) -> ConfidenceSequence:

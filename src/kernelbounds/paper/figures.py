@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import itertools
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -11,20 +12,29 @@ import numpy as np
 
 from kernelbounds.arrays import Array
 from kernelbounds.errors import MissingExtraError
-from kernelbounds.paper.specs import KERNELS, LENGTH_SCALES, Setting
+from kernelbounds.paper import own
+from kernelbounds.paper.specs import KERNELS, LENGTH_SCALES, RECURSIONS, Setting
 from kernelbounds.paper.summary import Runs, find
-from kernelbounds.paper.tables import NAMES, columns, title
+from kernelbounds.paper.tables import columns, methods, name_of, title
 
 COLOURS = {
     "CMM": "#0014a8", "DMM": "#0a7e8c", "AMM": "#4b8b3b", "AY": "#c46210", "IGP": "#9b2335",
     "Random": "#7a7a7a", "AMM recursion": "#b8860b", "DMM recursion": "#6b4c9a",
 }  # fmt: skip
+# For bounds of the user's own, in turn; none is close to one above.
+OWN_COLOURS = ("#d6249f", "#000000", "#8a5a00", "#4f7fd9")
 SMOOTHING = 51  # steps, in curves of time
 
 
 def figure_names(name: str) -> list[str]:
     """The files of a figure."""
     return [f"{name}.png", f"{name}.svg"]
+
+
+def colours(runs: Iterable[Runs]) -> dict[str, str]:
+    """By method: the fixed ones, then the user's own in the order of the runs."""
+    own_ones = dict.fromkeys(one.method for one in runs if own.is_own(one.method))
+    return COLOURS | dict(zip(own_ones, itertools.cycle(OWN_COLOURS), strict=False))
 
 
 def regret(runs: list[Runs], folder: Path, name: str) -> None:
@@ -59,13 +69,13 @@ def times(runs: list[Runs], folder: Path, name: str) -> None:
         for axis, heading in zip(axes[0], ("time per step", "zoomed in", "log scale"), strict=True):
             for one in runs:
                 curve = 1e3 * smoothed(one.seconds.mean(axis=0))
-                label = NAMES.get(one.method, one.method)
-                dashed = "--" if one.method not in NAMES else "-"
+                label = name_of(one.method)
+                dashed = "--" if one.method in RECURSIONS else "-"
                 axis.plot(
                     1 + np.arange(len(curve)),
                     curve,
                     dashed,
-                    color=COLOURS[one.method],
+                    color=colours(runs)[one.method],
                     label=label,
                     linewidth=1.3,
                 )
@@ -74,7 +84,7 @@ def times(runs: list[Runs], folder: Path, name: str) -> None:
         slowest = max(
             float(np.max(smoothed(o.seconds.mean(axis=0))))
             for o in runs
-            if o.method in ("AMM", "AY", "IGP", "CMM", "DMM", "AMM recursion")
+            if o.method != "DMM recursion"
         )
         axes[0, 1].set_ylim(0, 1.1e3 * slowest)
         axes[0, 2].set_yscale("log")
@@ -92,17 +102,18 @@ def smoothed(values: Array) -> Array:
 def _panel(axis: Any, runs: list[Runs], setting: Setting, heading: str) -> None:
     """Mean +- standard deviation of each method; the y axis is for those that learn."""
     highest = 0.0
-    for behind, (method, label) in enumerate(NAMES.items()):
-        one = find(runs, setting, method)
+    for behind, method in enumerate(methods(runs)):
+        one, colour, label = find(runs, setting, method), colours(runs)[method], name_of(method)
         if one is None:
             continue
         mean = one.regret.mean(axis=0)
         spread = one.regret.std(axis=0, ddof=1) if len(one.regret) > 1 else np.zeros_like(mean)
         rounds = 1 + np.arange(len(mean))
-        order = 9 - behind  # curves that coincide: the tighter bound is in front
-        axis.plot(rounds, mean, color=COLOURS[method], label=label, linewidth=1.3, zorder=order)
+        # Where curves coincide the tighter bound is in front, and the user's own before all.
+        order = 9.5 if own.is_own(method) else 9 - behind
+        axis.plot(rounds, mean, color=colour, label=label, linewidth=1.3, zorder=order)
         axis.fill_between(
-            rounds, mean - spread, mean + spread, color=COLOURS[method], alpha=0.15, linewidth=0
+            rounds, mean - spread, mean + spread, color=colour, alpha=0.15, linewidth=0
         )
         if method != "Random":
             highest = max(highest, float((mean + spread)[-1]))

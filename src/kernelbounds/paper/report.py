@@ -20,8 +20,16 @@ import numpy as np
 
 from kernelbounds.arrays import Array
 from kernelbounds.paper import tables
-from kernelbounds.paper.figures import COLOURS, smoothed
-from kernelbounds.paper.specs import EXPERIMENTS, KERNELS, LENGTH_SCALES, NOISE, NORM, Setting
+from kernelbounds.paper.figures import colours, smoothed
+from kernelbounds.paper.specs import (
+    EXPERIMENTS,
+    KERNELS,
+    LENGTH_SCALES,
+    NOISE,
+    NORM,
+    RECURSIONS,
+    Setting,
+)
 from kernelbounds.paper.summary import Runs, find
 
 POINTS = 250  # at most, in a curve
@@ -73,7 +81,7 @@ class Section:
         }
 
     def _panel(self, setting: Setting) -> dict[str, Any]:
-        found = {method: find(self.runs, setting, method) for method in COLOURS}
+        found = {method: find(self.runs, setting, method) for method in colours(self.runs)}
         members = {method: one for method, one in found.items() if one}
         count = min(one.regret.shape[1] for one in members.values())
         kept = np.unique(np.linspace(0, count - 1, min(count, POINTS)).round().astype(int))
@@ -117,9 +125,9 @@ def _summary(runs: list[Runs]) -> str:
     if not runs:
         return "No game was played for this report. It shows what needs none."
     settings = {one.setting for one in runs}
-    methods = {one.method for one in runs}
+    methods = tables.methods(runs) or {one.method for one in runs}
     text = (
-        f"This is a run of {_several(methods & {*tables.NAMES} or methods, 'method')} on "
+        f"This is a run of {_several(methods, 'method')} on "
         f"{_several(settings, 'family', 'families')} of random problems, with "
         f"{_several(range(max(len(one.regret) for one in runs)), 'repetition')} "
         f"of {max(setting.rounds for setting in settings)} rounds each. "
@@ -204,17 +212,18 @@ def _section(section: Section) -> str:
 
 def _json(sections: list[Section]) -> str:
     """Fit for a script element: no ``<`` can end it."""
-    methods = {one.method for section in sections for one in section.runs}
+    runs = [one for section in sections for one in section.runs]
+    methods = {one.method for one in runs}
     data = {
         "methods": [
             {
                 "id": method,
-                "name": tables.NAMES.get(method, method),
+                "name": tables.name_of(method),
                 "colour": colour,
-                "dashed": method not in tables.NAMES,
+                "dashed": method in RECURSIONS,
                 "shown": method != "Random" or methods == {"Random"},  # it dwarfs the others
             }
-            for method, colour in COLOURS.items()
+            for method, colour in colours(runs).items()
             if method in methods
         ],
         "sections": {section.name: section.as_data() for section in sections},

@@ -14,6 +14,7 @@ from typing import Any
 from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
 
 from kernelbounds.errors import InputError
+from kernelbounds.paper import own
 
 ROUNDS, REPETITIONS = 1000, 10
 NORM, NOISE, DELTA = 10.0, 0.1, 0.01  # the truth, and what the learner is told by default
@@ -64,7 +65,8 @@ class Cell:
     """One method on one problem.
 
     The problem, its actions and its noise depend on the seed and the repetition alone, so that
-    all methods play the same problems. A ``timed`` cell is run with nothing beside it.
+    all methods play the same problems. A ``timed`` cell is run with nothing beside it. A method of
+    a user's own has a ``fingerprint``, so that it is run again when it was changed.
     """
 
     setting: Setting
@@ -72,24 +74,28 @@ class Cell:
     repetition: int
     seed: int = 0
     timed: bool = False
+    fingerprint: str = ""
 
     @property
     def name(self) -> str:
         """Unique among cells, and fit for a file."""
-        method = self.method.replace(" ", "_") + ("-timed" if self.timed else "")
+        method = self.method.replace(" ", "_").replace(":", "-")
+        method += "-timed" if self.timed else ""
         return f"{self.setting.name}-seed{self.seed}-{method}-{self.repetition}"
 
     def as_data(self) -> dict[str, Any]:
-        """For JSON. A family with noise is written as it was before there were others."""
+        """For JSON. What was there before there were other families and methods has not changed."""
         data = asdict(self)
         if not self.setting.noiseless:
             del data["setting"]["noiseless"]
+        if not self.fingerprint:
+            del data["fingerprint"]
         return data
 
 
 @dataclass(frozen=True)
 class Choices:
-    """What a user narrows."""
+    """What a user narrows; ``methods`` may also name bounds of their own, see ``own.py``."""
 
     rounds: int = ROUNDS
     repetitions: int = REPETITIONS
@@ -102,8 +108,15 @@ class Choices:
             value = getattr(self, name)
             if not isinstance(value, int) or value < least:
                 raise InputError(f"{name} must be a whole number of at least {least}, got {value}.")
-        _check("method", self.methods, METHODS)
+        _check("method", self.methods, METHODS, self.own)
         _check("kernel", self.kernels, KERNELS)
+        for method in self.own:
+            own.bound_of(method)
+
+    @property
+    def own(self) -> list[str]:
+        """The methods that are bounds of the user's own."""
+        return [method for method in dict.fromkeys(self.methods) if own.is_own(method)]
 
 
 def settings(experiment: str, choices: Choices) -> list[Setting]:
@@ -156,13 +169,14 @@ def cells(experiment: str, choices: Choices) -> list[Cell]:
     if experiment == "figure1":
         return []
     timed = experiment == "figure-time"
-    methods = [method for method in METHODS if method in choices.methods]
+    methods = [*(method for method in METHODS if method in choices.methods), *choices.own]
     if experiment == "theory":
         methods = ["AMM"]
+    fingerprints = {method: own.fingerprint(method) for method in methods if own.is_own(method)}
     if timed:
         methods = [method for method in (*methods, *RECURSIONS) if method != "Random"]
     return [
-        Cell(setting, method, repetition, choices.seed, timed)
+        Cell(setting, method, repetition, choices.seed, timed, fingerprints.get(method, ""))
         for setting in settings(experiment, choices)
         for repetition in range(choices.repetitions)
         for method in methods
@@ -180,8 +194,9 @@ def checked_experiments(names: Sequence[str]) -> list[str]:
     return list(EXPERIMENTS) if "all" in names else list(dict.fromkeys(names))
 
 
-def _check(noun: str, given: Sequence[str], known: Sequence[str]) -> None:
-    unknown = [name for name in given if name not in known]
+def _check(noun: str, given: Sequence[str], known: Sequence[str], more: Sequence[str] = ()) -> None:
+    unknown = [name for name in given if name not in known and name not in more]
     if unknown or (not given and noun != "experiment"):
         said = f"no {noun} is called {', '.join(map(repr, unknown))}" if unknown else f"no {noun}"
-        raise InputError(f"{said}; there are {', '.join(known)}.")
+        others = ", and package.module:Name for a bound of your own" if noun == "method" else ""
+        raise InputError(f"{said}; there are {', '.join(known)}{others}.")

@@ -7,6 +7,7 @@ import io
 import math
 from html import escape
 
+from kernelbounds.paper import own
 from kernelbounds.paper.specs import METHODS, SMOOTHNESS, Setting
 from kernelbounds.paper.summary import Runs, compare, find, published_order
 
@@ -18,6 +19,17 @@ NAMES = {
     "IGP": "IGP-UCB",
     "Random": "Random",
 }
+
+
+def methods(runs: list[Runs]) -> list[str]:
+    """Those that are a bound or a baseline: the paper's in its order, then the user's own."""
+    found = dict.fromkeys(one.method for one in runs)
+    return [*(m for m in METHODS if m in found), *(m for m in found if own.is_own(m))]
+
+
+def name_of(method: str) -> str:
+    """For the head of a row."""
+    return own.label(method) if own.is_own(method) else NAMES.get(method, method)
 
 
 def columns(runs: list[Runs]) -> list[Setting]:
@@ -35,11 +47,9 @@ def as_text(runs: list[Runs]) -> str:
     """For the terminal: ours, and below it the paper's."""
     settings = columns(runs)
     rows = [["", *(title(setting) for setting in settings)]]
-    for method in METHODS:
+    for method in methods(runs):
         found = [find(runs, setting, method) for setting in settings]
-        if not any(found):
-            continue
-        rows.append([NAMES[method], *(_number(one) if one else "" for one in found)])
+        rows.append([name_of(method), *(_number(one) if one else "" for one in found)])
         if any(one and one.published for one in found):
             rows.append(["  published", *(_published(one) for one in found)])
             rows.append(
@@ -75,13 +85,11 @@ def as_latex(runs: list[Runs]) -> str:
         r"\midrule",
     ]
     best = {s: min(one.mean for one in runs if one.setting == s) for s in settings}
-    for method in METHODS:
+    for method in methods(runs):
         found = [find(runs, setting, method) for setting in settings]
-        if any(found):
-            cells = [
-                _latex(one, one is not None and one.mean == best[one.setting]) for one in found
-            ]
-            lines.append(rf"{NAMES[method]} & {' & '.join(cells)} \\")
+        cells = [_latex(one, one is not None and one.mean == best[one.setting]) for one in found]
+        head = name_of(method).replace("_", r"\_")
+        lines.append(rf"{head} & {' & '.join(cells)} \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 
 
@@ -89,8 +97,8 @@ def as_csv(runs: list[Runs]) -> str:
     """One row a cell of the table."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    names = ("kernel", "nu", "length_scale", "method", "mean", "std")
-    writer.writerow([*names, "published_mean", "published_std", "z"])
+    head = ("kernel", "nu", "length_scale", "method", "mean", "std")
+    writer.writerow([*head, "published_mean", "published_std", "z"])
     for one in runs:
         known = one.published
         writer.writerow(
@@ -113,13 +121,13 @@ def as_html(runs: list[Runs]) -> str:
     settings = columns(runs)
     best = {s: min(one.mean for one in runs if one.setting == s) for s in settings}
     bodies = []
-    for method in METHODS:
+    for method in methods(runs):
         found = [find(runs, setting, method) for setting in settings]
         ours = [_html(o.mean, o.std, o.mean == best[o.setting]) if o else "" for o in found]
         theirs = [_html(*o.published) if o and o.published else "" for o in found]
         scores = [_score(o.z) if o else "" for o in found]
         rows = (
-            _row(NAMES[method], ours),
+            _row(name_of(method), ours),
             _row("published", theirs, "soft"),
             _row("z", scores, "soft"),
         )

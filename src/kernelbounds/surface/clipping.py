@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from kernelbounds.arrays import Array
-from kernelbounds.bounds import Bound, Knowledge
+from kernelbounds.bounds import Bound, Knowledge, checked_extremes
 from kernelbounds.errors import KernelBoundsError
 
 # Lower bounds that exceed upper ones by more than this, relative to the trivial bound, are not
@@ -29,7 +29,7 @@ def raw_extremes(known: Knowledge, bound: Bound, points: Array, signs: Sequence[
         return np.tile(known.trivial(points), (len(signs), 1))
     # Overflow in a formula, where it happens, leads to an infinite bound.
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        parts = [_checked(bound, known, part, signs) for part in in_parts(points)]
+        parts = [checked_extremes(bound, known, part, signs) for part in in_parts(points)]
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
 
@@ -60,26 +60,3 @@ def refuse_crossing(known: Knowledge, bound: Bound) -> None:
         "norm_bound is within rounding of the smallest value that they allow, or the kernel "
         f"{known.kernel} is evaluated with too few digits."
     )
-
-
-def _checked(bound: Bound, known: Knowledge, points: Array, signs: Sequence[int]) -> Array:
-    """What a bound returns, refused where it is not upper bounds."""
-    wanted = len(signs), len(points)
-    found = bound.extremes(known, points, signs)
-    try:
-        values = np.asarray(found).astype(np.float64, casting="same_kind", copy=False)
-    except (TypeError, ValueError):
-        raise KernelBoundsError(
-            f"the bound {bound!r} returned {type(found).__name__} in place of an array of real "
-            "numbers."
-        ) from None
-    if values.shape != wanted:
-        raise KernelBoundsError(
-            f"the bound {bound!r} returned an array of shape {values.shape} for {wanted[0]} signs "
-            f"and {wanted[1]} points; it must be {wanted}."
-        )
-    if not np.all(values > -np.inf):
-        raise KernelBoundsError(
-            f"the bound {bound!r} returned nan or minus infinity, which bounds nothing."
-        )
-    return values

@@ -15,7 +15,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
 from kernelbounds.arrays import Array
-from kernelbounds.bounds import TIE, Attained, Bound, DualBound, Knowledge
+from kernelbounds.bounds import TIE, Attained, Bound, DualBound, Knowledge, as_upper_bounds
 from kernelbounds.engine import Largest
 from kernelbounds.surface.clipping import (
     CROSSING,
@@ -88,7 +88,8 @@ class Surface:
         assert isinstance(self.bound, DualBound)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             found = self.bound.attained(self.known, points, (self.sign,))
-        return Attained(found.values[0], found.ridges[0], found.scales[0], found.path)
+        values = as_upper_bounds(self.bound, found.values, (1, len(points)))
+        return Attained(values[0], found.ridges[0], found.scales[0], found.path)
 
     def reach(self, ridges: Array) -> Array:
         """reach_alpha of a :class:`~kernelbounds.bounds.DualBound`, like the ridges."""

@@ -25,6 +25,7 @@ from kernelbounds.bounds import AMM, CMM, DMM, Assumptions
 from kernelbounds.engine.run_pass import along_run
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
 from kernelbounds.sequence import ConfidenceSequence
+from kernelbounds.theory.regret_bounds import log_level
 
 
 @dataclass(frozen=True)
@@ -95,7 +96,10 @@ def run_bound(
     squared = _squared_radii(a, alpha, here.energies, there.energies, there.log_dets)[:-1]
     if np.any(squared < -1e-9 * (alpha * a.norm_bound**2 + here.energies[:-1])):
         # Whoever played these rounds would have been told.
-        raise EmptyConfidenceSetError(a.norm_bound, a.noise_scale, sequence.norm_lower_bound)
+        known = sequence.known
+        raise EmptyConfidenceSetError(
+            a.norm_bound, a.noise_scale, known.norm_lower_bound, known.noise_lower_bound
+        )
     radii = np.sqrt(np.maximum(squared, 0.0))
     potentials = here.variances / alpha
     terms = np.minimum(2 * bound, 2 * radii * np.sqrt(potentials))
@@ -111,7 +115,7 @@ def _squared_radii(
     """
     if a.noise_scale == 0:
         return np.asarray(ridge * a.norm_bound**2 - energies)
-    penalty = a.noise_scale**2 * (log_dets - 2 * math.log(a.delta))
+    penalty = a.noise_scale**2 * (log_dets + log_level(a))
     return np.asarray((reference_energies - energies) + penalty + ridge * a.norm_bound**2)
 
 

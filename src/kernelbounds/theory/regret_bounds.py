@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike
 from kernelbounds.arrays import Array, as_scalar, brief
 from kernelbounds.bounds import Assumptions
 from kernelbounds.errors import InputError
+from kernelbounds.mixtures import Single
 from kernelbounds.theory.checks import as_numbers, as_ridge, as_rounds, check_shapes
 from kernelbounds.theory.count_bounds import potential_count_bound_under
 from kernelbounds.theory.eigendecay import Decay
@@ -41,10 +42,12 @@ def largest_value(norm_bound: float, kernel_bound: float) -> float:
 def radius_bound(assumptions: Assumptions, gain: ArrayLike) -> Array:
     """R~ at the ridge sigma^2/c is at most
     sqrt(2 sigma^2 gamma + sigma^2 B^2/c + 2 sigma^2 ln(1/delta)), Eq. (17).
+
+    With another mixture than the paper's, its price is added to 2 ln(1/delta), here and below.
     """
     a = _noisy(assumptions)
     gamma = as_numbers(gain, "gain", positive=False)
-    inside = 2 * gamma + a.norm_bound**2 / a.mixture_scale - 2 * math.log(a.delta)
+    inside = 2 * gamma + a.norm_bound**2 / a.mixture_scale + log_level(a)
     return np.asarray(a.noise_scale * np.sqrt(inside))
 
 
@@ -100,7 +103,7 @@ def regret_bound_under(
 ) -> Array:
     """Thm. 6.2 with Lemmas D.3, D.10 and D.11: explicit in T. c may depend on T, as an array."""
     T = as_rounds(rounds)
-    a = _noisy(Assumptions(norm_bound, noise_scale, delta))
+    a = _noisy(Assumptions(norm_bound, noise_scale, delta, Single()))
     c = as_numbers(mixture_scale, "mixture_scale")
     check_shapes(rounds=T, mixture_scale=c)
     ridge = a.noise_scale**2 / c
@@ -121,8 +124,15 @@ def noiseless_regret_bound_under(
     return noiseless_regret_bound(norm_bound, T, alpha, gamma, tau, C)
 
 
+def log_level(a: Assumptions) -> float:
+    """2 ln(1/delta), and what the mixture costs on top of the paper's."""
+    if math.isinf(a.mixture.price):
+        raise InputError(f"no regret bound is known for the radius of {a.mixture}.")
+    return a.mixture.price - 2 * math.log(a.delta)
+
+
 def _with_noise(a: Assumptions, c: Array, T: Array, gamma: Array, start: Array) -> Array:
-    inside = gamma + a.norm_bound**2 / (2 * c) - math.log(a.delta)
+    inside = gamma + a.norm_bound**2 / (2 * c) + log_level(a) / 2
     return np.asarray(start + a.noise_scale * np.sqrt(24 * T * gamma * inside))
 
 

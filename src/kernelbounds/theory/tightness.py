@@ -17,7 +17,9 @@ AY is up to sqrt(2) times wider, most so when p = B.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -93,7 +95,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One row a bound, from the tightest."""
+    """One row a bound: the package's, and then those that were given."""
 
     rows: tuple[Row, ...]
 
@@ -109,29 +111,43 @@ class Comparison:
 
     def table(self) -> str:
         """As text, for the terminal."""
-        lines = [f"{'bound':<6}{'mean width':>12}{'mean / CMM':>12}{'most / CMM':>12}"]
+        wide = max(6, *(len(row.name) + 1 for row in self.rows))
+        lines = [f"{'bound':<{wide}}{'mean width':>12}{'mean / CMM':>12}{'most / CMM':>12}"]
         lines += [
-            f"{r.name:<6}{r.mean_width:>12.4g}{r.mean_ratio:>12.3f}{r.largest_ratio:>12.3f}"
+            f"{r.name:<{wide}}{r.mean_width:>12.4g}{r.mean_ratio:>12.3f}{r.largest_ratio:>12.3f}"
             for r in self.rows
         ]
         return "\n".join(lines)
 
 
-def compare(sequence: ConfidenceSequence, X: ArrayLike, eta: float | None = None) -> Comparison:
+def compare(
+    sequence: ConfidenceSequence,
+    X: ArrayLike,
+    eta: float | None = None,
+    bounds: Mapping[str, Bound] | None = None,
+) -> Comparison:
     """Widths of CMM, DMM, AMM, AY and IGP at points X (m, d) on the data of ``sequence``.
 
     Widths are as users see them, limited to +-B sqrt(k(x,x)). ``eta`` is IGP's; None is 2/t.
-    Without noise DMM, AMM and AY use the smallest ridge that double precision allows.
+    Without noise DMM, AMM and AY use the smallest ridge that double precision allows. ``bounds``
+    are more to compare, by name: of the package with other settings, or of your own.
     """
     if not isinstance(sequence, ConfidenceSequence):
         raise InputError(f"sequence must be a ConfidenceSequence, got {brief(sequence)}.")
     points = as_points(X, "X", sequence.dim)
     h = 2 / max(len(sequence), 1) if eta is None else as_scalar(eta, "eta", above=0.0)
-    bounds: dict[str, Bound] = {
+    all_bounds: dict[str, Bound] = {
         "CMM": CMM(), "DMM": DMM(), "AMM": AMM(), "AY": AY(), "IGP": IGP(h)
     }  # fmt: skip
+    for name, bound in _as_mapping(bounds).items():
+        if not isinstance(name, str) or not isinstance(bound, Bound) or name in all_bounds:
+            raise InputError(
+                "bounds must be objects of kernelbounds.Bound by names other than "
+                f"{', '.join(all_bounds)}, got {brief(bound)} as {brief(name)}."
+            )
+        all_bounds[name] = bound
     widths = {}
-    for name, bound in bounds.items():
+    for name, bound in all_bounds.items():
         lower, upper = sequence.bounds(points, bound)
         widths[name] = upper - lower
     exact = widths["CMM"]
@@ -142,3 +158,9 @@ def compare(sequence: ConfidenceSequence, X: ArrayLike, eta: float | None = None
         ratio = np.where(exact > 0, width / safe, np.where(width > 0, np.inf, 1.0))
         rows.append(Row(name, float(width.mean()), float(ratio.mean()), float(ratio.max())))
     return Comparison(tuple(rows))
+
+
+def _as_mapping(bounds: Any) -> dict[Any, Any]:
+    if bounds is not None and not isinstance(bounds, Mapping):
+        raise InputError(f"bounds must be a dict of bounds by name, got {brief(bounds)}.")
+    return dict(bounds or {})

@@ -1,0 +1,72 @@
+"""What the data refute: the smallest norm, and the smallest noise scale, that they allow.
+
+The confidence set is empty exactly when E_alpha > R_t^2 + alpha B^2 for some ridge alpha: the left
+side is the least value of ||f_t - y_t||^2 + alpha ||f||^2 over all functions f.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from kernelbounds.arrays import Array
+from kernelbounds.engine import RidgePath
+
+# A grid over all ridges, refined around its best point: each pass narrows log alpha by 2/47, so
+# that after four passes it is known to about 3e-4 of a unit and the value, at a maximum, to 1e-7.
+POINTS, PASSES = 48, 4
+# Ridges, relative to the smallest that double precision can tell from zero, by which a supremum
+# that is infinite is recognised: (E - R^2)/alpha then grows a hundredfold between them.
+TINY, SMALL = 1e2, 1e4
+# The smallest noise scale is sought between powers of two, then by bisection, to this accuracy.
+NOISE_ACCURACY = 1e-3
+
+
+def least_norm(path: RidgePath, squared_radius: float) -> float:
+    """B_min = sup over alpha of sqrt((E_alpha - R_t^2) / alpha), of a path for all ridges.
+
+    It is infinite when outcomes contradict each other whatever the norm.
+    """
+
+    def excess(ridges: Array) -> Array:
+        return np.asarray((path.energy(ridges) - squared_radius) / ridges)
+
+    tiny, small = excess(path.eigen.floor * np.array([TINY, SMALL]))
+    if tiny > 0 and tiny > 0.5 * (SMALL / TINY) * small:
+        return math.inf
+    return math.sqrt(_supremum(path, excess))
+
+
+def least_squared_radius(path: RidgePath, norm_bound: float) -> float:
+    """sup over alpha of E_alpha - alpha B^2: a smaller R_t^2 leaves no function of norm B."""
+    return _supremum(path, lambda ridges: path.energy(ridges) - ridges * norm_bound**2)
+
+
+def least_noise(squared_radius: Callable[[float], float], least: float, start: float) -> float:
+    """The smallest sigma with R_t^2(sigma) >= ``least``, from below; ``start`` is a guess."""
+    if least <= 0:
+        return 0.0
+    low = high = start
+    while squared_radius(high) < least:
+        low, high = high, 2 * high
+    while low == high or squared_radius(low) >= least:
+        low, high = low / 2, low
+    while high > (1 + NOISE_ACCURACY) * low:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if squared_radius(middle) >= least else (middle, high)
+    return low
+
+
+def _supremum(path: RidgePath, function: Callable[[Array], Array]) -> float:
+    """The largest value of a function of the ridge, 0 at least."""
+    floor, best = path.eigen.floor, 0.0
+    low, high = math.log(floor), math.log(path.eigen.spectrum.max(initial=floor)) + 20
+    for _ in range(PASSES):
+        grid = np.linspace(low, high, POINTS)
+        values = function(np.exp(grid))
+        at = int(values.argmax())
+        best = max(best, float(values[at]))
+        low, high = grid[max(at - 1, 0)], grid[min(at + 1, len(grid) - 1)]
+    return best

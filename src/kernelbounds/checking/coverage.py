@@ -1,0 +1,61 @@
+"""The clause on coverage: short runs with a known truth, and an exact binomial test."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import numpy as np
+from scipy.stats import binom
+
+from kernelbounds.bounds import CMM, Bound
+from kernelbounds.checking.cases import KERNEL, NORM, BrokenError, random_truth
+from kernelbounds.errors import EmptyConfidenceSetError, KernelBoundsError
+from kernelbounds.rkhs import RKHSFunction
+from kernelbounds.sequence import ConfidenceSequence
+
+# A run is a miss when the truth is outside of the bounds anywhere on the grid after any number of
+# observations, which has a probability of at most DELTA. The bound fails when so many runs miss
+# that a binomial variable reaches this with a probability below LEVEL.
+RUNS, ROUNDS, DELTA, LEVEL = 60, 12, 0.1, 1e-4
+GRID = np.linspace(0, 1, 25)[:, None]
+
+
+def coverage(bound: Bound) -> tuple[int, float]:
+    """The number of runs that miss, and the mean width at their ends relative to CMM's."""
+    misses, widths = 0, np.zeros(2)
+    for run in range(RUNS):
+        sequence = _played(bound, run)
+        if sequence is None:
+            misses += 1
+            continue
+        with suppress(EmptyConfidenceSetError):  # CMM may notice what the bound does not
+            ends = [sequence.bounds(GRID, one) for one in (bound, CMM())]
+            widths += [np.mean(upper - lower) for lower, upper in ends]
+    if binom.sf(misses - 1, RUNS, DELTA) < LEVEL:
+        raise BrokenError(
+            f"missed the truth in {misses} of {RUNS} runs at delta = {DELTA:g}; of a valid bound, "
+            f"so many are seen with a probability below {LEVEL:g}"
+        )
+    return misses, float(widths[0] / widths[1])
+
+
+def _played(bound: Bound, run: int) -> ConfidenceSequence | None:
+    """A run with points chosen by the bound; None when it misses the truth."""
+    rng = np.random.default_rng([7, run])
+    # Every other truth is as high at one place as its norm allows, so that a width below what the
+    # norm demands is noticed at once. Noise is small in half of the runs, and large in the others.
+    truth = RKHSFunction(KERNEL, rng.random((1, 1)), [1.0]) if run % 2 else random_truth(rng, 1)
+    noise, values = (0.1, 1.0)[run % 4 // 2], truth.rescaled(NORM)(GRID)
+    sequence = ConfidenceSequence(KERNEL, NORM * (1 + 1e-12), noise, DELTA, bound=bound)
+    upper = np.zeros(len(GRID))
+    for _ in range(ROUNDS):
+        # The largest upper bound, as KernelUCB has it; now and then another, to see all places.
+        at = int(upper.argmax()) if rng.random() < 0.7 else int(rng.integers(len(GRID)))
+        sequence.update(GRID[at], values[at] + noise * rng.standard_normal())
+        try:
+            lower, upper = sequence.bounds(GRID)
+        except KernelBoundsError:  # its set is empty, or its bounds cross
+            return None
+        if np.any(values < lower - 1e-9 * NORM) or np.any(values > upper + 1e-9 * NORM):
+            return None
+    return sequence

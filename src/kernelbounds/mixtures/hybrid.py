@@ -1,0 +1,149 @@
+"""A radius close to the energy of the noise itself: forecasts where they pay, and else a constant.
+
+==============  =============  ============================================================
+code            symbol         meaning
+==============  =============  ============================================================
+``rates``       lambda_j       in (0, 1]; one supermartingale each, with equal weights w_j
+``errors``      e_s            (y_s - m_s)^2 / sigma^2, of a forecast m_s made before y_s
+``gains``       g_s            v_s / sigma^2, its variance in units of the noise's
+``halves``      q_j            Q_j / (2 sigma^2), half of the losses taken
+==============  =============  ============================================================
+
+For conditionally sigma-sub-Gaussian noise eps, and whatever m and v are known before the outcome
+(``docs/radius.md``),
+
+    E exp(lambda eps^2 / (2 sigma^2) - lambda L / (2 sigma^2))  <=  1
+
+for both of the losses
+
+    energy     L = (sigma^2 / lambda) ln(1 / (1 - lambda))                            (lambda < 1)
+    forecast   L = (sigma^2 / lambda) ln(1 + lambda v / sigma^2)
+                   + sigma^2 (y - m)^2 / (sigma^2 + lambda v).
+
+So one of them may be chosen in every round before the outcome is seen, and with Q_j the sum of
+those taken, R_t^2 is the S that solves
+
+    sum_j w_j exp(lambda_j (S - Q_j) / (2 sigma^2)) = 1 / delta.
+
+lambda = 1 with the forecasts of N(0, c K) is the paper's radius.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from kernelbounds.arrays import EPS, Array, as_scalar, brief
+from kernelbounds.engine import Engine, Forecasts
+from kernelbounds.errors import InputError
+from kernelbounds.mixtures.mixture import Mixture
+
+# Forecasts need not be exact, but from a matrix that is numerically singular they would be useless.
+# Relative to k(x,x), the first ridge leaves them half of the digits with 10,000 observations. The
+# second, also relative to the error of the kernel's values, is above what errors add to a matrix of
+# that size.
+LEAST_RIDGE, LEAST_OF_ERROR = 1e-8, 1e4
+# More steps than it ever takes: each step of Newton's method from afar removes a term of the sum,
+# and then the digits double.
+NEWTON = 50
+
+
+@dataclass(frozen=True)
+class Hybrid(Mixture):
+    """In each round a forecast or a constant, whichever is expected to cost less.
+
+    It has no unit and no horizon, and nothing needs to be tuned: bounds are multiplied by a number
+    when outcomes, B and sigma are. The constant takes sigma at its word. Where sigma may be too
+    small, :class:`Single` is the more forgiving choice (``docs/radius.md``).
+
+    Parameters
+    ----------
+    rates : sequence of float
+        The lambda_j, in (0, 1].
+    relative_scale : float
+        c / B^2, for the forecasts of N(0, c K).
+    """
+
+    rates: tuple[float, ...] = (0.2, 0.4, 0.7, 1.0)
+    relative_scale: float = 0.03
+
+    def __post_init__(self) -> None:
+        given: object = self.rates
+        if not isinstance(given, Iterable) or isinstance(given, str | bytes):
+            raise InputError(f"rates must be a sequence of numbers, got {brief(given)}.")
+        rates = tuple(as_scalar(rate, "each of rates", above=0.0, most=1.0) for rate in given)
+        if not rates:
+            raise InputError("rates is empty; pass at least one number in (0, 1].")
+        scale = as_scalar(self.relative_scale, "relative_scale", above=0.0, most=1e100)
+        object.__setattr__(self, "rates", rates)
+        object.__setattr__(self, "relative_scale", scale)
+
+    def scale(self, norm_bound: float) -> float:
+        """See :class:`Mixture`."""
+        return self.relative_scale * norm_bound**2
+
+    @property
+    def price(self) -> float:
+        """2 ln(1/w), the weight of the paper's own supermartingale being w."""
+        return 2 * math.log(len(self.rates)) if 1.0 in self.rates else math.inf
+
+    def forecasts(self, engine: Engine, ridge: float, noise_scale: float, start: int) -> Forecasts:
+        """Those of N(0, c K), with a smaller c where double precision asks for it."""
+        least = max(LEAST_RIDGE, LEAST_OF_ERROR * engine.data.accuracy)
+        enough = max(ridge, least * float(engine.data.lower[0, 0]))
+        errors, variances = engine.forecasts(enough)
+        # v = c rho^2, where c = sigma^2 / alpha.
+        return Forecasts(errors[start:], noise_scale**2 * (variances[start:] / enough))
+
+    def squared_radius(
+        self, engine: Engine, ridge: float, noise_scale: float, delta: float, forecasts: Forecasts
+    ) -> tuple[float, float]:
+        """See :class:`Mixture`."""
+        return 0.0, energy_bound(self.rates, forecasts, noise_scale, delta)
+
+
+def energy_bound(
+    rates: tuple[float, ...], forecasts: Forecasts, noise_scale: float, delta: float
+) -> float:
+    """R_t^2, rounded up: the noise energy exceeds it at no time, with probability 1 - delta."""
+    errors = (forecasts.errors / noise_scale) ** 2
+    gains = forecasts.variances / noise_scale**2
+    halves = np.array([_half_losses(rate, errors, gains).sum() for rate in rates])
+    halves *= 1 + 4 * (8 + len(gains)) * EPS  # for rounding errors of so many terms
+    return 2 * noise_scale**2 * _solve(np.array(rates), halves, -math.log(delta))
+
+
+def _half_losses(rate: float, errors: Array, gains: Array) -> Array:
+    """L / (2 sigma^2) in each round; forecasts are taken where they are expected to cost less.
+
+    What is expected of a forecast is E (y - m)^2 = sigma^2 + v: the choice is made before y.
+    """
+    variance = 1 + rate * gains
+    known_before = np.log1p(rate * gains) / rate
+    energy = -math.log1p(-rate) / rate if rate < 1 else math.inf
+    forecast = known_before + errors / variance
+    pays = known_before + (1 + gains) / variance < energy
+    return np.asarray(np.where(pays, forecast, energy) / 2)
+
+
+def _solve(rates: Array, halves: Array, log_level: float) -> float:
+    """The u with ln sum_j w_j exp(lambda_j (u - q_j)) = log_level, from above; all w_j equal.
+
+    The left side is convex and increases with u, so that Newton's method, started where one term
+    alone is enough, comes down to the solution and never passes it.
+    """
+    logs = -math.log(len(rates))
+    u = float(np.min(halves + (log_level - logs) / rates))
+    for _ in range(NEWTON):
+        terms = logs + rates * (u - halves)
+        largest = terms.max()
+        parts = np.exp(terms - largest)
+        value, slope = largest + math.log(parts.sum()), float(rates @ parts / parts.sum())
+        step = (value - log_level) / slope
+        u -= step
+        if step <= 4 * EPS * abs(u):
+            break
+    return u * (1 + 16 * EPS)

@@ -1,0 +1,54 @@
+"""What every mixture is."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from kernelbounds.engine import Engine, Forecasts
+
+
+class Mixture(ABC):
+    """A way to bound the noise energy, sum over s of (y_s - f*(x_s))^2, at all times at once.
+
+    ===============  ========  ==============================================================
+    code             paper     meaning
+    ===============  ========  ==============================================================
+    ``ridge``        alpha     sigma^2/c, at which forecasts are made; see :meth:`scale`
+    ``forecasts``              of each outcome, from what was known before it
+    ``noise_scale``  sigma     positive
+    ===============  ========  ==============================================================
+    """
+
+    @abstractmethod
+    def scale(self, norm_bound: float) -> float:
+        """c: the values of a guess at f* are N(0, c K).
+
+        The default ridges of AMM, DMM and AY are sigma^2/c and multiples of that.
+        """
+
+    @property
+    def price(self) -> float:
+        """At most how much R_t^2 / sigma^2 exceeds what it is in the paper, with the same c.
+
+        The paper's regret bounds hold with this added; infinite where nothing is known.
+        """
+        return math.inf
+
+    def forecasts(self, engine: Engine, ridge: float, noise_scale: float, start: int) -> Forecasts:
+        """Forecasts of the outcomes from number ``start`` on, each from those before it.
+
+        A sequence asks for each of them once, and keeps them. None are made by default.
+        """
+        return Forecasts(np.empty(0), np.empty(0))
+
+    @abstractmethod
+    def squared_radius(
+        self, engine: Engine, ridge: float, noise_scale: float, delta: float, forecasts: Forecasts
+    ) -> tuple[float, float]:
+        """R_t^2 as a sum of two numbers, the first of which is E_alpha at the ridge, or 0.
+
+        Apart from the rest, E_alpha cancels exactly where it is subtracted.
+        """

@@ -1,0 +1,82 @@
+"""A radius from forecasts of one's own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from kernelbounds.arrays import Array, brief
+from kernelbounds.engine import Engine, Forecasts
+from kernelbounds.errors import InputError
+from kernelbounds.mixtures.hybrid import Hybrid, energy_bound
+from kernelbounds.mixtures.mixture import Mixture
+
+Forecaster = Callable[[Array, Array, Array], tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Prequential(Mixture):
+    """The radius of :class:`Hybrid` with forecasts of one's own in place of those of N(0, c K).
+
+    Valid whatever the forecasts are, as long as each is made before its outcome is known: the
+    better they are, the smaller is R_t.
+
+    Parameters
+    ----------
+    forecaster : function of (X, y, x)
+        Given the observations so far, X (s, d) and y (s,), and the next point x (d,), it returns
+        a mean and a variance of f*(x), not counting the noise. It is called once for each
+        observation, in order.
+    rates, relative_scale :
+        As for :class:`Hybrid`; the latter only sets the default ridges of AMM, DMM and AY.
+    """
+
+    forecaster: Forecaster
+    rates: tuple[float, ...] = Hybrid.rates
+    relative_scale: float = Hybrid.relative_scale
+
+    def __post_init__(self) -> None:
+        if not callable(self.forecaster):
+            raise InputError(
+                f"forecaster must be a function of (X, y, x), got {brief(self.forecaster)}."
+            )
+        checked = Hybrid(self.rates, self.relative_scale)
+        object.__setattr__(self, "rates", checked.rates)
+        object.__setattr__(self, "relative_scale", checked.relative_scale)
+
+    def scale(self, norm_bound: float) -> float:
+        """See :class:`Mixture`."""
+        return self.relative_scale * norm_bound**2
+
+    def forecasts(self, engine: Engine, ridge: float, noise_scale: float, start: int) -> Forecasts:
+        """The forecaster's."""
+        X, y = engine.data.points.copy(), engine.data.outcomes.copy()
+        made = [
+            self._forecast(X[:s].copy(), y[:s].copy(), X[s].copy()) for s in range(start, len(y))
+        ]
+        means, variances = np.array(made).reshape(-1, 2).T
+        return Forecasts(y[start:] - means, variances)
+
+    def squared_radius(
+        self, engine: Engine, ridge: float, noise_scale: float, delta: float, forecasts: Forecasts
+    ) -> tuple[float, float]:
+        """See :class:`Mixture`."""
+        return 0.0, energy_bound(self.rates, forecasts, noise_scale, delta)
+
+    def _forecast(self, X: Array, y: Array, x: Array) -> tuple[float, float]:
+        found = self.forecaster(X, y, x)
+        try:
+            mean, variance = (float(np.asarray(part).item()) for part in found)
+        except (TypeError, ValueError):
+            raise InputError(
+                f"forecaster must return two numbers, a mean and a variance, got {brief(found)}."
+            ) from None
+        if not (math.isfinite(mean) and math.isfinite(variance) and variance >= 0):
+            raise InputError(
+                "forecaster must return a finite mean and a variance that is not negative, got "
+                f"{mean:g} and {variance:g} after {len(y)} observations."
+            )
+        return mean, variance

@@ -1,0 +1,44 @@
+"""The paper's mixture of Gaussians, at one scale (Eq. radius_def)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from kernelbounds.arrays import as_scalar
+from kernelbounds.engine import Engine, Forecasts
+from kernelbounds.mixtures.mixture import Mixture
+
+
+@dataclass(frozen=True)
+class Single(Mixture):
+    """R_t^2 = E_{sigma^2/c} + sigma^2 l_{sigma^2/c} + 2 sigma^2 ln(1/delta), Eq. (radius_def).
+
+    Parameters
+    ----------
+    c : float
+        The mixture over guesses at f* is N(0, c K_t). Any positive value fixed in advance is
+        valid; :func:`kernelbounds.mixture_scale` gives the paper's choice for a planned number of
+        rounds. It has the square of the outcomes' unit.
+    """
+
+    c: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "c", as_scalar(self.c, "mixture_scale", above=0.0))
+
+    def scale(self, norm_bound: float) -> float:
+        """See :class:`Mixture`."""
+        return self.c
+
+    @property
+    def price(self) -> float:
+        """It is the paper's."""
+        return 0.0
+
+    def squared_radius(
+        self, engine: Engine, ridge: float, noise_scale: float, delta: float, forecasts: Forecasts
+    ) -> tuple[float, float]:
+        """See :class:`Mixture`."""
+        energy, log_det = engine.energy_and_log_det(ridge) if engine.data.count else (0.0, 0.0)
+        return energy, noise_scale**2 * (log_det - 2 * math.log(delta))
