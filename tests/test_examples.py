@@ -70,7 +70,7 @@ def test_the_norm_of_a_gaussian_agrees_with_its_closed_form():
 
 def test_loose_assumptions_are_priced(monkeypatch, capsys):
     run(monkeypatch, "loose.py", "--problems", "1", "--observations", "10")
-    assert capsys.readouterr().out.count("| 10 |") == 2
+    assert capsys.readouterr().out.count("| 10 |") == 4
 
 
 def test_the_ideas_are_drawn(tmp_path, monkeypatch):
@@ -84,3 +84,17 @@ def test_a_bound_of_ones_own_is_run_beside_the_papers(tmp_path, monkeypatch, cap
     assert printed.startswith("TwoMixtures: the contract holds")
     assert printed.count(" ± ") == 4
     assert (tmp_path / "own-bounds.png").stat().st_size > 10_000
+
+
+def test_radii_are_compared(monkeypatch, capsys):
+    run(monkeypatch, "radii.py", "--problems", "1", "--rounds", "12")
+    printed = capsys.readouterr().out
+    assert printed.count("`Hybrid()`") == printed.count("`Single(") == 3
+
+
+def test_too_small_a_noise_scale_is_counted_and_drawn(tmp_path, monkeypatch, capsys):
+    example = run(monkeypatch, "believed_noise.py", "--runs", "1", "--out", str(tmp_path / "new"))
+    assert "| `Hybrid()`: refuted |" in capsys.readouterr().out
+    assert (tmp_path / "new" / "radius-noise.png").stat().st_size > 10_000
+    violated, refuted = example["play"](example["MIXTURES"]["Hybrid()"], 4.0, seed=0)
+    assert violated or refuted
