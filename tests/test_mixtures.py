@@ -110,8 +110,8 @@ def _exact_solution(rates, halves, level):
 
 @pytest.mark.parametrize("delta", [1e-12, 1e-3, 0.1, 0.999, 1.0])
 @pytest.mark.parametrize(
-    "rates", [(1.0,), (1e-6,), HYBRID.rates, (0.2, 0.2, 1.0), tuple(np.linspace(0.1, 1, 10))], ids=len
-)  # fmt: skip
+    "rates", [(1.0,), (1e-6,), HYBRID.rates, (0.2, 0.2, 1.0), np.linspace(0.1, 1, 10)], ids=str
+)
 def test_the_equation_is_solved_from_above(rates, delta):
     rng = np.random.default_rng(len(rates))
     for size in (0.0, 1e-9, 1e-3, 1.0, 1e3, 1e6):
