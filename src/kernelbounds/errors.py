@@ -39,7 +39,8 @@ class EmptyConfidenceSetError(KernelBoundsError):
         The smallest norm bound under which the confidence set is not empty (``inf``: none is,
         so the noise scale or the kernel must change).
     noise_lower_bound : float
-        The smallest noise scale under which it is not empty, with the norm bound as it is.
+        The smallest noise scale under which it is not empty, with the norm bound as it is (``inf``:
+        none is).
     """
 
     def __init__(
@@ -51,15 +52,18 @@ class EmptyConfidenceSetError(KernelBoundsError):
     ) -> None:
         self.norm_lower_bound = norm_lower_bound
         self.noise_lower_bound = noise_lower_bound
+        noise = f"at least {noise_lower_bound:.3g}" if noise_lower_bound > 0 else "above 0"
         if math.isinf(norm_lower_bound):
+            noisier = "" if math.isinf(noise_lower_bound) else f"noise_scale must be {noise}, or "
             remedy = (
-                "no norm_bound, however large, can explain the data: noise_scale must be at least "
-                f"{noise_lower_bound:.3g}, or the kernel less smooth (a shorter length scale)"
+                f"no norm_bound, however large, can explain the data: {noisier}the kernel less "
+                "smooth (a shorter length scale)"
             )
         else:
+            noisier = "" if math.isinf(noise_lower_bound) else f"or else noise_scale {noise}, "
             remedy = (
-                f"norm_bound must be at least {norm_lower_bound:.6g} for these data, or else "
-                f"noise_scale at least {noise_lower_bound:.3g}, or the kernel less smooth"
+                f"norm_bound must be at least {norm_lower_bound:.6g} for these data, {noisier}or "
+                "the kernel less smooth"
             )
         super().__init__(
             f"The data refute the assumptions: no function of norm at most {norm_bound:g} under "

@@ -72,8 +72,9 @@ class ConfidenceSequence:
     ) -> None:
         if mixture is not None and mixture_scale is not None:
             raise InputError("pass either mixture or mixture_scale, not both.")
-        chosen = mixture or Hybrid() if mixture_scale is None else Single(mixture_scale)
-        assumptions = Assumptions(norm_bound, noise_scale, delta, chosen)
+        if mixture is None:
+            mixture = Hybrid() if mixture_scale is None else Single(mixture_scale)
+        assumptions = Assumptions(norm_bound, noise_scale, delta, mixture)
         self._bound = _checked_bound(CMM() if bound is None else bound)
         self._known = Knowledge(Engine(kernels.checked_kernel(kernel)), assumptions)
 

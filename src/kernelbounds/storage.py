@@ -72,7 +72,7 @@ def pack(known: Knowledge, bound: Bound) -> Parts:
         "points": data.points,
         "outcomes": data.outcomes,
         "gram": data.lower[np.tril_indices(data.count)],
-        "forecasts": np.array(known.forecasts()),
+        "forecasts": np.array(_complete_or_made(known)),
     }
     return header, arrays
 
@@ -270,9 +270,19 @@ def _without_address(text: str) -> str:
     return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
 
 
+def _complete_or_made(known: Knowledge) -> Forecasts:
+    """All forecasts; where a forecaster of one's own fails, those before, to save the data."""
+    try:
+        return known.forecasts()
+    except InputError:
+        return known.forecasts_made
+
+
 def _forecasts(stored: Array, count: int) -> Forecasts:
-    if stored.shape not in ((2, 0), (2, count)) or not np.all(np.isfinite(stored)):
+    if stored.shape[:1] != (2,) or stored.ndim != 2 or stored.shape[1] > count:
         raise ValueError(f"forecasts of shape {stored.shape}")
+    if not (np.all(np.isfinite(stored)) and np.all(stored[1] >= 0)):
+        raise ValueError("forecasts that are not finite")
     return Forecasts(*stored)
 
 

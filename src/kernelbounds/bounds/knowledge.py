@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import threading
 from typing import Any
 
@@ -103,10 +104,19 @@ class Knowledge:
 
     def forecasts(self) -> Forecasts:
         """Those of the mixture, of all outcomes so far; each is made once, and kept as it was."""
-        a, made = self.assumptions, len(self._forecasts.errors)
-        if a.noise_scale > 0 and made < self.count:
+        a = self.assumptions
+        if a.noise_scale == 0 and a.mixture.forecasts_need_noise_scale:
+            return self._forecasts
+        while (made := len(self._forecasts.errors)) < self.count:
             new = a.mixture.forecasts(self.engine, self.reference_ridge, a.noise_scale, made)
+            if not len(new.errors):
+                break
             self._forecasts = Forecasts(*map(np.append, self._forecasts, new))
+        return self._forecasts
+
+    @property
+    def forecasts_made(self) -> Forecasts:
+        """Those that were made already; a forecaster that fails does not take them away."""
         return self._forecasts
 
     def prior(self, points: Array) -> Array:
@@ -140,13 +150,14 @@ class Knowledge:
         a = self.assumptions
         least = least_squared_radius(self.engine.path(), a.norm_bound) if self.count else 0.0
         apart = self.engine.sharing_data()  # whose fits do not crowd out our own
+        forecasts = None if a.mixture.forecasts_need_noise_scale else self.forecasts()
 
         def squared_radius(noise_scale: float) -> float:
-            believed = Knowledge(apart, dataclasses.replace(a, noise_scale=noise_scale))
+            changed = dataclasses.replace(a, noise_scale=noise_scale)
+            believed = Knowledge(apart, changed, forecasts)
             return believed.radius.squared
 
-        start = a.noise_scale or float(np.sqrt(max(least, 0.0) / max(self.count, 1)))
-        return least_noise(squared_radius, least, start)
+        return least_noise(squared_radius, least, math.sqrt(least / max(self.count, 1)))
 
     def refute_if_empty(self) -> None:
         """Raise :class:`EmptyConfidenceSetError` when B_min > B."""

@@ -11,7 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from kernelbounds.arrays import Array
+from kernelbounds.arrays import LARGEST, Array
+from kernelbounds.bounds.assumptions import SMALLEST_NOISE
 from kernelbounds.engine import RidgePath
 
 # A grid over all ridges, refined around its best point: each pass narrows log alpha by 2/47, so
@@ -20,8 +21,10 @@ POINTS, PASSES = 48, 4
 # Ridges, relative to the smallest that double precision can tell from zero, by which a supremum
 # that is infinite is recognised: (E - R^2)/alpha then grows a hundredfold between them.
 TINY, SMALL = 1e2, 1e4
-# The smallest noise scale is sought between powers of two, then by bisection, to this accuracy.
-NOISE_ACCURACY = 1e-3
+# The smallest noise scale is sought between powers of two, then by bisection, to this accuracy. At
+# less than this fraction of the misfit that no function avoids, radii are all rounding errors, or
+# come from forecasts alone, which any noise scale allows.
+NOISE_ACCURACY, LEAST_NOISE = 1e-3, 1e-6
 
 
 def least_norm(path: RidgePath, squared_radius: float) -> float:
@@ -44,15 +47,22 @@ def least_squared_radius(path: RidgePath, norm_bound: float) -> float:
     return _supremum(path, lambda ridges: path.energy(ridges) - ridges * norm_bound**2)
 
 
-def least_noise(squared_radius: Callable[[float], float], least: float, start: float) -> float:
-    """The smallest sigma with R_t^2(sigma) >= ``least``, from below; ``start`` is a guess."""
+def least_noise(squared_radius: Callable[[float], float], least: float, unit: float) -> float:
+    """The smallest sigma with R_t^2(sigma) >= ``least``, from below, near ``unit``.
+
+    Zero means that a tiny fraction of the unit is enough, infinity that nothing is.
+    """
     if least <= 0:
         return 0.0
-    low = high = start
+    low = high = unit = max(unit, SMALLEST_NOISE)
     while squared_radius(high) < least:
         low, high = high, 2 * high
+        if high > LARGEST:
+            return math.inf
     while low == high or squared_radius(low) >= least:
         low, high = low / 2, low
+        if low < max(LEAST_NOISE * unit, SMALLEST_NOISE):
+            return 0.0
     while high > (1 + NOISE_ACCURACY) * low:
         middle = math.sqrt(low * high)
         low, high = (low, middle) if squared_radius(middle) >= least else (middle, high)

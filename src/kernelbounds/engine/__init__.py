@@ -76,8 +76,10 @@ class Engine:
         fit = self._fit(ridge)
         return fit.energy_and_log_det() if fit.trusted() else self.path().energy_and_log_det(ridge)
 
-    def forecasts(self, ridge: float) -> Forecasts:
-        """What was predicted of each outcome from those before it; not rounded."""
+    def forecasts(self, ridge: float, count: int) -> Forecasts:
+        """What was predicted of the first outcomes, each from those before it; not rounded."""
+        if count < self.data.count:  # later points may need a larger ridge
+            return RidgeFit(self.data.first(count), ridge).forecasts()
         return self._fit(ridge).forecasts()
 
     def predict(self, points: Array, ridges: Array) -> Predictions:

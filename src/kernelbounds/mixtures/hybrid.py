@@ -42,10 +42,14 @@ from kernelbounds.errors import InputError
 from kernelbounds.mixtures.mixture import Mixture
 
 # Forecasts need not be exact, but from a matrix that is numerically singular they would be useless.
-# Relative to k(x,x), the first ridge leaves them half of the digits with 10,000 observations. The
-# second, also relative to the error of the kernel's values, is above what errors add to a matrix of
-# that size.
+# Relative to the largest k(x,x), the first ridge leaves them half of the digits with 10,000
+# observations. The second, also relative to the error of the kernel's values, is above what errors
+# add to a matrix of that size.
 LEAST_RIDGE, LEAST_OF_ERROR = 1e-8, 1e4
+# What is divided by these must not overflow: a rate, and c.
+SLOWEST, LEAST_SCALE = 1e-90, 1e-300
+# Squares of outcomes, at most 1e200 each, never have a larger sum.
+LARGEST_ENERGY = 1e210
 # More steps than it ever takes: each step of Newton's method from afar removes a term of the sum,
 # and then the digits double.
 NEWTON = 50
@@ -74,7 +78,7 @@ class Hybrid(Mixture):
         given: object = self.rates
         if not isinstance(given, Iterable) or isinstance(given, str | bytes):
             raise InputError(f"rates must be a sequence of numbers, got {brief(given)}.")
-        rates = tuple(as_scalar(rate, "each of rates", above=0.0, most=1.0) for rate in given)
+        rates = tuple(as_scalar(rate, "each of rates", above=SLOWEST, most=1.0) for rate in given)
         if not rates:
             raise InputError("rates is empty; pass at least one number in (0, 1].")
         scale = as_scalar(self.relative_scale, "relative_scale", above=0.0, most=1e100)
@@ -83,7 +87,7 @@ class Hybrid(Mixture):
 
     def scale(self, norm_bound: float) -> float:
         """See :class:`Mixture`."""
-        return self.relative_scale * norm_bound**2
+        return max(self.relative_scale * norm_bound**2, LEAST_SCALE)
 
     @property
     def price(self) -> float:
@@ -91,12 +95,17 @@ class Hybrid(Mixture):
         return 2 * math.log(len(self.rates)) if 1.0 in self.rates else math.inf
 
     def forecasts(self, engine: Engine, ridge: float, noise_scale: float, start: int) -> Forecasts:
-        """Those of N(0, c K), with a smaller c where double precision asks for it."""
+        """Those of N(0, c K), with a smaller c where double precision asks for it.
+
+        Up to where it asks for a smaller one still: a forecast must not know later points.
+        """
         least = max(LEAST_RIDGE, LEAST_OF_ERROR * engine.data.accuracy)
-        enough = max(ridge, least * float(engine.data.lower[0, 0]))
-        errors, variances = engine.forecasts(enough)
+        enough = np.maximum(ridge, least * _scales(engine.data.lower.diagonal()))
+        alpha = float(enough[start])
+        stop = int(np.searchsorted(enough, alpha, side="right"))
+        errors, variances = engine.forecasts(alpha, stop)
         # v = c rho^2, where c = sigma^2 / alpha.
-        return Forecasts(errors[start:], noise_scale**2 * (variances[start:] / enough))
+        return Forecasts(errors[start:], noise_scale**2 * (variances[start:] / alpha))
 
     def squared_radius(
         self, engine: Engine, ridge: float, noise_scale: float, delta: float, forecasts: Forecasts
@@ -105,14 +114,24 @@ class Hybrid(Mixture):
         return 0.0, energy_bound(self.rates, forecasts, noise_scale, delta)
 
 
+def _scales(prior: Array) -> Array:
+    """The power of two above the largest k(x,x) so far, which seldom changes; (t,)."""
+    largest = np.maximum.accumulate(prior)
+    return np.where(largest > 0, np.ldexp(1.0, np.frexp(largest)[1]), 0.0)
+
+
 def energy_bound(
     rates: tuple[float, ...], forecasts: Forecasts, noise_scale: float, delta: float
 ) -> float:
     """R_t^2, rounded up: the noise energy exceeds it at no time, with probability 1 - delta."""
-    errors = (forecasts.errors / noise_scale) ** 2
-    gains = forecasts.variances / noise_scale**2
-    halves = np.array([_half_losses(rate, errors, gains).sum() for rate in rates])
-    halves *= 1 + 4 * (8 + len(gains)) * EPS  # for rounding errors of so many terms
+    # An infinite loss removes its term from the sum; where gains are infinite, it is not chosen.
+    with np.errstate(over="ignore", invalid="ignore"):
+        errors = (forecasts.errors / noise_scale) ** 2
+        gains = forecasts.variances / noise_scale**2
+        halves = np.array([_half_losses(rate, errors, gains).sum() for rate in rates])
+        halves *= 1 + 4 * (8 + len(gains)) * EPS  # for rounding errors of so many terms
+    if not np.isfinite(halves).any():
+        return LARGEST_ENERGY
     return 2 * noise_scale**2 * _solve(np.array(rates), halves, -math.log(delta))
 
 
@@ -146,4 +165,5 @@ def _solve(rates: Array, halves: Array, log_level: float) -> float:
         u -= step
         if step <= 4 * EPS * abs(u):
             break
-    return u * (1 + 16 * EPS)
+    # Logarithms have absolute errors, which a small slope enlarges.
+    return max(u, 0.0) + 16 * EPS * (abs(u) + (1 - logs + log_level) / slope)

@@ -30,6 +30,11 @@ class Mixture(ABC):
         """
 
     @property
+    def forecasts_need_noise_scale(self) -> bool:
+        """Whether forecasts would be others if another noise scale were believed."""
+        return True
+
+    @property
     def price(self) -> float:
         """At most how much R_t^2 / sigma^2 exceeds what it is in the paper, with the same c.
 
@@ -38,7 +43,7 @@ class Mixture(ABC):
         return math.inf
 
     def forecasts(self, engine: Engine, ridge: float, noise_scale: float, start: int) -> Forecasts:
-        """Forecasts of the outcomes from number ``start`` on, each from those before it.
+        """Forecasts of outcomes from number ``start`` on, one at least, each from those before it.
 
         A sequence asks for each of them once, and keeps them. None are made by default.
         """

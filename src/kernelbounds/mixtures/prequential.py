@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernelbounds.arrays import Array, brief
+from kernelbounds.arrays import LARGEST, Array, brief
 from kernelbounds.engine import Engine, Forecasts
-from kernelbounds.errors import InputError
+from kernelbounds.errors import InputError, said
 from kernelbounds.mixtures.hybrid import Hybrid, energy_bound
 from kernelbounds.mixtures.mixture import Mixture
 
@@ -49,16 +49,18 @@ class Prequential(Mixture):
 
     def scale(self, norm_bound: float) -> float:
         """See :class:`Mixture`."""
-        return self.relative_scale * norm_bound**2
+        return Hybrid(self.rates, self.relative_scale).scale(norm_bound)
+
+    @property
+    def forecasts_need_noise_scale(self) -> bool:
+        """The forecaster is not told."""
+        return False
 
     def forecasts(self, engine: Engine, ridge: float, noise_scale: float, start: int) -> Forecasts:
-        """The forecaster's."""
-        X, y = engine.data.points.copy(), engine.data.outcomes.copy()
-        made = [
-            self._forecast(X[:s].copy(), y[:s].copy(), X[s].copy()) for s in range(start, len(y))
-        ]
-        means, variances = np.array(made).reshape(-1, 2).T
-        return Forecasts(y[start:] - means, variances)
+        """The forecaster's next one: if a later one fails, those before it are kept."""
+        X, y = engine.data.points, engine.data.outcomes
+        mean, variance = self._forecast(X[:start].copy(), y[:start].copy(), X[start].copy())
+        return Forecasts(y[start : start + 1] - mean, np.array([variance]))
 
     def squared_radius(
         self, engine: Engine, ridge: float, noise_scale: float, delta: float, forecasts: Forecasts
@@ -67,16 +69,22 @@ class Prequential(Mixture):
         return 0.0, energy_bound(self.rates, forecasts, noise_scale, delta)
 
     def _forecast(self, X: Array, y: Array, x: Array) -> tuple[float, float]:
-        found = self.forecaster(X, y, x)
+        count = len(y)
+        try:
+            found = self.forecaster(X, y, x)
+        except Exception as error:
+            raise InputError(
+                f"forecaster failed after {count} observations: {said(error)}."
+            ) from error
         try:
             mean, variance = (float(np.asarray(part).item()) for part in found)
         except (TypeError, ValueError):
             raise InputError(
                 f"forecaster must return two numbers, a mean and a variance, got {brief(found)}."
             ) from None
-        if not (math.isfinite(mean) and math.isfinite(variance) and variance >= 0):
+        if not (abs(mean) <= LARGEST and 0 <= variance < math.inf):  # a NaN is not, either
             raise InputError(
                 "forecaster must return a finite mean and a variance that is not negative, got "
-                f"{mean:g} and {variance:g} after {len(y)} observations."
+                f"{mean:g} and {variance:g} after {count} observations."
             )
         return mean, variance
