@@ -17,6 +17,7 @@ from kernelbounds.arrays import EPS, Array
 # to each other, because then the largest eigenvalue is close to the trace; elsewhere most values
 # are small, and so are their errors.
 COVERED = 4.0
+SINGLE = float(np.finfo(np.float32).eps)
 
 
 class Observations:
@@ -36,6 +37,8 @@ class Observations:
         # values, and may grow.
         self._known = True
         self.accuracy = EPS
+        # The same before any values were judged; of an unknown kernel, that of single precision.
+        self.first_accuracy = EPS
         self._single, self._telling = True, False  # whether values are in single precision
         self._points = np.empty((0, 0))
         self._outcomes = np.empty(0)
@@ -94,6 +97,7 @@ class Observations:
             error = kernels.evaluation_error(self.kernel, points.shape[1])
             self._known = error is not None
             self.accuracy = EPS * (kernels.UNKNOWN if error is None else max(1.0, error / COVERED))
+            self.first_accuracy = self.accuracy if self._known else SINGLE
         self._reserve(stop, points.shape[1])
         self._points[start:stop] = points
         self._outcomes[start:stop] = outcomes
@@ -115,7 +119,7 @@ class Observations:
         self._telling |= bool(np.any(rows * 2.0**12 != np.round(rows * 2.0**12)))
         error = EPS * kernels.measured_error(self.kernel, self._points[start:stop])
         if self._single and self._telling:
-            error = max(error, float(np.finfo(np.float32).eps))
+            error = max(error, SINGLE)
         self.accuracy = max(self.accuracy, error)
 
     def _reserve(self, count: int, dim: int) -> None:

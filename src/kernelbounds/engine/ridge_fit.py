@@ -50,7 +50,7 @@ class Rows(NamedTuple):
 class Forecasts(NamedTuple):
     """What was predicted of each outcome from those before it; (t,) each."""
 
-    errors: Array  # y_s - mu_alpha,s-1(x_s)
+    errors: Array  # y_s - mu_alpha,s-1(x_s), or what is at least its absolute value
     variances: Array  # rho^2_alpha,s-1(x_s)
 
 
