@@ -57,7 +57,7 @@ def _log_expectation(noise, exponent, stretch=1.0):
 
 def _taken(rate, error, gain):
     """lambda (eps^2 - L) / 2 with the loss L in the code, of which one was chosen before eps."""
-    return lambda e: rate * (e**2 / 2 - _half_losses(rate, (error + e) ** 2, np.full(len(e), gain)))
+    return lambda e: rate * (e**2 / 2 - _half_losses(rate, (error + e) ** 2, gain))
 
 
 @pytest.mark.parametrize("noise", NOISES)

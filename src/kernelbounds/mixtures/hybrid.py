@@ -100,9 +100,11 @@ class Hybrid(Mixture):
         Up to where it asks for a smaller one still: a forecast must not know later points.
         """
         least = max(LEAST_RIDGE, LEAST_OF_ERROR * engine.data.accuracy)
-        enough = np.maximum(ridge, least * _scales(engine.data.lower.diagonal()))
-        alpha = float(enough[start])
-        stop = int(np.searchsorted(enough, alpha, side="right"))
+        prior, alpha, stop = engine.data.lower.diagonal(), ridge, engine.data.count
+        if ridge < 2 * least * prior.max():
+            enough = np.maximum(ridge, least * _scales(prior))
+            alpha = float(enough[start])
+            stop = int(np.searchsorted(enough, alpha, side="right"))
         errors, variances = engine.forecasts(alpha, stop)
         # v = c rho^2, where c = sigma^2 / alpha.
         return Forecasts(errors[start:], noise_scale**2 * (variances[start:] / alpha))
@@ -128,24 +130,26 @@ def energy_bound(
     with np.errstate(over="ignore", invalid="ignore"):
         errors = (forecasts.errors / noise_scale) ** 2
         gains = forecasts.variances / noise_scale**2
-        halves = np.array([_half_losses(rate, errors, gains).sum() for rate in rates])
+        halves = _half_losses(np.array(rates)[:, None], errors, gains).sum(axis=1)
         halves *= 1 + 4 * (8 + len(gains)) * EPS  # for rounding errors of so many terms
     if not np.isfinite(halves).any():
         return LARGEST_ENERGY
     return 2 * noise_scale**2 * _solve(np.array(rates), halves, -math.log(delta))
 
 
-def _half_losses(rate: float, errors: Array, gains: Array) -> Array:
-    """L / (2 sigma^2) in each round; forecasts are taken where they are expected to cost less.
+def _half_losses(rates: Array, errors: Array, gains: Array) -> Array:
+    """L / (2 sigma^2) at rates (J, 1) in each round; forecasts are taken where they are expected
+    to cost less.
 
     What is expected of a forecast is E (y - m)^2 = sigma^2 + v: the choice is made before y.
     """
-    variance = 1 + rate * gains
-    known_before = np.log1p(rate * gains) / rate
-    energy = -math.log1p(-rate) / rate if rate < 1 else math.inf
-    forecast = known_before + errors / variance
+    with np.errstate(divide="ignore"):
+        energy = -np.log1p(-rates) / rates  # infinite at 1
+    scaled = rates * gains
+    variance = 1 + scaled
+    known_before = np.log1p(scaled) / rates
     pays = known_before + (1 + gains) / variance < energy
-    return np.asarray(np.where(pays, forecast, energy) / 2)
+    return np.asarray(np.where(pays, known_before + errors / variance, energy) / 2)
 
 
 def _solve(rates: Array, halves: Array, log_level: float) -> float:
