@@ -22,10 +22,50 @@ def kernel_value(name: str, length_scale: float, variance: float, x, z) -> mp.mp
     return mp.mpf(variance) * value
 
 
-class Exact:
-    """Kernel ridge regression on t points at any ridge, by an exact eigendecomposition."""
+def hybrid_energy(gram, y, noise_scale, delta, rates, ridge):
+    """R_t^2 of ``mixtures.Hybrid``: forecasts of N(0, c K), c = sigma^2/ridge, or the constant."""
+    noise, rates = mp.mpf(noise_scale) ** 2, [mp.mpf(rate) for rate in rates]
+    losses = [mp.mpf(0) for _ in rates]
+    for s, outcome in enumerate(y):
+        mean, v = mp.mpf(0), gram[s, s]
+        if s:
+            k = gram[:s, s]
+            weights = mp.lu_solve(gram[:s, :s] + ridge * mp.eye(s), k)
+            mean = mp.fsum(weights[i] * y[i] for i in range(s))
+            v -= mp.fsum(weights[i] * k[i] for i in range(s))
+        v *= noise / ridge
+        for j, rate in enumerate(rates):
+            constant = noise / rate * -mp.log(1 - rate) if rate < 1 else mp.inf
+            known_before = noise / rate * mp.log(1 + rate * v / noise)
+            expected = known_before + noise * (noise + v) / (noise + rate * v)
+            forecast = known_before + noise * (outcome - mean) ** 2 / (noise + rate * v)
+            losses[j] += forecast if expected < constant else constant
+    return _level_reached(rates, losses, noise, delta)
 
-    def __init__(self, kernel, X, y, norm_bound, noise_scale, delta, mixture_scale):
+
+def _level_reached(rates, losses, noise, delta):
+    """The S with sum_j w_j exp(lambda_j (S - Q_j) / (2 sigma^2)) = 1/delta, by bisection."""
+    level = len(rates) / mp.mpf(delta)
+    low = min(losses)
+    high = min(q + 2 * noise / rate * mp.log(level) for rate, q in zip(rates, losses))
+    for _ in range(160):
+        S = (low + high) / 2
+        parts = (mp.exp(rate * (S - q) / (2 * noise)) for rate, q in zip(rates, losses))
+        low, high = (S, high) if mp.fsum(parts) < level else (low, S)
+    return high
+
+
+class Exact:
+    """Kernel ridge regression on t points at any ridge, by an exact eigendecomposition.
+
+    The radius is the paper's, or with ``rates`` that of ``mixtures.Hybrid``, whose forecasts are
+    made at ``forecast_ridge``.
+    """
+
+    def __init__(
+        self, kernel, X, y, norm_bound, noise_scale, delta, mixture_scale,
+        rates=None, forecast_ridge=None,
+    ):  # fmt: skip
         self.kernel, self.X = kernel, X
         self.B, self.sigma = mp.mpf(norm_bound), mp.mpf(noise_scale)
         self.delta, self.c = mp.mpf(delta), mp.mpf(mixture_scale)
@@ -34,6 +74,18 @@ class Exact:
         for i in range(t):
             for j in range(t):
                 gram[i, j] = kernel(X[i], X[j])
+        self._hybrid = (
+            rates
+            and noise_scale
+            and hybrid_energy(
+                gram,
+                [mp.mpf(float(v)) for v in y],
+                noise_scale,
+                delta,
+                rates,
+                mp.mpf(forecast_ridge),
+            )
+        )
         self.values, self.Q = mp.eigsy(gram)
         self.values = [max(v, mp.mpf(0)) for v in self.values]
         self.t = t
@@ -64,6 +116,8 @@ class Exact:
     def radius_squared(self):
         if self.sigma == 0:
             return mp.mpf(0)
+        if self._hybrid:
+            return self._hybrid
         a = self.reference
         return (
             self.energy(a)

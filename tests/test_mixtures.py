@@ -15,8 +15,9 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Ma
 
 import kernelbounds as kb
 from kernelbounds import theory
+from kernelbounds.engine import Forecasts
 from kernelbounds.mixtures import Hybrid, Prequential, Single
-from kernelbounds.mixtures.hybrid import _half_losses, _solve
+from kernelbounds.mixtures.hybrid import _solve, half_losses
 
 RATES = (1e-3, 0.2, 0.4, 0.7, 0.99, 1.0)
 HYBRID = Hybrid()
@@ -57,7 +58,12 @@ def _log_expectation(noise, exponent, stretch=1.0):
 
 def _taken(rate, error, gain):
     """lambda (eps^2 - L) / 2 with the loss L in the code, of which one was chosen before eps."""
-    return lambda e: rate * (e**2 / 2 - _half_losses(rate, (error + e) ** 2, np.full(len(e), gain)))
+
+    def exponent(e):
+        losses = half_losses((rate,), Forecasts(error + e, np.full(len(e), gain)), 1.0)
+        return rate * (e**2 / 2 - losses[:, 0])
+
+    return exponent
 
 
 @pytest.mark.parametrize("noise", NOISES)
@@ -117,7 +123,7 @@ def test_the_equation_is_solved_from_above(rates, delta):
     for size in (0.0, 1e-9, 1e-3, 1.0, 1e3, 1e6):
         for spread in (0.0, 1e-6, 1.0, 10.0):
             halves = size * (1 + spread * rng.random(len(rates)))
-            found = _solve(np.array(rates), halves, -math.log(delta))
+            found = _solve(rates, halves, -math.log(delta))
             exact = _exact_solution(rates, halves, -math.log(delta))
             assert exact <= found, (size, spread)
             assert found <= float(exact) * (1 + 1e-13) + 1e-13 / min(rates), (size, spread)

@@ -56,9 +56,12 @@ class Shrunk(Mixture):
     def forecasts(self, *arguments):
         return Hybrid().forecasts(*arguments)
 
-    def squared_radius(self, engine, ridge, noise_scale, delta, forecasts):
+    def losses(self, *arguments):
+        return Hybrid().losses(*arguments)
+
+    def squared_radius(self, engine, ridge, noise_scale, delta, losses):
         delta = delta if self.delta is None else self.delta
-        parts = Hybrid().squared_radius(engine, ridge, noise_scale, delta, forecasts)
+        parts = Hybrid().squared_radius(engine, ridge, noise_scale, delta, losses)
         return 0.0, self.factor * sum(parts)
 
 

@@ -53,6 +53,7 @@ class Knowledge:
         self.lock = threading.RLock()
         self._radius: tuple[int, Radius] | None = None  # with the count that it is of
         self._forecasts = forecasts or Forecasts(np.empty(0), np.empty(0))
+        self._sums: tuple[int, Array | float] = 0, 0.0  # of losses, with the count they are of
 
     def __getstate__(self) -> dict[str, Any]:
         """For copies, each of which gets a lock of its own."""
@@ -97,7 +98,7 @@ class Knowledge:
             a, parts = self.assumptions, (0.0, 0.0)
             if a.noise_scale > 0:
                 parts = a.mixture.squared_radius(
-                    self.engine, self.reference_ridge, a.noise_scale, a.delta, self.forecasts()
+                    self.engine, self.reference_ridge, a.noise_scale, a.delta, self._losses()
                 )
             self._radius = self.count, Radius(*parts, a.norm_bound)
         return self._radius[1]
@@ -113,6 +114,16 @@ class Knowledge:
                 break
             self._forecasts = Forecasts(*map(np.append, self._forecasts, new))
         return self._forecasts
+
+    def _losses(self) -> Array:
+        """Sums of what the forecasts cost, in the order of the rounds, however they were added."""
+        forecasts, (count, sums) = self.forecasts(), self._sums
+        if count < self.count or not count:
+            new = Forecasts(*(part[count:] for part in forecasts))
+            losses = self.assumptions.mixture.losses(new, self.assumptions.noise_scale)
+            sums = np.cumsum([np.zeros(losses.shape[1]) + sums, *losses], axis=0)[-1]
+            self._sums = self.count, sums
+        return np.asarray(sums)
 
     @property
     def forecasts_made(self) -> Forecasts:

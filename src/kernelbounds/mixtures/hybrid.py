@@ -31,7 +31,7 @@ lambda = 1 with the forecasts of N(0, c K) is the paper's radius.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -116,11 +116,15 @@ class Hybrid(Mixture):
         new = slice(start, stop)
         return Forecasts((np.abs(errors) + lost)[new], noise_scale**2 * (variances[new] / alpha))
 
+    def losses(self, forecasts: Forecasts, noise_scale: float) -> Array:
+        """See :class:`Mixture`; those taken, at each rate."""
+        return half_losses(self.rates, forecasts, noise_scale)
+
     def squared_radius(
-        self, engine: Engine, ridge: float, noise_scale: float, delta: float, forecasts: Forecasts
+        self, engine: Engine, ridge: float, noise_scale: float, delta: float, losses: Array
     ) -> tuple[float, float]:
         """See :class:`Mixture`."""
-        return 0.0, energy_bound(self.rates, forecasts, noise_scale, delta)
+        return 0.0, energy_bound(self.rates, losses, engine.data.count, noise_scale, delta)
 
 
 def _scales(prior: Array) -> Array:
@@ -129,48 +133,49 @@ def _scales(prior: Array) -> Array:
     return np.where(largest > 0, np.ldexp(1.0, np.frexp(largest)[1]), 0.0)
 
 
-def energy_bound(
-    rates: tuple[float, ...], forecasts: Forecasts, noise_scale: float, delta: float
-) -> float:
-    """R_t^2, rounded up: the noise energy exceeds it at no time, with probability 1 - delta."""
-    # An infinite loss removes its term from the sum; where gains are infinite, it is not chosen.
-    with np.errstate(over="ignore", invalid="ignore"):
-        errors = (forecasts.errors / noise_scale) ** 2
-        gains = forecasts.variances / noise_scale**2
-        halves = np.array([_half_losses(rate, errors, gains).sum() for rate in rates])
-        halves *= 1 + 4 * (8 + len(gains)) * EPS  # for rounding errors of so many terms
-    if not np.isfinite(halves).any():
-        return LARGEST_ENERGY
-    return 2 * noise_scale**2 * _solve(np.array(rates), halves, -math.log(delta))
-
-
-def _half_losses(rate: float, errors: Array, gains: Array) -> Array:
-    """L / (2 sigma^2) in each round; forecasts are taken where they are expected to cost less.
+def half_losses(rates: tuple[float, ...], forecasts: Forecasts, noise_scale: float) -> Array:
+    """L / (2 sigma^2) of each round (n, j); forecasts are taken where they should cost less.
 
     What is expected of a forecast is E (y - m)^2 = sigma^2 + v: the choice is made before y.
     """
-    variance = 1 + rate * gains
-    known_before = np.log1p(rate * gains) / rate
-    energy = -math.log1p(-rate) / rate if rate < 1 else math.inf
-    forecast = known_before + errors / variance
-    pays = known_before + (1 + gains) / variance < energy
-    return np.asarray(np.where(pays, forecast, energy) / 2)
+    rate = np.array(rates)
+    # An infinite loss removes its term from the sum; where gains are infinite, it is not chosen.
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        errors = ((forecasts.errors / noise_scale) ** 2)[:, None]
+        gains = (forecasts.variances / noise_scale**2)[:, None]
+        energy = -np.log1p(-rate) / rate
+        variance = 1 + rate * gains
+        known_before = np.log1p(rate * gains) / rate
+        pays = known_before + (1 + gains) / variance < energy
+        return np.asarray(np.where(pays, known_before + errors / variance, energy) / 2)
 
 
-def _solve(rates: Array, halves: Array, log_level: float) -> float:
+def energy_bound(
+    rates: tuple[float, ...], halves: Array, count: int, noise_scale: float, delta: float
+) -> float:
+    """R_t^2, rounded up: the noise energy exceeds it at no time, with probability 1 - delta."""
+    if not np.isfinite(halves).any():
+        return LARGEST_ENERGY
+    rounding = 1 + 4 * (8 + count) * EPS  # for the errors of so many terms
+    return 2 * noise_scale**2 * _solve(rates, (halves * rounding).tolist(), -math.log(delta))
+
+
+def _solve(rates: Sequence[float], halves: Sequence[float], log_level: float) -> float:
     """The u with ln sum_j w_j exp(lambda_j (u - q_j)) = log_level, from above; all w_j equal.
 
     The left side is convex and increases with u, so that Newton's method, started where one term
     alone is enough, comes down to the solution and never passes it.
     """
+    # In plain numbers, of which there are few: arrays would take ten times as long.
     logs = -math.log(len(rates))
-    u = float(np.min(halves + (log_level - logs) / rates))
+    u = min(q + (log_level - logs) / rate for rate, q in zip(rates, halves, strict=True))
     for _ in range(NEWTON):
-        terms = logs + rates * (u - halves)
-        largest = terms.max()
-        parts = np.exp(terms - largest)
-        value, slope = largest + math.log(parts.sum()), float(rates @ parts / parts.sum())
-        step = (value - log_level) / slope
+        terms = [logs + rate * (u - q) for rate, q in zip(rates, halves, strict=True)]
+        largest = max(terms)
+        parts = [math.exp(term - largest) for term in terms]
+        total = math.fsum(parts)
+        slope = math.fsum(map(math.prod, zip(rates, parts, strict=True))) / total
+        step = (largest + math.log(total) - log_level) / slope
         u -= step
         if step <= 4 * EPS * abs(u):
             break

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
+from kernelbounds.arrays import Array
 from kernelbounds.engine import Engine, Forecasts
 
 
@@ -18,6 +19,7 @@ class Mixture(ABC):
     ===============  ========  ==============================================================
     ``ridge``        alpha     sigma^2/c, at which forecasts are made; see :meth:`scale`
     ``forecasts``              of each outcome, from what was known before it
+    ``losses``                 what they cost; their sums over all rounds make R_t
     ``noise_scale``  sigma     positive
     ===============  ========  ==============================================================
     """
@@ -49,9 +51,13 @@ class Mixture(ABC):
         """
         return Forecasts(np.empty(0), np.empty(0))
 
+    def losses(self, forecasts: Forecasts, noise_scale: float) -> Array:
+        """What each of the forecasts costs, (n, j), of which a sequence keeps the sums (j,)."""
+        return np.empty((len(forecasts.errors), 0))
+
     @abstractmethod
     def squared_radius(
-        self, engine: Engine, ridge: float, noise_scale: float, delta: float, forecasts: Forecasts
+        self, engine: Engine, ridge: float, noise_scale: float, delta: float, losses: Array
     ) -> tuple[float, float]:
         """R_t^2 as a sum of two numbers, the first of which is E_alpha at the ridge, or 0.
 

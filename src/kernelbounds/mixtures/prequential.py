@@ -11,7 +11,7 @@ import numpy as np
 from kernelbounds.arrays import LARGEST, Array, brief
 from kernelbounds.engine import Engine, Forecasts
 from kernelbounds.errors import InputError, said
-from kernelbounds.mixtures.hybrid import Hybrid, energy_bound
+from kernelbounds.mixtures.hybrid import Hybrid, energy_bound, half_losses
 from kernelbounds.mixtures.mixture import Mixture
 
 Forecaster = Callable[[Array, Array, Array], tuple[float, float]]
@@ -62,11 +62,15 @@ class Prequential(Mixture):
         mean, variance = self._forecast(X[:start].copy(), y[:start].copy(), X[start].copy())
         return Forecasts(y[start : start + 1] - mean, np.array([variance]))
 
+    def losses(self, forecasts: Forecasts, noise_scale: float) -> Array:
+        """See :class:`Mixture`; those taken, at each rate."""
+        return half_losses(self.rates, forecasts, noise_scale)
+
     def squared_radius(
-        self, engine: Engine, ridge: float, noise_scale: float, delta: float, forecasts: Forecasts
+        self, engine: Engine, ridge: float, noise_scale: float, delta: float, losses: Array
     ) -> tuple[float, float]:
         """See :class:`Mixture`."""
-        return 0.0, energy_bound(self.rates, forecasts, noise_scale, delta)
+        return 0.0, energy_bound(self.rates, losses, engine.data.count, noise_scale, delta)
 
     def _forecast(self, X: Array, y: Array, x: Array) -> tuple[float, float]:
         count = len(y)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from kernelbounds.arrays import as_scalar
-from kernelbounds.engine import Engine, Forecasts
+from kernelbounds.arrays import Array, as_scalar
+from kernelbounds.engine import Engine
 from kernelbounds.mixtures.mixture import Mixture
 
 
@@ -37,7 +37,7 @@ class Single(Mixture):
         return 0.0
 
     def squared_radius(
-        self, engine: Engine, ridge: float, noise_scale: float, delta: float, forecasts: Forecasts
+        self, engine: Engine, ridge: float, noise_scale: float, delta: float, losses: Array
     ) -> tuple[float, float]:
         """See :class:`Mixture`."""
         energy, log_det = engine.energy_and_log_det(ridge) if engine.data.count else (0.0, 0.0)
