@@ -192,7 +192,7 @@ class WrongPlace(Broken):
 
 
 class OtherFactor(kb.AMM):
-    """Wider than AMM, which is fine, with the reach of AMM, which is not."""
+    """Wider than AMM, which is fine, with the joint_bound of AMM, which is not."""
 
     def ellipsoids(self, known, points):
         found = super().ellipsoids(known, points)
@@ -250,7 +250,7 @@ class NotLasting(kb.AMM):
         (Uncopied(), "copies", "deep copy"),
         (WrongLargest(), "largest", "from largest"),
         (WrongPlace(), "largest", "where its bounds are largest"),
-        (OtherFactor(), "dual", "ridges, scales and reach"),
+        (OtherFactor(), "dual", "ridges, scales and joint_bound"),
         (OtherValues(), "dual", "from attained than from extremes"),
         (OtherScales(), "dual", "scales that are not positive"),
         (NotExact(), "dual", "changes faster"),

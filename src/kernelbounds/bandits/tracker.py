@@ -4,7 +4,7 @@ A bound is the smallest value of a dual function, and the dual function with the
 and the weights of an earlier time, the weights of newer observations being zero, is still an
 upper bound on it. Only the radius changes: since then a bound has grown to at most
 
-    value + scale (reach_now - reach_then) / 2
+    value + scale (joint_bound_now - joint_bound_then) / 2
 
 at the ridge of then. These ceilings are cheap for all points; the bound itself is computed only
 where a ceiling exceeds the best bound so far.
@@ -32,7 +32,7 @@ class Tracker:
         self._values = np.full(len(points), np.inf)  # infinite: never computed
         self._counts = np.zeros(len(points), dtype=np.int64)  # observations at that time
         self._ridges, self._scales = np.ones(len(points)), np.zeros(len(points))
-        self._reach = np.zeros(len(points))
+        self._joint_bound = np.zeros(len(points))
 
     def largest(self, surface: Surface, allowed: NDArray[np.bool_]) -> tuple[float, int]:
         """The largest bound among the points that are allowed, and the index of its point.
@@ -80,12 +80,15 @@ class Tracker:
         """What the bounds at most are now, give or take rounding; (n,)."""
         result, known = self._values.copy(), np.isfinite(self._values)
         if known.any():
-            growth = surface.reach(self._ridges[known]) - self._reach[known]
+            growth = surface.joint_bound(self._ridges[known]) - self._joint_bound[known]
             result[known] += self._scales[known] * growth / 2
         return result
 
     def _compute(self, surface: Surface, which: NDArray[np.intp]) -> None:
         found = surface.attained(self.points[which])
         self._values[which], self._ridges[which] = found.values, found.ridges
-        self._scales[which], self._reach[which] = found.scales, surface.reach(found.ridges)
+        self._scales[which], self._joint_bound[which] = (
+            found.scales,
+            surface.joint_bound(found.ridges),
+        )
         self._counts[which] = surface.known.count

@@ -35,7 +35,7 @@ class AY(EllipsoidBound):
         factor = _factor(ridge, known.energy_and_log_det(ridge)[1], known.assumptions)
         return Ellipsoids(np.array([[ridge]]), np.array([[factor]]), found.mean, found.variance)
 
-    def reach(self, known: Knowledge, ridges: Array) -> Array:
+    def joint_bound(self, known: Knowledge, ridges: Array) -> Array:
         """See :class:`~kernelbounds.bounds.DualBound`."""
         ridge = float(ridges.flat[0])
         energy, log_det = known.energy_and_log_det(ridge)

@@ -112,15 +112,16 @@ class DualBound(Bound):
 
         s mu_alpha(x) + beta_alpha rho_alpha(x)
             =  min over scale > 0 of  (k(x,x) - p'(K + alpha I)^-1 p) / (2 scale)
-                                      + scale reach_alpha / 2,
+                                      + scale joint_bound_alpha / 2,
 
-    with p = k_t(x) - s scale y and reach_alpha = beta_alpha^2 + E_alpha / alpha. All bounds in
-    this package are. Every ridge in question and every scale gives a valid bound.
+    with p = k_t(x) - s scale y and joint_bound_alpha = beta_alpha^2 + E_alpha / alpha, which bounds
+    ||f_t - y_t||^2 / alpha + ||f||^2 for all functions f in question. All bounds in this package
+    are of this kind. Every ridge in question and every scale gives a valid bound.
 
     An interval around ridge estimates is written most easily as an
     :class:`~kernelbounds.bounds.ellipsoids.EllipsoidBound`, which has all methods but
-    ``ellipsoids``; where its factors are not R~_alpha / sqrt(alpha), it needs a :meth:`reach` of
-    its own.
+    ``ellipsoids``; where its factors are not R~_alpha / sqrt(alpha), it needs a
+    :meth:`joint_bound` of its own.
 
     Examples
     --------
@@ -143,8 +144,8 @@ class DualBound(Bound):
         """The extremes, and the ridges and scales at which they are attained."""
 
     @abstractmethod
-    def reach(self, known: Knowledge, ridges: Array) -> Array:
-        """reach_alpha, rounded up, for an array of ridges."""
+    def joint_bound(self, known: Knowledge, ridges: Array) -> Array:
+        """joint_bound_alpha, rounded up, for an array of ridges."""
 
     def lasting(self, known: Knowledge) -> bool:
         """Whether a ridge that is in question stays so when observations are added.

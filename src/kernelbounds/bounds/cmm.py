@@ -70,9 +70,9 @@ class CMM(DualBound):
             found = largest_minimum(query, DualFunction(known), sign, tie)
         return super().largest(known, points, sign, tie) if found is None else found
 
-    def reach(self, known: Knowledge, ridges: Array) -> Array:
+    def joint_bound(self, known: Knowledge, ridges: Array) -> Array:
         """R~^2/alpha + E/alpha = R_t^2/alpha + B^2."""
-        return known.radius.reach(ridges)
+        return known.radius.joint_bound(ridges)
 
     def lasting(self, known: Knowledge) -> bool:
         """All ridges are in question at all times."""
@@ -133,7 +133,7 @@ class DualFunction:
 
     def at_scale(self, ridge: Array, scale: Array, unexplained: Array) -> Array:
         """The dual from k(x,x) - p'(K + alpha I)^-1 p = rho^2 + 2 scale mu - scale^2 E/alpha."""
-        return unexplained / (2 * scale) + scale * self.known.radius.reach(ridge) / 2
+        return unexplained / (2 * scale) + scale * self.known.radius.joint_bound(ridge) / 2
 
     def _around(self, ridge: Array, energy: Array) -> Array:
         squared = self.known.radius.around(ridge, energy)

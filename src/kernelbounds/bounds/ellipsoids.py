@@ -63,9 +63,9 @@ class EllipsoidBound(DualBound):
             scales[at],
         )
 
-    def reach(self, known: Knowledge, ridges: Array) -> Array:
+    def joint_bound(self, known: Knowledge, ridges: Array) -> Array:
         """R~^2/alpha + E/alpha = R_t^2/alpha + B^2, for factors R~_alpha / sqrt(alpha)."""
-        return known.radius.reach(ridges)
+        return known.radius.joint_bound(ridges)
 
 
 def checked_ridge(ridge: float | None, name: str) -> float | None:

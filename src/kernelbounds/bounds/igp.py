@@ -34,7 +34,7 @@ class IGP(EllipsoidBound):
         factor = self._factor(known, known.energy_and_log_det(ridge)[1])
         return Ellipsoids(np.array([[ridge]]), np.array([[factor]]), found.mean, found.variance)
 
-    def reach(self, known: Knowledge, ridges: Array) -> Array:
+    def joint_bound(self, known: Knowledge, ridges: Array) -> Array:
         """See :class:`~kernelbounds.bounds.DualBound`."""
         ridge = 1 + self.eta
         energy, log_det = known.energy_and_log_det(ridge)

@@ -39,6 +39,6 @@ class Radius:
         """R~_alpha^2 = R_t^2 + alpha B^2 - E_alpha, Cor. (rkhs_ridge_conf_set)."""
         return np.asarray((self.energy - energy) + self.penalty + ridge * self.norm_bound**2)
 
-    def reach(self, ridge: Array) -> Array:
-        """(R~_alpha^2 + E_alpha) / alpha, which is R_t^2 / alpha + B^2."""
+    def joint_bound(self, ridge: Array) -> Array:
+        """R_t^2 / alpha + B^2, which bounds ||f_t - y_t||^2 / alpha + ||f||^2."""
         return self.squared / ridge + self.norm_bound**2

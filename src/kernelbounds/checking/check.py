@@ -81,8 +81,8 @@ def check_bound(bound: Bound) -> BoundReport:
       data the object was asked about before;
     - *largest*: ``largest`` agrees with ``extremes``;
     - *dual*, for a :class:`~kernelbounds.bounds.DualBound`: ``attained`` agrees with
-      ``extremes``, its ridges, scales and ``reach`` give its values by the formula of the class,
-      no other scale gives less, and ``exact`` and ``lasting`` keep what they promise;
+      ``extremes``, its ridges, scales and ``joint_bound`` give its values by the formula of the
+      class, no other scale gives less, and ``exact`` and ``lasting`` keep what they promise;
     - *coverage*: in 60 short runs whose points are chosen by the bound itself, the truth leaves the
       bounds no more often than delta = 0.1 allows.
 

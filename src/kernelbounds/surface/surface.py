@@ -91,10 +91,10 @@ class Surface:
         values = as_upper_bounds(self.bound, found.values, (1, len(points)))
         return Attained(values[0], found.ridges[0], found.scales[0], found.path)
 
-    def reach(self, ridges: Array) -> Array:
-        """reach_alpha of a :class:`~kernelbounds.bounds.DualBound`, like the ridges."""
+    def joint_bound(self, ridges: Array) -> Array:
+        """joint_bound_alpha of a :class:`~kernelbounds.bounds.DualBound`, like the ridges."""
         assert isinstance(self.bound, DualBound)
-        return np.asarray(self.bound.reach(self.known, ridges))
+        return np.asarray(self.bound.joint_bound(self.known, ridges))
 
     def values_and_gradients(self, points: Array) -> tuple[Array, Array]:
         """The bounds (m,) and their gradients (m, d); only for a ``smooth`` surface."""
@@ -131,7 +131,7 @@ class Surface:
         found = self.attained(centres)
         with np.errstate(all="ignore"):
             witness = Witness(self.known, self.sign, centres, found)
-            over_box = witness.ceilings(moved, half_widths, self.reach(found.ridges))
+            over_box = witness.ceilings(moved, half_widths, self.joint_bound(found.ridges))
         if self.bound.exact:
             over_box = np.fmin(over_box, found.values + norm_bound * moved.moved)
         over_box = np.where(np.isnan(over_box), np.inf, over_box)

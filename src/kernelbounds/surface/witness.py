@@ -30,7 +30,7 @@ from kernelbounds.bounds import Attained, Knowledge
 from kernelbounds.engine import rounding
 
 # Any scale is valid. One that is this many times the scale that balances the dual function without
-# data, sqrt(k(x,x) / reach), would cost half of the digits.
+# data, sqrt(k(x,x) / joint_bound), would cost half of the digits.
 LARGEST_SCALE = 1e7
 # A gradient is not as forgiving of errors of the weights as a value. Each refinement multiplies
 # them by the condition number times the rounding error; two leave the digits of the data.
@@ -57,10 +57,10 @@ class Witness:
         """(grad k(x,x) / 2 - sum_j w_j grad k(x, x_j)) / scale, (m, d)."""
         return self._gradients(self._weights(scales), scales)
 
-    def ceilings(self, features: kernels.Features, half_widths: Array, reach: Array) -> Array:
+    def ceilings(self, features: kernels.Features, half_widths: Array, joint_bound: Array) -> Array:
         """Upper bounds on the bound over boxes around the points, (m,).
 
-        ``reach`` (m,) is that of :class:`~kernelbounds.bounds.DualBound` at the ridges.
+        ``joint_bound`` (m,) is that of :class:`~kernelbounds.bounds.DualBound` at the ridges.
         """
         data, alpha = self._data, self._found.ridges
         error = rounding(data.count, data.accuracy)
@@ -69,7 +69,7 @@ class Witness:
         # bound(c) = s mu + rho^2 / (2 scale) + scale beta^2 / 2 and rho = beta found.scale.
         floor = error * self._prior
         enlarged = 1 + features.moved**2 / np.maximum(variance, floor)
-        largest_scale = LARGEST_SCALE * np.sqrt(self._prior / np.maximum(reach, 1e-280))
+        largest_scale = LARGEST_SCALE * np.sqrt(self._prior / np.maximum(joint_bound, 1e-280))
         scales = np.minimum(self._found.scales * np.sqrt(enlarged), largest_scale)
 
         weights = self._weights(scales)
@@ -80,7 +80,7 @@ class Witness:
         lost = 2 * error * (size * length + self._prior) + (error * length) ** 2 / alpha
         lost += 4 * error * size**2 * (data.trace + alpha)
         unexplained = self._prior - explained + lost
-        at_centre = unexplained / (2 * scales) + scales * reach / 2
+        at_centre = unexplained / (2 * scales) + scales * joint_bound / 2
 
         # |phi(c) - sum_j w_j phi(x_j)|^2, where K w = p - alpha w
         squared = self._prior - 2 * _dots(weights, self._vectors) + explained - alpha * size**2
