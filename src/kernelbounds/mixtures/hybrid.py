@@ -46,9 +46,9 @@ from kernelbounds.mixtures.mixture import Mixture
 # observations. The second, also relative to the error of the kernel's values, is above what errors
 # add to a matrix of that size.
 LEAST_RIDGE, LEAST_OF_ERROR = 1e-8, 1e4
-# Rounding errors of inner products, as multiples of what their terms are at most: those of the
-# blocks of a factor with thousands of rows.
-LOST = 64
+# The outcome enters the sum of at most eight terms in which y - m is computed: its rounding errors,
+# as multiples of the outcome's.
+LOST = 8
 # What is divided by these must not overflow: a rate, and c.
 SLOWEST, LEAST_SCALE = 1e-90, 1e-300
 # Squares of outcomes, at most 1e200 each, never have a larger sum.
@@ -104,14 +104,12 @@ class Hybrid(Mixture):
         """
         data = engine.data
         least = max(LEAST_RIDGE, LEAST_OF_ERROR * data.first_accuracy)
-        scales = _scales(data.lower.diagonal())
-        enough = np.maximum(ridge, least * scales)
+        enough = np.maximum(ridge, least * _scales(data.lower.diagonal()))
         alpha = float(enough[start])
         stop = int(np.searchsorted(enough, alpha, side="right"))
         errors, variances = engine.forecasts(alpha, stop)
-        # y - m is what is left of sums of terms as large as |y| sqrt(k(x,x) / alpha).
-        sizes = np.sqrt(np.cumsum(data.outcomes[:stop] ** 2))
-        lost = LOST * EPS * (1 + np.sqrt(scales[:stop] / alpha)) * sizes
+        # m may be anything, but y - m is to be its difference from y.
+        lost = LOST * EPS * np.abs(data.outcomes[:stop])
         # v = c rho^2, where c = sigma^2 / alpha.
         new = slice(start, stop)
         return Forecasts((np.abs(errors) + lost)[new], noise_scale**2 * (variances[new] / alpha))
