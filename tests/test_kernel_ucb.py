@@ -104,7 +104,8 @@ def test_the_largest_bound_and_its_opposite_are_those_of_both_sides(name, noise_
     seq = kb.ConfidenceSequence(KERNEL, 5.0, noise_scale, bound=bound)
     for t in range(120 if noise_scale else 30):
         actions = rng.random((40, 2))
-        value, at, opposite = seq.surface(sign).largest(actions)
+        surface = seq.surface(sign)
+        value, at, opposite = surface.largest(actions, surface.trivial(actions))
         one, other = (seq.surface(s).values(actions) for s in (sign, -sign))
         assert value == pytest.approx(one.max(), abs=5e-7)
         assert value == pytest.approx(one[at], abs=5e-7)

@@ -109,8 +109,9 @@ class KernelUCB(Policy):
     def _largest(self, space: Finite) -> Suggestion:
         """The first choice among actions that are new in this round, at one go."""
         surface = self.surface(self.sign)
-        value, index, opposite = surface.largest(space.points)
-        x, trivial = space.points[index], surface.trivial(space.points)
+        trivial = surface.trivial(space.points)
+        value, index, opposite = surface.largest(space.points, trivial)
+        x = space.points[index]
         optimistic, other = (
             float(clip(end, trivial[index])) for end in (np.array(value), np.array(opposite))
         )

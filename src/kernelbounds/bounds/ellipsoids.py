@@ -34,7 +34,7 @@ class Ellipsoids(NamedTuple):
     def ends(self, sign: int) -> Array:
         """Upper bounds on s f at each ridge, (g, m); those that overflow are infinite."""
         values = sign * self.mean + self.factors * np.sqrt(self.variance)
-        return np.where(np.isnan(values), np.inf, values)
+        return np.asarray(np.fmin(values, np.inf))
 
 
 class EllipsoidBound(DualBound):

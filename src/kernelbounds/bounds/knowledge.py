@@ -118,6 +118,8 @@ class Knowledge:
     def _losses(self) -> Array:
         """Sums of what the forecasts cost, in the order of the rounds, however they were added."""
         forecasts, (count, sums) = self.forecasts(), self._sums
+        if self.count and not len(forecasts.errors):  # a mixture without
+            return np.empty(0)
         if count < self.count or not count:
             new = Forecasts(*(part[count:] for part in forecasts))
             losses = self.assumptions.mixture.losses(new, self.assumptions.noise_scale)

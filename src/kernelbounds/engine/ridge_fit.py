@@ -64,6 +64,7 @@ class RidgeFit:
         self._inverse = np.zeros((CAPACITY, CAPACITY), order="F")  # zeros above the triangle
         self._whitened, self._pivots = np.empty(0), np.empty(0)
         self._newest = _no_rows(0)  # of the others, as far as they were asked for
+        self._totals: tuple[int, tuple[float, float]] | None = None  # with the count they are of
         # Room for what these are made from: L_pn, and what the settled ones leave of K_pp and y_p.
         self._left = np.empty((GROUP, CAPACITY))
         self._own, self._rest = np.empty((GROUP, GROUP)), np.empty(GROUP)
@@ -74,10 +75,13 @@ class RidgeFit:
 
     def energy_and_log_det(self) -> tuple[float, float]:
         """E_alpha = y' (I + K/alpha)^-1 y and ln det(I + K/alpha), both rounded up."""
-        whitened, pivots = self._all_rows()
-        energy = self.ridge * float(whitened @ whitened)
-        log_det = float(np.log(pivots**2 / self.ridge).sum())
-        return energy * (1 + self._rounding), log_det + self._rounding
+        if self._totals is None or self._totals[0] != self._data.count:
+            whitened, pivots = self._all_rows()
+            energy = self.ridge * float(whitened @ whitened)
+            log_det = float(np.log(pivots**2 / self.ridge).sum())
+            totals = energy * (1 + self._rounding), log_det + self._rounding
+            self._totals = self._data.count, totals
+        return self._totals[1]
 
     def forecasts(self) -> Forecasts:
         """Row s of the factor is the forecast of y_s: L_ss^2 = rho^2_alpha,s-1(x_s) + alpha."""

@@ -75,7 +75,7 @@ def vectors(kernel: Kernel, points: Array, observed: Array) -> Array:
 def diagonal(kernel: Kernel, points: Array) -> Array:
     """The vector k(x_i, x_i); assumed to be 1 only where the kernel's class says so."""
     values = _diagonal(kernel, points)
-    if np.any(values < 0):
+    if not is_stationary(kernel) and np.any(values < 0):
         raise InputError(f"{kernel} is not a kernel: k(x, x) is negative at some x.")
     return values
 

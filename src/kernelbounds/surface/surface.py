@@ -61,16 +61,16 @@ class Surface:
         """The bounds at points (m, d)."""
         return np.asarray(raw_extremes(self.known, self.bound, points, (self.sign,))[0])
 
-    def largest(self, points: Array) -> Largest:
+    def largest(self, points: Array, trivial: Array) -> Largest:
         """The largest bound at points (m, d), where it is, and the bound on -s f* there.
 
-        Where bounds tie, the place is the one with the widest interval.
+        Where bounds tie, the place is the one with the widest interval. ``trivial`` (m,) is
+        :meth:`trivial` of the points.
         """
         if not self.known.count:
-            trivial = self.trivial(points)
             at = int(trivial.argmax())
             return Largest(float(trivial[at]), at, float(trivial[at]))
-        tie, best, start = TIE * float(self.trivial(points).max()), _NOTHING, 0
+        tie, best, start = TIE * float(trivial.max()), _NOTHING, 0
         for part in in_parts(points):
             with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
                 found = self.bound.largest(self.known, part, self.sign, tie)
