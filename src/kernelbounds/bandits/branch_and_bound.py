@@ -16,6 +16,7 @@ from kernelbounds.bandits.progress import late_progress
 from kernelbounds.surface import Clipped, Surface
 
 SPLIT_AT_ONCE = 64  # cells with the highest ceilings
+DEFAULT_TOLERANCE = 1e-3  # relative to the trivial bound
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class BranchAndBound:
         if best.ceiling == best.value:  # a box that is a point
             return best
         cells, trivial = _Cells(surface, box), trivial_over(surface, box)
-        tolerance = self.tolerance or 1e-3 * trivial
+        tolerance = self.tolerance or DEFAULT_TOLERANCE * trivial
         with late_progress("certifying the maximum") as report:
             while True:
                 best = max(best, cells.best, key=lambda found: found.value)

@@ -175,7 +175,8 @@ def trivial_over(surface: Surface | Clipped, box: Box) -> float:
     """B max sqrt(k(x,x)) over a box, of a kernel that passes :func:`check_certifiable`."""
     centre, half = ((box.lower + box.upper) / 2)[None], ((box.upper - box.lower) / 2)[None]
     features = kernels.features_in_boxes(surface.kernel, centre, half)
-    return surface.known.assumptions.norm_bound * float(features.size[0])
+    raw = surface.surface if isinstance(surface, Clipped) else surface
+    return float(raw.trivial_over(features, centre)[0])
 
 
 def scan_points(box: Box, count: int) -> Array:

@@ -51,7 +51,8 @@ class Certificate:
     Attributes
     ----------
     x : array of shape (d,)
-        The action with the largest lower bound (when minimising, the smallest upper bound).
+        The action with the largest lower bound (when minimising, the smallest upper bound), or
+        one of the largest with less regret.
     lower, upper : float
         Bounds on f*(x).
     max_upper : float or None
@@ -59,7 +60,8 @@ class Certificate:
     min_lower : float or None
         When minimising, a lower bound on the minimum.
     regret : float
-        f*(x) is within this of the optimum: max_upper - lower, or upper - min_lower.
+        f*(x) is within this of the optimum: the smaller of max_upper - lower, or
+        upper - min_lower, and of the largest upper bound on a difference from f*(x).
     index : int or None
         Position of x in a finite set.
     named : dict

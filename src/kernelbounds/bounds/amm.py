@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernelbounds.arrays import Array
 from kernelbounds.bounds.ellipsoids import EllipsoidBound, Ellipsoids, checked_ridge
 from kernelbounds.bounds.knowledge import Knowledge
+from kernelbounds.functionals import Targets
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class AMM(EllipsoidBound):
         """It is AMM."""
         return (reference_ridge if self.ridge is None else self.ridge,)
 
-    def ellipsoids(self, known: Knowledge, points: Array) -> Ellipsoids:
+    def ellipsoids(self, known: Knowledge, points: Targets) -> Ellipsoids:
         """See :class:`~kernelbounds.bounds.ellipsoids.EllipsoidBound`."""
         ridges = np.array([known.reference_ridge if self.ridge is None else self.ridge])
         return Ellipsoids.of_radius(known, ridges, known.predict(points, ridges))

@@ -11,6 +11,7 @@ from kernelbounds.arrays import Array
 from kernelbounds.bounds.assumptions import Assumptions
 from kernelbounds.bounds.ellipsoids import EllipsoidBound, Ellipsoids, checked_ridge
 from kernelbounds.bounds.knowledge import Knowledge
+from kernelbounds.functionals import Targets
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class AY(EllipsoidBound):
     def __post_init__(self) -> None:
         object.__setattr__(self, "ridge", checked_ridge(self.ridge, "ridge"))
 
-    def ellipsoids(self, known: Knowledge, points: Array) -> Ellipsoids:
+    def ellipsoids(self, known: Knowledge, points: Targets) -> Ellipsoids:
         """See :class:`~kernelbounds.bounds.ellipsoids.EllipsoidBound`."""
         ridge = known.reference_ridge if self.ridge is None else self.ridge
         found = known.predict(points, np.array([ridge]))

@@ -13,6 +13,7 @@ from kernelbounds.arrays import Array
 from kernelbounds.bounds.knowledge import Knowledge
 from kernelbounds.engine import Largest, RidgePath
 from kernelbounds.errors import KernelBoundsError
+from kernelbounds.functionals import Targets
 
 # Bounds that agree within this, relative to the trivial bound, tie. CMM's search leaves differences
 # below it, which depend on the points that are computed together.
@@ -43,7 +44,7 @@ class Bound(ABC):
     """
 
     @abstractmethod
-    def extremes(self, known: Knowledge, points: Array, signs: Sequence[int]) -> Array:
+    def extremes(self, known: Knowledge, points: Targets, signs: Sequence[int]) -> Array:
         """For each sign s, an upper bound on s f*(x) at each of m points; (signs, m).
 
         Sign +1 gives the upper confidence bound, and -1 the negative of the lower one. ``known``
@@ -55,7 +56,7 @@ class Bound(ABC):
         """The ridges at which it is nowhere above AMM, given sigma^2/c; None means all of them."""
         return ()
 
-    def largest(self, known: Knowledge, points: Array, sign: int, tie: float) -> Largest:
+    def largest(self, known: Knowledge, points: Targets, sign: int, tie: float) -> Largest:
         """The largest bound on s f* at the points, where it is, and the bound on -s f* there.
 
         Bounds within ``tie`` of the largest count as equal to it; of those places it is the one
@@ -66,7 +67,9 @@ class Bound(ABC):
         return Largest.widest(float(upper.max()), tied, opposite[tied], tie)
 
 
-def checked_extremes(bound: Bound, known: Knowledge, points: Array, signs: Sequence[int]) -> Array:
+def checked_extremes(
+    bound: Bound, known: Knowledge, points: Targets, signs: Sequence[int]
+) -> Array:
     """What a bound returns, refused where it is not upper bounds."""
     return as_upper_bounds(bound, bound.extremes(known, points, signs), (len(signs), len(points)))
 
@@ -140,7 +143,7 @@ class DualBound(Bound):
         return False
 
     @abstractmethod
-    def attained(self, known: Knowledge, points: Array, signs: Sequence[int]) -> Attained:
+    def attained(self, known: Knowledge, points: Targets, signs: Sequence[int]) -> Attained:
         """The extremes, and the ridges and scales at which they are attained."""
 
     @abstractmethod

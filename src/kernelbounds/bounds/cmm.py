@@ -15,6 +15,7 @@ from kernelbounds.bounds.cone import cone_extremes
 from kernelbounds.bounds.knowledge import Knowledge
 from kernelbounds.engine import Largest, RidgePath, largest_minimum, minimise_over_ridge
 from kernelbounds.errors import InputError
+from kernelbounds.functionals import Targets
 
 # Log ridges, relative to (R_t / B)^2, between which nearly all minimisers are: measured in loops of
 # 1000 rounds on the paper's problems. Elsewhere the search takes another window, and more time.
@@ -52,17 +53,17 @@ class CMM(DualBound):
         """It is the least of AMM over all ridges."""
         return None
 
-    def extremes(self, known: Knowledge, points: Array, signs: Sequence[int]) -> Array:
+    def extremes(self, known: Knowledge, points: Targets, signs: Sequence[int]) -> Array:
         """See :class:`~kernelbounds.bounds.Bound`."""
         if self.solver == "cone":
             return cone_extremes(known, points, signs)
         return self.attained(known, points, signs).values
 
-    def attained(self, known: Knowledge, points: Array, signs: Sequence[int]) -> Attained:
+    def attained(self, known: Knowledge, points: Targets, signs: Sequence[int]) -> Attained:
         """See :class:`~kernelbounds.bounds.DualBound`; by the dual, whatever the solver."""
         return minimum(known, points, np.array(signs, dtype=float), _finest(known))
 
-    def largest(self, known: Knowledge, points: Array, sign: int, tie: float) -> Largest:
+    def largest(self, known: Knowledge, points: Targets, sign: int, tie: float) -> Largest:
         """See :class:`~kernelbounds.bounds.Bound`; computed only where it may be the largest."""
         found = None
         if self.solver == "dual":
@@ -79,7 +80,7 @@ class CMM(DualBound):
         return True
 
 
-def minimum(known: Knowledge, points: Array, signs: Array, finest: float) -> Attained:
+def minimum(known: Knowledge, points: Targets, signs: Array, finest: float) -> Attained:
     """The smallest dual value, sought among ridges from t times ``finest`` at first."""
     query = known.engine.query(points, finest_per_point=finest)
     values, ridges, scales = minimise_over_ridge(query, DualFunction(known), signs)

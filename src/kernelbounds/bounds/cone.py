@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from kernelbounds import kernels
 from kernelbounds.arrays import Array
 from kernelbounds.bounds.knowledge import Knowledge
 from kernelbounds.errors import KernelBoundsError, MissingExtraError
+from kernelbounds.functionals import Targets
 
 
-def cone_extremes(known: Knowledge, points: Array, signs: Sequence[int]) -> Array:
+def cone_extremes(known: Knowledge, points: Targets, signs: Sequence[int]) -> Array:
     """max of s k_{t+1}(x)'w s.t. ||K_{t,t+1} w - y_t|| <= R_t, ||L_{t+1} w|| <= B; (signs, m).
 
     L_{t+1} comes from the eigendecomposition of K_{t+1}, which needs no jitter.
@@ -25,9 +25,9 @@ def cone_extremes(known: Knowledge, points: Array, signs: Sequence[int]) -> Arra
     cp: Any = cvxpy  # its types are incomplete
     data, radius = known.engine.data, np.sqrt(known.radius.squared)
     result = np.empty((len(signs), len(points)))
-    for i, point in enumerate(points):
-        column = kernels.cross(data.kernel, data.points, point[None])
-        corner = kernels.diagonal(data.kernel, point[None])[:, None]
+    prior, vectors, _ = data.representers(points)
+    for i, corner in enumerate(prior[:, None, None]):
+        column = vectors[:, i : i + 1]
         gram = np.block([[data.gram, column], [column.T, corner]])
         spectrum, basis = np.linalg.eigh(gram)
         root = np.sqrt(np.maximum(spectrum, 0.0))[:, None] * basis.T

@@ -13,6 +13,7 @@ from kernelbounds.bounds.ellipsoids import EllipsoidBound, Ellipsoids
 from kernelbounds.bounds.knowledge import Knowledge
 from kernelbounds.engine import Largest, highest
 from kernelbounds.errors import InputError
+from kernelbounds.functionals import Targets
 
 PAPERS_GRID = (0.1, 0.3, 1.0, 3.0, 10.0)  # times sigma^2/c, Sec. 7
 # Small ridges are left out where larger ones, and a witness a little below those, rule them out.
@@ -57,7 +58,7 @@ class DMM(EllipsoidBound):
         """It is the least of AMM over the grid."""
         return self.grid(reference_ridge)
 
-    def ellipsoids(self, known: Knowledge, points: Array) -> Ellipsoids:
+    def ellipsoids(self, known: Knowledge, points: Targets) -> Ellipsoids:
         """See :class:`~kernelbounds.bounds.ellipsoids.EllipsoidBound`."""
         large, witness = self._without_small(known)
         tried = np.append(large, witness)
@@ -69,7 +70,7 @@ class DMM(EllipsoidBound):
         grid = np.array(self.grid(known.reference_ridge))
         return Ellipsoids.of_radius(known, grid, known.predict(points, grid))
 
-    def largest(self, known: Knowledge, points: Array, sign: int, tie: float) -> Largest:
+    def largest(self, known: Knowledge, points: Targets, sign: int, tie: float) -> Largest:
         """See :class:`~kernelbounds.bounds.Bound`.
 
         Without the newest observations, and with the radius of now, bounds are cheap and larger:

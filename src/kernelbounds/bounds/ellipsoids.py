@@ -12,6 +12,7 @@ from kernelbounds.arrays import Array, as_scalar
 from kernelbounds.bounds.bound import Attained, DualBound
 from kernelbounds.bounds.knowledge import Knowledge
 from kernelbounds.engine import Predictions
+from kernelbounds.functionals import Targets
 
 
 class Ellipsoids(NamedTuple):
@@ -41,15 +42,15 @@ class EllipsoidBound(DualBound):
     """The smallest ends of some intervals, for each point and side."""
 
     @abstractmethod
-    def ellipsoids(self, known: Knowledge, points: Array) -> Ellipsoids:
+    def ellipsoids(self, known: Knowledge, points: Targets) -> Ellipsoids:
         """The intervals."""
 
-    def extremes(self, known: Knowledge, points: Array, signs: Sequence[int]) -> Array:
+    def extremes(self, known: Knowledge, points: Targets, signs: Sequence[int]) -> Array:
         """See :class:`~kernelbounds.bounds.Bound`."""
         found = self.ellipsoids(known, points)
         return np.array([found.ends(sign).min(axis=0) for sign in signs])
 
-    def attained(self, known: Knowledge, points: Array, signs: Sequence[int]) -> Attained:
+    def attained(self, known: Knowledge, points: Targets, signs: Sequence[int]) -> Attained:
         """See :class:`~kernelbounds.bounds.DualBound`."""
         found = self.ellipsoids(known, points)
         # rho / beta, kept away from zero and infinity, where any scale is valid.

@@ -10,6 +10,7 @@ import numpy as np
 from kernelbounds.arrays import Array, as_scalar
 from kernelbounds.bounds.ellipsoids import EllipsoidBound, Ellipsoids
 from kernelbounds.bounds.knowledge import Knowledge
+from kernelbounds.functionals import Targets
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class IGP(EllipsoidBound):
     def __post_init__(self) -> None:
         object.__setattr__(self, "eta", as_scalar(self.eta, "eta", above=0.0))
 
-    def ellipsoids(self, known: Knowledge, points: Array) -> Ellipsoids:
+    def ellipsoids(self, known: Knowledge, points: Targets) -> Ellipsoids:
         """See :class:`~kernelbounds.bounds.ellipsoids.EllipsoidBound`."""
         ridge = 1 + self.eta
         found = known.predict(points, np.array([ridge]))

@@ -17,6 +17,7 @@ from kernelbounds.bounds.radius import Radius
 from kernelbounds.bounds.refutation import least_noise, least_norm, least_squared_radius
 from kernelbounds.engine import Engine, Forecasts, Predictions
 from kernelbounds.errors import EmptyConfidenceSetError
+from kernelbounds.functionals import Functionals, Targets, squared_norms
 
 # Without noise the reference ridge is this times the trace of the kernel matrix: twice the slack
 # by which the engine raises eigenvalues, below which a ridge has no effect.
@@ -132,15 +133,17 @@ class Knowledge:
         """Those that were made already; a forecaster that fails does not take them away."""
         return self._forecasts
 
-    def prior(self, points: Array) -> Array:
-        """k(x,x) at points (m, d); (m,)."""
-        return kernels.diagonal(self.kernel, points)
+    def prior(self, points: Targets) -> Array:
+        """k(x,x) at points (m, d), or |r|^2 of functionals <f, r>, rounded up; (m,)."""
+        if not isinstance(points, Functionals):
+            return kernels.diagonal(self.kernel, points)
+        return squared_norms(self.kernel, points, self.engine.data.accuracy_in(points.dim))
 
-    def trivial(self, points: Array) -> Array:
+    def trivial(self, points: Targets) -> Array:
         """B sqrt(k(x,x)), which bounds |f*(x)| by Cauchy-Schwarz; (m,)."""
         return np.asarray(self.assumptions.norm_bound * np.sqrt(self.prior(points)))
 
-    def predict(self, points: Array, ridges: Array) -> Predictions:
+    def predict(self, points: Targets, ridges: Array) -> Predictions:
         """Mean (g, m), variance (g, m), rounded up, and energy (g,), rounded down, at g ridges."""
         return self.engine.predict(points, ridges)
 

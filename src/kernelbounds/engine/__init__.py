@@ -14,15 +14,15 @@ from typing import TypeVar
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from kernelbounds import kernels
 from kernelbounds.arrays import Array
 from kernelbounds.engine.growing_path import GrowingPath
 from kernelbounds.engine.highest import Largest, highest
-from kernelbounds.engine.observations import Observations
+from kernelbounds.engine.observations import Observations, Representers
 from kernelbounds.engine.path_query import PathQuery, Predictions
 from kernelbounds.engine.ridge_fit import Forecasts, RidgeFit
 from kernelbounds.engine.ridge_path import RidgePath, rounding
 from kernelbounds.engine.ridge_search import largest_minimum, minimise_over_ridge
+from kernelbounds.functionals import Functionals, Targets
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -33,6 +33,7 @@ __all__ = [
     "Largest",
     "PathQuery",
     "Predictions",
+    "Representers",
     "RidgePath",
     "highest",
     "largest_minimum",
@@ -63,10 +64,10 @@ class Engine:
         other.data = self.data
         return other
 
-    def append(self, points: Array, outcomes: Array) -> None:
+    def append(self, points: Array, outcomes: Array, weights: Array | None = None) -> None:
         """Add observations; on an error nothing is added."""
         accuracy = self.data.accuracy
-        self.data.append(points, outcomes)
+        self.data.append(points, outcomes, weights)
         if self.data.accuracy != accuracy:  # what was computed before was too trusting
             self._paths.clear()
             self._fits.clear()
@@ -82,9 +83,13 @@ class Engine:
             return RidgeFit(self.data.first(count), ridge).forecasts()
         return self._fit(ridge).forecasts()
 
-    def predict(self, points: Array, ridges: Array) -> Predictions:
+    def predict(self, points: Targets, ridges: Array) -> Predictions:
         """Mean, variance and energy at points and ridges, rounded so that bounds get looser."""
-        if len(ridges) == 1 and (fit := self._fit(float(ridges[0]))).trusted():
+        if (
+            len(ridges) == 1
+            and not isinstance(points, Functionals)
+            and (fit := self._fit(float(ridges[0]))).trusted()
+        ):
             mean, variance = fit.predict(points)
             energy = fit.rounded_down(fit.energy_and_log_det()[0])
             return Predictions(mean[None], variance[None], np.array([energy]))
@@ -95,13 +100,12 @@ class Engine:
         key = (finest, finest_per_point)
         return _kept(self._paths, key, lambda: GrowingPath(self.data, *key)).current()
 
-    def query(self, points: Array, finest: float = 0.0, finest_per_point: float = 0.0) -> PathQuery:
+    def query(
+        self, points: Targets, finest: float = 0.0, finest_per_point: float = 0.0
+    ) -> PathQuery:
         """Means, variances and energies at ``points`` along such a path."""
-        kernel = self.data.kernel
-        # Transposed, so that the matrix product finds the memory order it wants.
-        vectors = kernels.vectors(kernel, points, self.data.points).T
-        path = self.path(finest, finest_per_point)
-        return PathQuery.of(path, kernels.diagonal(kernel, points), vectors)
+        asked = self.data.representers(points)
+        return PathQuery.of(self.path(finest, finest_per_point), asked)
 
     def solve(self, vectors: Array, ridges: Array) -> Array:
         """(K + alpha_i I)^-1 v_i for the columns v_i of ``vectors`` (t, m), for a few ridges."""

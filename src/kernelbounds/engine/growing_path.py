@@ -158,6 +158,7 @@ class GrowingPath:
             self._corner[:size, :size],
             data.outcomes[n:count],
             float(np.linalg.norm(data.outcomes[:count])),
+            data.trace,
         )
 
     def _cut(self, count: int) -> float:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
 from kernelbounds.arrays import EPS, Array
+from kernelbounds.functionals import Functionals, Targets, squared_norms
 
 # The error of a kernel's values, in units of EPS, that is covered where the linear algebra rounds
 # by multiples of EPS. It raises eigenvalues by 32 EPS times the largest one (``eigenbasis.py``), of
@@ -18,10 +20,23 @@ from kernelbounds.arrays import EPS, Array
 # are small, and so are their errors.
 COVERED = 4.0
 SINGLE = float(np.finfo(np.float32).eps)
+# What two factors, the weights of two observations, add to the error of a value.
+OF_WEIGHTS = 1.0
+
+
+class Representers(NamedTuple):
+    """What an engine knows of m functionals L f = <f, r>; for the value at x, r = k(., x)."""
+
+    squared_norms: Array  # |r|^2 = k(x,x), (m,), rounded up where terms may cancel
+    vectors: Array  # w_s L k(., x_s) = w_s k(x, x_s), (t, m)
+    magnitudes: Array | None = None  # None: squared_norms; see :class:`Functionals`
 
 
 class Observations:
     """Observations in the order they were made.
+
+    An observation with weight w counts as one of w f(x): its row and column of the kernel matrix
+    and its outcome are multiplied by w. So the noise has the same scale in all of them.
 
     An append either happens completely or, when the kernel cannot be evaluated, not at all.
     The arrays are kept in buffers that grow geometrically, so an append costs O(t) amortised
@@ -42,6 +57,8 @@ class Observations:
         self._single, self._telling = True, False  # whether values are in single precision
         self._points = np.empty((0, 0))
         self._outcomes = np.empty(0)
+        self._weights = np.empty(0)
+        self.weighted = False  # whether any weight is not 1
         self._lower = np.empty((0, 0))
 
     @property
@@ -56,8 +73,13 @@ class Observations:
 
     @property
     def outcomes(self) -> Array:
-        """y_1 .. y_t, (t,)."""
+        """y_1 .. y_t, (t,), times their weights."""
         return self._outcomes[: self.count]
+
+    @property
+    def weights(self) -> Array:
+        """w_1 .. w_t, (t,)."""
+        return self._weights[: self.count]
 
     @property
     def lower(self) -> Array:
@@ -76,8 +98,29 @@ class Observations:
         some.count, some.trace = count, float(self.lower.diagonal()[:count].sum())
         return some
 
-    def append(self, points: Array, outcomes: Array) -> None:
-        """Add observations and their rows of the kernel matrix."""
+    def accuracy_in(self, dim: int) -> float:
+        """``accuracy``, and what it is going to be at least before there are points."""
+        if self.count:
+            return self.accuracy
+        error = kernels.evaluation_error(self.kernel, dim)
+        return SINGLE if error is None else EPS * max(1.0, error / COVERED)
+
+    def representers(self, targets: Targets) -> Representers:
+        """Of values at points, an array (m, d), or of other functionals."""
+        if isinstance(targets, Functionals):
+            vectors = targets.vectors(self.kernel, self.points)
+            magnitudes = targets.magnitudes(self.kernel)
+        else:
+            vectors, magnitudes = kernels.vectors(self.kernel, targets, self.points), None
+        if self.weighted:
+            vectors = vectors * self.weights
+        prior = squared_norms(self.kernel, targets, self.accuracy)
+        # Transposed, so that matrix products find the memory order they want.
+        return Representers(prior, vectors.T, magnitudes)
+
+    def append(self, points: Array, outcomes: Array, weights: Array | None = None) -> None:
+        """Add observations and their rows of the kernel matrix; no weights: all are 1."""
+        w = np.ones(len(points)) if weights is None else weights
         if self.count == 0:
             kernels.cross(self.kernel, points[:1], points[:1])  # does it take such points at all?
         own = kernels.diagonal(self.kernel, points)[:, None]
@@ -85,13 +128,18 @@ class Observations:
             pairs = kernels.cross(self.kernel, points, points)
             own = np.where(np.eye(len(points)) == 0, 0.5 * (pairs + pairs.T), own)
         old = kernels.cross(self.kernel, self.points, points) if self.count else None
-        self._commit(points, outcomes, old, own)
+        if self.weighted or np.any(w != 1):
+            own = own * np.multiply.outer(w, w)
+            old = None if old is None else old * np.multiply.outer(self.weights, w)
+        self._commit(points, w * outcomes, w, old, own)
 
-    def restore(self, points: Array, outcomes: Array, gram: Array) -> None:
+    def restore(self, points: Array, outcomes: Array, weights: Array, gram: Array) -> None:
         """Take over data whose kernel matrix is already known (a saved file)."""
-        self._commit(points, outcomes, None, gram)
+        self._commit(points, weights * outcomes, weights, None, gram)
 
-    def _commit(self, points: Array, outcomes: Array, old: Array | None, own: Array) -> None:
+    def _commit(
+        self, points: Array, outcomes: Array, weights: Array, old: Array | None, own: Array
+    ) -> None:
         start, stop = self.count, self.count + len(points)
         if not start:
             error = kernels.evaluation_error(self.kernel, points.shape[1])
@@ -101,10 +149,14 @@ class Observations:
         self._reserve(stop, points.shape[1])
         self._points[start:stop] = points
         self._outcomes[start:stop] = outcomes
+        self._weights[start:stop] = weights
         self._lower[start:stop, start:stop] = own
         if old is not None:
             self._lower[start:stop, :start] = old.T
         self.count = stop
+        if not self.weighted and np.any(weights != 1):
+            self.weighted = True
+            self.accuracy += EPS * OF_WEIGHTS / COVERED
         if not self._known:
             self._judge(start, stop)
         for value in own.diagonal().tolist():  # one by one, however many there are
@@ -112,7 +164,10 @@ class Observations:
 
     def _judge(self, start: int, stop: int) -> None:
         """What the newest values tell of the precision of an unknown kernel."""
-        rows = np.tril(self._lower[start:stop, :stop], start)
+        values = self._lower[start:stop, :stop]
+        if self.weighted:  # weights would hide that values are in single precision
+            values = kernels.cross(self.kernel, self._points[start:stop], self._points[:stop])
+        rows = np.tril(values, start)
         rows = rows[np.abs(rows) < 1e30]
         self._single &= np.array_equal(rows, rows.astype(np.float32))
         # Numbers that are short anyway say nothing.
@@ -127,9 +182,11 @@ class Observations:
             return
         capacity = max(64, count, len(self._outcomes) * 3 // 2)
         points, outcomes = np.empty((capacity, dim)), np.empty(capacity)
-        lower = np.empty((capacity, capacity))
+        weights, lower = np.empty(capacity), np.empty((capacity, capacity))
         if self.count:
             points[: self.count] = self.points
             outcomes[: self.count] = self.outcomes
+            weights[: self.count] = self.weights
             lower[: self.count, : self.count] = self.lower
-        self._points, self._outcomes, self._lower = points, outcomes, lower
+        self._points, self._outcomes = points, outcomes
+        self._weights, self._lower = weights, lower

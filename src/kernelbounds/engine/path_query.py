@@ -3,7 +3,7 @@
 ===================  =======================  ================================================
 code                 paper                    meaning
 ===================  =======================  ================================================
-``prior``            k(x,x)                   at m points, (m,)
+``prior``            k(x,x)                   at m points, (m,); or |r|^2 of functionals <f, r>
 ``u``                columns' k_n(x)          their kernel vectors along the path's columns, (c, m)
 ``newest``           k_b(x)                   their kernel vectors at the border's points, (b, m)
 ``outside``          |(I - Q Q') k_n(x)|^2    what the basis does not see of them, (m,)
@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelbounds.arrays import Array
+from kernelbounds.engine.observations import Representers
 from kernelbounds.engine.ridge_path import PathAtRidges, RidgePath, rounding
 
 # Where |k|^2 - |Q'k|^2 is lost in rounding errors, it is computed from the vector instead. A loss
@@ -55,31 +56,42 @@ class PathQuery:
     """Mean, variance and energy at m points and any ridges."""
 
     def __init__(
-        self, path: RidgePath, prior: Array, u: Array, newest: Array, outside: Array
+        self,
+        path: RidgePath,
+        prior: Array,
+        u: Array,
+        newest: Array,
+        outside: Array,
+        magnitudes: Array | None = None,
     ) -> None:
-        self.path, self.prior, self._outside = path, prior, outside
+        self.path, self.prior, self._outside, self._magnitudes = path, prior, outside, magnitudes
         self._u, self._newest = u, newest
         self._inside = u[: path.rank]
         self._inside_squared = self._inside * self._inside
-        self._size = np.sqrt(self._inside_squared.sum(axis=0) + _dots(newest, newest))
+        if magnitudes is None:
+            self._size = np.sqrt(self._inside_squared.sum(axis=0) + _dots(newest, newest))
+        else:
+            self._size = path.size_of_vectors(magnitudes)
         self._rounding = rounding(path.eigen.count + len(newest), path.eigen.accuracy)
 
     @classmethod
-    def of(cls, path: RidgePath, prior: Array, vectors: Array) -> PathQuery:
-        """At m points with k(x,x) = ``prior`` (m,) and k_t(x) = ``vectors`` (t, m)."""
-        eigen = path.eigen
+    def of(cls, path: RidgePath, asked: Representers) -> PathQuery:
+        """At m points with k(x,x) and k_t(x), or of functionals that are like them."""
+        eigen, (prior, vectors, magnitudes) = path.eigen, asked
         old, new = vectors[: eigen.count], np.ascontiguousarray(vectors[eigen.count :])
         u = (old.T @ path.columns).T
         if not eigen.open:
-            return cls(path, prior, u, new, np.zeros(len(prior)))
+            return cls(path, prior, u, new, np.zeros(len(prior)), magnitudes)
         squared, inside = _dots(old, old), u[: path.rank]
-        error = rounding(len(old), eigen.accuracy) * squared
+        size = np.sqrt(squared) if magnitudes is None else path.size_of_vectors(magnitudes)
+        error = rounding(len(old), eigen.accuracy) * size**2
         outside = np.maximum(squared - _dots(inside, inside) - error, 0.0)
         coarse = np.flatnonzero(error > NEGLIGIBLE * eigen.finest * prior)
         if len(coarse):
             rest = eigen.basis @ inside[:, coarse] - old[:, coarse]
-            outside[coarse] = _dots(rest, rest)
-        return cls(path, prior, u, new, outside)
+            length = np.sqrt(_dots(rest, rest)) - rounding(len(old), eigen.accuracy) * size[coarse]
+            outside[coarse] = np.maximum(length, 0.0) ** 2
+        return cls(path, prior, u, new, outside, magnitudes)
 
     def take(self, points: NDArray[np.intp]) -> PathQuery:
         """The query of some of the points, in the order given."""
@@ -89,6 +101,7 @@ class PathQuery:
             self._u[:, points],
             self._newest[:, points],
             self._outside[points],
+            None if self._magnitudes is None else self._magnitudes[points],
         )
 
     def predict(self, ridges: Array) -> Predictions:
@@ -173,7 +186,8 @@ class PathQuery:
 
     def _error(self, product: Array) -> Array:
         """Of an inner product of vectors with this product of norms, and of k(x,x) minus it."""
-        return np.asarray(self._rounding * (product + 2 * self.prior))
+        own = self.prior if self._magnitudes is None else self._magnitudes
+        return np.asarray(self._rounding * (product + 2 * own))
 
 
 def _dots(left: Array, right: Array) -> Array:

@@ -23,7 +23,6 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import blas, lapack
 
-from kernelbounds import kernels
 from kernelbounds.arrays import EPS, Array
 from kernelbounds.engine.observations import Observations
 from kernelbounds.errors import InputError
@@ -99,8 +98,7 @@ class RidgeFit:
         """
         rows = self._rows_of_newest()
         data, n = self._data, self._settled
-        prior = kernels.diagonal(data.kernel, points)
-        vectors = kernels.vectors(data.kernel, points, data.points).T
+        prior, vectors, _ = data.representers(points)
         top = self._times(vectors[:n].copy("F"))
         bottom = rows.corner @ (vectors[n:] - rows.left.T @ top)
         mean = self._whitened @ top + rows.whitened @ bottom

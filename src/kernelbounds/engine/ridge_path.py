@@ -52,6 +52,7 @@ class RidgePath:
     corner: Array
     newest: Array  # the outcomes of the border's points
     size: float  # the Euclidean norm of all outcomes
+    trace: float  # of the kernel matrix
 
     @property
     def rank(self) -> int:
@@ -64,6 +65,10 @@ class RidgePath:
         if not self.eigen.open:
             return np.zeros((len(self.newest), self.eigen.count))
         return self.columns[:, self.rank :].T
+
+    def size_of_vectors(self, magnitudes: Array) -> Array:
+        """At least |k_t|, by Cauchy and Schwarz, of all terms of a functional's representer."""
+        return np.sqrt(magnitudes * self.trace)
 
     def energy(self, ridges: Array) -> Array:
         """E_alpha = y' (I + K/alpha)^-1 y, rounded down; (g,)."""

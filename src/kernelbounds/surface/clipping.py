@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 
 from kernelbounds.arrays import Array
 from kernelbounds.bounds import Bound, Knowledge, checked_extremes
 from kernelbounds.errors import KernelBoundsError
+from kernelbounds.functionals import Functionals, Targets
 
 # Lower bounds that exceed upper ones by more than this, relative to the trivial bound, are not
 # explained by CMM's search, whose errors stay below TIE = 1e-7 of it.
@@ -16,14 +18,16 @@ CROSSING = 1e-7
 POINTS_AT_ONCE = 1024  # a query's working memory is this many kernel vectors
 
 
-def in_parts(points: Array) -> list[Array]:
+T = TypeVar("T", Array, Functionals, Targets)
+
+
+def in_parts(points: T) -> list[T]:
     """The points, a bounded number at a time."""
-    if len(points) <= POINTS_AT_ONCE:
-        return [points]
-    return np.split(points, range(POINTS_AT_ONCE, len(points), POINTS_AT_ONCE))
+    starts = range(0, len(points), POINTS_AT_ONCE)
+    return [points[start : start + POINTS_AT_ONCE] for start in starts]
 
 
-def raw_extremes(known: Knowledge, bound: Bound, points: Array, signs: Sequence[int]) -> Array:
+def raw_extremes(known: Knowledge, bound: Bound, points: Targets, signs: Sequence[int]) -> Array:
     """Upper bounds on s f* at m points for the signs s, as the bound has them; (signs, m)."""
     if not known.count:
         return np.tile(known.trivial(points), (len(signs), 1))
@@ -38,7 +42,7 @@ def clip(values: Array, trivial: Array) -> Array:
     return np.asarray(np.maximum(np.minimum(values, trivial), -trivial))
 
 
-def extremes(known: Knowledge, bound: Bound, points: Array, signs: Sequence[int]) -> Array:
+def extremes(known: Knowledge, bound: Bound, points: Targets, signs: Sequence[int]) -> Array:
     """Upper bounds on s f* at m points for the signs s, clipped; (signs, m)."""
     trivial = known.trivial(points)
     result = clip(raw_extremes(known, bound, points, signs), trivial)

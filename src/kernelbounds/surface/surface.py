@@ -17,6 +17,7 @@ from kernelbounds import kernels
 from kernelbounds.arrays import Array
 from kernelbounds.bounds import TIE, Attained, Bound, DualBound, Knowledge, as_upper_bounds
 from kernelbounds.engine import Largest
+from kernelbounds.functionals import Differences, Targets
 from kernelbounds.surface.clipping import (
     CROSSING,
     clip,
@@ -32,11 +33,16 @@ _NOTHING = Largest(-np.inf, 0, -np.inf)
 
 @dataclass(frozen=True)
 class Surface:
-    """Upper bounds on s f*, for one sign s, as a function of x, before clipping."""
+    """Upper bounds on s f*, for one sign s, as a function of x, before clipping.
+
+    With a ``reference`` z (d,) it is the difference s (f*(x) - f*(z)) that is bounded, by a
+    :class:`~kernelbounds.bounds.DualBound`.
+    """
 
     known: Knowledge
     bound: Bound
     sign: int
+    reference: Array | None = None
 
     @property
     def kernel(self) -> Kernel:
@@ -53,13 +59,25 @@ class Surface:
         """Whether what attains a bound stays admissible; see :meth:`DualBound.lasting`."""
         return isinstance(self.bound, DualBound) and self.bound.lasting(self.known)
 
+    def targets(self, points: Array) -> Targets:
+        """What is bounded at points (m, d)."""
+        return points if self.reference is None else Differences(points, self.reference)
+
     def trivial(self, points: Array) -> Array:
-        """B sqrt(k(x,x)), (m,)."""
-        return self.known.trivial(points)
+        """B sqrt(k(x,x)), (m,); or B |phi(x) - phi(z)|."""
+        return self.known.trivial(self.targets(points))
+
+    def trivial_over(self, features: kernels.Features, centres: Array) -> Array:
+        """The same over whole boxes, from above, (m,)."""
+        norm_bound = self.known.assumptions.norm_bound
+        if self.reference is None:
+            return norm_bound * features.size
+        return self.trivial(centres) + norm_bound * features.moved
 
     def values(self, points: Array) -> Array:
         """The bounds at points (m, d)."""
-        return np.asarray(raw_extremes(self.known, self.bound, points, (self.sign,))[0])
+        asked = self.targets(points)
+        return np.asarray(raw_extremes(self.known, self.bound, asked, (self.sign,))[0])
 
     def largest(self, points: Array, trivial: Array) -> Largest:
         """The largest bound at points (m, d), where it is, and the bound on -s f* there.
@@ -71,7 +89,7 @@ class Surface:
             at = int(trivial.argmax())
             return Largest(float(trivial[at]), at, float(trivial[at]))
         tie, best, start = TIE * float(trivial.max()), _NOTHING, 0
-        for part in in_parts(points):
+        for part in in_parts(self.targets(points)):
             with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
                 found = self.bound.largest(self.known, part, self.sign, tie)
             wider = found.opposite > best.opposite + tie and found.value >= best.value - tie
@@ -87,7 +105,7 @@ class Surface:
         """The bounds, all at once, and the ridges and scales; (m,) each."""
         assert isinstance(self.bound, DualBound)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            found = self.bound.attained(self.known, points, (self.sign,))
+            found = self.bound.attained(self.known, self.targets(points), (self.sign,))
         values = as_upper_bounds(self.bound, found.values, (1, len(points)))
         return Attained(values[0], found.ridges[0], found.scales[0], found.path)
 
@@ -102,16 +120,22 @@ class Surface:
             return self.trivial(points), self.trivial_gradients(points)
         found = self.attained(points)
         with np.errstate(all="ignore"):
-            gradients = Witness(self.known, self.sign, points, found).gradients(found.scales)
+            gradients = self._witness(points, found).gradients(found.scales)
         # At a point measured without noise the bound has a kink.
         gradients[~np.isfinite(gradients).all(axis=1)] = 0.0
         return found.values, gradients
 
     def trivial_gradients(self, points: Array) -> Array:
-        """Gradients of B sqrt(k(x,x)), (m, d)."""
-        prior = self.known.prior(points)[:, None]
-        steep = kernels.diagonal_gradient(self.kernel, points) / (2 * np.maximum(prior, 1e-300))
-        return np.asarray(self.trivial(points)[:, None] * steep)
+        """Gradients of :meth:`trivial`, (m, d)."""
+        prior = self.known.prior(self.targets(points))[:, None]
+        half = kernels.diagonal_gradient(self.kernel, points) / 2
+        if self.reference is not None:
+            one = np.ones((len(points), 1))
+            half -= kernels.pull_back(self.kernel, points, self.reference[None], one)
+        return np.asarray(self.trivial(points)[:, None] * half / np.maximum(prior, 1e-300))
+
+    def _witness(self, points: Array, found: Attained) -> Witness:
+        return Witness(self.known, self.sign, points, found, self.reference)
 
     def ceilings(self, centres: Array, half_widths: Array) -> tuple[Array, Array]:
         """The bounds at the centres of m boxes, and upper bounds on them over each whole box.
@@ -123,14 +147,14 @@ class Surface:
         norm_bound = self.known.assumptions.norm_bound
         moved = kernels.features_in_boxes(self.kernel, centres, half_widths)
         if not self.known.count:
-            return self.trivial(centres), norm_bound * moved.size
+            return self.trivial(centres), self.trivial_over(moved, centres)
         if not isinstance(self.bound, DualBound):
             # |f*(x) - f*(c)| <= B |phi(x) - phi(c)|, whatever the method.
             values = self.values(centres)
             return values, values + norm_bound * moved.moved
         found = self.attained(centres)
         with np.errstate(all="ignore"):
-            witness = Witness(self.known, self.sign, centres, found)
+            witness = self._witness(centres, found)
             over_box = witness.ceilings(moved, half_widths, self.joint_bound(found.ridges))
         if self.bound.exact:
             over_box = np.fmin(over_box, found.values + norm_bound * moved.moved)
@@ -167,7 +191,8 @@ class Clipped:
     def values(self, points: Array) -> Array:
         """The bounds at points (m, d)."""
         surface = self.surface
-        return np.asarray(extremes(surface.known, surface.bound, points, (surface.sign,))[0])
+        asked = surface.targets(points)
+        return np.asarray(extremes(surface.known, surface.bound, asked, (surface.sign,))[0])
 
     def values_and_gradients(self, points: Array) -> tuple[Array, Array]:
         """The bounds (m,) and their gradients (m, d); only for a ``smooth`` surface."""
@@ -186,5 +211,5 @@ class Clipped:
         values = clip(values, trivial)
         # Nowhere in the box is the clipped surface below minus the trivial bound there.
         lowest = -np.maximum(trivial - norm_bound * moved.moved, 0.0)
-        highest = norm_bound * moved.size
+        highest = surface.trivial_over(moved, centres)
         return values, np.maximum(np.minimum(over_box, highest), np.maximum(values, lowest))

@@ -11,6 +11,9 @@ witness       (phi(c) - sum_j w_j         the function whose value at c is the b
               phi(x_j)) / scale           whose gradient there is the bound's
 ============  ==========================  ====================================================
 
+Of a bound on f(x) - f(z) with a fixed z, phi(c) - phi(z) takes the place of phi(c), and k_t(x) and
+k(x,x) are those of the difference: phi(x) moves as before, and z is one more centre, of weight 1.
+
 The ridge and the scale minimise the dual function, so that its derivative in x is that of the
 bound (envelope theorem), and p'(K + alpha I)^-1 p is convex in p, so that for all x and c
 
@@ -28,6 +31,7 @@ from kernelbounds import kernels
 from kernelbounds.arrays import Array
 from kernelbounds.bounds import Attained, Knowledge
 from kernelbounds.engine import rounding
+from kernelbounds.functionals import Differences
 
 # Any scale is valid. One that is this many times the scale that balances the dual function without
 # data, sqrt(k(x,x) / joint_bound), would cost half of the digits.
@@ -38,13 +42,25 @@ REFINEMENTS = 2
 
 
 class Witness:
-    """The functions that attain the bounds at m points, for any scales."""
+    """The functions that attain the bounds at m points, for any scales.
 
-    def __init__(self, known: Knowledge, sign: int, points: Array, found: Attained) -> None:
+    With a ``reference`` z (d,) they are bounds on the differences s (f(x) - f(z)).
+    """
+
+    def __init__(
+        self,
+        known: Knowledge,
+        sign: int,
+        points: Array,
+        found: Attained,
+        reference: Array | None = None,
+    ) -> None:
         data = known.engine.data
         self._data, self._sign, self._points, self._found = data, sign, points, found
-        self._prior = kernels.diagonal(data.kernel, points)
-        self._vectors = kernels.cross(data.kernel, data.points, points)
+        self._reference = np.empty((0, points.shape[1])) if reference is None else reference[None]
+        targets = points if reference is None else Differences(points, reference)
+        self._prior, self._vectors, magnitudes = data.representers(targets)
+        self._magnitudes = self._prior if magnitudes is None else magnitudes
         right = np.concatenate([self._vectors, np.tile(data.outcomes, (len(points), 1)).T], axis=1)
         ridges = np.tile(found.ridges, 2)
         solve = known.engine.solve if found.path is None else found.path.solve
@@ -67,17 +83,19 @@ class Witness:
         variance = self._prior - _dots(self._vectors, self._of_vectors)
         # The scale that is best for bound(c) + |phi(x) - phi(c)|^2 / (2 scale), where
         # bound(c) = s mu + rho^2 / (2 scale) + scale beta^2 / 2 and rho = beta found.scale.
-        floor = error * self._prior
+        floor = error * self._magnitudes
         enlarged = 1 + features.moved**2 / np.maximum(variance, floor)
-        largest_scale = LARGEST_SCALE * np.sqrt(self._prior / np.maximum(joint_bound, 1e-280))
+        largest_scale = LARGEST_SCALE * np.sqrt(self._magnitudes / np.maximum(joint_bound, 1e-280))
         scales = np.minimum(self._found.scales * np.sqrt(enlarged), largest_scale)
 
         weights = self._weights(scales)
         p = self._vectors - self._sign * np.multiply.outer(data.outcomes, scales)
         explained, size = _dots(weights, p), np.sqrt(_dots(weights, weights))
         length = np.sqrt(_dots(p, p))
+        if len(self._reference):  # a difference has the errors of its terms
+            length += np.sqrt(self._magnitudes * data.trace)
         # Errors of inner products, and of the weights, which count by their square.
-        lost = 2 * error * (size * length + self._prior) + (error * length) ** 2 / alpha
+        lost = 2 * error * (size * length + self._magnitudes) + (error * length) ** 2 / alpha
         lost += 4 * error * size**2 * (data.trace + alpha)
         unexplained = self._prior - explained + lost
         at_centre = unexplained / (2 * scales) + scales * joint_bound / 2
@@ -88,6 +106,7 @@ class Witness:
         slope = np.abs(self._gradients(weights, scales)) * half_widths
         largest = np.sqrt(np.max(np.diagonal(data.lower)))
         slope_error = error * np.abs(weights).sum(axis=0) * largest / scales
+        slope_error += error * np.sqrt(self._magnitudes) * len(self._reference) / scales
         first_order = slope.sum(axis=1) + (norm + slope_error) * features.bent
         first_order += slope_error * features.moved
         change = np.fmin(first_order, norm * features.moved)
@@ -99,7 +118,10 @@ class Witness:
     def _gradients(self, weights: Array, scales: Array) -> Array:
         data = self._data
         diagonal = kernels.diagonal_gradient(data.kernel, self._points)
-        pulled = kernels.pull_back(data.kernel, self._points, data.points, weights.T)
+        centres = np.concatenate([data.points, self._reference])
+        ones = np.ones((len(self._points), len(self._reference)))
+        pulls = np.concatenate([weights.T * data.weights, ones], axis=1)
+        pulled = kernels.pull_back(data.kernel, self._points, centres, pulls)
         return np.asarray((diagonal / 2 - pulled) / scales[:, None])
 
 

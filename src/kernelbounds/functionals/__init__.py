@@ -1,0 +1,26 @@
+"""Linear functionals of f*: differences, sums, averages and derivatives, one class each.
+
+:meth:`kernelbounds.ConfidenceSequence.bounds_of` bounds them, exactly where it bounds values so.
+"""
+
+from kernelbounds.functionals.functional import Average, Derivative, Difference, Functional, Sum
+from kernelbounds.functionals.targets import (
+    Differences,
+    Functionals,
+    Several,
+    Targets,
+    squared_norms,
+)
+
+__all__ = [
+    "Average",
+    "Derivative",
+    "Difference",
+    "Differences",
+    "Functional",
+    "Functionals",
+    "Several",
+    "Sum",
+    "Targets",
+    "squared_norms",
+]
