@@ -1,6 +1,6 @@
 """Anytime-valid confidence bounds for sequential kernel regression."""
 
-from kernelbounds import mixtures
+from kernelbounds import functionals, mixtures
 from kernelbounds.bandits import (
     Ascent,
     Box,
@@ -24,6 +24,8 @@ from kernelbounds.errors import (
     StoredFileError,
 )
 from kernelbounds.kernels import mixture_scale
+from kernelbounds.offset import Offset
+from kernelbounds.parts import Parts
 from kernelbounds.rkhs import RKHSFunction
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.version import __version__ as __version__
@@ -48,12 +50,15 @@ __all__ = [
     "KernelBoundsError",
     "KernelUCB",
     "MissingExtraError",
+    "Offset",
+    "Parts",
     "RKHSFunction",
     "RandomPolicy",
     "StoredFileError",
     "Suggestion",
     "SyntheticProblem",
     "check_bound",
+    "functionals",
     "mixture_scale",
     "mixtures",
     "simulate",

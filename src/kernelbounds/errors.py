@@ -37,7 +37,8 @@ class EmptyConfidenceSetError(KernelBoundsError):
     ----------
     norm_lower_bound : float
         The smallest norm bound under which the confidence set is not empty (``inf``: none is,
-        so the noise scale or the kernel must change).
+        so the noise scale or the kernel must change). Where f* has parts, it is the number by which
+        all their bounds must be multiplied.
     noise_lower_bound : float
         The smallest noise scale under which it is not empty, with the norm bound as it is (``inf``:
         none is).
@@ -49,25 +50,34 @@ class EmptyConfidenceSetError(KernelBoundsError):
         noise_scale: float,
         norm_lower_bound: float,
         noise_lower_bound: float,
+        in_parts: bool = False,
     ) -> None:
         self.norm_lower_bound = norm_lower_bound
         self.noise_lower_bound = noise_lower_bound
         noise = f"at least {noise_lower_bound:.3g}" if noise_lower_bound > 0 else "above 0"
         if math.isinf(norm_lower_bound):
             noisier = "" if math.isinf(noise_lower_bound) else f"noise_scale must be {noise}, or "
+            bounds = "bounds on the parts" if in_parts else "norm_bound"
             remedy = (
-                f"no norm_bound, however large, can explain the data: {noisier}the kernel less "
+                f"no {bounds}, however large, can explain the data: {noisier}the kernel less "
                 "smooth (a shorter length scale)"
             )
         else:
             noisier = "" if math.isinf(noise_lower_bound) else f"or else noise_scale {noise}, "
-            remedy = (
-                f"norm_bound must be at least {norm_lower_bound:.6g} for these data, {noisier}or "
-                "the kernel less smooth"
+            larger = (
+                f"the bounds on the parts must be {norm_lower_bound:.6g} times as large"
+                if in_parts
+                else f"norm_bound must be at least {norm_lower_bound:.6g}"
             )
+            remedy = f"{larger} for these data, {noisier}or the kernel less smooth"
+        functions = (
+            "with these bounds on its parts"
+            if in_parts
+            else f"of norm at most {norm_bound:g} under this kernel"
+        )
         super().__init__(
-            f"The data refute the assumptions: no function of norm at most {norm_bound:g} under "
-            f"this kernel is compatible with them at noise_scale {noise_scale:g}; {remedy}."
+            f"The data refute the assumptions: no function {functions} is compatible with them at "
+            f"noise_scale {noise_scale:g}; {remedy}."
         )
 
 

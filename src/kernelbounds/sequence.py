@@ -12,12 +12,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
-from kernelbounds import kernels, storage
-from kernelbounds.arrays import Array, as_observations, as_points, as_scalar, brief
+from kernelbounds import storage
+from kernelbounds.arrays import (
+    Array,
+    as_floats,
+    as_observations,
+    as_points,
+    as_scalar,
+    brief,
+)
 from kernelbounds.bounds import CMM, Assumptions, Bound, DualBound, Knowledge
 from kernelbounds.engine import Engine
 from kernelbounds.errors import InputError
+from kernelbounds.functionals import Functional, Several
 from kernelbounds.mixtures import Hybrid, Mixture, Single
+from kernelbounds.offset import Offset, checked_offset
+from kernelbounds.parts import Parts, as_parts
 from kernelbounds.rkhs import RKHSFunction
 from kernelbounds.surface import Clipped, Surface, extremes
 
@@ -32,10 +42,10 @@ class ConfidenceSequence:
 
     Parameters
     ----------
-    kernel : scikit-learn kernel
+    kernel : scikit-learn kernel, or :class:`~kernelbounds.Parts`
         Its hyperparameters are used as they stand.
     norm_bound : float
-        B >= 0.
+        B >= 0; not with Parts, which have bounds of their own.
     noise_scale : float
         sigma >= 0; zero is the noiseless setting.
     delta : float
@@ -48,6 +58,8 @@ class ConfidenceSequence:
     mixture : mixture, optional
         How the radius R_t is made, see :mod:`kernelbounds.mixtures`; None is ``Hybrid()``, the
         tightest, which needs no scale.
+    offset : Offset or float, optional
+        What is known of the level of f*, beside the kernel; see :class:`~kernelbounds.Offset`.
 
     Examples
     --------
@@ -61,29 +73,35 @@ class ConfidenceSequence:
 
     def __init__(
         self,
-        kernel: Kernel,
-        norm_bound: float,
-        noise_scale: float,
+        kernel: Kernel | Parts,
+        norm_bound: float | None = None,
+        noise_scale: float | None = None,
         delta: float = 0.01,
         mixture_scale: float | None = None,
         bound: Bound | None = None,
         *,
         mixture: Mixture | None = None,
+        offset: Offset | float | None = None,
     ) -> None:
+        if noise_scale is None:
+            raise InputError("noise_scale is missing; 0 means that there is no noise.")
         if mixture is not None and mixture_scale is not None:
             raise InputError("pass either mixture or mixture_scale, not both.")
         if mixture is None:
             mixture = Hybrid() if mixture_scale is None else Single(mixture_scale)
-        assumptions = Assumptions(norm_bound, noise_scale, delta, mixture)
+        level = checked_offset(offset)
+        parts, whole, norm_of_whole = as_parts(kernel, norm_bound, level.within)
+        assumptions = Assumptions(norm_of_whole, noise_scale, delta, mixture)
         self._bound = _checked_bound(CMM() if bound is None else bound)
-        self._known = Knowledge(Engine(kernels.checked_kernel(kernel)), assumptions)
+        self._known = Knowledge(Engine(whole), assumptions, parts=parts, offset=level)
 
     def __repr__(self) -> str:
-        a = self.assumptions
+        a, parts = self.assumptions, self._known.parts
+        offset = "" if self.offset == Offset() else f"offset={self.offset}, "
+        what = parts if parts is not None else f"{self.kernel}, norm_bound={a.norm_bound:g}"
         return (
-            f"ConfidenceSequence({self.kernel}, norm_bound={a.norm_bound:g}, "
-            f"noise_scale={a.noise_scale:g}, delta={a.delta:g}, "
-            f"mixture={a.mixture}, bound={self._bound}) "
+            f"ConfidenceSequence({what}, noise_scale={a.noise_scale:g}, delta={a.delta:g}, "
+            f"{offset}mixture={a.mixture}, bound={self._bound}) "
             f"with {len(self)} observations"
         )
 
@@ -94,12 +112,26 @@ class ConfidenceSequence:
     @property
     def dim(self) -> int | None:
         """The dimension d of the points; None before the first observation."""
-        return self._known.engine.data.dim
+        return self._known.base.data.dim
 
     @property
     def kernel(self) -> Kernel:
-        """The kernel, with the hyperparameters given; a copy."""
-        return copy.deepcopy(self._known.kernel)
+        """The kernel, with the hyperparameters given; a copy.
+
+        Where f* has parts it is that of their sum with equal shares, in which f*, less the level
+        of the offset, has norm at most 1.
+        """
+        return copy.deepcopy(self._known.base.data.kernel)
+
+    @property
+    def parts(self) -> Parts | None:
+        """The parts of f*, an unknown level among them; None where there is one only."""
+        return self._known.parts
+
+    @property
+    def offset(self) -> Offset:
+        """What is known of the level of f*."""
+        return self._known.offset
 
     @property
     def assumptions(self) -> Assumptions:
@@ -121,21 +153,56 @@ class ConfidenceSequence:
     def outcomes(self) -> Array:
         """The outcomes observed so far, (t,), in order."""
         with self._known.lock:
-            return self._known.outcomes.copy()
+            return self._known.observed.copy()
 
-    def update(self, X: ArrayLike, y: ArrayLike) -> None:
+    @property
+    def noise_scales(self) -> Array:
+        """The noise scale of each observation so far, (t,), in order."""
+        with self._known.lock:
+            return np.asarray(self.assumptions.noise_scale / self._known.weights)
+
+    def update(self, X: ArrayLike, y: ArrayLike, noise_scale: ArrayLike | None = None) -> None:
         """Add observations in the order they were made.
 
         ``X`` has shape (n, d) and ``y`` shape (n,); one observation may also be given as a point
         of shape (d,) and a number. Nothing is added when an error is raised.
+
+        ``noise_scale`` is that of these observations, a number or (n,), where it is not that of
+        the sequence. It must be known before the outcome is.
         """
         with self._known.lock:
-            self.update_checked(*as_observations(X, y, self.dim))
+            points, outcomes = as_observations(X, y, self.dim)
+            self.update_checked(points, outcomes, self._noise_scales(noise_scale, len(points)))
 
-    def update_checked(self, points: Array, outcomes: Array) -> None:
+    def update_checked(
+        self, points: Array, outcomes: Array, noise_scales: Array | None = None
+    ) -> None:
         """:meth:`update` with arrays that were checked already."""
         with self._known.lock:
-            self._known.engine.append(points, outcomes)
+            self._known.append(points, outcomes, noise_scales)
+
+    def _noise_scales(self, given: ArrayLike | None, count: int) -> Array | None:
+        if given is None:
+            return None
+        scales, own = as_floats(given, "noise_scale"), self.assumptions.noise_scale
+        if scales.shape not in ((), (count,)):
+            raise InputError(
+                "noise_scale must be a number, or one for each observation, got shape "
+                f"{scales.shape} for {count}."
+            )
+        if own == 0 and np.any(scales != 0):
+            raise InputError(
+                "a sequence with noise_scale 0 has observations without noise only; give it the "
+                "noise scale of a typical observation."
+            )
+        if own == 0:
+            return None
+        if not np.all(scales > 0) or not np.all((scales >= 1e-50 * own) & (scales <= 1e50 * own)):
+            raise InputError(
+                "noise_scale must be positive for each observation, and not beyond 1e50 times that "
+                f"of the sequence, got {brief(given)}."
+            )
+        return np.full(count, scales) if scales.ndim == 0 else scales
 
     @property
     def known(self) -> Knowledge:
@@ -154,6 +221,36 @@ class ConfidenceSequence:
         Raises :class:`EmptyConfidenceSetError` when the data refute the assumptions.
         """
         upper, negative_lower = self._extremes(X, bound, (1, -1))
+        return -negative_lower, upper
+
+    def bounds_of(
+        self, functional: Functional | Sequence[Functional], bound: Bound | None = None
+    ) -> tuple[Any, Any]:
+        """Lower and upper bounds on linear functionals of f*, see :mod:`kernelbounds.functionals`.
+
+        Two numbers for one functional, or two arrays for a sequence of them. With CMM they are the
+        smallest and largest values over the confidence set, as :meth:`bounds` at points. They hold
+        for all functionals, together with all other bounds of this sequence.
+        """
+        asked = [functional] if isinstance(functional, Functional) else list(functional)
+        chosen = self._bound if bound is None else _checked_bound(bound)
+        if not asked or not all(isinstance(one, Functional) for one in asked):
+            raise InputError(
+                "bounds_of() takes one of kernelbounds.functionals, or a sequence of them, got "
+                f"{brief(functional)}."
+            )
+        if not isinstance(chosen, DualBound):
+            raise InputError(f"{chosen!r} bounds values only; bounds_of() needs a DualBound.")
+        with self._known.lock:
+            for one in asked:
+                if one.dim != (self.dim or asked[0].dim):
+                    raise InputError(
+                        f"{one} is of functions in {one.dim} dimensions, but the data so far have "
+                        f"{self.dim or asked[0].dim}."
+                    )
+            upper, negative_lower = extremes(self._known, chosen, Several(asked), (1, -1))
+        if isinstance(functional, Functional):
+            return -float(negative_lower[0]), float(upper[0])
         return -negative_lower, upper
 
     def upper(self, X: ArrayLike, bound: Bound | None = None) -> Array:
@@ -231,6 +328,7 @@ class ConfidenceSequence:
     def contains(self, function: RKHSFunction) -> bool:
         """Whether a function lies in the confidence set F_t: ||f|| <= B and ||f_t - y_t|| <= R_t.
 
+        It is a function in the space of :attr:`kernel`, without the level of the offset.
         Both are compared with a relative tolerance of 1e-9, for rounding.
         """
         if not isinstance(function, RKHSFunction):
@@ -246,8 +344,8 @@ class ConfidenceSequence:
         if not len(self):
             return True
         with self._known.lock:
-            outcomes = self._known.outcomes
-            misfit = np.linalg.norm(function(self._known.points) - outcomes)
+            outcomes, weights = self._known.outcomes, self._known.weights
+            misfit = np.linalg.norm(weights * function(self._known.points) - outcomes)
             scale = np.linalg.norm(outcomes)
             return bool(misfit <= self.radius * (1 + 1e-9) + 1e-9 * scale)
 
@@ -260,9 +358,10 @@ class ConfidenceSequence:
     def load(
         cls,
         path: str | PathLike[str],
-        kernel: Kernel | None = None,
+        kernel: Kernel | Parts | None = None,
         bound: Bound | None = None,
         mixture: Mixture | None = None,
+        offset: Offset | None = None,
     ) -> ConfidenceSequence:
         """Read a sequence written by :meth:`save`; it gives the same bounds and goes on.
 
@@ -278,10 +377,12 @@ class ConfidenceSequence:
         mixture : mixture, optional
             Needed only for one of your own, such as :class:`~kernelbounds.mixtures.Prequential`;
             it must be the one that was saved.
+        offset : Offset, optional
+            Needed only for one with a mean function; it must be the one that was saved.
         """
-        return cls._of(*storage.load(path, _own(kernel, bound, mixture)))
+        return cls._of(*storage.load(path, _own(kernel, bound, mixture, offset)))
 
-    def pack(self) -> storage.Parts:
+    def pack(self) -> storage.Packed:
         """What :meth:`save` writes, as data and arrays, to be a part of another file."""
         with self._known.lock:
             return storage.pack(self._known, self._bound)
@@ -292,16 +393,17 @@ class ConfidenceSequence:
         path: str | PathLike[str],
         header: dict[str, Any],
         arrays: dict[str, Array],
-        kernel: Kernel | None = None,
+        kernel: Kernel | Parts | None = None,
         bound: Bound | None = None,
         mixture: Mixture | None = None,
+        offset: Offset | None = None,
     ) -> ConfidenceSequence:
         """The inverse of :meth:`pack`, as :meth:`load`; ``path`` is where they were found."""
-        return cls._of(*storage.unpack(path, header, arrays, _own(kernel, bound, mixture)))
+        return cls._of(*storage.unpack(path, header, arrays, _own(kernel, bound, mixture, offset)))
 
     @classmethod
     def _of(cls, known: Knowledge, bound: Bound) -> ConfidenceSequence:
-        sequence = cls(known.kernel, **vars(known.assumptions), bound=bound)
+        sequence = cls(known.base.data.kernel, **vars(known.assumptions), bound=bound)
         sequence._known = known
         return sequence
 
@@ -322,7 +424,13 @@ def _checked_bound(bound: Bound) -> Bound:
     return bound
 
 
-def _own(kernel: Kernel | None, bound: Bound | None, mixture: Mixture | None) -> storage.Own:
+def _own(
+    kernel: Kernel | Parts | None,
+    bound: Bound | None,
+    mixture: Mixture | None,
+    offset: Offset | None,
+) -> storage.Own:
     if mixture is not None and not isinstance(mixture, Mixture):
         raise InputError(f"mixture must be one of kernelbounds.mixtures, got {brief(mixture)}.")
-    return storage.Own(kernel, None if bound is None else _checked_bound(bound), mixture)
+    checked = None if bound is None else _checked_bound(bound)
+    return storage.Own(kernel, checked, mixture, None if offset is None else checked_offset(offset))

@@ -23,8 +23,11 @@ from kernelbounds.bounds import Assumptions, Bound, Knowledge
 from kernelbounds.engine import Engine, Forecasts
 from kernelbounds.errors import InputError, StoredFileError, said
 from kernelbounds.mixtures import Mixture
+from kernelbounds.offset import Offset
+from kernelbounds.parts import Parts
 
-FORMAT, VERSION = "kernelbounds.ConfidenceSequence", 2
+FORMAT, VERSION = "kernelbounds.ConfidenceSequence", 3
+READABLE = (2, 3)  # in version 2 there are no weights, parts and offsets
 ARRAYS = ("points", "outcomes", "gram")
 BOUNDS = ("AMM", "AY", "CMM", "DMM", "IGP")
 MIXTURES = ("Hybrid", "Single")
@@ -36,7 +39,7 @@ MISFIT = 64.0
 TINY = float(np.finfo(np.float64).tiny)
 BLOCK = 2**20  # entries of the kernel matrix that are computed at a time, 8 MB
 
-Parts = tuple[dict[str, Any], dict[str, Array]]  # JSON-ready data, and arrays by name
+Packed = tuple[dict[str, Any], dict[str, Array]]  # JSON-ready data, and arrays by name
 
 
 def save(path: str | PathLike[str], known: Knowledge, bound: Bound) -> None:
@@ -47,30 +50,33 @@ def save(path: str | PathLike[str], known: Knowledge, bound: Bound) -> None:
 
 def load(path: str | PathLike[str], own: Own) -> tuple[Knowledge, Bound]:
     """What :func:`save` wrote."""
-    header, arrays = read(path, FORMAT, VERSION, "a saved confidence sequence")
+    header, arrays = read(path, FORMAT, READABLE, "a saved confidence sequence")
     return unpack(path, header, arrays, own)
 
 
 class Own(NamedTuple):
     """What a user passes because it is of their own and a file cannot hold it."""
 
-    kernel: Kernel | None = None
+    kernel: Kernel | Parts | None = None
     bound: Bound | None = None
     mixture: Mixture | None = None
+    offset: Offset | None = None
 
 
-def pack(known: Knowledge, bound: Bound) -> Parts:
+def pack(known: Knowledge, bound: Bound) -> Packed:
     """A sequence as data for a file."""
-    data, a = known.engine.data, known.assumptions
+    data, a = known.base.data, known.assumptions
     header = {
-        "kernel": kernels.to_data(data.kernel),
+        "kernel": _kernel_to_data(known.parts or data.kernel),
+        "offset": _offset_to_data(known.offset),
         "assumptions": {name: getattr(a, name) for name in CONSTANTS},
         "bound": _to_data(bound, bounds, BOUNDS),
         "mixture": _to_data(a.mixture, mixtures, MIXTURES),
     }
     arrays = {
         "points": data.points,
-        "outcomes": data.outcomes,
+        "outcomes": data.observed,
+        "weights": data.weights,
         "gram": data.lower[np.tril_indices(data.count)],
         "forecasts": np.array(_complete_or_made(known)),
     }
@@ -81,22 +87,27 @@ def unpack(
     path: str | PathLike[str], header: dict[str, Any], arrays: dict[str, Array], own: Own
 ) -> tuple[Knowledge, Bound]:
     """What :func:`pack` was given; what is of the user's own as for ``ConfidenceSequence.load``."""
-    engine = Engine(_kernel(path, header, own.kernel))
+    kernel = _kernel(path, header, own.kernel)
+    offset = _offset(path, header.get("offset", {}), own.offset)
+    parts = kernel if isinstance(kernel, Parts) else None
+    engine = Engine(kernel.kernel(kernel.equal_shares) if isinstance(kernel, Parts) else kernel)
     with damage_reported(path):
-        _restore(engine, *(arrays[name] for name in ARRAYS))
-        forecasts = _forecasts(arrays["forecasts"], engine.data.count)
+        weights = arrays.get("weights", np.ones(len(arrays["outcomes"])))
+        forecasts = _forecasts(arrays["forecasts"], len(weights))
         stored = {noun: dict(header[noun]) for noun in ("bound", "mixture")}
     bound: Bound = _chosen(path, "bound", stored["bound"], own.bound, bounds, BOUNDS)
     mixture = _chosen(path, "mixture", stored["mixture"], own.mixture, mixtures, MIXTURES)
     with damage_reported(path):
         assumptions = Assumptions(**header["assumptions"], mixture=mixture)
+        known = Knowledge(engine, assumptions, forecasts, parts, offset)
+        _restore(known, weights, *(arrays[name] for name in ARRAYS))
     with damage_reported(path, but=InputError if own.kernel is not None else ()):
         misfit = _misfit(engine)
     if misfit and own.kernel is None:
         raise StoredFileError(f"{str(path)!r} is damaged: {misfit}.")
     if misfit:
         raise InputError(f"{str(path)!r} was saved with another kernel: {misfit}.")
-    return Knowledge(engine, assumptions, forecasts), bound
+    return known, bound
 
 
 def write(path: str | PathLike[str], header: dict[str, Any], arrays: dict[str, Array]) -> None:
@@ -115,8 +126,8 @@ def check_writable(path: str | PathLike[str]) -> None:
         files.check_writable(target)
 
 
-def read(path: str | PathLike[str], kind: str, version: int, noun: str) -> Parts:
-    """What :func:`write` wrote, if it is of this kind and version."""
+def read(path: str | PathLike[str], kind: str, versions: Sequence[int], noun: str) -> Packed:
+    """What :func:`write` wrote, if it is of this kind and one of these versions."""
     source = files.as_path(path)
     name = repr(str(source))
     try:
@@ -132,10 +143,10 @@ def read(path: str | PathLike[str], kind: str, version: int, noun: str) -> Parts
         raise StoredFileError(f"{name} is not {noun}, or it is damaged ({said(error)}).") from error
     if not isinstance(header, dict) or header.get("format") != kind:
         raise StoredFileError(f"{name} is not {noun}.")
-    if header.get("version") != version:
+    if header.get("version") not in versions:
         raise StoredFileError(
             f"{name} has format version {header.get('version')!r}; this release of kernelbounds "
-            f"reads version {version}."
+            f"reads {' and '.join(map(str, versions))}."
         )
     return header, arrays
 
@@ -155,15 +166,57 @@ def damage_reported(
         ) from error
 
 
-def _kernel(path: str | PathLike[str], header: dict[str, Any], given: Kernel | None) -> Kernel:
+def _kernel_to_data(kernel: Kernel | Parts) -> dict[str, Any]:
+    if not isinstance(kernel, Parts):
+        return kernels.to_data(kernel)
+    parts = [{"kernel": kernels.to_data(one), "bound": bound} for one, bound in kernel.pairs]
+    return {"class": "Parts", "parts": parts}
+
+
+def _kernel_from_data(data: dict[str, Any]) -> Kernel | Parts:
+    if "parts" not in data:
+        return kernels.checked_kernel(kernels.from_data(data))
+    return Parts([(kernels.from_data(part["kernel"]), part["bound"]) for part in data["parts"]])
+
+
+def _offset_to_data(offset: Offset) -> dict[str, Any]:
+    level = offset.constant
+    if level is None:
+        return {"own": True, "repr": _without_address(repr(offset.level)), "within": offset.within}
+    return {"level": level, "within": offset.within}
+
+
+def _offset(path: str | PathLike[str], stored: dict[str, Any], given: Offset | None) -> Offset:
+    """The stored offset, or the one given if it is the same."""
+    with damage_reported(path):
+        own = bool(stored.get("own"))
+        kept = Offset() if own else Offset(**stored)
+    if given is None and not own:
+        return kept
+    if given is None:
+        raise InputError(
+            f"{str(path)!r} was saved with a mean function of your own "
+            f"({shortened(str(stored.get('repr')))}); pass it as load(path, offset=Offset(...))."
+        )
+    if _offset_to_data(given) != (stored or _offset_to_data(kept)):
+        raise InputError(
+            f"{str(path)!r} was saved with another offset than {shortened(repr(given))}; pass the "
+            "same one."
+        )
+    return given
+
+
+def _kernel(
+    path: str | PathLike[str], header: dict[str, Any], given: Kernel | Parts | None
+) -> Kernel | Parts:
     """The stored kernel, or the one given if it is the same."""
     if given is None:
         with damage_reported(path, but=InputError):  # which says what to do
-            return kernels.checked_kernel(kernels.from_data(header["kernel"]))
-    kernel = kernels.checked_kernel(given)
+            return _kernel_from_data(header["kernel"])
+    kernel = given if isinstance(given, Parts) else kernels.checked_kernel(given)
     with damage_reported(path):
         # Through JSON, as the stored one came.
-        found = _kernel_in_words(json.loads(json.dumps(kernels.to_data(kernel))))
+        found = _kernel_in_words(json.loads(json.dumps(_kernel_to_data(kernel))))
         stored = _kernel_in_words(header["kernel"])
     if found != stored:
         raise InputError(
@@ -177,6 +230,9 @@ def _kernel_in_words(data: dict[str, Any]) -> str:
     """All that defines the function, to all digits; the limits of a search for it do not."""
     if data.get("own"):
         return f"{data['class']} {_without_address(data['repr'])}"
+    if "parts" in data:
+        words = [f"{_kernel_in_words(one['kernel'])} {one['bound']!r}" for one in data["parts"]]
+        return f"Parts({', '.join(words)})"
     params = [
         f"{name}={_kernel_in_words(value) if _is_kernel(value) else _number_in_words(value)}"
         for name, value in data["params"].items()
@@ -200,12 +256,13 @@ def _misfit(engine: Engine) -> str | None:
     data = engine.data
     if not data.count:
         return None
-    prior = kernels.diagonal(data.kernel, data.points)
+    prior = kernels.diagonal(data.kernel, data.points) * data.weights**2
     scales, tolerance = np.sqrt(prior), MISFIT * data.accuracy
     rows = max(1, BLOCK // data.count)
     for start in range(0, data.count, rows):
         stop = min(start + rows, data.count)
         found = kernels.cross(data.kernel, data.points[start:stop], data.points[:stop])
+        found *= np.multiply.outer(data.weights[start:stop], data.weights[:stop])
         # On the diagonal the engine has what the kernel itself says of k(x, x).
         diagonal = np.arange(start, stop)[:, None] == np.arange(stop)
         found = np.where(diagonal, prior[:stop], found)
@@ -286,14 +343,19 @@ def _forecasts(stored: Array, count: int) -> Forecasts:
     return Forecasts(*stored)
 
 
-def _restore(engine: Engine, points: Array, outcomes: Array, packed: Array) -> None:
+def _restore(
+    known: Knowledge, weights: Array, points: Array, outcomes: Array, packed: Array
+) -> None:
     count = len(outcomes)
-    if points.shape[:1] != (count,) or packed.shape != (count * (count + 1) // 2,):
+    shapes = points.shape[:1], weights.shape, packed.shape
+    if shapes != ((count,), (count,), (count * (count + 1) // 2,)):
         raise ValueError(f"shapes {points.shape}, {outcomes.shape}, {packed.shape}")
-    if not all(np.all(np.abs(part) <= LARGEST) for part in (points, outcomes, packed)):
+    if not all(np.all(np.abs(part) <= LARGEST) for part in (points, outcomes, weights, packed)):
         raise ValueError("values that are not finite")
+    if not np.all(weights > 0):
+        raise ValueError("weights that are not positive")
     if count:
         gram = np.empty((count, count))
         rows, columns = np.tril_indices(count)
         gram[rows, columns] = gram[columns, rows] = packed
-        engine.data.restore(points, outcomes, gram)
+        known.base.data.restore(points, known.weighed(points, outcomes, weights), gram)

@@ -11,7 +11,7 @@ import numpy as np
 from kernelbounds import kernels
 from kernelbounds.arrays import Array, as_scalar, as_whole
 from kernelbounds.bandits.domains import Box
-from kernelbounds.bandits.maximisers import Ascent, Maximum, check_certifiable, trivial_over
+from kernelbounds.bandits.maximisers import Ascent, Maximum, check_certifiable, most_over
 from kernelbounds.bandits.progress import late_progress
 from kernelbounds.surface import Clipped, Surface
 
@@ -61,14 +61,14 @@ class BranchAndBound:
         best = Ascent().climb(surface, box, starts)
         if best.ceiling == best.value:  # a box that is a point
             return best
-        cells, trivial = _Cells(surface, box), trivial_over(surface, box)
+        cells, (most, trivial) = _Cells(surface, box), most_over(surface, box)
         tolerance = self.tolerance or DEFAULT_TOLERANCE * trivial
         with late_progress("certifying the maximum") as report:
             while True:
                 best = max(best, cells.best, key=lambda found: found.value)
                 ceiling = max(cells.highest(), best.value)
                 # Beyond the trivial bound a ceiling says nothing.
-                decided = best.value > min(level, trivial) or ceiling <= level < math.inf
+                decided = best.value > min(level, most) or ceiling <= level < math.inf
                 precise = ceiling <= best.value + tolerance
                 if decided or precise or cells.count >= self.cells or time.monotonic() >= deadline:
                     return best._replace(ceiling=ceiling)

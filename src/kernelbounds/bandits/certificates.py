@@ -20,7 +20,7 @@ import numpy as np
 from kernelbounds.arrays import Array
 from kernelbounds.bandits.branch_and_bound import DEFAULT_TOLERANCE, BranchAndBound
 from kernelbounds.bandits.domains import Box
-from kernelbounds.bandits.maximisers import Ascent, trivial_over
+from kernelbounds.bandits.maximisers import Ascent, check_certifiable, most_over
 from kernelbounds.bandits.records import Certificate
 from kernelbounds.bounds import DualBound
 from kernelbounds.surface import Clipped, Surface
@@ -53,13 +53,14 @@ def certify_box(
     enough: float,
 ) -> Certificate:
     """Over a box, only as tightly as it takes to see whether the regret is below ``enough``."""
+    check_certifiable(optimistic)
     sure = Ascent().climb(Negated(Clipped(pessimistic)), box, played)
     starts, named = np.concatenate([played, sure.x[None]]), box.named_values(sure.x)
     if not isinstance(optimistic.bound, DualBound):
         limit = maximiser.compare(Clipped(optimistic), box, starts, sure.value + enough).ceiling
         return _certificate(optimistic, sure.x, sure.value, limit, np.inf, None, named)
-    limit = trivial_over(optimistic, box)
-    tolerance = maximiser.tolerance or DEFAULT_TOLERANCE * limit
+    limit, trivial = most_over(optimistic, box)
+    tolerance = maximiser.tolerance or DEFAULT_TOLERANCE * trivial
     maximiser = replace(maximiser, tolerance=tolerance, seconds=maximiser.seconds / 2)
     difference = Clipped(replace(optimistic, reference=sure.x))
     regret = maximiser.compare(difference, box, starts, enough).ceiling
@@ -74,7 +75,8 @@ def _largest_difference(optimistic: Surface, points: Array, at: int) -> float:
         return np.inf
     surface = replace(optimistic, reference=points[at])
     trivial = surface.trivial(points)
-    return max(0.0, min(surface.largest(points, trivial).value, float(trivial.max())))
+    most = float(surface.most(points, trivial).max())
+    return max(0.0, min(surface.largest(points, trivial).value, most))
 
 
 def _certificate(

@@ -13,13 +13,12 @@ from kernelbounds.arrays import Array, brief
 from kernelbounds.bandits.believing import believe, believing
 from kernelbounds.bandits.branch_and_bound import BranchAndBound
 from kernelbounds.bandits.domains import Box, Domain, Finite
-from kernelbounds.bandits.maximisers import Ascent, Grid, Maximiser, trivial_over
+from kernelbounds.bandits.maximisers import Ascent, Grid, Maximiser, most_over
 from kernelbounds.bandits.policy import Policy
 from kernelbounds.bandits.records import Suggestion
 from kernelbounds.bandits.tracker import Tracker
 from kernelbounds.errors import InputError
 from kernelbounds.sequence import ConfidenceSequence
-from kernelbounds.surface.clipping import clip
 
 MAXIMISERS: dict[str, Any] = {"Ascent": Ascent, "Grid": Grid, "BranchAndBound": BranchAndBound}
 
@@ -113,10 +112,11 @@ class KernelUCB(Policy):
         value, index, opposite = surface.largest(space.points, trivial)
         x = space.points[index]
         optimistic, other = (
-            float(clip(end, trivial[index])) for end in (np.array(value), np.array(opposite))
+            float(side.limited(x[None], np.array([end]), trivial[index : index + 1])[0])
+            for side, end in ((surface, value), (self.surface(-self.sign), opposite))
         )
         lower, upper = (-optimistic, other) if self.minimise else (-other, optimistic)
-        limit = min(value, float(trivial.max()))
+        limit = min(value, float(surface.most(space.points, trivial).max()))
         return Suggestion(x.copy(), lower, upper, self.sign * limit, index)
 
     def _choose_box(self, space: Box, count: int) -> list[Suggestion]:
@@ -124,7 +124,7 @@ class KernelUCB(Policy):
         first = self.maximiser.maximise(surface, space, self._starts(space))
         limit = first.ceiling
         if np.isfinite(limit):
-            limit = min(limit, trivial_over(surface, space))
+            limit = min(limit, most_over(surface, space)[0])
         chosen: list[Array] = [] if self.ledger.pending else [first.x]
         if len(chosen) < count:
             believed = believing(self.sequence, [*self.ledger.pending, *chosen])

@@ -169,14 +169,23 @@ def check_certifiable(surface: Surface | Clipped) -> None:
             f"a certified maximum is not available for the kernel {surface.kernel}: how fast it "
             "varies is not known. It is for scikit-learn's kernels, their sums and products."
         )
+    if surface.known.offset.constant is None:
+        raise InputError(
+            "a certified maximum is not available with a mean function as offset: how fast it "
+            "varies is not known. Model the trend by a part with a kernel of its own."
+        )
 
 
-def trivial_over(surface: Surface | Clipped, box: Box) -> float:
-    """B max sqrt(k(x,x)) over a box, of a kernel that passes :func:`check_certifiable`."""
+def most_over(surface: Surface | Clipped, box: Box) -> tuple[float, float]:
+    """What s f* never exceeds in a box, and the same less the level: B max sqrt(k(x,x)).
+
+    For a surface that passes :func:`check_certifiable`.
+    """
     centre, half = ((box.lower + box.upper) / 2)[None], ((box.upper - box.lower) / 2)[None]
     features = kernels.features_in_boxes(surface.kernel, centre, half)
     raw = surface.surface if isinstance(surface, Clipped) else surface
-    return float(raw.trivial_over(features, centre)[0])
+    trivial = raw.trivial_over(features, centre)
+    return float(raw.shifted(trivial)[0]), float(trivial[0])
 
 
 def scan_points(box: Box, count: int) -> Array:

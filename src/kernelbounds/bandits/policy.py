@@ -35,6 +35,8 @@ from kernelbounds.bandits.tracker import Tracker
 from kernelbounds.bounds import Bound
 from kernelbounds.errors import EmptyConfidenceSetError, InputError, KernelBoundsError
 from kernelbounds.mixtures import Mixture
+from kernelbounds.offset import Offset
+from kernelbounds.parts import Parts
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.surface import Surface
 
@@ -177,7 +179,7 @@ class Policy(ABC):
             waiting = self.ledger.pending
             return np.array(waiting).reshape(len(waiting), self.dim or 0)
 
-    def tell(self, X: Points, y: ArrayLike) -> None:
+    def tell(self, X: Points, y: ArrayLike, noise_scale: ArrayLike | None = None) -> None:
         """Add outcomes, of actions that were asked for or others, one or many, in any order.
 
         As :meth:`ConfidenceSequence.update`, and suggestions or, for a box with names, dicts may
@@ -190,7 +192,7 @@ class Policy(ABC):
                 own = np.array([not self.ledger.was_asked(point) for point in points])
                 warn_if_outside(self.domain, points[own], stacklevel=2)
             entries = self.ledger.entries(points, self._now_known)
-            self.sequence.update_checked(points, outcomes)
+            self.sequence.update(points, outcomes, noise_scale)
             self.ledger.tell(points, entries)
             self.told()
 
@@ -293,16 +295,17 @@ class Policy(ABC):
     def load(
         cls,
         path: str | PathLike[str],
-        kernel: Kernel | None = None,
+        kernel: Kernel | Parts | None = None,
         bound: Bound | None = None,
         mixture: Mixture | None = None,
+        offset: Offset | None = None,
     ) -> Self:
         """Read a policy written by :meth:`save`; it goes on as if never interrupted.
 
-        ``kernel``, ``bound`` and ``mixture`` as for :meth:`ConfidenceSequence.load`: needed only
-        for those of your own.
+        ``kernel``, ``bound``, ``mixture`` and ``offset`` as for :meth:`ConfidenceSequence.load`:
+        needed only for those of your own.
         """
-        return saving.load(cls, path, kernel, bound, mixture)
+        return saving.load(cls, path, kernel, bound, mixture, offset)
 
     # --- for policies of one's own
 
@@ -315,8 +318,8 @@ class Policy(ABC):
         surface = self.surface(self.sign)
         if space is self.domain and self.tracker is not None:
             return self.tracker.largest_clipped(surface)
-        values = np.minimum(surface.values(space.points), surface.trivial(space.points))
-        return float(values.max())
+        most = surface.most(space.points, surface.trivial(space.points))
+        return float(np.minimum(surface.values(space.points), most).max())
 
     def available(self, space: Finite, taken: list[Array]) -> NDArray[np.bool_]:
         """Which points of a finite set may be asked for, when some are taken in this batch."""

@@ -15,6 +15,8 @@ from kernelbounds.bandits.domains import Box, Domain, Finite
 from kernelbounds.bounds import Bound
 from kernelbounds.errors import InputError, StoredFileError, said
 from kernelbounds.mixtures import Mixture
+from kernelbounds.offset import Offset
+from kernelbounds.parts import Parts
 from kernelbounds.sequence import ConfidenceSequence
 
 if TYPE_CHECKING:
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", bound="Policy")
 
-FORMAT, VERSION = "kernelbounds.Policy", 2
+FORMAT, VERSION = "kernelbounds.Policy", 3
+READABLE = (2, 3)  # they hold sequences of the same versions
 
 
 def save(policy: Policy, path: str | PathLike[str]) -> None:
@@ -36,7 +39,7 @@ def check(policy: Policy, path: str | PathLike[str]) -> None:
     _pack(policy)
 
 
-def _pack(policy: Policy) -> storage.Parts:
+def _pack(policy: Policy) -> storage.Packed:
     header, arrays = policy.sequence.pack()
     domain, limits = _pack_domain(policy.domain)
     asked = [np.frombuffer(key) for key in policy.ledger.asked]
@@ -73,19 +76,20 @@ def _settings(policy: Policy) -> dict[str, Any]:
 def load(
     cls: type[P],
     path: str | PathLike[str],
-    kernel: Kernel | None,
+    kernel: Kernel | Parts | None,
     bound: Bound | None,
     mixture: Mixture | None,
+    offset: Offset | None,
 ) -> P:
     """What :func:`save` wrote."""
-    header, arrays = storage.read(path, FORMAT, VERSION, "a saved policy")
+    header, arrays = storage.read(path, FORMAT, READABLE, "a saved policy")
     if header.get("policy") != cls.__name__:
         raise StoredFileError(
             f"{str(path)!r} holds a {header.get('policy')}, not a {cls.__name__}."
         )
     with storage.damage_reported(path):
         stored = dict(header["sequence"])
-    sequence = ConfidenceSequence.unpack(path, stored, arrays, kernel, bound, mixture)
+    sequence = ConfidenceSequence.unpack(path, stored, arrays, kernel, bound, mixture, offset)
     with storage.damage_reported(path):
         domain = _unpack_domain(header["domain"], arrays["domain"])
         policy = cls(sequence, domain, minimise=header["minimise"])

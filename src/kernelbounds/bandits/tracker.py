@@ -33,6 +33,7 @@ class Tracker:
         self._counts = np.zeros(len(points), dtype=np.int64)  # observations at that time
         self._ridges, self._scales = np.ones(len(points)), np.zeros(len(points))
         self._joint_bound = np.zeros(len(points))
+        self._shares: tuple[float, ...] = ()  # of the parts of f*, see :class:`Knowledge`
 
     def largest(self, surface: Surface, allowed: NDArray[np.bool_]) -> tuple[float, int]:
         """The largest bound among the points that are allowed, and the index of its point.
@@ -50,8 +51,8 @@ class Tracker:
     def largest_clipped(self, surface: Surface) -> float:
         """The largest of all bounds, limited to the trivial ones: no point has a larger s f*."""
         trivial = surface.trivial(self.points)
-        everywhere = np.ones(len(trivial), dtype=bool)
-        return self._highest(surface, everywhere, trivial, TIE * float(trivial.max()))[0]
+        everywhere, most = np.ones(len(trivial), dtype=bool), surface.most(self.points, trivial)
+        return self._highest(surface, everywhere, most, TIE * float(trivial.max()))[0]
 
     def _highest(
         self, surface: Surface, allowed: NDArray[np.bool_], most: Array, tie: float
@@ -60,6 +61,8 @@ class Tracker:
         if not surface.lasting or not surface.known.count:
             values = np.where(allowed, np.minimum(surface.values(self.points), most), -np.inf)
             return float(values.max()), np.flatnonzero(values >= values.max() - tie)
+        if self._shares != surface.known.shares:  # earlier bounds were those of another kernel
+            self._values[:], self._shares = np.inf, surface.known.shares
         ceilings = np.where(allowed, np.minimum(self.ceilings(surface), most), -np.inf)
         fresh = allowed & (self._counts == surface.known.count)
         values = np.where(fresh, np.minimum(self._values, most), -np.inf)

@@ -15,9 +15,11 @@ from kernelbounds.arrays import EPS, Array
 from kernelbounds.bounds.assumptions import Assumptions
 from kernelbounds.bounds.radius import Radius
 from kernelbounds.bounds.refutation import least_noise, least_norm, least_squared_radius
-from kernelbounds.engine import Engine, Forecasts, Predictions
+from kernelbounds.engine import Engine, Forecasts, Outcomes, Predictions
 from kernelbounds.errors import EmptyConfidenceSetError
 from kernelbounds.functionals import Functionals, Targets, squared_norms
+from kernelbounds.offset import Level, Offset
+from kernelbounds.parts import Parts, count_for_shares
 
 # Without noise the reference ridge is this times the trace of the kernel matrix: twice the slack
 # by which the engine raises eigenvalues, below which a ridge has no effect.
@@ -35,7 +37,9 @@ class Knowledge:
     ``assumptions``       B, sigma, ..     see :class:`Assumptions`
     ``count``             t                the number of observations
     ``points``            x_1 .. x_t       where they were made, (t, d)
-    ``outcomes``          y_t              what was observed, (t,)
+    ``outcomes``          y_t              what was observed, (t,), less the offset, and times the
+                                           weight of each
+    ``weights``           w_t              sigma / sigma_s of each observation, (t,)
     ``reference_ridge``   sigma^2/c        the ridge of the paper's settings
     ``radius``            R_t              ``radius.squared`` is R_t^2, see :class:`Radius`
     ``prior(x)``          k(x,x)           at m points, (m,)
@@ -43,15 +47,30 @@ class Knowledge:
     ``predict(x, a)``     mu, rho^2, E     at m points and g ridges
     ====================  ===============  ====================================================
 
+    Of an observation with a noise scale of its own, w (y - offset) is one of w (f* - offset) with
+    noise of scale sigma: in predictions and energies, w_s k(., x_s) takes the place of k(., x_s).
+
+    Where f* has parts, R_t comes from the kernel with equal shares (``base``), and all else from
+    one with shares that suit the points (``engine``). What R_t bounds is the noise, whatever the
+    kernel, and the shares of ``base`` do not look ahead.
+
     ``lock`` is held while a bound looks, and while observations are added, so that sequences may
     be used from several threads.
     """
 
     def __init__(
-        self, engine: Engine, assumptions: Assumptions, forecasts: Forecasts | None = None
+        self,
+        engine: Engine,
+        assumptions: Assumptions,
+        forecasts: Forecasts | None = None,
+        parts: Parts | None = None,
+        offset: Offset | None = None,
     ) -> None:
-        self.engine, self.assumptions = engine, assumptions
+        self.base, self.assumptions = engine, assumptions
+        self.parts, self.offset = parts, offset or Offset()
         self.lock = threading.RLock()
+        self._shares: tuple[float, ...] = ()  # of the parts, in ``engine``
+        self._shared, self._decided_by = engine, 0  # that engine, and the points that decided
         self._radius: tuple[int, Radius] | None = None  # with the count that it is of
         self._forecasts = forecasts or Forecasts(np.empty(0), np.empty(0))
         self._sums: tuple[int, Array | float] = 0, 0.0  # of losses, with the count they are of
@@ -64,33 +83,93 @@ class Knowledge:
         vars(self).update(state)
         self.lock = threading.RLock()
 
+    def append(self, points: Array, outcomes: Array, noise_scales: Array | None = None) -> None:
+        """Add observations, with noise scales of their own (n,) or that of the assumptions."""
+        weights = np.ones(len(points))
+        if noise_scales is not None:
+            weights = self.assumptions.noise_scale / noise_scales
+        self.base.append(points, self.weighed(points, outcomes, weights))
+
+    def weighed(self, points: Array, outcomes: Array, weights: Array) -> Outcomes:
+        """Outcomes as an engine takes them."""
+        known = self.mean(points)
+        return Outcomes(outcomes, outcomes if known is None else outcomes - known.values, weights)
+
+    @property
+    def engine(self) -> Engine:
+        """Kernel ridge regression on the observations, with shares that suit the points."""
+        data = self.base.data
+        if self.parts is None:
+            return self.base
+        n = count_for_shares(data.count)
+        if n != self._decided_by or not self._shares:
+            self._shares, self._decided_by = self.parts.equal_shares, n
+            self._shared = self.base
+            if n:
+                ridge = n * self.assumptions.noise_scale**2 + self._finest_ridge
+                self._shares = self.parts.shares(data.points[:n], data.weights[:n], ridge)
+                self._shared = Engine(self.parts.kernel(self._shares))
+        new = slice(self._shared.data.count, None)
+        if len(observed := data.observed[new]):
+            points = data.points[new]
+            self._shared.append(points, self.weighed(points, observed, data.weights[new]))
+        return self._shared
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """Those of the parts of f* in ``engine``; none where it has no parts."""
+        return self._shares if self.engine is self._shared else ()
+
     @property
     def kernel(self) -> Kernel:
-        """The kernel."""
+        """The kernel; that of ``engine`` where f* has parts."""
         return self.engine.data.kernel
 
     @property
     def count(self) -> int:
         """t."""
-        return self.engine.data.count
+        return self.base.data.count
 
     @property
     def points(self) -> Array:
         """x_1 .. x_t, (t, d)."""
-        return self.engine.data.points
+        return self.base.data.points
 
     @property
     def outcomes(self) -> Array:
-        """y_t, (t,)."""
-        return self.engine.data.outcomes
+        """y_t, (t,), less the offset, and times the weights."""
+        return self.base.data.outcomes
+
+    @property
+    def weights(self) -> Array:
+        """sigma / sigma_s, (t,)."""
+        return self.base.data.weights
+
+    @property
+    def observed(self) -> Array:
+        """The outcomes as they were told, (t,)."""
+        return self.base.data.observed
+
+    def mean(self, points: Targets) -> Level | None:
+        """What is known of the level at points, or of functionals; None where it is 0."""
+        if self.offset.constant == 0:
+            return None
+        if isinstance(points, Functionals):
+            return points.of_mean(self.offset)
+        return Level(self.offset.at(points))
 
     @property
     def reference_ridge(self) -> float:
         """sigma^2/c; without noise, the smallest ridge that double precision can tell from 0."""
         a = self.assumptions
         if a.noise_scale == 0:
-            return LEAST_RIDGE * max(self.engine.data.trace, 1e-100)
+            return self._finest_ridge
         return min(a.noise_scale**2 / max(a.mixture_scale, 1e-300), LARGEST_RIDGE)
+
+    @property
+    def _finest_ridge(self) -> float:
+        """The smallest ridge that double precision can tell from 0."""
+        return LEAST_RIDGE * max(self.base.data.trace, 1e-100)
 
     @property
     def radius(self) -> Radius:
@@ -99,7 +178,7 @@ class Knowledge:
             a, parts = self.assumptions, (0.0, 0.0)
             if a.noise_scale > 0:
                 parts = a.mixture.squared_radius(
-                    self.engine, self.reference_ridge, a.noise_scale, a.delta, self._losses()
+                    self.base, self.reference_ridge, a.noise_scale, a.delta, self._losses()
                 )
             self._radius = self.count, Radius(*parts, a.norm_bound)
         return self._radius[1]
@@ -110,7 +189,7 @@ class Knowledge:
         if a.noise_scale == 0 and a.mixture.forecasts_need_noise_scale:
             return self._forecasts
         while (made := len(self._forecasts.errors)) < self.count:
-            new = a.mixture.forecasts(self.engine, self.reference_ridge, a.noise_scale, made)
+            new = a.mixture.forecasts(self.base, self.reference_ridge, a.noise_scale, made)
             if not len(new.errors):
                 break
             self._forecasts = Forecasts(*map(np.append, self._forecasts, new))
@@ -165,7 +244,7 @@ class Knowledge:
         """
         a = self.assumptions
         least = least_squared_radius(self.engine.path(), a.norm_bound) if self.count else 0.0
-        apart = self.engine.sharing_data()  # whose fits do not crowd out our own
+        apart = self.base.sharing_data()  # whose fits do not crowd out our own
         forecasts = None if a.mixture.forecasts_need_noise_scale else self.forecasts()
 
         def squared_radius(noise_scale: float) -> float:
@@ -180,5 +259,5 @@ class Knowledge:
         a, least = self.assumptions, self.norm_lower_bound
         if least > a.norm_bound:
             raise EmptyConfidenceSetError(
-                a.norm_bound, a.noise_scale, least, self.noise_lower_bound
+                a.norm_bound, a.noise_scale, least, self.noise_lower_bound, self.parts is not None
             )

@@ -17,7 +17,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from kernelbounds.arrays import Array
 from kernelbounds.engine.growing_path import GrowingPath
 from kernelbounds.engine.highest import Largest, highest
-from kernelbounds.engine.observations import Observations, Representers
+from kernelbounds.engine.observations import Observations, Outcomes, Representers
 from kernelbounds.engine.path_query import PathQuery, Predictions
 from kernelbounds.engine.ridge_fit import Forecasts, RidgeFit
 from kernelbounds.engine.ridge_path import RidgePath, rounding
@@ -31,6 +31,7 @@ __all__ = [
     "Engine",
     "Forecasts",
     "Largest",
+    "Outcomes",
     "PathQuery",
     "Predictions",
     "Representers",
@@ -64,10 +65,11 @@ class Engine:
         other.data = self.data
         return other
 
-    def append(self, points: Array, outcomes: Array, weights: Array | None = None) -> None:
+    def append(self, points: Array, outcomes: Outcomes | Array) -> None:
         """Add observations; on an error nothing is added."""
         accuracy = self.data.accuracy
-        self.data.append(points, outcomes, weights)
+        known = outcomes if isinstance(outcomes, Outcomes) else Outcomes.plain(outcomes)
+        self.data.append(points, known)
         if self.data.accuracy != accuracy:  # what was computed before was too trusting
             self._paths.clear()
             self._fits.clear()

@@ -24,6 +24,19 @@ SINGLE = float(np.finfo(np.float32).eps)
 OF_WEIGHTS = 1.0
 
 
+class Outcomes(NamedTuple):
+    """n outcomes: as they were told, less what is known of them, and their weights; (n,) each."""
+
+    observed: Array
+    centred: Array
+    weights: Array
+
+    @classmethod
+    def plain(cls, observed: Array) -> Outcomes:
+        """Nothing is known of them, and all weigh the same."""
+        return cls(observed, observed, np.ones(len(observed)))
+
+
 class Representers(NamedTuple):
     """What an engine knows of m functionals L f = <f, r>; for the value at x, r = k(., x)."""
 
@@ -57,7 +70,7 @@ class Observations:
         self._single, self._telling = True, False  # whether values are in single precision
         self._points = np.empty((0, 0))
         self._outcomes = np.empty(0)
-        self._weights = np.empty(0)
+        self._observed, self._weights = np.empty(0), np.empty(0)
         self.weighted = False  # whether any weight is not 1
         self._lower = np.empty((0, 0))
 
@@ -73,8 +86,13 @@ class Observations:
 
     @property
     def outcomes(self) -> Array:
-        """y_1 .. y_t, (t,), times their weights."""
+        """y_1 .. y_t, (t,), less what is known of them, and times their weights."""
         return self._outcomes[: self.count]
+
+    @property
+    def observed(self) -> Array:
+        """The outcomes as they were told, (t,)."""
+        return self._observed[: self.count]
 
     @property
     def weights(self) -> Array:
@@ -118,9 +136,9 @@ class Observations:
         # Transposed, so that matrix products find the memory order they want.
         return Representers(prior, vectors.T, magnitudes)
 
-    def append(self, points: Array, outcomes: Array, weights: Array | None = None) -> None:
-        """Add observations and their rows of the kernel matrix; no weights: all are 1."""
-        w = np.ones(len(points)) if weights is None else weights
+    def append(self, points: Array, outcomes: Outcomes) -> None:
+        """Add observations and their rows of the kernel matrix."""
+        w = outcomes.weights
         if self.count == 0:
             kernels.cross(self.kernel, points[:1], points[:1])  # does it take such points at all?
         own = kernels.diagonal(self.kernel, points)[:, None]
@@ -131,15 +149,13 @@ class Observations:
         if self.weighted or np.any(w != 1):
             own = own * np.multiply.outer(w, w)
             old = None if old is None else old * np.multiply.outer(self.weights, w)
-        self._commit(points, w * outcomes, w, old, own)
+        self._commit(points, outcomes, old, own)
 
-    def restore(self, points: Array, outcomes: Array, weights: Array, gram: Array) -> None:
+    def restore(self, points: Array, outcomes: Outcomes, gram: Array) -> None:
         """Take over data whose kernel matrix is already known (a saved file)."""
-        self._commit(points, weights * outcomes, weights, None, gram)
+        self._commit(points, outcomes, None, gram)
 
-    def _commit(
-        self, points: Array, outcomes: Array, weights: Array, old: Array | None, own: Array
-    ) -> None:
+    def _commit(self, points: Array, outcomes: Outcomes, old: Array | None, own: Array) -> None:
         start, stop = self.count, self.count + len(points)
         if not start:
             error = kernels.evaluation_error(self.kernel, points.shape[1])
@@ -148,13 +164,14 @@ class Observations:
             self.first_accuracy = self.accuracy if self._known else SINGLE
         self._reserve(stop, points.shape[1])
         self._points[start:stop] = points
-        self._outcomes[start:stop] = outcomes
-        self._weights[start:stop] = weights
+        self._outcomes[start:stop] = outcomes.centred * outcomes.weights
+        self._observed[start:stop] = outcomes.observed
+        self._weights[start:stop] = outcomes.weights
         self._lower[start:stop, start:stop] = own
         if old is not None:
             self._lower[start:stop, :start] = old.T
         self.count = stop
-        if not self.weighted and np.any(weights != 1):
+        if not self.weighted and np.any(outcomes.weights != 1):
             self.weighted = True
             self.accuracy += EPS * OF_WEIGHTS / COVERED
         if not self._known:
@@ -181,12 +198,13 @@ class Observations:
         if count <= len(self._outcomes):
             return
         capacity = max(64, count, len(self._outcomes) * 3 // 2)
-        points, outcomes = np.empty((capacity, dim)), np.empty(capacity)
-        weights, lower = np.empty(capacity), np.empty((capacity, capacity))
+        points, lower = np.empty((capacity, dim)), np.empty((capacity, capacity))
+        outcomes, observed, weights = np.empty((3, capacity))
         if self.count:
             points[: self.count] = self.points
             outcomes[: self.count] = self.outcomes
+            observed[: self.count] = self.observed
             weights[: self.count] = self.weights
             lower[: self.count, : self.count] = self.lower
-        self._points, self._outcomes = points, outcomes
-        self._weights, self._lower = weights, lower
+        self._points, self._lower = points, lower
+        self._outcomes, self._observed, self._weights = outcomes, observed, weights

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,13 +9,16 @@ from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
-from kernelbounds.arrays import Array, as_floats, as_points, as_vector, as_whole, brief
+from kernelbounds.arrays import EPS, Array, as_floats, as_points, as_vector, as_whole, brief
 from kernelbounds.errors import InputError
 from kernelbounds.functionals.targets import Functionals
+from kernelbounds.offset import Level, Offset
 
 # A sum of n terms adds n / 2 rounding errors of its terms, and a double sum n. Where n EPS times
 # the magnitude is to be less than the 16 EPS that are allowed for, the magnitude is enlarged.
 TERMS = 8.0
+# The error of a kernel's values, in units of EPS, that is covered wherever they are used.
+COVERED = 4.0
 
 
 class Functional(Functionals):
@@ -30,10 +31,6 @@ class Functional(Functionals):
     def __getitem__(self, which: Any) -> Functionals:
         """Itself."""
         return self
-
-    @abstractmethod
-    def of(self, function: Callable[[Array], Array]) -> float:
-        """L of a known function of points (m, d)."""
 
 
 class Sum(Functional):
@@ -65,11 +62,13 @@ class Sum(Functional):
     @property
     def dim(self) -> int:
         """d."""
-        return self.points.shape[1]
+        return int(self.points.shape[1])
 
-    def of(self, function: Callable[[Array], Array]) -> float:
-        """See :class:`Functional`."""
-        return float(self.weights @ function(self.points))
+    def of_mean(self, offset: Offset) -> Level:
+        """sum_i w_i m(z_i)."""
+        terms = self.weights * offset.at(self.points)
+        error = EPS * len(terms) * np.abs(terms).sum(keepdims=True)
+        return Level(terms.sum(keepdims=True), error)
 
     def squared_norms(self, kernel: Kernel) -> Array:
         """w' K w."""
@@ -184,17 +183,23 @@ class Derivative(Functional):
         """d."""
         return len(self.point)
 
-    def of(self, function: Callable[[Array], Array]) -> float:
-        """See :class:`Functional`."""
-        raise InputError("the derivative of a mean function is not known.")
+    def of_mean(self, offset: Offset) -> Level:
+        """0 of a constant."""
+        if offset.constant is None:
+            raise InputError(
+                "the derivative of the offset's mean function is not known; model the trend by a "
+                "part with a kernel of its own."
+            )
+        return Level(np.zeros(1), np.zeros(1))
 
     def squared_norms(self, kernel: Kernel) -> Array:
         """d^2 k(x, x') / (d x_a d x'_a) at x' = x."""
         return kernels.derivative_diagonal(kernel, self.point[None], np.array([self.axis]))
 
     def magnitudes(self, kernel: Kernel) -> Array:
-        """See :func:`kernelbounds.kernels.derivative_magnitude`."""
-        return kernels.derivative_magnitude(kernel, self.point[None], np.array([self.axis]))
+        """The squared norm, and more where derivatives are less precise than values."""
+        error = kernels.derivative_error(kernel, self.dim)
+        return self.squared_norms(kernel) * max(1.0, error / COVERED) ** 2
 
     def vectors(self, kernel: Kernel, points: Array) -> Array:
         """d k(x, x_s) / d x_a."""

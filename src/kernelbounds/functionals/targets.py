@@ -23,6 +23,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
 from kernelbounds.arrays import EPS, Array
+from kernelbounds.offset import Level, Offset
 
 
 class Functionals(ABC):
@@ -57,6 +58,10 @@ class Functionals(ABC):
     @abstractmethod
     def vectors(self, kernel: Kernel, points: Array) -> Array:
         """L k(., x_s) for points x_s (t, d); (m, t)."""
+
+    @abstractmethod
+    def of_mean(self, offset: Offset) -> Level:
+        """L of the known level."""
 
 
 Targets = Array | Functionals  # an array (m, d) stands for the values at m points
@@ -113,6 +118,10 @@ class Differences(Functionals):
         found = kernels.vectors(kernel, both, points)
         return np.asarray(found[:-1] - found[-1])
 
+    def of_mean(self, offset: Offset) -> Level:
+        """m(x) - m(z)."""
+        return Level(offset.at(self.points) - offset.at(self.reference[None]))
+
 
 class Several(Functionals):
     """Single functionals, one after the other."""
@@ -144,3 +153,8 @@ class Several(Functionals):
     def vectors(self, kernel: Kernel, points: Array) -> Array:
         """See :class:`Functionals`."""
         return np.concatenate([part.vectors(kernel, points) for part in self._parts])
+
+    def of_mean(self, offset: Offset) -> Level:
+        """See :class:`Functionals`."""
+        values, errors = zip(*(part.of_mean(offset) for part in self._parts), strict=True)
+        return Level(np.concatenate(values), np.concatenate(errors))

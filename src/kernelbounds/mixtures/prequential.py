@@ -58,9 +58,9 @@ class Prequential(Mixture):
 
     def forecasts(self, engine: Engine, ridge: float, noise_scale: float, start: int) -> Forecasts:
         """The forecaster's next one: if a later one fails, those before it are kept."""
-        X, y = engine.data.points, engine.data.outcomes
+        X, y, w = engine.data.points, engine.data.observed, engine.data.weights[start]
         mean, variance = self._forecast(X[:start].copy(), y[:start].copy(), X[start].copy())
-        return Forecasts(y[start : start + 1] - mean, np.array([variance]))
+        return Forecasts(w * (y[start : start + 1] - mean), np.array([w**2 * variance]))
 
     def losses(self, forecasts: Forecasts, noise_scale: float) -> Array:
         """See :class:`Mixture`; those taken, at each rate."""

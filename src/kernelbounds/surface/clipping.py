@@ -28,7 +28,10 @@ def in_parts(points: T) -> list[T]:
 
 
 def raw_extremes(known: Knowledge, bound: Bound, points: Targets, signs: Sequence[int]) -> Array:
-    """Upper bounds on s f* at m points for the signs s, as the bound has them; (signs, m)."""
+    """Upper bounds on s (f* - level) at m points for the signs s, as the bound has them.
+
+    (signs, m).
+    """
     if not known.count:
         return np.tile(known.trivial(points), (len(signs), 1))
     # Overflow in a formula, where it happens, leads to an infinite bound.
@@ -38,8 +41,16 @@ def raw_extremes(known: Knowledge, bound: Bound, points: Targets, signs: Sequenc
 
 
 def clip(values: Array, trivial: Array) -> Array:
-    """Limited to +-B sqrt(k(x,x)): |f(x)| is never larger, by Cauchy-Schwarz."""
+    """Limited to +-B sqrt(k(x,x)): |f(x) - level| is never larger, by Cauchy-Schwarz."""
     return np.asarray(np.maximum(np.minimum(values, trivial), -trivial))
+
+
+def with_level(known: Knowledge, points: Targets, values: Array, signs: Sequence[int]) -> Array:
+    """Bounds on s f* from those on s (f* - level), (signs, m), rounded up."""
+    level = known.mean(points)
+    if level is None:
+        return values
+    return np.array([level.add(sign, part) for sign, part in zip(signs, values, strict=True)])
 
 
 def extremes(known: Knowledge, bound: Bound, points: Targets, signs: Sequence[int]) -> Array:
@@ -48,7 +59,7 @@ def extremes(known: Knowledge, bound: Bound, points: Targets, signs: Sequence[in
     result = clip(raw_extremes(known, bound, points, signs), trivial)
     if len(signs) == 2 and np.any(result.sum(axis=0) < -CROSSING * trivial):
         refuse_crossing(known, bound)
-    return result
+    return with_level(known, points, result, signs)
 
 
 def refuse_crossing(known: Knowledge, bound: Bound) -> None:

@@ -8,7 +8,7 @@ said of f*.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
@@ -18,13 +18,14 @@ from kernelbounds.arrays import Array
 from kernelbounds.bounds import TIE, Attained, Bound, DualBound, Knowledge, as_upper_bounds
 from kernelbounds.engine import Largest
 from kernelbounds.functionals import Differences, Targets
+from kernelbounds.offset import Level
 from kernelbounds.surface.clipping import (
     CROSSING,
-    clip,
     extremes,
     in_parts,
     raw_extremes,
     refuse_crossing,
+    with_level,
 )
 from kernelbounds.surface.witness import Witness
 
@@ -51,8 +52,12 @@ class Surface:
 
     @property
     def smooth(self) -> bool:
-        """Whether gradients are known: of the kernel, and of the bound."""
-        return kernels.differentiable(self.kernel) and isinstance(self.bound, DualBound)
+        """Whether gradients are known: of the kernel, of the bound, and of the level."""
+        return (
+            kernels.differentiable(self.kernel)
+            and isinstance(self.bound, DualBound)
+            and self.known.offset.constant is not None
+        )
 
     @property
     def lasting(self) -> bool:
@@ -76,8 +81,26 @@ class Surface:
 
     def values(self, points: Array) -> Array:
         """The bounds at points (m, d)."""
+        asked, signs = self.targets(points), (self.sign,)
+        values = raw_extremes(self.known, self.bound, asked, signs)
+        return np.asarray(with_level(self.known, asked, values, signs)[0])
+
+    def most(self, points: Array, trivial: Array) -> Array:
+        """What s f* never exceeds, given :meth:`trivial` of the points; (m,)."""
         asked = self.targets(points)
-        return np.asarray(raw_extremes(self.known, self.bound, asked, (self.sign,))[0])
+        return np.asarray(with_level(self.known, asked, trivial[None], (self.sign,))[0])
+
+    def limited(self, points: Array, values: Array, trivial: Array) -> Array:
+        """Values at the points, no larger and no smaller than s f* can be; (m,)."""
+        most, least = self.most(points, trivial), self.most(points, -trivial)
+        return np.asarray(np.maximum(np.minimum(values, most), least))
+
+    def shifted(self, bounds: Array) -> Array:
+        """Bounds on s f* from those on s (f* - level), where the level is constant."""
+        level = self.known.offset.constant
+        if not level or self.reference is not None:
+            return bounds
+        return Level(np.array(level)).add(self.sign, bounds)
 
     def largest(self, points: Array, trivial: Array) -> Largest:
         """The largest bound at points (m, d), where it is, and the bound on -s f* there.
@@ -85,10 +108,9 @@ class Surface:
         Where bounds tie, the place is the one with the widest interval. ``trivial`` (m,) is
         :meth:`trivial` of the points.
         """
-        if not self.known.count:
-            at = int(trivial.argmax())
-            return Largest(float(trivial[at]), at, float(trivial[at]))
         tie, best, start = TIE * float(trivial.max()), _NOTHING, 0
+        if not self.known.count or self.known.offset.constant is None:
+            return self._largest_of_all(points, tie)
         for part in in_parts(self.targets(points)):
             with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
                 found = self.bound.largest(self.known, part, self.sign, tie)
@@ -99,7 +121,20 @@ class Surface:
             start += len(part)
         if not best.value + best.opposite >= -CROSSING / TIE * tie:
             refuse_crossing(self.known, self.bound)
-        return best
+        if not self.known.offset.constant or self.reference is not None:
+            return best
+        ends = (best.value, self.sign), (best.opposite, -self.sign)
+        level = Level(np.array(self.known.offset.constant))
+        value, opposite = (float(level.add(sign, np.array(end))) for end, sign in ends)
+        return Largest(value, best.at, opposite)
+
+    def _largest_of_all(self, points: Array, tie: float) -> Largest:
+        """The same, from both bounds at all points."""
+        values, others = (
+            replace(self, sign=sign).values(points) for sign in (self.sign, -self.sign)
+        )
+        tied = np.flatnonzero(values >= values.max() - tie)
+        return Largest.widest(float(values.max()), tied, others[tied], tie)
 
     def attained(self, points: Array) -> Attained:
         """The bounds, all at once, and the ridges and scales; (m,) each."""
@@ -107,6 +142,7 @@ class Surface:
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             found = self.bound.attained(self.known, self.targets(points), (self.sign,))
         values = as_upper_bounds(self.bound, found.values, (1, len(points)))
+        values = with_level(self.known, self.targets(points), values, (self.sign,))
         return Attained(values[0], found.ridges[0], found.scales[0], found.path)
 
     def joint_bound(self, ridges: Array) -> Array:
@@ -117,7 +153,7 @@ class Surface:
     def values_and_gradients(self, points: Array) -> tuple[Array, Array]:
         """The bounds (m,) and their gradients (m, d); only for a ``smooth`` surface."""
         if not self.known.count:
-            return self.trivial(points), self.trivial_gradients(points)
+            return self.shifted(self.trivial(points)), self.trivial_gradients(points)
         found = self.attained(points)
         with np.errstate(all="ignore"):
             gradients = self._witness(points, found).gradients(found.scales)
@@ -147,7 +183,8 @@ class Surface:
         norm_bound = self.known.assumptions.norm_bound
         moved = kernels.features_in_boxes(self.kernel, centres, half_widths)
         if not self.known.count:
-            return self.trivial(centres), self.trivial_over(moved, centres)
+            trivial = self.trivial(centres), self.trivial_over(moved, centres)
+            return self.shifted(trivial[0]), self.shifted(trivial[1])
         if not isinstance(self.bound, DualBound):
             # |f*(x) - f*(c)| <= B |phi(x) - phi(c)|, whatever the method.
             values = self.values(centres)
@@ -155,7 +192,8 @@ class Surface:
         found = self.attained(centres)
         with np.errstate(all="ignore"):
             witness = self._witness(centres, found)
-            over_box = witness.ceilings(moved, half_widths, self.joint_bound(found.ridges))
+            ceilings = witness.ceilings(moved, half_widths, self.joint_bound(found.ridges))
+            over_box = self.shifted(ceilings)
         if self.bound.exact:
             over_box = np.fmin(over_box, found.values + norm_bound * moved.moved)
         over_box = np.where(np.isnan(over_box), np.inf, over_box)
@@ -198,9 +236,10 @@ class Clipped:
         """The bounds (m,) and their gradients (m, d); only for a ``smooth`` surface."""
         values, gradients = self.surface.values_and_gradients(points)
         trivial, steepest = self.surface.trivial(points), self.surface.trivial_gradients(points)
-        high, low = values >= trivial, values < -trivial
+        high = values >= self.surface.shifted(trivial)
+        low = values < self.surface.shifted(-trivial)
         gradients[high], gradients[low] = steepest[high], -steepest[low]
-        return clip(values, trivial), gradients
+        return self.surface.limited(points, values, trivial), gradients
 
     def ceilings(self, centres: Array, half_widths: Array) -> tuple[Array, Array]:
         """As those of the surface, and nowhere beyond the trivial bounds."""
@@ -208,8 +247,8 @@ class Clipped:
         values, over_box = surface.ceilings(centres, half_widths)
         moved = kernels.features_in_boxes(self.kernel, centres, half_widths)
         trivial, norm_bound = surface.trivial(centres), surface.known.assumptions.norm_bound
-        values = clip(values, trivial)
+        values = surface.limited(centres, values, trivial)
         # Nowhere in the box is the clipped surface below minus the trivial bound there.
-        lowest = -np.maximum(trivial - norm_bound * moved.moved, 0.0)
-        highest = surface.trivial_over(moved, centres)
+        lowest = surface.shifted(-np.maximum(trivial - norm_bound * moved.moved, 0.0))
+        highest = surface.shifted(surface.trivial_over(moved, centres))
         return values, np.maximum(np.minimum(over_box, highest), np.maximum(values, lowest))

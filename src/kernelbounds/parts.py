@@ -1,0 +1,145 @@
+"""Assumptions in parts: f* = sum_i g_i, with a kernel and a norm bound for each part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
+
+from kernelbounds import kernels
+from kernelbounds.arrays import EPS, LARGEST, Array, as_scalar, brief
+from kernelbounds.errors import InputError
+
+# Shares are chosen for so many points at most, because that takes the cube of their number. They
+# change little after that.
+FEWEST, MOST_POINTS = 8, 256
+# Steps of the alternating minimisation, each of which lowers what is minimised; after ten the width
+# of the bounds changes by less than a percent.
+STEPS = 10
+# A part that the data determine has nearly no share. This is the least, relative to the largest:
+# smaller ones gain nothing, and blow the kernel up.
+LEAST_SHARE = 1e-3
+
+
+class Parts:
+    """f* = sum_i g_i with ||g_i|| <= B_i in the function space of k_i: what is known of f*.
+
+    Whatever the shares s_i > 0 with sum_i s_i = 1, all such functions have norm at most 1 in the
+    space of the kernel sum_i (B_i^2 / s_i) k_i, by Cauchy and Schwarz. Shares are chosen from the
+    points observed, and not from outcomes, so that bounds at such points are narrow.
+
+    Parameters
+    ----------
+    parts : sequence of (kernel, bound)
+
+    Examples
+    --------
+    Effects of two inputs that are large each for itself, and a small remainder:
+
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import Matern
+    >>> smooth = Matern(length_scale=1.0, nu=2.5)
+    >>> parts = Parts(
+    ...     [(kb.OnInputs(smooth, [0]), 3.0), (kb.OnInputs(smooth, [1]), 3.0), (smooth, 0.5)]
+    ... )
+    >>> seq = kb.ConfidenceSequence(parts, noise_scale=0.1)
+    """
+
+    def __init__(self, parts: Sequence[tuple[Kernel, float]]) -> None:
+        given: object = parts
+        if not isinstance(given, Iterable) or isinstance(given, str | bytes):
+            raise InputError(f"parts must be a sequence of (kernel, bound), got {brief(parts)}.")
+        pairs = []
+        for part in given:
+            if not isinstance(part, tuple | list) or len(part) != 2:
+                raise InputError(f"each of parts must be (kernel, bound), got {brief(part)}.")
+            kernel = kernels.checked_kernel(part[0])
+            pairs.append((kernel, as_scalar(part[1], "each bound", least=0.0, most=LARGEST)))
+        if not any(bound > 0 for _, bound in pairs):
+            raise InputError("parts must have at least one with a bound above 0.")
+        self.pairs = tuple(pairs)
+
+    def __repr__(self) -> str:
+        return f"Parts([{', '.join(f'({kernel}, {bound:g})' for kernel, bound in self.pairs)}])"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Parts) and self.pairs == other.pairs
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def _present(self) -> list[tuple[Kernel, float]]:
+        return [(kernel, bound) for kernel, bound in self.pairs if bound > 0]
+
+    @property
+    def equal_shares(self) -> tuple[float, ...]:
+        """1 / n for the n parts whose bound is not 0."""
+        return _adding_up(np.ones(len(self._present)))
+
+    def kernel(self, shares: Sequence[float]) -> Kernel:
+        """sum_i (B_i^2 / s_i) k_i, in which f* has norm at most 1."""
+        scaled = [
+            ConstantKernel(bound**2 / share) * kernel
+            for (kernel, bound), share in zip(self._present, shares, strict=True)
+        ]
+        return sum(scaled[1:], scaled[0])
+
+    def shares(self, points: Array, weights: Array, ridge: float) -> tuple[float, ...]:
+        """Those that make the variances at the points small, given observations there.
+
+        The variance at x is the least, over a, of
+
+            sum_i (B_i^2 / s_i) |phi_i(x) - sum_s a_s phi_i(x_s)|^2 + ridge |a|^2.
+
+        For given a the best shares are proportional to the square roots of B_i^2 |..|^2, here
+        summed over x = x_1 .. x_n. So a and the shares are chosen in turn.
+        """
+        outer = np.multiply.outer(weights, weights)
+        grams = [
+            bound**2 * kernels.cross(kernel, points, points) * outer
+            for kernel, bound in self._present
+        ]
+        shares = np.array(self.equal_shares)
+        for _ in range(STEPS):
+            matrix = sum(gram / share for gram, share in zip(grams, shares, strict=True))
+            inverse = np.linalg.inv(matrix + ridge * np.eye(len(points)))
+            # The best a leave phi(x) - sum a phi with the coefficients ridge (K + ridge I)^-1.
+            rest = np.array([np.vdot(inverse, gram @ inverse) for gram in grams])
+            roots = np.sqrt(np.maximum(rest, 0.0))
+            shares = np.maximum(roots, LEAST_SHARE * roots.max())
+            if not (np.isfinite(shares).all() and shares.max() > 0):
+                return self.equal_shares
+            shares /= shares.sum()
+        return _adding_up(shares)
+
+
+def _adding_up(shares: Array) -> tuple[float, ...]:
+    """Shares whose sum is 1, and not a rounding error more."""
+    return tuple(map(float, shares / shares.sum() * (1 - 4 * EPS)))
+
+
+def count_for_shares(count: int) -> int:
+    """The first so many points decide on the shares: a power of two, so that they seldom change."""
+    if count < FEWEST:
+        return 0
+    return int(min(2 ** (count.bit_length() - 1), MOST_POINTS))
+
+
+def as_parts(kernel: Any, norm_bound: Any, within: float) -> tuple[Parts | None, Kernel, Any]:
+    """Parts where there are several, and the kernel and norm bound that all of it amounts to."""
+    if isinstance(kernel, Parts):
+        if norm_bound is not None:
+            raise InputError("norm_bound is in the parts already; pass Parts without it.")
+        pairs = list(kernel.pairs)
+    elif norm_bound is None:
+        raise InputError("norm_bound is missing; only Parts have bounds of their own.")
+    elif within == 0:
+        return None, kernels.checked_kernel(kernel), norm_bound
+    else:
+        pairs = [(kernel, as_scalar(norm_bound, "norm_bound", least=0.0, most=LARGEST))]
+    if within > 0:
+        pairs.append((ConstantKernel(1.0), within))
+    parts = Parts(pairs)
+    return parts, parts.kernel(parts.equal_shares), 1.0
