@@ -1,4 +1,4 @@
-"""scikit-learn's kernels in 40-digit arithmetic, each as its definition stands."""
+"""The kernels in 40-digit arithmetic, each as its definition stands."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ from sklearn.gaussian_process.kernels import (
     Sum,
 )
 
+import kernelbounds as kb
+
 
 def exact(kernel, x, z) -> mp.mpf:
     """k(x, z) for points given as sequences of floats, which are taken to be exact."""
@@ -31,6 +33,8 @@ def _value(kernel, x, z):
         return _value(kernel.k1, x, z) * _value(kernel.k2, x, z)
     if isinstance(kernel, Exponentiation):
         return _value(kernel.kernel, x, z) ** mp.mpf(float(kernel.exponent))
+    if isinstance(kernel, kb.OnInputs):
+        return _value(kernel.kernel, *([p[i] for i in kernel.inputs] for p in (x, z)))
     if isinstance(kernel, ConstantKernel):
         return mp.mpf(float(kernel.constant_value))
     if isinstance(kernel, DotProduct):

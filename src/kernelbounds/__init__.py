@@ -23,7 +23,7 @@ from kernelbounds.errors import (
     MissingExtraError,
     StoredFileError,
 )
-from kernelbounds.kernels import mixture_scale
+from kernelbounds.kernels import OnInputs, mixture_scale
 from kernelbounds.rkhs import RKHSFunction
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.version import __version__ as __version__
@@ -48,6 +48,7 @@ __all__ = [
     "KernelBoundsError",
     "KernelUCB",
     "MissingExtraError",
+    "OnInputs",
     "RKHSFunction",
     "RandomPolicy",
     "StoredFileError",

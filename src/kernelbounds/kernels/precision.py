@@ -29,6 +29,7 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from kernelbounds.arrays import EPS, Array
+from kernelbounds.kernels.on_inputs import OnInputs
 from kernelbounds.kernels.stationary import Profile, is_stationary, profile
 from kernelbounds.kernels.values import cross, diagonal
 
@@ -51,6 +52,8 @@ def evaluation_error(kernel: Kernel, dim: int) -> float | None:
     if type(kernel) is Exponentiation:
         base, power = evaluation_error(kernel.kernel, dim), float(kernel.exponent)
         return None if base is None or power < 1 else power * base + 1
+    if type(kernel) is OnInputs:
+        return evaluation_error(kernel.kernel, len(kernel.inputs))
     if type(kernel) is ConstantKernel:
         return 0.0
     if type(kernel) is DotProduct:
