@@ -18,6 +18,7 @@ file                idea
 ``values.py``       kernel matrices, vectors and diagonals
 ``precision.py``    how far those values are from the exact ones
 ``gradients.py``    derivatives in x
+``derivatives.py``  the functionals f -> df/dx_a, and how precise their values are
 ``features.py``     how far features move within a box
 ``smoothness.py``   nu, and the paper's mixture scale
 ``data.py``         kernels as JSON
@@ -26,6 +27,12 @@ file                idea
 
 from kernelbounds.kernels.checks import checked_kernel
 from kernelbounds.kernels.data import from_data, to_data
+from kernelbounds.kernels.derivatives import (
+    derivative_cross,
+    derivative_diagonal,
+    derivative_error,
+    has_derivatives,
+)
 from kernelbounds.kernels.features import Features, features_in_boxes
 from kernelbounds.kernels.gradients import diagonal_gradient, differentiable, pull_back
 from kernelbounds.kernels.on_inputs import OnInputs
@@ -39,12 +46,16 @@ __all__ = [
     "OnInputs",
     "checked_kernel",
     "cross",
+    "derivative_cross",
+    "derivative_diagonal",
+    "derivative_error",
     "diagonal",
     "diagonal_gradient",
     "differentiable",
     "evaluation_error",
     "features_in_boxes",
     "from_data",
+    "has_derivatives",
     "measured_error",
     "mixture_scale",
     "pull_back",

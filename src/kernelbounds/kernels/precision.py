@@ -38,8 +38,11 @@ from kernelbounds.kernels.values import cross, diagonal
 # PairwiseKernel has errors of 6 at two length scales from zero, and of 200 at twenty.
 UNKNOWN = 64.0
 # Squared distances over which the error of a stationary kernel is maximised: all at which it is not
-# constant. The error changes by less than a hundredth between two of them.
-_SQUARES = np.geomspace(1e-8, 1e8, 2000)
+# constant. The error changes by less than a hundredth between two of them. Those below 1e-8 are for
+# periodic kernels, whose length scales may be as short as 1e-40 periods.
+SQUARES = np.concatenate(
+    [np.geomspace(1e-90, 1e-8, 10_000, endpoint=False), np.geomspace(1e-8, 1e8, 2000)]
+)
 
 
 def evaluation_error(kernel: Kernel, dim: int) -> float | None:
@@ -63,7 +66,7 @@ def evaluation_error(kernel: Kernel, dim: int) -> float | None:
 
 @lru_cache(maxsize=64)
 def _stationary_error(kappa: Profile, dim: int) -> float:
-    s = np.minimum(_SQUARES, kappa.monotone**2)
+    s = np.minimum(SQUARES, kappa.monotone**2)
     of_distance = (dim / 2 + 2.5) * s * np.abs(kappa.slope(s))
     return 1.01 * float(np.max(of_distance + kappa.rounding(s))) / 2
 
