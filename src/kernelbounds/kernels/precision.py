@@ -10,6 +10,7 @@ dimension, in units of eps = 2 u. They are derived, formula by formula:
 * A product has the sum of its factors' errors and a rounding error.
 * A power p >= 1 has p times the error of its base, and that of the power itself. A power below 1
   enlarges errors of small values without bound.
+* A kernel on some of the inputs has the error that it has in so many dimensions.
 
 Of all else nothing is known.
 """
