@@ -15,8 +15,8 @@ code                symbol         meaning
 
 All that is computed of a stationary kernel is computed from these: matrices, their precision,
 gradients and their precision, and how far features move. ``slope_change`` and ``slope_rounding``
-are for kernels of a finite bend only. ``exp`` and ``log1p`` are taken to be right to one unit in the
-last place, which is a relative 2 u.
+are for kernels of a finite bend only. ``exp`` and ``log1p`` are taken to be right to one unit in
+the last place, which is a relative 2 u.
 """
 
 from __future__ import annotations
