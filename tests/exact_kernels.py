@@ -1,4 +1,4 @@
-"""scikit-learn's kernels in 40-digit arithmetic, each as its definition stands."""
+"""The kernels in 40-digit arithmetic, each as its definition stands."""
 
 from __future__ import annotations
 
@@ -17,11 +17,38 @@ from sklearn.gaussian_process.kernels import (
     Sum,
 )
 
+import kernelbounds as kb
+
 
 def exact(kernel, x, z) -> mp.mpf:
     """k(x, z) for points given as sequences of floats, which are taken to be exact."""
     with mp.workdps(40):
         return _value(kernel, [mp.mpf(float(a)) for a in x], [mp.mpf(float(b)) for b in z])
+
+
+def exact_derivative(kernel, x, axis, z, unit=1.0) -> mp.mpf:
+    """dk(x, z)/dx_a, by a difference quotient over 1e-30 of a unit of length."""
+    with mp.workdps(140):
+        x, z = ([mp.mpf(float(a)) for a in point] for point in (x, z))
+        step = mp.mpf(10) ** -30 * mp.mpf(unit)
+        ahead, behind = (_value(kernel, _moved(x, axis, h), z) for h in (step, -step))
+        return (ahead - behind) / (2 * step)
+
+
+def exact_squared_norm(kernel, x, axis, unit=1.0) -> mp.mpf:
+    """d^2 k(x, x') / dx_a dx'_a at x' = x, by difference quotients over 1e-200 of a unit."""
+    with mp.workdps(600):
+        x = [mp.mpf(float(a)) for a in x]
+        step = mp.mpf(10) ** -200 * mp.mpf(unit)
+        ahead, behind = (_moved(x, axis, h) for h in (step, -step))
+        mixed = _value(kernel, ahead, behind) + _value(kernel, behind, ahead)
+        return (_value(kernel, ahead, ahead) - mixed + _value(kernel, behind, behind)) / (
+            4 * step**2
+        )
+
+
+def _moved(x, axis, step):
+    return [a + step if i == axis else a for i, a in enumerate(x)]
 
 
 def _value(kernel, x, z):
@@ -31,13 +58,15 @@ def _value(kernel, x, z):
         return _value(kernel.k1, x, z) * _value(kernel.k2, x, z)
     if isinstance(kernel, Exponentiation):
         return _value(kernel.kernel, x, z) ** mp.mpf(float(kernel.exponent))
+    if isinstance(kernel, kb.OnInputs):
+        return _value(kernel.kernel, *([p[i] for i in kernel.inputs] for p in (x, z)))
     if isinstance(kernel, ConstantKernel):
         return mp.mpf(float(kernel.constant_value))
     if isinstance(kernel, DotProduct):
         return mp.mpf(float(kernel.sigma_0)) ** 2 + mp.fsum(a * b for a, b in zip(x, z))
     if isinstance(kernel, ExpSineSquared):
         # Of many turns only the fraction counts, so more than 40 digits are needed before it.
-        with mp.workdps(160):
+        with mp.extradps(120):
             turns = (x[0] - z[0]) / mp.mpf(float(kernel.periodicity))
             turns -= mp.nint(turns)
         return mp.exp(-2 * (mp.sin(mp.pi * turns) / mp.mpf(float(kernel.length_scale))) ** 2)

@@ -110,9 +110,9 @@ def test_errors_of_matern_kernels_of_any_order(nu):
     assert np.array_equal(matern(nu, np.array([1e280, 1e10])), np.zeros(2))
 
 
-@pytest.mark.parametrize("length", [0.05, 1.1, 30.0])
+@pytest.mark.parametrize("length", [1e-20, 1e-6, 0.05, 1.1, 30.0])
 @pytest.mark.parametrize("period", [0.7, 86400.0, 1e-9])
-@pytest.mark.parametrize("turns", [1, 1e4, 1e9, 1e13, 1e30])
+@pytest.mark.parametrize("turns", [0, 1, 1e4, 1e9, 1e13, 1e30])
 def test_errors_over_many_periods(length, period, turns):
     rng = np.random.default_rng(0)
     kernel = ExpSineSquared(length, period)

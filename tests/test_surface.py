@@ -18,6 +18,7 @@ SMOOTH_KERNELS = {
     "matern 0.8": Matern(0.5, nu=0.8),
     "power": (RBF(0.7) + ConstantKernel(0.3)) ** 3,
     "anisotropic": RBF((0.3, 0.9)),
+    "on inputs": kb.OnInputs(Matern(0.5, nu=2.5), [0]) + kb.OnInputs(ExpSineSquared(1.1, 0.9), [1]),
 }
 
 

@@ -23,7 +23,7 @@ from kernelbounds.errors import (
     MissingExtraError,
     StoredFileError,
 )
-from kernelbounds.kernels import mixture_scale
+from kernelbounds.kernels import OnInputs, mixture_scale
 from kernelbounds.offset import Offset
 from kernelbounds.parts import Parts
 from kernelbounds.rkhs import RKHSFunction
@@ -51,6 +51,7 @@ __all__ = [
     "KernelUCB",
     "MissingExtraError",
     "Offset",
+    "OnInputs",
     "Parts",
     "RKHSFunction",
     "RandomPolicy",

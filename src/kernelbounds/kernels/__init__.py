@@ -1,8 +1,9 @@
 """The library's kernels are scikit-learn's kernel objects; here is what we make of them.
 
 A kernel is any positive semi-definite ``sklearn.gaussian_process.kernels.Kernel``: RBF, Matern,
-RationalQuadratic, ExpSineSquared, DotProduct, ConstantKernel, their sums, products and powers, and
-user-defined subclasses. Its hyperparameters are taken as they stand; nothing is fitted.
+RationalQuadratic, ExpSineSquared, DotProduct, ConstantKernel, their sums, products and powers,
+``OnInputs`` of them, and user-defined subclasses. Its hyperparameters are taken as they stand;
+nothing is fitted.
 
 Of scikit-learn's kernels only the hyperparameters are used. Their values are computed here, because
 confidence bounds need to know how precise they are (``precision.py``).
@@ -10,12 +11,14 @@ confidence bounds need to know how precise they are (``precision.py``).
 ==================  =========================================================================
 file                idea
 ==================  =========================================================================
+``on_inputs.py``    a kernel on some of the inputs
 ``checks.py``       which kernels are taken
 ``distances.py``    differences of points, in length scales or modulo a period
 ``stationary.py``   kernels as functions of the distance; ``matern.py`` and ``periodic.py`` too
 ``values.py``       kernel matrices, vectors and diagonals
 ``precision.py``    how far those values are from the exact ones
 ``gradients.py``    derivatives in x
+``derivatives.py``  the functionals f -> df/dx_a, and how precise their values are
 ``features.py``     how far features move within a box
 ``smoothness.py``   nu, and the paper's mixture scale
 ``data.py``         kernels as JSON
@@ -24,8 +27,15 @@ file                idea
 
 from kernelbounds.kernels.checks import checked_kernel
 from kernelbounds.kernels.data import from_data, to_data
+from kernelbounds.kernels.derivatives import (
+    derivative_cross,
+    derivative_diagonal,
+    derivative_error,
+    has_derivatives,
+)
 from kernelbounds.kernels.features import Features, features_in_boxes
 from kernelbounds.kernels.gradients import diagonal_gradient, differentiable, pull_back
+from kernelbounds.kernels.on_inputs import OnInputs
 from kernelbounds.kernels.precision import UNKNOWN, evaluation_error, measured_error
 from kernelbounds.kernels.smoothness import mixture_scale, smoothness
 from kernelbounds.kernels.values import cross, diagonal, vectors
@@ -33,14 +43,19 @@ from kernelbounds.kernels.values import cross, diagonal, vectors
 __all__ = [
     "UNKNOWN",
     "Features",
+    "OnInputs",
     "checked_kernel",
     "cross",
+    "derivative_cross",
+    "derivative_diagonal",
+    "derivative_error",
     "diagonal",
     "diagonal_gradient",
     "differentiable",
     "evaluation_error",
     "features_in_boxes",
     "from_data",
+    "has_derivatives",
     "measured_error",
     "mixture_scale",
     "pull_back",

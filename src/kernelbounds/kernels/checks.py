@@ -12,6 +12,7 @@ from sklearn.gaussian_process.kernels import CompoundKernel, Kernel, WhiteKernel
 
 from kernelbounds.arrays import as_floats, brief
 from kernelbounds.errors import InputError, said
+from kernelbounds.kernels.on_inputs import OnInputs
 
 # Points are at most 1e100, so that distances of them in length scales, and their squares, do not
 # overflow.
@@ -47,14 +48,14 @@ def checked_kernel(kernel: Any) -> Kernel:
     if any(isinstance(part, CompoundKernel) for part in parts):
         raise InputError("kernel contains a CompoundKernel, which is several kernels, not one.")
     for part in parts:
-        if isinstance(part, Kernel) and is_sklearns(type(part)):
+        if isinstance(part, Kernel) and is_known(type(part)):
             _check_parameters(part)
     return copied
 
 
-def is_sklearns(cls: type) -> bool:
-    """Whether a class is scikit-learn's own and not a user's."""
-    return bool(cls.__module__ == sklearn_kernels.__name__)
+def is_known(cls: type) -> bool:
+    """Whether a class of kernels is scikit-learn's or ours, and not a user's."""
+    return bool(cls.__module__ == sklearn_kernels.__name__ or cls is OnInputs)
 
 
 def _check_parameters(kernel: Kernel) -> None:

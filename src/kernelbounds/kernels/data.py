@@ -9,12 +9,13 @@ from sklearn.gaussian_process import kernels as sklearn_kernels
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds.errors import InputError
-from kernelbounds.kernels.checks import is_sklearns
+from kernelbounds.kernels.checks import is_known
+from kernelbounds.kernels.on_inputs import OnInputs
 
 
 def to_data(kernel: Kernel) -> dict[str, Any]:
     """``kernel`` as JSON-ready data: class name and parameters, nested kernels included."""
-    if not is_sklearns(type(kernel)):
+    if not is_known(type(kernel)):
         return {"class": type(kernel).__qualname__, "own": True, "repr": str(kernel)}
     params = {
         name: to_data(value) if isinstance(value, Kernel) else _plain(value)
@@ -30,12 +31,13 @@ def from_data(data: dict[str, Any]) -> Kernel:
             f"the file was saved with a kernel class of your own ({data['class']}); "
             "pass it as load(path, kernel=...)."
         )
-    cls = getattr(sklearn_kernels, data["class"], None)
-    if not (isinstance(cls, type) and issubclass(cls, Kernel) and is_sklearns(cls)):
-        raise InputError(f"the file names an unknown kernel class {data['class']!r}.")
+    name = data["class"]
+    cls = OnInputs if name == OnInputs.__name__ else getattr(sklearn_kernels, name, None)
+    if not (isinstance(cls, type) and issubclass(cls, Kernel) and is_known(cls)):
+        raise InputError(f"the file names an unknown kernel class {name!r}.")
     params = {
-        name: from_data(value) if isinstance(value, dict) else _unplain(value)
-        for name, value in data["params"].items()
+        key: from_data(value) if isinstance(value, dict) else _unplain(value)
+        for key, value in data["params"].items()
     }
     return cls(**params)
 

@@ -16,6 +16,7 @@ from sklearn.gaussian_process.kernels import (
 
 from kernelbounds.arrays import EPS, Array
 from kernelbounds.kernels.distances import in_length_scales
+from kernelbounds.kernels.on_inputs import OnInputs
 from kernelbounds.kernels.precision import evaluation_error
 from kernelbounds.kernels.stationary import profile
 
@@ -42,6 +43,9 @@ def features_in_boxes(kernel: Kernel, centres: Array, half_widths: Array) -> Fea
         for _ in range(int(kernel.exponent) - 1):
             result = _product(result, base)
         return result
+    if type(kernel) is OnInputs:
+        seen = kernel.select(centres), kernel.select(half_widths)
+        return features_in_boxes(kernel.kernel, *seen)
     zero = np.zeros(len(centres))
     if type(kernel) is ConstantKernel:
         return Features(zero + np.sqrt(kernel.constant_value), zero, zero)

@@ -1,7 +1,8 @@
 """Derivatives of kernels in x.
 
 scikit-learn's kernels know their derivatives in the hyperparameters; these are the ones in x. They
-cover all kernels whose formulas are known here, and their sums, products and whole powers.
+cover all kernels whose formulas are known here, on all inputs or on some, and their sums, products
+and whole powers.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from sklearn.gaussian_process.kernels import (
 
 from kernelbounds.arrays import Array
 from kernelbounds.kernels.distances import differences, length_scales, squares
+from kernelbounds.kernels.on_inputs import OnInputs
 from kernelbounds.kernels.stationary import is_stationary, profile
 from kernelbounds.kernels.values import cross, diagonal
 
@@ -29,6 +31,8 @@ def differentiable(kernel: Kernel) -> bool:
     if type(kernel) is Exponentiation:
         whole = float(kernel.exponent).is_integer() and kernel.exponent >= 1
         return differentiable(kernel.kernel) and whole
+    if type(kernel) is OnInputs:
+        return differentiable(kernel.kernel)
     return is_stationary(kernel) or type(kernel) in (DotProduct, ConstantKernel)
 
 
@@ -46,6 +50,9 @@ def pull_back(kernel: Kernel, points: Array, centres: Array, weights: Array) -> 
     if type(kernel) is Exponentiation:
         p, inner = kernel.exponent, cross(kernel.kernel, points, centres)
         return pull_back(kernel.kernel, points, centres, weights * (p * inner ** (p - 1)))
+    if type(kernel) is OnInputs:
+        seen = kernel.select(points), kernel.select(centres)
+        return _spread(kernel, points, pull_back(kernel.kernel, *seen, weights))
     if type(kernel) is ConstantKernel:
         return np.zeros_like(points)
     if type(kernel) is DotProduct:
@@ -73,6 +80,15 @@ def diagonal_gradient(kernel: Kernel, points: Array) -> Array:
     if type(kernel) is Exponentiation:
         p, inner = kernel.exponent, diagonal(kernel.kernel, points)[:, None]
         return np.asarray(p * inner ** (p - 1) * diagonal_gradient(kernel.kernel, points))
+    if type(kernel) is OnInputs:
+        return _spread(kernel, points, diagonal_gradient(kernel.kernel, kernel.select(points)))
     if type(kernel) is DotProduct:
         return 2 * points
     return np.zeros_like(points)
+
+
+def _spread(kernel: OnInputs, points: Array, gradients: Array) -> Array:
+    """Gradients in the selected inputs as gradients in all of them."""
+    spread = np.zeros_like(points)
+    spread[:, kernel.inputs] = gradients
+    return spread

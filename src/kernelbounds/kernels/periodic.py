@@ -44,6 +44,29 @@ class PeriodicProfile:
         h = self._exponent(s)
         return np.asarray((2 + 14 * h) * np.exp(-h))
 
+    def slope_change(self, s: Array) -> Array:
+        """r |d/dr sinc(2 r) exp(-h)| (2 pi / l)^2 / 2."""
+        turns = 2 * np.sqrt(s)
+        of_h = np.pi * turns / self.length_scale**2 * np.sin(np.pi * turns)
+        changes = self._sinc_change(s) - np.sinc(turns) * of_h
+        return np.asarray(0.5 * self.bend * np.abs(changes) * np.exp(-self._exponent(s)))
+
+    def slope_rounding(self, s: Array) -> Array:
+        """(11 + 14 h) |slope|, and 3 (2 pi / l)^2 |x sinc'(x)| exp(-h) of x = 2 r.
+
+        Of the former 4 are of (2 pi / l)^2, as 2 pi has an error of 0.4 u; 2 of the sine and 1 of
+        its quotient; 2 + 14 h of exp(-h) as for kappa; 2 of products. Of the latter 1 is of the
+        square root and 1.4 of pi and the product with it.
+        """
+        h = self._exponent(s)
+        of_sinc = 3 * self.bend * np.abs(self._sinc_change(s)) * np.exp(-h)
+        return np.asarray((11 + 14 * h) * np.abs(self.slope(s)) + of_sinc)
+
+    def _sinc_change(self, s: Array) -> Array:
+        """x sinc'(x) at x = 2 r."""
+        turns = 2 * np.sqrt(s)
+        return np.asarray(np.cos(np.pi * turns) - np.sinc(turns))
+
     def _exponent(self, s: Array) -> Array:
         sine = np.sin(np.pi * np.sqrt(s))
         return np.asarray(2 / self.length_scale**2 * (sine * sine))

@@ -10,6 +10,7 @@ dimension, in units of eps = 2 u. They are derived, formula by formula:
 * A product has the sum of its factors' errors and a rounding error.
 * A power p >= 1 has p times the error of its base, and that of the power itself. A power below 1
   enlarges errors of small values without bound.
+* A kernel on some of the inputs has the error that it has in so many dimensions.
 
 Of all else nothing is known.
 """
@@ -29,6 +30,7 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from kernelbounds.arrays import EPS, Array
+from kernelbounds.kernels.on_inputs import OnInputs
 from kernelbounds.kernels.stationary import Profile, is_stationary, profile
 from kernelbounds.kernels.values import cross, diagonal
 
@@ -37,8 +39,11 @@ from kernelbounds.kernels.values import cross, diagonal
 # PairwiseKernel has errors of 6 at two length scales from zero, and of 200 at twenty.
 UNKNOWN = 64.0
 # Squared distances over which the error of a stationary kernel is maximised: all at which it is not
-# constant. The error changes by less than a hundredth between two of them.
-_SQUARES = np.geomspace(1e-8, 1e8, 2000)
+# constant. The error changes by less than a hundredth between two of them. Those below 1e-8 are for
+# periodic kernels, whose length scales may be as short as 1e-40 periods.
+SQUARES = np.concatenate(
+    [np.geomspace(1e-90, 1e-8, 10_000, endpoint=False), np.geomspace(1e-8, 1e8, 2000)]
+)
 
 
 def evaluation_error(kernel: Kernel, dim: int) -> float | None:
@@ -51,6 +56,8 @@ def evaluation_error(kernel: Kernel, dim: int) -> float | None:
     if type(kernel) is Exponentiation:
         base, power = evaluation_error(kernel.kernel, dim), float(kernel.exponent)
         return None if base is None or power < 1 else power * base + 1
+    if type(kernel) is OnInputs:
+        return evaluation_error(kernel.kernel, len(kernel.inputs))
     if type(kernel) is ConstantKernel:
         return 0.0
     if type(kernel) is DotProduct:
@@ -60,7 +67,7 @@ def evaluation_error(kernel: Kernel, dim: int) -> float | None:
 
 @lru_cache(maxsize=64)
 def _stationary_error(kappa: Profile, dim: int) -> float:
-    s = np.minimum(_SQUARES, kappa.monotone**2)
+    s = np.minimum(SQUARES, kappa.monotone**2)
     of_distance = (dim / 2 + 2.5) * s * np.abs(kappa.slope(s))
     return 1.01 * float(np.max(of_distance + kappa.rounding(s))) / 2
 

@@ -1,19 +1,22 @@
 """Stationary kernels: functions kappa(r) of the distance r in length scales, kappa(0) = 1.
 
-=============  ==================  ==========================================================
-code           symbol              meaning
-=============  ==================  ==========================================================
-``s``          r^2                 the squared distance in length scales
-``value``      kappa(r)            of squared distances and a factor that makes them ``s``
-``drop``       1 - kappa(r)
-``slope``      kappa'(r) / r       so that the gradient of kappa(|x - z|) is slope (x - z)
-``bend``       -kappa''(0)         infinite where the kernel is not differentiable enough
-``rounding``   |error| / u         of ``value`` beyond that of the distance; u = eps / 2
-=============  ==================  ==========================================================
+==================  =============  ==========================================================
+code                symbol         meaning
+==================  =============  ==========================================================
+``s``               r^2            the squared distance in length scales
+``value``           kappa(r)       of squared distances and a factor that makes them ``s``
+``drop``            1 - kappa(r)
+``slope``           kappa'(r) / r  so that the gradient of kappa(|x - z|) is slope (x - z)
+``bend``            -kappa''(0)    infinite where the kernel is not differentiable enough
+``rounding``        |error| / u    of ``value`` beyond that of the distance; u = eps / 2
+``slope_change``    s |dslope/ds|  how a relative error of s changes the slope
+``slope_rounding``  |error| / u    of ``slope`` beyond that of the distance
+==================  =============  ==========================================================
 
 All that is computed of a stationary kernel is computed from these: matrices, their precision,
-gradients, and how far features move. ``exp`` and ``log1p`` are taken to be right to one unit in the
-last place, which is a relative 2 u.
+gradients and their precision, and how far features move. ``slope_change`` and ``slope_rounding``
+are for kernels of a finite bend only. ``exp`` and ``log1p`` are taken to be right to one unit in
+the last place, which is a relative 2 u.
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ from sklearn.gaussian_process.kernels import (
     RationalQuadratic,
 )
 
-from kernelbounds.arrays import Array
+from kernelbounds.arrays import EPS, Array
 from kernelbounds.kernels.matern import MaternProfile
 from kernelbounds.kernels.periodic import PeriodicProfile
 
@@ -66,6 +69,12 @@ class Profile(Protocol):
     def rounding(self, s: Array) -> Array:
         """The largest error of ``value`` at an exact s, in units of u."""
 
+    def slope_change(self, s: Array) -> Array:
+        """s |dslope/ds|."""
+
+    def slope_rounding(self, s: Array) -> Array:
+        """The largest error of ``slope`` at an exact s, in units of u."""
+
 
 @dataclass(frozen=True)
 class RBFProfile:
@@ -90,6 +99,14 @@ class RBFProfile:
     def rounding(self, s: Array) -> Array:
         """2 kappa, of exp."""
         return np.asarray(2 * np.exp(-0.5 * s))
+
+    def slope_change(self, s: Array) -> Array:
+        """s exp(-s / 2) / 2."""
+        return np.asarray(0.5 * s * np.exp(-0.5 * s))
+
+    def slope_rounding(self, s: Array) -> Array:
+        """2 kappa, of exp."""
+        return self.rounding(s)
 
 
 @dataclass(frozen=True)
@@ -123,6 +140,20 @@ class RationalQuadraticProfile:
         """2 kappa, of exp, and 4 h kappa, of h: u for s / alpha, 2 u for log1p, u for alpha."""
         h = self._exponent(s)
         return np.asarray((2 + 4 * h) * np.exp(-h))
+
+    def slope_change(self, s: Array) -> Array:
+        """(1 + 1 / alpha) s / (2 + s / alpha) |slope|."""
+        return np.asarray((1 + 1 / self.alpha) * s / (2 + s / self.alpha) * np.abs(self.slope(s)))
+
+    def slope_rounding(self, s: Array) -> Array:
+        """(2 + 7 h') |slope|, h' = (1 + 1 / alpha) h: as for kappa, and 3 u for h' from h.
+
+        All of the slope is uncertain where alpha is not what the kernel has, but LEAST_ALPHA.
+        """
+        counted = 2 + 7 * self._exponent(s) * (1 + 1 / self.alpha)
+        if self.alpha <= LEAST_ALPHA:
+            counted = counted + 2 / EPS
+        return np.asarray(counted * np.abs(self.slope(s)))
 
     def _exponent(self, s: Array) -> Array:
         return np.asarray(self.alpha * np.log1p(0.5 * s / self.alpha))

@@ -1,8 +1,8 @@
 """Kernel matrices, kernel vectors and diagonals.
 
-Any kernel inside any combination is evaluated by the same code: sums, products and powers are taken
-apart until formulas of ``stationary.py``, a constant, an inner product or a class of the user's own
-are left.
+Any kernel inside any combination is evaluated by the same code: sums, products, powers and
+``OnInputs`` are taken apart until formulas of ``stationary.py``, a constant, an inner product or a
+class of the user's own are left.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from sklearn.gaussian_process.kernels import (
 from kernelbounds.arrays import LARGEST, Array
 from kernelbounds.errors import InputError, said
 from kernelbounds.kernels.distances import centred, length_scales, squares
+from kernelbounds.kernels.on_inputs import OnInputs
 from kernelbounds.kernels.stationary import is_stationary, profile
 
 # From so many pairs on a matrix product is faster: 20 % at 100 x 1000 points in 3 dimensions, and
@@ -41,6 +42,8 @@ def cross(kernel: Kernel, left: Array, right: Array) -> Array:
     if is_stationary(kernel):
         squared, factor = squares(kernel, left, right)
         return profile(kernel).value(squared, factor)
+    if type(kernel) is OnInputs:
+        return cross(kernel.kernel, kernel.select(left), kernel.select(right))
     shape = len(left), len(right)
     if type(kernel) is ConstantKernel:
         return np.full(shape, float(kernel.constant_value))
@@ -65,6 +68,8 @@ def _cross(kernel: Kernel, left: Array, right: Array) -> Any:
 
 def vectors(kernel: Kernel, points: Array, observed: Array) -> Array:
     """:func:`cross` to rounding, and not pair by pair where a matrix product is as precise."""
+    if type(kernel) is OnInputs:
+        return vectors(kernel.kernel, kernel.select(points), kernel.select(observed))
     if type(kernel) is RBF and len(points) * len(observed) >= PAIRS:
         exponents = _minus_half_squares(*centred(kernel, points, observed))
         if exponents is not None:
@@ -84,6 +89,8 @@ def _diagonal(kernel: Kernel, points: Array) -> Array:
     if is_stationary(kernel):
         length_scales(kernel, points.shape[1])  # refuses points that the kernel does not take
         return np.ones(len(points))
+    if type(kernel) is OnInputs:
+        return _diagonal(kernel.kernel, kernel.select(points))
     if type(kernel) is Sum:
         return _diagonal(kernel.k1, points) + _diagonal(kernel.k2, points)
     if type(kernel) is Product:
