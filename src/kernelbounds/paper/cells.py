@@ -31,7 +31,7 @@ from kernelbounds.theory import regret_rate
 
 PROBLEM, PLAY, POLICY = range(3)  # what each stream of random numbers is for
 # Certificates are computed in each of the first rounds, and then whenever there are so many times
-# as many observations: one costs as much as several rounds.
+# as many observations: one costs about as much as three rounds.
 EACH_ROUND, LATER = 30, 1.02
 
 
