@@ -54,7 +54,7 @@ class TestSpecs:
         assert {cell.setting.dim for cell in found} == {3}
 
     def test_experiments_share_cells(self):
-        both = specs.all_cells(["table1", "figure2"], Choices())
+        both = specs.all_jobs(["table1", "figure2"], Choices())
         assert both == specs.cells("table1", Choices())
         loose = specs.cells("figure-loose", Choices())
         assert len(loose) == 4 * 60 and len(set(loose) & set(both)) == 60

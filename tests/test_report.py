@@ -25,7 +25,7 @@ def _runs(experiment, **choices):
         (cell.setting, cell.method) for cell in specs.cells(experiment, chosen)
     ):
         t = np.arange(1, setting.rounds + 1)
-        rank = (*specs.METHODS, *specs.RECURSIONS).index(method)
+        rank = (*specs.METHODS, *specs.RECURSIONS, *specs.RADII).index(method)
         mean = 100.0 * t if method == "Random" else (rank + 1) * np.sqrt(t)
         factor = rng.uniform(0.8, 1.2, (chosen.repetitions, 1))
         result.append(Runs(setting, method, factor * mean, 1e-3 * 4.0**rank * factor * (1 + t / 9)))

@@ -1,28 +1,49 @@
-"""Running one cell."""
+"""Running one cell, or one trial."""
 
 from __future__ import annotations
 
+import math
 import time
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from kernelbounds.arrays import Array
-from kernelbounds.bandits import KernelUCB, Policy, RandomPolicy, SyntheticProblem, simulate
+from kernelbounds.bandits import (
+    Finite,
+    KernelUCB,
+    Policy,
+    RandomPolicy,
+    SyntheticProblem,
+    simulate,
+)
 from kernelbounds.bounds import AMM, AY, CMM, DMM, IGP, Bound
 from kernelbounds.bounds.dmm import PAPERS_GRID
-from kernelbounds.paper import own, specs
+from kernelbounds.kernels import mixture_scale
+from kernelbounds.mixtures import Hybrid, Mixture, Single
+from kernelbounds.paper import functions, own, specs, trials
+from kernelbounds.paper.radii import Limit, Scales
 from kernelbounds.paper.recursion import Recursion
-from kernelbounds.paper.specs import Cell, Setting
+from kernelbounds.paper.specs import Cell, Job, Setting
+from kernelbounds.paper.trials import Trial
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.theory import regret_rate
 
 PROBLEM, PLAY, POLICY = range(3)  # what each stream of random numbers is for
+# Certificates are computed in each of the first rounds, and then whenever there are so many times
+# as many observations: one costs about as much as three rounds.
+EACH_ROUND, LATER = 30, 1.02
 
 
-def run_cell(cell: Cell) -> dict[str, Array]:
-    """Regret, bounds at the action, outcome and seconds of each round; (rounds,) each."""
+def run_cell(cell: Job) -> dict[str, Array]:
+    """Of a cell regret, bounds at the action, outcome and seconds of each round; (rounds,) each.
+
+    Of a trial the certified regret, max_upper - lower and the regret in truth, in those ``rounds``
+    in which a certificate was computed; and the norm of the function.
+    """
     with threadpool_limits(1):
+        if isinstance(cell, Trial):
+            return _run_trial(cell)
         setting, problem = cell.setting, _problem(cell)
         play = _generator(cell, PLAY)
         if cell.method in specs.RECURSIONS:
@@ -51,6 +72,18 @@ def sequence_of(cell: Cell, found: dict[str, Array]) -> ConfidenceSequence:
     sequence = _sequence(cell, _problem(cell), _amm(cell.setting))
     sequence.update(played(cell, found["regret"]), found["outcome"])
     return sequence
+
+
+def radius_ratios(cell: Cell, found: dict[str, Array], times: list[int]) -> list[float]:
+    """R_t^2 over the noise energy at these times of a finished cell with noise."""
+    problem, points = _problem(cell), played(cell, found["regret"])
+    energies = np.cumsum(_noise(cell, problem) ** 2)
+    result = []
+    for t in times:
+        sequence = _sequence(cell, problem, CMM())
+        sequence.update(points[:t], found["outcome"][:t])
+        result.append(sequence.radius**2 / float(energies[t - 1]))
+    return result
 
 
 def _problem(cell: Cell) -> SyntheticProblem:
@@ -82,6 +115,7 @@ def _policy(cell: Cell, problem: SyntheticProblem) -> Policy:
         "AY": AY(),
         "IGP": IGP(eta=2 / cell.setting.rounds),
     }
+    bounds |= dict.fromkeys(specs.RADII, CMM())
     if cell.method == "Random":
         return RandomPolicy(_sequence(cell, problem, AMM()), rng=_generator(cell, POLICY))
     bound = own.bound_of(cell.method) if own.is_own(cell.method) else bounds[cell.method]
@@ -89,14 +123,59 @@ def _policy(cell: Cell, problem: SyntheticProblem) -> Policy:
 
 
 def _sequence(cell: Cell, problem: SyntheticProblem, bound: Bound) -> ConfidenceSequence:
-    setting = cell.setting
-    return problem.sequence(
-        bound,
-        rounds=setting.rounds,
-        delta=specs.DELTA,
-        norm_bound=setting.norm_bound,
-        noise_scale=setting.noise_scale,
+    setting, kernel = cell.setting, problem.function.kernel
+    mixture: Mixture
+    match cell.method:
+        case "CMM default":
+            mixture = Hybrid()
+        case "CMM scales":
+            mixture = Scales()
+        case "CMM limit":
+            mixture = Limit.of(_noise(cell, problem))
+        case _:
+            mixture = Single(mixture_scale(kernel, setting.dim, setting.rounds))
+    return ConfidenceSequence(
+        kernel,
+        setting.norm_bound,
+        setting.noise_scale,
+        specs.DELTA,
+        bound=bound,
+        mixture=mixture,
     )
+
+
+def _noise(cell: Cell, problem: SyntheticProblem) -> Array:
+    """Of each round, which is the same for all methods; as :func:`simulate` draws it."""
+    _, of_noise = _generator(cell, PLAY).spawn(2)
+    return np.array([problem.noise(of_noise) for _ in range(cell.setting.rounds)])
+
+
+def _run_trial(trial: Trial) -> dict[str, Array]:
+    target, kernel = functions.target(trial.function), trial.make_kernel()
+    norm = functions.norm_of(trial.function, trial.nu, trial.length_scale)
+    papers = Single(mixture_scale(kernel, target.dim, trial.rounds))
+    sequence = ConfidenceSequence(
+        kernel,
+        trials.SLACK * norm,
+        trials.NOISE,
+        trials.DELTA,
+        bound={"CMM": CMM(), "DMM": DMM()}[trial.bound],
+        mixture={"paper": papers, "default": Hybrid()}[trial.mixture],
+    )
+    policy = KernelUCB(sequence, Finite(target.points))
+    values, rng = target.values(target.points), _generator(trial, PLAY)
+    rows: list[tuple[float, ...]] = []
+    for t in range(1, trial.rounds + 1):
+        asked = policy.ask()
+        value = float(values[asked.index])
+        policy.tell(asked.x, value + trials.NOISE * rng.standard_normal())
+        if t <= EACH_ROUND or t >= math.ceil(LATER * rows[-1][0]) or t == trial.rounds:
+            found = policy.certificate()
+            by_bounds = (math.inf if found.max_upper is None else found.max_upper) - found.lower
+            true = float(values.max() - values[found.index])
+            rows.append((t, found.regret, by_bounds, true))
+    names = ("rounds", "regret", "by_bounds", "true_regret")
+    return dict(zip(names, np.array(rows).T.copy(), strict=True)) | {"norm": np.array([norm])}
 
 
 def _time_recursion(
@@ -125,5 +204,5 @@ def _time_recursion(
     return {"regret": regret, "seconds": seconds}
 
 
-def _generator(cell: Cell, stream: int) -> np.random.Generator:
+def _generator(cell: Job, stream: int) -> np.random.Generator:
     return np.random.default_rng([cell.seed, cell.repetition, stream])

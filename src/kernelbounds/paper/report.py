@@ -40,6 +40,22 @@ NOTES = {
     "nothing run beside it. Dashed: the appendix's recursions, in plain NumPy.",
     "figure-loose": f"The learner believes what is above each panel; in truth σ = {NOISE:g} and "
     f"B = {NORM:g}.",
+    "theory": "Bounds from the tightest: the widths of the bands where the policy played; the "
+    "theorem with the information gain of the run; the theorem with the largest information gain "
+    "over points that fill the cube. Bands reach from the smallest to the largest repetition.",
+    "tightness": "Mean regret over that of the limit, where R² is the noise energy itself, which "
+    "nobody knows; with 95 % intervals of the ratio on the same problems.",
+    "certificates": "What the regret of the best action known is certified to be at most, over "
+    "the range of the function: medians over repetitions.",
+}
+# Figures that are shown as pictures: file, label, and what is seen.
+PICTURES = {
+    "theory": (
+        ("theory-regret", "Regret under its bounds", "Measured regret and three bounds above it"),
+        ("theory-growth", "Growth", "Fitted exponents of the regret beside the proved ones"),
+    ),
+    "tightness": (("tightness", "Tightness", "Regret relative to the limit, by method"),),
+    "certificates": (("certificates", "Certificates", "Certified regret against rounds"),),
 }
 
 
@@ -106,7 +122,8 @@ def as_html(runs: dict[str, list[Runs]], facts: dict[str, str], figures: Path) -
         "summary": _summary([one for members in runs.values() for one in members]),
         "table": _table(table) if table else "",
         "figure1": _picture(picture) if "figure1" in runs and picture.exists() else "",
-        "sections": "".join(map(_section, sections)) + _theory(figures),
+        "sections": "".join(map(_section, sections))
+        + "".join(_pictures(name, figures) for name in PICTURES),
         "facts": "".join(
             f"<dt>{escape(key)}</dt><dd>{escape(value)}</dd>" for key, value in facts.items()
         ),
@@ -117,7 +134,7 @@ def as_html(runs: dict[str, list[Runs]], facts: dict[str, str], figures: Path) -
 
 
 def _curves(name: str, runs: dict[str, list[Runs]]) -> bool:
-    return name not in ("figure1", "table1", "theory") and bool(runs.get(name))
+    return name not in ("figure1", "table1", *PICTURES) and bool(runs.get(name))
 
 
 def _summary(runs: list[Runs]) -> str:
@@ -172,22 +189,16 @@ def _picture(file: Path) -> str:
     )
 
 
-def _theory(folder: Path) -> str:
-    regret, growth = folder / "theory-regret.svg", folder / "theory-growth.svg"
-    if not (regret.exists() and growth.exists()):
+def _pictures(name: str, folder: Path) -> str:
+    """The section of an experiment whose figures are pictures here, if they were made."""
+    pictures = {folder / f"{file}.svg": words for file, *words in PICTURES[name]}
+    if not all(file.exists() for file in pictures):
         return ""
-    heading = EXPERIMENTS["theory"]
-    note = (
-        "Bounds from the tightest: the widths of the bands where the policy played; the theorem "
-        "with the information gain of the run; the theorem with the largest information gain "
-        "over points that fill the cube. Bands reach from the smallest to the largest repetition."
-    )
+    heading = EXPERIMENTS[name]
     return (
-        f'<section id="theory"><h2>{escape(heading[0].upper() + heading[1:])}</h2>'
-        f'<p class="note">{escape(note)}</p>'
-        f"{_image(regret, 'Regret under its bounds', 'Measured regret and three bounds above it')}"
-        f"{_image(growth, 'Growth', 'Fitted exponents of the regret beside the proved ones')}"
-        "</section>"
+        f'<section id="{name}"><h2>{escape(heading[0].upper() + heading[1:])}</h2>'
+        f'<p class="note">{escape(NOTES[name])}</p>'
+        f"{''.join(_image(file, *words) for file, words in pictures.items())}</section>"
     )
 
 

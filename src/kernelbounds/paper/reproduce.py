@@ -10,8 +10,17 @@ from pathlib import Path
 
 from kernelbounds import demo, files
 from kernelbounds.errors import InputError
-from kernelbounds.paper import figures, report, runner, specs, tables, theory
-from kernelbounds.paper.specs import Cell, Choices
+from kernelbounds.paper import (
+    certificates,
+    figures,
+    report,
+    runner,
+    specs,
+    tables,
+    theory,
+    tightness,
+)
+from kernelbounds.paper.specs import Choices, Job
 from kernelbounds.paper.store import Store, software
 from kernelbounds.paper.summary import Runs, collect, speed
 
@@ -30,7 +39,7 @@ class Outcome:
 
     computed: int  # cells
     files: list[Path]
-    table: str  # Table 1 and the theory's, as text; empty when neither was asked for
+    table: str  # those of the experiments that have one, as text
 
 
 def reproduce(
@@ -52,25 +61,29 @@ def reproduce(
     store = Store(out)
     store.open(choices)
     start = time.monotonic()
-    cells = specs.all_cells(experiments, choices)
+    cells = specs.all_jobs(experiments, choices)
     computed = runner.run(cells, store, workers, dask, say)
     elapsed = time.monotonic() - start
     # The report is about everything that is there, not only what was asked for this time.
     for name in specs.EXPERIMENTS:
-        more = specs.cells(name, choices)
+        more = specs.jobs(name, choices)
         if name not in experiments and more and all(store.state(c) == "done" for c in more):
             experiments.append(name)
     runs = {name: collect(specs.cells(name, choices), store) for name in experiments}
 
     with tempfile.TemporaryDirectory() as folder:
         new = Path(folder)
-        table = _write_table(runs["table1"], new) if "table1" in runs else ""
+        texts = [_write_table(runs["table1"], new)] if "table1" in runs else []
         for name in experiments:
             if name in DRAW:
                 DRAW[name](runs[name], new, name)
         if "theory" in experiments:
-            exponents = theory.write(specs.cells("theory", choices), store, new)
-            table = "\n".join(part for part in (table, exponents) if part)
+            texts.append(theory.write(specs.cells("theory", choices), store, new))
+        if "tightness" in experiments:
+            of_radii = specs.cells("tightness", choices)
+            texts.append(tightness.write(runs["tightness"], of_radii, store, new))
+        if "certificates" in experiments:
+            texts.append(certificates.write(specs.certificates(choices), store, new))
         if "figure1" in experiments:
             result = demo.run()
             for picture in figures.figure_names("figure1"):
@@ -85,7 +98,7 @@ def reproduce(
             target = out / one.name
             with files.failure_reported(f"write {str(target)!r}"), files.replacing(target) as file:
                 file.write(one.read_bytes())
-    return Outcome(computed, [out / one.name for one in made], table)
+    return Outcome(computed, [out / one.name for one in made], "\n".join(texts))
 
 
 def _write_table(runs: list[Runs], folder: Path) -> str:
@@ -98,7 +111,7 @@ def _write_table(runs: list[Runs], folder: Path) -> str:
 
 def _facts(
     store: Store,
-    cells: list[Cell],
+    cells: list[Job],
     choices: Choices,
     computed: int,
     elapsed: float,

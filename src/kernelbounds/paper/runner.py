@@ -16,15 +16,18 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from kernelbounds.arrays import Array
 from kernelbounds.errors import InputError, MissingExtraError, said
 from kernelbounds.paper.cells import run_cell
-from kernelbounds.paper.specs import Cell
+from kernelbounds.paper.specs import Job
 from kernelbounds.paper.store import Store
 
-COST = {"CMM": 3.0, "DMM": 2.5, "Random": 0.4, "AMM recursion": 3.0, "DMM recursion": 12.0}
+COST = {
+    "CMM": 3.0, "DMM": 2.5, "Random": 0.4, "AMM recursion": 3.0, "DMM recursion": 12.0,
+    "CMM scales": 4.0, "CMM default": 3.0, "CMM limit": 3.0,
+}  # fmt: skip
 RETRIES = 5  # of a cell whose worker on a cluster died
 
 
 def run(
-    cells: list[Cell],
+    cells: list[Job],
     store: Store,
     workers: int,
     dask: str | None = None,
@@ -54,22 +57,22 @@ def run(
     return len(missing)
 
 
-def _here(cells: list[Cell], store: Store, workers: int) -> Iterator[Cell]:
+def _here(cells: list[Job], store: Store, workers: int) -> Iterator[Job]:
     if workers == 1:
         return (_run_and_write(cell, store) for cell in cells)
     tasks = (delayed(_run_and_write)(cell, store) for cell in cells)
-    found: Iterator[Cell] = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)(
+    found: Iterator[Job] = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)(
         tasks
     )
     return found
 
 
-def _run_and_write(cell: Cell, store: Store) -> Cell:
+def _run_and_write(cell: Job, store: Store) -> Job:
     store.write(cell, run_cell(cell))
     return cell
 
 
-def _on_cluster(cells: list[Cell], store: Store, address: str) -> Iterator[Cell]:
+def _on_cluster(cells: list[Job], store: Store, address: str) -> Iterator[Job]:
     try:
         import distributed
     except ImportError as error:

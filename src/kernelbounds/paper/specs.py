@@ -2,7 +2,8 @@
 
 A :class:`Setting` is a family of random problems and what the learner is told of them: a column
 of Table 1, a panel of a figure. A :class:`Cell` is one method on one of its problems, the unit of
-work. Experiments that share cells share their results.
+work. Experiments that share cells share their results. Certificates have units of work of another
+kind, see ``trials.py``.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
 
 from kernelbounds.errors import InputError
 from kernelbounds.paper import own
+from kernelbounds.paper.trials import Trial, trials
 
 ROUNDS, REPETITIONS = 1000, 10
 NORM, NOISE, DELTA = 10.0, 0.1, 0.01  # the truth, and what the learner is told by default
@@ -23,6 +25,10 @@ CENTRES, ACTIONS = 20, 100
 METHODS = ("CMM", "DMM", "AMM", "AY", "IGP", "Random")
 # The appendix's explicit inverses, in plain NumPy, for comparing times.
 RECURSIONS = ("AMM recursion", "DMM recursion")
+# CMM with other radii than the paper's: of several scales, the library's default, and the limit.
+RADII = ("CMM scales", "CMM default", "CMM limit")
+TIGHTNESS = ("DMM", "CMM", *RADII)
+TIGHTNESS_IF_LOOSE = ("DMM", "CMM", "CMM default")  # where B or sigma is too large
 
 KERNELS = ("rbf", "matern-5/2", "matern-3/2")
 LENGTH_SCALES = (0.5, 0.2)
@@ -93,6 +99,9 @@ class Cell:
         return data
 
 
+Job = Cell | Trial  # a unit of work
+
+
 @dataclass(frozen=True)
 class Choices:
     """What a user narrows; ``methods`` may also name bounds of their own, see ``own.py``."""
@@ -131,20 +140,31 @@ def settings(experiment: str, choices: Choices) -> list[Setting]:
         ]
     if experiment in ("figure-time", "figure-loose"):
         one = Setting("matern-5/2", 0.5, rounds=choices.rounds)
-        if experiment == "figure-time":
-            return [one]
-        return [
-            replace(one, norm_bound=norm, noise_scale=noise)
-            for noise in (NOISE, 2 * NOISE)
-            for norm in (NORM, 2 * NORM)
-        ]
+        return [one] if experiment == "figure-time" else loosened(one)
     dim = {"figure-2d": 2, "figure-4d": 4}.get(experiment, 3)
-    return [
+    found = [
         Setting(kernel, scale, dim, choices.rounds)
         for kernel in KERNELS
         if kernel in choices.kernels
         for scale in LENGTH_SCALES
     ]
+    if experiment == "tightness":
+        found += [other for s in found if s.kernel == "matern-5/2" for other in loosened(s)[1:]]
+    return found
+
+
+def loosened(setting: Setting) -> list[Setting]:
+    """With the believed norm, noise, or both twice too large; first as it is."""
+    return [
+        replace(setting, norm_bound=norm, noise_scale=noise)
+        for noise in (NOISE, 2 * NOISE)
+        for norm in (NORM, 2 * NORM)
+    ]
+
+
+def is_loose(setting: Setting) -> bool:
+    """Whether more is believed of the norm or the noise than is true."""
+    return (setting.norm_bound, setting.noise_scale) != (NORM, NOISE)
 
 
 def horizons(rounds: int) -> list[int]:
@@ -161,13 +181,22 @@ EXPERIMENTS = {
     "figure-4d": "cumulative regret, d = 4",
     "figure-loose": "loose bounds on the norm and the noise, d = 3",
     "theory": "regret of AMM under its proved bounds, with noise and without",
+    "tightness": "regret with the default radius, beside the paper's and the limit",
+    "certificates": "rounds until a small regret is certified, on four functions",
 }
 
 
 def cells(experiment: str, choices: Choices) -> list[Cell]:
-    """All cells of an experiment; none for ``figure1``."""
-    if experiment == "figure1":
+    """All cells of an experiment; none for ``figure1`` and ``certificates``."""
+    if experiment in ("figure1", "certificates"):
         return []
+    if experiment == "tightness":
+        return [
+            Cell(setting, method, repetition, choices.seed)
+            for setting in settings(experiment, choices)
+            for repetition in range(choices.repetitions)
+            for method in (TIGHTNESS_IF_LOOSE if is_loose(setting) else TIGHTNESS)
+        ]
     timed = experiment == "figure-time"
     methods = [*(method for method in METHODS if method in choices.methods), *choices.own]
     if experiment == "theory":
@@ -183,9 +212,21 @@ def cells(experiment: str, choices: Choices) -> list[Cell]:
     ]
 
 
-def all_cells(experiments: Iterable[str], choices: Choices) -> list[Cell]:
-    """The cells of several experiments, each once."""
-    return list(dict.fromkeys(cell for name in experiments for cell in cells(name, choices)))
+def certificates(choices: Choices) -> list[Trial]:
+    """All trials of ``certificates``; its methods and kernels are its own."""
+    return trials(choices.rounds, choices.repetitions, choices.seed)
+
+
+def jobs(experiment: str, choices: Choices) -> list[Job]:
+    """All that has to be run for an experiment."""
+    if experiment == "certificates":
+        return [*certificates(choices)]
+    return [*cells(experiment, choices)]
+
+
+def all_jobs(experiments: Iterable[str], choices: Choices) -> list[Job]:
+    """Those of several experiments, each once."""
+    return list(dict.fromkeys(job for name in experiments for job in jobs(name, choices)))
 
 
 def checked_experiments(names: Sequence[str]) -> list[str]:

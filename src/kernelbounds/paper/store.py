@@ -20,7 +20,7 @@ import sklearn
 from kernelbounds import files, storage
 from kernelbounds.arrays import Array
 from kernelbounds.errors import InputError, StoredFileError
-from kernelbounds.paper.specs import Cell, Choices
+from kernelbounds.paper.specs import Choices, Job
 from kernelbounds.version import __version__
 
 FORMAT, VERSION = "kernelbounds.paper.Cell", 1
@@ -57,11 +57,11 @@ class Store:
                 "same settings to go on with it."
             )
 
-    def path(self, cell: Cell) -> Path:
+    def path(self, cell: Job) -> Path:
         """The file of a cell."""
         return self._cells / f"{cell.name}.npz"
 
-    def write(self, cell: Cell, arrays: dict[str, Array]) -> None:
+    def write(self, cell: Job, arrays: dict[str, Array]) -> None:
         """Keep the results of a cell."""
         header = {
             "format": FORMAT,
@@ -72,19 +72,19 @@ class Store:
         }
         storage.write(self.path(cell), header, arrays)
 
-    def read(self, cell: Cell) -> dict[str, Array]:
+    def read(self, cell: Job) -> dict[str, Array]:
         """The results of a cell; :class:`StoredFileError` when missing, damaged or edited."""
         header, arrays = storage.read(self.path(cell), FORMAT, (VERSION,), "the result of a cell")
         if header.get("checksum") != _checksum(cell, arrays) or header["cell"] != cell.as_data():
             raise StoredFileError(f"{str(self.path(cell))!r} was edited or damaged.")
         return arrays
 
-    def software(self, cell: Cell) -> dict[str, Any]:
+    def software(self, cell: Job) -> dict[str, Any]:
         """What a cell was computed with."""
         header, _ = storage.read(self.path(cell), FORMAT, (VERSION,), "the result of a cell")
         return dict(header["software"])
 
-    def state(self, cell: Cell) -> str:
+    def state(self, cell: Job) -> str:
         """``done``, ``missing`` or ``damaged``."""
         if not self.path(cell).exists():
             return "missing"
@@ -107,7 +107,7 @@ def software() -> dict[str, str]:
     }
 
 
-def _checksum(cell: Cell, arrays: dict[str, Array]) -> str:
+def _checksum(cell: Job, arrays: dict[str, Array]) -> str:
     digest = hashlib.sha256(json.dumps(cell.as_data(), sort_keys=True).encode())
     for name in sorted(arrays):
         digest.update(name.encode())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections.abc import Sequence
 from html import escape
 
 from kernelbounds.paper import own
@@ -59,17 +60,22 @@ def as_text(runs: list[Runs]) -> str:
                 ]
             )
     rows += _paired_rows(runs, settings)
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = [
-        "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
+    lines = aligned(rows)
     clear, turned = published_order(runs)
     if clear:
         lines.append(
             f"{clear} pairs of methods differ clearly in print; {len(turned)} are reversed"
         )
     return "\n".join(lines) + "\n"
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines with the columns of a table under each other."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return [
+        "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
 
 
 def as_latex(runs: list[Runs]) -> str:

@@ -24,7 +24,7 @@ from kernelbounds.paper.figures import COLOURS, figure_files
 from kernelbounds.paper.growth import Growth
 from kernelbounds.paper.specs import Cell, Setting
 from kernelbounds.paper.store import Store
-from kernelbounds.paper.tables import title
+from kernelbounds.paper.tables import aligned, title
 from kernelbounds.theory import (
     RunBound,
     maximum_information_gain,
@@ -85,9 +85,7 @@ def as_text(curves: list[Curves]) -> str:
         shown = (f"{one.growth.mean:.3f}", interval, str(one.growth.rate))
         factors = (f"x {float(end) / last:.3g}" for end in ends)
         rows.append((one.title, *shown, f"{one.growth.proved:.2f}", *factors))
-    widths = [max(len(row[i]) for row in rows) for i in range(len(heads))]
-    lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in rows]
-    return "\n".join(line.rstrip() for line in lines) + "\n"
+    return "\n".join(aligned(rows)) + "\n"
 
 
 def _running(setting: Setting, members: list[Cell], store: Store) -> Curves:
