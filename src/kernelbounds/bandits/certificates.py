@@ -37,11 +37,10 @@ def certify_finite(
     """Over a finite set, of which ``limit`` is the largest optimistic bound."""
     sure = -Clipped(pessimistic).values(points)
     best = np.argsort(-sure, kind="stable")[:CANDIDATES]
-    regrets = [_largest_difference(optimistic, points, int(at)) for at in best]
-    index = int(best[np.argmin(regrets)])
-    return _certificate(
-        optimistic, points[index], float(sure[index]), limit, min(regrets), index, {}
-    )
+    differences = np.array([_largest_difference(optimistic, points, int(at)) for at in best])
+    chosen = int(np.argmin(np.minimum(differences, limit - sure[best])))
+    index, difference = int(best[chosen]), float(differences[chosen])
+    return _certificate(optimistic, points[index], float(sure[index]), limit, difference, index, {})
 
 
 def certify_box(
