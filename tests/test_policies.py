@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,8 +13,10 @@ from problems import DOMAINS, KERNEL, POINTS, policy_on
 from sklearn.gaussian_process.kernels import RBF
 
 import kernelbounds as kb
+from kernelbounds.surface import Clipped
 
-POLICIES = [kb.KernelUCB, kb.RandomPolicy]
+_SOME = np.random.default_rng(7).random((200, 2))
+POLICIES = [kb.KernelUCB, kb.KernelLUCB, kb.RandomPolicy]
 
 
 def _same(one, two):
@@ -82,10 +85,16 @@ class TestContract:
         assert (found.lower, found.upper) == pytest.approx((lower[0], upper[0]), rel=1e-6)
         if policy.minimise:
             assert found.max_upper is None and found.min_lower <= found.lower + 1e-9
-            assert found.regret == pytest.approx(found.upper - found.min_lower)
+            apart = found.upper - found.min_lower
         else:
             assert found.min_lower is None and found.max_upper >= found.upper - 1e-9
-            assert found.regret == pytest.approx(found.max_upper - found.lower)
+            apart = found.max_upper - found.lower
+        domain = policy.domain
+        some = domain.points if isinstance(domain, kb.Finite) else domain.scaled(_SOME)
+        surface = Clipped(replace(policy.surface(policy.sign), reference=found.x))
+        assert surface.values(some).max() - 1e-6 <= found.regret < apart
+        better = policy.sign * (function(some) - function(found.x[None]))
+        assert better.max() <= found.regret
 
     def test_saved_and_loaded_it_goes_on_the_same(self, case, tmp_path):
         policy, function, _ = case

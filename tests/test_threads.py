@@ -111,7 +111,7 @@ def test_a_shared_sequence(bound, tmp_path):
     assert seq.norm_lower_bound == pytest.approx(serial.norm_lower_bound, rel=1e-7)
 
 
-@pytest.mark.parametrize("cls", [kb.KernelUCB, kb.RandomPolicy])
+@pytest.mark.parametrize("cls", [kb.KernelUCB, kb.KernelLUCB, kb.RandomPolicy])
 @pytest.mark.parametrize("domain", [kb.Finite(POINTS), None], ids=["finite", "fresh"])
 def test_a_shared_policy(cls, domain, tmp_path):
     policy = cls(kb.ConfidenceSequence(KERNEL, 5.0, 0.1), domain)

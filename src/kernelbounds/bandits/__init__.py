@@ -2,6 +2,7 @@
 
 from kernelbounds.bandits.branch_and_bound import BranchAndBound
 from kernelbounds.bandits.domains import Box, Finite
+from kernelbounds.bandits.kernel_lucb import KernelLUCB
 from kernelbounds.bandits.kernel_ucb import KernelUCB
 from kernelbounds.bandits.maximisers import Ascent, Grid, Maximum
 from kernelbounds.bandits.policy import Policy
@@ -18,6 +19,7 @@ __all__ = [
     "Finite",
     "Grid",
     "History",
+    "KernelLUCB",
     "KernelUCB",
     "Maximum",
     "Policy",

@@ -1,0 +1,54 @@
+"""KernelLUCB: the more uncertain of the best action and its challenger."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from own_bounds import Plain
+from problems import truth
+from sklearn.gaussian_process.kernels import Matern
+
+import kernelbounds as kb
+
+KERNEL = Matern(0.4, nu=2.5)
+GRID = np.stack(np.meshgrid(*[np.linspace(0, 1, 15)] * 2), -1).reshape(-1, 2)
+
+
+def _played(policy, seed, rounds):
+    """The policy's certified regret after some rounds, and what it lost on the way."""
+    rng = np.random.default_rng(seed)
+    function = truth(KERNEL, rng, 5.0)
+    noise = 0.1 * rng.standard_normal(rounds)
+    seq = kb.ConfidenceSequence(KERNEL, 5.0, 0.1, 0.05)
+    player = policy(seq, kb.Finite(GRID))
+    for t in range(rounds):
+        x = player.ask().x
+        player.tell(x, float(function(x[None])[0]) + noise[t])
+    return player
+
+
+@pytest.mark.parametrize("minimise", [False, True])
+def test_it_asks_for_the_wider_of_two(minimise):
+    seq = _played(kb.KernelUCB, 0, 12).sequence
+    policy = kb.KernelLUCB(seq, kb.Finite(GRID), minimise=minimise)
+    lower, upper = seq.bounds(GRID)
+    best = int(np.argmin(upper) if minimise else np.argmax(lower))
+    gaps = [kb.functionals.Difference(x, GRID[best]) for x in GRID]
+    least, most = seq.bounds_of(gaps)
+    challenger = int(np.argmin(least) if minimise else np.argmax(most))
+    wider = max(best, challenger, key=lambda at: upper[at] - lower[at])
+    assert policy.ask().index == wider
+
+
+def test_certificates_close_in_sooner():
+    regrets = {
+        policy: np.mean([_played(policy, seed, 60).certificate().regret for seed in range(4)])
+        for policy in (kb.KernelUCB, kb.KernelLUCB)
+    }
+    assert regrets[kb.KernelLUCB] < 0.95 * regrets[kb.KernelUCB]
+
+
+def test_a_bound_on_values_alone_is_refused():
+    seq = kb.ConfidenceSequence(KERNEL, 5.0, 0.1, bound=Plain())
+    with pytest.raises(kb.InputError, match="bounds values only; use KernelUCB"):
+        kb.KernelLUCB(seq, kb.Finite(GRID))
