@@ -108,10 +108,12 @@ def test_files_of_other_kinds_are_refused(tmp_path):
         kb.KernelUCB.load(tmp_path / "half.npz")
 
 
-def test_a_run_that_is_good_enough_already_plays_nothing():
+def test_a_run_that_is_good_enough_already_plays_nothing(tmp_path):
     policy, function, _ = policy_on(kb.KernelUCB, kb.Finite(POINTS[:5]), noise_scale=0.0)
     policy.tell(POINTS[:5], function(POINTS[:5]))
-    assert len(policy.run(lambda x: 1 / 0, 10, stop_when_regret_below=0.1)) == 5
+    file = tmp_path / "nothing-to-do.npz"
+    assert len(policy.run(lambda x: 1 / 0, 10, stop_when_regret_below=0.1, save_to=file)) == 5
+    assert len(type(policy).load(file).history) == 5
 
 
 def test_outcomes_may_come_as_arrays_of_one():

@@ -40,6 +40,8 @@ def run(
     if enough is not None:
         enough = as_scalar(enough, "stop_when_regret_below", above=0.0)
     if enough is not None and len(policy.sequence) and policy.is_good_enough(enough):
+        if save_to is not None:  # a run that has nothing left to do leaves its file, too
+            policy.save(save_to)
         return
     done = 0
     with late_progress("running", total) as report:
