@@ -24,6 +24,7 @@ from kernelbounds.errors import (
     MissingExtraError,
     StoredFileError,
 )
+from kernelbounds.estimator import KernelConfidenceRegressor
 from kernelbounds.kernels import OnInputs, mixture_scale
 from kernelbounds.offset import Offset
 from kernelbounds.parts import Parts
@@ -49,6 +50,7 @@ __all__ = [
     "Grid",
     "InputError",
     "KernelBoundsError",
+    "KernelConfidenceRegressor",
     "KernelLUCB",
     "KernelUCB",
     "MissingExtraError",

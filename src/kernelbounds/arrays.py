@@ -131,11 +131,7 @@ def as_generator(value: Any, name: str) -> np.random.Generator:
 
 def as_floats(values: ArrayLike, name: str, *, largest: float = LARGEST) -> Array:
     """A finite array of any shape, copied. True and False are 1 and 0, success and failure."""
-    if masked := _count_masked(values):
-        raise InputError(
-            f"{name} has {masked} masked value(s), which cannot be used as data; drop their rows "
-            "first, from the points and from the outcomes."
-        )
+    refuse_masked(values, name)
     try:
         raw = np.asarray(values)
     except (TypeError, ValueError):
@@ -154,6 +150,15 @@ def as_floats(values: ArrayLike, name: str, *, largest: float = LARGEST) -> Arra
             "all values must be finite."
         )
     return array
+
+
+def refuse_masked(values: Any, name: str) -> None:
+    """Raise where NumPy would use what a mask hides as data."""
+    if masked := _count_masked(values):
+        raise InputError(
+            f"{name} has {masked} masked value(s), which cannot be used as data; drop their rows "
+            "first, from the points and from the outcomes."
+        )
 
 
 def _count_masked(values: Any) -> int:
