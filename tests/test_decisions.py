@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import reference
-from problems import BOUNDS, truth
+from problems import BOUNDS, noisy_only, truth
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
 import kernelbounds as kb
@@ -152,3 +152,17 @@ def test_certificates_over_boxes_are_those_of_the_clipped_bounds(name, kind):
     assert certificate.max_upper <= upper.max() + steep + 0.05
     assert certificate.lower >= lower.max() - 1e-6
     assert certificate.upper <= 3.0 * np.sqrt(seq.kernel.diag(certificate.x[None]))[0] + 1e-9
+
+
+@pytest.mark.parametrize("noise_scale", [0.1, 0.0])
+@pytest.mark.parametrize("name", BOUNDS)
+def test_where_the_function_is_known_to_be_zero_nothing_is_expected(name, noise_scale):
+    """k(0, 0) = 0 for a linear kernel: bounds there are 0, and not the largest."""
+    noisy_only(name, noise_scale)
+    rng = np.random.default_rng(0)
+    seq = kb.ConfidenceSequence(DotProduct(0.0), 3.0, noise_scale, bound=BOUNDS[name])
+    X = rng.standard_normal((30, 2))
+    seq.update(X, X @ [1.0, 2.0] + noise_scale * rng.standard_normal(30))
+    actions = np.vstack([np.zeros(2), [[1.0, 1.0]], rng.standard_normal((4, 2))])
+    assert abs(seq.surface(1).values(actions)[0]) < 1e-12
+    assert kb.KernelUCB(seq).ask(actions).index != 0

@@ -98,3 +98,30 @@ def test_too_small_a_noise_scale_is_counted_and_drawn(tmp_path, monkeypatch, cap
     assert (tmp_path / "new" / "radius-noise.png").stat().st_size > 10_000
     violated, refuted = example["play"](example["MIXTURES"]["Hybrid()"], 4.0, seed=0)
     assert violated or refuted
+
+
+def test_structure_makes_bounds_narrow(tmp_path, monkeypatch, capsys):
+    run(
+        monkeypatch, "structure.py", "--side", "5", "--points", "30", "--out", str(tmp_path / "new")
+    )
+    printed = capsys.readouterr().out
+    assert "between 51.3 and 75.3 percent" in printed
+    assert "the truth is in all intervals: True" in printed
+    rows = {line.split(" | ")[0]: line.split(" | ") for line in printed.splitlines()}
+    widths = {
+        name: float(cells[1])
+        for name, cells in rows.items()
+        if len(cells) == 4 and "known" not in cells[1]
+    }
+    assert min(widths, key=widths.get) == "| single inputs + pairs + remainder"
+    assert (tmp_path / "new" / "structure.png").stat().st_size > 10_000
+
+
+def test_differences_certify_less_regret(tmp_path, monkeypatch, capsys):
+    size = ["--seeds", "1", "--rounds", "40", "--side", "8"]
+    run(monkeypatch, "differences.py", *size, "--out", str(tmp_path / "new"))
+    rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
+    assert len(rows) == 3
+    for _, _, apart, by_difference, _, true in rows:
+        assert float(true.strip(" |")) <= float(by_difference) < float(apart)
+    assert (tmp_path / "new" / "functionals.png").stat().st_size > 10_000

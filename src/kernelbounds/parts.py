@@ -19,16 +19,17 @@ FEWEST, MOST_POINTS = 8, 256
 # of the bounds changes by less than a percent.
 STEPS = 10
 # A part that the data determine has nearly no share. This is the least, relative to the largest:
-# smaller ones gain nothing, and blow the kernel up.
-LEAST_SHARE = 1e-3
+# it enlarges the bounds on the others by half a percent, and smaller ones would cost digits.
+LEAST_SHARE = 1e-2
 
 
 class Parts:
     """f* = sum_i g_i with ||g_i|| <= B_i in the function space of k_i: what is known of f*.
 
     Whatever the shares s_i > 0 with sum_i s_i = 1, all such functions have norm at most 1 in the
-    space of the kernel sum_i (B_i^2 / s_i) k_i, by Cauchy and Schwarz. Shares are chosen from the
-    points observed, and not from outcomes, so that bounds at such points are narrow.
+    space of the kernel sum_i (B_i^2 / s_i) k_i: its square is at most sum_i s_i ||g_i||^2 / B_i^2.
+    Shares are chosen from the points observed, and not from outcomes, so that bounds at such
+    points are narrow (``docs/structure.md``).
 
     Parameters
     ----------

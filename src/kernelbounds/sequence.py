@@ -98,7 +98,11 @@ class ConfidenceSequence:
     def __repr__(self) -> str:
         a, parts = self.assumptions, self._known.parts
         offset = "" if self.offset == Offset() else f"offset={self.offset}, "
-        what = parts if parts is not None else f"{self.kernel}, norm_bound={a.norm_bound:g}"
+        what = f"{self.kernel}, norm_bound={a.norm_bound:g}"
+        if parts is not None:  # of which an unknown level is the last
+            pairs = parts.pairs[:-1] if self.offset.within > 0 else parts.pairs
+            one = pairs[0]
+            what = f"{one[0]}, norm_bound={one[1]:g}" if len(pairs) == 1 else f"{Parts(pairs)}"
         return (
             f"ConfidenceSequence({what}, noise_scale={a.noise_scale:g}, delta={a.delta:g}, "
             f"{offset}mixture={a.mixture}, bound={self._bound}) "

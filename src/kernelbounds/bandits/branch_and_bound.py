@@ -16,7 +16,7 @@ from kernelbounds.bandits.progress import late_progress
 from kernelbounds.surface import Clipped, Surface
 
 SPLIT_AT_ONCE = 64  # cells with the highest ceilings
-DEFAULT_TOLERANCE = 1e-3  # relative to the trivial bound
+DEFAULT_TOLERANCE = 1e-3  # relative to what f* may vary by
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,8 @@ class BranchAndBound:
     Parameters
     ----------
     tolerance : float, optional
-        None is a thousandth of the trivial bound, B max sqrt(k(x,x)).
+        None is a thousandth of the trivial bound, B max sqrt(k(x,x)), or of what f* may vary by
+        in the box where that is less.
     seconds : float
         After which to stop.
     cells : int
@@ -61,8 +62,8 @@ class BranchAndBound:
         best = Ascent().climb(surface, box, starts)
         if best.ceiling == best.value:  # a box that is a point
             return best
-        cells, (most, trivial) = _Cells(surface, box), most_over(surface, box)
-        tolerance = self.tolerance or DEFAULT_TOLERANCE * trivial
+        cells, (most, varies) = _Cells(surface, box), most_over(surface, box)
+        tolerance = self.tolerance or DEFAULT_TOLERANCE * varies
         with late_progress("certifying the maximum") as report:
             while True:
                 best = max(best, cells.best, key=lambda found: found.value)

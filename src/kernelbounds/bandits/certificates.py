@@ -58,8 +58,8 @@ def certify_box(
     if not isinstance(optimistic.bound, DualBound):
         limit = maximiser.compare(Clipped(optimistic), box, starts, sure.value + enough).ceiling
         return _certificate(optimistic, sure.x, sure.value, limit, np.inf, None, named)
-    limit, trivial = most_over(optimistic, box)
-    tolerance = maximiser.tolerance or DEFAULT_TOLERANCE * trivial
+    limit, varies = most_over(optimistic, box)
+    tolerance = maximiser.tolerance or DEFAULT_TOLERANCE * varies
     maximiser = replace(maximiser, tolerance=tolerance, seconds=maximiser.seconds / 2)
     difference = Clipped(replace(optimistic, reference=sure.x))
     regret = maximiser.compare(difference, box, starts, enough).ceiling

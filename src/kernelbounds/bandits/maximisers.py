@@ -177,15 +177,17 @@ def check_certifiable(surface: Surface | Clipped) -> None:
 
 
 def most_over(surface: Surface | Clipped, box: Box) -> tuple[float, float]:
-    """What s f* never exceeds in a box, and the same less the level: B max sqrt(k(x,x)).
+    """What s f* never exceeds in a box, and by how much at most it varies there.
 
-    For a surface that passes :func:`check_certifiable`.
+    For a surface that passes :func:`check_certifiable`. Where the level is unknown f* may be far
+    larger than it varies: from the centre it is at most B |phi(x) - phi(c)| away.
     """
     centre, half = ((box.lower + box.upper) / 2)[None], ((box.upper - box.lower) / 2)[None]
     features = kernels.features_in_boxes(surface.kernel, centre, half)
     raw = surface.surface if isinstance(surface, Clipped) else surface
     trivial = raw.trivial_over(features, centre)
-    return float(raw.shifted(trivial)[0]), float(trivial[0])
+    varies = 2 * raw.known.assumptions.norm_bound * features.moved
+    return float(raw.shifted(trivial)[0]), float(np.minimum(trivial, varies)[0])
 
 
 def scan_points(box: Box, count: int) -> Array:

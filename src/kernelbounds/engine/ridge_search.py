@@ -41,6 +41,7 @@ ROUGH = 1.5e-3
 # A grid that is too coarse is made four times finer, so many times at most, with so many points
 # at most: 4^6 is past what third differences in double precision can tell.
 DEEPEST, LARGEST_GRID = 6, 400
+TINIEST = 1e-290  # a variance that is not zero
 
 
 class Dual(Protocol):
@@ -166,7 +167,9 @@ class WindowSearch:
         # is not truncated.
         self._found = query.predict_at(window.shared, round_up=not query.path.eigen.flat)
         # The logarithm of a variance is as smooth as itself, and small ones keep their digits.
-        self._log_deviation = 0.5 * np.log(np.maximum(self._found.variance, EPS * query.prior))
+        # It is finite also where k(x,x) = 0, as that of a linear kernel at the origin.
+        least = np.maximum(EPS * query.prior, TINIEST)
+        self._log_deviation = 0.5 * np.log(np.maximum(self._found.variance, least))
 
     def take(self, points: NDArray[np.intp]) -> WindowSearch:
         """Some of the points, in the order given; both sides of one share its predictions."""

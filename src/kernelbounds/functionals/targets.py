@@ -107,9 +107,10 @@ class Differences(Functionals):
         return np.asarray(squared)
 
     def magnitudes(self, kernel: Kernel) -> Array:
-        """(sqrt(k(x,x)) + sqrt(k(z,z)))^2."""
+        """(sqrt(k(x,x)) + sqrt(k(z,z)))^2; nothing is rounded where x = z."""
         own = np.sqrt(kernels.diagonal(kernel, self.points))
-        return np.asarray((own + np.sqrt(kernels.diagonal(kernel, self.reference[None]))) ** 2)
+        both = (own + np.sqrt(kernels.diagonal(kernel, self.reference[None]))) ** 2
+        return np.where((self.points == self.reference).all(axis=1), 0.0, both)
 
     def vectors(self, kernel: Kernel, points: Array) -> Array:
         """k(x, x_s) - k(z, x_s)."""
