@@ -115,6 +115,13 @@ class Knowledge:
             self._shared.append(points, self.weighed(points, observed, data.weights[new]))
         return self._shared
 
+    def with_equal_shares(self) -> Knowledge:
+        """The same with the kernel of ``base`` in all, for bounds that need one fixed in advance.
+
+        A bound by a log-determinant speaks of the noise as that kernel's features see it.
+        """
+        return self if self.parts is None else _WithEqualShares(self)
+
     @property
     def shares(self) -> tuple[float, ...]:
         """Those of the parts of f* in ``engine``; none where it has no parts."""
@@ -261,3 +268,30 @@ class Knowledge:
             raise EmptyConfidenceSetError(
                 a.norm_bound, a.noise_scale, least, self.noise_lower_bound, self.parts is not None
             )
+
+
+class _WithEqualShares(Knowledge):
+    """What is known, with the kernel of ``base``; R_t and all else is that of the whole."""
+
+    def __init__(self, whole: Knowledge) -> None:
+        vars(self).update(vars(whole))
+        self._whole = whole
+
+    @property
+    def engine(self) -> Engine:
+        """Kernel ridge regression with equal shares."""
+        return self.base
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """They never change."""
+        return ()
+
+    @property
+    def radius(self) -> Radius:
+        """R_t."""
+        return self._whole.radius
+
+    def forecasts(self) -> Forecasts:
+        """Each is made once, for the whole."""
+        return self._whole.forecasts()
