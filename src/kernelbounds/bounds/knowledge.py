@@ -106,7 +106,9 @@ class Knowledge:
             self._shares, self._decided_by = self.parts.equal_shares, n
             self._shared = self.base
             if n:
-                ridge = n * self.assumptions.noise_scale**2 + self._finest_ridge
+                # Of these points alone, whenever that is asked for.
+                finest = LEAST_RIDGE * max(data.first(n).trace, 1e-100)
+                ridge = n * self.assumptions.noise_scale**2 + finest
                 self._shares = self.parts.shares(data.points[:n], data.weights[:n], ridge)
                 self._shared = Engine(self.parts.kernel(self._shares))
         new = slice(self._shared.data.count, None)
