@@ -205,7 +205,6 @@ class Exact:
         trivial = self.B * mp.sqrt(self.prior)
         return float(max(-trivial, min(trivial, value)) / trivial)
 
-
     def gap(self, found, value, sign):
         """How far a bound on s L f exceeds the exact one, in units of B |r| and of B ``size``."""
         trivial = self.B * mp.sqrt(self.prior)

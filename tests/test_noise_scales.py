@@ -89,7 +89,14 @@ def test_one_by_one_or_all_at_once(i):
 @pytest.mark.parametrize("unit", [1e-3, 8.0, 1e5])
 def test_units(unit, bound, mixture):
     """Outcomes, norms, noise and level in another unit: so are the bounds."""
-    i = {"name": "matern 5/2", "seed": 3, "t": 40, "spread": 1.0, "bound": bound, "mixture": mixture}
+    i = {
+        "name": "matern 5/2",
+        "seed": 3,
+        "t": 40,
+        "spread": 1.0,
+        "bound": bound,
+        "mixture": mixture,
+    }
     X, y, scales, Q = _data(i)
     found = []
     for u in (1.0, unit):

@@ -307,9 +307,7 @@ def test_a_known_level_shifts_outcomes_and_bounds(name, bound, level, seed):
     means = (level, kb.Offset(level), kb.Offset(lambda X: np.full(len(X), level)))
     difference, average = Difference(Q[0], Q[1]), Average(Q)
     for offset in means:
-        shifted = kb.ConfidenceSequence(
-            KERNELS[name], 5.0, 0.1, bound=BOUNDS[bound], offset=offset
-        )
+        shifted = kb.ConfidenceSequence(KERNELS[name], 5.0, 0.1, bound=BOUNDS[bound], offset=offset)
         shifted.update(plain.points, plain.outcomes + level)
         size = 1e-9 * (abs(level) + 5.0 * np.sqrt(KERNELS[name].diag(Q).max()))
         expected = np.array(plain.bounds(Q)) + level
@@ -411,9 +409,7 @@ def test_the_regret_bound_of_a_run_with_a_level():
     found = []
     for level in (0.0, 100.0):
         noise = np.random.default_rng(1)
-        ucb = kb.KernelUCB(
-            kb.ConfidenceSequence(SMOOTH, 2.0, 0.1, offset=level), kb.Finite(points)
-        )
+        ucb = kb.KernelUCB(kb.ConfidenceSequence(SMOOTH, 2.0, 0.1, offset=level), kb.Finite(points))
         for _ in range(25):
             x = ucb.ask().x
             ucb.tell(x, level + function(x[None])[0] + 0.1 * noise.standard_normal())
