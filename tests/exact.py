@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import mpmath as mp
 import numpy as np
+from exact_kernels import exact as exact_value
+from exact_kernels import exact_derivative, exact_squared_norm
+from sklearn.gaussian_process.kernels import Kernel
+
+from kernelbounds.functionals import Derivative, Sum
 
 mp.mp.dps = 50
 
@@ -59,27 +66,37 @@ class Exact:
     """Kernel ridge regression on t points at any ridge, by an exact eigendecomposition.
 
     The radius is the paper's, or with ``rates`` that of ``mixtures.Hybrid``, whose forecasts are
-    made at ``forecast_ridge``.
+    made at ``forecast_ridge``; or it is given.
+
+    The kernel is a function of two points, or one of scikit-learn's. Observations may have noise
+    scales of their own, and f* a known level.
     """
 
     def __init__(
         self, kernel, X, y, norm_bound, noise_scale, delta, mixture_scale,
-        rates=None, forecast_ridge=None,
+        rates=None, forecast_ridge=None, noise_scales=None, level=0.0, radius_squared=None,
     ):  # fmt: skip
-        self.kernel, self.X = kernel, X
+        self.formula = kernel if isinstance(kernel, Kernel) else None
+        if self.formula is not None:
+            kernel = partial(exact_value, self.formula)
+        self.kernel, self.X, self._given = kernel, X, radius_squared
+        scales = [noise_scale] * len(X) if noise_scales is None else noise_scales
+        self.w = [mp.mpf(noise_scale) / mp.mpf(float(s)) if s else mp.mpf(1) for s in scales]
+        self.level = mp.mpf(level)
+        y = [w * (mp.mpf(float(v)) - self.level) for w, v in zip(self.w, y)]
         self.B, self.sigma = mp.mpf(norm_bound), mp.mpf(noise_scale)
         self.delta, self.c = mp.mpf(delta), mp.mpf(mixture_scale)
         t = len(X)
         gram = mp.matrix(t, t)
         for i in range(t):
             for j in range(t):
-                gram[i, j] = kernel(X[i], X[j])
+                gram[i, j] = self.w[i] * self.w[j] * kernel(X[i], X[j])
         self._hybrid = (
             rates
             and noise_scale
             and hybrid_energy(
                 gram,
-                [mp.mpf(float(v)) for v in y],
+                y,
                 noise_scale,
                 delta,
                 rates,
@@ -89,15 +106,32 @@ class Exact:
         self.values, self.Q = mp.eigsy(gram)
         self.values = [max(v, mp.mpf(0)) for v in self.values]
         self.t = t
-        self.z = self._rotate([mp.mpf(float(v)) for v in y])
+        self.z = self._rotate(y)
         self.reference = self.sigma**2 / self.c
 
     def _rotate(self, vector):
         return [mp.fsum(self.Q[i, k] * vector[i] for i in range(self.t)) for k in range(self.t)]
 
     def at(self, x):
-        self.prior = self.kernel(x, x)
-        self.u = self._rotate([self.kernel(xi, x) for xi in self.X])
+        """Bounds are on f(x), or on a functional; ``size`` is the sum of the norms of its terms."""
+        self.of_level = self.level
+        if isinstance(x, Derivative):
+            at = x.point, x.axis
+            self.of_level = mp.mpf(0)
+            self.prior = exact_squared_norm(self.formula, *at)
+            self.size = mp.sqrt(self.prior)
+            vector = [exact_derivative(self.formula, *at, xi) for xi in self.X]
+        else:
+            terms = [(mp.mpf(1), x)]
+            if isinstance(x, Sum):
+                terms = [(mp.mpf(float(w)), z) for w, z in zip(x.weights, x.points)]
+            k = self.kernel
+            self.of_level *= mp.fsum(w for w, _ in terms)
+            self.prior = mp.fsum(v * w * k(a, b) for v, a in terms for w, b in terms)
+            self.prior = max(self.prior, mp.mpf(0))
+            self.size = mp.fsum(abs(w) * mp.sqrt(k(z, z)) for w, z in terms)
+            vector = [mp.fsum(w * k(xi, z) for w, z in terms) for xi in self.X]
+        self.u = self._rotate([w * v for w, v in zip(self.w, vector)])
         return self
 
     def mean(self, a):
@@ -116,6 +150,8 @@ class Exact:
     def radius_squared(self):
         if self.sigma == 0:
             return mp.mpf(0)
+        if self._given is not None:
+            return self._given
         if self._hybrid:
             return self._hybrid
         a = self.reference
@@ -154,7 +190,7 @@ class Exact:
         golden = (mp.sqrt(5) - 1) / 2
         left, right = high - golden * (high - low), low + golden * (high - low)
         f_left, f_right = value(left), value(right)
-        for _ in range(120):
+        for _ in range(70):
             if f_left <= f_right:
                 high, right, f_right = right, left, f_left
                 left = high - golden * (high - low)
@@ -168,6 +204,12 @@ class Exact:
     def clipped(self, value):
         trivial = self.B * mp.sqrt(self.prior)
         return float(max(-trivial, min(trivial, value)) / trivial)
+
+    def gap(self, found, value, sign):
+        """How far a bound on s L f exceeds the exact one, in units of B |r| and of B ``size``."""
+        trivial = self.B * mp.sqrt(self.prior)
+        gap = mp.mpf(float(found)) - sign * self.of_level - max(-trivial, min(trivial, value))
+        return float(gap / max(trivial, mp.mpf(10) ** -40)), float(gap / (self.B * self.size))
 
 
 def random_data(kernel, rng, X, norm_bound, noise_scale):

@@ -116,3 +116,25 @@ def test_a_ceiling_that_ties_with_a_bound_is_looked_into():
     seq.update([[0.0, 0.0]], [0.0])
     assert tracker.largest(surface, np.arange(6) == 4)[1] == 4
     assert tracker.largest(surface, np.ones(6, dtype=bool))[1] == 2
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+@pytest.mark.parametrize("t", [7, 15, 31])
+def test_ceilings_when_the_shares_of_parts_change(name, t):
+    """Bounds of another kernel are no ceilings any more: far from the data they may be less."""
+    rng = np.random.default_rng(t)
+    parts = kb.Parts([(kb.OnInputs(KERNEL, [0]), 3.0), (kb.OnInputs(KERNEL, [1]), 3.0)])
+    seq = kb.ConfidenceSequence(parts, noise_scale=0.1, bound=BOUNDS[name])
+    X = rng.random((t + 1, 2)) * [1.0, 1e-3]
+    y = np.sin(3 * X[:, 0])
+    seq.update(X[:t], y[:t])
+    tracker, everywhere = Tracker(MANY), np.ones(len(MANY), dtype=bool)
+    tracker.largest(seq.surface(1), everywhere)
+    before = seq.known.shares
+    seq.update(X[t], y[t])
+    assert seq.known.shares != before
+    surface = seq.surface(1)
+    values, opposite = surface.values(MANY), seq.surface(-1).values(MANY)
+    tie = TIE * float(surface.trivial(MANY).max())
+    _is_the_largest(values, opposite, tie, *tracker.largest(surface, everywhere))
+    assert np.all(tracker.ceilings(surface) >= values - 5e-7)

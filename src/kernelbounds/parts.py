@@ -117,8 +117,11 @@ class Parts:
 
 
 def _adding_up(shares: Array) -> tuple[float, ...]:
-    """Shares whose sum is 1, and not a rounding error more."""
-    return tuple(map(float, shares / shares.sum() * (1 - 4 * EPS)))
+    """Shares whose sum is 1, and not a rounding error more.
+
+    The sum and, for each of them, two products, a square and a quotient are rounded.
+    """
+    return tuple(map(float, shares / shares.sum() * (1 - (len(shares) + 4) * EPS)))
 
 
 def count_for_shares(count: int) -> int:

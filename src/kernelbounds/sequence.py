@@ -252,7 +252,7 @@ class ConfidenceSequence:
                         f"{one} is of functions in {one.dim} dimensions, but the data so far have "
                         f"{self.dim or asked[0].dim}."
                     )
-            upper, negative_lower = extremes(self._known, chosen, Several(asked), (1, -1))
+            upper, negative_lower = extremes(self._seen_by(chosen), chosen, Several(asked), (1, -1))
         if isinstance(functional, Functional):
             return -float(negative_lower[0]), float(upper[0])
         return -negative_lower, upper
@@ -290,7 +290,7 @@ class ConfidenceSequence:
         if not isinstance(sign, int | np.integer) or abs(sign) != 1:
             raise InputError(f"sign must be 1 or -1, got {brief(sign)}.")
         chosen = self._bound if bound is None else _checked_bound(bound)
-        return Surface(self._known, chosen, sign)
+        return Surface(self._seen_by(chosen), chosen, sign)
 
     @property
     def radius(self) -> float:
@@ -411,12 +411,16 @@ class ConfidenceSequence:
         sequence._known = known
         return sequence
 
+    def _seen_by(self, bound: Bound) -> Knowledge:
+        """What a bound may look at."""
+        return self._known if bound.any_shares else self._known.with_equal_shares()
+
     def _extremes(self, X: ArrayLike, bound: Bound | None, signs: Sequence[int]) -> Array:
         """Bounds on s f* for the signs s, (signs, m)."""
         chosen = self._bound if bound is None else _checked_bound(bound)
         with self._known.lock:
             points = as_points(X, "X", self.dim, one=True)
-            return extremes(self._known, chosen, points, signs)
+            return extremes(self._seen_by(chosen), chosen, points, signs)
 
 
 def _checked_bound(bound: Bound) -> Bound:

@@ -176,7 +176,11 @@ def _kernel_to_data(kernel: Kernel | Parts) -> dict[str, Any]:
 def _kernel_from_data(data: dict[str, Any]) -> Kernel | Parts:
     if "parts" not in data:
         return kernels.checked_kernel(kernels.from_data(data))
-    return Parts([(kernels.from_data(part["kernel"]), part["bound"]) for part in data["parts"]])
+    pairs = [(kernels.from_data(part["kernel"]), part["bound"]) for part in data["parts"]]
+    try:
+        return Parts(pairs)
+    except InputError as error:  # of which the file is to blame, and not the caller
+        raise ValueError(said(error)) from error
 
 
 def _offset_to_data(offset: Offset) -> dict[str, Any]:

@@ -52,6 +52,15 @@ class Bound(ABC):
         B sqrt(k(x,x)), and may be infinite, but not nan.
         """
 
+    @property
+    def any_shares(self) -> bool:
+        """Whether it follows from R_t and the norm bound alone, whatever the kernel.
+
+        Only then may the shares of the parts of f* be chosen from points, which adaptive choices
+        make depend on the noise. Others look at :meth:`Knowledge.with_equal_shares`.
+        """
+        return False
+
     def below_amm_at(self, reference_ridge: float) -> tuple[float, ...] | None:
         """The ridges at which it is nowhere above AMM, given sigma^2/c; None means all of them."""
         return ()

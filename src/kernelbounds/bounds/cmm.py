@@ -45,6 +45,11 @@ class CMM(DualBound):
             raise InputError(f'solver must be "dual" or "cone", got {brief(self.solver)}.')
 
     @property
+    def any_shares(self) -> bool:
+        """It follows from R_t and the norm bound."""
+        return True
+
+    @property
     def exact(self) -> bool:
         """It is the maximum over the confidence set, whose functions have norm at most B."""
         return True

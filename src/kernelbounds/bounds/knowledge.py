@@ -106,7 +106,9 @@ class Knowledge:
             self._shares, self._decided_by = self.parts.equal_shares, n
             self._shared = self.base
             if n:
-                ridge = n * self.assumptions.noise_scale**2 + self._finest_ridge
+                # Of these points alone, whenever that is asked for.
+                finest = LEAST_RIDGE * max(data.first(n).trace, 1e-100)
+                ridge = n * self.assumptions.noise_scale**2 + finest
                 self._shares = self.parts.shares(data.points[:n], data.weights[:n], ridge)
                 self._shared = Engine(self.parts.kernel(self._shares))
         new = slice(self._shared.data.count, None)
@@ -114,6 +116,13 @@ class Knowledge:
             points = data.points[new]
             self._shared.append(points, self.weighed(points, observed, data.weights[new]))
         return self._shared
+
+    def with_equal_shares(self) -> Knowledge:
+        """The same with the kernel of ``base`` in all, for bounds that need one fixed in advance.
+
+        A bound by a log-determinant speaks of the noise as that kernel's features see it.
+        """
+        return self if self.parts is None else _WithEqualShares(self)
 
     @property
     def shares(self) -> tuple[float, ...]:
@@ -261,3 +270,30 @@ class Knowledge:
             raise EmptyConfidenceSetError(
                 a.norm_bound, a.noise_scale, least, self.noise_lower_bound, self.parts is not None
             )
+
+
+class _WithEqualShares(Knowledge):
+    """What is known, with the kernel of ``base``; R_t and all else is that of the whole."""
+
+    def __init__(self, whole: Knowledge) -> None:
+        vars(self).update(vars(whole))
+        self._whole = whole
+
+    @property
+    def engine(self) -> Engine:
+        """Kernel ridge regression with equal shares."""
+        return self.base
+
+    @property
+    def shares(self) -> tuple[float, ...]:
+        """They never change."""
+        return ()
+
+    @property
+    def radius(self) -> Radius:
+        """R_t."""
+        return self._whole.radius
+
+    def forecasts(self) -> Forecasts:
+        """Each is made once, for the whole."""
+        return self._whole.forecasts()

@@ -121,7 +121,8 @@ class Differences(Functionals):
 
     def of_mean(self, offset: Offset) -> Level:
         """m(x) - m(z)."""
-        return Level(offset.at(self.points) - offset.at(self.reference[None]))
+        values = offset.at(self.points) - offset.at(self.reference[None])
+        return Level(values, EPS * np.abs(values))
 
 
 class Several(Functionals):

@@ -76,6 +76,9 @@ def run_bound(
         C. None: sqrt(kappa) B, where kappa is known for stationary kernels and on a finite domain.
     skip : int
         So many observations at the start were not played by the policy; they count as data.
+
+    The lemma is about one kernel and one noise scale: runs with parts, an unknown level among them,
+    or with noise scales of their own are refused.
     """
     sequence = run.sequence if isinstance(run, KernelUCB) else run
     if not isinstance(sequence, ConfidenceSequence):
@@ -83,12 +86,18 @@ def run_bound(
     first = as_whole(skip, "skip", least=0)
     if len(sequence) <= first:
         raise InputError(f"there are no rounds: {len(sequence)} observations, skip = {first}.")
+    known = sequence.known
+    if known.parts is not None or np.any(known.weights != 1):
+        raise InputError(
+            "the lemma is about one kernel and one noise scale, and not about parts, an unknown "
+            "level or noise scales of single observations."
+        )
     a = sequence.assumptions
     alpha = _ridge(sequence, ridge)
     reference = alpha if a.noise_scale == 0 else a.noise_scale**2 / a.mixture_scale
     bound = _largest_value(run, sequence, value_bound)
 
-    points, outcomes = sequence.points, sequence.outcomes
+    points, outcomes = sequence.points, known.outcomes
     gram = kernels.cross(sequence.kernel, points, points)
     np.fill_diagonal(gram, kernels.diagonal(sequence.kernel, points))
     here = along_run(gram, alpha, outcomes)
@@ -96,7 +105,6 @@ def run_bound(
     squared = _squared_radii(a, alpha, here.energies, there.energies, there.log_dets)[:-1]
     if np.any(squared < -1e-9 * (alpha * a.norm_bound**2 + here.energies[:-1])):
         # Whoever played these rounds would have been told.
-        known = sequence.known
         raise EmptyConfidenceSetError(
             a.norm_bound, a.noise_scale, known.norm_lower_bound, known.noise_lower_bound
         )
@@ -142,6 +150,10 @@ def _largest_value(
 ) -> float:
     if value_bound is not None:
         return as_scalar(value_bound, "value_bound", least=0.0)
+    if sequence.offset.constant is None:
+        raise InputError(
+            "with a mean function as offset, pass value_bound=, a bound on |f*|, the mean included."
+        )
     domain = run.domain if isinstance(run, KernelUCB) else None
     if isinstance(domain, Finite):
         points = np.concatenate([domain.points, sequence.points])
