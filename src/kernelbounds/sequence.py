@@ -60,6 +60,10 @@ class ConfidenceSequence:
         tightest, which needs no scale.
     offset : Offset or float, optional
         What is known of the level of f*, beside the kernel; see :class:`~kernelbounds.Offset`.
+    misspecification : float, optional
+        epsilon >= 0: f* need not be in the space, but within epsilon of a function g in it with
+        norm at most B, everywhere. Bounds are wider by more than epsilon, see
+        ``docs/how-wrong.md``; not for AY and IGP.
 
     Examples
     --------
@@ -82,6 +86,7 @@ class ConfidenceSequence:
         *,
         mixture: Mixture | None = None,
         offset: Offset | float | None = None,
+        misspecification: float = 0.0,
     ) -> None:
         if noise_scale is None:
             raise InputError("noise_scale is missing; 0 means that there is no noise.")
@@ -91,17 +96,18 @@ class ConfidenceSequence:
             mixture = Hybrid() if mixture_scale is None else Single(mixture_scale)
         level = checked_offset(offset)
         parts, whole, norm_of_whole = as_parts(kernel, norm_bound, level.within)
-        assumptions = Assumptions(norm_of_whole, noise_scale, delta, mixture)
-        self._bound = _checked_bound(CMM() if bound is None else bound)
+        assumptions = Assumptions(norm_of_whole, noise_scale, delta, mixture, misspecification)
         self._known = Knowledge(Engine(whole), assumptions, parts=parts, offset=level)
+        self._bound = self._chosen(CMM() if bound is None else bound)
 
     def __repr__(self) -> str:
         a, parts = self.assumptions, self._known.parts
-        offset = "" if self.offset == Offset() else f"offset={self.offset}, "
+        more = "" if self.offset == Offset() else f"offset={self.offset}, "
+        more += f"misspecification={a.misspecification:g}, " if a.misspecification else ""
         what = parts if parts is not None else f"{self.kernel}, norm_bound={a.norm_bound:g}"
         return (
             f"ConfidenceSequence({what}, noise_scale={a.noise_scale:g}, delta={a.delta:g}, "
-            f"{offset}mixture={a.mixture}, bound={self._bound}) "
+            f"{more}mixture={a.mixture}, bound={self._bound}) "
             f"with {len(self)} observations"
         )
 
@@ -135,7 +141,7 @@ class ConfidenceSequence:
 
     @property
     def assumptions(self) -> Assumptions:
-        """norm_bound, noise_scale, delta and mixture."""
+        """norm_bound, noise_scale, delta, mixture and misspecification."""
         return self._known.assumptions
 
     @property
@@ -233,7 +239,7 @@ class ConfidenceSequence:
         for all functionals, together with all other bounds of this sequence.
         """
         asked = [functional] if isinstance(functional, Functional) else list(functional)
-        chosen = self._bound if bound is None else _checked_bound(bound)
+        chosen = self._chosen(bound)
         if not asked or not all(isinstance(one, Functional) for one in asked):
             raise InputError(
                 "bounds_of() takes one of kernelbounds.functionals, or a sequence of them, got "
@@ -285,12 +291,15 @@ class ConfidenceSequence:
         """
         if not isinstance(sign, int | np.integer) or abs(sign) != 1:
             raise InputError(f"sign must be 1 or -1, got {brief(sign)}.")
-        chosen = self._bound if bound is None else _checked_bound(bound)
+        chosen = self._chosen(bound)
         return Surface(self._known, chosen, sign)
 
     @property
     def radius(self) -> float:
-        """R_t: with probability 1 - delta, ||f*_t - y_t|| <= R_t at all times, Eq. (radius_def)."""
+        """R_t: with probability 1 - delta, ||f*_t - y_t|| <= R_t at all times, Eq. (radius_def).
+
+        With misspecification it is enlarged, so that the same holds with g in place of f*.
+        """
         with self._known.lock:
             return math.sqrt(self._known.radius.squared)
 
@@ -310,7 +319,8 @@ class ConfidenceSequence:
     def norm_lower_bound(self) -> float:
         """B_min: with probability 1 - delta, ||f*|| >= B_min at all times.
 
-        The confidence set is empty, and the assumptions refuted, when it exceeds norm_bound.
+        The confidence set is empty, and the assumptions refuted, when it exceeds norm_bound. With
+        misspecification it is the norm of g that is bounded.
         """
         with self._known.lock:
             return self._known.norm_lower_bound
@@ -407,9 +417,21 @@ class ConfidenceSequence:
         sequence._known = known
         return sequence
 
+    def _chosen(self, bound: Bound | None) -> Bound:
+        """The bound asked for, if it can be had under these assumptions."""
+        if bound is None:
+            return self._bound
+        checked, most = _checked_bound(bound), self.assumptions.misspecification
+        if most and not checked.from_radius:
+            raise InputError(
+                f"{brief(bound)} is not made from R_t, and so does not allow for a "
+                f"misspecification of {most:g}; CMM, DMM and AMM do."
+            )
+        return checked
+
     def _extremes(self, X: ArrayLike, bound: Bound | None, signs: Sequence[int]) -> Array:
         """Bounds on s f* for the signs s, (signs, m)."""
-        chosen = self._bound if bound is None else _checked_bound(bound)
+        chosen = self._chosen(bound)
         with self._known.lock:
             points = as_points(X, "X", self.dim, one=True)
             return extremes(self._known, chosen, points, signs)

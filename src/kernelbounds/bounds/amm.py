@@ -28,6 +28,11 @@ class AMM(EllipsoidBound):
     def __post_init__(self) -> None:
         object.__setattr__(self, "ridge", checked_ridge(self.ridge, "ridge"))
 
+    @property
+    def from_radius(self) -> bool:
+        """It is."""
+        return True
+
     def below_amm_at(self, reference_ridge: float) -> tuple[float, ...] | None:
         """It is AMM."""
         return (reference_ridge if self.ridge is None else self.ridge,)

@@ -52,6 +52,15 @@ class Bound(ABC):
         B sqrt(k(x,x)), and may be infinite, but not nan.
         """
 
+    @property
+    def from_radius(self) -> bool:
+        """Whether all that it knows of the noise is R_t, and of f* that its norm is at most B.
+
+        Such a bound also bounds g where f* = g + h is not of the space, because R_t then is
+        enlarged by what h may add. Others are refused there.
+        """
+        return False
+
     def below_amm_at(self, reference_ridge: float) -> tuple[float, ...] | None:
         """The ridges at which it is nowhere above AMM, given sigma^2/c; None means all of them."""
         return ()
@@ -155,4 +164,4 @@ class DualBound(Bound):
 
         It does not where the ridge follows the data, as the reference ridge does without noise.
         """
-        return known.assumptions.noise_scale > 0
+        return known.assumptions.misfit > 0

@@ -49,6 +49,11 @@ class CMM(DualBound):
         """It is the maximum over the confidence set, whose functions have norm at most B."""
         return True
 
+    @property
+    def from_radius(self) -> bool:
+        """It is."""
+        return True
+
     def below_amm_at(self, reference_ridge: float) -> tuple[float, ...] | None:
         """It is the least of AMM over all ridges."""
         return None
@@ -98,7 +103,7 @@ def minimum(known: Knowledge, points: Targets, signs: Array, finest: float) -> A
 def _finest(known: Knowledge) -> float:
     """A minimiser is rarely below a fifth of (R_t / B)^2, and R_t^2 is about t sigma^2."""
     a = known.assumptions
-    return 0.2 * (a.noise_scale / max(a.norm_bound, 1e-100)) ** 2
+    return 0.2 * (a.misfit / max(a.norm_bound, 1e-100)) ** 2
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,11 @@ class DMM(EllipsoidBound):
         """The ridges, given sigma^2/c."""
         return self.ridges or tuple(factor * reference_ridge for factor in PAPERS_GRID)
 
+    @property
+    def from_radius(self) -> bool:
+        """It is."""
+        return True
+
     def below_amm_at(self, reference_ridge: float) -> tuple[float, ...] | None:
         """It is the least of AMM over the grid."""
         return self.grid(reference_ridge)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import math
 import threading
@@ -26,6 +27,7 @@ from kernelbounds.parts import Parts, count_for_shares
 LEAST_RIDGE = 64 * EPS
 # A norm bound that is nothing beside the noise would make sigma^2/c overflow.
 LARGEST_RIDGE = 1e200
+NONE_MADE = Forecasts(np.empty(0), np.empty(0))
 
 
 class Knowledge:
@@ -43,7 +45,7 @@ class Knowledge:
     ``reference_ridge``   sigma^2/c        the ridge of the paper's settings
     ``radius``            R_t              ``radius.squared`` is R_t^2, see :class:`Radius`
     ``prior(x)``          k(x,x)           at m points, (m,)
-    ``trivial(x)``        B sqrt(k(x,x))   what |f*(x)| never exceeds, (m,)
+    ``trivial(x)``        B sqrt(k(x,x))   what |f*(x)| never exceeds, but for the offset, (m,)
     ``predict(x, a)``     mu, rho^2, E     at m points and g ridges
     ====================  ===============  ====================================================
 
@@ -68,11 +70,12 @@ class Knowledge:
     ) -> None:
         self.base, self.assumptions = engine, assumptions
         self.parts, self.offset = parts, offset or Offset()
+        self._mixture_scale = assumptions.mixture_scale
         self.lock = threading.RLock()
         self._shares: tuple[float, ...] = ()  # of the parts, in ``engine``
         self._shared, self._decided_by = engine, 0  # that engine, and the points that decided
         self._radius: tuple[int, Radius] | None = None  # with the count that it is of
-        self._forecasts = forecasts or Forecasts(np.empty(0), np.empty(0))
+        self._forecasts = forecasts or NONE_MADE
         self._sums: tuple[int, Array | float] = 0, 0.0  # of losses, with the count they are of
 
     def __getstate__(self) -> dict[str, Any]:
@@ -106,7 +109,7 @@ class Knowledge:
             self._shares, self._decided_by = self.parts.equal_shares, n
             self._shared = self.base
             if n:
-                ridge = n * self.assumptions.noise_scale**2 + self._finest_ridge
+                ridge = n * self.assumptions.misfit**2 + self._finest_ridge
                 self._shares = self.parts.shares(data.points[:n], data.weights[:n], ridge)
                 self._shared = Engine(self.parts.kernel(self._shares))
         new = slice(self._shared.data.count, None)
@@ -158,13 +161,37 @@ class Knowledge:
             return points.of_mean(self.offset)
         return Level(self.offset.at(points))
 
+    def level(self, points: Targets) -> Level | None:
+        """What f* is beside the function that is bounded: the level, and h where it is g + h."""
+        mean, most = self.mean(points), self.assumptions.misspecification
+        if not most:
+            return mean
+        times = points.amplification() if isinstance(points, Functionals) else 1.0
+        return (mean or Level(np.zeros(len(points)))).within(most * times)
+
+    def constant_level(self, *, of_differences: bool = False) -> Level | None:
+        """:meth:`level` where it is the same at all points, or for all differences."""
+        constant, most = self.offset.constant or 0.0, self.assumptions.misspecification
+        if of_differences:
+            constant, most = 0.0, 2 * most
+        return Level(np.array(constant), most) if constant or most else None
+
+    @property
+    def mixture_scale(self) -> float:
+        """c, which stays as it is where another norm bound is believed."""
+        return self._mixture_scale
+
     @property
     def reference_ridge(self) -> float:
-        """sigma^2/c; without noise, the smallest ridge that double precision can tell from 0."""
+        """sigma^2/c; without noise epsilon^2/c, with epsilon = ``misspecification``.
+
+        Without either, it is the smallest ridge that double precision can tell from 0.
+        """
         a = self.assumptions
-        if a.noise_scale == 0:
+        scale = a.noise_scale or a.misspecification
+        if scale == 0:
             return self._finest_ridge
-        return min(a.noise_scale**2 / max(a.mixture_scale, 1e-300), LARGEST_RIDGE)
+        return min(scale**2 / max(self.mixture_scale, 1e-300), LARGEST_RIDGE)
 
     @property
     def _finest_ridge(self) -> float:
@@ -173,15 +200,51 @@ class Knowledge:
 
     @property
     def radius(self) -> Radius:
-        """R_t of the observations so far, computed once for each number of them."""
+        """R_t of the observations so far, computed once for each number of them.
+
+        Where f* = g + h with |h| <= epsilon, ||g_t - y_t|| <= R_t + epsilon ||w_t||, and that
+        takes the place of R_t.
+        """
         if self._radius is None or self._radius[0] != self.count:
             a, parts = self.assumptions, (0.0, 0.0)
             if a.noise_scale > 0:
                 parts = a.mixture.squared_radius(
                     self.base, self.reference_ridge, a.noise_scale, a.delta, self._losses()
                 )
-            self._radius = self.count, Radius(*parts, a.norm_bound)
+            radius = Radius(*parts, a.norm_bound)
+            if a.misspecification and self.count:
+                length = float(np.linalg.norm(self.weights)) * (1 + self.count * EPS)
+                radius = radius.enlarged(a.misspecification * length)
+            self._radius = self.count, radius
         return self._radius[1]
+
+    def believing(
+        self, *, norm_bound: float | None = None, noise_scale: float | None = None
+    ) -> Knowledge:
+        """The observations so far under another B or sigma, with the mixture as it was chosen.
+
+        So c stays, and with it R_t and the reference ridge where only B is another one.
+        Noise scales of single observations are multiplied by what multiplies sigma, so that their
+        weights stay, and parts keep their shares.
+        """
+        a, other = self.assumptions, copy.copy(self)
+        other.assumptions = dataclasses.replace(
+            a,
+            norm_bound=a.norm_bound if norm_bound is None else norm_bound,
+            noise_scale=a.noise_scale if noise_scale is None else noise_scale,
+        )
+        # Engines of its own: its fits do not crowd out ours.
+        shared, base = self.engine, self.base.snapshot()
+        other.base, other._shared = base, base if shared is self.base else shared.snapshot()
+        if noise_scale in (None, a.noise_scale):
+            other._radius = (
+                self.count,
+                dataclasses.replace(self.radius, norm_bound=other.assumptions.norm_bound),
+            )
+            return other
+        other._radius, other._sums = None, (0, 0.0)
+        other._forecasts = NONE_MADE if a.mixture.forecasts_need_noise_scale else self.forecasts()
+        return other
 
     def forecasts(self) -> Forecasts:
         """Those of the mixture, of all outcomes so far; each is made once, and kept as it was."""
@@ -219,7 +282,7 @@ class Knowledge:
         return squared_norms(self.kernel, points, self.engine.data.accuracy_in(points.dim))
 
     def trivial(self, points: Targets) -> Array:
-        """B sqrt(k(x,x)), which bounds |f*(x)| by Cauchy-Schwarz; (m,)."""
+        """B sqrt(k(x,x)), which bounds |f*(x)|, less its :meth:`level`, by Cauchy-Schwarz; (m,)."""
         return np.asarray(self.assumptions.norm_bound * np.sqrt(self.prior(points)))
 
     def predict(self, points: Targets, ridges: Array) -> Predictions:
@@ -244,13 +307,9 @@ class Knowledge:
         """
         a = self.assumptions
         least = least_squared_radius(self.engine.path(), a.norm_bound) if self.count else 0.0
-        apart = self.base.sharing_data()  # whose fits do not crowd out our own
-        forecasts = None if a.mixture.forecasts_need_noise_scale else self.forecasts()
 
         def squared_radius(noise_scale: float) -> float:
-            changed = dataclasses.replace(a, noise_scale=noise_scale)
-            believed = Knowledge(apart, changed, forecasts)
-            return believed.radius.squared
+            return self.believing(noise_scale=noise_scale).radius.squared
 
         return least_noise(squared_radius, least, math.sqrt(least / max(self.count, 1)))
 
