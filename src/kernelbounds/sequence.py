@@ -28,7 +28,9 @@ from kernelbounds.functionals import Functional, Several
 from kernelbounds.mixtures import Hybrid, Mixture, Single
 from kernelbounds.offset import Offset, checked_offset
 from kernelbounds.parts import Parts, as_parts
+from kernelbounds.planning import Fillable, as_design, predicted_width
 from kernelbounds.rkhs import RKHSFunction
+from kernelbounds.sensitivity import Sensitivity, conclusion
 from kernelbounds.surface import Clipped, Surface, extremes
 
 
@@ -293,6 +295,95 @@ class ConfidenceSequence:
             raise InputError(f"sign must be 1 or -1, got {brief(sign)}.")
         chosen = self._chosen(bound)
         return Surface(self._known, chosen, sign)
+
+    def sensitivity(
+        self,
+        *,
+        above: tuple[ArrayLike, float] | None = None,
+        below: tuple[ArrayLike, float] | None = None,
+        better: tuple[ArrayLike, ArrayLike] | None = None,
+        regret_below: tuple[ArrayLike, ArrayLike, float] | None = None,
+        bound: Bound | None = None,
+    ) -> Sensitivity:
+        """How large B, and how large sigma, may be for a conclusion to hold still on these data.
+
+        The conclusion is one of the following, and must hold as things are.
+
+        Parameters
+        ----------
+        above : (x, value)
+            The lower bound on f*(x) is above a value.
+        below : (x, value)
+            The upper bound on f*(x) is below a value.
+        better : (x, x2)
+            The lower bound on f*(x) - f*(x2) is above 0.
+        regret_below : (x, points, value)
+            The largest upper bound on f*(p) - f*(x), over points p of shape (m, d), is below a
+            value.
+        bound : bound, optional
+            The last two need a :class:`~kernelbounds.bounds.DualBound`.
+
+        Examples
+        --------
+        >>> from sklearn.gaussian_process.kernels import RBF
+        >>> seq = ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
+        >>> grid = np.linspace(0, 1, 20)[:, None]
+        >>> seq.update(grid, np.sin(6 * grid[:, 0]))
+        >>> found = seq.sensitivity(above=([0.3], 0.5))
+        >>> found.norm_bound > 2.0 and found.noise_scale > 0.1
+        True
+        """
+        asked = conclusion(
+            self._chosen(bound),
+            self.dim,
+            above=above,
+            below=below,
+            better=better,
+            regret_below=regret_below,
+        )
+        with self._known.lock:
+            return Sensitivity.of(self._known, asked)
+
+    def predicted_width(
+        self,
+        X: ArrayLike,
+        design: ArrayLike | int,
+        domain: Fillable | None = None,
+        *,
+        noise_scale: ArrayLike | None = None,
+        bound: Bound | None = None,
+    ) -> Array:
+        """How wide bounds at points X (m, d) will at most be after a design; (m,).
+
+        That is, upper - lower after observations at the points of the design, in addition to those
+        there are, whatever their outcomes: it needs none, and holds for certain, up to rounding
+        errors of the size of the outcomes. Real widths are smaller. They are of CMM, DMM or AMM.
+
+        Parameters
+        ----------
+        X : array of shape (m, d)
+        design : array of shape (n, d), or int
+            Where observations are planned; or a number of points that fill ``domain`` evenly.
+        domain : Box, optional
+        noise_scale : float or array of shape (n,), optional
+            That of the observations planned, as for :meth:`update`.
+        bound : bound, optional
+
+        Examples
+        --------
+        >>> import kernelbounds as kb
+        >>> from sklearn.gaussian_process.kernels import RBF
+        >>> seq = ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
+        >>> few, many = (seq.predicted_width([0.5], n, kb.Box([0], [1]))[0] for n in (10, 100))
+        >>> bool(many < few < 4.0)
+        True
+        """
+        chosen = self._chosen(bound)
+        with self._known.lock:
+            points = as_points(X, "X", self.dim, one=True)
+            planned = as_design(design, domain, points.shape[1])
+            scales = self._noise_scales(noise_scale, len(planned))
+            return predicted_width(self._known, chosen, points, planned, scales)
 
     @property
     def radius(self) -> float:

@@ -102,6 +102,8 @@ def minimum(known: Knowledge, points: Targets, signs: Array, finest: float) -> A
 
 def _finest(known: Knowledge) -> float:
     """A minimiser is rarely below a fifth of (R_t / B)^2, and R_t^2 is about t sigma^2."""
+    if known.apart:  # one path for all that is believed
+        return 0.0
     a = known.assumptions
     return 0.2 * (a.misfit / max(a.norm_bound, 1e-100)) ** 2
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
+import operator
 import threading
 from typing import Any
 
@@ -71,6 +72,7 @@ class Knowledge:
         self.base, self.assumptions = engine, assumptions
         self.parts, self.offset = parts, offset or Offset()
         self._mixture_scale = assumptions.mixture_scale
+        self.apart = False  # whether it is one of :meth:`believing`, on data that do not grow
         self.lock = threading.RLock()
         self._shares: tuple[float, ...] = ()  # of the parts, in ``engine``
         self._shared, self._decided_by = engine, 0  # that engine, and the points that decided
@@ -225,7 +227,8 @@ class Knowledge:
 
         So c stays, and with it R_t and the reference ridge where only B is another one.
         Noise scales of single observations are multiplied by what multiplies sigma, so that their
-        weights stay, and parts keep their shares.
+        weights stay, and parts keep their shares. What is believed after that shares the work on
+        the kernel matrix, which is the same: start from ``believing()`` to ask for several.
         """
         a, other = self.assumptions, copy.copy(self)
         other.assumptions = dataclasses.replace(
@@ -233,9 +236,10 @@ class Knowledge:
             norm_bound=a.norm_bound if norm_bound is None else norm_bound,
             noise_scale=a.noise_scale if noise_scale is None else noise_scale,
         )
-        # Engines of its own: its fits do not crowd out ours.
-        shared, base = self.engine, self.base.snapshot()
-        other.base, other._shared = base, base if shared is self.base else shared.snapshot()
+        if not self.apart:  # engines of its own, whose fits do not crowd out ours
+            shared, base = self.engine, self.base.snapshot()
+            other.base, other._shared = base, base if shared is self.base else shared.snapshot()
+            other.apart = True
         if noise_scale in (None, a.noise_scale):
             other._radius = (
                 self.count,
@@ -245,6 +249,21 @@ class Knowledge:
         other._radius, other._sums = None, (0, 0.0)
         other._forecasts = NONE_MADE if a.mixture.forecasts_need_noise_scale else self.forecasts()
         return other
+
+    def outcome_free(self) -> tuple[float, float]:
+        """P and a ridge from which on R_t^2 <= E_alpha + P, whatever the outcomes are.
+
+        P is infinite where nothing is known. Where f* has parts, R_t is made of the kernel with
+        equal shares s, and E_alpha of another. That one is at most max_i s / s_i times the first,
+        and so are ridges at which its energy is no less.
+        """
+        a = self.assumptions
+        if a.noise_scale == 0:
+            return 0.0, self.reference_ridge
+        found, least = a.mixture.penalty(self.base, self.reference_ridge, a.noise_scale, a.delta)
+        if self.parts is None or not (shares := self.shares):
+            return found, least
+        return found, least * max(map(operator.truediv, self.parts.equal_shares, shares))
 
     def forecasts(self) -> Forecasts:
         """Those of the mixture, of all outcomes so far; each is made once, and kept as it was."""
