@@ -30,8 +30,9 @@ from kernelbounds.surface import extremes
 FACTORS = (2.0, 8.0, 64.0, 1000.0)
 # The bracket's relative width at the end.
 ACCURACY = 5e-3
-# Without noise the smallest noise scale that is tried, relative to B sqrt(k(x,x)).
-FIRST_NOISE = 1e-6
+# Where 0 was assumed, multiples of a unit, which is margin / sqrt(k(x,x)) for the norm, by
+# Cauchy-Schwarz, and B sqrt(k(x,x)) for the noise.
+FROM_ZERO = tuple(10.0**power for power in range(-6, 4))
 
 
 @dataclass(frozen=True)
@@ -135,9 +136,10 @@ class Sensitivity:
     noise_scale : float
         The conclusion holds under it, and under all that were tried between the sigma assumed and
         it; under a little more, by half a percent at most, it does not. Infinite: it holds even
-        with a thousand times the sigma assumed. R_t need not grow with sigma, so that nothing is
-        proved of those between, unless the mixture is :class:`~kernelbounds.mixtures.Single` and
-        the bound CMM.
+        with a thousand times the sigma assumed; if that is 0, a thousand times B sqrt(k(x,x)), and
+        then 0 means that less than a millionth of that is too much already. R_t need not grow with
+        sigma, so that nothing is proved of those between, unless the mixture is
+        :class:`~kernelbounds.mixtures.Single` and the bound CMM.
     norm_lower_bound : float
         The smallest B that the data allow.
     assumed : Assumptions
@@ -166,11 +168,11 @@ class Sensitivity:
             except EmptyConfidenceSetError:  # which says nothing in favour of it
                 return -math.inf
 
-        # |L f| <= B size by Cauchy-Schwarz: with B = 0 the conclusion holds up to margin / size.
-        first_norm = 0.99 * margin / size if size else LARGEST
-        norm_bound = largest(lambda B: under(norm_bound=B), a.norm_bound, margin, first_norm)
-        first_noise = FIRST_NOISE * a.norm_bound * size or 1.0
-        noise_scale = largest(lambda s: under(noise_scale=s), a.noise_scale, margin, first_noise)
+        # |L f| <= B size, by Cauchy-Schwarz.
+        unit = min(margin / size, LARGEST) if size else 1.0
+        norm_bound = largest(lambda B: under(norm_bound=B), a.norm_bound, margin, unit)
+        unit = a.norm_bound * size or 1.0
+        noise_scale = largest(lambda s: under(noise_scale=s), a.noise_scale, margin, unit)
         return cls(norm_bound, noise_scale, now.norm_lower_bound, a, conclusion, now)
 
     @property
@@ -236,24 +238,19 @@ class Sensitivity:
         return axes
 
 
-def largest(margin: Callable[[float], float], assumed: float, now: float, first: float) -> float:
+def largest(margin: Callable[[float], float], assumed: float, now: float, unit: float) -> float:
     """The largest value, from the one assumed on, with a positive margin; inf where all have one.
 
-    ``now`` is the margin of the value assumed, and ``first`` is where to start if that is 0.
+    ``now`` is the margin of the value assumed, and ``unit`` something to start from if that is 0.
     """
-    low, at_low, start = assumed, now, assumed
-    if assumed == 0:
-        at_first = margin(min(first, LARGEST))
-        if not at_first > 0:
-            return 0.0
-        low, at_low, start = min(first, LARGEST), at_first, min(first, LARGEST)
-    for factor in FACTORS:
-        high = min(factor * start, LARGEST)
+    low, at_low = assumed, now
+    for factor in FACTORS if assumed else FROM_ZERO:
+        high = min(factor * (assumed or unit), LARGEST)
         if high <= low:
             return math.inf
         at_high = margin(high)
         if not at_high > 0:
-            return _narrowed(margin, low, high, at_low, at_high)
+            return _narrowed(margin, low, high, at_low, at_high) if low else 0.0
         low, at_low = high, at_high
     return math.inf
 
@@ -261,27 +258,27 @@ def largest(margin: Callable[[float], float], assumed: float, now: float, first:
 def _narrowed(
     margin: Callable[[float], float], low: float, high: float, at_low: float, at_high: float
 ) -> float:
-    """The lower end of a bracket of relative width ACCURACY; regula falsi, Illinois variant.
+    """The lower end of a bracket, narrowed to the relative width ACCURACY.
 
-    Margins are nearly linear in B, and in sigma, once these are large.
+    Margins are nearly linear in B, and in sigma, once these are large. So it is interpolated
+    (regula falsi, Illinois variant), and halved on the log scale after steps that gained little.
     """
-    side = 0
-    while high > (1 + ACCURACY) * low:
+    slow, side = not math.isfinite(at_high), 0
+    while (ratio := high / low) > 1 + ACCURACY:
         middle = math.sqrt(low * high)
-        if math.isfinite(at_high):
+        if not slow and math.isfinite(at_high):
             middle = low + (high - low) * at_low / (at_low - at_high)
-        # Not at an end, where the other end would stay far; half the accuracy beyond the zero.
+        # Not close to an end: half the accuracy beyond the zero, the bracket is narrow enough.
         inside = 1 + ACCURACY / 2
         middle = min(max(middle, low * inside), high / inside)
         found = margin(middle)
         if found > 0:
             low, at_low = middle, found
-            at_high = at_high / 2 if side == 1 else at_high
-            side = 1
+            at_high, side = at_high / 2 if side == 1 else at_high, 1
         else:
             high, at_high = middle, found
-            at_low = at_low / 2 if side == -1 else at_low
-            side = -1
+            at_low, side = at_low / 2 if side == -1 else at_low, -1
+        slow = (high / low) ** 2 > ratio
     return low
 
 
