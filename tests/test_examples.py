@@ -98,3 +98,11 @@ def test_too_small_a_noise_scale_is_counted_and_drawn(tmp_path, monkeypatch, cap
     assert (tmp_path / "new" / "radius-noise.png").stat().st_size > 10_000
     violated, refuted = example["play"](example["MIXTURES"]["Hybrid()"], 4.0, seed=0)
     assert violated or refuted
+
+
+def test_how_wrong_is_told_and_drawn(tmp_path, monkeypatch, capsys):
+    run(monkeypatch, "how_wrong.py", "--runs", "2", "--out", str(tmp_path / "new"))
+    printed = capsys.readouterr().out
+    assert printed.startswith("x is better than x2: holds for every norm_bound up to ")
+    assert "| 300 |" in printed
+    assert (tmp_path / "new" / "how-wrong.png").stat().st_size > 10_000

@@ -136,9 +136,9 @@ class Sensitivity:
     noise_scale : float
         The conclusion holds under it, and under all that were tried between the sigma assumed and
         it; under a little more, by half a percent at most, it does not. Infinite: it holds even
-        with a thousand times the sigma assumed; if that is 0, a thousand times B sqrt(k(x,x)), and
-        then 0 means that less than a millionth of that is too much already. R_t need not grow with
-        sigma, so that nothing is proved of those between, unless the mixture is
+        with a thousand times the sigma assumed; if that is 0, a thousand times B sqrt(k(x,x)), of
+        which a millionth is tried first: the answer is 0 where that is too much. R_t need not grow
+        with sigma, so that nothing is proved of those between, unless the mixture is
         :class:`~kernelbounds.mixtures.Single` and the bound CMM.
     norm_lower_bound : float
         The smallest B that the data allow.
@@ -234,7 +234,7 @@ class Sensitivity:
                 axes.axvline(at, linestyle=style, color=colour, linewidth=1.5, label=label)
         axes.set_xscale("log")
         axes.set_xlabel("factor on the bounds of all parts" if self.in_parts else "norm_bound")
-        axes.legend(frameon=False)
+        axes.legend(loc="upper left", framealpha=0.9, fontsize="small")
         return axes
 
 
