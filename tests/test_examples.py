@@ -125,3 +125,11 @@ def test_differences_certify_less_regret(tmp_path, monkeypatch, capsys):
     for _, _, apart, by_difference, _, true in rows:
         assert float(true.strip(" |")) <= float(by_difference) < float(apart)
     assert (tmp_path / "new" / "functionals.png").stat().st_size > 10_000
+
+
+def test_how_wrong_is_told_and_drawn(tmp_path, monkeypatch, capsys):
+    run(monkeypatch, "how_wrong.py", "--runs", "2", "--out", str(tmp_path / "new"))
+    printed = capsys.readouterr().out
+    assert printed.startswith("x is better than x2: holds for every norm_bound up to ")
+    assert "| 300 |" in printed
+    assert (tmp_path / "new" / "how-wrong.png").stat().st_size > 10_000

@@ -13,7 +13,7 @@ from kernelbounds.errors import InputError, said
 
 
 class Level(NamedTuple):
-    """A known level at m points, or of m functionals, and how precise it is; (m,) each."""
+    """A known level at m points, or of m functionals, and how far it may be off; (m,) each."""
 
     values: Array
     errors: Array | float = 0.0
@@ -21,7 +21,11 @@ class Level(NamedTuple):
     def add(self, sign: int, bounds: Array) -> Array:
         """Upper bounds on s f from those on s (f - level), rounded up."""
         total = bounds + sign * self.values
-        return np.asarray(total + EPS * np.abs(total) + self.errors)
+        return np.asarray(total + self.errors + EPS * (np.abs(total) + self.errors))
+
+    def within(self, deviations: Array | float) -> Level:
+        """The same where what is known may be off by so much more."""
+        return self._replace(errors=self.errors + deviations)
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,9 @@ from kernelbounds.functionals import Functional, Several
 from kernelbounds.mixtures import Hybrid, Mixture, Single
 from kernelbounds.offset import Offset, checked_offset
 from kernelbounds.parts import Parts, as_parts
+from kernelbounds.planning import Fillable, as_design, predicted_width
 from kernelbounds.rkhs import RKHSFunction
+from kernelbounds.sensitivity import Sensitivity, conclusion
 from kernelbounds.surface import Clipped, Surface, extremes
 
 
@@ -60,6 +62,10 @@ class ConfidenceSequence:
         tightest, which needs no scale.
     offset : Offset or float, optional
         What is known of the level of f*, beside the kernel; see :class:`~kernelbounds.Offset`.
+    misspecification : float, optional
+        epsilon >= 0: f* need not be in the space, but within epsilon of a function g in it with
+        norm at most B, everywhere. Bounds are wider by more than epsilon, see
+        ``docs/how-wrong.md``; not for AY and IGP.
 
     Examples
     --------
@@ -82,6 +88,7 @@ class ConfidenceSequence:
         *,
         mixture: Mixture | None = None,
         offset: Offset | float | None = None,
+        misspecification: float = 0.0,
     ) -> None:
         if noise_scale is None:
             raise InputError("noise_scale is missing; 0 means that there is no noise.")
@@ -91,13 +98,14 @@ class ConfidenceSequence:
             mixture = Hybrid() if mixture_scale is None else Single(mixture_scale)
         level = checked_offset(offset)
         parts, whole, norm_of_whole = as_parts(kernel, norm_bound, level.within)
-        assumptions = Assumptions(norm_of_whole, noise_scale, delta, mixture)
-        self._bound = _checked_bound(CMM() if bound is None else bound)
+        assumptions = Assumptions(norm_of_whole, noise_scale, delta, mixture, misspecification)
         self._known = Knowledge(Engine(whole), assumptions, parts=parts, offset=level)
+        self._bound = self._chosen(CMM() if bound is None else bound)
 
     def __repr__(self) -> str:
         a, parts = self.assumptions, self._known.parts
-        offset = "" if self.offset == Offset() else f"offset={self.offset}, "
+        more = "" if self.offset == Offset() else f"offset={self.offset}, "
+        more += f"misspecification={a.misspecification:g}, " if a.misspecification else ""
         what = f"{self.kernel}, norm_bound={a.norm_bound:g}"
         if parts is not None:  # of which an unknown level is the last
             pairs = parts.pairs[:-1] if self.offset.within > 0 else parts.pairs
@@ -105,7 +113,7 @@ class ConfidenceSequence:
             what = f"{one[0]}, norm_bound={one[1]:g}" if len(pairs) == 1 else f"{Parts(pairs)}"
         return (
             f"ConfidenceSequence({what}, noise_scale={a.noise_scale:g}, delta={a.delta:g}, "
-            f"{offset}mixture={a.mixture}, bound={self._bound}) "
+            f"{more}mixture={a.mixture}, bound={self._bound}) "
             f"with {len(self)} observations"
         )
 
@@ -139,7 +147,7 @@ class ConfidenceSequence:
 
     @property
     def assumptions(self) -> Assumptions:
-        """norm_bound, noise_scale, delta and mixture."""
+        """norm_bound, noise_scale, delta, mixture and misspecification."""
         return self._known.assumptions
 
     @property
@@ -237,7 +245,7 @@ class ConfidenceSequence:
         for all functionals, together with all other bounds of this sequence.
         """
         asked = [functional] if isinstance(functional, Functional) else list(functional)
-        chosen = self._bound if bound is None else _checked_bound(bound)
+        chosen = self._chosen(bound)
         if not asked or not all(isinstance(one, Functional) for one in asked):
             raise InputError(
                 "bounds_of() takes one of kernelbounds.functionals, or a sequence of them, got "
@@ -252,7 +260,9 @@ class ConfidenceSequence:
                         f"{one} is of functions in {one.dim} dimensions, but the data so far have "
                         f"{self.dim or asked[0].dim}."
                     )
-            upper, negative_lower = extremes(self._seen_by(chosen), chosen, Several(asked), (1, -1))
+            upper, negative_lower = extremes(
+                self._known.seen_by(chosen.from_radius), chosen, Several(asked), (1, -1)
+            )
         if isinstance(functional, Functional):
             return -float(negative_lower[0]), float(upper[0])
         return -negative_lower, upper
@@ -289,12 +299,104 @@ class ConfidenceSequence:
         """
         if not isinstance(sign, int | np.integer) or abs(sign) != 1:
             raise InputError(f"sign must be 1 or -1, got {brief(sign)}.")
-        chosen = self._bound if bound is None else _checked_bound(bound)
-        return Surface(self._seen_by(chosen), chosen, sign)
+        chosen = self._chosen(bound)
+        return Surface(self._known.seen_by(chosen.from_radius), chosen, sign)
+
+    def sensitivity(
+        self,
+        *,
+        above: tuple[ArrayLike, float] | None = None,
+        below: tuple[ArrayLike, float] | None = None,
+        better: tuple[ArrayLike, ArrayLike] | None = None,
+        regret_below: tuple[ArrayLike, ArrayLike, float] | None = None,
+        bound: Bound | None = None,
+    ) -> Sensitivity:
+        """How large B, and how large sigma, may be for a conclusion to hold still on these data.
+
+        The conclusion is one of the following, and must hold as things are.
+
+        Parameters
+        ----------
+        above : (x, value)
+            The lower bound on f*(x) is above a value.
+        below : (x, value)
+            The upper bound on f*(x) is below a value.
+        better : (x, x2)
+            The lower bound on f*(x) - f*(x2) is above 0.
+        regret_below : (x, points, value)
+            The largest upper bound on f*(p) - f*(x), over points p of shape (m, d), is below a
+            value.
+        bound : bound, optional
+            The last two need a :class:`~kernelbounds.bounds.DualBound`.
+
+        Examples
+        --------
+        >>> from sklearn.gaussian_process.kernels import RBF
+        >>> seq = ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
+        >>> grid = np.linspace(0, 1, 20)[:, None]
+        >>> seq.update(grid, np.sin(6 * grid[:, 0]))
+        >>> found = seq.sensitivity(above=([0.3], 0.5))
+        >>> found.norm_bound > 2.0 and found.noise_scale > 0.1
+        True
+        """
+        asked = conclusion(
+            self._chosen(bound),
+            self.dim,
+            above=above,
+            below=below,
+            better=better,
+            regret_below=regret_below,
+        )
+        with self._known.lock:
+            return Sensitivity.of(self._known, asked)
+
+    def predicted_width(
+        self,
+        X: ArrayLike,
+        design: ArrayLike | int,
+        domain: Fillable | None = None,
+        *,
+        noise_scale: ArrayLike | None = None,
+        bound: Bound | None = None,
+    ) -> Array:
+        """How wide bounds at points X (m, d) will at most be after a design; (m,).
+
+        That is, upper - lower after observations at the points of the design, in addition to those
+        there are, whatever their outcomes: it needs none, and holds for certain, up to rounding
+        errors of the size of the outcomes. Real widths are smaller. They are of CMM, DMM or AMM.
+
+        Parameters
+        ----------
+        X : array of shape (m, d)
+        design : array of shape (n, d), or int
+            Where observations are planned; or a number of points that fill ``domain`` evenly.
+        domain : Box, optional
+        noise_scale : float or array of shape (n,), optional
+            That of the observations planned, as for :meth:`update`.
+        bound : bound, optional
+
+        Examples
+        --------
+        >>> import kernelbounds as kb
+        >>> from sklearn.gaussian_process.kernels import RBF
+        >>> seq = ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
+        >>> few, many = (seq.predicted_width([0.5], n, kb.Box([0], [1]))[0] for n in (10, 100))
+        >>> bool(many < few < 4.0)
+        True
+        """
+        chosen = self._chosen(bound)
+        with self._known.lock:
+            points = as_points(X, "X", self.dim, one=True)
+            planned = as_design(design, domain, points.shape[1])
+            scales = self._noise_scales(noise_scale, len(planned))
+            return predicted_width(self._known, chosen, points, planned, scales)
 
     @property
     def radius(self) -> float:
-        """R_t: with probability 1 - delta, ||f*_t - y_t|| <= R_t at all times, Eq. (radius_def)."""
+        """R_t: with probability 1 - delta, ||f*_t - y_t|| <= R_t at all times, Eq. (radius_def).
+
+        With misspecification it is enlarged, so that the same holds with g in place of f*.
+        """
         with self._known.lock:
             return math.sqrt(self._known.radius.squared)
 
@@ -314,7 +416,8 @@ class ConfidenceSequence:
     def norm_lower_bound(self) -> float:
         """B_min: with probability 1 - delta, ||f*|| >= B_min at all times.
 
-        The confidence set is empty, and the assumptions refuted, when it exceeds norm_bound.
+        The confidence set is empty, and the assumptions refuted, when it exceeds norm_bound. With
+        misspecification it is the norm of g that is bounded.
         """
         with self._known.lock:
             return self._known.norm_lower_bound
@@ -411,16 +514,24 @@ class ConfidenceSequence:
         sequence._known = known
         return sequence
 
-    def _seen_by(self, bound: Bound) -> Knowledge:
-        """What a bound may look at."""
-        return self._known if bound.any_shares else self._known.with_equal_shares()
+    def _chosen(self, bound: Bound | None) -> Bound:
+        """The bound asked for, if it can be had under these assumptions."""
+        if bound is None:
+            return self._bound
+        checked, most = _checked_bound(bound), self.assumptions.misspecification
+        if most and not checked.from_radius:
+            raise InputError(
+                f"{brief(bound)} is not made from R_t, and so does not allow for a "
+                f"misspecification of {most:g}; CMM, DMM and AMM do."
+            )
+        return checked
 
     def _extremes(self, X: ArrayLike, bound: Bound | None, signs: Sequence[int]) -> Array:
         """Bounds on s f* for the signs s, (signs, m)."""
-        chosen = self._bound if bound is None else _checked_bound(bound)
+        chosen = self._chosen(bound)
         with self._known.lock:
             points = as_points(X, "X", self.dim, one=True)
-            return extremes(self._seen_by(chosen), chosen, points, signs)
+            return extremes(self._known.seen_by(chosen.from_radius), chosen, points, signs)
 
 
 def _checked_bound(bound: Bound) -> Bound:

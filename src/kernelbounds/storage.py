@@ -27,11 +27,11 @@ from kernelbounds.offset import Offset
 from kernelbounds.parts import Parts
 
 FORMAT, VERSION = "kernelbounds.ConfidenceSequence", 3
-READABLE = (2, 3)  # in version 2 there are no weights, parts and offsets
+READABLE = (2, 3)  # in version 2 there are no weights, parts, offsets and misspecification
 ARRAYS = ("points", "outcomes", "gram")
 BOUNDS = ("AMM", "AY", "CMM", "DMM", "IGP")
 MIXTURES = ("Hybrid", "Single")
-CONSTANTS = ("norm_bound", "noise_scale", "delta")
+CONSTANTS = ("norm_bound", "noise_scale", "delta", "misspecification")
 
 # Kernel values are computed again on loading, perhaps by another release or on another machine:
 # each may be off by the engine's accuracy, which is itself an estimate for kernels it cannot know.

@@ -73,9 +73,12 @@ def _largest_difference(optimistic: Surface, points: Array, at: int) -> float:
     if not isinstance(optimistic.bound, DualBound):
         return np.inf
     surface = replace(optimistic, reference=points[at])
-    trivial = surface.trivial(points)
-    most = float(surface.most(points, trivial).max())
-    return max(0.0, min(surface.largest(points, trivial).value, most))
+    others = points[(points != points[at]).any(axis=1)]
+    if not len(others):
+        return 0.0
+    trivial = surface.trivial(others)
+    most = float(surface.most(others, trivial).max())
+    return max(0.0, min(surface.largest(others, trivial).value, most))
 
 
 def _certificate(

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.stats import qmc
 
-from kernelbounds.arrays import Array, as_flag, as_points, as_scalar, as_vector, brief
+from kernelbounds.arrays import (
+    Array,
+    as_flag,
+    as_points,
+    as_scalar,
+    as_vector,
+    as_whole,
+    brief,
+)
 from kernelbounds.errors import InputError
 
 
@@ -145,6 +155,20 @@ class Box:
     def scaled(self, unit: Array) -> Array:
         """Points of the unit cube, (m, d), stretched to the box."""
         return np.clip(self.lower + unit * (self.upper - self.lower), self.lower, self.upper)
+
+    def filling(self, count: int) -> Array:
+        """So many points that fill the box evenly, (count, d): a Sobol sequence, always the same.
+
+        Coordinates that are fixed stay so.
+        """
+        number = as_whole(count, "count", least=1)
+        if self.dim > qmc.Sobol.MAXDIM:
+            raise InputError(
+                f"a box of {self.dim} dimensions cannot be filled; {qmc.Sobol.MAXDIM} are the most."
+            )
+        power = math.ceil(math.log2(max(number, 2)))
+        unit = qmc.Sobol(self.dim, scramble=True, rng=np.random.default_rng(0)).random_base2(power)
+        return self.scaled(unit[:number])
 
     def _position(self, key: Any) -> int:
         if self.names is not None and key in self.names:

@@ -14,7 +14,6 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from scipy.stats import qmc
 
 from kernelbounds import kernels
 from kernelbounds.arrays import Array, as_whole
@@ -85,7 +84,7 @@ class Ascent:
     def climb(self, function: Function, box: Box, starts: Array) -> Maximum:
         """The best point found of any function."""
         free = np.flatnonzero(box.upper > box.lower)
-        points = np.concatenate([starts, scan_points(box, self.scan)])
+        points = np.concatenate([starts, box.filling(self.scan)])
         values = function.values(points)
         at = int(values.argmax())
         best = Maximum(points[at], float(values[at]))
@@ -188,17 +187,6 @@ def most_over(surface: Surface | Clipped, box: Box) -> tuple[float, float]:
     trivial = raw.trivial_over(features, centre)
     varies = 2 * raw.known.assumptions.norm_bound * features.moved
     return float(raw.shifted(trivial)[0]), float(np.minimum(trivial, varies)[0])
-
-
-def scan_points(box: Box, count: int) -> Array:
-    """Quasi-random points of the box, always the same; coordinates that are fixed stay so."""
-    if box.dim > qmc.Sobol.MAXDIM:
-        raise InputError(
-            f"a box of {box.dim} dimensions cannot be searched; {qmc.Sobol.MAXDIM} are the most."
-        )
-    power = math.ceil(math.log2(max(count, 2)))
-    unit = qmc.Sobol(box.dim, scramble=True, rng=np.random.default_rng(0)).random_base2(power)
-    return box.scaled(unit[:count])
 
 
 def _spread(points: Array, values: Array, count: int, box: Box) -> list[int]:

@@ -29,8 +29,8 @@ class AMM(EllipsoidBound):
         object.__setattr__(self, "ridge", checked_ridge(self.ridge, "ridge"))
 
     @property
-    def any_shares(self) -> bool:
-        """It follows from R_t and the norm bound."""
+    def from_radius(self) -> bool:
+        """It is."""
         return True
 
     def below_amm_at(self, reference_ridge: float) -> tuple[float, ...] | None:

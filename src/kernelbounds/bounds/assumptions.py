@@ -10,7 +10,7 @@ from kernelbounds.arrays import as_scalar, brief
 from kernelbounds.errors import InputError
 from kernelbounds.mixtures import Hybrid, Mixture, Single
 
-SMALLEST_NOISE = 1e-100  # its square must not vanish
+SMALLEST_NOISE = 1e-100  # its square must not vanish, nor that of the misspecification
 
 
 @dataclass(frozen=True)
@@ -19,41 +19,50 @@ class Assumptions:
 
     A number c in place of a mixture means ``mixtures.Single(c)``, the paper's.
 
-    ================  ========  =====================================================
-    name              paper     meaning
-    ================  ========  =====================================================
-    ``norm_bound``    B         ||f*|| <= B in the kernel's function space
-    ``noise_scale``   sigma     the noise is sigma-sub-Gaussian; 0: there is none
-    ``delta``         delta     all bounds hold at once with probability >= 1 - delta
-    ``mixture``                 how R_t is made, see :mod:`kernelbounds.mixtures`
-    ================  ========  =====================================================
+    =====================  ========  =====================================================
+    name                   paper     meaning
+    =====================  ========  =====================================================
+    ``norm_bound``         B         ||f*|| <= B in the kernel's function space
+    ``noise_scale``        sigma     the noise is sigma-sub-Gaussian; 0: there is none
+    ``delta``              delta     all bounds hold at once with probability >= 1 - delta
+    ``mixture``                      how R_t is made, see :mod:`kernelbounds.mixtures`
+    ``misspecification``             f* is so close to such a function, everywhere, at least
+    =====================  ========  =====================================================
     """
 
     norm_bound: float
     noise_scale: float
     delta: float = 0.01
     mixture: Mixture = field(default_factory=Hybrid)
+    misspecification: float = 0.0
 
     def __post_init__(self) -> None:
         limits = {
             "norm_bound": {"least": 0.0, "most": 1e100},
             "noise_scale": {"least": 0.0, "most": 1e100},
             "delta": {"above": 0.0, "most": 1.0},
+            "misspecification": {"least": 0.0, "most": 1e100},
         }
         for name, limit in limits.items():
             object.__setattr__(self, name, as_scalar(getattr(self, name), name, **limit))
         given: object = self.mixture
         if not isinstance(given, Mixture):
             object.__setattr__(self, "mixture", _single(given))
-        if 0 < self.noise_scale < SMALLEST_NOISE:
-            raise InputError(
-                f"noise_scale must be 0 or at least {SMALLEST_NOISE:g}, got {self.noise_scale:g}."
-            )
+        for name in ("noise_scale", "misspecification"):
+            if 0 < getattr(self, name) < SMALLEST_NOISE:
+                raise InputError(
+                    f"{name} must be 0 or at least {SMALLEST_NOISE:g}, got {getattr(self, name):g}."
+                )
 
     @property
     def mixture_scale(self) -> float:
         """c: guesses at f* are N(0, c K); sigma^2/c is the default ridge of AMM, DMM and AY."""
         return self.mixture.scale(self.norm_bound)
+
+    @property
+    def misfit(self) -> float:
+        """How far a typical outcome may be from a function of norm at most B; 0: they are exact."""
+        return self.noise_scale + self.misspecification
 
 
 def _single(given: object) -> Single:

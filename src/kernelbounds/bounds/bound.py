@@ -53,11 +53,13 @@ class Bound(ABC):
         """
 
     @property
-    def any_shares(self) -> bool:
-        """Whether it follows from R_t and the norm bound alone, whatever the kernel.
+    def from_radius(self) -> bool:
+        """Whether all that it knows of the noise is R_t, and of f* that its norm is at most B.
 
-        Only then may the shares of the parts of f* be chosen from points, which adaptive choices
-        make depend on the noise. Others look at :meth:`Knowledge.with_equal_shares`.
+        Such a bound holds whatever the kernel in which that norm is, so that the shares of the
+        parts of f* may be chosen from points, which adaptive choices make depend on the noise;
+        others look at :meth:`Knowledge.seen_by`. It also bounds g where f* = g + h is
+        not of the space, because R_t then is enlarged by what h may add; others are refused there.
         """
         return False
 
@@ -164,4 +166,4 @@ class DualBound(Bound):
 
         It does not where the ridge follows the data, as the reference ridge does without noise.
         """
-        return known.assumptions.noise_scale > 0
+        return known.assumptions.misfit > 0

@@ -45,13 +45,13 @@ class CMM(DualBound):
             raise InputError(f'solver must be "dual" or "cone", got {brief(self.solver)}.')
 
     @property
-    def any_shares(self) -> bool:
-        """It follows from R_t and the norm bound."""
+    def exact(self) -> bool:
+        """It is the maximum over the confidence set, whose functions have norm at most B."""
         return True
 
     @property
-    def exact(self) -> bool:
-        """It is the maximum over the confidence set, whose functions have norm at most B."""
+    def from_radius(self) -> bool:
+        """It is."""
         return True
 
     def below_amm_at(self, reference_ridge: float) -> tuple[float, ...] | None:
@@ -102,8 +102,10 @@ def minimum(known: Knowledge, points: Targets, signs: Array, finest: float) -> A
 
 def _finest(known: Knowledge) -> float:
     """A minimiser is rarely below a fifth of (R_t / B)^2, and R_t^2 is about t sigma^2."""
+    if known.apart:  # one path for all that is believed
+        return 0.0
     a = known.assumptions
-    return 0.2 * (a.noise_scale / max(a.norm_bound, 1e-100)) ** 2
+    return 0.2 * (a.misfit / max(a.norm_bound, 1e-100)) ** 2
 
 
 @dataclass(frozen=True)

@@ -50,14 +50,14 @@ class DMM(EllipsoidBound):
             raise InputError("ridges is empty; pass at least one positive number.")
         object.__setattr__(self, "ridges", ridges)
 
-    @property
-    def any_shares(self) -> bool:
-        """It follows from R_t and the norm bound."""
-        return True
-
     def grid(self, reference_ridge: float) -> tuple[float, ...]:
         """The ridges, given sigma^2/c."""
         return self.ridges or tuple(factor * reference_ridge for factor in PAPERS_GRID)
+
+    @property
+    def from_radius(self) -> bool:
+        """It is."""
+        return True
 
     def below_amm_at(self, reference_ridge: float) -> tuple[float, ...] | None:
         """It is the least of AMM over the grid."""

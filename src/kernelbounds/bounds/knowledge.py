@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import math
+import operator
 import threading
 from typing import Any
 
@@ -26,6 +28,7 @@ from kernelbounds.parts import Parts, count_for_shares
 LEAST_RIDGE = 64 * EPS
 # A norm bound that is nothing beside the noise would make sigma^2/c overflow.
 LARGEST_RIDGE = 1e200
+NONE_MADE = Forecasts(np.empty(0), np.empty(0))
 
 
 class Knowledge:
@@ -43,7 +46,7 @@ class Knowledge:
     ``reference_ridge``   sigma^2/c        the ridge of the paper's settings
     ``radius``            R_t              ``radius.squared`` is R_t^2, see :class:`Radius`
     ``prior(x)``          k(x,x)           at m points, (m,)
-    ``trivial(x)``        B sqrt(k(x,x))   what |f*(x)| never exceeds, (m,)
+    ``trivial(x)``        B sqrt(k(x,x))   what |f*(x)| never exceeds, but for the offset, (m,)
     ``predict(x, a)``     mu, rho^2, E     at m points and g ridges
     ====================  ===============  ====================================================
 
@@ -68,11 +71,13 @@ class Knowledge:
     ) -> None:
         self.base, self.assumptions = engine, assumptions
         self.parts, self.offset = parts, offset or Offset()
+        self._mixture_scale = assumptions.mixture_scale
+        self.apart = False  # whether it is one of :meth:`believing`, on data that do not grow
         self.lock = threading.RLock()
         self._shares: tuple[float, ...] = ()  # of the parts, in ``engine``
         self._shared, self._decided_by = engine, 0  # that engine, and the points that decided
         self._radius: tuple[int, Radius] | None = None  # with the count that it is of
-        self._forecasts = forecasts or Forecasts(np.empty(0), np.empty(0))
+        self._forecasts = forecasts or NONE_MADE
         self._sums: tuple[int, Array | float] = 0, 0.0  # of losses, with the count they are of
 
     def __getstate__(self) -> dict[str, Any]:
@@ -108,7 +113,7 @@ class Knowledge:
             if n:
                 # Of these points alone, whenever that is asked for.
                 finest = LEAST_RIDGE * max(data.first(n).trace, 1e-100)
-                ridge = n * self.assumptions.noise_scale**2 + finest
+                ridge = n * self.assumptions.misfit**2 + finest
                 self._shares = self.parts.shares(data.points[:n], data.weights[:n], ridge)
                 self._shared = Engine(self.parts.kernel(self._shares))
         new = slice(self._shared.data.count, None)
@@ -117,12 +122,13 @@ class Knowledge:
             self._shared.append(points, self.weighed(points, observed, data.weights[new]))
         return self._shared
 
-    def with_equal_shares(self) -> Knowledge:
-        """The same with the kernel of ``base`` in all, for bounds that need one fixed in advance.
+    def seen_by(self, from_radius: bool) -> Knowledge:
+        """What a bound may look at: all of this, if it is from R_t and the norm bound alone.
 
-        A bound by a log-determinant speaks of the noise as that kernel's features see it.
+        Another one, by a log-determinant, speaks of the noise as the features of one kernel see it,
+        which must be fixed in advance. It sees that of ``base`` in all.
         """
-        return self if self.parts is None else _WithEqualShares(self)
+        return self if from_radius or self.parts is None else _WithEqualShares(self)
 
     @property
     def shares(self) -> tuple[float, ...]:
@@ -167,13 +173,37 @@ class Knowledge:
             return points.of_mean(self.offset)
         return Level(self.offset.at(points))
 
+    def level(self, points: Targets) -> Level | None:
+        """What f* is beside the function that is bounded: the level, and h where it is g + h."""
+        mean, most = self.mean(points), self.assumptions.misspecification
+        if not most:
+            return mean
+        times = points.amplification() if isinstance(points, Functionals) else 1.0
+        return (mean or Level(np.zeros(len(points)))).within(most * times)
+
+    def constant_level(self, *, of_differences: bool = False) -> Level | None:
+        """:meth:`level` where it is the same at all points, or for all differences."""
+        constant, most = self.offset.constant or 0.0, self.assumptions.misspecification
+        if of_differences:
+            constant, most = 0.0, 2 * most
+        return Level(np.array(constant), most) if constant or most else None
+
+    @property
+    def mixture_scale(self) -> float:
+        """c, which stays as it is where another norm bound is believed."""
+        return self._mixture_scale
+
     @property
     def reference_ridge(self) -> float:
-        """sigma^2/c; without noise, the smallest ridge that double precision can tell from 0."""
+        """sigma^2/c; without noise epsilon^2/c, with epsilon = ``misspecification``.
+
+        Without either, it is the smallest ridge that double precision can tell from 0.
+        """
         a = self.assumptions
-        if a.noise_scale == 0:
+        scale = a.noise_scale or a.misspecification
+        if scale == 0:
             return self._finest_ridge
-        return min(a.noise_scale**2 / max(a.mixture_scale, 1e-300), LARGEST_RIDGE)
+        return min(scale**2 / max(self.mixture_scale, 1e-300), LARGEST_RIDGE)
 
     @property
     def _finest_ridge(self) -> float:
@@ -182,15 +212,68 @@ class Knowledge:
 
     @property
     def radius(self) -> Radius:
-        """R_t of the observations so far, computed once for each number of them."""
+        """R_t of the observations so far, computed once for each number of them.
+
+        Where f* = g + h with |h| <= epsilon, ||g_t - y_t|| <= R_t + epsilon ||w_t||, and that
+        takes the place of R_t.
+        """
         if self._radius is None or self._radius[0] != self.count:
             a, parts = self.assumptions, (0.0, 0.0)
             if a.noise_scale > 0:
                 parts = a.mixture.squared_radius(
                     self.base, self.reference_ridge, a.noise_scale, a.delta, self._losses()
                 )
-            self._radius = self.count, Radius(*parts, a.norm_bound)
+            radius = Radius(*parts, a.norm_bound)
+            if a.misspecification and self.count:
+                length = float(np.linalg.norm(self.weights)) * (1 + self.count * EPS)
+                radius = radius.enlarged(a.misspecification * length)
+            self._radius = self.count, radius
         return self._radius[1]
+
+    def believing(
+        self, *, norm_bound: float | None = None, noise_scale: float | None = None
+    ) -> Knowledge:
+        """The observations so far under another B or sigma, with the mixture as it was chosen.
+
+        So c stays, and with it R_t and the reference ridge where only B is another one.
+        Noise scales of single observations are multiplied by what multiplies sigma, so that their
+        weights stay, and parts keep their shares. What is believed after that shares the work on
+        the kernel matrix, which is the same: start from ``believing()`` to ask for several.
+        """
+        a, other = self.assumptions, copy.copy(self)
+        other.assumptions = dataclasses.replace(
+            a,
+            norm_bound=a.norm_bound if norm_bound is None else norm_bound,
+            noise_scale=a.noise_scale if noise_scale is None else noise_scale,
+        )
+        if not self.apart:  # engines of its own, whose fits do not crowd out ours
+            shared, base = self.engine, self.base.snapshot()
+            other.base, other._shared = base, base if shared is self.base else shared.snapshot()
+            other.apart = True
+        if noise_scale in (None, a.noise_scale):
+            other._radius = (
+                self.count,
+                dataclasses.replace(self.radius, norm_bound=other.assumptions.norm_bound),
+            )
+            return other
+        other._radius, other._sums = None, (0, 0.0)
+        other._forecasts = NONE_MADE if a.mixture.forecasts_need_noise_scale else self.forecasts()
+        return other
+
+    def outcome_free(self) -> tuple[float, float]:
+        """P and a ridge from which on R_t^2 <= E_alpha + P, whatever the outcomes are.
+
+        P is infinite where nothing is known. Where f* has parts, R_t is made of the kernel with
+        equal shares s, and E_alpha of another. That one is at most max_i s / s_i times the first,
+        and so are ridges at which its energy is no less.
+        """
+        a = self.assumptions
+        if a.noise_scale == 0:
+            return 0.0, self.reference_ridge
+        found, least = a.mixture.penalty(self.base, self.reference_ridge, a.noise_scale, a.delta)
+        if self.parts is None or not (shares := self.shares):
+            return found, least
+        return found, least * max(map(operator.truediv, self.parts.equal_shares, shares))
 
     def forecasts(self) -> Forecasts:
         """Those of the mixture, of all outcomes so far; each is made once, and kept as it was."""
@@ -228,7 +311,7 @@ class Knowledge:
         return squared_norms(self.kernel, points, self.engine.data.accuracy_in(points.dim))
 
     def trivial(self, points: Targets) -> Array:
-        """B sqrt(k(x,x)), which bounds |f*(x)| by Cauchy-Schwarz; (m,)."""
+        """B sqrt(k(x,x)), which bounds |f*(x)|, less its :meth:`level`, by Cauchy-Schwarz; (m,)."""
         return np.asarray(self.assumptions.norm_bound * np.sqrt(self.prior(points)))
 
     def predict(self, points: Targets, ridges: Array) -> Predictions:
@@ -253,13 +336,9 @@ class Knowledge:
         """
         a = self.assumptions
         least = least_squared_radius(self.engine.path(), a.norm_bound) if self.count else 0.0
-        apart = self.base.sharing_data()  # whose fits do not crowd out our own
-        forecasts = None if a.mixture.forecasts_need_noise_scale else self.forecasts()
 
         def squared_radius(noise_scale: float) -> float:
-            changed = dataclasses.replace(a, noise_scale=noise_scale)
-            believed = Knowledge(apart, changed, forecasts)
-            return believed.radius.squared
+            return self.believing(noise_scale=noise_scale).radius.squared
 
         return least_noise(squared_radius, least, math.sqrt(least / max(self.count, 1)))
 

@@ -11,11 +11,12 @@ code                paper           meaning
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
-from kernelbounds.arrays import Array
+from kernelbounds.arrays import EPS, Array
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,11 @@ class Radius:
     energy: float
     penalty: float
     norm_bound: float
+
+    def enlarged(self, by: float) -> Radius:
+        """(R_t + ``by``)^2 in place of R_t^2, rounded up."""
+        more = by * (2 * math.sqrt(self.squared) + by)
+        return Radius(self.energy, self.penalty + more * (1 + 16 * EPS), self.norm_bound)
 
     @property
     def squared(self) -> float:

@@ -7,6 +7,7 @@ too), and says which ridges it is going to use.
 
 from __future__ import annotations
 
+import copy
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import TypeVar
@@ -59,10 +60,10 @@ class Engine:
         self._paths: OrderedDict[tuple[float, float], GrowingPath] = OrderedDict()
         self._fits: OrderedDict[float, RidgeFit] = OrderedDict()
 
-    def sharing_data(self) -> Engine:
-        """Another engine on the same observations, which forgets on its own."""
+    def snapshot(self) -> Engine:
+        """Another engine on the observations so far, to be read only; it forgets on its own."""
         other = Engine(self.data.kernel)
-        other.data = self.data
+        other.data = copy.copy(self.data)  # in the same memory, of which appends change no entry
         return other
 
     def append(self, points: Array, outcomes: Outcomes | Array) -> None:

@@ -70,6 +70,11 @@ class Sum(Functional):
         error = EPS * len(terms) * np.abs(terms).sum(keepdims=True)
         return Level(terms.sum(keepdims=True), error)
 
+    def amplification(self) -> Array:
+        """sum_i |w_i|."""
+        total = np.abs(self.weights).sum(keepdims=True)
+        return np.asarray(total * (1 + EPS * len(self.weights)))
+
     def squared_norms(self, kernel: Kernel) -> Array:
         """w' K w."""
         gram = kernels.cross(kernel, self.points, self.points)
@@ -191,6 +196,13 @@ class Derivative(Functional):
                 "part with a kernel of its own."
             )
         return Level(np.zeros(1), np.zeros(1))
+
+    def amplification(self) -> Array:
+        """There is none: a small function may be steep."""
+        raise InputError(
+            "with misspecification derivatives of f* cannot be bounded: what is added to the "
+            "function of the kernel is small, but may be steep."
+        )
 
     def squared_norms(self, kernel: Kernel) -> Array:
         """d^2 k(x, x') / (d x_a d x'_a) at x' = x."""

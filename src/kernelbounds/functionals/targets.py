@@ -63,6 +63,10 @@ class Functionals(ABC):
     def of_mean(self, offset: Offset) -> Level:
         """L of the known level."""
 
+    @abstractmethod
+    def amplification(self) -> Array:
+        """The least number a with |L h| <= a sup |h| for all functions h, rounded up; (m,)."""
+
 
 Targets = Array | Functionals  # an array (m, d) stands for the values at m points
 
@@ -124,6 +128,10 @@ class Differences(Functionals):
         values = offset.at(self.points) - offset.at(self.reference[None])
         return Level(values, EPS * np.abs(values))
 
+    def amplification(self) -> Array:
+        """2, also at z itself: it stands for what is near."""
+        return np.full(len(self), 2.0)
+
 
 class Several(Functionals):
     """Single functionals, one after the other."""
@@ -160,3 +168,7 @@ class Several(Functionals):
         """See :class:`Functionals`."""
         values, errors = zip(*(part.of_mean(offset) for part in self._parts), strict=True)
         return Level(np.concatenate(values), np.concatenate(errors))
+
+    def amplification(self) -> Array:
+        """See :class:`Functionals`."""
+        return np.concatenate([part.amplification() for part in self._parts])

@@ -102,9 +102,7 @@ class Hybrid(Mixture):
 
         Up to where it asks for a smaller one still: a forecast must not know later points.
         """
-        data = engine.data
-        least = max(LEAST_RIDGE, LEAST_OF_ERROR * data.first_accuracy)
-        enough = np.maximum(ridge, least * _scales(data.lower.diagonal()))
+        data, enough = engine.data, _enough(engine, ridge)
         alpha = float(enough[start])
         stop = int(np.searchsorted(enough, alpha, side="right"))
         errors, variances = engine.forecasts(alpha, stop)
@@ -113,6 +111,18 @@ class Hybrid(Mixture):
         # v = c rho^2, where c = sigma^2 / alpha.
         new = slice(start, stop)
         return Forecasts((np.abs(errors) + lost)[new], noise_scale**2 * (variances[new] / alpha))
+
+    def penalty(
+        self, engine: Engine, ridge: float, noise_scale: float, delta: float
+    ) -> tuple[float, float]:
+        """See :class:`Mixture`; from the largest ridge on at which a forecast is made.
+
+        If forecasts change to a larger ridge b after n outcomes, their energy is that of the first
+        n at the smaller one, and E_b - E_b of the first n: at most E_b. What is known before the
+        outcomes only falls.
+        """
+        squared, least = super().penalty(engine, ridge, noise_scale, delta)
+        return squared, max(least, float(_enough(engine, ridge).max(initial=0.0)))
 
     def losses(self, forecasts: Forecasts, noise_scale: float) -> Array:
         """See :class:`Mixture`; those taken, at each rate."""
@@ -123,6 +133,12 @@ class Hybrid(Mixture):
     ) -> tuple[float, float]:
         """See :class:`Mixture`."""
         return 0.0, energy_bound(self.rates, losses, engine.data.count, noise_scale, delta)
+
+
+def _enough(engine: Engine, ridge: float) -> Array:
+    """The ridges at which the forecasts are made, (t,); they never fall."""
+    least = max(LEAST_RIDGE, LEAST_OF_ERROR * engine.data.first_accuracy)
+    return np.maximum(ridge, least * _scales(engine.data.lower.diagonal()))
 
 
 def _scales(prior: Array) -> Array:

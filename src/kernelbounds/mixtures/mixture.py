@@ -44,6 +44,20 @@ class Mixture(ABC):
         """
         return math.inf
 
+    def penalty(
+        self, engine: Engine, ridge: float, noise_scale: float, delta: float
+    ) -> tuple[float, float]:
+        """P and a ridge from which on R_t^2 <= E_alpha + P, whatever the outcomes are.
+
+        P depends on the points alone; it is infinite where nothing is known. Where ``price`` is
+        finite, R_t^2 <= E + sigma^2 l + 2 sigma^2 ln(1/delta) + price sigma^2, all at the ridge
+        sigma^2/c, and E_alpha grows with alpha.
+        """
+        if math.isinf(self.price) or not engine.data.count:
+            return math.inf, ridge
+        log_det = engine.energy_and_log_det(ridge)[1]
+        return noise_scale**2 * (log_det - 2 * math.log(delta) + self.price), ridge
+
     def forecasts(self, engine: Engine, ridge: float, noise_scale: float, start: int) -> Forecasts:
         """Forecasts of outcomes from number ``start`` on, one at least, each from those before it.
 

@@ -30,7 +30,7 @@ def in_parts(points: T) -> list[T]:
 def raw_extremes(known: Knowledge, bound: Bound, points: Targets, signs: Sequence[int]) -> Array:
     """Upper bounds on s (f* - level) at m points for the signs s, as the bound has them.
 
-    (signs, m).
+    Where f* = g + h is not of the kernel's space, g stands for f*; (signs, m).
     """
     if not known.count:
         return np.tile(known.trivial(points), (len(signs), 1))
@@ -47,7 +47,7 @@ def clip(values: Array, trivial: Array) -> Array:
 
 def with_level(known: Knowledge, points: Targets, values: Array, signs: Sequence[int]) -> Array:
     """Bounds on s f* from those on s (f* - level), (signs, m), rounded up."""
-    level = known.mean(points)
+    level = known.level(points)
     if level is None:
         return values
     return np.array([level.add(sign, part) for sign, part in zip(signs, values, strict=True)])

@@ -97,10 +97,12 @@ class Surface:
 
     def shifted(self, bounds: Array) -> Array:
         """Bounds on s f* from those on s (f* - level), where the level is constant."""
-        level = self.known.offset.constant
-        if not level or self.reference is not None:
-            return bounds
-        return Level(np.array(level)).add(self.sign, bounds)
+        level = self._constant_level
+        return bounds if level is None else level.add(self.sign, bounds)
+
+    @property
+    def _constant_level(self) -> Level | None:
+        return self.known.constant_level(of_differences=self.reference is not None)
 
     def largest(self, points: Array, trivial: Array) -> Largest:
         """The largest bound at points (m, d), where it is, and the bound on -s f* there.
@@ -121,10 +123,9 @@ class Surface:
             start += len(part)
         if not best.value + best.opposite >= -CROSSING / TIE * tie:
             refuse_crossing(self.known, self.bound)
-        if not self.known.offset.constant or self.reference is not None:
+        if (level := self._constant_level) is None:
             return best
         ends = (best.value, self.sign), (best.opposite, -self.sign)
-        level = Level(np.array(self.known.offset.constant))
         value, opposite = (float(level.add(sign, np.array(end))) for end, sign in ends)
         return Largest(value, best.at, opposite)
 

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from kernelbounds.arrays import LARGEST, Array, as_floats, as_scalar, brief
+from kernelbounds.bounds import Assumptions
 from kernelbounds.errors import InputError
 
 
@@ -27,6 +28,15 @@ def check_shapes(**numbers: Array) -> None:
     except ValueError:
         shapes = ", ".join(f"{name} {array.shape}" for name, array in numbers.items())
         raise InputError(f"these shapes do not fit together: {shapes}.") from None
+
+
+def check_in_space(assumptions: Assumptions) -> None:
+    """Refuse what the theorems are not about."""
+    if assumptions.misspecification:
+        raise InputError(
+            "the theory is about functions of the kernel's space: misspecification must be 0, got "
+            f"{assumptions.misspecification:g}."
+        )
 
 
 def as_rounds(rounds: ArrayLike) -> Array:

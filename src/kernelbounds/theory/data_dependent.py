@@ -25,6 +25,7 @@ from kernelbounds.bounds import Assumptions
 from kernelbounds.engine.run_pass import along_run
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
 from kernelbounds.sequence import ConfidenceSequence
+from kernelbounds.theory.checks import check_in_space
 from kernelbounds.theory.regret_bounds import log_level
 
 
@@ -93,6 +94,7 @@ def run_bound(
             "level or noise scales of single observations."
         )
     a = sequence.assumptions
+    check_in_space(a)
     alpha = _ridge(sequence, ridge)
     reference = alpha if a.noise_scale == 0 else a.noise_scale**2 / a.mixture_scale
     bound = _largest_value(run, sequence, value_bound)

@@ -27,7 +27,13 @@ from kernelbounds.arrays import Array, as_scalar, brief
 from kernelbounds.bounds import Assumptions
 from kernelbounds.errors import InputError
 from kernelbounds.mixtures import Single
-from kernelbounds.theory.checks import as_numbers, as_ridge, as_rounds, check_shapes
+from kernelbounds.theory.checks import (
+    as_numbers,
+    as_ridge,
+    as_rounds,
+    check_in_space,
+    check_shapes,
+)
 from kernelbounds.theory.count_bounds import potential_count_bound_under
 from kernelbounds.theory.eigendecay import Decay
 from kernelbounds.theory.gain_bounds import information_gain_bound
@@ -139,6 +145,7 @@ def _with_noise(a: Assumptions, c: Array, T: Array, gamma: Array, start: Array) 
 def _noisy(assumptions: Assumptions) -> Assumptions:
     if not isinstance(assumptions, Assumptions):
         raise InputError(f"assumptions must be kernelbounds.Assumptions, got {brief(assumptions)}.")
+    check_in_space(assumptions)
     if assumptions.noise_scale == 0:
         raise InputError(
             "noise_scale is 0: use noiseless_regret_bound, which holds at every ridge."

@@ -28,6 +28,7 @@ from kernelbounds.arrays import as_points, as_scalar, as_whole, brief
 from kernelbounds.bounds import AMM, AY, CMM, DMM, IGP, Assumptions, Bound
 from kernelbounds.errors import InputError
 from kernelbounds.sequence import ConfidenceSequence
+from kernelbounds.theory.checks import check_in_space
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,7 @@ def _noise_part(assumptions: Assumptions, log_det: float, more: float) -> float:
     """sigma sqrt(l + more + 2 ln(1/delta))."""
     if not isinstance(assumptions, Assumptions):
         raise InputError(f"assumptions must be kernelbounds.Assumptions, got {brief(assumptions)}.")
+    check_in_space(assumptions)
     level = as_scalar(log_det, "log_det", least=0.0)
     return assumptions.noise_scale * math.sqrt(level + more - 2 * math.log(assumptions.delta))
 

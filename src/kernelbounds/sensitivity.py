@@ -1,0 +1,294 @@
+"""How wrong B or sigma may be while a conclusion still holds on the data at hand.
+
+A conclusion is that an upper bound is below a number, or a lower one above. Its ``margin`` is how
+far: with s = 1 for upper and s = -1 for lower bounds, and a number v,
+
+    margin = s v - max over what is bounded of (the upper bound on s L f*),
+
+and it holds where that is positive. Where only B grows, confidence sets are nested, so that margins
+fall; the largest B is bracketed, and the bracket narrowed by interpolation.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kernelbounds.arrays import LARGEST, as_points, as_scalar, as_whole, brief
+from kernelbounds.bounds import Assumptions, Bound, DualBound, Knowledge
+from kernelbounds.errors import EmptyConfidenceSetError, InputError, MissingExtraError
+from kernelbounds.functionals import Differences, Targets
+from kernelbounds.surface import extremes
+
+# Multiples of what was assumed at which a conclusion is tried until it fails; if it never does, it
+# is said to hold however large. Bounds of CMM are precise to 1e-7 of the trivial one, so that far
+# more than a thousand times the B that was assumed would try that, and not the conclusion.
+FACTORS = (2.0, 8.0, 64.0, 1000.0)
+# The bracket's relative width at the end.
+ACCURACY = 5e-3
+# Where 0 was assumed, multiples of a unit, which is margin / sqrt(k(x,x)) for the norm, by
+# Cauchy-Schwarz, and B sqrt(k(x,x)) for the noise.
+FROM_ZERO = tuple(10.0**power for power in range(-6, 4))
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """Upper bounds (``sign`` 1) on the targets are below a number, or lower ones (-1) above."""
+
+    targets: Targets
+    sign: int
+    value: float
+    what: str  # is bounded, in words
+    bound: Bound
+
+    def margin(self, known: Knowledge) -> float:
+        """Positive where it holds; see the module."""
+        seen = known.seen_by(self.bound.from_radius)
+        found = extremes(seen, self.bound, self.targets, (self.sign,))
+        return self.sign * self.value - float(found.max())
+
+    def ends(self, known: Knowledge) -> tuple[float, float]:
+        """Bounds on the largest of what is bounded, or on the only one."""
+        seen = known.seen_by(self.bound.from_radius)
+        upper, negative_lower = extremes(seen, self.bound, self.targets, (1, -1))
+        return float((-negative_lower).max()), float(upper.max())
+
+    def failure(self, margin: float) -> str:
+        """Why it does not hold, in words."""
+        side, wanted = ("upper", "below") if self.sign == 1 else ("lower", "above")
+        found = self.value - self.sign * margin
+        return f"the {side} bound on {self.what} is {found:.4g}, and not {wanted} {self.value:g}"
+
+
+def conclusion(
+    bound: Bound,
+    dim: int | None,
+    *,
+    above: Any = None,
+    below: Any = None,
+    better: Any = None,
+    regret_below: Any = None,
+) -> Conclusion:
+    """What was asked about, in the terms of :meth:`ConfidenceSequence.sensitivity`."""
+    asked = {"above": above, "below": below, "better": better, "regret_below": regret_below}
+    given = {name: one for name, one in asked.items() if one is not None}
+    if len(given) != 1:
+        raise InputError(
+            f"sensitivity() takes exactly one of {', '.join(asked)}, got "
+            f"{' and '.join(given) or 'none'}."
+        )
+    ((name, parts),) = given.items()
+    forms = {
+        "above": "(x, value)",
+        "below": "(x, value)",
+        "better": "(x, x2)",
+        "regret_below": "(x, points, value)",
+    }
+    if not isinstance(parts, tuple | list) or len(parts) != forms[name].count(",") + 1:
+        raise InputError(f"{name} must be {forms[name]}, got {brief(parts)}.")
+    x = as_points(parts[0], "x", dim, one=True)
+    if len(x) != 1:
+        raise InputError(f"x must be one point, got {len(x)}.")
+    if name in ("above", "below"):
+        value = as_scalar(parts[1], "value", least=-LARGEST, most=LARGEST)
+        return Conclusion(x, 1 if name == "below" else -1, value, "f(x)", bound)
+    if not isinstance(bound, DualBound):
+        raise InputError(f"{bound!r} bounds values only; {name} needs a DualBound.")
+    if name == "better":
+        other = as_points(parts[1], "x2", x.shape[1], one=True)
+        if len(other) != 1:
+            raise InputError(f"x2 must be one point, got {len(other)}.")
+        return Conclusion(Differences(x, other[0]), -1, 0.0, "f(x) - f(x2)", bound)
+    points = as_points(parts[1], "points", x.shape[1], one=True)
+    others = points[(points != x).any(axis=1)]
+    if not len(others):
+        raise InputError("points must have one other than x, whose own regret is 0.")
+    value = as_scalar(parts[2], "value", least=-LARGEST, most=LARGEST)
+    return Conclusion(Differences(others, x[0]), 1, value, "f(p) - f(x)", bound)
+
+
+class Row(NamedTuple):
+    """What the bounds are under one B; see :meth:`Sensitivity.table`."""
+
+    norm_bound: float
+    lower: float
+    upper: float
+    holds: bool
+
+
+@dataclass(frozen=True, repr=False)
+class Sensitivity:
+    """The largest B, and the largest sigma, for which a conclusion still holds on these data.
+
+    In each the other stays, and so does c of the mixture, as it was chosen: c = 0.03 B^2 of
+    :class:`~kernelbounds.mixtures.Hybrid` stays that of the B that was assumed, and R_t with it.
+    Noise scales of single observations are multiplied by what multiplies sigma.
+
+    Attributes
+    ----------
+    norm_bound : float
+        The conclusion holds under it and, the sets being nested, under every smaller B that the
+        data allow; under 1.01 times it, it does not. Infinite: it holds even with a thousand times
+        the B that was assumed. Where f* has parts, it is the number by which all their bounds may
+        be multiplied.
+    noise_scale : float
+        The conclusion holds under it, and under all that were tried between the sigma assumed and
+        it; under a little more, by half a percent at most, it does not. Infinite: it holds even
+        with a thousand times the sigma assumed; if that is 0, a thousand times B sqrt(k(x,x)), of
+        which a millionth is tried first: the answer is 0 where that is too much. R_t need not grow
+        with sigma, so that nothing is proved of those between, unless the mixture is
+        :class:`~kernelbounds.mixtures.Single` and the bound CMM.
+    norm_lower_bound : float
+        The smallest B that the data allow.
+    assumed : Assumptions
+        What was assumed.
+    """
+
+    norm_bound: float
+    noise_scale: float
+    norm_lower_bound: float
+    assumed: Assumptions
+    conclusion: Conclusion = field(compare=False)
+    known: Knowledge = field(compare=False)
+
+    @classmethod
+    def of(cls, known: Knowledge, conclusion: Conclusion) -> Sensitivity:
+        """Of a conclusion that holds; :class:`InputError` if it does not."""
+        a, now = known.assumptions, known.believing()
+        margin = conclusion.margin(now)
+        if not margin > 0:
+            raise InputError(f"there is no conclusion to be doubted: {conclusion.failure(margin)}.")
+        size = float(np.sqrt(now.prior(conclusion.targets).max()))
+
+        def under(**changed: float) -> float:
+            try:
+                return conclusion.margin(now.believing(**changed))
+            except EmptyConfidenceSetError:  # which says nothing in favour of it
+                return -math.inf
+
+        # |L f| <= B size, by Cauchy-Schwarz.
+        unit = min(margin / size, LARGEST) if size else 1.0
+        norm_bound = largest(lambda B: under(norm_bound=B), a.norm_bound, margin, unit)
+        unit = a.norm_bound * size or 1.0
+        noise_scale = largest(lambda s: under(noise_scale=s), a.noise_scale, margin, unit)
+        return cls(norm_bound, noise_scale, now.norm_lower_bound, a, conclusion, now)
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether f* has parts, and ``norm_bound`` is a factor on the bounds of all of them."""
+        return self.known.parts is not None
+
+    def __repr__(self) -> str:
+        a = self.assumed
+        norm = "common factor on the bounds of all parts" if self.in_parts else "norm_bound"
+        return (
+            f"holds for every {norm}{_up_to(self.norm_bound)} (assumed: {a.norm_bound:g}; the data "
+            f"need at least {self.norm_lower_bound:.3g}), and for noise_scale"
+            f"{_up_to(self.noise_scale)} (assumed: {a.noise_scale:g})"
+        )
+
+    def table(self, count: int = 15) -> list[Row]:
+        """The bounds under several B, on a log grid around the answer, each with whether it holds.
+
+        They start where the data allow it, or at a quarter of what was assumed, and end at four
+        times the answer; where that is infinite, at a thousand times what was assumed. Of
+        ``regret_below``, they are bounds on the largest f(p) - f(x) over the points p.
+        """
+        number = as_whole(count, "count", least=2)
+        assumed = self.assumed.norm_bound
+        unit = assumed or min(self.norm_bound, 1.0)
+        most = 4 * self.norm_bound if math.isfinite(self.norm_bound) else 1e3 * unit
+        least = max(unit / 4, (1 + ACCURACY) * self.norm_lower_bound)
+        rows = []
+        for norm_bound in np.geomspace(min(least, self.norm_bound), most, number).tolist():
+            with self.known.lock:
+                lower, upper = self.conclusion.ends(self.known.believing(norm_bound=norm_bound))
+            end = upper if self.conclusion.sign == 1 else -lower
+            holds = self.conclusion.sign * self.conclusion.value > end
+            rows.append(Row(norm_bound, lower, upper, holds))
+        return rows
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the bounds against B, and where the conclusion ends; returns the axes."""
+        try:
+            from matplotlib import pyplot
+        except ImportError as error:
+            raise MissingExtraError("Drawing a sensitivity", "plot") from error
+        axes = pyplot.subplots(layout="constrained")[1] if ax is None else ax
+        rows = self.table(40)
+        norms = [row.norm_bound for row in rows]
+        axes.fill_between(
+            norms, [row.lower for row in rows], [row.upper for row in rows],
+            color="#0014a8", alpha=0.2, linewidth=0, label=f"bounds on {self.conclusion.what}",
+        )  # fmt: skip
+        axes.axhline(self.conclusion.value, color="black", linewidth=1)
+        marks = {
+            "assumed": (self.assumed.norm_bound, ":", "black"),
+            "holds up to here": (self.norm_bound, "-", "#c46210"),
+            "the data need": (self.norm_lower_bound, "--", "#4b8b3b"),
+        }
+        for label, (at, style, colour) in marks.items():
+            if 0 < at < math.inf:
+                axes.axvline(at, linestyle=style, color=colour, linewidth=1.5, label=label)
+        axes.set_xscale("log")
+        axes.set_xlabel("factor on the bounds of all parts" if self.in_parts else "norm_bound")
+        axes.legend(loc="upper left", framealpha=0.9, fontsize="small")
+        return axes
+
+
+def largest(margin: Callable[[float], float], assumed: float, now: float, unit: float) -> float:
+    """The largest value, from the one assumed on, with a positive margin; inf where all have one.
+
+    ``now`` is the margin of the value assumed, and ``unit`` something to start from if that is 0.
+    """
+    low, at_low = assumed, now
+    for factor in FACTORS if assumed else FROM_ZERO:
+        high = min(factor * (assumed or unit), LARGEST)
+        if high <= low:
+            return math.inf
+        at_high = margin(high)
+        if not at_high > 0:
+            return _narrowed(margin, low, high, at_low, at_high) if low else 0.0
+        low, at_low = high, at_high
+    return math.inf
+
+
+def _narrowed(
+    margin: Callable[[float], float], low: float, high: float, at_low: float, at_high: float
+) -> float:
+    """The lower end of a bracket, narrowed to the relative width ACCURACY.
+
+    Margins are nearly linear in B, and in sigma, once these are large. So it is interpolated
+    (regula falsi, Illinois variant), and halved on the log scale after steps that gained little.
+    """
+    slow, side = not math.isfinite(at_high), 0
+    while (ratio := high / low) > 1 + ACCURACY:
+        middle = math.sqrt(low * high)
+        if not slow and math.isfinite(at_high):
+            middle = low + (high - low) * at_low / (at_low - at_high)
+        # Not close to an end: half the accuracy beyond the zero, the bracket is narrow enough.
+        inside = 1 + ACCURACY / 2
+        middle = min(max(middle, low * inside), high / inside)
+        found = margin(middle)
+        if found > 0:
+            low, at_low = middle, found
+            at_high, side = at_high / 2 if side == 1 else at_high, 1
+        else:
+            high, at_high = middle, found
+            at_low, side = at_low / 2 if side == -1 else at_low, -1
+        slow = (high / low) ** 2 > ratio
+    return low
+
+
+def _up_to(value: float) -> str:
+    """In words, to three digits, rounded down."""
+    if math.isinf(value):
+        return ", however large"
+    if value == 0:
+        return " up to 0"
+    unit = 10.0 ** (math.floor(math.log10(value)) - 2)
+    return f" up to {math.floor(value / unit * (1 + 1e-12)) * unit:.3g}"

@@ -1,0 +1,190 @@
+"""How wide bounds will be, before outcomes are known: never exceeded, and not far off."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from own_bounds import Wider
+from problems import KERNEL, KERNELS, truth
+from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
+
+import kernelbounds as kb
+from kernelbounds.arrays import EPS
+from kernelbounds.mixtures import Hybrid, Prequential, Single
+
+PARTS = kb.Parts([(kb.OnInputs(RBF(0.5), [0]), 2.0), (Matern(0.3, nu=1.5), 0.4)])
+KINDS = ("likely", "zero", "large", "alternating", "along the worst direction", "one of them")
+SLACK = 1e-6  # what searches leave
+CMM = kb.CMM()
+
+
+def outcomes(kind, seq, X, f, noise_scale, rng):
+    """What nature or an enemy may do."""
+    n = len(X)
+    if kind == "likely":
+        return f(X) + noise_scale * rng.standard_normal(n)
+    if kind == "zero":
+        return np.zeros(n)
+    if kind == "large":
+        return 1e3 * rng.standard_normal(n)
+    if kind == "alternating":
+        return 3 * np.where(np.arange(n) % 2, 1.0, -1.0)
+    if kind == "one of them":
+        return np.where(np.arange(n) == rng.integers(n), 2.0, 0.0)
+    spectrum = np.linalg.eigh(seq.kernel(X))[1]
+    return 2 * spectrum[:, rng.integers(n)]
+
+
+def rounding(later):
+    """By how much errors of energies, which cancel in theory, enlarge squares of widths."""
+    penalty, ridge = later.known.outcome_free()
+    if not penalty:
+        return 0.0
+    error = EPS * (1 + later.known.base.data.trace / ridge)
+    return 100 * error * np.sum(later.known.outcomes**2) / penalty
+
+
+def checked(seq, X, design, f, rng, kinds=KINDS, noise_scale=None, bounds=(CMM,)):
+    """Real widths, as a share of those predicted, for all kinds of outcomes."""
+    shares, predicted = [], {}
+    for bound in bounds:
+        try:
+            predicted[bound] = seq.predicted_width(X, design, noise_scale=noise_scale, bound=bound)
+        except kb.InputError:  # forecasts are at a larger ridge, so that nothing is known of AMM
+            assert bound != CMM and isinstance(seq.assumptions.mixture, Hybrid)
+    for kind in kinds:
+        later = copy.deepcopy(seq)
+        y = outcomes(kind, seq, design, f, seq.assumptions.noise_scale, rng)
+        later.update(design, y, noise_scale=noise_scale)
+        for bound, widths in predicted.items():
+            try:
+                lower, upper = later.bounds(X, bound)
+            except (kb.EmptyConfidenceSetError, kb.KernelBoundsError):
+                continue  # refuted, so that there are none
+            trivial = 2 * later.known.trivial(X)
+            most = widths * np.sqrt(1 + rounding(later)) + SLACK * trivial
+            assert np.all(upper - lower <= most), (kind, bound)
+            assert np.all(widths <= trivial * (1 + 1e-12))
+            shares.append(np.median((upper - lower) / widths))
+    return shares
+
+
+@given(
+    name=st.sampled_from(sorted(KERNELS)),
+    seed=st.integers(0, 10**6),
+    t=st.integers(0, 20),
+    n=st.integers(1, 30),
+    noise_scale=st.sampled_from([0.0, 1e-3, 0.1, 1.0]),
+    norm_bound=st.sampled_from([0.3, 2.0, 30.0]),
+    mixture=st.sampled_from([Hybrid(), Single(1.0), Single(1e-3), Hybrid((0.5, 1.0), 1e4)]),
+    repeats=st.booleans(),
+)
+@settings(max_examples=25, deadline=None)
+def test_never_exceeded(name, seed, t, n, noise_scale, norm_bound, mixture, repeats):
+    rng = np.random.default_rng(seed)
+    kernel = KERNELS[name]
+    f = truth(kernel, rng, 0.9 * norm_bound)
+    seq = kb.ConfidenceSequence(kernel, norm_bound, noise_scale, mixture=mixture)
+    if t:
+        X = rng.random((t, 2))
+        seq.update(X, f(X) + noise_scale * rng.standard_normal(t))
+    design = rng.random((n, 2))
+    if repeats:
+        design = design[rng.integers(0, max(n // 3, 1), n)]
+    X = np.concatenate([rng.random((6, 2)), design[:2]])
+    checked(seq, X, design, f, rng, bounds=(kb.CMM(), kb.DMM(), kb.AMM()))
+
+
+@pytest.mark.parametrize("noise_scale", [0.0, 0.1])
+@pytest.mark.parametrize("offset", [None, kb.Offset(20.0, within=3.0), 5.0])
+@pytest.mark.parametrize("kernel", [KERNEL, PARTS], ids=["one", "parts"])
+def test_with_parts_offsets_and_weights(kernel, offset, noise_scale):
+    rng = np.random.default_rng(0)
+    norm_bound = None if kernel is PARTS else 2.0
+    level = 0.0 if offset is None else getattr(offset, "level", offset)
+    g = truth(RBF(0.5), rng, 0.3)
+    seq = kb.ConfidenceSequence(kernel, norm_bound, noise_scale, offset=offset)
+
+    def f(X):
+        return level + g(X)
+
+    first, design, X = rng.random((12, 2)), rng.random((30, 2)), rng.random((15, 2))
+    seq.update(first, f(first) + noise_scale * rng.standard_normal(12))
+    shares = checked(seq, X, design, f, rng, kinds=("likely", "zero", "one of them"))
+    assert min(shares) > 0.01
+    if noise_scale:
+        checked(seq, X, design, f, rng, noise_scale=rng.uniform(0.03, 0.4, 30))
+
+
+def test_where_forecasts_change_their_ridge():
+    """A kernel that grows with x: forecasts are made at larger and larger ridges."""
+    rng = np.random.default_rng(1)
+    kernel = DotProduct(0.5)
+    f = truth(kernel, rng, 1.0, dim=1)
+    seq = kb.ConfidenceSequence(kernel, 2.0, 1e-4)
+    design = np.geomspace(0.1, 1e4, 25)[:, None]
+    assert seq.known.outcome_free() == (np.inf, seq.known.reference_ridge)
+    checked(seq, np.geomspace(0.1, 1e4, 9)[:, None], design, f, rng)
+
+
+def test_not_far_off():
+    """Not more than three times what they turn out to be, for outcomes that are likely."""
+    rng = np.random.default_rng(2)
+    f, design, X = truth(KERNEL, rng, 9.0), rng.random((100, 2)), rng.random((50, 2))
+    for mixture in (Hybrid(), Single(1.0)):
+        seq = kb.ConfidenceSequence(KERNEL, 10.0, 0.1, mixture=mixture)
+        (share,) = checked(seq, X, design, f, rng, kinds=("likely",))
+        assert share > 1 / 3
+
+
+def test_more_observations_promise_less_width():
+    seq, box = kb.ConfidenceSequence(KERNEL, 2.0, 0.1), kb.Box([0, 0], [1, 1])
+    X = box.filling(20)
+    widths = [seq.predicted_width(X, n, box).mean() for n in (1, 8, 64, 256)]
+    assert widths == sorted(widths, reverse=True) and widths[0] < 4
+    precise = seq.predicted_width(X, 64, box, noise_scale=0.01)
+    assert np.all(precise < seq.predicted_width(X, 64, box))
+    assert np.array_equal(seq.predicted_width(X, box.filling(64)), seq.predicted_width(X, 64, box))
+    assert np.all(
+        seq.predicted_width(X, 64, box) <= seq.predicted_width(X, 64, box, bound=kb.AMM())
+    )
+    assert len(seq) == 0 and seq.dim is None  # nothing has happened
+
+
+def test_the_box_is_filled():
+    box = kb.Box([0, 5, -1], [1, 5, 1])
+    points = box.filling(100)
+    assert points.shape == (100, 3) and np.all(points[:, 1] == 5)
+    assert np.all(points >= box.lower) and np.all(points <= box.upper)
+    assert np.array_equal(points[:30], box.filling(30))
+    counts = np.histogram(box.filling(128)[:, 0], bins=8, range=(0, 1))[0]
+    assert np.all(counts == 16)
+    with pytest.raises(kb.InputError, match="count"):
+        box.filling(0)
+
+
+@pytest.mark.parametrize(
+    ("options", "arguments", "match"),
+    [
+        ({}, {"design": 5}, "together with a Box"),
+        ({}, {"design": 5, "domain": "box"}, "must be a kernelbounds.Box"),
+        ({}, {"design": 2.5, "domain": kb.Box([0], [1])}, "whole number"),
+        ({}, {"design": 5, "domain": kb.Box([0, 0], [1, 1])}, "2 columns"),
+        ({}, {"design": [[0.0, 1.0]]}, "2 columns"),
+        ({}, {"design": [[0.0]], "noise_scale": -1.0}, "noise_scale must be positive"),
+        ({}, {"design": [[0.0]], "bound": kb.AY()}, "only the widths of CMM"),
+        ({}, {"design": [[0.0]], "bound": Wider()}, "only the widths of CMM"),
+        ({}, {"design": [[0.0]], "bound": kb.AMM(1e-9)}, "its ridges are below"),
+        ({"mixture": Hybrid((0.5,))}, {"design": [[0.0]]}, "depends on the outcomes"),
+        ({"mixture": Prequential(max)}, {"design": [[0.0]]}, "depends on the outcomes"),
+        ({"misspecification": 0.1}, {"design": [[0.0]]}, "misspecification is not 0"),
+    ],
+)
+def test_refusals(options, arguments, match):
+    seq = kb.ConfidenceSequence(RBF(0.5), 2.0, 0.1, **options)
+    with pytest.raises(kb.InputError, match=match):
+        seq.predicted_width([[0.5]], **arguments)
