@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 import threading
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from problems import BOUNDS, KERNELS, Own, observe, sequence, truth
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern
+from problems import BOUNDS, KERNELS, observe, sequence, truth
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 import kernelbounds as kb
 from kernelbounds import theory
@@ -21,7 +22,6 @@ from kernelbounds.parts import count_for_shares
 SMOOTH = Matern(0.5, nu=2.5)
 PAIRS = [(kb.OnInputs(SMOOTH, [0]), 3.0), (kb.OnInputs(RBF(0.4), [1]), 0.3), (SMOOTH, 1.0)]
 PARTS = kb.Parts(PAIRS)
-MARTINGALE = {name: BOUNDS[name] for name in ("CMM", "DMM", "AMM", "AMM at 0.5")}
 
 
 class Truth:
@@ -85,11 +85,9 @@ def test_worst_cases_have_norm_1_whatever_the_shares(names, shares, bounds, seed
         assert np.sqrt(parts.kernel(best).diag(x)[0]) == pytest.approx(largest, rel=1e-9)
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 7, 30, 200])
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 30])
 def test_shares_add_up_to_less_than_1_exactly(n):
     """In exact arithmetic sum B_i^2 / c_i <= 1, where the c_i are the constants as rounded."""
-    from fractions import Fraction
-
     rng = np.random.default_rng(n)
     for _ in range(50):
         bounds = 10 ** rng.uniform(-5, 5, n)
@@ -252,7 +250,7 @@ def test_nearly_without_noise(noise_scale):
         assert np.all(lower <= function(Q)) and np.all(function(Q) <= upper)
 
 
-@pytest.mark.parametrize("bounds", [(1e-40, 1e40), (1e49, 1e49), (0.0, 2.0), (1e-90, 0.0)])
+@pytest.mark.parametrize("bounds", [(1e-40, 1e40), (1e44, 1e44), (0.0, 2.0), (1e-90, 0.0)])
 def test_parts_of_very_different_sizes(bounds):
     rng = np.random.default_rng(0)
     parts = kb.Parts([(RBF(0.5), bounds[0]), (SMOOTH, bounds[1])])
@@ -277,6 +275,8 @@ def test_parts_of_very_different_sizes(bounds):
         ([(RBF(0.5), np.nan)], "each bound"),
         ([(RBF(0.5), np.inf)], "each bound"),
         ([(RBF(0.5), None)], "each bound"),
+        ([(RBF(0.5), 1e60)], "each bound must be .* at most 1e[+]45"),
+        ([(RBF(0.5), 1e-170)], "each bound must be 0 or at least 1e-100"),
         ([], "at least one with a bound above 0"),
         ([(RBF(0.5), 0.0)], "at least one with a bound above 0"),
     ],
@@ -302,7 +302,7 @@ def test_norm_bound_is_in_the_parts():
 )
 def test_a_known_level_shifts_outcomes_and_bounds(name, bound, level, seed):
     rng = np.random.default_rng(seed)
-    plain, function = sequence(KERNELS[name], rng, 20, bound=BOUNDS[bound])
+    plain, _ = sequence(KERNELS[name], rng, 20, bound=BOUNDS[bound])
     Q = rng.random((5, 2))
     means = (level, kb.Offset(level), kb.Offset(lambda X: np.full(len(X), level)))
     difference, average = Difference(Q[0], Q[1]), Average(Q)
@@ -413,7 +413,7 @@ def test_the_regret_bound_of_a_run_with_a_level():
         for _ in range(25):
             x = ucb.ask().x
             ucb.tell(x, level + function(x[None])[0] + 0.1 * noise.standard_normal())
-        found.append(theory.run_bound(ucb))
+        found.append(theory.run_bound(ucb, ridge=0.3))  # another than that of the radius
     np.testing.assert_allclose(found[1].terms, found[0].terms, rtol=1e-6)
     true = function(points).max() - function(ucb.sequence.points)
     assert np.all(true <= found[1].terms)

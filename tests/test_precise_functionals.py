@@ -51,7 +51,7 @@ def _targets(kernel, rng, X):
     found = {
         "difference": Difference(x, z),
         "difference of data": Difference(X[1], X[2]),
-        "near": Difference(x, x + [1e-9, 0.0]),
+        "near": Difference(x, x + np.array([1e-9, 0.0])),
         "same": Difference(z, z),
         "bend": Sum(np.stack([x, (x + z) / 2, z]), [1.0, -2.0, 1.0]),
         "average": Average(X[0] + rng.random((5, 2)), rng.random(5)),

@@ -12,6 +12,8 @@ from kernelbounds import kernels
 from kernelbounds.arrays import EPS, LARGEST, Array, as_scalar, brief
 from kernelbounds.errors import InputError
 
+# A bound enters the kernel by its square, over a share: that must not overflow, nor vanish.
+LEAST_BOUND, MOST_BOUND = 1e-100, 1e45
 # Shares are chosen for so many points at most, because that takes the cube of their number. They
 # change little after that.
 FEWEST, MOST_POINTS = 8, 256
@@ -57,7 +59,12 @@ class Parts:
             if not isinstance(part, tuple | list) or len(part) != 2:
                 raise InputError(f"each of parts must be (kernel, bound), got {brief(part)}.")
             kernel = kernels.checked_kernel(part[0])
-            pairs.append((kernel, as_scalar(part[1], "each bound", least=0.0, most=LARGEST)))
+            bound = as_scalar(part[1], "each bound", least=0.0, most=MOST_BOUND)
+            if 0 < bound < LEAST_BOUND:
+                raise InputError(
+                    f"each bound must be 0 or at least {LEAST_BOUND:g}, got {bound:g}."
+                )
+            pairs.append((kernel, bound))
         if not any(bound > 0 for _, bound in pairs):
             raise InputError("parts must have at least one with a bound above 0.")
         self.pairs = tuple(pairs)
