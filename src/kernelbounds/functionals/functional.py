@@ -14,8 +14,8 @@ from kernelbounds.errors import InputError
 from kernelbounds.functionals.targets import Functionals
 from kernelbounds.offset import Level, Offset
 
-# A sum of n terms adds n / 2 rounding errors of its terms, and a double sum n. Where n EPS times
-# the magnitude is to be less than the 16 EPS that are allowed for, the magnitude is enlarged.
+# A sum of n terms adds n / 2 rounding errors of its terms to the 4 EPS that are covered, and a
+# double sum n. To be as precise as that, relatively, its magnitude is enlarged.
 TERMS = 8.0
 # The error of a kernel's values, in units of EPS, that is covered wherever they are used.
 COVERED = 4.0
@@ -83,7 +83,7 @@ class Sum(Functional):
     def magnitudes(self, kernel: Kernel) -> Array:
         """(sum_i |w_i| sqrt(k(z_i, z_i)))^2, and more where there are many terms."""
         norm = np.abs(self.weights) @ np.sqrt(kernels.diagonal(kernel, self.points))
-        return np.array([(1 + len(self.points) / TERMS) * norm**2])
+        return np.array([((1 + len(self.points) / TERMS) * norm) ** 2])
 
     def vectors(self, kernel: Kernel, points: Array) -> Array:
         """sum_i w_i k(z_i, x_s)."""
