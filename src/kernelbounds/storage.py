@@ -29,7 +29,7 @@ from kernelbounds.parts import Parts
 FORMAT, VERSION = "kernelbounds.ConfidenceSequence", 3
 READABLE = (2, 3)  # in version 2 there are no weights, parts and offsets
 ARRAYS = ("points", "outcomes", "gram")
-BOUNDS = ("AMM", "AY", "CMM", "DMM", "IGP")
+BOUNDS = ("AMM", "AY", "CMM", "DMM", "FixedDesign", "IGP")
 MIXTURES = ("Hybrid", "Single")
 CONSTANTS = ("norm_bound", "noise_scale", "delta")
 
@@ -283,7 +283,10 @@ def _to_data(one: Any, package: ModuleType, names: Sequence[str]) -> dict[str, A
     cls = type(one)
     if cls.__name__ in names and getattr(package, cls.__name__) is cls:
         return {"name": cls.__name__, **vars(one)}
-    return {"name": cls.__qualname__, "own": True, "repr": _without_address(repr(one))}
+    text = _without_address(repr(one))
+    if isinstance(one, Bound):  # which earlier releases did not say
+        text = text.removesuffix(f" [{one.guarantee}]")
+    return {"name": cls.__qualname__, "own": True, "repr": text}
 
 
 def _chosen(

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
 
 from kernelbounds.arrays import Array
+from kernelbounds.bounds.guarantee import Guarantee
 from kernelbounds.bounds.knowledge import Knowledge
 from kernelbounds.engine import Largest, RidgePath
 from kernelbounds.errors import KernelBoundsError
@@ -27,6 +28,9 @@ class Bound(ABC):
     and the policies need; :func:`kernelbounds.check_bound` checks it. Gradients, certified maxima
     that follow the bound between points, and fast updates on fixed sets are there for a
     :class:`DualBound`.
+
+    Its bounds hold at all times and points at once, with adaptively chosen points and sub-Gaussian
+    noise; one that promises less says so in :attr:`guarantee`.
 
     Examples
     --------
@@ -51,6 +55,33 @@ class Bound(ABC):
         holds at least one observation. A bound need not be below the trivial one,
         B sqrt(k(x,x)), and may be infinite, but not nan.
         """
+
+    def __repr__(self) -> str:
+        # Of a class that does not say what its settings are, nothing is known.
+        known: Any = self
+        if not is_dataclass(known):
+            return object.__repr__(self)
+        settings = [f"{one.name}={getattr(self, one.name)!r}" for one in fields(known) if one.repr]
+        return f"{type(self).__qualname__}({', '.join(settings)}) [{self.guarantee}]"
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What its guarantee covers; everything, unless a bound says otherwise."""
+        return Guarantee()
+
+    @property
+    def points_at_once(self) -> int | None:
+        """At how many different points it may be asked for at once; None: any number."""
+        return None
+
+    @property
+    def bounds_functionals(self) -> bool:
+        """Whether :meth:`extremes` takes linear functionals of f* in place of points."""
+        return False
+
+    def refute(self, known: Knowledge) -> None:
+        """Raise :class:`EmptyConfidenceSetError` where the data refute the assumptions."""
+        known.refute_if_empty()
 
     def below_amm_at(self, reference_ridge: float) -> tuple[float, ...] | None:
         """The ridges at which it is nowhere above AMM, given sigma^2/c; None means all of them."""
@@ -133,6 +164,11 @@ class DualBound(Bound):
     >>> isinstance(kb.AMM(), DualBound)
     True
     """
+
+    @property
+    def bounds_functionals(self) -> bool:
+        """The dual knows a point by its representer alone."""
+        return True
 
     @property
     def exact(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import math
 import threading
@@ -82,6 +83,17 @@ class Knowledge:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self.lock = threading.RLock()
+
+    def at_delta(self, delta: float) -> Knowledge:
+        """The same with another delta, for a bound that shares its own among several; to be read.
+
+        Paths, fits and forecasts are shared, so that they are computed once.
+        """
+        # Before the copy: R_t makes the forecasts, and the engine its shares.
+        _, _ = self.radius, self.engine
+        other = copy.copy(self)
+        other.assumptions, other._radius = dataclasses.replace(self.assumptions, delta=delta), None
+        return other
 
     def append(self, points: Array, outcomes: Array, noise_scales: Array | None = None) -> None:
         """Add observations, with noise scales of their own (n,) or that of the assumptions."""
