@@ -51,27 +51,32 @@ def estimated(
     known: Knowledge, points: Targets, signs: Sequence[int], delta: float, noise: str
 ) -> Array:
     """Upper bounds on s f* at m points, each of which holds on its own; (signs, m)."""
-    a, path = known.assumptions, known.engine.path()
-    path = path.leading(path.eigen.eigenvectors)
-    query = known.engine.query_along(path, points)
-    scale = a.noise_scale * math.sqrt(enlarged(known.count))
-    margin = margins(delta, noise)
-
-    def half_width(found: Estimators, margin: Callable[[Array], Array]) -> Array:
-        bias, deviation = a.norm_bound * found.bias, scale * found.length
-        return np.asarray(bias + deviation * margin(bias / np.maximum(deviation, 1e-300)))
-
-    low, high = math.log(path.eigen.slack), math.log(INFINITE * float(path.levels.max()))
-    grid = np.linspace(low, high, 5 + math.ceil((high - low) / STEP))
-    table = margin(TABLE)
-    widths = half_width(
-        query.estimators(np.exp(grid)), lambda biases: np.interp(biases, TABLE, table)
-    )
-    found = query.estimates(np.exp(vertex(grid, widths)))
+    found = shortest(known, points, delta, noise)
+    path, half = known.engine.path(), half_widths(known, found, margins(delta, noise))
     # The estimate itself is an inner product of c and z, and z of eigenvectors and outcomes.
     lost = 2 * rounding(known.count, path.eigen.accuracy) * path.size * found.length
-    half = half_width(found, margin) * (1 + 16 * EPS) + lost
+    half = half * (1 + 16 * EPS) + lost
     return np.array([sign * found.values + half for sign in signs])
+
+
+def shortest(known: Knowledge, points: Targets, delta: float, noise: str) -> Estimators:
+    """The ridge estimators with the shortest intervals."""
+    path = known.engine.path()
+    path = path.leading(path.eigen.eigenvectors)
+    query = known.engine.query_along(path, points)
+    low, high = math.log(path.eigen.slack), math.log(INFINITE * float(path.levels.max()))
+    grid = np.linspace(low, high, 5 + math.ceil((high - low) / STEP))
+    table = margins(delta, noise)(TABLE)
+    found = query.estimators(np.exp(grid))
+    widths = half_widths(known, found, lambda biases: np.interp(biases, TABLE, table))
+    return query.estimates(np.exp(vertex(grid, widths)))
+
+
+def half_widths(known: Knowledge, found: Estimators, margin: Callable[[Array], Array]) -> Array:
+    """B bias + sigma |w| q, rounded up but for the last digit."""
+    a, orthonormal = known.assumptions, math.sqrt(enlarged(known.count))
+    bias, deviation = a.norm_bound * found.bias, a.noise_scale * orthonormal * found.length
+    return np.asarray(bias + deviation * margin(bias / np.maximum(deviation, 1e-300)))
 
 
 def margins(delta: float, noise: str) -> Callable[[Array], Array]:

@@ -56,9 +56,10 @@ class Predictions:
 class Estimators:
     """Linear estimators w'y of f(x), of which nothing depends on the outcomes but the estimates."""
 
-    values: Array  # w'y, not rounded
     length: Array  # |w| where the basis is orthonormal
     bias: Array  # |phi(x) - sum_s w_s phi(x_s)|, rounded up
+    weights: Array = field(default_factory=lambda: np.empty((0, 0)))  # c with w = Q c, (m, r)
+    values: Array = field(default_factory=lambda: np.empty(0))  # w'y, not rounded
 
 
 class PathQuery:
@@ -161,7 +162,7 @@ class PathQuery:
         inverse = self.path.inverse(ridges)
         length = np.sqrt((inverse * inverse) @ self._inside_squared)
         explained = (inverse * (1 + ridges[:, None] * inverse)) @ self._inside_squared
-        return Estimators(np.empty(0), length, self._bias(explained, length))
+        return Estimators(length, self._bias(explained, length))
 
     def estimates(self, ridges: Array) -> Estimators:
         """The same with a ridge for each point, and what they estimate; (m,) each.
@@ -173,7 +174,7 @@ class PathQuery:
         weights = u * self.path.inverse(ridges)
         length = np.sqrt(np.vecdot(weights, weights))
         explained = np.vecdot(weights, 2 * u - eigen.spectrum * weights)
-        return Estimators(weights @ eigen.z, length, self._bias(explained, length))
+        return Estimators(length, self._bias(explained, length), weights, weights @ eigen.z)
 
     def _bias(self, explained: Array, length: Array) -> Array:
         # Errors of u, of z alike, and of the two sums, each relative to the norms of its factors.
