@@ -527,7 +527,7 @@ class TestRefusals:
 # --- coverage: long runs
 
 DELTA, RUNS, GRID = 0.1, 1000, np.linspace(0, 1, 30)[:, None]
-KERNEL, NORM, NOISE, POINTS = Matern(0.1, nu=1.5), 1.0, 0.5, 60
+KERNEL, NORM, NOISE, POINTS = RBF(0.3), 1.0, 0.1, 20
 DRAWS = {
     "Gaussian": lambda rng: rng.standard_normal(POINTS),
     "Rademacher": lambda rng: rng.choice([-1.0, 1.0], POINTS),
@@ -535,14 +535,14 @@ DRAWS = {
 }
 
 
-def _misses(bound, draw, runs, deltas=DELTA):
+def _misses(bound, draw, runs):
     """Runs in which the truth, of norm B, leaves the bounds at all x, or at one of them."""
     misses = 0
     for seed in range(runs):
         rng = np.random.default_rng(seed)
         X = rng.random((POINTS, 1))
         where = GRID if bound.guarantee.uniform else GRID[[seed % len(GRID)]]
-        seq = kb.ConfidenceSequence(KERNEL, NORM * (1 + 1e-9), NOISE, deltas, bound=bound)
+        seq = kb.ConfidenceSequence(KERNEL, NORM * (1 + 1e-9), NOISE, DELTA, bound=bound)
         if bound.guarantee.uniform:
             function = truth(KERNEL, rng, NORM, dim=1, centres=10)
         else:

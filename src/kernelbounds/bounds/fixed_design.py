@@ -46,7 +46,7 @@ class FixedDesign(Bound):
     ----------
     simultaneous : bool
         Whether the bounds hold at all x together, as those of the other methods do. Else each
-        holds on its own with probability 1 - delta, and they are narrower.
+        holds on its own with probability 1 - delta, and most are narrower.
     points : int
         With ``simultaneous=False``: the bounds hold together at any so many x that were fixed
         beforehand, as the points of the data were.
