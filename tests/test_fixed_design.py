@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 import warnings
+from dataclasses import dataclass
 
 import mpmath as mp
 import numpy as np
@@ -80,9 +81,25 @@ class TestFlags:
         with pytest.raises(kb.InputError, match="Derived"):
             kb.ConfidenceSequence.unpack(tmp_path, header, arrays, bound=Derived(0.7))
 
+    def test_files_of_a_class_that_had_no_repr_are_loaded(self, tmp_path):
+        seq, _ = sequence(RBF(0.5), np.random.default_rng(0), 5, bound=Silent(0.5))
+        header, arrays = seq.pack()
+        assert header["bound"]["repr"] == "Silent(by=0.5)"
+        header["bound"]["repr"] = "<test_fixed_design.Silent object>"
+        loaded = kb.ConfidenceSequence.unpack(tmp_path, header, arrays, bound=Silent(0.5))
+        assert loaded.bound == Silent(0.5)
+
 
 class Derived(kb.AMM):
     """Nothing more."""
+
+
+@dataclass(frozen=True, repr=False)
+class Silent(kb.Bound):
+    by: float
+
+    def extremes(self, known, points, signs):
+        return kb.AMM().extremes(known, points, signs) + self.by
 
 
 # --- the radius
@@ -484,6 +501,11 @@ class TestRefusals:
         seq, _ = sequence(RBF(0.5), np.random.default_rng(0), 5, bound=kb.FixedDesign())
         with pytest.raises(kb.InputError, match="the lemma is about"):
             theory.run_bound(seq)
+
+    def test_a_comparison_is_none(self):
+        seq, _ = sequence(RBF(0.5), np.random.default_rng(0), 40)
+        found = theory.compare(seq, seq.points[:9], bounds={"fixed": kb.FixedDesign()})
+        assert "fixed" in str(found)
 
     def test_gradients(self):
         seq, _ = sequence(RBF(0.5), np.random.default_rng(0), 5)

@@ -236,7 +236,8 @@ class ConfidenceSequence:
 
         Two numbers for one functional, or two arrays for a sequence of them. With CMM they are the
         smallest and largest values over the confidence set, as :meth:`bounds` at points. They hold
-        for all functionals, together with all other bounds of this sequence.
+        for all functionals, together with all other bounds of this sequence, where those at points
+        hold at all x.
         """
         asked = [functional] if isinstance(functional, Functional) else list(functional)
         chosen = self._chosen(bound)

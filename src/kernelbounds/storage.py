@@ -316,6 +316,8 @@ def _chosen(
             f"as load(path, {noun}=...)."
         )
     found = _to_data(given, package, names)
+    if own and said_of_it == _without_address(object.__repr__(given)):
+        found["repr"] = said_of_it  # it had no repr in earlier releases
     if (own or noun == "mixture") and json.loads(json.dumps(found)) != stored:
         raise InputError(
             f"{str(path)!r} was saved with the {noun} {shortened(said_of_it)} of the class {name}, "

@@ -1,13 +1,13 @@
 """Functions near the data along the leading directions of a fixed design.
 
-===============  ==========  ==============================================================
-code             symbol      meaning
-===============  ==========  ==============================================================
-``count``        p           the number of directions
-``path.eigen``   V_p         orthonormal, (t, p): the leading eigenvectors of K_t
-``radius``       r_p         |V_p' eps| <= r_p with probability at least 1 - delta
-``relative``     r_p/sigma   which depends on p, delta and the kind of noise alone
-===============  ==========  ==============================================================
+===============  ==============  ==========================================================
+code             symbol          meaning
+===============  ==============  ==========================================================
+``count``        p               the number of directions
+``path.eigen``   V_p             orthonormal, (t, p): the leading eigenvectors of K_t
+``radius``       r_p             |V_p' eps| <= r_p with probability at least 1 - delta
+``relative``     r_p^2/sigma^2   which depends on p, delta and the kind of noise alone
+===============  ==============  ==========================================================
 
 The points were fixed before the outcomes, and V_p is a function of the points, so that V_p' eps
 has p coordinates however many observations there are. For sigma-sub-Gaussian noise and a standard
@@ -48,7 +48,7 @@ from kernelbounds.errors import EmptyConfidenceSetError
 from kernelbounds.functionals import Targets
 
 # Computed eigenvectors are orthonormal up to 16 rounding errors and so many for each observation:
-# V'V differs from I by less, in the spectral norm (by 20 of them at t = 1000, with LAPACK).
+# V'V differs from I by less, in the spectral norm (by up to 31 of them at t = 700, with LAPACK).
 ORTHONORMAL = 1.0
 # Ridges at which numbers of directions are compared, and their range, relative to (sigma / B)^2 and
 # (r_t / B)^2; beyond this times the largest eigenvalue they are as good as infinite.
