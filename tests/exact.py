@@ -218,3 +218,50 @@ def random_data(kernel, rng, X, norm_bound, noise_scale):
     weights = rng.standard_normal(6)
     weights *= 0.9 * norm_bound / np.sqrt(weights @ kernel(centres) @ weights)
     return kernel(X, centres) @ weights + noise_scale * rng.standard_normal(len(X))
+
+
+class Projected(Exact):
+    """The same for f and y known along some directions alone, the columns of ``basis`` (t, p).
+
+    CMM of it is the maximum of s f(x) with |V'(f_t - y_t)| <= r and ||f|| <= B, for the V given, in
+    whatever way it was computed; r^2 is ``squared_radius``.
+    """
+
+    def __init__(self, whole: Exact, basis, squared_radius):
+        self.whole, self.squared_radius = whole, mp.mpf(squared_radius)
+        self.B, self.sigma = whole.B, whole.sigma
+        self.along = mp.matrix(basis.T.tolist()) * whole.Q
+        self.values, rotation = mp.eigsy(self.along * mp.diag(whole.values) * self.along.T)
+        self.along = rotation.T * self.along
+        self.z = list(self.along * mp.matrix(whole.z))
+
+    def at(self, x):
+        self.whole.at(x)
+        self.prior, self.u = self.whole.prior, list(self.along * mp.matrix(self.whole.u))
+        return self
+
+    def radius_squared(self):
+        return self.squared_radius
+
+
+def estimated(whole: Exact, basis, weights, margin):
+    """w'y and its half-width, B bias + sigma |w| q(B bias / (sigma |w|)), for w = V c."""
+    along = whole.Q.T * mp.matrix(basis.tolist())
+    w = list(along * mp.matrix([mp.mpf(float(one)) for one in weights]))
+    squared = whole.prior + mp.fsum(
+        a * (v * a - 2 * u) for a, u, v in zip(w, whole.u, whole.values)
+    )
+    bias, deviation = whole.B * mp.sqrt(squared), whole.sigma * mp.sqrt(mp.fsum(a * a for a in w))
+    # Of a bias of more than a hundred deviations, one side is all that matters.
+    half = bias + (deviation and deviation * margin(min(bias / deviation, mp.mpf(100))))
+    return mp.fsum(a * z for a, z in zip(w, whole.z)), half
+
+
+def folded_margin(bias, delta):
+    """q such that |N(b, 1)| exceeds b + q with probability delta, by bisection."""
+    low, high = mp.mpf(0), mp.mpf(20)
+    for _ in range(120):
+        q = (low + high) / 2
+        beyond = mp.ncdf(-q) + mp.ncdf(-2 * bias - q)
+        low, high = (low, q) if beyond <= delta else (q, high)
+    return high

@@ -182,6 +182,10 @@ class Elsewhere(DualFunction):
     shift: float = 0.0
     width: float = 6.4
 
+    @classmethod
+    def of(cls, known, shift, width=6.4):
+        return cls(known.radius, known.refute_if_empty, shift, width)
+
     @property
     def likely(self):
         low, high = super().likely
@@ -221,8 +225,8 @@ def test_wherever_the_search_begins_it_finds_the_minimum(t, width, shift):
     seq, points = _spread_minimisers(t, t)
     signs = np.array([1.0, -1.0])
     query = seq.known.engine.query(points)
-    values, _, _ = minimise_over_ridge(query, Elsewhere(seq.known, shift, width), signs)
-    usual, _, _ = minimise_over_ridge(query, DualFunction(seq.known), signs)
+    values, _, _ = minimise_over_ridge(query, Elsewhere.of(seq.known, shift, width), signs)
+    usual, _, _ = minimise_over_ridge(query, DualFunction.of(seq.known), signs)
     exact = _on_a_dense_grid(seq, points, signs)
     np.testing.assert_allclose(values, usual, rtol=0, atol=5e-7)
     assert np.all(values <= exact + 1e-6 * 5.0)
@@ -232,7 +236,7 @@ def test_wherever_the_search_begins_it_finds_the_minimum(t, width, shift):
 @pytest.mark.parametrize("points_at_once", [1, 3])
 def test_the_side_of_one_point_does_not_depend_on_the_others(points_at_once):
     seq, points = _spread_minimisers(5, 80)
-    dual = Elsewhere(seq.known, 15.0, 3.0)
+    dual = Elsewhere.of(seq.known, 15.0, 3.0)
     together = minimise_over_ridge(seq.known.engine.query(points), dual, np.array([1.0, -1.0]))[0]
     for side, sign in enumerate((1.0, -1.0)):
         for at in range(0, len(points), points_at_once):
@@ -247,7 +251,7 @@ def test_a_minimum_at_infinity_is_found_at_the_last_window():
     seq = kb.ConfidenceSequence(RBF(0.1), 5.0, 0.1)
     seq.update([[0.2, 0.3], [0.9, 0.4]], [0.01, -0.02])
     query = seq.known.engine.query(np.array([[9.0, 9.0]]))
-    values, ridges, _ = minimise_over_ridge(query, DualFunction(seq.known), np.array([1.0]))
+    values, ridges, _ = minimise_over_ridge(query, DualFunction.of(seq.known), np.array([1.0]))
     assert values[0, 0] == pytest.approx(5.0, rel=1e-8)
     assert ridges[0, 0] >= 0.1 * INFINITE
 
@@ -256,7 +260,7 @@ def test_windows_walk_to_the_limits_and_overlap():
     seq, points = _spread_minimisers(1, 60)
     path = seq.known.engine.query(points).path
     for end in (-1, 1):
-        window, ends = Window.likely(path, DualFunction(seq.known)), []
+        window, ends = Window.likely(path, DualFunction.of(seq.known)), []
         for _ in range(40):
             ends.append((window.nodes.low, window.nodes.high))
             if not window.open[(end + 1) // 2]:
@@ -273,7 +277,7 @@ def test_windows_walk_to_the_limits_and_overlap():
 @pytest.mark.parametrize("shift", [-1e3, 1e3])
 def test_a_likely_window_beyond_the_limits_is_moved_inside(shift):
     seq, points = _spread_minimisers(1, 60)
-    window = Window.likely(seq.known.engine.query(points).path, Elsewhere(seq.known, shift))
+    window = Window.likely(seq.known.engine.query(points).path, Elsewhere.of(seq.known, shift))
     assert window.open == ((False, True) if shift < 0 else (True, False))
     assert window.nodes.high - window.nodes.low == pytest.approx(6.4)
 
@@ -281,11 +285,11 @@ def test_a_likely_window_beyond_the_limits_is_moved_inside(shift):
 def test_a_search_says_at_which_end_a_minimum_is():
     seq, points = _spread_minimisers(3, 60)
     query = seq.known.engine.query(points)
-    _, ridges, _ = minimise_over_ridge(query, DualFunction(seq.known), np.array([1.0]))
+    _, ridges, _ = minimise_over_ridge(query, DualFunction.of(seq.known), np.array([1.0]))
     at = np.log(ridges[0])
     low, high = np.quantile(at, [0.2, 0.8])
     window = Window(query.path, low, high)
-    found, ends = WindowSearch(query, window).minimise(DualFunction(seq.known), np.ones(len(at)))
+    found, ends = WindowSearch(query, window).minimise(DualFunction.of(seq.known), np.ones(len(at)))
     margin = 2 * (high - low) / (FINER * window.nodes.size - 1)
     assert np.all(ends[at < low] == -1) and np.all(ends[at > high] == 1)
     assert np.all(ends[(low + margin < at) & (at < high - margin)] == 0)
@@ -299,16 +303,16 @@ def test_a_search_says_at_which_end_a_minimum_is():
 def test_the_fast_maximum_gives_up_outside_the_likely_window():
     seq, points = _spread_minimisers(2, 80)
     query = seq.known.engine.query(points[:-1])
-    found = largest_minimum(query, DualFunction(seq.known), 1, 1e-7)
+    found = largest_minimum(query, DualFunction.of(seq.known), 1, 1e-7)
     upper = kb.CMM().extremes(seq.known, points[:-1], (1,))[0]
     assert found is not None and found.value == pytest.approx(upper.max(), abs=5e-7)
     for shift in (-15.0, 15.0):
-        assert largest_minimum(query, Elsewhere(seq.known, shift), 1, 1e-7) is None
+        assert largest_minimum(query, Elsewhere.of(seq.known, shift), 1, 1e-7) is None
 
 
 def test_the_fast_maximum_gives_up_below_the_finest_ridge():
     seq, points = _spread_minimisers(2, 120)
-    dual = DualFunction(seq.known)
+    dual = DualFunction.of(seq.known)
     assert largest_minimum(seq.known.engine.query(points[:-1]), dual, 1, 1e-7) is not None
     coarse = seq.known.engine.query(points[:-1], finest=1e3)
     assert coarse.path.eigen.finest > 100

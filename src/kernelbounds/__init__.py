@@ -15,7 +15,7 @@ from kernelbounds.bandits import (
     SyntheticProblem,
     simulate,
 )
-from kernelbounds.bounds import AMM, AY, CMM, DMM, IGP, Assumptions, Bound
+from kernelbounds.bounds import AMM, AY, CMM, DMM, IGP, Assumptions, Bound, FixedDesign
 from kernelbounds.checking import check_bound
 from kernelbounds.errors import (
     EmptyConfidenceSetError,
@@ -47,6 +47,7 @@ __all__ = [
     "ConfidenceSequence",
     "EmptyConfidenceSetError",
     "Finite",
+    "FixedDesign",
     "Grid",
     "InputError",
     "KernelBoundsError",

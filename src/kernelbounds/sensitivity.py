@@ -47,13 +47,13 @@ class Conclusion:
 
     def margin(self, known: Knowledge) -> float:
         """Positive where it holds; see the module."""
-        seen = known.seen_by(self.bound.from_radius)
+        seen = known.seen_by(self.bound.any_shares)
         found = extremes(seen, self.bound, self.targets, (self.sign,))
         return self.sign * self.value - float(found.max())
 
     def ends(self, known: Knowledge) -> tuple[float, float]:
         """Bounds on the largest of what is bounded, or on the only one."""
-        seen = known.seen_by(self.bound.from_radius)
+        seen = known.seen_by(self.bound.any_shares)
         upper, negative_lower = extremes(seen, self.bound, self.targets, (1, -1))
         return float((-negative_lower).max()), float(upper.max())
 

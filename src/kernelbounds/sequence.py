@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import warnings
 from collections.abc import Sequence
 from os import PathLike
 from typing import Any
@@ -33,6 +34,8 @@ from kernelbounds.rkhs import RKHSFunction
 from kernelbounds.sensitivity import Sensitivity, conclusion
 from kernelbounds.surface import Clipped, Surface, extremes
 
+WARNED = -1  # in place of a number of observations
+
 
 class ConfidenceSequence:
     """Upper and lower bounds on an unknown function that hold at all times and points at once.
@@ -56,7 +59,8 @@ class ConfidenceSequence:
         c > 0, short for ``mixture=kernelbounds.mixtures.Single(c)``, the paper's radius;
         :func:`kernelbounds.mixture_scale` gives its choice of c for a planned number of rounds.
     bound : CMM, DMM, AMM, AY or IGP, or a :class:`Bound` of your own
-        The default for the methods below; CMM is the tightest.
+        The default for the methods below; CMM is the tightest of those that hold at all times.
+        :class:`~kernelbounds.FixedDesign` is for points that were fixed before the outcomes.
     mixture : mixture, optional
         How the radius R_t is made, see :mod:`kernelbounds.mixtures`; None is ``Hybrid()``, the
         tightest, which needs no scale.
@@ -101,6 +105,8 @@ class ConfidenceSequence:
         assumptions = Assumptions(norm_of_whole, noise_scale, delta, mixture, misspecification)
         self._known = Knowledge(Engine(whole), assumptions, parts=parts, offset=level)
         self._bound = self._chosen(CMM() if bound is None else bound)
+        # At how many observations a bound for one time was asked for; then, that it was said.
+        self._looked_at: int | None = None
 
     def __repr__(self) -> str:
         a, parts = self.assumptions, self._known.parts
@@ -242,7 +248,8 @@ class ConfidenceSequence:
 
         Two numbers for one functional, or two arrays for a sequence of them. With CMM they are the
         smallest and largest values over the confidence set, as :meth:`bounds` at points. They hold
-        for all functionals, together with all other bounds of this sequence.
+        for all functionals, together with all other bounds of this sequence, where those at points
+        hold at all x.
         """
         asked = [functional] if isinstance(functional, Functional) else list(functional)
         chosen = self._chosen(bound)
@@ -251,7 +258,7 @@ class ConfidenceSequence:
                 "bounds_of() takes one of kernelbounds.functionals, or a sequence of them, got "
                 f"{brief(functional)}."
             )
-        if not isinstance(chosen, DualBound):
+        if not chosen.bounds_functionals:
             raise InputError(f"{chosen!r} bounds values only; bounds_of() needs a DualBound.")
         with self._known.lock:
             for one in asked:
@@ -260,8 +267,9 @@ class ConfidenceSequence:
                         f"{one} is of functions in {one.dim} dimensions, but the data so far have "
                         f"{self.dim or asked[0].dim}."
                     )
+            self._look(chosen, len(asked))
             upper, negative_lower = extremes(
-                self._known.seen_by(chosen.from_radius), chosen, Several(asked), (1, -1)
+                self._known.seen_by(chosen.any_shares), chosen, Several(asked), (1, -1)
             )
         if isinstance(functional, Functional):
             return -float(negative_lower[0]), float(upper[0])
@@ -300,7 +308,8 @@ class ConfidenceSequence:
         if not isinstance(sign, int | np.integer) or abs(sign) != 1:
             raise InputError(f"sign must be 1 or -1, got {brief(sign)}.")
         chosen = self._chosen(bound)
-        return Surface(self._known.seen_by(chosen.from_radius), chosen, sign)
+        self._look(chosen, 0)
+        return Surface(self._known.seen_by(chosen.any_shares), chosen, sign)
 
     def sensitivity(
         self,
@@ -531,14 +540,37 @@ class ConfidenceSequence:
         chosen = self._chosen(bound)
         with self._known.lock:
             points = as_points(X, "X", self.dim, one=True)
-            return extremes(self._known.seen_by(chosen.from_radius), chosen, points, signs)
+            limited = chosen.points_at_once is not None
+            self._look(chosen, len(np.unique(points, axis=0)) if limited else 0, stacklevel=4)
+            return extremes(self._known.seen_by(chosen.any_shares), chosen, points, signs)
+
+    def _look(self, bound: Bound, count: int, stacklevel: int = 3) -> None:
+        """Refuse more different points than a bound allows, and warn of a second time of one."""
+        if bound.points_at_once is not None and count > bound.points_at_once:
+            raise InputError(
+                f"{bound!r} holds at {bound.points_at_once} points together, got {count} different "
+                "ones; ask for fewer, or make it for more."
+            )
+        if bound.guarantee.anytime or not len(self):
+            return
+        if self._looked_at is None:
+            self._looked_at = len(self)
+        elif self._looked_at not in (len(self), WARNED):
+            warnings.warn(
+                f"{bound!r} holds at one number of observations, fixed beforehand: it was asked "
+                f"for at {self._looked_at} and now at {len(self)}; to use it at n of them, make "
+                "the sequence with delta / n.",
+                UserWarning,
+                stacklevel=stacklevel,
+            )
+            self._looked_at = WARNED
 
 
 def _checked_bound(bound: Bound) -> Bound:
     if not isinstance(bound, Bound):
         raise InputError(
-            "bound must be one of CMM(), DMM(), AMM(), AY(), IGP(eta), or an object of a subclass "
-            f"of kernelbounds.Bound, got {brief(bound)}."
+            "bound must be one of CMM(), DMM(), AMM(), AY(), IGP(eta), FixedDesign(), or an object "
+            f"of a subclass of kernelbounds.Bound, got {brief(bound)}."
         )
     return bound
 

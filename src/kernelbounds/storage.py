@@ -29,7 +29,7 @@ from kernelbounds.parts import Parts
 FORMAT, VERSION = "kernelbounds.ConfidenceSequence", 3
 READABLE = (2, 3)  # in version 2 there are no weights, parts, offsets and misspecification
 ARRAYS = ("points", "outcomes", "gram")
-BOUNDS = ("AMM", "AY", "CMM", "DMM", "IGP")
+BOUNDS = ("AMM", "AY", "CMM", "DMM", "FixedDesign", "IGP")
 MIXTURES = ("Hybrid", "Single")
 CONSTANTS = ("norm_bound", "noise_scale", "delta", "misspecification")
 
@@ -287,7 +287,10 @@ def _to_data(one: Any, package: ModuleType, names: Sequence[str]) -> dict[str, A
     cls = type(one)
     if cls.__name__ in names and getattr(package, cls.__name__) is cls:
         return {"name": cls.__name__, **vars(one)}
-    return {"name": cls.__qualname__, "own": True, "repr": _without_address(repr(one))}
+    text = _without_address(repr(one))
+    if isinstance(one, Bound):  # which earlier releases did not say
+        text = text.removesuffix(f" [{one.guarantee}]")
+    return {"name": cls.__qualname__, "own": True, "repr": text}
 
 
 def _chosen(
@@ -317,6 +320,8 @@ def _chosen(
             f"as load(path, {noun}=...)."
         )
     found = _to_data(given, package, names)
+    if own and said_of_it == _without_address(object.__repr__(given)):
+        found["repr"] = said_of_it  # it had no repr in earlier releases
     if (own or noun == "mixture") and json.loads(json.dumps(found)) != stored:
         raise InputError(
             f"{str(path)!r} was saved with the {noun} {shortened(said_of_it)} of the class {name}, "

@@ -32,7 +32,7 @@ from kernelbounds.bandits.domains import Box, Domain, Finite, checked_domain
 from kernelbounds.bandits.ledger import Entry, Ledger, key_of
 from kernelbounds.bandits.records import Certificate, History, Suggestion
 from kernelbounds.bandits.tracker import Tracker
-from kernelbounds.bounds import Bound
+from kernelbounds.bounds import Bound, require_sequential
 from kernelbounds.errors import EmptyConfidenceSetError, InputError, KernelBoundsError
 from kernelbounds.mixtures import Mixture
 from kernelbounds.offset import Offset
@@ -82,6 +82,7 @@ class Policy(ABC):
     ) -> None:
         if not isinstance(sequence, ConfidenceSequence):
             raise InputError(f"sequence must be a ConfidenceSequence, got {brief(sequence)}.")
+        require_sequential(sequence.bound)
         self.sequence = sequence
         self.domain = checked_domain(domain, sequence.dim)
         if self.domain is not None:  # does the kernel take such points?
@@ -215,6 +216,8 @@ class Policy(ABC):
 
     def bounds(self, X: Points, bound: Bound | None = None) -> tuple[Array, Array]:
         """:meth:`ConfidenceSequence.bounds`, of points that may be given as for :meth:`tell`."""
+        if isinstance(bound, Bound):
+            require_sequential(bound)
         return self.sequence.bounds(as_actions(X, self.domain, self.dim), bound)
 
     # --- certifying

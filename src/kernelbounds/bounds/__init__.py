@@ -14,6 +14,8 @@ from kernelbounds.bounds.bound import (
 )
 from kernelbounds.bounds.cmm import CMM
 from kernelbounds.bounds.dmm import DMM
+from kernelbounds.bounds.fixed_design import FixedDesign
+from kernelbounds.bounds.guarantee import Guarantee, require_sequential
 from kernelbounds.bounds.igp import IGP
 from kernelbounds.bounds.knowledge import Knowledge
 from kernelbounds.bounds.radius import Radius
@@ -29,9 +31,12 @@ __all__ = [
     "Attained",
     "Bound",
     "DualBound",
+    "FixedDesign",
+    "Guarantee",
     "Knowledge",
     "Radius",
     "as_upper_bounds",
     "checked_extremes",
     "fault_of",
+    "require_sequential",
 ]

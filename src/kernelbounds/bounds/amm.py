@@ -11,7 +11,7 @@ from kernelbounds.bounds.knowledge import Knowledge
 from kernelbounds.functionals import Targets
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AMM(EllipsoidBound):
     """The largest and smallest values of f(x) in the ellipsoid around one ridge estimate,
 

@@ -14,7 +14,7 @@ from kernelbounds.bounds.knowledge import Knowledge
 from kernelbounds.functionals import Targets
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class AY(EllipsoidBound):
     """mu_lambda(x) +- (sigma sqrt(l_lambda + 2 ln(1/delta)) / sqrt(lambda) + B) rho_lambda(x).
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
 
 from kernelbounds.arrays import Array
+from kernelbounds.bounds.guarantee import Guarantee
 from kernelbounds.bounds.knowledge import Knowledge
 from kernelbounds.engine import Largest, RidgePath
 from kernelbounds.errors import KernelBoundsError
@@ -27,6 +28,9 @@ class Bound(ABC):
     and the policies need; :func:`kernelbounds.check_bound` checks it. Gradients, certified maxima
     that follow the bound between points, and fast updates on fixed sets are there for a
     :class:`DualBound`.
+
+    Its bounds hold at all times and points at once, with adaptively chosen points and sub-Gaussian
+    noise; one that promises less says so in :attr:`guarantee`.
 
     Examples
     --------
@@ -52,16 +56,48 @@ class Bound(ABC):
         B sqrt(k(x,x)), and may be infinite, but not nan.
         """
 
+    def __repr__(self) -> str:
+        # Of a class that does not say what its settings are, nothing is known.
+        known: Any = self
+        if not is_dataclass(known):
+            return object.__repr__(self)
+        settings = [f"{one.name}={getattr(self, one.name)!r}" for one in fields(known) if one.repr]
+        return f"{type(self).__qualname__}({', '.join(settings)}) [{self.guarantee}]"
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """What its guarantee covers; everything, unless a bound says otherwise."""
+        return Guarantee()
+
+    @property
+    def points_at_once(self) -> int | None:
+        """At how many different points it may be asked for at once; None: any number."""
+        return None
+
+    @property
+    def bounds_functionals(self) -> bool:
+        """Whether :meth:`extremes` takes linear functionals of f* in place of points."""
+        return False
+
+    def refute(self, known: Knowledge) -> None:
+        """Raise :class:`EmptyConfidenceSetError` where the data refute the assumptions."""
+        known.refute_if_empty()
+
     @property
     def from_radius(self) -> bool:
         """Whether all that it knows of the noise is R_t, and of f* that its norm is at most B.
 
         Such a bound holds whatever the kernel in which that norm is, so that the shares of the
         parts of f* may be chosen from points, which adaptive choices make depend on the noise;
-        others look at :meth:`Knowledge.seen_by`. It also bounds g where f* = g + h is
+        others see less, see :meth:`Knowledge.seen_by`. It also bounds g where f* = g + h is
         not of the space, because R_t then is enlarged by what h may add; others are refused there.
         """
         return False
+
+    @property
+    def any_shares(self) -> bool:
+        """Whether shares of the parts of f* may be chosen from points, see ``from_radius``."""
+        return self.from_radius or not self.guarantee.adaptive
 
     def below_amm_at(self, reference_ridge: float) -> tuple[float, ...] | None:
         """The ridges at which it is nowhere above AMM, given sigma^2/c; None means all of them."""
@@ -144,6 +180,11 @@ class DualBound(Bound):
     >>> isinstance(kb.AMM(), DualBound)
     True
     """
+
+    @property
+    def bounds_functionals(self) -> bool:
+        """The dual knows a point by its representer alone."""
+        return True
 
     @property
     def exact(self) -> bool:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from kernelbounds.arrays import Array, brief
 from kernelbounds.bounds.bound import Attained, DualBound
 from kernelbounds.bounds.cone import cone_extremes
 from kernelbounds.bounds.knowledge import Knowledge
+from kernelbounds.bounds.radius import Radius
 from kernelbounds.engine import Largest, RidgePath, largest_minimum, minimise_over_ridge
 from kernelbounds.errors import InputError
 from kernelbounds.functionals import Targets
@@ -22,7 +23,7 @@ from kernelbounds.functionals import Targets
 LIKELY = -2.2, 4.2
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CMM(DualBound):
     """The largest and smallest values of f(x) over the confidence set itself,
 
@@ -73,7 +74,7 @@ class CMM(DualBound):
         found = None
         if self.solver == "dual":
             query = known.engine.query(points, finest_per_point=_finest(known))
-            found = largest_minimum(query, DualFunction(known), sign, tie)
+            found = largest_minimum(query, DualFunction.of(known), sign, tie)
         return super().largest(known, points, sign, tie) if found is None else found
 
     def joint_bound(self, known: Knowledge, ridges: Array) -> Array:
@@ -88,7 +89,7 @@ class CMM(DualBound):
 def minimum(known: Knowledge, points: Targets, signs: Array, finest: float) -> Attained:
     """The smallest dual value, sought among ridges from t times ``finest`` at first."""
     query = known.engine.query(points, finest_per_point=finest)
-    values, ridges, scales = minimise_over_ridge(query, DualFunction(known), signs)
+    values, ridges, scales = minimise_over_ridge(query, DualFunction.of(known), signs)
     # What overflows is not below the trivial bound.
     values[np.isnan(values)] = np.inf
     path: RidgePath | None = query.path
@@ -117,12 +118,18 @@ class DualFunction:
     where eta_2 = scale / 2 and eta_1 = eta_2 / alpha.
     """
 
-    known: Knowledge
+    radius: Radius
+    refute: Callable[[], None]  # raises where no function is left, when R~^2 is negative
+
+    @classmethod
+    def of(cls, known: Knowledge) -> Self:
+        """That of CMM."""
+        return cls(known.radius, known.refute_if_empty)
 
     @property
     def likely(self) -> tuple[float, float]:
         """Around (R_t / B)^2, mostly above."""
-        radius = self.known.radius
+        radius = self.radius
         centre = radius.squared / max(radius.norm_bound**2, 1e-280)
         log_centre = math.log(max(centre, 1e-280))
         return log_centre + LIKELY[0], log_centre + LIKELY[1]
@@ -130,7 +137,7 @@ class DualFunction:
     def best_scale(self, ridge: Array, deviation: Array, energy: Array) -> Array:
         """scale = sqrt(alpha) rho / R~."""
         # Where R~ nearly vanishes the best scale is nearly infinite; a large one will do.
-        radius = self.known.radius
+        radius = self.radius
         least = 1e-14 * (radius.squared + ridge * radius.norm_bound**2)
         squared = np.maximum(np.maximum(self._around(ridge, energy), least), 1e-280)
         return np.maximum(np.sqrt(ridge / squared) * deviation, 1e-150)
@@ -141,11 +148,11 @@ class DualFunction:
 
     def at_scale(self, ridge: Array, scale: Array, unexplained: Array) -> Array:
         """The dual from k(x,x) - p'(K + alpha I)^-1 p = rho^2 + 2 scale mu - scale^2 E/alpha."""
-        return unexplained / (2 * scale) + scale * self.known.radius.joint_bound(ridge) / 2
+        return unexplained / (2 * scale) + scale * self.radius.joint_bound(ridge) / 2
 
     def _around(self, ridge: Array, energy: Array) -> Array:
-        squared = self.known.radius.around(ridge, energy)
+        squared = self.radius.around(ridge, energy)
         if squared.min() >= 0:
             return squared
-        self.known.refute_if_empty()
+        self.refute()
         return np.maximum(squared, 0.0)

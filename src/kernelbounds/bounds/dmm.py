@@ -22,7 +22,7 @@ PAPERS_GRID = (0.1, 0.3, 1.0, 3.0, 10.0)  # times sigma^2/c, Sec. 7
 SMALL, WITNESS = 0.25, 0.9
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class DMM(EllipsoidBound):
     """The best of the AMM bounds over a finite grid A of ridges, for each point and side,
 

@@ -13,7 +13,7 @@ from kernelbounds.bounds.knowledge import Knowledge
 from kernelbounds.functionals import Targets
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class IGP(EllipsoidBound):
     """mu(x) +- (sigma sqrt(l + t eta + 2 ln(1/delta)) + B) rho(x), all at the ridge 1 + eta.
 

@@ -88,6 +88,17 @@ class Knowledge:
         vars(self).update(state)
         self.lock = threading.RLock()
 
+    def at_delta(self, delta: float) -> Knowledge:
+        """The same with another delta, for a bound that shares its own among several; to be read.
+
+        Paths, fits and forecasts are shared, so that they are computed once.
+        """
+        # Before the copy: R_t makes the forecasts, and the engine its shares.
+        _, _ = self.radius, self.engine
+        other = copy.copy(self)
+        other.assumptions, other._radius = dataclasses.replace(self.assumptions, delta=delta), None
+        return other
+
     def append(self, points: Array, outcomes: Array, noise_scales: Array | None = None) -> None:
         """Add observations, with noise scales of their own (n,) or that of the assumptions."""
         weights = np.ones(len(points))
@@ -122,13 +133,13 @@ class Knowledge:
             self._shared.append(points, self.weighed(points, observed, data.weights[new]))
         return self._shared
 
-    def seen_by(self, from_radius: bool) -> Knowledge:
-        """What a bound may look at: all of this, if it is from R_t and the norm bound alone.
+    def seen_by(self, any_shares: bool) -> Knowledge:
+        """What a bound may look at: all of this, if it is valid whatever the shares of the parts.
 
-        Another one, by a log-determinant, speaks of the noise as the features of one kernel see it,
-        which must be fixed in advance. It sees that of ``base`` in all.
+        A bound by a log-determinant speaks of the noise as the features of one kernel see it, which
+        must be fixed in advance. It sees that of ``base`` in all.
         """
-        return self if from_radius or self.parts is None else _WithEqualShares(self)
+        return self if any_shares or self.parts is None else _WithEqualShares(self)
 
     @property
     def shares(self) -> tuple[float, ...]:

@@ -59,10 +59,19 @@ def random_truth(rng: np.random.Generator, dim: int) -> RKHSFunction:
 
 
 def ask(bound: Bound, known: Knowledge, points: Array, signs: Sequence[int] = BOTH) -> Array:
-    """The bounds, refused where they are none."""
-    with np.errstate(all="ignore"):
-        found = bound.extremes(known, points, signs)
-    return as_numbers(found, (len(signs), len(points)), "extremes")
+    """The bounds, as many at once as it takes, refused where they are none."""
+    found = []
+    for some in few_at_once(bound, points):
+        with np.errstate(all="ignore"):
+            part = bound.extremes(known, some, signs)
+        found.append(as_numbers(part, (len(signs), len(some)), "extremes"))
+    return np.concatenate(found, axis=1)
+
+
+def few_at_once(bound: Bound, points: Array) -> list[Array]:
+    """The points, no more at a time than a bound takes."""
+    most = bound.points_at_once or len(points)
+    return [points[start : start + most] for start in range(0, len(points), most)]
 
 
 def as_numbers(found: object, wanted: tuple[int, int], what: str) -> Array:

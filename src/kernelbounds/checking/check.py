@@ -40,7 +40,8 @@ class BoundReport:
     Attributes
     ----------
     misses : int
-        Runs of the coverage test in which the truth was outside at any time.
+        Runs of the coverage test in which the truth was outside at any time, or as far as the
+        guarantee of the bound goes.
     runs : int
         All runs of the coverage test.
     width : float
@@ -84,7 +85,8 @@ def check_bound(bound: Bound) -> BoundReport:
       ``extremes``, its ridges, scales and ``joint_bound`` give its values by the formula of the
       class, no other scale gives less, and ``exact`` and ``lasting`` keep what they promise;
     - *coverage*: in 60 short runs whose points are chosen by the bound itself, the truth leaves the
-      bounds no more often than delta = 0.1 allows.
+      bounds no more often than delta = 0.1 allows. Of a bound whose ``guarantee`` covers less, the
+      points are random, it is asked for at the end only, or at one x only.
 
     A valid bound fails with probability at most 1e-4, over the random numbers that are fixed
     here. To pass is no proof: a bound may be too narrow where these runs do not lead.

@@ -16,10 +16,11 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds.arrays import Array
+from kernelbounds.engine.even_grid import vertex
 from kernelbounds.engine.growing_path import GrowingPath
 from kernelbounds.engine.highest import Largest, highest
 from kernelbounds.engine.observations import Observations, Outcomes, Representers
-from kernelbounds.engine.path_query import PathQuery, Predictions
+from kernelbounds.engine.path_query import Estimators, PathQuery, Predictions
 from kernelbounds.engine.ridge_fit import Forecasts, RidgeFit
 from kernelbounds.engine.ridge_path import RidgePath, rounding
 from kernelbounds.engine.ridge_search import largest_minimum, minimise_over_ridge
@@ -30,6 +31,7 @@ V = TypeVar("V")
 
 __all__ = [
     "Engine",
+    "Estimators",
     "Forecasts",
     "Largest",
     "Outcomes",
@@ -41,6 +43,7 @@ __all__ = [
     "largest_minimum",
     "minimise_over_ridge",
     "rounding",
+    "vertex",
 ]
 
 # Paths and fits that are kept for the next call: DMM and CMM need a path each, and R_t and each
@@ -109,6 +112,16 @@ class Engine:
         """Means, variances and energies at ``points`` along such a path."""
         asked = self.data.representers(points)
         return PathQuery.of(self.path(finest, finest_per_point), asked)
+
+    def query_along(self, path: RidgePath, points: Targets) -> PathQuery:
+        """The same along a path of the engine's that leaves directions out.
+
+        There the components of a vector do not tell how long it is, by which rounding errors are
+        measured; |k_t(x)|^2 is at most k(x,x) tr K.
+        """
+        prior, vectors, magnitudes = self.data.representers(points)
+        asked = Representers(prior, vectors, prior if magnitudes is None else magnitudes)
+        return PathQuery.of(path, asked)
 
     def solve(self, vectors: Array, ridges: Array) -> Array:
         """(K + alpha_i I)^-1 v_i for the columns v_i of ``vectors`` (t, m), for a few ridges."""

@@ -28,7 +28,7 @@ is used twice:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -40,6 +40,9 @@ from kernelbounds.arrays import EPS, Array
 # decomposition stay below 10 of them (measured on kernel matrices of up to 1000 points), and those
 # of the kernel's values, four each, add at most 4 where the kernel is not negative.
 SLACK = 32
+# Where there is no floor, directions with eigenvalues below so many slacks are dropped: rounding
+# errors may be a quarter of them.
+DROPPED = 4
 # Krylov vectors of the outcomes that are kept: energies and means then change by terms of order
 # (floor / alpha)^7, which is 2e-19 at the finest ridge.
 KRYLOV = 4
@@ -90,6 +93,24 @@ class Eigenbasis:
         """The smallest ridge at which the floor does not matter."""
         return FINEST * self.floor if self.flat else 0.0
 
+    @property
+    def eigenvectors(self) -> int:
+        """How many columns are eigenvectors of the matrix, of one that was decomposed as a whole.
+
+        They come first, in ascending order of their eigenvalues; the others depend on the outcomes.
+        """
+        return self.count - int(np.searchsorted(self.eigenvalues, DROPPED * self.slack))
+
+    def leading(self, size: int) -> Eigenbasis:
+        """The eigenvectors of the largest eigenvalues alone, of a matrix decomposed as a whole.
+
+        All other directions are dropped, whatever their eigenvalues: data and functions are known
+        by their components along these.
+        """
+        kept = slice(self.eigenvectors - size, self.eigenvectors)
+        basis = np.ascontiguousarray(self.basis[:, kept])
+        return replace(self, basis=basis, spectrum=self.spectrum[kept], z=self.z[kept], flat=False)
+
     @classmethod
     def of(cls, gram: Array, outcomes: Array, cut: float, accuracy: float = EPS) -> Eigenbasis:
         """The eigenbasis of a kernel matrix (its lower triangle), small eigenvalues raised.
@@ -100,7 +121,7 @@ class Eigenbasis:
         values, vectors = np.linalg.eigh(gram)
         # Eigenvalues that should not be negative tell of errors, too.
         slack = max(SLACK * accuracy * max(float(values[-1]), 1e-120), -4 * float(values[0]))
-        tail = _tail(values, cut) if cut else int(np.searchsorted(values, 4 * slack))
+        tail = _tail(values, cut) if cut else int(np.searchsorted(values, DROPPED * slack))
         z = outcomes @ vectors
         krylov = Krylov(np.maximum(values[:tail], 0.0), z[:tail])
         basis = np.column_stack([vectors[:, tail:], vectors[:, :tail] @ krylov.vectors])

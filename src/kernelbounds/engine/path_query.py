@@ -52,6 +52,16 @@ class Predictions:
         )
 
 
+@dataclass(frozen=True)
+class Estimators:
+    """Linear estimators w'y of f(x), of which nothing depends on the outcomes but the estimates."""
+
+    length: Array  # |w| where the basis is orthonormal
+    bias: Array  # |phi(x) - sum_s w_s phi(x_s)|, rounded up
+    weights: Array = field(default_factory=lambda: np.empty((0, 0)))  # c with w = Q c, (m, r)
+    values: Array = field(default_factory=lambda: np.empty(0))  # w'y, not rounded
+
+
 class PathQuery:
     """Mean, variance and energy at m points and any ridges."""
 
@@ -146,6 +156,30 @@ class PathQuery:
         lost = rounding(eigen.count, eigen.accuracy) * path.size
         energy = ridges * (scaled @ eigen.z - lost * np.sqrt(np.vecdot(scaled, scaled)))
         return Predictions(scaled @ self._inside, np.maximum(variance, 0.0), energy)
+
+    def estimators(self, ridges: Array) -> Estimators:
+        """Ridge estimators of the values, without a border, at g ridges that all points share."""
+        inverse = self.path.inverse(ridges)
+        length = np.sqrt((inverse * inverse) @ self._inside_squared)
+        explained = (inverse * (1 + ridges[:, None] * inverse)) @ self._inside_squared
+        return Estimators(length, self._bias(explained, length))
+
+    def estimates(self, ridges: Array) -> Estimators:
+        """The same with a ridge for each point, and what they estimate; (m,) each.
+
+        With c_i = u_i / (lambda_i + alpha) the estimate is w'y = c'z, where w = Q c. Whatever the
+        c_i are, |phi(x) - sum_s w_s phi(x_s)|^2 = k(x,x) - 2 c'u + c'Q'KQ c, rounded up.
+        """
+        u, eigen = self._inside.T, self.path.eigen
+        weights = u * self.path.inverse(ridges)
+        length = np.sqrt(np.vecdot(weights, weights))
+        explained = np.vecdot(weights, 2 * u - eigen.spectrum * weights)
+        return Estimators(length, self._bias(explained, length), weights, weights @ eigen.z)
+
+    def _bias(self, explained: Array, length: Array) -> Array:
+        # Errors of u, of z alike, and of the two sums, each relative to the norms of its factors.
+        squared = self.prior - explained + self._error(5 * self._size * length)
+        return np.sqrt(np.maximum(squared, 0.0))
 
     def unexplained(
         self, ridges: Array, inverse: Array, scale: Array, found: Predictions, blend: Array

@@ -59,6 +59,15 @@ class RidgePath:
         """r, the number of columns in the basis."""
         return len(self.eigen.z)
 
+    def leading(self, size: int) -> RidgePath:
+        """The path along so many leading eigenvectors alone; see :meth:`Eigenbasis.leading`."""
+        eigen = self.eigen.leading(size)
+        none = np.empty((0, size))
+        return RidgePath(
+            eigen, eigen.basis, eigen.spectrum, none, none.T, none[:, :0], none[:, 0], self.size,
+            self.trace,
+        )  # fmt: skip
+
     @property
     def outside(self) -> Array:
         """O = K_bn (I - QQ'), (b, n)."""

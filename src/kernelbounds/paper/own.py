@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from types import ModuleType
 
 from kernelbounds.arrays import brief, shortened
-from kernelbounds.bounds import Bound
+from kernelbounds.bounds import Bound, require_sequential
 from kernelbounds.errors import InputError, said
 
 
@@ -29,6 +29,12 @@ def label(method: str) -> str:
 
 def bound_of(method: str) -> Bound:
     """The bound, or one made by the class without arguments."""
+    bound = _imported(method)
+    require_sequential(bound)
+    return bound
+
+
+def _imported(method: str) -> Bound:
     place, _, name = method.partition(":")
     if not name.isidentifier() or not all(part.isidentifier() for part in place.split(".")):
         raise InputError(

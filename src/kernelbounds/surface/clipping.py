@@ -64,7 +64,7 @@ def extremes(known: Knowledge, bound: Bound, points: Targets, signs: Sequence[in
 
 def refuse_crossing(known: Knowledge, bound: Bound) -> None:
     """Lower bounds exceed upper ones: say why, as far as one can tell."""
-    known.refute_if_empty()
+    bound.refute(known)
     if type(bound).__module__.split(".")[0] != __name__.split(".")[0]:
         raise KernelBoundsError(
             f"the bound {bound!r} gives lower bounds that exceed its upper ones, though the data "

@@ -1,0 +1,148 @@
+"""Functions near the data along the leading directions of a fixed design.
+
+===============  ==============  ==========================================================
+code             symbol          meaning
+===============  ==============  ==========================================================
+``count``        p               the number of directions
+``path.eigen``   V_p             orthonormal, (t, p): the leading eigenvectors of K_t
+``radius``       r_p             |V_p' eps| <= r_p with probability at least 1 - delta
+``relative``     r_p^2/sigma^2   which depends on p, delta and the kind of noise alone
+===============  ==============  ==========================================================
+
+The points were fixed before the outcomes, and V_p is a function of the points, so that V_p' eps
+has p coordinates however many observations there are. For sigma-sub-Gaussian noise and a standard
+Gaussian vector g in R^p that is independent of it,
+
+    E exp(lambda |V_p' eps|^2 / (2 sigma^2)) = E exp(sqrt(lambda) g'V_p' eps / sigma)
+        <= E exp(lambda |V_p g|^2 / 2) = (1 - lambda)^(-p/2),          0 < lambda < 1,
+
+and by Markov's inequality |V_p' eps|^2 <= sigma^2 (2 ln(1/delta) - p ln(1 - lambda)) / lambda with
+probability at least 1 - delta. The lambda that makes it smallest depends on p and delta alone. With
+-ln(1 - lambda) <= lambda + lambda^2 / (2 (1 - lambda)) and 1/lambda = 1 + sqrt(p / (4 L)) it is
+sigma^2 (p + 2 sqrt(p L) + 2 L), L = ln(1/delta), the bound of Hsu, Kakade and Zhang (2012). Of
+Gaussian noise |V_p' eps|^2 / sigma^2 is chi-squared with p degrees of freedom.
+
+Then max f(x) subject to |V_p'(f_t - y_t)| <= r_p and ||f|| <= B has the dual of CMM, restricted to
+p directions: with u = V_p' k_t(x) and z = V_p' y_t,
+
+    mean  sum_i u_i z_i / (lambda_i + alpha),   variance  k(x,x) - sum_i u_i^2 / (lambda_i + alpha),
+    energy  alpha sum_i z_i^2 / (lambda_i + alpha).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import chi2
+
+from kernelbounds.arrays import EPS, Array
+from kernelbounds.bounds.cmm import DualFunction
+from kernelbounds.bounds.knowledge import Knowledge
+from kernelbounds.bounds.radius import Radius
+from kernelbounds.bounds.refutation import least_norm, least_squared_radius
+from kernelbounds.engine import RidgePath, minimise_over_ridge
+from kernelbounds.errors import EmptyConfidenceSetError
+from kernelbounds.functionals import Targets
+
+# Computed eigenvectors are orthonormal up to 16 rounding errors and so many for each observation:
+# V'V differs from I by less, in the spectral norm (by up to 31 of them at t = 700, with LAPACK).
+ORTHONORMAL = 1.0
+# Ridges at which numbers of directions are compared, and their range, relative to (sigma / B)^2 and
+# (r_t / B)^2; beyond this times the largest eigenvalue they are as good as infinite.
+RIDGES, LEAST, MOST, INFINITE = 48, 0.01, 100.0, 1e10
+# Steps of Newton's method, which from this side doubles the digits each time.
+NEWTON = 12
+# The relative error of scipy's quantiles is below 1e-12.
+OF_QUANTILES = 1e-11
+
+
+def enlarged(count: int) -> float:
+    """At least |V'V|, of computed eigenvectors of so many observations."""
+    return 1 + (16 + ORTHONORMAL * count) * EPS
+
+
+def relative_radii(counts: Array, delta: float, noise: str) -> Array:
+    """r_p^2 / sigma^2, rounded up, for numbers p of directions."""
+    if noise == "Gaussian":
+        return np.asarray(chi2.isf(delta, counts) * (1 + OF_QUANTILES))
+    level = -2 * math.log(delta)
+    # At the best lambda, s = 1 / (1 - lambda) solves s - 1 - ln s = 2 ln(1/delta) / p. Newton's
+    # method starts above the solution, and any lambda is valid.
+    excess = level / counts
+    s = 1 + excess + np.sqrt(2 * excess)
+    for _ in range(NEWTON):
+        s = np.maximum(s - (s - 1 - np.log(s) - excess) / np.maximum(1 - 1 / s, 1e-8), 1 + 1e-8)
+    rate = 1 - 1 / s
+    return np.asarray((level - counts * np.log1p(-rate)) / rate * (1 + 16 * EPS))
+
+
+@dataclass(frozen=True)
+class Projection:
+    """The functions of norm at most B with |V_p'(f_t - y_t)| <= r_p."""
+
+    known: Knowledge
+    path: RidgePath
+    relative: float  # r_p^2 / sigma^2
+
+    @classmethod
+    def of(cls, known: Knowledge, delta: float, noise: str, count: int | None = None) -> Projection:
+        """With so many directions, or those that promise the narrowest bounds at the data."""
+        path = known.engine.path()
+        counts = np.arange(1.0, path.eigen.eigenvectors + 1)
+        relative = relative_radii(counts, delta, noise) * enlarged(known.count)
+        if count is None:
+            count = promising_count(known, path, relative)
+        return cls(known, path.leading(count), float(relative[count - 1]))
+
+    @property
+    def count(self) -> int:
+        """p."""
+        return self.path.rank
+
+    @property
+    def radius(self) -> Radius:
+        """r_p."""
+        a = self.known.assumptions
+        return Radius(0.0, a.noise_scale**2 * self.relative, a.norm_bound)
+
+    def extremes(self, points: Targets, signs: Sequence[int]) -> Array:
+        """The largest values of s f at points, or of functionals; (signs, m)."""
+        query = self.known.engine.query_along(self.path, points)
+        dual = DualFunction(self.radius, self.refute_if_empty)
+        values = minimise_over_ridge(query, dual, np.array(signs, dtype=float))[0]
+        # What overflows is not below the trivial bound.
+        values[np.isnan(values)] = np.inf
+        return values
+
+    def refute_if_empty(self) -> None:
+        """Raise :class:`EmptyConfidenceSetError` when no function of norm at most B is in it."""
+        a, least = self.known.assumptions, least_norm(self.path, self.radius.squared)
+        if least > a.norm_bound:
+            noise = math.sqrt(least_squared_radius(self.path, a.norm_bound) / self.relative)
+            in_parts = self.known.parts is not None
+            raise EmptyConfidenceSetError(a.norm_bound, a.noise_scale, least, noise, in_parts)
+
+
+def promising_count(known: Knowledge, path: RidgePath, relative: Array) -> int:
+    """The p with the least mean squared width at the data, as far as the points tell.
+
+    At a ridge alpha the squared half-width is at most (r_p^2 / alpha + B^2) times the variance, the
+    difference being what outcomes tell; of the variances, the mean over the data is
+
+        (tr K - sum_{i<=p} lambda_i^2 / (lambda_i + alpha)) / t.
+
+    This looks at points, weights, B and sigma, and not at outcomes, so that p is fixed as they are.
+    """
+    a, eigen = known.assumptions, path.eigen
+    values = eigen.spectrum[: eigen.eigenvectors][::-1]  # descending
+    squared = a.noise_scale**2 * relative
+    norm = max(a.norm_bound**2, 1e-280)
+    ends = np.array([LEAST * a.noise_scale**2, MOST * squared[-1]]) / norm
+    low, high = np.log(np.clip(ends, eigen.slack, INFINITE * values[0]))
+    ridges = np.exp(np.linspace(low, high, RIDGES))[:, None]
+    variances = path.trace - np.cumsum(values**2 / (values + ridges), axis=1)
+    widths = (squared / ridges + a.norm_bound**2) * np.maximum(variances, 0.0)
+    return 1 + int(widths.min(axis=0).argmin())
