@@ -111,10 +111,9 @@ class Differences(Functionals):
         return np.asarray(squared)
 
     def magnitudes(self, kernel: Kernel) -> Array:
-        """(sqrt(k(x,x)) + sqrt(k(z,z)))^2; nothing is rounded where x = z."""
+        """(sqrt(k(x,x)) + sqrt(k(z,z)))^2."""
         own = np.sqrt(kernels.diagonal(kernel, self.points))
-        both = (own + np.sqrt(kernels.diagonal(kernel, self.reference[None]))) ** 2
-        return np.where((self.points == self.reference).all(axis=1), 0.0, both)
+        return np.asarray((own + np.sqrt(kernels.diagonal(kernel, self.reference[None]))) ** 2)
 
     def vectors(self, kernel: Kernel, points: Array) -> Array:
         """k(x, x_s) - k(z, x_s)."""
