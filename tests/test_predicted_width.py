@@ -120,6 +120,21 @@ def test_with_parts_offsets_and_weights(kernel, offset, noise_scale):
         checked(seq, X, design, f, rng, noise_scale=rng.uniform(0.03, 0.4, 30))
 
 
+def test_energies_of_parts_are_compared_at_a_larger_ridge():
+    """R_t has that of the kernel with equal shares, and bounds that of another."""
+    X, needed = np.random.default_rng(3).random((20, 2)), False
+    gram = RBF(0.5)(X[:, :1])  # of the part with the large bound
+    for y in np.linalg.eigh(gram)[1].T:
+        seq = kb.ConfidenceSequence(PARTS, noise_scale=0.1)
+        seq.update(X, y)
+        known = seq.known
+        ridge, (_, least) = known.reference_ridge, known.outcome_free()
+        energy = known.base.energy_and_log_det(ridge)[0]
+        assert least > ridge and energy <= known.energy_and_log_det(least)[0] * (1 + 1e-9)
+        needed |= energy > known.energy_and_log_det(ridge)[0] * (1 + 1e-6)
+    assert needed
+
+
 def test_where_forecasts_change_their_ridge():
     """A kernel that grows with x: forecasts are made at larger and larger ridges."""
     rng = np.random.default_rng(1)

@@ -335,7 +335,7 @@ class TestLargest:
             (lambda u: -math.log(u), 15),
             (lambda u: 1 - u**3, 14),
             (lambda u: 1.0 if u < 1 else -1.0, 18),
-            (lambda u: 1e-9 if u < 1 else -1e9, 25),
+            (lambda u: 1e-9 if u < 1 else -1e9, 32),
             (lambda u: 1.0 - u if u < 1 else -math.inf, 18),
         ],
     )

@@ -263,12 +263,12 @@ def _narrowed(
     """The lower end of a bracket, narrowed to the relative width ACCURACY.
 
     Margins are nearly linear in B, and in sigma, once these are large. So it is interpolated
-    (regula falsi, Illinois variant), and halved on the log scale after steps that gained little.
+    (regula falsi, Illinois variant), and halved on the log scale after two steps of little gain.
     """
-    slow, side = not math.isfinite(at_high), 0
+    slow, side = 0, 0
     while (ratio := high / low) > 1 + ACCURACY:
         middle = math.sqrt(low * high)
-        if not slow and math.isfinite(at_high):
+        if slow < 2 and math.isfinite(at_high):
             middle = low + (high - low) * at_low / (at_low - at_high)
         # Not close to an end: half the accuracy beyond the zero, the bracket is narrow enough.
         inside = 1 + ACCURACY / 2
@@ -280,7 +280,7 @@ def _narrowed(
         else:
             high, at_high = middle, found
             at_low, side = at_low / 2 if side == -1 else at_low, -1
-        slow = (high / low) ** 2 > ratio
+        slow = slow + 1 if (high / low) ** 2 > ratio else 0
     return low
 
 

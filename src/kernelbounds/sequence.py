@@ -341,11 +341,11 @@ class ConfidenceSequence:
         Examples
         --------
         >>> from sklearn.gaussian_process.kernels import RBF
-        >>> seq = ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
+        >>> seq = ConfidenceSequence(RBF(0.5), norm_bound=5.0, noise_scale=0.1)
         >>> grid = np.linspace(0, 1, 20)[:, None]
-        >>> seq.update(grid, np.sin(6 * grid[:, 0]))
-        >>> found = seq.sensitivity(above=([0.3], 0.5))
-        >>> found.norm_bound > 2.0 and found.noise_scale > 0.1
+        >>> seq.update(grid, np.sin(3 * grid[:, 0]))
+        >>> found = seq.sensitivity(above=([0.5], 0.3))
+        >>> found.norm_bound > 5.0 and found.noise_scale > 0.1
         True
         """
         asked = conclusion(
