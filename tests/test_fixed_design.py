@@ -372,6 +372,18 @@ class TestBound:
         np.testing.assert_allclose([lower, upper], [[0, -2], [0, 2]], atol=1e-12)
 
     @design
+    @pytest.mark.parametrize("size", [1e-90, 1e90])
+    def test_very_large_and_small_outcomes(self, bound, size):
+        rng = np.random.default_rng(0)
+        X, y, Q = rng.random((20, 2)), rng.standard_normal(20), rng.random((4, 2))
+        found = []
+        for unit in (1.0, size):
+            seq = kb.ConfidenceSequence(RBF(0.5), 5 * unit, 1.5 * unit, bound=bound)
+            seq.update(X, y * unit)
+            found.append(np.array(seq.bounds(Q)) / unit)
+        np.testing.assert_allclose(*found, rtol=1e-6)
+
+    @design
     def test_one_observation_and_none(self, bound):
         seq = kb.ConfidenceSequence(RBF(0.5), 2.0, 0.1, bound=bound)
         assert [one.tolist() for one in seq.bounds([0.5])] == [[-2.0], [2.0]]
