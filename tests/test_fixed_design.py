@@ -307,6 +307,18 @@ class TestWidths:
             )
             assert fixed <= 1.02 * cmm
 
+    @pytest.mark.slow
+    def test_never_much_wider_than_cmm_in_540_cases(self):
+        kernels = [*CASES_OF_WIDTHS, (RBF(5.0), 2), (Matern(0.05, nu=1.5), 2)]
+        counts, norms, noises = (1, 3, 10, 30, 100, 300), (1.0, 10.0, 100.0), (0.01, 0.1, 1.0)
+        for kernel, t, norm, noise, share in itertools.product(
+            kernels, counts, norms, noises, (0.3, 0.95)
+        ):
+            cmm, fixed = _half_widths(
+                *kernel, t, (kb.CMM(), kb.FixedDesign()), norm, noise, share, seed=2
+            )
+            assert fixed <= 1.02 * cmm
+
     def test_each_promise_has_its_price(self):
         order = [
             kb.FixedDesign(False, noise="Gaussian"),
