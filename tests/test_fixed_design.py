@@ -307,6 +307,18 @@ class TestWidths:
             )
             assert fixed <= 1.02 * cmm
 
+    @pytest.mark.slow
+    def test_never_much_wider_than_cmm_in_540_cases(self):
+        kernels = [*CASES_OF_WIDTHS, (RBF(5.0), 2), (Matern(0.05, nu=1.5), 2)]
+        counts, norms, noises = (1, 3, 10, 30, 100, 300), (1.0, 10.0, 100.0), (0.01, 0.1, 1.0)
+        for kernel, t, norm, noise, share in itertools.product(
+            kernels, counts, norms, noises, (0.3, 0.95)
+        ):
+            cmm, fixed = _half_widths(
+                *kernel, t, (kb.CMM(), kb.FixedDesign()), norm, noise, share, seed=2
+            )
+            assert fixed <= 1.02 * cmm
+
     def test_each_promise_has_its_price(self):
         order = [
             kb.FixedDesign(False, noise="Gaussian"),
@@ -370,6 +382,18 @@ class TestBound:
         seq.update([[0.0, 0.0]] * 3, [0.01, -0.02, 0.05])
         lower, upper = seq.bounds([[0.0, 0.0], [1.0, 0.0]], bound)
         np.testing.assert_allclose([lower, upper], [[0, -2], [0, 2]], atol=1e-12)
+
+    @design
+    @pytest.mark.parametrize("size", [1e-90, 1e90])
+    def test_very_large_and_small_outcomes(self, bound, size):
+        rng = np.random.default_rng(0)
+        X, y, Q = rng.random((20, 2)), rng.standard_normal(20), rng.random((4, 2))
+        found = []
+        for unit in (1.0, size):
+            seq = kb.ConfidenceSequence(RBF(0.5), 5 * unit, 1.5 * unit, bound=bound)
+            seq.update(X, y * unit)
+            found.append(np.array(seq.bounds(Q)) / unit)
+        np.testing.assert_allclose(*found, rtol=1e-6)
 
     @design
     def test_one_observation_and_none(self, bound):
