@@ -72,12 +72,14 @@ def run_study(study: Study) -> dict[str, Array]:
 
 def noise(law: str, rng: np.random.Generator, count: int) -> Array:
     """Independent, with standard deviation sigma, and sub-Gaussian with this scale."""
-    unit = {
-        "Gaussian": lambda: rng.standard_normal(count),
-        "Rademacher": lambda: rng.choice([-1.0, 1.0], count),
-        "uniform": lambda: rng.uniform(-math.sqrt(3), math.sqrt(3), count),
-    }
-    return np.asarray(specs.NOISE * unit[law]())
+    match law:
+        case "Gaussian":
+            unit = rng.standard_normal(count)
+        case "Rademacher":
+            unit = rng.choice([-1.0, 1.0], count)
+        case _:
+            unit = rng.uniform(-math.sqrt(3), math.sqrt(3), count)
+    return np.asarray(specs.NOISE * unit)
 
 
 def process(known: Knowledge, targets: Array | Functional) -> tuple[Array, Array]:
@@ -249,8 +251,8 @@ def _by_sites(study: Study, rng: np.random.Generator) -> dict[str, Array]:
         target: Functional = Average(sites)
         truth = float(values.mean())
         if study.design == "striking":
-            weights = np.bincount(which, errors, len(sites))
-            weights /= np.abs(weights).sum()
+            sums = np.bincount(which, errors, len(sites))
+            weights = sums / np.abs(sums).sum()
             target, truth = Sum(sites, weights), float(weights @ values)
         lower, upper = claims(sequence, target)
         return np.asarray((truth < lower[:, 0]) | (truth > upper[:, 0]))

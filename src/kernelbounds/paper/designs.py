@@ -1,10 +1,9 @@
-"""Bounds where points were fixed before the outcomes, and where they were not: tables and figure."""
+"""Bounds where points were fixed before the outcomes, and where not: tables and figure."""
 
 from __future__ import annotations
 
 import csv
 import io
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,7 +29,7 @@ RULES = {
     "striking": "until striking",
 }
 # What is claimed, and is wrong or not.
-ANY, ONE = f"any of {GRID} x", "one x"
+ANY, ONE, SHARE = f"any of {GRID} x", "one x", f"share of {GRID} x"
 QUANTITIES = {"looks": "one x, at some look", "hoped": "mean of sites", "striking": "a contrast"}
 COLOUR = dict(
     zip(CLAIMS, map(COLOURS.get, ("CMM", "DMM", "AMM", "Random", "AY", "IGP")), strict=True)
@@ -89,12 +88,13 @@ class Group:
         """By quantity, number of observations, and whether noise is fresh: rates by claim."""
         design = self.study.design
         if design in QUANTITIES:
-            for name in ("wrong", "again"):
-                quantity = QUANTITIES[design]
-                yield quantity, None, name == "again", self._rates(self.arrays[name], quantity)
+            quantity = QUANTITIES[design]
+            yield quantity, None, False, self._rates(self.arrays["wrong"], quantity)
+            quantity = ONE if design == "looks" else quantity
+            yield quantity, None, True, self._rates(self.arrays["again"], quantity)
             return
         for i, t in enumerate(self.study.times):
-            yield ANY, t, False, self._rates(self.arrays["missed"][:, i] > 0, ANY)
+            yield ANY, t, False, self._rates(np.sign(self.arrays["missed"][:, i]), ANY)
             yield ONE, t, False, self._rates(self.arrays["wrong"][:, i], ONE)
 
     def widths(self) -> dict[int, Array]:
@@ -141,25 +141,28 @@ def as_text(found: list[Group]) -> str:
     widths = [["kernel", "t", *CLAIMS]]
     for one in _of(found, "fixed"):
         if one.study.law == "Gaussian":
-            for t, means in one.widths().items():
-                widths.append([one.kernel, f"{t}", *(f"{mean:.3f}" for mean in means)])
+            for count, means in one.widths().items():
+                widths.append([one.kernel, f"{count}", *(f"{mean:.3f}" for mean in means)])
     fixed = [["kernel", "noise", "t", "wrong at", *CLAIMS]]
     for one in _of(found, "fixed"):
         for quantity, t, _, rates in one.rates():
             fixed.append([one.kernel, one.study.law, f"{t}", quantity, *_shown(rates)])
+        for count, shares in zip(one.study.times, one.arrays["missed"].mean(axis=0), strict=True):
+            texts = [f"{100 * share:.2f} %" for share in shares]
+            fixed.append([one.kernel, one.study.law, f"{count}", SHARE, *texts])
     chosen = [["rule", "kernel", "noise", "t", "wrong about", *CLAIMS]]
     for one in found:
         if one.study.design == "fixed":
             continue
         for quantity, t, fresh, rates in one.rates():
-            count = f"{t or round(float(one.arrays['count'].mean()))}"
+            mean = f"{t or round(float(one.arrays['count'].mean()))}"
             rule = "  once more, fresh noise" if fresh else RULES[one.study.design]
-            row = [rule, one.kernel, one.study.law, count, quantity, *_shown(rates)]
-            chosen.append(row)
+            chosen.append([rule, one.kernel, one.study.law, mean, quantity, *_shown(rates)])
     n, delta = len(_of(found, "fixed")[0].arrays["wrong"]), studies.DELTA
     headings = {
         f"Mean half-widths at {GRID} random x, δ = {delta:g}, Gaussian noise, points fixed": widths,
-        f"Points fixed: share of {n} runs in which a claim was wrong [95 %]; δ = {delta:g}": fixed,
+        f"Points fixed: share of {n} runs in which a claim was wrong [95 %], and mean share of x "
+        f"where it was; δ = {delta:g}": fixed,
         "Points chosen by outcomes: the same; t is a mean where it is random": chosen,
     }
     parts = ["\n".join([heading, *aligned(rows), ""]) for heading, rows in headings.items()]
@@ -229,13 +232,17 @@ def _draw_widths(axis: Any, widths: dict[int, Array]) -> None:
     axis.set_xscale("log")
     axis.set_yscale("log")
     axis.set_xticks(list(widths), [f"{t}" for t in widths])
+    low, high = axis.get_ylim()
+    shown = [tick for tick in (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5) if low <= tick <= high]
+    axis.set_yticks(shown, [f"{tick:g}" for tick in shown])
     axis.minorticks_off()
 
 
 def _draw_rates(axis: Any, one: Group, place: float) -> None:
     """At the last number of observations; bounds for all x at any of them, the others at one."""
     last = one.study.times[-1]
-    for quantity, t, fresh, rates in one.rates():
+    # Filled symbols come last, and are seen where others are in the same place.
+    for quantity, t, fresh, rates in sorted(one.rates(), key=lambda found: not found[2]):
         if t not in (None, last):
             continue
         for claim, rate in rates.items():
