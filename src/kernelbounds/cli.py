@@ -13,7 +13,7 @@ from rich.text import Text
 
 from kernelbounds import __version__, demo, files
 from kernelbounds.errors import KernelBoundsError
-from kernelbounds.paper import specs, trials
+from kernelbounds.paper import specs, studies, trials
 from kernelbounds.paper.reproduce import reproduce
 
 QUICK_ROUNDS, QUICK_REPETITIONS = 150, 3
@@ -85,8 +85,9 @@ EXPERIMENTS = "; ".join(f"{name}: {text}" for name, text in specs.EXPERIMENTS.it
 
 Names: {EXPERIMENTS}; or all. Interrupt at any time and run again to go on.
 
-The last two are not in the paper. Their methods are their own, and certificates take at most
-{trials.ROUNDS} rounds, {trials.REPETITIONS} times.""",
+The last three are not in the paper. Their methods are their own, certificates take at most
+{trials.ROUNDS} rounds, {trials.REPETITIONS} times, and a repetition of designs is up to
+{max(studies.DESIGNS.values())} runs, in proportion to the rounds.""",
 )
 def reproduce_command(
     names: Annotated[list[str], typer.Argument(metavar="NAME...", show_default=False)],

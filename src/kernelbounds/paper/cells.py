@@ -1,4 +1,4 @@
-"""Running one cell, or one trial."""
+"""Running one cell, one trial or one study."""
 
 from __future__ import annotations
 
@@ -22,9 +22,11 @@ from kernelbounds.bounds.dmm import PAPERS_GRID
 from kernelbounds.kernels import mixture_scale
 from kernelbounds.mixtures import Hybrid, Mixture, Single
 from kernelbounds.paper import functions, own, specs, trials
+from kernelbounds.paper.collecting import run_study
 from kernelbounds.paper.radii import Limit, Scales
 from kernelbounds.paper.recursion import Recursion
 from kernelbounds.paper.specs import Cell, Job, Setting
+from kernelbounds.paper.studies import Study
 from kernelbounds.paper.trials import Trial
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.theory import regret_rate
@@ -39,11 +41,14 @@ def run_cell(cell: Job) -> dict[str, Array]:
     """Of a cell regret, bounds at the action, outcome and seconds of each round; (rounds,) each.
 
     Of a trial the certified regret, max_upper - lower and the regret in truth, in those ``rounds``
-    in which a certificate was computed; and the norm of the function.
+    in which a certificate was computed; and the norm of the function. Of a study see
+    :func:`~kernelbounds.paper.collecting.run_study`.
     """
     with threadpool_limits(1):
         if isinstance(cell, Trial):
             return _run_trial(cell)
+        if isinstance(cell, Study):
+            return run_study(cell)
         setting, problem = cell.setting, _problem(cell)
         play = _generator(cell, PLAY)
         if cell.method in specs.RECURSIONS:

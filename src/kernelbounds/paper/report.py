@@ -47,6 +47,9 @@ NOTES = {
     "nobody knows; with 95 % intervals of the ratio on the same problems.",
     "certificates": "What the regret of the best action known is certified to be at most, over "
     "the range of the function: medians over repetitions.",
+    "designs": "Above: mean half-widths where points were fixed before the outcomes. Below: how "
+    "often a claim was wrong, with exact 95 % intervals, by how the points came about; the line is "
+    "δ. Open symbols: the same points measured again, with fresh noise.",
 }
 # Figures that are shown as pictures: file, label, and what is seen.
 PICTURES = {
@@ -56,6 +59,7 @@ PICTURES = {
     ),
     "tightness": (("tightness", "Tightness", "Regret relative to the limit, by method"),),
     "certificates": (("certificates", "Certificates", "Certified regret against rounds"),),
+    "designs": (("designs", "Designs", "Half-widths against observations, and rates of errors"),),
 }
 
 

@@ -12,6 +12,7 @@ from kernelbounds import demo, files
 from kernelbounds.errors import InputError
 from kernelbounds.paper import (
     certificates,
+    designs,
     figures,
     report,
     runner,
@@ -84,6 +85,8 @@ def reproduce(
             texts.append(tightness.write(runs["tightness"], of_radii, store, new))
         if "certificates" in experiments:
             texts.append(certificates.write(specs.certificates(choices), store, new))
+        if "designs" in experiments:
+            texts.append(designs.write(specs.designs(choices), store, new))
         if "figure1" in experiments:
             result = demo.run()
             for picture in figures.figure_names("figure1"):

@@ -22,6 +22,7 @@ from kernelbounds.paper.store import Store
 COST = {
     "CMM": 3.0, "DMM": 2.5, "Random": 0.4, "AMM recursion": 3.0, "DMM recursion": 12.0,
     "CMM scales": 4.0, "CMM default": 3.0, "CMM limit": 3.0,
+    "looks": 12.0, "striking": 6.0, "fixed": 3.0, "policy": 3.0, "hoped": 2.0,
 }  # fmt: skip
 RETRIES = 5  # of a cell whose worker on a cluster died
 

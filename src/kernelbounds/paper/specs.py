@@ -2,8 +2,8 @@
 
 A :class:`Setting` is a family of random problems and what the learner is told of them: a column
 of Table 1, a panel of a figure. A :class:`Cell` is one method on one of its problems, the unit of
-work. Experiments that share cells share their results. Certificates have units of work of another
-kind, see ``trials.py``.
+work. Experiments that share cells share their results. Certificates and designs have units of work
+of other kinds, see ``trials.py`` and ``studies.py``.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
 
 from kernelbounds.errors import InputError
 from kernelbounds.paper import own
+from kernelbounds.paper.studies import Study, studies
 from kernelbounds.paper.trials import Trial, trials
 
 ROUNDS, REPETITIONS = 1000, 10
@@ -99,7 +100,7 @@ class Cell:
         return data
 
 
-Job = Cell | Trial  # a unit of work
+Job = Cell | Trial | Study  # a unit of work
 
 
 @dataclass(frozen=True)
@@ -183,12 +184,13 @@ EXPERIMENTS = {
     "theory": "regret of AMM under its proved bounds, with noise and without",
     "tightness": "regret with the default radius, beside the paper's and the limit",
     "certificates": "rounds until a small regret is certified, on four functions",
+    "designs": "bounds on data with fixed points, and where the points depend on outcomes",
 }
 
 
 def cells(experiment: str, choices: Choices) -> list[Cell]:
-    """All cells of an experiment; none for ``figure1`` and ``certificates``."""
-    if experiment in ("figure1", "certificates"):
+    """All cells of an experiment; none for ``figure1``, ``certificates`` and ``designs``."""
+    if experiment in ("figure1", "certificates", "designs"):
         return []
     if experiment == "tightness":
         return [
@@ -217,10 +219,17 @@ def certificates(choices: Choices) -> list[Trial]:
     return trials(choices.rounds, choices.repetitions, choices.seed)
 
 
+def designs(choices: Choices) -> list[Study]:
+    """All studies of ``designs``; its methods and kernels are its own, too."""
+    return studies(choices.rounds, choices.repetitions, choices.seed)
+
+
 def jobs(experiment: str, choices: Choices) -> list[Job]:
     """All that has to be run for an experiment."""
     if experiment == "certificates":
         return [*certificates(choices)]
+    if experiment == "designs":
+        return [*designs(choices)]
     return [*cells(experiment, choices)]
 
 
