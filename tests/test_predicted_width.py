@@ -203,3 +203,26 @@ def test_refusals(options, arguments, match):
     seq = kb.ConfidenceSequence(RBF(0.5), 2.0, 0.1, **options)
     with pytest.raises(kb.InputError, match=match):
         seq.predicted_width([[0.5]], **arguments)
+
+
+@pytest.mark.parametrize("noise", ["sub-Gaussian", "Gaussian"])
+@pytest.mark.parametrize("simultaneous", [True, False])
+@pytest.mark.parametrize("t", [3, 60])
+def test_of_a_fixed_design(t, simultaneous, noise):
+    """Never exceeded; for one x it is the width itself, unless another bound is smaller."""
+    rng = np.random.default_rng(t)
+    seq = kb.ConfidenceSequence(KERNEL, 5.0, 0.2, offset=kb.Offset(3.0))
+    f = truth(KERNEL, rng, 5.0)
+    design, X = rng.random((t, 2)), rng.random((20, 2))
+    bound = kb.FixedDesign(simultaneous=simultaneous, noise=noise)
+    predicted = seq.predicted_width(X, design, bound=bound)
+    for kind in ("likely", "zero"):
+        later = copy.deepcopy(seq)
+        later.update(design, 3.0 + outcomes(kind, seq, design, f, 0.2, rng))
+        lower, upper = later.bounds(X, bound)
+        assert np.all(upper - lower <= predicted * (1 + 1e-9) + SLACK)
+    assert np.mean(upper - lower) > 0.5 * np.mean(predicted)
+    free = kb.ConfidenceSequence(KERNEL, 5.0, 0.0)
+    assert np.allclose(
+        free.predicted_width(X, design, bound=bound), free.predicted_width(X, design, bound=CMM)
+    )

@@ -12,6 +12,9 @@ For such ridges R~_alpha^2 = R_t^2 + alpha B^2 - E_alpha <= P + alpha B^2: outco
 width of AMM at alpha, which CMM and a DMM with that ridge never exceed, is at most
 
     2 sqrt(P / alpha + B^2) rho_alpha(x).
+
+Of a fixed design the radius does not depend on outcomes in the first place, and neither does the
+width of a linear estimate.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from kernelbounds.arrays import Array, as_points, as_whole, brief
-from kernelbounds.bounds import TIE, Bound, Knowledge
+from kernelbounds.bounds import CMM, TIE, Bound, FixedDesign, Knowledge
 from kernelbounds.errors import InputError
 from kernelbounds.surface import in_parts
 
@@ -68,6 +71,11 @@ def predicted_width(
         )
     future = copy.deepcopy(known)
     future.append(design, np.zeros(len(design)), noise_scales)
+    if isinstance(bound, FixedDesign):
+        if a.noise_scale > 0:
+            found = [bound.predicted_width(future, part) for part in in_parts(points)]
+            return np.minimum(np.concatenate(found), 2 * future.trivial(points))
+        bound = CMM()  # which is all there is without noise
     penalty, least = future.outcome_free()
     if math.isinf(penalty):
         raise InputError(f"how wide bounds will be depends on the outcomes with {a.mixture}.")
@@ -93,7 +101,9 @@ def _ridges(future: Knowledge, bound: Bound, penalty: float, least: float) -> Ar
         return np.asarray(least * STEP ** np.arange(count))
     ridges = np.array([ridge for ridge in allowed if ridge >= least])
     if not allowed:
-        raise InputError(f"only the widths of CMM, DMM and AMM can be told, not of {bound}.")
+        raise InputError(
+            f"only the widths of CMM, DMM, AMM and FixedDesign can be told, not of {bound}."
+        )
     if not len(ridges):
         raise InputError(
             f"how wide {bound} will be depends on the outcomes: its ridges are below {least:.3g}, "

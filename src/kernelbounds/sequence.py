@@ -372,7 +372,8 @@ class ConfidenceSequence:
 
         That is, upper - lower after observations at the points of the design, in addition to those
         there are, whatever their outcomes: it needs none, and holds for certain, up to rounding
-        errors of the size of the outcomes. Real widths are smaller. They are of CMM, DMM or AMM.
+        errors of the size of the outcomes. Real widths are smaller. They are of CMM, DMM,
+        AMM or FixedDesign.
 
         Parameters
         ----------

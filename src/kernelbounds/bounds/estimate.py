@@ -52,11 +52,20 @@ def estimated(
 ) -> Array:
     """Upper bounds on s f* at m points, each of which holds on its own; (signs, m)."""
     found = shortest(known, points, delta, noise)
+    half = _half_widths(known, found, delta, noise)
+    return np.array([sign * found.values + half for sign in signs])
+
+
+def estimated_half_widths(known: Knowledge, points: Targets, delta: float, noise: str) -> Array:
+    """(upper - lower) / 2, which does not depend on outcomes, rounding apart; (m,)."""
+    return _half_widths(known, shortest(known, points, delta, noise), delta, noise)
+
+
+def _half_widths(known: Knowledge, found: Estimators, delta: float, noise: str) -> Array:
     path, half = known.engine.path(), half_widths(known, found, margins(delta, noise))
     # The estimate itself is an inner product of c and z, and z of eigenvectors and outcomes.
     lost = 2 * rounding(known.count, path.eigen.accuracy) * path.size * found.length
-    half = half * (1 + 16 * EPS) + lost
-    return np.array([sign * found.values + half for sign in signs])
+    return np.asarray(half * (1 + 16 * EPS) + lost)
 
 
 def shortest(known: Knowledge, points: Targets, delta: float, noise: str) -> Estimators:
@@ -68,8 +77,8 @@ def shortest(known: Knowledge, points: Targets, delta: float, noise: str) -> Est
     grid = np.linspace(low, high, 5 + math.ceil((high - low) / STEP))
     table = margins(delta, noise)(TABLE)
     found = query.estimators(np.exp(grid))
-    widths = half_widths(known, found, lambda biases: np.interp(biases, TABLE, table))
-    return query.estimates(np.exp(vertex(grid, widths)))
+    tried = half_widths(known, found, lambda biases: np.interp(biases, TABLE, table))
+    return query.estimates(np.exp(vertex(grid, tried)))
 
 
 def half_widths(known: Knowledge, found: Estimators, margin: Callable[[Array], Array]) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 from kernelbounds.arrays import Array, as_flag, as_whole, brief
 from kernelbounds.bounds.bound import Bound
 from kernelbounds.bounds.cmm import CMM
-from kernelbounds.bounds.estimate import estimated
+from kernelbounds.bounds.estimate import estimated, estimated_half_widths
 from kernelbounds.bounds.guarantee import Guarantee
 from kernelbounds.bounds.knowledge import Knowledge
 from kernelbounds.bounds.projection import Projection
@@ -114,6 +114,20 @@ class FixedDesign(Bound):
         # An estimate that the other bounds rule out failed, as it may at one x in 2/delta.
         found = np.where(narrower.sum(axis=0) < 0, both, narrower)
         return found[[0 if sign > 0 else 1 for sign in signs]]
+
+    def predicted_width(self, known: Knowledge, points: Targets) -> Array:
+        """What upper - lower is at most with noise, whatever the outcomes; (m,).
+
+        That of the leading directions, or of the estimate; CMM may be narrower than both.
+        """
+        projection = self._sets(known)[1]
+        if projection is None:  # of all functions nothing is seen
+            return 2 * known.trivial(points)
+        half = projection.half_widths(points)
+        if not self.simultaneous:
+            delta = known.assumptions.delta / (2 * self.points)
+            half = np.minimum(half, estimated_half_widths(known, points, delta, self.noise))
+        return 2 * half
 
     def refute(self, known: Knowledge) -> None:
         """See :class:`~kernelbounds.bounds.Bound`; called where bounds cross."""

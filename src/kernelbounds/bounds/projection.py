@@ -117,6 +117,16 @@ class Projection:
         values[np.isnan(values)] = np.inf
         return values
 
+    def half_widths(self, points: Targets) -> Array:
+        """What (upper - lower) / 2 is at most, whatever the outcomes, as far as ridges are tried.
+
+        R~_alpha^2 is at most r_p^2 + alpha B^2, of which outcomes only take away; (m,).
+        """
+        ridges = _ridges(self.known, self.path, self.radius.squared)
+        variance = self.known.engine.query_along(self.path, points).predict(ridges).variance
+        factors = np.sqrt(self.radius.joint_bound(ridges))
+        return np.asarray((factors[:, None] * np.sqrt(variance)).min(axis=0))
+
     def refute_if_empty(self) -> None:
         """Raise :class:`EmptyConfidenceSetError` when no function of norm at most B is in it."""
         a, least = self.known.assumptions, least_norm(self.path, self.radius.squared)
@@ -139,10 +149,15 @@ def promising_count(known: Knowledge, path: RidgePath, relative: Array) -> int:
     a, eigen = known.assumptions, path.eigen
     values = eigen.spectrum[: eigen.eigenvectors][::-1]  # descending
     squared = a.noise_scale**2 * relative
-    norm = max(a.norm_bound**2, 1e-280)
-    ends = np.array([LEAST * a.noise_scale**2, MOST * squared[-1]]) / norm
-    low, high = np.log(np.clip(ends, eigen.slack, INFINITE * values[0]))
-    ridges = np.exp(np.linspace(low, high, RIDGES))[:, None]
+    ridges = _ridges(known, path, float(squared[-1]))[:, None]
     variances = path.trace - np.cumsum(values**2 / (values + ridges), axis=1)
     widths = (squared / ridges + a.norm_bound**2) * np.maximum(variances, 0.0)
     return 1 + int(widths.min(axis=0).argmin())
+
+
+def _ridges(known: Knowledge, path: RidgePath, squared: float) -> Array:
+    """Between far too small and far too large, for squared radii up to this one."""
+    a, eigen = known.assumptions, path.eigen
+    ends = np.array([LEAST * a.noise_scale**2, MOST * squared]) / max(a.norm_bound**2, 1e-280)
+    low, high = np.log(np.clip(ends, eigen.slack, INFINITE * float(eigen.spectrum.max())))
+    return np.exp(np.linspace(low, high, RIDGES))
