@@ -43,13 +43,26 @@ def _slack(seq, *points):
     return 1e-6 * sum(float(seq.known.trivial(np.atleast_2d(p)).max()) for p in points)
 
 
+def _ends(seq, i, points):
+    """Bounds on values with which those on functionals agree.
+
+    CMM's are exact. Those of one ellipsoid are so before they are clipped, and DMM's are not, being
+    the best of different ridges at each point.
+    """
+    if i["bound"] == "CMM":
+        return seq.bounds(points)
+    if i["bound"] == "DMM":
+        return np.full((2, len(points)), np.array([[-np.inf], [np.inf]]))
+    return -seq.surface(-1).values(points), seq.surface(1).values(points)
+
+
 @settings(max_examples=60, deadline=None)
 @given(instances)
 def test_a_difference_is_between_those_of_the_bounds(i):
     seq, function, rng = _instance(i)
     x, z = rng.random((2, 2))
     lower, upper = seq.bounds_of(Difference(x, z))
-    below, above = seq.bounds(np.stack([x, z]))
+    below, above = _ends(seq, i, np.stack([x, z]))
     slack = _slack(seq, x, z)
     assert below[0] - above[1] - slack <= lower <= upper <= above[0] - below[1] + slack
     true = float(np.subtract(*function(np.stack([x, z]))))
@@ -64,7 +77,7 @@ def test_an_average_is_between_the_averages_of_the_bounds(i):
     seq, function, rng = _instance(i)
     points, weights = rng.random((7, 2)), rng.random(7)
     lower, upper = seq.bounds_of(Average(points, weights))
-    below, above = seq.bounds(points)
+    below, above = _ends(seq, i, points)
     slack = _slack(seq, points)
     assert np.average(below, weights=weights) - slack <= lower
     assert lower <= i["level"] + np.average(function(points), weights=weights) <= upper
