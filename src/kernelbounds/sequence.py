@@ -190,7 +190,9 @@ class ConfidenceSequence:
         """
         with self._known.lock:
             points, outcomes = as_observations(X, y, self.dim)
-            self.update_checked(points, outcomes, self._noise_scales(noise_scale, len(points)))
+            self.update_checked(
+                points, outcomes, self.checked_noise_scales(noise_scale, len(points))
+            )
 
     def update_checked(
         self, points: Array, outcomes: Array, noise_scales: Array | None = None
@@ -199,7 +201,8 @@ class ConfidenceSequence:
         with self._known.lock:
             self._known.append(points, outcomes, noise_scales)
 
-    def _noise_scales(self, given: ArrayLike | None, count: int) -> Array | None:
+    def checked_noise_scales(self, given: ArrayLike | None, count: int) -> Array | None:
+        """Noise scales of so many observations, as :meth:`update` takes them; None: the usual."""
         if given is None:
             return None
         scales, own = as_floats(given, "noise_scale"), self.assumptions.noise_scale
@@ -398,7 +401,7 @@ class ConfidenceSequence:
         with self._known.lock:
             points = as_points(X, "X", self.dim, one=True)
             planned = as_design(design, domain, points.shape[1])
-            scales = self._noise_scales(noise_scale, len(planned))
+            scales = self.checked_noise_scales(noise_scale, len(planned))
             return predicted_width(self._known, chosen, points, planned, scales)
 
     @property

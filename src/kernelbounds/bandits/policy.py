@@ -193,7 +193,8 @@ class Policy(ABC):
                 own = np.array([not self.ledger.was_asked(point) for point in points])
                 warn_if_outside(self.domain, points[own], stacklevel=2)
             entries = self.ledger.entries(points, self._now_known)
-            self.sequence.update(points, outcomes, noise_scale)
+            scales = self.sequence.checked_noise_scales(noise_scale, len(points))
+            self.sequence.update_checked(points, outcomes, scales)
             self.ledger.tell(points, entries)
             self.told()
 
