@@ -82,7 +82,10 @@ def play(
         asked = time.perf_counter() - start
 
         # Off the clock, as KernelUCB decides: by the bound before clipping, which ``upper`` is not.
-        chosen = sequence.surface(1).largest(candidates).at if greedy else problem.random_choice[t]
+        chosen = problem.random_choice[t]
+        if greedy:
+            surface = sequence.surface(1)
+            chosen = surface.largest(candidates, surface.trivial(candidates)).at
         point = candidates[[chosen]]
         outcome = problem.truth(point) + problem.noise[t]
 
