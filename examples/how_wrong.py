@@ -93,6 +93,7 @@ def draw(found: Any, planned: dict[int, tuple[float, float]], file: Path) -> Non
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
+    from matplotlib.ticker import FixedLocator, NullLocator
 
     figure, (left, middle, right) = pyplot.subplots(1, 3, figsize=(12, 3.8), layout="constrained")
     found.plot(left)
@@ -107,6 +108,10 @@ def draw(found: Any, planned: dict[int, tuple[float, float]], file: Path) -> Non
     counts = list(planned)
     for at, label, colour in ((0, "at most", "#c46210"), (1, "in fact", "#0014a8")):
         right.loglog(counts, [planned[n][at] for n in counts], "o-", color=colour, label=label)
+    for axis, ticks in ((right.xaxis, counts), (right.yaxis, (1, 2, 3, 4, 5))):
+        axis.set_major_locator(FixedLocator(ticks))
+        axis.set_minor_locator(NullLocator())
+        axis.set_major_formatter("{x:g}")
     right.set_title("Mean width of CMM", fontsize=11)
     right.set_xlabel("observations")
     right.legend(frameon=False)

@@ -257,6 +257,7 @@ def test_what_is_no_functional_is_refused(make, match):
         (RBF(0.5), [Difference([0.0], [1.0]), Average([[0.0, 1.0]])], "in 2 dimensions"),
         (RBF(0.5), [], "takes one of kernelbounds.functionals"),
         (RBF(0.5), [np.zeros(1)], "takes one of kernelbounds.functionals"),
+        (RBF(0.5), None, "takes one of kernelbounds.functionals, or a sequence of them, got None"),
         (Matern(0.5, nu=0.5), Derivative([0.0], 0), "are not known to have derivatives"),
         (Matern(0.5, nu=1.0), Derivative([0.0], 0), "are not known to have derivatives"),
         (Own(0.5), Derivative([0.0], 0), "are not known to have derivatives"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from os import PathLike
 from typing import Any
 
@@ -254,7 +254,9 @@ class ConfidenceSequence:
         for all functionals, together with all other bounds of this sequence, where those at points
         hold at all x.
         """
-        asked = [functional] if isinstance(functional, Functional) else list(functional)
+        given: Any = functional
+        several = isinstance(given, Iterable) and not isinstance(given, Functional)
+        asked = list(given) if several else [given]
         chosen = self._chosen(bound)
         if not asked or not all(isinstance(one, Functional) for one in asked):
             raise InputError(
