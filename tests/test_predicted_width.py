@@ -13,7 +13,6 @@ from problems import KERNEL, KERNELS, truth
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
 import kernelbounds as kb
-from kernelbounds.arrays import EPS
 from kernelbounds.mixtures import Hybrid, Prequential, Single
 
 PARTS = kb.Parts([(kb.OnInputs(RBF(0.5), [0]), 2.0), (Matern(0.3, nu=1.5), 0.4)])
@@ -40,11 +39,16 @@ def outcomes(kind, seq, X, f, noise_scale, rng):
 
 
 def rounding(later):
-    """By how much errors of energies, which cancel in theory, enlarge squares of widths."""
+    """By how much errors of energies, which cancel in theory, enlarge squares of widths.
+
+    One energy is rounded up and the other down, by 32 and twice 32 times the accuracy of the
+    kernel's values, which for Bessel functions is not EPS (``engine/ridge_fit.py``).
+    """
     penalty, ridge = later.known.outcome_free()
     if not penalty:
         return 0.0
-    error = EPS * (1 + later.known.base.data.trace / ridge)
+    data = later.known.base.data
+    error = data.accuracy * (1 + data.trace / ridge)
     return 100 * error * np.sum(later.known.outcomes**2) / penalty
 
 
