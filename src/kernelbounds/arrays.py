@@ -114,9 +114,9 @@ def as_outcome(value: Any, name: str) -> float:
     return float(array.item())
 
 
-def as_whole(value: Any, name: str, *, least: int) -> int:
-    """A whole number of at least ``least``, and at most MOST."""
-    number = as_scalar(value, name, least=least, most=MOST)
+def as_whole(value: Any, name: str, *, least: int, most: int = MOST) -> int:
+    """A whole number with ``least <= value <= most``."""
+    number = as_scalar(value, name, least=least, most=most)
     if not number.is_integer():
         raise InputError(f"{name} must be a whole number, got {number:g}.")
     return int(number)

@@ -1,0 +1,273 @@
+"""A problem in the user's own words, and what follows from them alone."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.gaussian_process.kernels import Kernel
+
+from kernelbounds import files
+from kernelbounds.arrays import Array, as_points, as_scalar, as_whole, brief
+from kernelbounds.bandits import Box
+from kernelbounds.bounds import Bound
+from kernelbounds.errors import InputError, said
+from kernelbounds.kernels import checked_kernel, kernel_from_text, kernel_to_text
+from kernelbounds.offset import Offset
+from kernelbounds.problem.quantities import Input, Output, checked_turns
+from kernelbounds.sequence import ConfidenceSequence
+
+FORMAT = "kernelbounds problem 1"
+INTERACTIONS = ("all", "pairs", "none")
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """What is known of a system before any measurement, in the user's own words and units.
+
+    From this alone, without a look at the data, follow the scaling of the inputs, what is known of
+    the level of the output, a kernel and a bound B on the norm: see :meth:`settled`.
+
+    Parameters
+    ----------
+    inputs : sequence of :class:`~kernelbounds.problem.Input`, or of their text form
+        ``"temperature[°C]=180:220"``, then ``:log``, ``:integer``, ``:turns=1`` as need be.
+    output : :class:`~kernelbounds.problem.Output`, or ``"yield[%]=0:100"``
+        With the range that its true values can plausibly have.
+    noise : float, optional
+        The standard deviation of the noise, in units of the output; needed for all bounds.
+    turns : int
+        How many times the output may turn as one input goes through its range and the others stay.
+    interactions : "all", "pairs" or "none"
+        Whether the effect of an input may depend on all others; "pairs": the output is a sum of
+        functions of two inputs each; "none": of functions of single inputs.
+    delta : float
+        Failure probability of all bounds at once, given that the assumptions are true.
+    quantile : float
+        B is suggested such that this share of random functions with that range and so many turns
+        has a smaller norm; all others are not covered by the guarantee.
+    experiments : int
+        About how many measurements are planned: the kernel is the one whose band is then predicted
+        to be the narrowest.
+    kernel : kernel or its text, optional
+        Of inputs that are scaled to [0, 1]; None: chosen.
+    norm_bound : float, optional
+        B in units of the output; None: suggested.
+
+    Examples
+    --------
+    >>> problem = Problem(["temperature[°C]=180:220", "time[s]=1:1000:log"], "yield[%]=0:100", 0.5)
+    >>> problem.scaled([[200.0, 10.0]]).round(3)
+    array([[0.5  , 0.333]])
+    >>> problem.offset
+    Offset(level=50.0, within=100.0)
+    """
+
+    inputs: tuple[Input, ...]
+    output: Output
+    noise: float | None = None
+    turns: int = 2
+    interactions: str = "all"
+    delta: float = 0.01
+    quantile: float = 0.95
+    experiments: int = 100
+    kernel: Kernel | None = None
+    norm_bound: float | None = None
+
+    def __init__(
+        self,
+        inputs: Sequence[Input | str],
+        output: Output | str,
+        noise: float | None = None,
+        turns: int = 2,
+        interactions: str = "all",
+        *,
+        delta: float = 0.01,
+        quantile: float = 0.95,
+        experiments: int = 100,
+        kernel: Kernel | str | None = None,
+        norm_bound: float | None = None,
+    ) -> None:
+        if isinstance(inputs, str | bytes) or not isinstance(inputs, Sequence) or not inputs:
+            raise InputError(f"inputs must be a sequence with at least one, got {brief(inputs)}.")
+        parsed = tuple(one if isinstance(one, Input) else Input.parse(one) for one in inputs)
+        output = output if isinstance(output, Output) else Output.parse(output)
+        names = [one.name for one in (*parsed, output)]
+        for name in names:
+            if names.count(name) > 1:
+                raise InputError(f"the name {name!r} is given {names.count(name)} times.")
+        if interactions not in INTERACTIONS:
+            raise InputError(
+                f"interactions must be one of {', '.join(INTERACTIONS)}, got {brief(interactions)}."
+            )
+        if noise is not None:
+            noise = as_scalar(noise, "noise", least=0.0)
+        if norm_bound is not None:
+            norm_bound = as_scalar(norm_bound, "norm_bound", above=0.0)
+        if kernel is not None:
+            kernel = kernel_from_text(kernel) if isinstance(kernel, str) else checked_kernel(kernel)
+        values = {
+            "inputs": parsed,
+            "output": output,
+            "noise": noise,
+            "turns": checked_turns(turns, "turns"),
+            "interactions": interactions,
+            "delta": as_scalar(delta, "delta", above=0.0, most=1.0),
+            "quantile": as_scalar(quantile, "quantile", least=0.5, most=0.99),
+            "experiments": as_whole(experiments, "experiments", least=1, most=2000),
+            "kernel": kernel,
+            "norm_bound": norm_bound,
+        }
+        for name, value in values.items():
+            object.__setattr__(self, name, value)
+
+    # --- units
+
+    @property
+    def dim(self) -> int:
+        """The number of inputs, d."""
+        return len(self.inputs)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the inputs."""
+        return tuple(one.name for one in self.inputs)
+
+    @property
+    def turns_of_inputs(self) -> Array:
+        """How many times the output may turn along each input, (d,)."""
+        return np.array([self.turns if i.turns is None else i.turns for i in self.inputs], float)
+
+    @property
+    def box(self) -> Box:
+        """The ranges of the inputs, in the user's units."""
+        return Box([i.low for i in self.inputs], [i.high for i in self.inputs], self.names)
+
+    @property
+    def unit_box(self) -> Box:
+        """The same, scaled."""
+        return Box(np.zeros(self.dim), np.ones(self.dim), self.names)
+
+    def points(self, X: Any) -> Array:
+        """Points (m, d) in the user's units, from an array, a dict of columns or a data frame."""
+        if isinstance(X, Mapping) or hasattr(X, "columns"):
+            missing = [name for name in self.names if name not in X]
+            if missing:
+                raise InputError(
+                    f"there is no value of {missing[0]!r}; the inputs are {', '.join(self.names)}."
+                )
+            columns = [np.atleast_1d(np.asarray(X[name])) for name in self.names]
+            if len({column.shape for column in columns}) > 1:
+                raise InputError("the inputs must have equally many values each.")
+            X = np.stack(columns, axis=-1)
+        return as_points(X, "X", self.dim, one=True)
+
+    def scaled(self, X: Any) -> Array:
+        """Points (m, d) in the user's units, scaled to [0, 1] each."""
+        points = self.points(X)
+        for row, name, value, expected in self.outside(points):
+            raise InputError(f"row {row}: {name} = {value:g} is not {expected}.")
+        return np.stack(
+            [one.scaled(points[:, at]) for at, one in enumerate(self.inputs)], axis=-1
+        )
+
+    def unscaled(self, unit: ArrayLike) -> Array:
+        """Points (m, d) of the unit cube, in the user's units."""
+        points = np.asarray(unit, dtype=float)
+        return np.stack(
+            [one.unscaled(points[:, at]) for at, one in enumerate(self.inputs)], axis=-1
+        )
+
+    def outside(self, points: Array) -> Iterator[tuple[int, str, float, str]]:
+        """Values that are not of the problem: row, name, value, and what it should be."""
+        for at, one in enumerate(self.inputs):
+            expected = f"in its range {one.low:g}:{one.high:g}"
+            expected = f"a whole number {expected}" if one.integer else expected
+            for row in np.flatnonzero(one.outside(points[:, at])):
+                yield int(row), one.name, float(points[row, at]), expected
+
+    # --- what follows
+
+    @property
+    def offset(self) -> Offset:
+        """f* = the middle of the output's range + an unknown constant + what the kernel is about.
+
+        The constant is within the length of the range: the level to which a function of least norm
+        returns may be outside of the values that it takes, and a generous range costs little.
+        """
+        out = self.output
+        return Offset(out.low + out.range / 2, within=out.range)
+
+    def settled(self) -> Problem:
+        """The same with the kernel and the norm bound that follow from it, where they are missing.
+
+        See :func:`kernelbounds.problem.assume`, which says how they were found.
+        """
+        from kernelbounds.problem.assuming import assume
+
+        if self.kernel is not None and self.norm_bound is not None:
+            return self
+        return assume(self).problem
+
+    def sequence(self, bound: Bound | None = None) -> ConfidenceSequence:
+        """A confidence sequence for points that are :meth:`scaled`, and outcomes as they are."""
+        if self.noise is None:
+            raise InputError("the noise of the output is missing; 0 means that there is none.")
+        problem = self.settled()
+        return ConfidenceSequence(
+            problem.kernel, problem.norm_bound, self.noise, self.delta,
+            bound=bound, offset=self.offset,
+        )  # fmt: skip
+
+    def replace(self, **changes: Any) -> Problem:
+        """The same with some arguments changed."""
+        return Problem(**(self._arguments() | changes))
+
+    def _arguments(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+    # --- files
+
+    def as_data(self) -> dict[str, Any]:
+        """As plain data for JSON."""
+        data = {"format": FORMAT} | self._arguments()
+        data["inputs"] = [dataclasses.asdict(one) for one in self.inputs]
+        data["output"] = dataclasses.asdict(self.output)
+        data["kernel"] = None if self.kernel is None else kernel_to_text(self.kernel)
+        return data
+
+    @classmethod
+    def from_data(cls, data: Any) -> Self:
+        """The inverse of :meth:`as_data`."""
+        if not isinstance(data, Mapping) or data.get("format") != FORMAT:
+            raise InputError(f"this is no problem of kernelbounds: {FORMAT!r} is not in it.")
+        arguments = {key: value for key, value in data.items() if key != "format"}
+        try:
+            arguments["inputs"] = [Input(**one) for one in arguments["inputs"]]
+            arguments["output"] = Output(**arguments["output"])
+            return cls(**arguments)
+        except (KeyError, TypeError) as error:
+            raise InputError(f"the description of the problem is broken: {said(error)}.") from None
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write it to a JSON file, whole or not at all."""
+        text = json.dumps(self.as_data(), indent=2, ensure_ascii=False) + "\n"
+        with files.failure_reported(f"write the problem to {brief(str(path))}"):
+            files.write_text(files.as_path(path), text)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """Read what :meth:`save` has written."""
+        with files.failure_reported(f"read the problem in {brief(str(path))}"):
+            raw = files.as_path(path).read_bytes()
+        try:
+            data = json.loads(raw)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{brief(str(path))} is not a JSON file: {said(error)}.") from None
+        return cls.from_data(data)

@@ -1,0 +1,199 @@
+"""Inputs and outputs in the user's words: ``temperature[°C]=180:220``, ``pressure=1e5:3e5:log``."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from kernelbounds.arrays import Array, as_flag, as_scalar, as_whole, brief
+from kernelbounds.errors import InputError
+
+# name[unit]=low:high and what follows, each after a colon.
+NOTATION = re.compile(r"\s*([^=\[\]]+?)\s*(?:\[([^\]]*)\])?\s*=\s*(.*?)\s*", re.DOTALL)
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+# Values beyond a range by rounding alone, relative to it, are taken for its ends.
+ROUNDING = 1e-9
+MOST_TURNS = 50
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """A named number with a range and a unit.
+
+    Parameters
+    ----------
+    name : str
+    low, high : float
+    unit : str
+        For labels only.
+    """
+
+    name: str
+    low: float
+    high: float
+    unit: str = ""
+
+    def __post_init__(self) -> None:
+        for field in ("name", "unit"):
+            text = getattr(self, field)
+            if not isinstance(text, str) or not text.isprintable() or re.search(r"[=\[\]]", text):
+                raise InputError(
+                    f"a {field} must be text without '=' and brackets, got {brief(text)}."
+                )
+            object.__setattr__(self, field, text.strip())
+        if not self.name:
+            raise InputError("a name is missing.")
+        low, high = as_scalar(self.low, f"low of {self.name}"), as_scalar(
+            self.high, f"high of {self.name}"
+        )
+        if not low < high or not math.isfinite(high - low):
+            raise InputError(f"{self.name} needs a range with low < high, got {low:g}:{high:g}.")
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+
+    @property
+    def label(self) -> str:
+        """For the axes of pictures."""
+        return f"{self.name} [{self.unit}]" if self.unit else self.name
+
+    @property
+    def range(self) -> float:
+        """high - low."""
+        return self.high - self.low
+
+
+@dataclass(frozen=True)
+class Output(Quantity):
+    """What is measured, with the range that its true values can plausibly have.
+
+    Examples
+    --------
+    >>> Output.parse("yield[%]=0:100")
+    Output(name='yield', low=0.0, high=100.0, unit='%')
+    """
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """From ``name[unit]=low:high``."""
+        name, unit, low, high, more = _parsed(text, "output")
+        if more:
+            raise InputError(f"output {name} has a range and nothing more, got {more[0]!r} after.")
+        return cls(name, low, high, unit)
+
+
+@dataclass(frozen=True)
+class Input(Quantity):
+    """Something to be set, with the range of interest.
+
+    Parameters
+    ----------
+    name : str
+    low, high : float
+    unit : str
+        For labels only.
+    log : bool
+        Whether ratios matter and not differences; the range must then be positive.
+    integer : bool
+        Whether whole numbers alone make sense.
+    turns : int, optional
+        How many times the output may turn, from rising to falling or back, as this input goes
+        through its range; None is that of the problem.
+
+    Examples
+    --------
+    >>> Input.parse("pressure[Pa]=1e5:3e5:log:turns=1")
+    Input(name='pressure', low=100000.0, high=300000.0, unit='Pa', log=True, integer=False, turns=1)
+    """
+
+    log: bool = False
+    integer: bool = False
+    turns: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        as_flag(self.log, f"log of {self.name}")
+        as_flag(self.integer, f"integer of {self.name}")
+        if self.turns is not None:
+            object.__setattr__(self, "turns", checked_turns(self.turns, f"turns of {self.name}"))
+        if self.log and self.low <= 0:
+            raise InputError(f"{self.name} is logarithmic, so its range must be above 0.")
+        if self.integer and not (self.low.is_integer() and self.high.is_integer()):
+            raise InputError(
+                f"{self.name} takes whole numbers, so its range must begin and end with one, got "
+                f"{self.low:g}:{self.high:g}."
+            )
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """From ``name[unit]=low:high``, then ``:log``, ``:integer`` and ``:turns=2`` as need be."""
+        name, unit, low, high, more = _parsed(text, "input")
+        log = integer = False
+        turns = None
+        for option in more:
+            key, _, value = (part.strip() for part in option.partition("="))
+            if key == "log" and not value:
+                log = True
+            elif key in ("integer", "int") and not value:
+                integer = True
+            elif key == "linear" and not value:
+                log = False
+            elif key == "turns" and re.fullmatch(r"\d{1,9}", value, re.ASCII):
+                turns = int(value)
+            else:
+                raise InputError(
+                    f"input {name} has {option!r} after its range; log, integer and turns=2 are "
+                    "what can be said there."
+                )
+        return cls(name, low, high, unit, log, integer, turns)
+
+    def scaled(self, values: Array) -> Array:
+        """From the user's units to [0, 1]; values out of the range are refused by the problem."""
+        low, high = self._on_axis(np.array([self.low, self.high]))
+        return np.asarray(np.clip((self._on_axis(values) - low) / (high - low), 0.0, 1.0))
+
+    def unscaled(self, unit: Array) -> Array:
+        """From [0, 1] to the user's units, rounded to whole numbers where it takes those alone."""
+        low, high = self._on_axis(np.array([self.low, self.high]))
+        on_axis = low + unit * (high - low)
+        values = np.exp(on_axis) if self.log else on_axis
+        return np.clip(np.rint(values) if self.integer else values, self.low, self.high)
+
+    def outside(self, values: Array) -> Array:
+        """Which values are not in the range, or not whole where they have to be."""
+        slack = ROUNDING * self.range
+        out = ~((values >= self.low - slack) & (values <= self.high + slack))
+        return np.asarray(out | (values != np.rint(values)) if self.integer else out)
+
+    def _on_axis(self, values: Array) -> Array:
+        return np.log(np.maximum(values, self.low)) if self.log else values
+
+
+def checked_turns(turns: Any, name: str) -> int:
+    """A number of turns."""
+    return as_whole(turns, name, least=0, most=MOST_TURNS)
+
+
+def _parsed(text: Any, what: str) -> tuple[str, str, float, float, list[str]]:
+    """Name, unit, low, high and the rest."""
+    example = "yield[%]=0:100" if what == "output" else "temperature[°C]=180:220"
+    found = NOTATION.fullmatch(text) if isinstance(text, str) else None
+    if found is None:
+        raise InputError(f"{what} must be written as {example}, got {brief(text)}.")
+    name, unit, rest = found[1], found[2] or "", found[3]
+    parts = [part.strip() for part in rest.split(":")]
+    if len(parts) < 2 or not all(NUMBER.fullmatch(part) for part in parts[:2]):
+        if what == "input" and "," in rest:
+            raise InputError(
+                f"input {name} seems to have categories ({brief(rest)}), which have no distances "
+                "that a kernel could use: make a table or a study of each, or, for two of them, an "
+                f"input {name}=0:1:integer."
+            )
+        raise InputError(
+            f"{what} {name} needs a range of two numbers, low:high as in {example}, got "
+            f"{brief(rest)}."
+        )
+    return name, unit, float(parts[0]), float(parts[1]), parts[2:]

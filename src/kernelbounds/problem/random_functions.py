@@ -1,0 +1,129 @@
+"""Random functions of a given range that turn so many times and no more.
+
+A function is a sum of parts, one for each set of inputs that act together:
+
+    f(x) = sum_S a_S h_S(g_S(w(x_S))),    g_S(z) = sum_j b_j cos(s omega_j . z + phi_j).
+
+g is a random wave. w is increasing along each input and h monotone, so that neither changes how
+often f turns, and they make it uneven: steep here and flat there, with plateaus or peaks, as in real
+systems. s is as large as the number of turns allows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from scipy.stats import qmc
+
+from kernelbounds.arrays import Array
+
+# Of each wave: enough for a function that looks random, and not a plain sine.
+TERMS = 32
+# Turns are counted on this many lines along each input, at so many points each: 50 turns, which are
+# the most, need more than twice as many.
+LINES, POINTS_OF_LINE = 8, 129
+# Steps of the bisection for s, in which the ratio of its two ends goes from 100 to 1.02.
+STEPS, SLOWEST, FASTEST = 8, 0.03, 3.0
+# How uneven: w has slopes between 1 - UNEVEN and 1 + UNEVEN, and h is tanh or exp of at most BENT
+# times a wave between -1 and 1. A step tanh(2 u) rises twice as fast as a ramp.
+UNEVEN, BENT = 0.5, 2.0
+
+
+def subsets_of(dim: int, interactions: str) -> list[tuple[int, ...]]:
+    """Which inputs act together."""
+    if interactions == "all" or dim == 1:
+        return [tuple(range(dim))]
+    return list(combinations(range(dim), 1 if interactions == "none" else 2))
+
+
+@dataclass
+class _Part:
+    """a_S h_S(g_S(w(x_S))), for points of the whole cube."""
+
+    inputs: tuple[int, ...]
+    frequencies: Array  # (TERMS, |S|)
+    phases: Array
+    heights: Array
+    slopes: Array  # (|S|,), as the next
+    centres: Array
+    bend: float
+    shape: int
+    weight: float
+
+    def wave(self, x: Array, speed: float) -> Array:
+        z = x[:, self.inputs]
+        warped = z + self.slopes * np.sin(2 * np.pi * (z - self.centres)) / (2 * np.pi)
+        return np.cos(speed * (warped @ self.frequencies.T) + self.phases) @ self.heights
+
+    def value(self, x: Array, speed: float, low: float, high: float) -> Array:
+        between = 2 * (self.wave(x, speed) - low) / (high - low) - 1
+        if self.shape == 1:
+            between = np.tanh(self.bend * between) / np.tanh(self.bend)
+        elif self.shape == 2:
+            between = np.sign(self.bend) * np.expm1(self.bend * between) / np.sinh(abs(self.bend))
+        return self.weight * between
+
+
+class RandomFunction:
+    """One of them, on the unit cube, with values in [-1, 1] that reach both ends."""
+
+    def __init__(self, rng: np.random.Generator, turns: Array, subsets: list[tuple[int, ...]]):
+        self._turns = turns
+        self.parts = [_random_part(rng, turns, inputs, len(subsets)) for inputs in subsets]
+        lines = rng.random((LINES, len(turns)))
+        everywhere = qmc.Sobol(len(turns), rng=rng).random(512)
+        slow, fast = SLOWEST, FASTEST
+        for _ in range(STEPS):
+            middle = float(np.sqrt(slow * fast))
+            self._set_speed(middle, everywhere)
+            slow, fast = (slow, middle) if self._turns_too_often(lines) else (middle, fast)
+        self._set_speed(slow, everywhere)
+        values = self._raw(everywhere)
+        self._low, self._high = values.min(), values.max()
+
+    def __call__(self, x: Array) -> Array:
+        """Values (m,) at points (m, d) of the unit cube."""
+        return 2 * (self._raw(x) - self._low) / (self._high - self._low) - 1
+
+    def of_part(self, at: int, x: Array) -> Array:
+        """What one of the parts adds to the value, but for a constant; (m,)."""
+        return self.parts[at].value(x, self._speed, *self._ranges[at]) * 2 / (self._high - self._low)
+
+    def _set_speed(self, speed: float, points: Array) -> None:
+        self._speed = speed
+        waves = [part.wave(points, speed) for part in self.parts]
+        self._ranges = [(float(wave.min()), float(wave.max())) for wave in waves]
+
+    def _raw(self, x: Array) -> Array:
+        parts = zip(self.parts, self._ranges, strict=True)
+        return np.sum([part.value(x, self._speed, *ends) for part, ends in parts], axis=0)
+
+    def _turns_too_often(self, lines: Array) -> bool:
+        along = np.linspace(0, 1, POINTS_OF_LINE)
+        for at, most in enumerate(self._turns):
+            x = np.repeat(lines, POINTS_OF_LINE, axis=0)
+            x[:, at] = np.tile(along, len(lines))
+            rises = np.diff(self._raw(x).reshape(len(lines), -1), axis=1) > 0
+            if np.any(np.count_nonzero(np.diff(rises, axis=1), axis=1) > most):
+                return True
+        return False
+
+
+def _random_part(
+    rng: np.random.Generator, turns: Array, inputs: tuple[int, ...], parts: int
+) -> _Part:
+    dim = len(inputs)
+    return _Part(
+        inputs,
+        frequencies=rng.standard_normal((TERMS, dim)) * np.pi / 2 * (turns[list(inputs)] + 1),
+        phases=rng.uniform(0, 2 * np.pi, TERMS),
+        heights=rng.standard_normal(TERMS),
+        slopes=rng.uniform(0, UNEVEN, dim),
+        centres=rng.random(dim),
+        bend=rng.uniform(0.1, BENT) * rng.choice([-1, 1]),
+        shape=int(rng.integers(3)),
+        # Some effects are larger than others.
+        weight=1.0 if parts == 1 else float(rng.exponential()),
+    )
