@@ -95,33 +95,32 @@ class _Reader:
     """One text, and where in it things are."""
 
     def __init__(self, text: str) -> None:
-        self._text = re.sub(r"\s", " ", text)
+        line = re.sub(r"\s", " ", text)
+        self._text = line.lstrip()
+        self._before = len(line) - len(self._text)  # which Python would take for an indent
 
     def kernel(self) -> Kernel:
         """What the whole text describes."""
-        return self._kernel(self._parsed(), 0)
-
-    def _parsed(self) -> ast.expr:
-        text = self._text.lstrip()
-        before = len(self._text) - len(text)
-        if not text:
+        if not self._text:
             raise InputError("kernel is empty; write one such as Matern(length_scale=0.5, nu=2.5).")
         for pattern in _NOT_ALLOWED:
-            if found := pattern.search(text):
+            if found := pattern.search(self._text):
                 self._refuse_at(
-                    before + found.start(),
+                    found.start(),
                     f"{brief(found.group())} cannot be part of a kernel; write numbers such as "
                     "0.5, 1e-3 or inf",
                 )
         try:
-            parsed = ast.parse(text, mode="eval").body
+            parsed = ast.parse(self._text, mode="eval").body
         except SyntaxError as error:
-            self._refuse_at(before + max((error.offset or 1) - 1, 0), _syntax(error))
+            what = shortened(error.msg.rstrip("."), 120)
+            self._refuse_at(
+                max((error.offset or 1) - 1, 0),
+                f"{what}; write a kernel such as Matern(length_scale=0.5, nu=2.5)",
+            )
         except (RecursionError, MemoryError):
-            self._refuse_at(before, TOO_DEEP)
-        self._text = text
-        self._before = before
-        return parsed
+            self._refuse_at(0, TOO_DEEP)
+        return self._kernel(parsed, 0)
 
     def _kernel(self, node: ast.expr, depth: int) -> Kernel:
         value = self._value(node, depth)
@@ -161,7 +160,6 @@ class _Reader:
                 self._refuse(node, f"{name} needs parentheses, such as {cls.__name__}(...)")
             case _:
                 self._refuse(node, f"{self._source(node)} cannot be part of a kernel")
-        raise AssertionError  # pragma: no cover
 
     def _class(self, node: ast.expr, name: str) -> type[Kernel]:
         if name not in _CLASSES:
@@ -259,15 +257,10 @@ class _Reader:
 
     def _refuse(self, node: ast.expr | ast.keyword, what: str) -> NoReturn:
         # Python counts bytes.
-        self._refuse_at(self._before + len(self._text.encode()[: node.col_offset].decode()), what)
+        self._refuse_at(len(self._text.encode()[: node.col_offset].decode()), what)
 
     def _refuse_at(self, place: int, what: str) -> NoReturn:
-        raise InputError(f"kernel, column {place + 1}: {what}.")
-
-
-def _syntax(error: SyntaxError) -> str:
-    text = shortened(error.msg.rstrip("."), 120)
-    return f"{text}; write a kernel such as Matern(length_scale=0.5, nu=2.5)"
+        raise InputError(f"kernel, column {self._before + place + 1}: {what}.")
 
 
 def _is_number(value: Value) -> bool:
@@ -295,40 +288,43 @@ def _written(kernel: Kernel) -> str:
                 f"kernel has the exponent {brief(kernel.exponent)}; as text it must be a whole "
                 f"number from 1 to {POWER}."
             )
-        return f"{_bracketed(kernel.kernel, _OPERATIONS)} ** {_written_value(kernel.exponent)}"
+        base = _bracketed(kernel.kernel, (Sum, Product, Exponentiation))
+        return f"{base} ** {_written_value(kernel.exponent)}"
     if type(kernel) is OnInputs:
         return f"OnInputs({_written(kernel.kernel)}, {_written_value(list(kernel.inputs))})"
     if type(kernel) not in _LEAVES:
         raise InputError(
-            f"a kernel of the class {type(kernel).__name__} cannot be written as text; those that "
-            f"can are {_LISTED}."
+            f"a kernel of the class {shortened(type(kernel).__name__)} cannot be written as text; "
+            f"those that can are {_LISTED}."
         )
-    arguments = [
-        f"{name}={_written_value(getattr(kernel, name))}"
+    return f"{type(kernel).__name__}({', '.join(_arguments(kernel))})"
+
+
+def _arguments(kernel: Kernel) -> list[str]:
+    """All that define the function; limits of a search for them where they are not as usual."""
+    written = {
+        name: (_written_value(getattr(kernel, name)), _written_value(parameter.default))
         for name, parameter in inspect.signature(type(kernel)).parameters.items()
-        if not name.endswith("_bounds")  # the limits of a search for it, mostly as they were
-        or _written_value(getattr(kernel, name)) != _written_value(parameter.default)
+    }
+    return [
+        f"{name}={value}"
+        for name, (value, usual) in written.items()
+        if not name.endswith("_bounds") or value != usual
     ]
-    return f"{type(kernel).__name__}({', '.join(arguments)})"
-
-
-_OPERATIONS = (Sum, Product, Exponentiation)
 
 
 def _written_combination(kernel: Kernel) -> str:
-    """A sum or a product; Python puts the parentheses of a + b + c around a + b."""
-    sign, left, right = ("+", (), (Sum,)) if type(kernel) is Sum else ("*", (Sum,), (Sum, Product))
-    constants = [_constant(one) for one in (kernel.k1, kernel.k2)]
-    if None not in constants:  # the product of two numbers would be a number
-        constants = [None, constants[1]]
-    one, other = (
-        _bracketed(part, weaker) if constant is None else constant
-        for part, weaker, constant in (
-            (kernel.k1, left, constants[0]),
-            (kernel.k2, right, constants[1]),
-        )
-    )
-    return f"{one} {sign} {other}"
+    """A sum or a product, in which Python reads a + b + c as (a + b) + c."""
+    one, other = kernel.k1, kernel.k2
+    if type(kernel) is Sum:
+        sign, left, right = "+", _written(one), _bracketed(other, (Sum,))
+    else:
+        sign, left, right = "*", _bracketed(one, (Sum,)), _bracketed(other, (Sum, Product))
+    if _is_plain_constant(other):
+        right = _written_value(other.constant_value)
+    elif _is_plain_constant(one):  # not both: a product of numbers would be a number
+        left = _written_value(one.constant_value)
+    return f"{left} {sign} {right}"
 
 
 def _bracketed(kernel: Kernel, weaker: tuple[type[Kernel], ...]) -> str:
@@ -336,20 +332,19 @@ def _bracketed(kernel: Kernel, weaker: tuple[type[Kernel], ...]) -> str:
     return f"({text})" if type(kernel) in weaker else text
 
 
-def _constant(kernel: Kernel) -> str | None:
-    """A constant kernel as the number that stands for it."""
-    if type(kernel) is not ConstantKernel or "," in _written(kernel):  # limits of its own
-        return None
-    return _written_value(kernel.constant_value)
+def _is_plain_constant(kernel: Kernel) -> bool:
+    """Whether a number can stand for the kernel: a constant without limits of its own."""
+    return type(kernel) is ConstantKernel and len(_arguments(kernel)) == 1
 
 
 def _written_value(value: Any) -> str:
-    if isinstance(value, np.ndarray):
-        return _written_value(value.tolist())
-    if isinstance(value, list):
-        return f"[{', '.join(map(_written_value, value))}]"
-    if isinstance(value, tuple):
-        return f"({', '.join(map(_written_value, value))}{',' * (len(value) == 1)})"
-    if isinstance(value, str):
-        return repr(value)
-    return repr(int(value)) if isinstance(value, int | np.integer) else repr(float(value))
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        items = ", ".join(map(_written_value, value))
+        if isinstance(value, list):
+            return f"[{items}]"
+        return f"({items},)" if len(value) == 1 else f"({items})"
+    if not isinstance(value, int | float | str):
+        raise InputError(f"kernel has the argument {brief(value)}, which cannot be text.")
+    return repr(value)
