@@ -34,6 +34,7 @@ _BINARY = {
     b"\xd0\xcf\x11\xe0": "is an Excel file",
     b"\x1f\x8b": "is compressed",
 }
+_NOTHING = re.compile(r"[\s,;]*")
 _LINE_ENDS = re.compile(r"\r\n|\r|\n")
 
 Record = tuple[int, list[str]]  # the line on which it begins, and its cells
@@ -243,7 +244,8 @@ class _File:
         )
         if not headers[best]:
             raise InputError(f"{self.name} is empty; it needs a header and one row or more.")
-        return ("," if len(headers[best]) == 1 else best), headers[best]
+        # In a single column a comma is as likely to separate as to be a decimal comma.
+        return ("," if headers.get(",") == headers[best] else best), headers[best]
 
     def _first_filled(self, separator: str) -> list[str]:
         filled = (record for record in self._records(separator) if _filled(record))
@@ -273,7 +275,8 @@ class _File:
 
 
 def _filled(record: Record) -> bool:
-    return any(cell.strip() for cell in record[1])
+    """Whether there is anything but blanks and separators, of whichever kind."""
+    return not all(_NOTHING.fullmatch(cell) for cell in record[1])
 
 
 def _named(path: Path) -> str:
@@ -303,6 +306,6 @@ def _check_names(columns: Sequence[str], optional: Sequence[str]) -> None:
 
 
 def _written_name(name: str) -> str:
-    if not isinstance(name, str) or not name.strip() or not name.isprintable():
+    if not isinstance(name, str) or not name.isprintable() or _NOTHING.fullmatch(name):
         raise InputError(f"a column name must be a line of text, got {brief(name)}.")
     return name.strip()
