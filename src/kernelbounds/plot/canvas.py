@@ -13,42 +13,63 @@ from kernelbounds.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.axis import Axis
 
-# Told apart in grey, too, by their lightness or else by the style of the line beside it.
-COLOURS = ("#0014a8", "#c46210", "#4b8b3b", "#9b2335", "#0a7e8c", "#7a7a7a")
-STYLES: tuple[Any, ...] = ("-", (0, (6, 2)), (0, (6, 2, 1, 2)), (0, (1, 1.5)), (0, (3, 1.5)), "-.")
-BAND, NO_GUARANTEE = COLOURS[0], COLOURS[1]
+# Pairs of bounds and runs are told apart in grey, too, by the style of their lines. Dashes and the
+# colour beside them are for what has no guarantee alone.
+COLOURS = ("#0014a8", "#4b8b3b", "#9b2335", "#0a7e8c", "#6b4c9a", "#7a7a7a")
+STYLES: tuple[Any, ...] = (
+    "-", (0, (7, 1.5, 1.5, 1.5)), (0, (1, 1.2)), (0, (12, 2)), (0, (7, 1.5, 1, 1.5, 1, 1.5)), "-",
+)  # fmt: skip
+BAND, NO_GUARANTEE = COLOURS[0], "#c46210"
 DASHED = (0, (4, 2.5))
 MOST_COLUMNS = 5  # of panels: more would be too small to read across a page
+SIZES = {1: (5.6, 3.5), 2: (3.6, 2.9), 3: (3.2, 2.7)}  # inches of a panel, by their columns
+SMALL = (2.7, 2.4)
+# Of a legend, in inches: a letter of small print, and a handle with the space around it.
+LETTER, HANDLE = 0.066, 0.62
+ROUND = [1, 2, 2.5, 5, 10]  # steps from one number on an axis to the next, times a power of ten
+PLAIN = (1e-4, 1e5)  # numbers that are easier to read without an exponent
 
 
-def pyplot() -> Any:
-    """matplotlib's, which is imported here and not before."""
+def require_matplotlib() -> None:
+    """Raise where it is not installed, before anything is computed."""
     try:
-        from matplotlib import pyplot as found
+        import matplotlib  # noqa: F401
     except ImportError as error:
         raise MissingExtraError("Drawing a picture", "plot") from error
-    return found
 
 
-def new_axes(count: int = 1, size: tuple[float, float] = (5.6, 3.5), **shared: bool) -> list[Axes]:
-    """Axes of a new figure of pyplot's, in rows of at most MOST_COLUMNS; ``size`` is of each.
+def new_axes(
+    count: int = 1,
+    size: tuple[float, float] | None = None,
+    *,
+    share_x: bool = False,
+    share_y: bool = False,
+    space: float = 0.02,
+) -> list[Axes]:
+    """Axes of a new figure, in rows of at most MOST_COLUMNS; ``size`` is of each.
 
-    pyplot's, so that a notebook or ``pyplot.show()`` shows it.
+    The figure is pyplot's, so that a notebook or ``pyplot.show()`` shows it.
     """
+    require_matplotlib()
+    from matplotlib import pyplot
+
     rows = math.ceil(count / MOST_COLUMNS)
     columns = math.ceil(count / rows)
-    _, axes = pyplot().subplots(
+    width, height = size or SIZES.get(columns, SMALL)
+    figure, axes = pyplot.subplots(
         rows,
         columns,
-        figsize=(columns * size[0], rows * size[1]),
+        figsize=(columns * width, rows * height),
         squeeze=False,
-        layout="constrained",
-        **shared,
+        sharex=share_x,
+        sharey=share_y,
     )
+    figure.set_layout_engine("constrained", wspace=space)
     for unused in axes.flat[count:]:
         unused.remove()
+    figure.align_labels()
     return list(axes.flat[:count])
 
 
@@ -56,14 +77,14 @@ def given_axes(axes: Any, count: int, what: str) -> list[Axes]:
     """The axes that a user passes for several panels, in a list or an array of any shape."""
     several = isinstance(axes, Iterable)
     listed = list(np.asarray(list(axes), dtype=object).flat) if several else [axes]
-    if len(listed) != count or not all(hasattr(one, "plot") for one in listed):
+    if len(listed) != count or not all(hasattr(one, "fill_between") for one in listed):
         raise InputError(f"{what} needs {count} axes here, got {brief(axes)}.")
     return listed
 
 
 def given_axis(ax: Any) -> Axes:
     """The axes that a user passes for one picture."""
-    if not hasattr(ax, "plot"):
+    if not hasattr(ax, "fill_between"):
         raise InputError(f"ax must be matplotlib axes, got {brief(ax)}.")
     found: Axes = ax
     return found
@@ -74,10 +95,31 @@ def tidy(ax: Axes) -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def few_ticks(ax: Axes, log: bool) -> None:
-    """For a small panel."""
-    if not log:
-        ax.locator_params(axis="x", nbins=4)
+def few_ticks(axis: Axis) -> None:
+    """A few round numbers on a linear axis, for a small panel."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(4, steps=ROUND))
+
+
+def log_ticks(axis: Axis, low: float, high: float) -> None:
+    """A few round numbers on a logarithmic axis, without exponents where that is short."""
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
+
+    if high < 3 * low:  # powers of ten and their multiples would be too few
+        axis.set_major_locator(MaxNLocator(4, steps=ROUND))
+    elif high < 100 * low:
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    if PLAIN[0] <= low and high <= PLAIN[1]:
+        axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def whole_ticks(axis: Axis) -> None:
+    """Rounds are counted."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(8, steps=ROUND, integer=True))
 
 
 def is_leftmost(ax: Axes) -> bool:
@@ -95,10 +137,20 @@ def legend(axes: list[Axes], own: bool) -> None:
     if not own:
         first.legend(frameon=True, framealpha=0.8, edgecolor="none", fontsize="small")
         return
-    figure: Figure = first.figure  # type: ignore[assignment]  # not a subfigure: it is ours
-    # About 1.1 inches for a handle and its space, and a twelfth for each letter.
-    widest = 0.6 + max(map(len, labels)) / 12
-    columns = max(1, min(len(labels), int(figure.get_figwidth() / widest)))
+    figure: Any = first.figure
     figure.legend(
-        handles, labels, loc="outside upper center", ncols=columns, frameon=False, fontsize="small"
+        handles,
+        labels,
+        loc="outside upper center",
+        ncols=_columns([HANDLE + LETTER * len(one) for one in labels], figure.get_figwidth()),
+        frameon=False,
+        fontsize="small",
     )
+
+
+def _columns(widths: list[float], room: float) -> int:
+    """The most columns of a legend that fit; it fills them one after the other."""
+    for columns in range(len(widths), 1, -1):
+        if sum(max(some) for some in np.array_split(widths, columns)) <= room:
+            return columns
+    return 1

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kernelbounds.arrays import Array, as_observations, brief
+from kernelbounds.arrays import Array, as_floats, as_observations, brief
 from kernelbounds.errors import InputError
 from kernelbounds.plot.canvas import COLOURS, DASHED, NO_GUARANTEE, STYLES, tidy
 from kernelbounds.plot.inputs import REACH, Inputs
@@ -51,8 +51,8 @@ def checked_data(data: Any, dim: int) -> Data | None:
     """X (n, d) and y (n,); None where there are none. One input may be given as (n,)."""
     if not isinstance(data, tuple | list) or len(data) != 2:
         raise InputError(f"data must be (X, y), got {brief(data)}.")
-    points = np.asarray(data[0])
-    if dim == 1 and points.ndim == 1 and points.size > 1:
+    points = as_floats(data[0], "X of data")
+    if dim == 1 and points.ndim == 1:
         points = points[:, None]
     if points.size == 0:
         return None

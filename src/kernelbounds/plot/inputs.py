@@ -11,6 +11,7 @@ import numpy as np
 from kernelbounds.arrays import Array, as_vector, as_whole, brief
 from kernelbounds.bandits import Box
 from kernelbounds.errors import InputError
+from kernelbounds.plot.canvas import log_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -110,11 +111,12 @@ class Inputs:
         x, here = self._to_axes(points), self._to_axes(through)
         low, high = self._to_axes(self.box.lower), self._to_axes(self.box.upper)
         hidden = [at for at in range(self.box.dim) if at not in shown]
-        apart, width = np.abs(x - here)[:, hidden], (high - low)[hidden]
-        unit = np.where(width > 0, width, np.maximum(apart.max(axis=0, initial=0.0), 1e-300))
-        near = 1 - np.sqrt(np.square(apart / unit).sum(axis=1)) / reach
+        with np.errstate(invalid="ignore"):  # nan, if neither has a place on a logarithmic axis
+            apart, width = np.abs(x - here)[:, hidden], (high - low)[hidden]
+            unit = np.where(width > 0, width, np.maximum(apart.max(axis=0, initial=0.0), 1e-300))
+            near = 1 - np.sqrt(np.square(apart / unit).sum(axis=1)) / reach
         inside = ((low <= x) & (x <= high))[:, shown].all(axis=1)
-        return np.where(inside, np.maximum(near, 0.0), 0.0)
+        return np.where(inside & (near > 0), near, 0.0)
 
     def label_axis(self, ax: Axes, which: str, at: int, margin: float = MARGIN) -> None:
         """The scale, limits and label of an axis; ``which`` is "x" or "y"."""
@@ -127,6 +129,8 @@ class Inputs:
                 f"{which}label": self.labels[at],
             }
         )
+        if self.log[at]:
+            log_ticks(getattr(ax, f"{which}axis"), self.box.lower[at], self.box.upper[at])
 
     def _to_axes(self, points: Array) -> Array:
         """Points (.., d) with logarithms where axes are logarithmic."""

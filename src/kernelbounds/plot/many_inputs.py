@@ -15,8 +15,6 @@ from kernelbounds.plot import canvas, contents
 from kernelbounds.plot.contents import Bounds, Data, Overlay
 from kernelbounds.plot.inputs import REACH, Inputs, Log
 
-PANEL = (2.7, 2.4)  # inches
-
 
 def slices(
     bounds: Bounds,
@@ -54,7 +52,7 @@ def slices(
 
     The others are as in :func:`band`. Returns the axes in an array, one for each panel.
     """
-    canvas.pyplot()  # or an error, before anything is computed
+    canvas.require_matplotlib()
     inputs = Inputs.checked(domain, log, labels)
     point, far = inputs.point(through, "through"), as_scalar(reach, "reach", above=0.0)
     if not inputs.free:
@@ -77,7 +75,7 @@ def slices(
     observed = contents.own_or_given(data, bounds, domain.dim)
 
     if axes is None:
-        panels = canvas.new_axes(len(lines), PANEL, sharey=True)
+        panels = canvas.new_axes(len(lines), share_y=True)
     else:
         panels = canvas.given_axes(axes, len(lines), "slices")
     for number, (ax, at) in enumerate(zip(panels, inputs.free, strict=True)):
@@ -88,7 +86,8 @@ def slices(
         contents.draw_rest(
             ax, inputs, at, lines[number], overlays[number], real[number], observed, far
         )
-        canvas.few_ticks(ax, inputs.log[at])
+        if not inputs.log[at]:
+            canvas.few_ticks(ax.xaxis)
         if canvas.is_leftmost(ax):
             ax.set_ylabel(output)
     canvas.legend(panels, own=axes is None)

@@ -96,7 +96,7 @@ def compare(
     scene = _Scene.of(Inputs.checked(domain, log, labels), "compare", resolution)
     for name, bound in _named((CMM(), AMM()) if bounds is None else bounds).items():
         lower, upper = sequence.bounds(scene.points, bound)
-        scene.pairs[f"{name}, mean width {np.mean(upper - lower):.3g}"] = lower, upper
+        scene.pairs[f"{name}, mean width {np.mean(upper - lower):#.3g}"] = lower, upper
     scene.observe(contents.own_or_given(data, sequence, domain.dim), truth)
     return scene.draw(ax, output)
 
@@ -116,7 +116,7 @@ class _Scene:
     @classmethod
     def of(cls, inputs: Inputs, what: str, resolution: int) -> _Scene:
         """Still empty."""
-        canvas.pyplot()  # or an error, before anything is computed
+        canvas.require_matplotlib()
         if len(inputs.free) != 1:
             raise InputError(
                 f"{what} needs one input, the box has {len(inputs.free)}; use slices or maps, or "

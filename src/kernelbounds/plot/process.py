@@ -17,6 +17,9 @@ from kernelbounds.sequence import ConfidenceSequence
 # The variance of the process is looked for in this range, in units of sigma^2 over the mean of
 # k(x,x): from nothing but noise to next to none.
 LEAST, MOST = 1e-6, 1e12
+# Without noise the ridge is this times the trace of the kernel matrix, so that double precision
+# leaves six digits of y' K^-1 y.
+NUGGET = 1e-8
 TRIED = 73  # four a decade; the best of them is then refined
 
 
@@ -79,8 +82,9 @@ def gaussian_process(sequence: ConfidenceSequence, deviations: float = 2.0) -> G
         if not known.count:
             raise InputError("a Gaussian process needs observations for its variance; there are 0.")
         engine, noise = known.base.snapshot(), known.assumptions.noise_scale
-        ridge, offset = known.reference_ridge, known.offset
-    if noise == 0:  # (y' K^-1 y) / t, but for the smallest ridge there is
+        offset = known.offset
+    if noise == 0:  # the likeliest variance is y' K^-1 y / t
+        ridge = NUGGET * engine.data.trace
         variance = engine.path().energy_and_log_det(ridge)[0] / (ridge * engine.data.count)
         return GaussianProcess(engine, ridge, variance, offset, times)
     ridge = _likeliest_ridge(engine, noise)

@@ -64,6 +64,7 @@ def regret(
     axes.set(xlabel="round", ylabel=output)
     axes.set_ylim(bottom=0)
     axes.set_xlim(left=0)
+    canvas.whole_ticks(axes.xaxis)
     canvas.tidy(axes)
     canvas.legend([axes], own=ax is None)
     return axes
@@ -95,7 +96,7 @@ def certificate(
         and ``lower`` of certificates, or ``min_lower`` and ``upper`` when minimising. The interval
         between them contains the optimum.
     enough : float, optional
-        A regret that is good enough, as a dashed line.
+        A regret that is good enough, as a dotted line.
     output : str, optional
         The label of the vertical axis.
     """
@@ -123,6 +124,7 @@ def certificate(
         _steps(axes, t, regret_curve, line)
         axes.set_ylabel("certified regret" if output is None else output)
     axes.set_xlabel("observations")
+    canvas.whole_ticks(axes.xaxis)
     canvas.tidy(axes)
     canvas.legend([axes], own=ax is None)
     return axes
@@ -132,11 +134,11 @@ def _interval(ax: Axes, t: Array, limit: Array, achieved: Array) -> None:
     """From the best action's guaranteed value to what nothing exceeds."""
     colour, other = canvas.COLOURS[0], canvas.COLOURS[1]
     ax.fill_between(t, achieved, limit, step="post", color=colour, alpha=0.16, linewidth=0)
-    for values, name, hue, style in (
-        (limit, "no action is better", colour, "-"),
-        (achieved, "the best action, at worst", other, canvas.STYLES[1]),
+    for values, name, hue in (
+        (limit, "no action can beat this", colour),
+        (achieved, "the best action reaches this", other),
     ):
-        ax.step(t, values, where="post", color=hue, linestyle=style, linewidth=1.4, label=name)
+        ax.step(t, values, where="post", color=hue, linewidth=1.5, label=name)
 
 
 def _steps(ax: Axes, t: Array, regrets: Array, enough: float | None) -> None:
@@ -144,10 +146,11 @@ def _steps(ax: Axes, t: Array, regrets: Array, enough: float | None) -> None:
     ax.plot(t[-1:], regrets[-1:], "o", color=canvas.BAND, markersize=4)
     seen = regrets[np.isfinite(regrets)]
     if enough is not None:
-        ax.axhline(enough, color="black", linewidth=0.9, linestyle=canvas.DASHED, label="enough")
+        ax.axhline(enough, color="black", linewidth=0.9, linestyle=":", label="good enough")
         seen = np.append(seen, enough)
     if len(seen) and seen.min() > 0 and seen.max() > DECADE * seen.min():
         ax.set_yscale("log")
+        canvas.log_ticks(ax.yaxis, seen.min(), seen.max())
     else:
         ax.set_ylim(bottom=0)
 

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 PANEL = (3.6, 3.1)  # inches
-LEVELS = 9  # colours to tell apart, about
+SPACE = 0.05  # between maps, for the label of a colour bar
+LEVELS = 11  # colours to tell apart, at most
 # Both get darker or lighter all the way, so that they can be read in grey.
 OF_VALUES, OF_WIDTHS = "viridis", "YlOrBr"
 MOST_HELD = 4  # inputs whose values fit a title
@@ -62,7 +63,7 @@ def maps(
 
     The others are as in :func:`band`. Returns the three axes in an array.
     """
-    canvas.pyplot()  # or an error, before anything is computed
+    canvas.require_matplotlib()
     known = Inputs.checked(domain, log, labels)
     across, up = _two(known, inputs)
     point = known.point(at, "at")
@@ -74,7 +75,7 @@ def maps(
 
     own = axes is None
     panels = (
-        canvas.new_axes(3, PANEL, sharex=True, sharey=True)
+        canvas.new_axes(3, PANEL, share_x=True, share_y=True, space=SPACE)
         if own
         else canvas.given_axes(axes, 3, "maps")
     )
@@ -118,10 +119,12 @@ def _map(ax: Axes, x: Array, y: Array, values: Array, of_all: Array, colours: st
         raise InputError("there is nothing to draw: the bounds are infinite at all points.")
     low, high = float(finite.min()), float(finite.max())
     least = 1e-9 * max(abs(low), abs(high), 1e-300)  # of a map that has one value only
-    levels = MaxNLocator(LEVELS).tick_values(low - least, high + least)
+    levels = MaxNLocator(LEVELS, steps=canvas.ROUND).tick_values(low - least, high + least)
     shown = np.ma.masked_invalid(values)
     drawn = ax.contourf(x, y, shown, levels=levels, cmap=colours)
-    ax.contour(x, y, shown, levels=levels, colors="white", linewidths=0.4, alpha=0.6)
+    ax.contour(
+        x, y, shown, levels=levels, colors="white", linestyles="-", linewidths=0.4, alpha=0.6
+    )
     return drawn
 
 
