@@ -1,6 +1,6 @@
 """Anytime-valid confidence bounds for sequential kernel regression."""
 
-from kernelbounds import functionals, mixtures
+from kernelbounds import functionals, mixtures, plot
 from kernelbounds.bandits import (
     Ascent,
     Box,
@@ -67,5 +67,6 @@ __all__ = [
     "functionals",
     "mixture_scale",
     "mixtures",
+    "plot",
     "simulate",
 ]
