@@ -1,6 +1,6 @@
 """Anytime-valid confidence bounds for sequential kernel regression."""
 
-from kernelbounds import functionals, mixtures
+from kernelbounds import functionals, mixtures, plot
 from kernelbounds.bandits import (
     Ascent,
     Box,
@@ -28,8 +28,10 @@ from kernelbounds.estimator import KernelConfidenceRegressor
 from kernelbounds.kernels import OnInputs, mixture_scale
 from kernelbounds.offset import Offset
 from kernelbounds.parts import Parts
+from kernelbounds.problem import Problem
 from kernelbounds.rkhs import RKHSFunction
 from kernelbounds.sequence import ConfidenceSequence
+from kernelbounds.study import Study
 from kernelbounds.version import __version__ as __version__
 
 __all__ = [
@@ -58,14 +60,17 @@ __all__ = [
     "Offset",
     "OnInputs",
     "Parts",
+    "Problem",
     "RKHSFunction",
     "RandomPolicy",
     "StoredFileError",
+    "Study",
     "Suggestion",
     "SyntheticProblem",
     "check_bound",
     "functionals",
     "mixture_scale",
     "mixtures",
+    "plot",
     "simulate",
 ]

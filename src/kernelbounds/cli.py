@@ -15,6 +15,7 @@ from kernelbounds import __version__, demo, files
 from kernelbounds.errors import KernelBoundsError
 from kernelbounds.paper import specs, studies, trials
 from kernelbounds.paper.reproduce import reproduce
+from kernelbounds.study_cli import study_app
 
 QUICK_ROUNDS, QUICK_REPETITIONS = 150, 3
 
@@ -23,6 +24,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
 )
+app.add_typer(study_app, name="study")
 
 
 def _version(wanted: bool) -> None:

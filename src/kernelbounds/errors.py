@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import math
+from collections.abc import Iterable
 
 
 class KernelBoundsError(Exception):
@@ -84,3 +86,10 @@ class EmptyConfidenceSetError(KernelBoundsError):
 def said(error: Exception) -> str:
     """What another library's error says, as a part of a sentence of ours."""
     return " ".join(str(error).split()).rstrip(".") or type(error).__name__
+
+
+def did_you_mean(name: str, names: Iterable[str]) -> str:
+    """`` (did you mean 'RBF'?)`` where one of the names is close, whatever its case, or nothing."""
+    lowered = {one.casefold(): one for one in names if len(one) <= 60}  # others fill a message
+    close = difflib.get_close_matches(name[:60].casefold(), lowered, n=1)
+    return f" (did you mean {lowered[close[0]]!r}?)" if close else ""

@@ -20,7 +20,7 @@ import numpy as np
 from kernelbounds.arrays import Array
 from kernelbounds.bandits.branch_and_bound import DEFAULT_TOLERANCE, BranchAndBound
 from kernelbounds.bandits.domains import Box
-from kernelbounds.bandits.maximisers import Ascent, check_certifiable, most_over
+from kernelbounds.bandits.maximisers import Ascent, Maximum, check_certifiable, most_over
 from kernelbounds.bandits.records import Certificate
 from kernelbounds.bounds import DualBound
 from kernelbounds.surface import Clipped, Surface
@@ -54,6 +54,18 @@ def certify_box(
     """Over a box, only as tightly as it takes to see whether the regret is below ``enough``."""
     check_certifiable(optimistic)
     sure = Ascent().climb(Negated(Clipped(pessimistic)), box, played)
+    return certify_action(optimistic, box, sure, played, maximiser, enough)
+
+
+def certify_action(
+    optimistic: Surface,
+    box: Box,
+    sure: Maximum,
+    played: Array,
+    maximiser: BranchAndBound,
+    enough: float,
+) -> Certificate:
+    """Of one action of a box, with its lower bound, however it was chosen."""
     starts, named = np.concatenate([played, sure.x[None]]), box.named_values(sure.x)
     if not isinstance(optimistic.bound, DualBound):
         limit = maximiser.compare(Clipped(optimistic), box, starts, sure.value + enough).ceiling

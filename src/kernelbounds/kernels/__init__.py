@@ -22,6 +22,7 @@ file                idea
 ``features.py``     how far features move within a box
 ``smoothness.py``   nu, and the paper's mixture scale
 ``data.py``         kernels as JSON
+``text.py``         kernels as text, which people write and read
 ==================  =========================================================================
 """
 
@@ -38,6 +39,7 @@ from kernelbounds.kernels.gradients import diagonal_gradient, differentiable, pu
 from kernelbounds.kernels.on_inputs import OnInputs
 from kernelbounds.kernels.precision import UNKNOWN, evaluation_error, measured_error
 from kernelbounds.kernels.smoothness import mixture_scale, smoothness
+from kernelbounds.kernels.text import kernel_from_text, kernel_to_text
 from kernelbounds.kernels.values import cross, diagonal, vectors
 
 __all__ = [
@@ -56,6 +58,8 @@ __all__ = [
     "features_in_boxes",
     "from_data",
     "has_derivatives",
+    "kernel_from_text",
+    "kernel_to_text",
     "measured_error",
     "mixture_scale",
     "pull_back",

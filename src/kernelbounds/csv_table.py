@@ -1,0 +1,311 @@
+"""Tables of numbers in CSV files.
+
+Files come from spreadsheets and instruments in many forms. Those that are clear are read: commas,
+semicolons or tabs, decimal commas, UTF-8 or UTF-16, any line ends. All else is refused with the
+line and the column, and no row is left out in silence.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from kernelbounds import files
+from kernelbounds.arrays import Array, as_floats, brief, shortened
+from kernelbounds.csv_cells import Numbers
+from kernelbounds.errors import InputError, did_you_mean, said
+
+# Where two would split the header into equally many names: commas occur in names more often than
+# semicolons, and tabs hardly ever.
+SEPARATORS = ("\t", ";", ",")
+
+_BINARY = {
+    b"PK\x03\x04": "is a spreadsheet or another zip archive",
+    b"\xd0\xcf\x11\xe0": "is an Excel file",
+    b"\x1f\x8b": "is compressed",
+}
+_NOTHING = re.compile(r"[\s,;]*")
+_LINE_ENDS = re.compile(r"\r\n|\r|\n")
+
+Record = tuple[int, list[str]]  # the line on which it begins, and its cells
+
+
+@dataclass(frozen=True, eq=False)
+class CsvTable:
+    """Columns of a CSV file.
+
+    Attributes
+    ----------
+    columns : dict of str to array
+        Those asked for, (n,) each, by the names they were asked for.
+    lines : array of int
+        The line of the file on which each row begins, for messages.
+    path : Path
+        The file.
+    """
+
+    columns: dict[str, Array]
+    lines: NDArray[np.int64]
+    path: Path
+
+
+def read_csv(
+    path: str | PathLike[str], columns: Sequence[str], *, optional: Sequence[str] = ()
+) -> CsvTable:
+    """The columns with these names; of the ``optional`` ones those that are there.
+
+    The other columns may hold anything.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "runs.csv"
+    >>> _ = path.write_text("temperature;operator;yield\\n180,5;Ada;3\\n190;Bob;4,25\\n")
+    >>> table = read_csv(path, ["temperature", "yield"], optional=["noise"])
+    >>> table.columns
+    {'temperature': array([180.5, 190. ]), 'yield': array([3.  , 4.25])}
+    >>> table.lines
+    array([2, 3])
+    """
+    source = files.as_path(path)
+    _check_names(columns, optional)
+    file = _File(source, [name.strip() for name in (*columns, *optional)])
+    there = [name for name in optional if name.strip() in file.header]
+    places = {name: file.place(name.strip()) for name in (*columns, *there)}
+    numbers = Numbers(file.name, commas=file.separator != ",")
+    values: dict[str, list[float]] = {name: [] for name in places}
+    lines = []
+    for line, cells in file.rows():
+        lines.append(line)
+        for name, place in places.items():
+            values[name].append(numbers.read(cells[place], line, file.header[place]))
+    if not lines:
+        raise InputError(f"{file.name} has a header and no rows; add at least one.")
+    numbers.finish()
+    return CsvTable(
+        {name: np.array(column, dtype=np.float64) for name, column in values.items()},
+        np.array(lines, dtype=np.int64),
+        source,
+    )
+
+
+def header_of(path: str | PathLike[str]) -> list[str]:
+    """The names of all columns, in order."""
+    return _File(files.as_path(path), []).header
+
+
+def write_csv(path: str | PathLike[str], columns: Mapping[str, ArrayLike]) -> None:
+    """Write columns of numbers with all digits, whole or not at all.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "bounds.csv"
+    >>> write_csv(path, {"lower": [0.1, 0.2], "upper": [1 / 3, 1]})
+    >>> print(path.read_text())
+    lower,upper
+    0.1,0.3333333333333333
+    0.2,1.0
+    <BLANKLINE>
+    """
+    target = files.as_path(path)
+    names = [_written_name(name) for name in columns]
+    if not names or len(set(names)) < len(names):
+        raise InputError(
+            f"a table needs one or more columns of distinct names, got {brief(names)}."
+        )
+    arrays = [as_floats(values, f"column {brief(name)}") for name, values in columns.items()]
+    if any(array.ndim != 1 or array.shape != arrays[0].shape for array in arrays):
+        shapes = [array.shape for array in arrays]
+        raise InputError(
+            f"columns of a table must be 1-D and equally long, got shapes {brief(shapes)}."
+        )
+    text = io.StringIO()
+    # Other separators in names must not be taken for those of the file.
+    quoted = any(separator in name for separator in SEPARATORS for name in names)
+    writer = csv.writer(
+        text, lineterminator="\n", quoting=csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL
+    )
+    writer.writerow(names)
+    for row in zip(*(array.tolist() for array in arrays), strict=True):
+        text.write(",".join(map(repr, row)) + "\n")
+    with files.failure_reported(f"write {_named(target)}"):
+        files.write_text(target, text.getvalue())
+
+
+class _File:
+    """A CSV file that is read: what it is called in messages, its separator and its header."""
+
+    def __init__(self, path: Path, asked: list[str]) -> None:
+        self.name = _named(path)
+        with files.failure_reported(f"read {self.name}"):
+            files.check_regular(path.stat().st_mode)  # reading a FIFO would wait for ever
+            self._content = path.read_bytes()
+        self._encoding = self._checked_encoding()
+        self.separator, self.header = self._found_header(asked)
+
+    def place(self, name: str) -> int:
+        """Where in a row the column of this name is."""
+        count = self.header.count(name)
+        if count == 1:
+            return self.header.index(name)
+        if count > 1:
+            raise InputError(
+                f"{self.name} has {count} columns named {brief(name)}; give each a name of its own."
+            )
+        found = shortened(", ".join(map(brief, self.header)), 120)
+        if len(self.header) == 1:
+            raise InputError(
+                f"{self.name} has one column only, {found}, and none named {brief(name)}; columns "
+                "must be separated by commas, semicolons or tabs."
+            )
+        if all(re.fullmatch(r"[0-9.,eE+-]*", cell) for cell in self.header):
+            raise InputError(
+                f"{self.name} has no column {brief(name)}, because it begins with numbers, "
+                f"{found}; write the names of the columns on the first line."
+            )
+        raise InputError(
+            f"{self.name} has no column {brief(name)}{did_you_mean(name, self.header)}; its "
+            f"columns are {found}."
+        )
+
+    def rows(self) -> Iterator[Record]:
+        """The rows below the header, each with as many cells as the header.
+
+        Blank lines are passed over, but between rows of a single column they are missing cells.
+        So are rows that have separators only, which spreadsheets leave at the end.
+        """
+        width = len(self.header)
+        records = self._records(self.separator)
+        next(record for record in records if _filled(record))  # the header
+        blank: list[Record] = []
+        for line, cells in records:
+            if not _filled((line, cells)):
+                if width == 1 or len(cells) > 1:
+                    blank.append((line, cells or [""]))
+                continue
+            for record in (*blank, (line, cells)):
+                self._check_width(record)
+                yield record
+            blank = []
+
+    def _check_width(self, record: Record) -> None:
+        line, cells = record
+        width = len(self.header)
+        if len(cells) < width:
+            raise InputError(
+                f"{self.name}, line {line}, column {brief(self.header[len(cells)])}: there is no "
+                f"cell, as the line has {len(cells)} and the header {width}; fill in what is "
+                "missing."
+            )
+        if len(cells) > width:
+            why = ""
+            if not _filled((line, cells[width:])):
+                why = "; remove the separators at its end"
+            elif self.separator == ",":
+                why = "; numbers with decimal commas need semicolons between them"
+            raise InputError(
+                f"{self.name}, line {line}: there are {len(cells)} cells and {width} columns, the "
+                f"last of them column {brief(self.header[-1])}{why}."
+            )
+
+    def _records(self, separator: str) -> Iterator[Record]:
+        text = io.TextIOWrapper(io.BytesIO(self._content), encoding=self._encoding, newline="")
+        # Strict: otherwise "1"2 would be 12, and a quote that is not closed would hide rows.
+        reader = csv.reader(text, delimiter=separator, skipinitialspace=True, strict=True)
+        line = 1
+        try:
+            for cells in reader:
+                yield line, cells
+                line = reader.line_num + 1
+        except csv.Error as error:
+            raise InputError(f"{self.name}, line {line}: {_explained(error)}.") from error
+
+    def _found_header(self, asked: list[str]) -> tuple[str, list[str]]:
+        """The separator with which most of the names asked for are there, and most names."""
+        headers: dict[str, list[str]] = {}
+        for separator in SEPARATORS:
+            with suppress(InputError):  # quotes that are closed before another separator
+                headers[separator] = self._first_filled(separator)
+        if not headers:
+            self._first_filled(",")  # tells what is wrong
+        best = max(
+            headers, key=lambda one: (len(set(asked) & set(headers[one])), len(headers[one]))
+        )
+        if not headers[best]:
+            raise InputError(f"{self.name} is empty; it needs a header and one row or more.")
+        # In a single column a comma is as likely to separate as to be a decimal comma.
+        return ("," if headers.get(",") == headers[best] else best), headers[best]
+
+    def _first_filled(self, separator: str) -> list[str]:
+        filled = (record for record in self._records(separator) if _filled(record))
+        return [cell.strip() for cell in next(filled, (0, []))[1]]
+
+    def _checked_encoding(self) -> str:
+        """UTF-8, or UTF-16 if it says so; a file that is neither, or not text, is refused."""
+        content = self._content
+        for magic, what in _BINARY.items():
+            if content.startswith(magic):
+                raise InputError(f"{self.name} {what}; save it as CSV, and pass that file.")
+        marked = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        encoding, called = ("utf-16", "UTF-16") if marked else ("utf-8-sig", "UTF-8")
+        try:
+            binary = "\0" in content.decode(encoding)
+        except UnicodeDecodeError as error:
+            before = content[: error.start].decode(encoding, errors="replace")
+            raise InputError(
+                f"{self.name}, line {len(_LINE_ENDS.split(before))}: there is a character that is "
+                f"not in {called}; save the file as CSV in UTF-8."
+            ) from error
+        if binary:
+            raise InputError(
+                f"{self.name} has NUL bytes and is not a text file; save it as CSV in UTF-8."
+            )
+        return encoding
+
+
+def _filled(record: Record) -> bool:
+    """Whether there is anything but blanks and separators, of whichever kind."""
+    return not all(_NOTHING.fullmatch(cell) for cell in record[1])
+
+
+def _named(path: Path) -> str:
+    """A path for messages, of which the end says more than the beginning."""
+    text = repr(str(path))
+    return text if len(text) <= 80 else f"'...{text[-76:]}"
+
+
+def _explained(error: csv.Error) -> str:
+    text = said(error)
+    if "field limit" in text:
+        limit = csv.field_size_limit()
+        return f"a cell has more than {limit} characters; see whether a quote was not closed"
+    if "unexpected end" in text:
+        return "a quote is opened and not closed; close it, or remove it"
+    return f"quotes are not around a whole cell ({text}); put them around all of it, or remove them"
+
+
+def _check_names(columns: Sequence[str], optional: Sequence[str]) -> None:
+    for names in (columns, optional):
+        if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+            raise InputError(f"columns must be a list of names, got {brief(names)}.")
+    asked = [name.strip() for name in (*columns, *optional)]
+    for name in asked:
+        if asked.count(name) > 1:
+            raise InputError(f"the column {brief(name)} is asked for twice; name it once.")
+
+
+def _written_name(name: str) -> str:
+    if not isinstance(name, str) or not name.isprintable() or _NOTHING.fullmatch(name):
+        raise InputError(f"a column name must be a line of text, got {brief(name)}.")
+    return name.strip()

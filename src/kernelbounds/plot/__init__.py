@@ -1,0 +1,39 @@
+"""Pictures of bounds, certificates and runs, on matplotlib axes; one file for each kind.
+
+Every function draws on the axes that it is given, or else on those of a new figure, and returns
+them. Nothing is shown or saved: that is ``pyplot.show()`` or ``ax.figure.savefig(...)``. matplotlib
+is imported when a picture is drawn, and not before.
+
+==================  ==================================================================
+file                pictures
+==================  ==================================================================
+``one_input.py``    :func:`band`, and several bands in one, :func:`compare`
+``two_inputs.py``   :func:`maps` of lower bounds, upper bounds and widths
+``many_inputs.py``  :func:`slices`, a band along each input
+``progress.py``     :func:`regret` and :func:`certificate`, round by round
+``examples.py``     :func:`functions`, to be compared with what is known of a system
+``process.py``      :func:`gaussian_process`, for comparison
+``inputs.py``       the box: grids, names, logarithmic axes, distances
+``contents.py``     what is drawn: bounds, data, overlays
+``canvas.py``       figures, colours, legends
+==================  ==================================================================
+"""
+
+from kernelbounds.plot.examples import functions
+from kernelbounds.plot.many_inputs import slices
+from kernelbounds.plot.one_input import band, compare
+from kernelbounds.plot.process import GaussianProcess, gaussian_process
+from kernelbounds.plot.progress import certificate, regret
+from kernelbounds.plot.two_inputs import maps
+
+__all__ = [
+    "GaussianProcess",
+    "band",
+    "certificate",
+    "compare",
+    "functions",
+    "gaussian_process",
+    "maps",
+    "regret",
+    "slices",
+]

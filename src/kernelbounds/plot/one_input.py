@@ -1,0 +1,154 @@
+"""Bounds on a function of one input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kernelbounds.arrays import Array, brief
+from kernelbounds.bandits import Box
+from kernelbounds.bounds import AMM, CMM, Bound
+from kernelbounds.errors import InputError
+from kernelbounds.plot import canvas, contents
+from kernelbounds.plot.contents import Bounds, Data, Overlay
+from kernelbounds.plot.inputs import Inputs, Log
+from kernelbounds.sequence import ConfidenceSequence
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+def band(
+    bounds: Bounds,
+    domain: Box,
+    ax: Axes | None = None,
+    *,
+    data: Data | None = None,
+    truth: Callable[[Array], Any] | None = None,
+    more: Mapping[str, Bounds] | None = None,
+    without_guarantee: Overlay | None = None,
+    log: Log = None,
+    labels: Sequence[str] | None = None,
+    output: str = "f(x)",
+    label: str | None = None,
+    resolution: int = 300,
+) -> Axes:
+    """Draw lower and upper bounds on a function of one input.
+
+    Parameters
+    ----------
+    bounds : ConfidenceSequence, or function of points (m, d) that returns lower and upper, (m,)
+    domain : Box
+        With one input that is not fixed, such as ``box.fixed({"pressure": 2})``.
+    ax : matplotlib axes, optional
+        None: those of a new figure.
+    data : (X, y), optional
+        None: those of the sequence, if bounds is one; ``seq.bounds`` draws without.
+    truth : function of points (m, d), optional
+    more : dict, optional
+        More bounds, by their names in the legend; pairs of lines.
+    without_guarantee : function as bounds, or dict of them by name, optional
+        Drawn dashed, such as :func:`gaussian_process`.
+    log : bools, or names of coordinates, optional
+        Which inputs have a logarithmic axis.
+    labels : sequence of str, optional
+        One for each input, such as "temperature [°C]"; None: the names of the box.
+    output : str
+        The label of the values.
+    label : str, optional
+        The name of the bounds in the legend.
+    resolution : int
+        At how many points bounds are computed.
+    """
+    scene = _Scene.of(Inputs.checked(domain, log, labels), "band", resolution)
+    scene.pairs[label or contents.name_of(bounds)] = contents.evaluate(bounds, scene.points)
+    for name, other in (more or {}).items():
+        scene.pairs[name] = contents.evaluate(other, scene.points, f"more[{name!r}]")
+    for name, pair in contents.as_overlays(without_guarantee).items():
+        scene.overlays[name] = contents.evaluate(pair, scene.points, "without_guarantee")
+    scene.observe(contents.own_or_given(data, bounds, domain.dim), truth)
+    return scene.draw(ax, output)
+
+
+def compare(
+    sequence: ConfidenceSequence,
+    domain: Box,
+    bounds: Sequence[Bound] | Mapping[str, Bound] | None = None,
+    ax: Axes | None = None,
+    *,
+    data: Data | None = None,
+    truth: Callable[[Array], Any] | None = None,
+    log: Log = None,
+    labels: Sequence[str] | None = None,
+    output: str = "f(x)",
+    resolution: int = 300,
+) -> Axes:
+    """Draw several bounds from the same data on a function of one input.
+
+    The first is filled, and the legend has their mean widths. ``bounds`` are in a sequence, or in
+    a dict by their names; None is CMM() and AMM(). All else is as in :func:`band`.
+    """
+    if not isinstance(sequence, ConfidenceSequence):
+        raise InputError(f"sequence must be a ConfidenceSequence, got {brief(sequence)}.")
+    scene = _Scene.of(Inputs.checked(domain, log, labels), "compare", resolution)
+    for name, bound in _named((CMM(), AMM()) if bounds is None else bounds).items():
+        lower, upper = sequence.bounds(scene.points, bound)
+        scene.pairs[f"{name}, mean width {np.mean(upper - lower):#.3g}"] = lower, upper
+    scene.observe(contents.own_or_given(data, sequence, domain.dim), truth)
+    return scene.draw(ax, output)
+
+
+@dataclass
+class _Scene:
+    """All that is drawn along the only input of a picture."""
+
+    inputs: Inputs
+    shown: int
+    points: Array  # (m, d)
+    pairs: dict[str, tuple[Array, Array]] = field(default_factory=dict)
+    overlays: dict[str, tuple[Array, Array]] = field(default_factory=dict)
+    truth: Array | None = None
+    data: Data | None = None
+
+    @classmethod
+    def of(cls, inputs: Inputs, what: str, resolution: int) -> _Scene:
+        """Still empty."""
+        canvas.require_matplotlib()
+        if len(inputs.free) != 1:
+            raise InputError(
+                f"{what} needs one input, the box has {len(inputs.free)}; use slices or maps, or "
+                "hold the others with box.fixed()."
+            )
+        shown = inputs.free[0]
+        return cls(inputs, shown, inputs.line(inputs.centre, shown, resolution))
+
+    def observe(self, data: Data | None, truth: Callable[[Array], Any] | None) -> None:
+        """Add what is known of the function itself."""
+        self.data = data
+        self.truth = None if truth is None else contents.evaluate_truth(truth, self.points)
+
+    def draw(self, ax: Axes | None, output: str) -> Axes:
+        """On these axes, or on new ones."""
+        axes = canvas.new_axes()[0] if ax is None else canvas.given_axis(ax)
+        x = self.points[:, self.shown]
+        for number, (name, pair) in enumerate(self.pairs.items()):
+            contents.draw_band(axes, x, pair, name, number=number, fill=number == 0)
+        contents.draw_rest(
+            axes, self.inputs, self.shown, self.points, self.overlays, self.truth, self.data
+        )
+        axes.set_ylabel(output)
+        canvas.legend([axes], own=ax is None)
+        return axes
+
+
+def _named(bounds: Sequence[Bound] | Mapping[str, Bound]) -> dict[str, Bound]:
+    if isinstance(bounds, Mapping):
+        return dict(bounds)
+    short = [type(one).__name__ for one in bounds]
+    return {
+        name if short.count(name) == 1 else repr(one): one
+        for name, one in zip(short, bounds, strict=True)
+    }

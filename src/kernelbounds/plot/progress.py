@@ -1,0 +1,185 @@
+"""How runs go on: regret and certificates, round by round."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from kernelbounds.arrays import Array, as_floats, as_scalar, brief
+from kernelbounds.bandits.simulation import Trace
+from kernelbounds.errors import InputError
+from kernelbounds.plot import canvas
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SPREADS = ("range", "error")
+DECADE = 10.0  # from which on an axis of regrets is logarithmic
+
+
+def regret(
+    runs: Mapping[str, Trace | Sequence[Trace] | ArrayLike],
+    ax: Axes | None = None,
+    *,
+    spread: str = "range",
+    output: str = "cumulative regret",
+) -> Axes:
+    """Draw the cumulative regret of several methods: means over runs, and how these differ.
+
+    Parameters
+    ----------
+    runs : dict
+        By the name of a method: what :func:`kernelbounds.simulate` returns, or a list of those,
+        one for each seed; or the regrets of single rounds, (rounds,) or (seeds, rounds). They are
+        added up here.
+    ax : matplotlib axes, optional
+        None: those of a new figure.
+    spread : str
+        What is shaded, where there are several runs: "range" is from the smallest to the largest,
+        "error" the standard error of the mean on both sides of it.
+    output : str
+        The label of the vertical axis.
+    """
+    if not isinstance(runs, Mapping) or not runs:
+        raise InputError(f"runs must be a dict of regrets by name, got {brief(runs)}.")
+    if spread not in SPREADS:
+        raise InputError(f"spread must be one of {', '.join(SPREADS)}, got {brief(spread)}.")
+    totals = {name: np.cumsum(_regrets(one, name), axis=1) for name, one in runs.items()}
+
+    axes = canvas.new_axes()[0] if ax is None else canvas.given_axis(ax)
+    for number, (name, total) in enumerate(totals.items()):
+        colour = canvas.COLOURS[number % len(canvas.COLOURS)]
+        style = canvas.STYLES[number % len(canvas.STYLES)]
+        rounds, mean = 1 + np.arange(total.shape[1]), total.mean(axis=0)
+        axes.plot(rounds, mean, color=colour, linestyle=style, linewidth=1.4, label=name)
+        if len(total) > 1:
+            low, high = total.min(axis=0), total.max(axis=0)
+            if spread == "error":
+                error = total.std(axis=0, ddof=1) / np.sqrt(len(total))
+                low, high = mean - error, mean + error
+            axes.fill_between(rounds, low, high, color=colour, alpha=0.15, linewidth=0)
+    axes.set(xlabel="round", ylabel=output)
+    axes.set_ylim(bottom=0)
+    axes.set_xlim(left=0)
+    canvas.whole_ticks(axes.xaxis)
+    canvas.tidy(axes)
+    canvas.legend([axes], own=ax is None)
+    return axes
+
+
+def certificate(
+    rounds: ArrayLike,
+    regrets: ArrayLike | None = None,
+    ax: Axes | None = None,
+    *,
+    limits: ArrayLike | None = None,
+    best: ArrayLike | None = None,
+    enough: float | None = None,
+    output: str | None = None,
+) -> Axes:
+    """Draw a certificate that closes in: the certified regret, or an interval around the optimum.
+
+    What is infinite is left out. The axis of regrets is logarithmic where they are positive and
+    span more than a factor of ten.
+
+    Parameters
+    ----------
+    rounds : array of shape (n,)
+        The number of observations of each certificate, increasing.
+    regrets : array of shape (n,), optional
+        ``regret`` of each; not drawn where ``limits`` and ``best`` are given.
+    limits, best : arrays of shape (n,), optional
+        What the optimum does not exceed, and what the best action achieves at least: ``max_upper``
+        and ``lower`` of certificates, or ``min_lower`` and ``upper`` when minimising. The interval
+        between them contains the optimum.
+    enough : float, optional
+        A regret that is good enough, as a dotted line.
+    output : str, optional
+        The label of the vertical axis.
+    """
+    t = as_floats(rounds, "rounds")
+    if t.ndim != 1 or not len(t) or np.any(np.diff(t) < 0):
+        raise InputError(f"rounds must be an array (n,) that increases, got {brief(rounds)}.")
+    if (limits is None) != (best is None):
+        raise InputError("limits and best are given together, or not at all.")
+    if limits is None and regrets is None:
+        raise InputError("certificate needs regrets, or limits and best.")
+    if limits is not None and enough is not None:
+        raise InputError("enough is a regret, and limits and best are not; leave it out.")
+    line = None if enough is None else as_scalar(enough, "enough", above=0.0)
+    curves = [
+        _with_gaps(values, len(t), name)
+        for values, name in ((regrets, "regrets"), (limits, "limits"), (best, "best"))
+    ]
+
+    axes = canvas.new_axes()[0] if ax is None else canvas.given_axis(ax)
+    regret_curve, limit, achieved = curves
+    if limit is not None and achieved is not None:
+        _interval(axes, t, limit, achieved)
+        axes.set_ylabel("f(x)" if output is None else output)
+    elif regret_curve is not None:
+        _steps(axes, t, regret_curve, line)
+        axes.set_ylabel("certified regret" if output is None else output)
+    axes.set_xlabel("observations")
+    canvas.whole_ticks(axes.xaxis)
+    canvas.tidy(axes)
+    canvas.legend([axes], own=ax is None)
+    return axes
+
+
+def _interval(ax: Axes, t: Array, limit: Array, achieved: Array) -> None:
+    """From the best action's guaranteed value to what nothing exceeds."""
+    colour, other = canvas.COLOURS[0], canvas.COLOURS[1]
+    ax.fill_between(t, achieved, limit, step="post", color=colour, alpha=0.16, linewidth=0)
+    for values, name, hue in (
+        (limit, "no action can beat this", colour),
+        (achieved, "the best action reaches this", other),
+    ):
+        ax.step(t, values, where="post", color=hue, linewidth=1.5, label=name)
+
+
+def _steps(ax: Axes, t: Array, regrets: Array, enough: float | None) -> None:
+    ax.step(t, regrets, where="post", color=canvas.BAND, linewidth=1.5)
+    ax.plot(t[-1:], regrets[-1:], "o", color=canvas.BAND, markersize=4)
+    seen = regrets[np.isfinite(regrets)]
+    if enough is not None:
+        ax.axhline(enough, color="black", linewidth=0.9, linestyle=":", label="good enough")
+        seen = np.append(seen, enough)
+    if len(seen) and seen.min() > 0 and seen.max() > DECADE * seen.min():
+        ax.set_yscale("log")
+        canvas.log_ticks(ax.yaxis, seen.min(), seen.max())
+    else:
+        ax.set_ylim(bottom=0)
+
+
+def _regrets(given: Any, name: str) -> Array:
+    """Regrets of single rounds, (seeds, rounds)."""
+    if isinstance(given, Trace):
+        given = given.regret
+    elif isinstance(given, Sequence) and all(isinstance(one, Trace) for one in given):
+        given = [one.regret for one in given]
+    found = np.atleast_2d(as_floats(given, f"runs[{name!r}]"))
+    if found.ndim != 2 or not found.size:
+        raise InputError(
+            f"runs[{name!r}] must have regrets of shape (rounds,) or (seeds, rounds), got shape "
+            f"{found.shape}."
+        )
+    return found
+
+
+def _with_gaps(values: Any, count: int, name: str) -> Array | None:
+    """Numbers (n,), nan where they are infinite or not known."""
+    if values is None:
+        return None
+    try:
+        found = np.array(values, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be numbers, got {brief(values)}.") from None
+    if found.shape != (count,):
+        raise InputError(
+            f"{name} must have one number for each of {count} rounds, got shape {found.shape}."
+        )
+    return np.where(np.isfinite(found), found, np.nan)

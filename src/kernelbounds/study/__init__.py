@@ -1,0 +1,19 @@
+"""Studies on disk: experiments that are asked for and told, in one file, for people at a bench.
+
+===================  =========================================================================
+file                 idea
+===================  =========================================================================
+``study.py``         the object
+``store.py``         the file: SQLite, transactions, versions
+``points.py``        settings of the inputs, as they are given and as they can be set
+``deciding.py``      what to try next, and the certificate
+``status.py``        how the study stands, and what to do
+``records.py``       what is handed to users
+===================  =========================================================================
+"""
+
+from kernelbounds.study.records import Trial
+from kernelbounds.study.status import Checked, Status
+from kernelbounds.study.study import Study
+
+__all__ = ["Checked", "Status", "Study", "Trial"]

@@ -1,0 +1,91 @@
+"""What to try next, and how good the best setting is: the policy, on scaled inputs.
+
+A setting must be feasible: of few digits, and whole where an input takes whole numbers only. With
+some whole inputs and some not, the box is searched as if all were continuous, which gives limits
+that are valid and a little loose, but what is suggested and recommended is feasible.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from kernelbounds.arrays import Array
+from kernelbounds.bandits import Ascent, Box, BranchAndBound, Certificate, Finite, KernelUCB
+from kernelbounds.bandits.certificates import Negated, certify_action
+from kernelbounds.bandits.maximisers import Maximum, check_certifiable
+from kernelbounds.problem import Problem
+from kernelbounds.sequence import ConfidenceSequence
+from kernelbounds.study.points import named, settable, whole_inputs
+from kernelbounds.surface import Clipped
+
+# Candidates among which whole numbers are chosen; other inputs are then chosen anew beside them.
+CANDIDATES = 1024
+
+
+def next_point(
+    problem: Problem,
+    sequence: ConfidenceSequence,
+    domain: Box | Finite,
+    minimise: bool,
+    pending: Array,
+) -> Array:
+    """The settings to try next, in the user's units, (d,), when those pending (n, d) are known."""
+    policy = KernelUCB(sequence, domain, minimise=minimise)
+    if len(pending):
+        policy.begin(problem.scaled(pending))
+    whole = whole_inputs(problem)
+    if isinstance(domain, Finite) or not whole:
+        return np.asarray(settable(problem, policy.ask().x[None])[0])
+    # The largest bound over the box may be between whole numbers, and stay there for ever however
+    # often its neighbours are tried.
+    candidates = problem.scaled(settable(problem, domain.filling(CANDIDATES)))
+    best = policy.ask(actions=np.unique(candidates, axis=0)).x
+    chosen = policy.ask(fixed={at: float(best[at]) for at in whole}).x
+    return np.asarray(settable(problem, chosen[None])[0])
+
+
+def surest(sequence: ConfidenceSequence, points: Array, minimise: bool) -> float:
+    """The best value that one of these points has for sure."""
+    sure = sequence.upper(points).min() if minimise else sequence.lower(points).max()
+    return float(sure)
+
+
+def certified(
+    problem: Problem,
+    sequence: ConfidenceSequence,
+    domain: Box | Finite,
+    minimise: bool,
+    seconds: float,
+) -> Certificate:
+    """The best settings known and their regret, in the user's units."""
+    if isinstance(domain, Finite):
+        found = KernelUCB(sequence, domain, minimise=minimise).certificate()
+    else:
+        found = _certified_in_box(problem, sequence, domain, -1 if minimise else 1, seconds)
+    point = problem.unscaled(found.x[None])[0]
+    return replace(found, x=point, named=named(problem, point), index=None)
+
+
+def _certified_in_box(
+    problem: Problem, sequence: ConfidenceSequence, box: Box, sign: int, seconds: float
+) -> Certificate:
+    with sequence.known.lock:
+        optimistic, pessimistic = sequence.surface(sign), Clipped(sequence.surface(-sign))
+        check_certifiable(optimistic)
+        played = sequence.points
+        best = played[np.argmin(pessimistic.values(played))]
+        # Beside the best observed, with the same whole numbers.
+        near = box.fixed({at: float(best[at]) for at in whole_inputs(problem)})
+        starts = np.clip(played, near.lower, near.upper)
+        top = Ascent().climb(Negated(pessimistic), near, starts).x
+        feasible = problem.scaled(settable(problem, np.stack([top, best])))
+        feasible = np.concatenate([feasible, best[None]])
+        sure = -pessimistic.values(feasible)
+        at = int(sure.argmax())
+        return certify_action(
+            optimistic, box, Maximum(feasible[at], float(sure[at])), played,
+            BranchAndBound(seconds=seconds), math.inf,
+        )  # fmt: skip

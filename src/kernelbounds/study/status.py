@@ -1,0 +1,238 @@
+"""How a study stands: what is certified, whether to go on, and whether the assumptions hold."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from kernelbounds.bandits import Certificate
+from kernelbounds.kernels import kernel_to_text
+from kernelbounds.problem import Problem
+from kernelbounds.sequence import ConfidenceSequence
+from kernelbounds.study.points import written
+from kernelbounds.study.records import Trial
+
+# An assumption is strained when the data allow little less than what is assumed.
+STRAINED = 0.9
+# By which power of the number of observations the regret falls, at least and at most, whatever the
+# last certificates say: the trend of a few is rough.
+SLOWEST, FASTEST = 0.25, 2.0
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What the data say of an assumption.
+
+    Attributes
+    ----------
+    assumed : float
+    at_least : float
+        The smallest value that these data allow, when the other assumptions stay as they are.
+    """
+
+    assumed: float
+    at_least: float
+
+    @property
+    def strained(self) -> bool:
+        """Whether what is assumed is little more than the data need, or less."""
+        return self.at_least > STRAINED * self.assumed
+
+    def as_data(self) -> dict[str, float | None]:
+        """As plain data for JSON; infinity becomes None."""
+        least = self.at_least if math.isfinite(self.at_least) else None
+        return {"assumed": self.assumed, "at_least": least}
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a study stands. ``str`` of it is a readable text, :meth:`as_data` is for JSON.
+
+    Attributes
+    ----------
+    problem : Problem
+        With the assumptions made at creation.
+    minimise : bool
+    observations, withdrawn : int
+        How many there are, and how many others were taken back.
+    pending : list of Trial
+    certificate : Certificate or None
+        In the user's units; None before the first observation, and where the assumptions are
+        refuted.
+    refuted : bool
+        Whether the data refute the assumptions.
+    norm_bound, noise : Checked
+        What the data say of the two.
+    stop_within : float or None
+        The aim for the regret.
+    more_observations : int or None
+        About how many it may take to get there: a guess from the trend of the certificates. None
+        where there is no aim, or it is reached, or no trend is to be seen.
+    """
+
+    problem: Problem
+    minimise: bool
+    observations: int
+    withdrawn: int
+    pending: list[Trial]
+    certificate: Certificate | None
+    refuted: bool
+    norm_bound: Checked
+    noise: Checked
+    stop_within: float | None
+    more_observations: int | None
+
+    @property
+    def stop(self) -> bool | None:
+        """Whether the aim is reached; None where there is no aim, or no certificate."""
+        if self.stop_within is None or self.certificate is None:
+            return None
+        return self.certificate.regret <= self.stop_within
+
+    @property
+    def limit(self) -> float | None:
+        """What no settings can beat."""
+        if self.certificate is None:
+            return None
+        return self.certificate.min_lower if self.minimise else self.certificate.max_upper
+
+    @property
+    def advice(self) -> list[str]:
+        """What to do now, and why; a sentence or two each."""
+        if self.refuted:
+            return _remedies(self)
+        said = [_strain(name, one) for name, one in self._checked if one.strained]
+        if not self.observations:
+            said.append("Nothing is observed yet: ask for a trial, run it and tell its outcome.")
+        elif self.stop:
+            said.append(f"Stop: certified within {self.stop_within:g} of the best possible.")
+        elif self.stop is False:
+            said.append(f"Go on: the aim is to be certified within {self.stop_within:g}.")
+            if self.more_observations is not None:
+                said.append(
+                    f"It may take about {self.more_observations} more observations: a guess from "
+                    "the trend of the certificates, without guarantee."
+                )
+        return said
+
+    @property
+    def _checked(self) -> list[tuple[str, Checked]]:
+        return [("norm bound", self.norm_bound), ("noise", self.noise)]
+
+    def __str__(self) -> str:
+        problem, out = self.problem, self.problem.output
+        unit = f" {out.unit}" if out.unit else ""
+        goal = "minimise" if self.minimise else "maximise"
+        gone = f" ({self.withdrawn} others taken back)" if self.withdrawn else ""
+        lines = [
+            f"{goal} {out.name} over {', '.join(problem.names)}",
+            f"observations: {self.observations}{gone}",
+        ]
+        for trial in self.pending:
+            settings = written(problem, list(trial.values.values()))
+            lines.append(f"pending: trial {trial.number}: {settings}")
+        if self.certificate is not None:
+            best, side = self.certificate, "below" if self.minimise else "above"
+            lines += [
+                f"best known: {written(problem, best.x)}",
+                f"  there the true {out.name} is between {best.lower:.4g} and {best.upper:.4g}"
+                f"{unit}; nowhere is it {side} {self.limit:.4g}{unit}",
+                f"  within {best.regret:.3g}{unit} of the best possible, with probability "
+                f"{1 - problem.delta:g}, if the assumptions hold",
+            ]
+        lines.append(
+            f"assumptions: noise {problem.noise:g}, norm bound {problem.norm_bound:.4g}, kernel "
+            f"{kernel_to_text(problem.kernel)}"
+        )
+        return "\n".join(lines + self.advice)
+
+    def as_data(self) -> dict[str, Any]:
+        """As plain data for JSON; an infinite number becomes None."""
+        best = None
+        if self.certificate is not None:
+            best = self.certificate.as_data()
+            best = {name: best[name] for name in ("named", "lower", "upper", "regret")}
+        return {
+            "problem": self.problem.as_data(),
+            "minimise": self.minimise,
+            "observations": self.observations,
+            "withdrawn": self.withdrawn,
+            "pending": [one.as_data() for one in self.pending],
+            "best": best,
+            "limit": self.limit,
+            "confidence": 1 - self.problem.delta,
+            "refuted": self.refuted,
+            "norm_bound": self.norm_bound.as_data(),
+            "noise": self.noise.as_data(),
+            "stop_within": self.stop_within,
+            "stop": self.stop,
+            "more_observations": self.more_observations,
+            "advice": self.advice,
+        }
+
+
+def checked_assumptions(problem: Problem, sequence: ConfidenceSequence) -> tuple[Checked, Checked]:
+    """What the data say of the norm bound, and of the noise."""
+    norm, noise = float(problem.norm_bound or 0.0), float(problem.noise or 0.0)
+    if not len(sequence):
+        return Checked(norm, 0.0), Checked(noise, 0.0)
+    # Where the level is unknown, the library reports by which factor all bounds must grow.
+    factor = sequence.norm_lower_bound / sequence.assumptions.norm_bound
+    return Checked(norm, factor * norm), Checked(noise, sequence.noise_lower_bound)
+
+
+def more_needed(old: list[tuple[int, float]], count: int, regret: float, aim: float) -> int | None:
+    """How many more observations, if regret goes on falling as it did since a third as many.
+
+    ``old`` are numbers of observations and regrets of certificates before; None where there is no
+    trend in them yet.
+    """
+    for before, then in old:
+        if count / 3 <= before < count and then > regret:
+            power = math.log(then / regret) / math.log(count / before)
+            times = math.pow(regret / aim, 1 / min(max(power, SLOWEST), FASTEST))
+            return math.ceil(count * (times - 1))
+    return None
+
+
+def _strain(name: str, one: Checked) -> str:
+    return (
+        f"The {name} is nearly refuted: {one.assumed:.4g} is assumed, and the data need "
+        f"{one.at_least:.4g} at least. Certificates still hold if you still believe it."
+    )
+
+
+def _remedies(status: Status) -> list[str]:
+    """What to do when the assumptions are refuted."""
+    problem, noise, norm = status.problem, status.noise, status.norm_bound
+    said = [
+        "The data refute the assumptions: no function with this kernel and norm bound fits the "
+        f"outcomes with noise {noise.assumed:g}. One of the assumptions is wrong, or something of "
+        f"probability {problem.delta:g} has happened. All observations are safe in the file, and "
+        "more can be told; but there are no bounds any more. What to do:"
+    ]
+    if math.isfinite(noise.at_least):
+        said.append(
+            "- if single outcomes scatter more than was assumed: a new study with "
+            f"--noise {_up(noise.at_least)} or more;"
+        )
+    larger = (
+        f"--norm-bound {_up(norm.at_least)} or more, or " if math.isfinite(norm.at_least) else ""
+    )
+    turns = int(problem.turns_of_inputs.max()) + 1
+    said += [
+        "- if the output varies more, or faster, than was assumed: a new study with "
+        f"{larger}--turns {turns} or more;",
+        "- if an outcome was typed wrongly: study undo, back to it.",
+        "A new study with the same observations is made by study export, study create and study "
+        "import. Its guarantee holds only if the new assumptions would have been made without "
+        "these data.",
+    ]
+    return said
+
+
+def _up(value: float) -> str:
+    """Rounded up to two digits."""
+    step = 10.0 ** (math.floor(math.log10(value)) - 1) if value > 0 else 1.0
+    return f"{math.ceil(value / step) * step:.6g}"

@@ -1,0 +1,437 @@
+"""A study: experiments on a system, one after the other or in batches, kept in one file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from os import PathLike
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from kernelbounds.arrays import Array, as_flag, as_scalar, as_vector, as_whole, brief
+from kernelbounds.bandits import Certificate
+from kernelbounds.csv_table import read_csv, write_csv
+from kernelbounds.errors import EmptyConfidenceSetError, InputError, StoredFileError, said
+from kernelbounds.problem import Problem
+from kernelbounds.sequence import ConfidenceSequence
+from kernelbounds.study.deciding import certified, next_point, surest
+from kernelbounds.study.points import check_names, checked_point, domain_of, named
+from kernelbounds.study.records import Trial
+from kernelbounds.study.status import Status, checked_assumptions, more_needed
+from kernelbounds.study.store import (
+    Store,
+    StoredTrial,
+    Telling,
+    Told,
+    checked_path,
+    refuse_existing,
+)
+from kernelbounds.version import __version__
+
+
+class Study:
+    """Experiments that are asked for and told, kept in a file that several programs may use.
+
+    All settings and outcomes are in the user's units. The problem, and with it the kernel and the
+    norm bound, is fixed when the study is made: assumptions are chosen before the data. An
+    observation that was told is on the disk when :meth:`tell` returns, once, whatever happens to
+    this process or to others.
+
+    Parameters
+    ----------
+    path : path
+        Of a file that :meth:`create` has made.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> problem = kb.Problem(
+    ...     ["temperature[°C]=180:220", "catalyst=0.1:0.9"], "yield[%]=0:100", noise=0.5,
+    ...     kernel="Matern(0.8, nu=2.5)", norm_bound=80.0,
+    ... )
+    >>> study = Study.create(":memory:", problem)  # or "reactor.db"
+    >>> trial = study.ask()
+    >>> list(trial.values)
+    ['temperature', 'catalyst']
+    >>> told = study.tell(trial, 63.1)
+    >>> told = study.tell({"temperature": 190, "catalyst": 0.4}, 61.0)
+    >>> len(study)
+    2
+    """
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        self._open(Store(checked_path(path)))
+
+    @classmethod
+    def create(
+        cls,
+        path: str | PathLike[str],
+        problem: Problem,
+        *,
+        minimise: bool = False,
+        stop_within: float | None = None,
+    ) -> Self:
+        """A new study in a new file; ``":memory:"`` keeps it in memory only.
+
+        Parameters
+        ----------
+        path : path
+            A file that is there already is refused.
+        problem : :class:`~kernelbounds.Problem`
+            With its noise. The kernel and the norm bound, where missing, are settled now.
+        minimise : bool
+            Whether small values of the output are wanted.
+        stop_within : float, optional
+            The aim: to be certified within this of the best possible, in units of the output.
+        """
+        where = checked_path(path)
+        if not isinstance(problem, Problem):
+            raise InputError(f"problem must be a kernelbounds.Problem, got {brief(problem)}.")
+        if problem.noise is None:
+            raise InputError("the noise of the output is missing; 0 means that there is none.")
+        if isinstance(where, Path):
+            refuse_existing(where)  # before minutes are spent on the assumptions
+        meta = {
+            "problem": json.dumps(problem.settled().as_data(), ensure_ascii=False),
+            "minimise": json.dumps(as_flag(minimise, "minimise")),
+            "stop_within": json.dumps(_checked_aim(stop_within)),
+            "kernelbounds": __version__,
+        }
+        new = cls.__new__(cls)
+        new._open(Store.create(where, meta))
+        return new
+
+    def _open(self, store: Store) -> None:
+        self._store = store
+        self.path = store.path
+        try:
+            meta = store.meta
+            self.problem = Problem.from_data(json.loads(meta["problem"]))
+            self.minimise = bool(json.loads(meta["minimise"]))
+            self.stop_within: float | None = json.loads(meta["stop_within"])
+        except (KeyError, ValueError) as error:
+            store.close()
+            raise StoredFileError(f"the study {store.name} is damaged: {said(error)}.") from error
+        self._domain = domain_of(self.problem)
+        self._lock = threading.RLock()
+        self._sequence = self.problem.sequence()
+        self._ids: list[int] = []  # of the outcomes that are in the sequence
+
+    def __repr__(self) -> str:
+        aim = ", minimise=True" if self.minimise else ""
+        return f"Study({str(self.path)!r}{aim}) with {len(self)} observations"
+
+    def __len__(self) -> int:
+        """The number of observations."""
+        return len(self._store.outcome_ids)
+
+    def close(self) -> None:
+        """Give the file back; everything is in it already."""
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # --- asking
+
+    @overload
+    def ask(self, n: None = ..., *, more: bool = ...) -> Trial: ...
+    @overload
+    def ask(self, n: int, *, more: bool = ...) -> list[Trial]: ...
+    def ask(self, n: int | None = None, *, more: bool = False) -> Trial | list[Trial]:
+        """What to try next: a trial that is pending in the file from now on, until it is told.
+
+        Asking again gives the same trial, in this process or another.
+
+        Parameters
+        ----------
+        n : int, optional
+            Ask for a list of so many, to be tried in parallel: those that are pending, and new
+            ones if there are fewer.
+        more : bool
+            Ask for new ones, beside all that are pending: for another bench, say.
+        """
+        count = 1 if n is None else as_whole(n, "n", least=1)
+        new_only = as_flag(more, "more")
+        with self._lock:
+            while True:
+                waiting = self._store.pending
+                found = [] if new_only else waiting[:count]
+                if len(found) < count:
+                    new = self._chosen(waiting, count - len(found))
+                    added = self._store.add_pending(new, [one.number for one in waiting])
+                    if added is None:  # somebody else has asked or told in the meantime
+                        continue
+                    found = found + added
+                trials = [self._trial(one) for one in found]
+                return trials[0] if n is None else trials
+
+    def _chosen(
+        self, waiting: list[StoredTrial], count: int
+    ) -> list[tuple[tuple[float, ...], float, float, float]]:
+        sequence, minimise = self.sequence, self.minimise
+        taken, dim = [one.point for one in waiting], self.problem.dim
+        for _ in range(count):
+            pending = np.array(taken).reshape(-1, dim)
+            point = next_point(self.problem, sequence, self._domain, minimise, pending)
+            taken.append(tuple(point.tolist()))
+        unit = self.problem.scaled(taken[len(waiting) :])
+        lower, upper = sequence.bounds(unit)
+        observed = sequence.points if len(sequence) else unit[:1]
+        sure = surest(sequence, observed, minimise)
+        gain = np.maximum(sure - lower if minimise else upper - sure, 0.0)
+        return list(
+            zip(taken[len(waiting) :], lower.tolist(), upper.tolist(), gain.tolist(), strict=True)
+        )
+
+    @property
+    def pending(self) -> list[Trial]:
+        """Trials that were asked for and not told, in their order."""
+        return [self._trial(one) for one in self._store.pending]
+
+    def trial(self, number: int) -> Trial:
+        """A trial that was asked for, by its number."""
+        return self._trial(self._store.trial(as_whole(number, "number of a trial", least=1)))
+
+    def drop(self, trial: Trial | int) -> Trial:
+        """Give up a pending trial, which will have no outcome."""
+        return self._trial(self._store.drop(_number(trial)))
+
+    def _trial(self, one: StoredTrial) -> Trial:
+        known = (np.nan if value is None else value for value in (one.lower, one.upper, one.gain))
+        return Trial(one.number, named(self.problem, one.point), *known)
+
+    # --- telling
+
+    def tell(
+        self,
+        point: Trial | int | Mapping[str, float] | ArrayLike,
+        value: float,
+        *,
+        trial: Trial | int | None = None,
+        key: str | None = None,
+    ) -> Told:
+        """Add an outcome; when this returns, it is on the disk. It may be of any settings.
+
+        Parameters
+        ----------
+        point : Trial, dict or array of shape (d,)
+            What was tried. Settings that are those of a pending trial settle it.
+        value : float
+            The outcome.
+        trial : Trial or int, optional
+            The trial that is settled by this, where the settings were not quite those asked for.
+        key : str, optional
+            Text that names this outcome. Telling it again with the same key and content is
+            acknowledged and changes nothing; so after a failure one may simply tell again.
+        """
+        number = None if trial is None else _number(trial)
+        if isinstance(point, Trial):
+            if number not in (None, point.number):
+                raise InputError(f"the outcome of trial {point.number} is not that of {number}.")
+            number, point = point.number, point.values
+        outcome = as_scalar(value, self.problem.output.name)
+        one = Telling(checked_point(self.problem, point), outcome, number, _checked_key(key))
+        return self._store.tell([one])[0]
+
+    def tell_many(
+        self,
+        points: Any,
+        values: ArrayLike,
+        *,
+        keys: Sequence[str] | None = None,
+    ) -> list[Told]:
+        """Add outcomes in their order, all or none; points as a list, an array or columns."""
+        if isinstance(points, list | tuple) and all(isinstance(one, Trial) for one in points):
+            numbers: list[int | None] = [one.number for one in points]
+            points = {name: [one.values[name] for one in points] for name in self.problem.names}
+        else:
+            numbers = []
+        if isinstance(points, list | tuple) and all(isinstance(one, Mapping) for one in points):
+            rows = [checked_point(self.problem, one) for one in points]
+        else:
+            rows = [tuple(row) for row in self._checked_rows(points).tolist()]
+        outcomes = _checked_outcomes(values, len(rows), self.problem.output.name)
+        if keys is not None and len(keys) != len(rows):
+            raise InputError(f"keys must be {len(rows)}, one for each outcome, got {len(keys)}.")
+        checked = [None] * len(rows) if keys is None else [_checked_key(key) for key in keys]
+        return self._store.tell(
+            [
+                Telling(*row)
+                for row in zip(rows, outcomes, numbers or [None] * len(rows), checked, strict=True)
+            ]
+        )
+
+    def import_runs(self, runs: Any) -> list[Told]:
+        """Add old runs in their order, all or none, from a CSV file, a dict or a data frame.
+
+        Columns are found by the names of the inputs and the output; others do not matter. The same
+        runs imported again change nothing. They must be all that were made, in the order in which
+        they were made, and not selected by their outcomes.
+        """
+        names = (*self.problem.names, self.problem.output.name)
+        lines = None
+        if isinstance(runs, str | PathLike):
+            table = read_csv(runs, names)
+            columns: Mapping[str, Any] = table.columns
+            lines = table.lines
+        else:
+            columns = {str(name): runs[name] for name in runs}
+            check_names(self.problem, {name: 0 for name in columns if name in names}, names[-1:])
+        points = self._checked_rows({name: columns[name] for name in names[:-1]}, lines)
+        outcomes = _checked_outcomes(columns[names[-1]], len(points), names[-1])
+        content = np.column_stack([points, outcomes]).tobytes()
+        digest = hashlib.sha256(content).hexdigest()[:16]
+        return self._store.tell(
+            [
+                Telling(tuple(row), value, None, f"import {digest} row {at + 1}")
+                for at, (row, value) in enumerate(zip(points.tolist(), outcomes, strict=True))
+            ]
+        )
+
+    def _checked_rows(self, points: Any, lines: Any = None) -> Array:
+        rows = self.problem.points(points)
+        for row, name, value, expected in self.problem.outside(rows):
+            where = f"row {row + 1}" if lines is None else f"line {lines[row]}"
+            raise InputError(f"{where}: {name} = {value:g} is not {expected}.")
+        return rows
+
+    def undo(self) -> list[tuple[int, dict[str, float], float]]:
+        """Take back what was told or imported last: trial number, settings and outcome of each.
+
+        It stays in the file as withdrawn, and trials that had been asked for are pending again.
+        This is for slips of the pen. To take back an outcome because of its value voids the
+        guarantee.
+        """
+        gone = self._store.undo()
+        return [(one.trial, named(self.problem, one.point), one.value) for one in gone]
+
+    # --- what is known
+
+    @property
+    def observations(self) -> dict[str, Array]:
+        """Columns by name, in the order told: the number of the trial, inputs and output."""
+        rows = self._store.outcomes
+        points = np.array([one.point for one in rows]).reshape(-1, self.problem.dim)
+        columns = {"trial": np.array([one.trial for one in rows], dtype=float)}
+        columns |= {name: points[:, at] for at, name in enumerate(self.problem.names)}
+        columns[self.problem.output.name] = np.array([one.value for one in rows], dtype=float)
+        return columns
+
+    @property
+    def sequence(self) -> ConfidenceSequence:
+        """The confidence sequence, for inputs scaled to [0, 1], with all that is in the file."""
+        with self._lock:
+            ids = self._store.outcome_ids
+            if self._ids != ids[: len(self._ids)]:  # some were withdrawn
+                self._sequence, self._ids = self.problem.sequence(), []
+            if len(ids) > len(self._ids):
+                new = self._store.outcomes_after(self._ids[-1] if self._ids else 0)
+                if new:
+                    points = self.problem.scaled([one.point for one in new])
+                    self._sequence.update(points, [one.value for one in new])
+                    self._ids += [one.id for one in new]
+            return self._sequence
+
+    def bounds(self, X: Any) -> tuple[Array, Array]:
+        """Lower and upper bounds on the output at points: an array, a dict or a data frame."""
+        unit = self.problem.scaled(X)
+        with self._lock:
+            return self.sequence.bounds(unit)
+
+    def certificate(self, seconds: float = 10.0) -> Certificate:
+        """The best settings known, and how far from the best possible they can be at most.
+
+        All in the user's units. What is found is kept in the file, for the picture of certificates
+        over time.
+
+        Parameters
+        ----------
+        seconds : float
+            At most so long; less time makes it looser, and as true.
+        """
+        limit = as_scalar(seconds, "seconds", above=0.0)
+        with self._lock:
+            sequence = self.sequence
+            if not len(sequence):
+                raise InputError("there is nothing to certify before the first observation.")
+            count = len(self._ids)
+            for old in self._store.certificates:
+                if old.count == count and old.seconds >= limit:
+                    return self._certificate(old.data)
+            found = certified(self.problem, sequence, self._domain, self.minimise, limit)
+            with suppress(InputError):  # a file that cannot be written to may be read all the same
+                self._store.add_certificate(count, self._ids[-1], limit, found.as_data())
+            return found
+
+    def _certificate(self, data: dict[str, Any]) -> Certificate:
+        return Certificate(**(data | {"x": np.array(data["x"])}))
+
+    def status(self, seconds: float = 10.0, stop_within: float | None = None) -> Status:
+        """How things are: see :class:`~kernelbounds.study.Status`, of which ``str`` is readable.
+
+        Parameters
+        ----------
+        seconds : float
+            For the certificate, at most.
+        stop_within : float, optional
+            The aim, in place of that of the study.
+        """
+        aim = self.stop_within if stop_within is None else _checked_aim(stop_within)
+        with self._lock:
+            sequence = self.sequence
+            count, best, more = len(sequence), None, None
+            norm, noise = checked_assumptions(self.problem, sequence)
+            refuted = norm.at_least > norm.assumed or noise.at_least > noise.assumed
+            if count and not refuted:
+                try:
+                    best = self.certificate(seconds)
+                except EmptyConfidenceSetError:
+                    refuted = True
+            if best is not None and aim is not None and best.regret > aim:
+                old = [(one.count, one.data["regret"]) for one in self._store.certificates]
+                more = more_needed(old, count, best.regret, aim)
+            return Status(
+                self.problem, self.minimise, count, self._store.withdrawn, self.pending, best,
+                refuted, norm, noise, aim, more,
+            )  # fmt: skip
+
+    def export(self, path: str | PathLike[str]) -> None:
+        """Write the observations to a CSV file, whole or not at all."""
+        write_csv(path, self.observations)
+
+
+def _number(trial: Any) -> int:
+    if isinstance(trial, Trial):
+        return trial.number
+    return as_whole(trial, "trial", least=1)
+
+
+def _checked_key(key: Any) -> str | None:
+    if key is not None and (not isinstance(key, str) or not key.strip()):
+        raise InputError(f"key must be text, got {brief(key)}.")
+    return key
+
+
+def _checked_aim(aim: Any) -> float | None:
+    return None if aim is None else as_scalar(aim, "stop_within", above=0.0)
+
+
+def _checked_outcomes(values: Any, count: int, name: str) -> list[float]:
+    outcomes: list[float] = as_vector(values, name, count).tolist()
+    return outcomes

@@ -1,0 +1,280 @@
+"""The commands of studies: ``kernelbounds study create|ask|tell|status|...``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from kernelbounds.errors import EmptyConfidenceSetError, InputError
+from kernelbounds.problem.quantities import NUMBER
+from kernelbounds.problem_options import (
+    DeltaOption,
+    ExperimentsOption,
+    InputOption,
+    InteractionsOption,
+    KernelOption,
+    NoiseOption,
+    NormBoundOption,
+    OutputOption,
+    ProblemOption,
+    QuantileOption,
+    TurnsOption,
+    problem_from_options,
+)
+from kernelbounds.study import Study, Trial
+from kernelbounds.study.points import check_names, written
+
+study_app = typer.Typer(
+    help="Experiments one after the other, in a file: what to try next, and how good the best is.",
+    no_args_is_help=True,
+)
+
+FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The study.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+SecondsOption = Annotated[
+    float, typer.Option("--seconds", help="For the certificate, at most; less is looser.")
+]
+WithinOption = Annotated[
+    float | None,
+    typer.Option(
+        "--stop-within",
+        help="The aim: to be certified within this of the best possible, in units of the output.",
+        show_default=False,
+    ),
+]
+
+
+@study_app.command("create", no_args_is_help=True)
+def create(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A new file, such as reactor.db.")],
+    input: InputOption = None,
+    output: OutputOption = None,
+    noise: NoiseOption = None,
+    turns: TurnsOption = None,
+    interactions: InteractionsOption = None,
+    delta: DeltaOption = None,
+    norm_bound: NormBoundOption = None,
+    kernel: KernelOption = None,
+    experiments: ExperimentsOption = None,
+    quantile: QuantileOption = None,
+    problem: ProblemOption = None,
+    minimise: Annotated[
+        bool,
+        typer.Option("--minimise/--maximise", help="Whether small or large values are wanted."),
+    ] = False,
+    stop_within: WithinOption = None,
+) -> None:
+    """Make a new study. Its assumptions are fixed from now on: they are made before the data."""
+    described = problem_from_options(
+        input, output, noise, turns, interactions, delta, norm_bound, kernel, experiments,
+        quantile, problem,
+    )  # fmt: skip
+    with Study.create(file, described, minimise=minimise, stop_within=stop_within) as study:
+        typer.echo(f"made {file}")
+        typer.echo(str(study.status()))
+
+
+@study_app.command("ask")
+def ask(
+    file: FileArgument,
+    count: Annotated[
+        int | None,
+        typer.Option(
+            "--count", min=1, help="So many trials, to be run in parallel.", show_default=False
+        ),
+    ] = None,
+    more: Annotated[
+        bool, typer.Option("--more", help="New ones, beside all that are pending.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """What to try next. Asking again gives the same trials until they are told or dropped."""
+    with Study(file) as study:
+        wanted = count or (1 if more else max(1, len(study.pending)))
+        with Console(stderr=True).status("looking for the best settings to try"):
+            try:
+                trials = study.ask(wanted, more=more)
+            except EmptyConfidenceSetError:
+                raise InputError(
+                    "the data refute the assumptions, so nothing can be suggested; see what to do: "
+                    f"kernelbounds study status {file}"
+                ) from None
+        if as_json:
+            _print_json({"trials": [one.as_data() for one in trials]})
+            return
+        for one in trials:
+            typer.echo(_described(study, one))
+        first, name = trials[0], study.problem.output.name
+        typer.echo(f"then: kernelbounds study tell {file} --trial {first.number} {name}=...")
+
+
+def _described(study: Study, trial: Trial) -> str:
+    out = study.problem.output
+    unit = f" {out.unit}" if out.unit else ""
+    return (
+        f"trial {trial.number}: {written(study.problem, trial.values.values())}\n"
+        f"  {out.name} between {trial.lower:.4g} and {trial.upper:.4g}{unit}; at most "
+        f"{trial.gain:.3g}{unit} better than what is sure"
+    )
+
+
+@study_app.command("tell", no_args_is_help=True)
+def tell(
+    file: FileArgument,
+    values: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="NAME=VALUE...",
+            help="Settings and outcome; with --trial the outcome, and settings that were not as "
+            "asked for.",
+            show_default=False,
+        ),
+    ],
+    trial: Annotated[
+        int | None,
+        typer.Option("--trial", min=1, help="The trial that was run.", show_default=False),
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            "--key",
+            help="A name for this outcome: told again with the same key and content, it is "
+            "acknowledged and counted once.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Tell an outcome. When this returns, it is safe on the disk."""
+    with Study(file) as study:
+        given, output = _numbers(values), study.problem.output
+        asked = {} if trial is None else study.trial(trial).values
+        check_names(study.problem, asked | given, [output.name])
+        point = {name: (asked | given)[name] for name in study.problem.names}
+        told = study.tell(point, given[output.name], trial=trial, key=key)
+        count, waiting = len(study), study.pending
+        if as_json:
+            _print_json({"trial": told.trial, "again": told.again, "observations": count})
+            return
+        again = ", which was told before: nothing changed" if told.again else ""
+        typer.echo(
+            f"trial {told.trial}: {written(study.problem, point.values())} "
+            f"{output.name}={given[output.name]:g}{again}; {count} observations"
+        )
+        far = 10 * (study.problem.noise or 0.0) + output.range
+        if abs(given[output.name] - output.low - output.range / 2) > far:
+            _say(
+                f"note: {output.name} = {given[output.name]:g} is far from its range "
+                f"{output.low:g}:{output.high:g}; if that is a slip: kernelbounds study undo {file}"
+            )
+        if trial is None and waiting and not told.again:
+            numbers = ", ".join(str(one.number) for one in waiting)
+            _say(
+                f"note: still pending: trial {numbers}; an outcome of one of those is told with "
+                "--trial, also where the settings were a little different"
+            )
+
+
+@study_app.command("status")
+def status(
+    file: FileArgument,
+    stop_within: WithinOption = None,
+    seconds: SecondsOption = 10.0,
+    as_json: JsonOption = False,
+) -> None:
+    """How the study stands: the best settings, what is certified, whether to stop."""
+    with Study(file) as study:
+        found = study.status(seconds, stop_within)
+        if as_json:
+            _print_json(found.as_data())
+        else:
+            typer.echo(f"{file}: {found}")
+
+
+@study_app.command("undo")
+def undo(file: FileArgument) -> None:
+    """Take back what was told last, a slip of the pen. It stays in the file as withdrawn.
+
+    To take back an outcome because of its value voids the guarantee.
+    """
+    with Study(file) as study:
+        gone = study.undo()
+        for number, values, value in gone[:10]:
+            settings = written(study.problem, values.values())
+            typer.echo(
+                f"taken back: trial {number}: {settings} {study.problem.output.name}={value:g}"
+            )
+        if len(gone) > 10:
+            typer.echo(f"taken back: and {len(gone) - 10} more, imported together")
+
+
+@study_app.command("drop")
+def drop(
+    file: FileArgument,
+    trial: Annotated[int, typer.Option("--trial", min=1, help="A pending trial.")],
+) -> None:
+    """Give up a pending trial, which will have no outcome."""
+    with Study(file) as study:
+        gone = study.drop(trial)
+        typer.echo(f"dropped trial {trial}: {written(study.problem, gone.values.values())}")
+
+
+@study_app.command("export")
+def export(
+    file: FileArgument,
+    csv: Annotated[Path, typer.Argument(metavar="CSV", help="Written, or replaced.")],
+) -> None:
+    """Write all observations to a CSV file."""
+    with Study(file) as study:
+        study.export(csv)
+        typer.echo(f"wrote {len(study)} observations to {csv}")
+
+
+@study_app.command("import")
+def import_command(
+    file: FileArgument,
+    csv: Annotated[
+        Path,
+        typer.Argument(
+            metavar="CSV",
+            help="With a column for each input and for the output, by their names.",
+        ),
+    ],
+) -> None:
+    """Add old runs from a CSV file, in their order, all or none; the same file counts once.
+
+    They must be all runs that were made, and not a selection by their outcomes.
+    """
+    with Study(file) as study:
+        told = study.import_runs(csv)
+        new = sum(not one.again for one in told)
+        old = f", {len(told) - new} were there already" if new < len(told) else ""
+        typer.echo(f"imported {new} runs{old}; {len(study)} observations")
+
+
+def _numbers(pairs: list[str]) -> dict[str, float]:
+    """``name=value`` from the command line."""
+    found: dict[str, float] = {}
+    for pair in pairs:
+        name, separator, text = (part.strip() for part in pair.rpartition("="))
+        if not separator or not name:
+            raise InputError(f"write name=value, such as temperature=200, got {pair!r}.")
+        if not NUMBER.fullmatch(text):
+            hint = "; write a point for the decimal comma" if "," in text else ""
+            raise InputError(f"{name} must be a number, got {text!r}{hint}.")
+        if name in found:
+            raise InputError(f"{name} is given twice.")
+        found[name] = float(text)
+    return found
+
+
+def _print_json(data: Any) -> None:
+    typer.echo(json.dumps(data, indent=2, ensure_ascii=False))
+
+
+def _say(text: str) -> None:
+    typer.echo(text, err=True)

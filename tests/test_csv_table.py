@@ -1,0 +1,392 @@
+"""Tables: numbers come back to the last digit, and what is not clear is refused with its place."""
+
+from __future__ import annotations
+
+import csv
+import math
+import os
+import re
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import kernelbounds as kb
+from kernelbounds.csv_table import header_of, read_csv, write_csv
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("tables")
+
+
+def _written(folder, content):
+    path = folder / "runs.csv"
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def _refused(path, columns, **options):
+    """The message with which a file is refused, and None where it is read."""
+    before = path.read_bytes() if path.is_file() else None
+    try:
+        table = read_csv(path, columns, **options)
+    except kb.InputError as error:
+        message = str(error)
+        assert len(message) < 400 and len(message.splitlines()) == 1 and message.endswith(".")
+        assert repr(path.name)[1:-1] in message
+    else:
+        message = None
+        assert np.all(np.diff(table.lines) > 0) and table.lines[0] > 1
+        for values in table.columns.values():
+            assert values.shape == table.lines.shape and np.all(np.isfinite(values))
+    if before is not None:
+        assert path.read_bytes() == before and os.listdir(path.parent) == [path.name]
+    return message
+
+
+A_15_AND_B_2 = [
+    "a,b\n1.5,2\n",
+    "a,b\n1.5,2",
+    "a,b\r\n1.5,2\r\n",
+    "a,b\r1.5,2\r",
+    "a,b\r\r\n1.5,2\r\r\n",  # as Python writes on Windows without newline=""
+    "\n a , b \n 1.5 , 2 \n\n \n",
+    "a;b\n1.5;2\n",
+    "a;b\n1,5;2\n",
+    "a;b\n1,500;2,0\n",
+    "a;b\n+15e-1;,2e1\n",
+    "a\tb\n1,5\t2\n",
+    'a\tb\n"1,5"\t2\n',
+    '"a","b"\n"1.5","2"\n',
+    '"a", "b"\n"1.5", "2"\n',
+    'b,"note, long",a\n2,"x\ny,""z""",1.5\n',
+    "b;note, long, very;a\n2;x;1.5\n",
+    "a,b,\n1.5,2,\n",
+    "a,b\n1.5,2\n,\n,\n",
+    "a,b,c\n1.5,2,\n",
+    "a,b,c,c\n1.5,2,NA,12 °C\n",
+    ",a,b\n0,1.5,2\n",  # as pandas writes
+    "a,b\n\u00a01.5\u202f,2\n",
+    "\ufeffa,b\n1.5,2\n",
+    "a,b\n1.5,2\n".encode("utf-16"),
+    b"\xfe\xff" + "a;b\r\n1,5;2\r\n".encode("utf-16-be"),
+]
+
+
+@pytest.mark.parametrize("content", A_15_AND_B_2)
+def test_forms_of_one_table(tmp_path, content):
+    path = _written(tmp_path, content)
+    table = read_csv(path, ["a", " b"], optional=["d"])
+    assert list(table.columns) == ["a", " b"] and table.path == path
+    assert table.columns["a"].tolist() == [1.5] and table.columns[" b"].tolist() == [2.0]
+    assert table.lines.dtype == np.int64 and table.lines.shape == (1,)
+    assert {"a", "b"} <= set(header_of(path))
+
+
+@pytest.mark.parametrize(
+    ("cell", "number"),
+    {"0": 0.0, "-0": -0.0, "007": 7.0, "+.5": 0.5, "5.": 5.0, "1E3": 1e3, "−2e−3": -2e-3,
+     "1e-400": 0.0, "0.1": 0.1, "1e100": 1e100, "9" * 50: float("9" * 50)}.items(),
+)  # fmt: skip
+def test_numbers(tmp_path, cell, number):
+    found = read_csv(_written(tmp_path, f"a,b\n1,{cell}\n"), ["b"]).columns["b"]
+    assert found.tolist() == [number] and math.copysign(1, found[0]) == math.copysign(1, number)
+
+
+@pytest.mark.parametrize(
+    ("cell", "match"),
+    [
+        ("abc", "is text and not a number"),
+        ("<0.01", "is text"),
+        ("True", "is text"),
+        ("--5", "is text"),
+        ("٣", "is text"),
+        (".", "is text"),
+        ("e5", "is text"),
+        ("$12", "is text"),
+        ("1/2", "is text"),
+        ("x" * 1000, "is text"),
+        ("_" * 100000 + "x", "is text"),
+        ("2024-01-03", "is a date or a time.*hours or days since the start"),
+        ("03/01/2024 12:00", "is a date or a time"),
+        ("3.1.2024", "is a date or a time"),
+        ("12:30", "is a date or a time"),
+        ("3-Jan-2024", "is a date or a time"),
+        ("Jan 3", "is a date or a time"),
+        ("2024-01-03T12:00:00Z", "is a date or a time"),
+        ("inf", "is not finite"),
+        ("-Infinity", "is not finite"),
+        ("∞", "is not finite"),
+        ("0x1F", "is hexadecimal"),
+        ("1_000", "has underscores"),
+        ("12%", "is a percentage; write the number alone"),
+        ("12.5 %", "is a percentage"),
+        ("12 °C", "leave the unit out, it goes into the description"),
+        ("5m", "leave the unit out"),
+        ("1.5e3 Pa", "leave the unit out"),
+        ("1 234", "may have separators of thousands; write numbers like 1234.5"),
+        ("1\u00a0234", "separators of thousands"),
+        ("1'234", "separators of thousands"),
+        ('"1,234.5"', "separators of thousands"),
+        ('"1,234,567"', "separators of thousands"),
+        ('"1,5"', "has a comma, and commas separate the cells of this file"),
+        ('"1,234"', "has a comma"),
+        ("#DIV/0!", "error of a spreadsheet"),
+        ("1e400", "is above 1e"),
+        ("-1e101", "is above 1e"),
+        ("9" * 100000, "is above 1e"),
+        ('"1\n2"', "separators of thousands"),
+    ],
+)
+def test_cells_that_are_not_numbers(tmp_path, cell, match):
+    message = _refused(_written(tmp_path, f"a,pressure\n1,2\n\n3,{cell}\n4,oops\n"), ["pressure"])
+    assert re.search(f", line 4, column 'pressure': .*{match}", message)
+
+
+@pytest.mark.parametrize("cell", ["", " ", '""', "NA", "n/a", "nan", "NaN", "-", "−", "?", "NULL"])
+def test_missing_cells_are_counted(tmp_path, cell):
+    path = _written(tmp_path, f"a,b,c\n1,2,{cell}\n{cell},2,3\n1,{cell},3\n")
+    one = _refused(path, ["b"])
+    assert "1 cell is missing, on line 4, column 'b'" in one and "remove its row" in one
+    two = _refused(path, ["a", "b"])
+    assert "2 cells are missing, the first on line 3, column 'a'" in two
+
+
+def test_blank_lines_and_rows(tmp_path):
+    table = read_csv(_written(tmp_path, '\na,"b\nc"\n\n1,2\n \n3,"4"\n,\n\n'), ["a"])
+    assert table.columns["a"].tolist() == [1, 3] and table.lines.tolist() == [5, 7]
+    assert "2 cells are missing, the first on line 3, column 'a'" in _refused(
+        _written(tmp_path, "a,b\n1,2\n,\n3,4\n"), ["a", "b"]
+    )
+    # In a single column a blank line is a missing cell.
+    assert "1 cell is missing, on line 3, column 'y'" in _refused(
+        _written(tmp_path, "y\n1\n\n3\n\n"), ["y"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "match"),
+    [
+        ("", "is empty; it needs a header"),
+        ("\n \n,,\n", "is empty"),
+        ("\ufeff", "is empty"),
+        ("a,b\n", "has a header and no rows"),
+        ("a,b\n\n,\n", "has a header and no rows"),
+        ("a b\n1 2\n", "has one column only, 'a b', and none named 'a'; .*commas, semicolons or"),
+        ("a|b\n1|2\n", "has one column only"),
+        ("1,2\n3,4\n", "begins with numbers, '1', '2'; write the names of the columns"),
+        ("A,b\n1,2\n", r"has no column 'a' \(did you mean 'A'\?\); its columns are 'A', 'b'"),
+        ("x,y\n1,2\n", "has no column 'a'; its columns are 'x', 'y'"),
+        (",".join("x" * 50 for _ in range(50)) + "\n1\n", "has no column 'a'; its columns are 'xx"),
+        ("a,b,a\n1,2,3\n", "has 2 columns named 'a'; give each a name of its own"),
+        ("a,b\n1\n", "line 2, column 'b': there is no cell, as the line has 1 and the header 2"),
+        ("a,b,\n1,2\n", "line 2, column ''"),
+        ("a,b\n1,2\n1,2,3\n", "line 3: there are 3 cells and 2 columns, .* column 'b'; .*decimal"),
+        ("a;b\n1;2;3\n", "line 2: there are 3 cells and 2 columns, the last of them column 'b'."),
+        ("a,b\n1,2,\n", "remove the separators at its end"),
+        ("a,b\n1,5,2,5\n", "numbers with decimal commas need semicolons"),
+        ("a;b\n1,5;2.5\n", "line 2, column 'b': '2.5' and '1,5' on line 2 have different decimal"),
+        ("a;b\n1.5;2\n1,5;2\n", "line 3, column 'a': '1,5' and '1.5' on line 2 have different"),
+        ("a;b\n1,234;2\n", "line 2, column 'a': '1,234' may be 1.234 or 1234; write one of them"),
+        ("a;b\n1.234,5;2\n", "line 2, column 'a': .*thousands"),
+        ('a,b\n1,2\n1,"2\n3,4\n', "line 3: a quote is opened and not closed"),
+        ('"a,b\n1,2\n', "line 1: a quote is opened and not closed"),
+        ('a,b\n1,"2"3\n', "line 2: quotes are not around a whole cell"),
+        ("a,b\n1," + "x" * 140000 + "\n", "line 2: a cell has more than 131072 characters"),
+        ("x" * 140000, "line 1: a cell has more than 131072 characters"),
+        ("a,b\n1,2\0\n", "has NUL bytes"),
+        ("a,b\n1,2\n".encode("utf-16-le"), "has NUL bytes"),
+        ("a,b,température\n1,2,3".encode("latin-1"), "line 1: there is a character that is not in"),
+        ("a,b\r1,2\r\n3,é".encode("latin-1"), "line 3: there is a character that is not in UTF-8"),
+        ("a,b\n1,2".encode("utf-16")[:-1], "line 2: there is a character that is not in UTF-16"),
+        (b"PK\x03\x04\x14\0\x06\0", "is a spreadsheet or another zip archive; save it as CSV"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1", "is an Excel file; save it as CSV"),
+        (b"\x1f\x8b\x08\0", "is compressed"),
+        (b"\x89PNG\r\n\x1a\n\0", "save .*as CSV"),
+    ],
+)
+def test_files_that_are_refused(tmp_path, content, match):
+    message = _refused(_written(tmp_path, content), ["a", "b"])
+    assert re.search(match, message)
+
+
+def test_thousands_are_decimals_where_another_cell_tells(tmp_path):
+    for other in ("0,5", "12,50", "1234,5", "0,234"):
+        table = read_csv(_written(tmp_path, f"a;b\n1,234;{other}\n"), ["a", "b"])
+        assert table.columns["a"][0] == 1.234
+
+
+def test_paths_that_are_refused(tmp_path, monkeypatch):
+    (tmp_path / "data").mkdir()
+    os.mkfifo(tmp_path / "fifo")
+    long = tmp_path / ("x" * 200 + "\n.csv")
+    for path, match in [
+        (tmp_path / "data", "it is a folder"),
+        (tmp_path / "fifo", "it is a FIFO"),
+        (tmp_path / "none.csv", "No such file"),
+        (tmp_path / "none" / "runs.csv", "No such file"),
+        (long, "No such file"),
+    ]:
+        with pytest.raises(kb.InputError, match=rf"^cannot read '.*': {match}") as caught:
+            read_csv(path, ["a"])
+        assert "\n" not in str(caught.value) and len(str(caught.value)) < 400
+    for path in (None, 3, "a\0", b"x.csv"):
+        with pytest.raises(kb.InputError, match="a path must be"):
+            read_csv(path, ["a"])
+    path = _written(tmp_path, "a\n1\n")
+
+    def denied(self):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(type(path), "read_bytes", denied)  # root may read anything
+    with pytest.raises(kb.InputError, match=r"^cannot read .*runs\.csv': Permission denied\.$"):
+        header_of(path)
+
+
+def test_names_that_are_asked_for(tmp_path):
+    path = _written(tmp_path, 'temperature,pressure (bar),"a;b;c",x\n1,2,3,4\n')
+    assert header_of(path) == ["temperature", "pressure (bar)", "a;b;c", "x"]
+    assert read_csv(path, ["a;b;c"], optional=["x", "y"]).columns == {"a;b;c": [3], "x": [4]}
+    assert read_csv(path, []).columns == {} and read_csv(path, []).lines.tolist() == [2]
+    assert "did you mean 'pressure (bar)'" in _refused(path, ["pressure (psi)"])
+    for columns, options, match in [
+        (["x", " x"], {}, "'x' is asked for twice"),
+        (["x"], {"optional": ["x"]}, "'x' is asked for twice"),
+        ("x", {}, "must be a list of names"),
+        ([1], {}, "must be a list of names"),
+    ]:
+        with pytest.raises(kb.InputError, match=match):
+            read_csv(path, columns, **options)
+
+
+def test_nothing_is_written_by_halves(tmp_path, monkeypatch):
+    path = tmp_path / "x.csv"
+    for columns, match in [
+        ({}, "one or more columns"),
+        ({"a": [1], " a": [2]}, "distinct names"),
+        ({"": [1]}, "must be a line of text"),
+        ({"; ": [1]}, "must be a line of text"),
+        ({"a\nb": [1]}, "must be a line of text"),
+        ({"\ud800": [1]}, "must be a line of text"),
+        ({1: [1]}, "must be a line of text"),
+        ({"a": [1], "b": [1, 2]}, r"1-D and equally long, got shapes \[\(1,\), \(2,\)\]"),
+        ({"a": [[1]]}, "1-D"),
+        ({"a": 1}, "1-D"),
+        ({"a": [math.nan]}, "column 'a' contains NaN"),
+        ({"a": ["x"]}, "column 'a' has text"),
+    ]:
+        with pytest.raises(kb.InputError, match=match):
+            write_csv(path, columns)
+    with pytest.raises(kb.InputError, match=r"cannot write .*: No such file"):
+        write_csv(tmp_path / "none" / "x.csv", {"a": [1]})
+    with pytest.raises(kb.InputError, match=r"cannot write .*: it is a folder"):
+        write_csv(tmp_path, {"a": [1]})
+    assert os.listdir(tmp_path) == []
+    write_csv(path, {"a": [1]})
+    monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "disk full")))
+    with pytest.raises(kb.InputError, match=r"cannot write .*: disk full"):
+        write_csv(path, {"a": [2]})
+    assert path.read_bytes() == b"a\n1.0\n" and os.listdir(tmp_path) == ["x.csv"]
+
+
+def test_the_limit_of_cells_is_left_alone(tmp_path):
+    limit = csv.field_size_limit()
+    _refused(_written(tmp_path, "x" * 140000), ["a"])
+    assert csv.field_size_limit() == limit
+
+
+fuzz = settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+names = st.text(min_size=1, max_size=8).filter(
+    lambda name: name.isprintable() and name.strip(" ,;")
+)
+tables = st.tuples(
+    st.lists(names, min_size=1, max_size=4, unique_by=str.strip), st.integers(1, 5)
+).flatmap(
+    lambda given: st.fixed_dictionaries(
+        {name: hnp.arrays(float, given[1], elements=st.floats(-1e100, 1e100)) for name in given[0]}
+    )
+)
+
+
+@fuzz
+@given(tables)
+def test_what_is_written_is_read_back(folder, table):
+    path = folder / "runs.csv"
+    write_csv(path, table)
+    found = read_csv(path, list(table))
+    for name, values in table.items():
+        np.testing.assert_array_equal(found.columns[name].view(np.int64), values.view(np.int64))
+    assert header_of(path) == [name.strip() for name in table]
+    assert found.lines.tolist() == list(range(2, len(values) + 2))
+
+
+@fuzz
+@given(tables, st.data())
+def test_other_separators_and_decimal_commas(folder, table, data):
+    """As spreadsheets of other countries write, which quote what they must."""
+    path = folder / "runs.csv"
+    separator = data.draw(st.sampled_from(";\t"))
+    encoding = data.draw(st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]))
+    with open(path, "w", newline="", encoding=encoding) as file:
+        writer = csv.writer(file, delimiter=separator, quoting=data.draw(st.sampled_from([0, 1])))
+        writer.writerow(table)
+        writer.writerows(
+            [repr(float(x)).replace(".", ",") for x in row] for row in zip(*table.values())
+        )
+        writer.writerow(["0,5"] * len(table))  # so that it is clear what the commas are
+    if len(table) > 1:
+        found = read_csv(path, list(table))
+        for name, values in table.items():
+            np.testing.assert_array_equal(found.columns[name], [*values, 0.5])
+
+
+@fuzz
+@given(st.one_of(st.binary(), st.text().map(lambda text: text.encode("utf-8", "replace"))))
+def test_any_file_is_a_table_or_refused(folder, content):
+    path = _written(folder, content)
+    _refused(path, ["a", "b"])
+    try:
+        found = header_of(path)
+    except kb.InputError:
+        return
+    if found and len(set(found)) == len(found):
+        _refused(path, found)
+
+
+PIECES = ["\n", "\r", "\r\n", ",", ";", "\t", '"', '""', " ", "\u00a0", "−", "-", "?", "NA", "1,5"]
+PIECES += ["1.5", "1_0", "12%", "5 m", "2024-01-03", "inf", "é", "\0", "a", "b", "e", "0x1", ",,"]
+
+
+@fuzz
+@given(tables, st.data())
+def test_a_file_with_slips_is_a_table_or_refused(folder, table, data):
+    path = folder / "runs.csv"
+    write_csv(path, table)
+    content = path.read_bytes()
+    for _ in range(data.draw(st.integers(1, 4))):
+        start = data.draw(st.integers(0, len(content)))
+        stop = data.draw(st.integers(start, min(len(content), start + 3)))
+        other = data.draw(st.one_of(st.sampled_from(PIECES).map(str.encode), st.binary(max_size=2)))
+        content = content[:start] + other + content[stop:]
+    message = _refused(_written(folder, content), list(table))
+    if message and "' has " not in message and " is empty" not in message:
+        assert re.search(r"line \d+", message)
+
+
+@fuzz
+@given(st.sampled_from(PIECES), st.integers(0, 3), st.sampled_from(",;\t"), st.text(max_size=12))
+def test_a_cell_that_is_refused_is_named(folder, piece, row, separator, text):
+    """Whatever is in a cell, quoted as a spreadsheet would."""
+    for cell in (piece, text):
+        rows = [["1", "2"] for _ in range(4)]
+        rows[row][1] = cell.replace("\0", "").encode("utf-8", "ignore").decode()
+        path = folder / "runs.csv"
+        with open(path, "w", newline="", encoding="utf-8") as file:
+            csv.writer(file, delimiter=separator).writerows([["a", "mass"], *rows])
+        message = _refused(path, ["a", "mass"])
+        assert message is None or f"line {row + 2}, column 'mass'" in message
