@@ -3,7 +3,7 @@
 ==================  ====================================================================
 code                meaning
 ==================  ====================================================================
-``length_scales``   of inputs scaled to [0, 1]: ``reach`` / (turns + 1) each
+``scales``          length scales for inputs scaled to [0, 1]: ``reach`` / (turns + 1)
 ``norms``           of the functions, less the best constant, (number of functions,)
 ``width``           half of the predicted width of the band, mean over points
 ==================  ====================================================================
@@ -34,7 +34,7 @@ from kernelbounds.kernels import OnInputs
 from kernelbounds.problem.problem import Problem
 from kernelbounds.problem.random_functions import RandomFunction, subsets_of
 
-# The 0.95 quantile of so many functions is that of 0.91 to 0.98 of all, 19 times of 20.
+# The 0.9 quantile of so many functions is that of 0.86 to 0.94 of all, 19 times of 20.
 FUNCTIONS = 200
 # Points on which norms are computed, by the number of inputs that act together. With these the norm
 # still rises by less than a tenth up to three inputs, see `docs/own-data.md`.
@@ -46,15 +46,18 @@ SETTLED = 0.15
 # Rounding in K, relative to k(x, x): norms are those of functions that pass within its root, and
 # so lower ones.
 JITTER = 1e-10
-SMOOTHNESS: dict[str, Callable[[Array], Kernel]] = {
-    "Matérn-3/2": lambda scales: Matern(scales, nu=1.5),
-    "Matérn-5/2": lambda scales: Matern(scales, nu=2.5),
-    "RBF": lambda scales: RBF(scales),
-}
-# Length scales relative to the range of an input over its turns + 1. Those between are predicted
-# to be narrower by less than 3 per cent, in 36 cases of up to six inputs; and Matérn-7/2 by less
-# than 4.
-REACHES = (0.75, 1.5, 3.0)
+# Kernels, and length scales relative to the range of an input over its turns + 1. Those between
+# are predicted to be narrower by less than 3 per cent, in 36 cases of up to six inputs, and
+# Matérn-7/2 by less than 4. RBF is there for comparison: nearly all functions have an infinite norm.
+KERNELS: tuple[tuple[str, Callable[[Array], Kernel], float], ...] = (
+    ("Matérn-3/2", lambda scales: Matern(scales, nu=1.5), 0.75),
+    ("Matérn-3/2", lambda scales: Matern(scales, nu=1.5), 1.5),
+    ("Matérn-3/2", lambda scales: Matern(scales, nu=1.5), 3.0),
+    ("Matérn-5/2", lambda scales: Matern(scales, nu=2.5), 0.75),
+    ("Matérn-5/2", lambda scales: Matern(scales, nu=2.5), 1.5),
+    ("Matérn-5/2", lambda scales: Matern(scales, nu=2.5), 3.0),
+    ("RBF", RBF, 0.75),
+)
 # Noise for the choice of a kernel where none is given, relative to the range of the output.
 DEFAULT_NOISE = 0.01
 # Where predicted widths are averaged.
@@ -147,9 +150,13 @@ def assume(
     for _ in range(functions):
         drawn.append(RandomFunction(rng, problem.turns_of_inputs, subsets))
         step()
+    if problem.kernel is not None:
+        pieces = [_Values.of(drawn, tuple(range(problem.dim)), None)]
+    else:
+        pieces = [_Values.of(drawn, inputs, part) for part, inputs in enumerate(subsets)]
     candidates = []
-    for name, kernel, pieces in _candidates(problem, subsets):
-        norms, settled = _norms(drawn, pieces, problem.quantile)
+    for name, kernel, parts in _candidates(problem, subsets):
+        norms, settled = _norms(pieces, parts, problem.quantile)
         norms = norms * problem.output.range / 2
         bound = float(np.quantile(norms, problem.quantile))
         filled = problem.replace(kernel=kernel, norm_bound=problem.norm_bound or bound, noise=noise)
@@ -172,7 +179,7 @@ def assume(
 
 def steps(problem: Problem, functions: int = FUNCTIONS) -> int:
     """How often :func:`assume` calls ``step``."""
-    return functions + (1 if problem.kernel is not None else len(SMOOTHNESS) * len(REACHES))
+    return functions + (1 if problem.kernel is not None else len(KERNELS))
 
 
 def predicted_half_width(problem: Problem, experiments: int) -> float:
@@ -182,61 +189,66 @@ def predicted_half_width(problem: Problem, experiments: int) -> float:
     return float(problem.sequence().predicted_width(points, design).mean() / 2)
 
 
-@dataclass(frozen=True)
-class _Piece:
-    """A kernel of some inputs, and which part of the functions is in its space; None: all."""
-
-    kernel: Kernel
-    inputs: tuple[int, ...]
-    part: int | None
-
-
 def _candidates(
     problem: Problem, subsets: list[tuple[int, ...]]
-) -> Iterator[tuple[str, Kernel, list[_Piece]]]:
+) -> Iterator[tuple[str, Kernel, list[Kernel]]]:
+    """Their names, the kernels, and those of the parts."""
     everything = tuple(range(problem.dim))
     if problem.kernel is not None:
-        yield "given", problem.kernel, [_Piece(problem.kernel, everything, None)]
+        yield "given", problem.kernel, [problem.kernel]
         return
-    for name, make in SMOOTHNESS.items():
-        for reach in REACHES:
-            scales = reach / (problem.turns_of_inputs + 1)
-            pieces = [
-                _Piece(make(scales[list(inputs)]), inputs, part)
-                for part, inputs in enumerate(subsets)
-            ]
-            kernel = pieces[0].kernel
-            if subsets != [everything]:
-                on_inputs = [OnInputs(one.kernel, one.inputs) for one in pieces]
-                kernel = sum(on_inputs[1:], on_inputs[0])
-            yield f"{name}, {reach:g}", kernel, pieces
+    for name, make, reach in KERNELS:
+        scales = reach / (problem.turns_of_inputs + 1)
+        parts = [make(scales[list(inputs)]) for inputs in subsets]
+        kernel = parts[0]
+        if subsets != [everything]:
+            on_inputs = [OnInputs(one, inputs) for one, inputs in zip(parts, subsets, strict=True)]
+            kernel = sum(on_inputs[1:], on_inputs[0])
+        yield f"{name}, ℓ = {_briefly(scales)}", kernel, parts
+
+
+def _briefly(scales: Array) -> str:
+    """Length scales, or their range."""
+    low, high = f"{scales.min():.2g}", f"{scales.max():.2g}"
+    return low if low == high else f"{low} to {high}"
+
+
+@dataclass(frozen=True)
+class _Values:
+    """Values of parts of the functions at points of some inputs: (n, |S|), (n, functions)."""
+
+    points: Array
+    values: Array
+
+    @classmethod
+    def of(
+        cls, functions: list[RandomFunction], inputs: tuple[int, ...], part: int | None
+    ) -> _Values:
+        """Of a part of theirs, or of them all."""
+        dim = len(inputs)
+        points = qmc.Sobol(dim, rng=np.random.default_rng(2)).random(POINTS.get(dim, MOST_POINTS))
+        everywhere = np.full((len(points), functions[0].dim), 0.5)
+        everywhere[:, inputs] = points
+        found = [f(everywhere) if part is None else f.of_part(part, everywhere) for f in functions]
+        return cls(points, np.stack(found, axis=1))
 
 
 def _norms(
-    functions: list[RandomFunction], pieces: list[_Piece], quantile: float
+    pieces: list[_Values], kernels_of_pieces: list[Kernel], quantile: float
 ) -> tuple[Array, bool]:
     """Norms of functions with values in [-1, 1], and whether they are settled.
 
     The norm in the space of a sum of kernels is at most the root of the sum of the squares for the
     parts.
     """
-    total, of_half = np.zeros(len(functions)), np.zeros(len(functions))
-    for piece in pieces:
-        dim = len(piece.inputs)
-        points = qmc.Sobol(dim, rng=np.random.default_rng(2)).random(POINTS.get(dim, MOST_POINTS))
-        everywhere = np.full((len(points), functions[0].dim), 0.5)
-        everywhere[:, piece.inputs] = points
-        values = np.stack([_values(one, piece.part, everywhere) for one in functions], axis=1)
-        half = len(points) // 2
-        total += _squared_norms(piece.kernel, points, values)
-        of_half += _squared_norms(piece.kernel, points[:half], values[:half])
+    total = of_half = np.zeros(pieces[0].values.shape[1])
+    for piece, kernel in zip(pieces, kernels_of_pieces, strict=True):
+        half = len(piece.points) // 2
+        total = total + _squared_norms(kernel, piece.points, piece.values)
+        of_half = of_half + _squared_norms(kernel, piece.points[:half], piece.values[:half])
     risen = np.maximum(total - of_half, 0.0)
     at_quantile = np.quantile(np.sqrt(total), quantile) / np.quantile(np.sqrt(of_half), quantile)
     return np.sqrt(total + risen), bool(at_quantile <= 1 + SETTLED)
-
-
-def _values(function: RandomFunction, part: int | None, points: Array) -> Array:
-    return function(points) if part is None else function.of_part(part, points)
 
 
 def _squared_norms(kernel: Kernel, points: Array, values: Array) -> Array:
