@@ -218,7 +218,7 @@ def test_slips_are_an_input_or_refused(text, slips):
     # Names what was received: the whole, the name, or a part of it.
     if message is not None and "a name is missing" not in message:
         name = text.partition("=")[0].partition("[")[0].strip()
-        assert name in message or repr(text)[1:15] in message or "got" in message
+        assert repr(name)[1:-1] in message or repr(text)[1:15] in message or "got" in message
     elif message is None:
         one = Input.parse(text)
         np.testing.assert_array_equal(one.unscaled(np.array([0.0, 1.0])), [one.low, one.high])
