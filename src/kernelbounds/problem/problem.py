@@ -239,6 +239,14 @@ class Problem:
             self.noise, self.delta, bound=bound, offset=out.low + out.range / 2,
         )  # fmt: skip
 
+    def norm_at_least(self, of_sequence: float) -> float:
+        """The least ||g|| with which the norm of b + g is at least this, in :meth:`sequence`.
+
+        ||g||^2 >= ||b + g||^2 - s B^2 there, so that it is above B where the data refute B.
+        """
+        level = LEVEL_SHARE * float(self.norm_bound or 0.0) ** 2
+        return math.sqrt(max(0.0, of_sequence**2 - level))
+
     def replace(self, **changes: Any) -> Problem:
         """The same with some arguments changed."""
         return Problem(**(self._arguments() | changes))
