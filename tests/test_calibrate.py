@@ -40,8 +40,8 @@ def test_noise_from_repeats_is_not_too_small(repeats):
     assert binom.cdf(too_small, runs, 1 - CONFIDENCE) > 1e-4  # nor is it larger than need be
 
 
-def test_noise_is_rounded_up():
-    """Three digits that are below the bound would not have its confidence."""
+def test_noise_is_the_upper_end_of_an_interval():
+    """Of the chi-squared distribution, to three digits."""
     rng = np.random.default_rng(1)
     for _ in range(50):
         found = _noise(_problem(), *_data(rng), residual=9.0)
