@@ -66,6 +66,14 @@ def parameters(thing):
         return set()
 
 
+@cache
+def parameters_anywhere():
+    """The parameters of all functions and methods that modules of the package have."""
+    things = [t for module in modules().values() for t in vars(module).values() if callable(t)]
+    things += [f for c in things if inspect.isclass(c) for f in vars(c).values()]
+    return set().union(*map(parameters, things))
+
+
 def defined(module):
     """The module's own names; what it imports from elsewhere does not count."""
     for name, thing in vars(module).items():
@@ -92,12 +100,7 @@ def resolves(name):
         stem = path.removesuffix("/__init__.py").removesuffix(".py").split("/")[-1]
         if has(module, name) or (rest and first == stem and has(module, ".".join(rest))):
             return True
-        if not rest:
-            things = [t for t in vars(module).values() if callable(t)]
-            things += [f for c in things if inspect.isclass(c) for f in vars(c).values()]
-            if any(first in parameters(thing) for thing in things):
-                return True
-    return False
+    return name in parameters_anywhere()
 
 
 def is_place(path):
