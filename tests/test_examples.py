@@ -133,3 +133,9 @@ def test_how_wrong_is_told_and_drawn(tmp_path, monkeypatch, capsys):
     assert printed.startswith("x is better than x2: holds for every norm_bound up to ")
     assert "| 300 |" in printed
     assert (tmp_path / "new" / "how-wrong.png").stat().st_size > 10_000
+
+
+def test_pictures_are_drawn(tmp_path, monkeypatch):
+    run(monkeypatch, "pictures.py", "--count", "20", "--out", str(tmp_path / "new"))
+    pictures = sorted(path.name for path in (tmp_path / "new").iterdir())
+    assert pictures == ["pictures-band.png", "pictures-maps.png", "pictures-slices.png"]

@@ -6,18 +6,15 @@ import builtins
 import subprocess
 import sys
 
-import matplotlib
 import numpy as np
 import pytest
+from matplotlib import pyplot
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 import kernelbounds as kb
-
-matplotlib.use("Agg")
-from matplotlib import pyplot
 
 KERNEL = Matern(length_scale=0.4, nu=2.5)
 BOX = kb.Box.named(dose=(0.1, 1.0))
@@ -388,6 +385,10 @@ class TestCertificate:
         ax = kb.plot.certificate([1, 2], regrets)
         assert ax.get_yscale() == "linear"
         ax.figure.canvas.draw()
+
+    def test_one_certificate_is_a_dot(self):
+        line = kb.plot.certificate([5], [0.3], given()).lines[0]
+        assert line.get_marker() == "o" and line.get_markevery() == [0]
 
     def test_an_interval(self):
         ax = kb.plot.certificate([1, 2], limits=[np.inf, 3.0], best=[1.0, 2.0], output="yield [%]")

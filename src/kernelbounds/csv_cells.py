@@ -79,13 +79,15 @@ class Numbers:
                 raise self._refused(line, column, cell, _what_else(text))
             self._missing.append((line, column, cell))
             return math.nan
-        mark = "," if "," in text else "."
-        if mark in text:
-            self._see(mark, text, line, column, cell)
-        number = float(text.replace(",", "."))
+        if "," in text:
+            self._see(",", text, line, column, cell)
+            text = text.replace(",", ".")
+        elif "." not in self._first and "." in text:
+            self._see(".", text, line, column, cell)
+        number = float(text)
         if abs(number) > LARGEST:
             raise self._refused(
-                line, column, cell, f"is above {LARGEST:g}; measure in a larger unit"
+                line, column, cell, f"has a size above {LARGEST:g}; measure in a larger unit"
             )
         return number
 

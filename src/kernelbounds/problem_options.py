@@ -110,7 +110,7 @@ QuantileOption = Annotated[
         help="The share of random functions with this range and so many turns that the suggested "
         "norm bound covers.",
         rich_help_panel=_PANEL,
-        show_default="0.95",
+        show_default="0.9",
     ),
 ]
 ProblemOption = Annotated[

@@ -138,12 +138,19 @@ def _interval(ax: Axes, t: Array, limit: Array, achieved: Array) -> None:
         (limit, "no action can beat this", colour),
         (achieved, "the best action reaches this", other),
     ):
-        ax.step(t, values, where="post", color=hue, linewidth=1.5, label=name)
+        _step(ax, t, values, hue, name)
+
+
+def _step(ax: Axes, t: Array, values: Array, colour: str, name: str | None = None) -> None:
+    """A number holds until the next one; a dot is the newest."""
+    ax.step(
+        t, values, where="post", color=colour, linewidth=1.5, label=name, marker="o", markersize=4,
+        markevery=[len(t) - 1],
+    )  # fmt: skip
 
 
 def _steps(ax: Axes, t: Array, regrets: Array, enough: float | None) -> None:
-    ax.step(t, regrets, where="post", color=canvas.BAND, linewidth=1.5)
-    ax.plot(t[-1:], regrets[-1:], "o", color=canvas.BAND, markersize=4)
+    _step(ax, t, regrets, canvas.BAND)
     seen = regrets[np.isfinite(regrets)]
     if enough is not None:
         ax.axhline(enough, color="black", linewidth=0.9, linestyle=":", label="good enough")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 PANEL = (3.6, 3.1)  # inches
 SPACE = 0.05  # between maps, for the label of a colour bar
-LEVELS = 11  # colours to tell apart, at most
+LEVELS = 15  # colours to tell apart, at most
 # Both get darker or lighter all the way, so that they can be read in grey.
 OF_VALUES, OF_WIDTHS = "viridis", "YlOrBr"
 MOST_HELD = 4  # inputs whose values fit a title
@@ -119,7 +119,7 @@ def _map(ax: Axes, x: Array, y: Array, values: Array, of_all: Array, colours: st
         raise InputError("there is nothing to draw: the bounds are infinite at all points.")
     low, high = float(finite.min()), float(finite.max())
     least = 1e-9 * max(abs(low), abs(high), 1e-300)  # of a map that has one value only
-    levels = MaxNLocator(LEVELS, steps=canvas.ROUND).tick_values(low - least, high + least)
+    levels = MaxNLocator(LEVELS, steps=[1, 2, 5, 10]).tick_values(low - least, high + least)
     shown = np.ma.masked_invalid(values)
     drawn = ax.contourf(x, y, shown, levels=levels, cmap=colours)
     ax.contour(

@@ -75,7 +75,7 @@ class Problem:
     turns: int = 2
     interactions: str = "all"
     delta: float = 0.01
-    quantile: float = 0.95
+    quantile: float = 0.9
     experiments: int = 100
     kernel: Kernel | None = None
     norm_bound: float | None = None
@@ -89,7 +89,7 @@ class Problem:
         interactions: str = "all",
         *,
         delta: float = 0.01,
-        quantile: float = 0.95,
+        quantile: float = 0.9,
         experiments: int = 100,
         kernel: Kernel | str | None = None,
         norm_bound: float | None = None,

@@ -20,15 +20,16 @@ from scipy.stats import qmc
 from kernelbounds.arrays import Array
 
 # Of each wave: enough for a function that looks random, and not a plain sine.
-TERMS = 32
-# Turns are counted on this many lines along each input, at so many points each: 50 turns, which are
-# the most, need more than twice as many.
-LINES, POINTS_OF_LINE = 8, 129
+TERMS = 16
+# Turns are counted on this many lines along each input, at so many points for each turn.
+LINES, POINTS_OF_TURN = 8, 16
+# Points of the cube from which the range of a function is known.
+POINTS = 512
 # Steps of the bisection for s, in which the ratio of its two ends goes from 100 to 1.02.
 STEPS, SLOWEST, FASTEST = 8, 0.03, 3.0
 # How uneven: w has slopes between 1 - UNEVEN and 1 + UNEVEN, and h is tanh or exp of at most BENT
-# times a wave between -1 and 1. A step tanh(2 u) rises twice as fast as a ramp.
-UNEVEN, BENT = 0.5, 2.0
+# times a wave between -1 and 1. A step tanh(u) rises by a third faster than a ramp.
+UNEVEN, BENT = 0.3, 1.0
 
 
 def subsets_of(dim: int, interactions: str) -> list[tuple[int, ...]]:
@@ -73,7 +74,7 @@ class RandomFunction:
         self._turns = turns
         self.parts = [_random_part(rng, turns, inputs, len(subsets)) for inputs in subsets]
         lines = rng.random((LINES, len(turns)))
-        everywhere = qmc.Sobol(len(turns), rng=rng).random(512)
+        everywhere = qmc.Sobol(len(turns), rng=rng).random(POINTS)
         slow, fast = SLOWEST, FASTEST
         for _ in range(STEPS):
             middle = float(np.sqrt(slow * fast))
@@ -82,6 +83,11 @@ class RandomFunction:
         self._set_speed(slow, everywhere)
         values = self._raw(everywhere)
         self._low, self._high = values.min(), values.max()
+
+    @property
+    def dim(self) -> int:
+        """d."""
+        return len(self._turns)
 
     def __call__(self, x: Array) -> Array:
         """Values (m,) at points (m, d) of the unit cube."""
@@ -96,16 +102,21 @@ class RandomFunction:
         waves = [part.wave(points, speed) for part in self.parts]
         self._ranges = [(float(wave.min()), float(wave.max())) for wave in waves]
 
-    def _raw(self, x: Array) -> Array:
-        parts = zip(self.parts, self._ranges, strict=True)
-        return np.sum([part.value(x, self._speed, *ends) for part, ends in parts], axis=0)
+    def _raw(self, x: Array, of: int | None = None) -> Array:
+        """The sum of the parts, or of those that depend on one of the inputs."""
+        total = np.zeros(len(x))
+        for part, ends in zip(self.parts, self._ranges, strict=True):
+            if of is None or of in part.inputs:
+                total += part.value(x, self._speed, *ends)
+        return total
 
     def _turns_too_often(self, lines: Array) -> bool:
-        along = np.linspace(0, 1, POINTS_OF_LINE)
         for at, most in enumerate(self._turns):
-            x = np.repeat(lines, POINTS_OF_LINE, axis=0)
+            along = np.linspace(0, 1, POINTS_OF_TURN * (int(most) + 1) + 1)
+            x = np.repeat(lines, len(along), axis=0)
             x[:, at] = np.tile(along, len(lines))
-            rises = np.diff(self._raw(x).reshape(len(lines), -1), axis=1) > 0
+            # The parts of other inputs are constant along the line.
+            rises = np.diff(self._raw(x, at).reshape(len(lines), -1), axis=1) > 0
             if np.any(np.count_nonzero(np.diff(rises, axis=1), axis=1) > most):
                 return True
         return False
