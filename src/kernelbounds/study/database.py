@@ -26,13 +26,12 @@ from pathlib import Path
 from typing import Any, Self
 
 from kernelbounds import files
-from kernelbounds.arrays import brief
 from kernelbounds.errors import InputError, StoredFileError, said
 
 MEMORY = ":memory:"
-# Seconds to wait while others write, which takes milliseconds; and between two tries, so that an
-# interrupt is noticed.
-PATIENCE, TRY = 30.0, 0.2
+# Seconds to wait while others write, which takes milliseconds; of each try, so that an interrupt is
+# noticed; and between two tries.
+PATIENCE, TRY, PAUSE = 30.0, 0.2, 0.005
 
 
 @dataclass(frozen=True)
@@ -55,8 +54,7 @@ class Database:
         self._begin(path)
         if isinstance(path, Path):
             _check_there(path, self.name)
-        with self._reported():
-            self._db = self._connected()
+        self._connect()
         try:
             self._check_format(form)
         except BaseException:
@@ -72,8 +70,7 @@ class Database:
         new._begin(path)
         if isinstance(path, Path):
             _claim(path, new.name)
-        with new._reported():
-            new._db = new._connected()
+        new._connect()
         try:
             with new.writing() as db:
                 if new.number("PRAGMA application_id") or new.number("PRAGMA schema_version"):
@@ -92,7 +89,7 @@ class Database:
 
     def _begin(self, path: Path | str) -> None:
         self.path = path
-        self.name = brief(str(path))
+        self.name = shown(path)
         self._lock = threading.RLock()
 
     def close(self) -> None:
@@ -131,18 +128,25 @@ class Database:
             except sqlite3.OperationalError as error:
                 if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                     raise
+                # SQLite has waited for TRY seconds, unless waiting could not have helped: when a
+                # journal that a killed process has left is being rolled back by somebody else.
+                time.sleep(PAUSE)
 
-    def _connected(self) -> sqlite3.Connection:
+    def _connect(self) -> None:
         # The file is there already: SQLite must not make an empty one out of a mistyped name.
         target = (
             f"{self.path.resolve().as_uri()}?mode=rw" if isinstance(self.path, Path) else MEMORY
         )
-        db = sqlite3.connect(
-            target, uri=True, timeout=TRY, isolation_level=None, check_same_thread=False
-        )
-        for pragma in ("synchronous = EXTRA", "foreign_keys = ON", "trusted_schema = OFF"):
-            db.execute(f"PRAGMA {pragma}")
-        return db
+        with self._reported():
+            self._db = sqlite3.connect(
+                target, uri=True, timeout=TRY, isolation_level=None, check_same_thread=False
+            )
+            try:
+                for pragma in ("synchronous = EXTRA", "foreign_keys = ON", "trusted_schema = OFF"):
+                    self._patiently(f"PRAGMA {pragma}")
+            except BaseException:
+                self._db.close()
+                raise
 
     def _check_format(self, form: Format) -> None:
         if self.number("PRAGMA application_id") != form.application:
@@ -174,6 +178,12 @@ class Database:
             raise _explained(error, self.name) from error
 
 
+def shown(path: Path | str) -> str:
+    """A path for messages, of which the end says more than the beginning."""
+    text = repr(str(path))
+    return text if len(text) <= 80 else f"'...{text[-76:]}"
+
+
 def _check_there(path: Path, name: str) -> None:
     if not path.exists():
         raise InputError(
@@ -192,7 +202,7 @@ def refuse_existing(path: Path) -> None:
     with suppress(FileNotFoundError):
         found = path.stat()
         if found.st_size or not stat.S_ISREG(found.st_mode):
-            raise _exists(brief(str(path)))
+            raise _exists(shown(path))
 
 
 def _claim(path: Path, name: str) -> None:
