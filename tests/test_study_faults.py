@@ -98,6 +98,7 @@ def run_under_fire(path, logs, work, tells, rng, longest):
         assert process.exitcode in (0, -signal.SIGKILL)
         if process.exitcode:
             kills += 1
+            longest *= 1.03  # so that it ends, on a machine that has become slow
             waiting = [worker]
             check_nothing_lost(path, logs)
     return kills, inside
@@ -144,7 +145,7 @@ def time_to_tell_one(folder, work):
 
 @pytest.mark.parametrize(
     ("work", "tells"),
-    [(tell_through_python, TELLS), (tell_through_commands, TELLS // 5)],
+    [(tell_through_python, TELLS), (tell_through_commands, TELLS // 10)],
     ids=["python", "commands"],
 )
 def test_no_acknowledged_observation_is_lost_or_doubled(tmp_path, work, tells):
