@@ -195,6 +195,20 @@ def status(
             typer.echo(f"{file}: {found}")
 
 
+@study_app.command("plot")
+def plot(
+    file: FileArgument,
+    out: Annotated[Path, typer.Option("--out", help="Folder of the pictures.")] = Path("."),
+    seconds: Annotated[
+        float, typer.Option("--seconds", help="For certificates of the past, at most.")
+    ] = 20.0,
+) -> None:
+    """Draw the history, the certificate over time, and slices through the best settings."""
+    with Study(file) as study:
+        for path in study.plot(out, seconds):
+            typer.echo(f"wrote {path}")
+
+
 @study_app.command("undo")
 def undo(file: FileArgument) -> None:
     """Take back what was told last, a slip of the pen. It stays in the file as withdrawn.

@@ -51,8 +51,8 @@ from kernelbounds.study.status import checked_assumptions
 # and points that fill the box take its place.
 GRID = {1: 201, 2: 41, 3: 13}
 FILLING = 2000
-# Points at which the sensitivity to the assumptions is measured, and by which factor they change.
-SENSITIVITY_AT, LOOSER = 200, 1.5
+# By which factor assumptions change, to see what depends on them; at so many points at most.
+LOOSER, SENSITIVITY_AT = 1.5, 2500
 
 
 def command(
@@ -240,7 +240,7 @@ def _summarise(
         f"between {lower[low]:.4g} and {upper[low]:.4g}{unit}, and at no point below "
         f"{lower.min():.4g}."
     )
-    few = points[:: max(1, len(points) // SENSITIVITY_AT)]
+    few = points[:: -(-len(points) // SENSITIVITY_AT)]
     rows = []
     for name, norm, noise in (
         ("as stated", 1.0, 1.0),

@@ -84,7 +84,7 @@ def command(
     with progress("predicting", steps_of(described, most)) as step:
         expected = plan(described, most, step)
     show(expected)
-    others = [] if described.kernel is not None else list(alternatives(described))
+    others = list(alternatives(described))
     rows = []
     with progress("what other assumptions would buy", len(others) + 1) as step:
         for name, one in [("as stated", expected.problem), *others]:

@@ -199,7 +199,7 @@ def _candidates(
     """Their names, the kernels, and those of the parts."""
     everything = tuple(range(problem.dim))
     if problem.kernel is not None:
-        yield "given", problem.kernel, [problem.kernel]
+        yield "the kernel given", problem.kernel, [problem.kernel]
         return
     for name, make, reach in KERNELS:
         scales = reach / (problem.turns_of_inputs + 1)

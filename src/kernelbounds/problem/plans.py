@@ -131,7 +131,8 @@ def needed(problem: Problem, within: float, most: int = MOST) -> int | None:
 
 
 def alternatives(problem: Problem) -> Iterator[tuple[str, Problem]]:
-    """Stronger assumptions, to see what they would buy."""
+    """Stronger assumptions, to see what they would buy; each with a kernel and B of its own."""
+    problem = problem.replace(kernel=None, norm_bound=None)
     if problem.dim > 2 and problem.interactions == "all":
         yield "only pairs of inputs interact", problem.replace(interactions="pairs")
     if problem.dim > 1 and problem.interactions != "none":

@@ -4,10 +4,14 @@
 file                 idea
 ===================  =========================================================================
 ``study.py``         the object
-``store.py``         the file: SQLite, transactions, versions
+``store.py``         the file: its tables
+``database.py``      SQLite: transactions, versions, errors
 ``points.py``        settings of the inputs, as they are given and as they can be set
+``outcomes.py``      outcomes as they are given, and tables of old runs
 ``deciding.py``      what to try next, and the certificate
 ``status.py``        how the study stands, and what to do
+``replay.py``        what was known in the past
+``pictures.py``      history, certificates over time, slices
 ``records.py``       what is handed to users
 ===================  =========================================================================
 """

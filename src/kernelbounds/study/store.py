@@ -1,16 +1,4 @@
-"""The file of a study: SQLite, and nothing of kernels and bounds.
-
-What the file promises: once a method that writes has returned, what it wrote is on the disk and is
-there once. Others may write to the same file at the same time, and any of them may be killed at any
-instant.
-
-* Each write is one transaction, begun with the lock for writing (``BEGIN IMMEDIATE``), so that what
-  it checked is still true when it is committed.
-* ``synchronous = EXTRA``: a commit returns when the data, and the folder from which the journal was
-  deleted, are on the disk.
-* ``journal_mode = DELETE``: at rest a study is one file, which may be copied, mailed and kept on a
-  network drive. The faster write-ahead log would add two files without which the first is not
-  complete, and needs memory that is shared by all who use it.
+"""The file of a study: its tables, and what is done to them; nothing of kernels and bounds.
 
 Nothing is ever deleted: outcomes that are taken back stay in the file as withdrawn.
 """
@@ -18,25 +6,16 @@ Nothing is ever deleted: outcomes that are taken back stay in the file as withdr
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
-import stat
-import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
-from kernelbounds import files
 from kernelbounds.arrays import brief
-from kernelbounds.errors import InputError, StoredFileError, said
-
-MEMORY = ":memory:"
-APPLICATION = 0x6B625354  # "kbST", by which SQLite's file header says whose it is
-VERSION = 1
+from kernelbounds.errors import InputError
+from kernelbounds.study.database import Database, Format
 
 SCHEMA = (
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
@@ -76,12 +55,12 @@ SCHEMA = (
         data TEXT NOT NULL
     )""",
 )
-# From each version to the next.
-MIGRATIONS: dict[int, Sequence[str]] = {}
-
-# Seconds to wait while others write, which takes milliseconds; and between two tries, so that an
-# interrupt is noticed.
-PATIENCE, TRY = 30.0, 0.2
+FORMAT = Format(
+    application=0x6B625354,  # "kbST"
+    version=1,
+    schema=SCHEMA,
+    migrations={},
+)
 
 Point = tuple[float, ...]
 
@@ -139,55 +118,36 @@ class Store:
     """An open file; use :meth:`create` for a new one. Threads may share it."""
 
     def __init__(self, path: Path | str) -> None:
-        self.path = path
-        self.name = brief(str(path))
-        self._lock = threading.RLock()
-        if isinstance(path, Path):
-            _check_there(path, self.name)
-        with self._reported():
-            self._db = self._connected()
-        try:
-            self._check_format()
-        except BaseException:
-            self.close()
-            raise
+        self._file = Database(path, FORMAT)
 
     @classmethod
-    def create(cls, path: Path | str, meta: dict[str, str]) -> Store:
+    def create(cls, path: Path | str, meta: dict[str, str]) -> Self:
         """A new file, complete or not there at all."""
         new = cls.__new__(cls)
-        new.path, new.name, new._lock = path, brief(str(path)), threading.RLock()
-        if isinstance(path, Path):
-            _claim(path, new.name)
-        with new._reported():
-            new._db = new._connected()
-        try:
-            with new.writing() as db:
-                if new._number("PRAGMA application_id") or new._number("PRAGMA schema_version"):
-                    raise _exists(new.name)
-                for statement in SCHEMA:
-                    db.execute(statement)
-                db.executemany("INSERT INTO meta VALUES (?, ?)", list(meta.items()))
-                db.execute(f"PRAGMA application_id = {APPLICATION}")
-                db.execute(f"PRAGMA user_version = {VERSION}")
-        except BaseException:
-            new.close()
-            if isinstance(path, Path):
-                with suppress(OSError):
-                    if path.stat().st_size == 0:
-                        path.unlink()
-            raise
+        pairs = list(meta.items())
+        new._file = Database.create(
+            path, FORMAT, lambda db: db.executemany("INSERT INTO meta VALUES (?, ?)", pairs)
+        )
         return new
+
+    @property
+    def path(self) -> Path | str:
+        """Where it is."""
+        return self._file.path
+
+    @property
+    def name(self) -> str:
+        """The same, for messages."""
+        return self._file.name
 
     def close(self) -> None:
         """Give the file back; nothing is left to be written."""
-        with self._lock:
-            self._db.close()
+        self._file.close()
 
     @property
     def meta(self) -> dict[str, str]:
         """What was said at creation."""
-        return dict(self._rows("SELECT name, value FROM meta"))
+        return dict(self._file.rows("SELECT name, value FROM meta"))
 
     # --- trials
 
@@ -211,7 +171,7 @@ class Store:
         None, and nothing is added, where the pending ones are not those ``beside`` which they were
         chosen: somebody else has asked or told in the meantime.
         """
-        with self.writing() as db:
+        with self._file.writing() as db:
             if [one.number for one in self.pending] != list(beside):
                 return None
             now = _now()
@@ -227,7 +187,7 @@ class Store:
 
     def drop(self, number: int) -> StoredTrial:
         """Give up a pending trial."""
-        with self.writing() as db:
+        with self._file.writing() as db:
             found = self.trial(number)
             if found.state != "pending":
                 how = "told" if found.state == "told" else "dropped"
@@ -240,14 +200,9 @@ class Store:
     @property
     def outcomes(self) -> list[StoredOutcome]:
         """Those that were not withdrawn, in the order told."""
-        return self.outcomes_after(0)
-
-    def outcomes_after(self, last: int) -> list[StoredOutcome]:
-        """The same with ids above one."""
-        rows = self._rows(
+        rows = self._file.rows(
             "SELECT id, trial, point, value, key, told FROM outcomes "
-            "WHERE withdrawn IS NULL AND id > ? ORDER BY id",
-            last,
+            "WHERE withdrawn IS NULL ORDER BY id"
         )
         return [_outcome(row) for row in rows]
 
@@ -256,18 +211,20 @@ class Store:
         """Ids of the same."""
         return [
             row[0]
-            for row in self._rows("SELECT id FROM outcomes WHERE withdrawn IS NULL ORDER BY id")
+            for row in self._file.rows(
+                "SELECT id FROM outcomes WHERE withdrawn IS NULL ORDER BY id"
+            )
         ]
 
     @property
     def withdrawn(self) -> int:
         """How many outcomes were taken back."""
-        return self._number("SELECT count(*) FROM outcomes WHERE withdrawn IS NOT NULL")
+        return self._file.number("SELECT count(*) FROM outcomes WHERE withdrawn IS NOT NULL")
 
     def tell(self, tellings: Sequence[Telling]) -> list[Told]:
         """Add outcomes, all of them or none."""
-        with self.writing() as db:
-            batch = self._number("SELECT coalesce(max(batch), 0) + 1 FROM outcomes")
+        with self._file.writing() as db:
+            batch = self._file.number("SELECT coalesce(max(batch), 0) + 1 FROM outcomes")
             now = _now()
             return [self._tell(db, one, batch, now) for one in tellings]
 
@@ -302,7 +259,7 @@ class Store:
         if one.trial is not None:
             found = self.trial(one.trial)
             if found.state == "told":
-                old = self._rows(
+                old = self._file.rows(
                     "SELECT value FROM outcomes WHERE trial = ? AND withdrawn IS NULL", one.trial
                 )
                 raise InputError(
@@ -318,13 +275,13 @@ class Store:
 
     def undo(self) -> list[StoredOutcome]:
         """Withdraw the last batch. Trials that were asked for are pending again."""
-        with self.writing() as db:
-            batch = self._number(
+        with self._file.writing() as db:
+            batch = self._file.number(
                 "SELECT coalesce(max(batch), 0) FROM outcomes WHERE withdrawn IS NULL"
             )
             if not batch:
                 raise InputError(f"there is nothing to take back: {self.name} has no outcomes.")
-            gone = self._rows(
+            gone = self._file.rows(
                 "SELECT id, trial, point, value, key, told FROM outcomes "
                 "WHERE withdrawn IS NULL AND batch = ? ORDER BY id",
                 batch,
@@ -346,7 +303,7 @@ class Store:
         self, count: int, outcome: int, seconds: float, data: dict[str, Any]
     ) -> None:
         """Keep what was certified from the first ``count`` outcomes, up to this id."""
-        with self.writing() as db:
+        with self._file.writing() as db:
             db.execute(
                 "INSERT INTO certificates (count, outcome, seconds, computed, data) "
                 "VALUES (?, ?, ?, ?, ?)",
@@ -361,7 +318,7 @@ class Store:
         before it are.
         """
         ids = self.outcome_ids
-        rows = self._rows("SELECT count, outcome, seconds, data FROM certificates ORDER BY id")
+        rows = self._file.rows("SELECT count, outcome, seconds, data FROM certificates ORDER BY id")
         found = {
             count: StoredCertificate(count, seconds, json.loads(data))
             for count, outcome, seconds, data in rows
@@ -369,160 +326,13 @@ class Store:
         }
         return [found[count] for count in sorted(found)]
 
-    # --- SQLite
-
-    @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that is committed at the end of the block, or leaves no trace."""
-        with self._lock, self._reported():
-            self._patiently("BEGIN IMMEDIATE")
-            try:
-                yield self._db
-                self._patiently("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):
-                    self._db.execute("ROLLBACK")
-                raise
-
-    def _rows(self, sql: str, *values: Any) -> list[Any]:
-        with self._lock, self._reported():
-            return self._patiently(sql, values).fetchall()
-
-    def _number(self, sql: str) -> int:
-        return int(self._rows(sql)[0][0])
-
     def _trials(self, where: str, *values: Any) -> list[StoredTrial]:
-        rows = self._rows(
+        rows = self._file.rows(
             "SELECT number, point, state, asked, lower, upper, gain FROM trials "
             f"WHERE {where} ORDER BY number",
             *values,
         )
         return [StoredTrial(row[0], _point(row[1]), *row[2:]) for row in rows]
-
-    def _patiently(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
-        """Execute a statement, again and again while others hold the lock."""
-        deadline = time.monotonic() + PATIENCE
-        while True:
-            try:
-                return self._db.execute(sql, values)
-            except sqlite3.OperationalError as error:
-                if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                    raise
-
-    def _connected(self) -> sqlite3.Connection:
-        # The file is there already: SQLite must not make an empty one out of a mistyped name.
-        target = (
-            f"{self.path.resolve().as_uri()}?mode=rw" if isinstance(self.path, Path) else MEMORY
-        )
-        db = sqlite3.connect(
-            target, uri=True, timeout=TRY, isolation_level=None, check_same_thread=False
-        )
-        for pragma in ("synchronous = EXTRA", "foreign_keys = ON", "trusted_schema = OFF"):
-            db.execute(f"PRAGMA {pragma}")
-        return db
-
-    def _check_format(self) -> None:
-        if self._number("PRAGMA application_id") != APPLICATION:
-            raise StoredFileError(f"{self.name} is not a study of kernelbounds.")
-        version = self._number("PRAGMA user_version")
-        if version > VERSION:
-            raise StoredFileError(
-                f"{self.name} was written by a newer kernelbounds, in format {version}, and this "
-                f"one reads up to {VERSION}: pip install -U kernelbounds."
-            )
-        if version < VERSION:
-            self._migrate()
-
-    def _migrate(self) -> None:
-        """From an older version to this one, in one transaction."""
-        with self.writing() as db:
-            # Somebody else may have done it while this process waited.
-            for version in range(self._number("PRAGMA user_version"), VERSION):
-                for statement in MIGRATIONS[version]:
-                    db.execute(statement)
-            db.execute(f"PRAGMA user_version = {VERSION}")
-
-    @contextmanager
-    def _reported(self) -> Iterator[None]:
-        """Errors of SQLite become one sentence each."""
-        try:
-            yield
-        except sqlite3.Error as error:
-            raise _explained(error, self.name) from error
-
-
-def _check_there(path: Path, name: str) -> None:
-    if not path.exists():
-        raise InputError(
-            f"there is no study {name}; a new one is made by kernelbounds study create, or "
-            "Study.create."
-        )
-    with files.failure_reported(f"open the study {name}"):
-        files.check_regular(path.stat().st_mode)
-
-
-def refuse_existing(path: Path) -> None:
-    """Raise where there is something at the path that :meth:`Store.create` would not replace.
-
-    A file that is empty was left by a process that was killed when it had just begun.
-    """
-    with suppress(FileNotFoundError):
-        found = path.stat()
-        if found.st_size or not stat.S_ISREG(found.st_mode):
-            raise _exists(brief(str(path)))
-
-
-def _claim(path: Path, name: str) -> None:
-    """Make an empty file where there is none."""
-    try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
-    except FileExistsError:
-        refuse_existing(path)
-    except OSError as error:
-        why = error.strerror or said(error)
-        if not path.parent.is_dir():
-            why = "its folder does not exist"
-        raise InputError(f"cannot create the study {name}: {why}.") from error
-
-
-def _exists(name: str) -> InputError:
-    return InputError(f"{name} is there already; choose another name for the new study.")
-
-
-def _code(error: sqlite3.Error) -> int:
-    """The primary code; 0 where the error is Python's own."""
-    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
-
-
-def _explained(error: sqlite3.Error, name: str) -> Exception:
-    messages: dict[int, Callable[[], Exception]] = {
-        sqlite3.SQLITE_NOTADB: lambda: StoredFileError(f"{name} is not a study of kernelbounds."),
-        sqlite3.SQLITE_CORRUPT: lambda: StoredFileError(
-            f"{name} is damaged ({said(error)}); take a copy from before."
-        ),
-        sqlite3.SQLITE_READONLY: lambda: InputError(
-            f"cannot write to {name}: the file was moved or deleted while it was open."
-            if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_READONLY_DBMOVED
-            else f"cannot write to {name}: the file or its folder is read-only."
-        ),
-        sqlite3.SQLITE_FULL: lambda: InputError(
-            f"cannot write to {name}: the disk is full; nothing was changed."
-        ),
-        sqlite3.SQLITE_BUSY: lambda: InputError(
-            f"{name} has been locked by another process for more than {PATIENCE:g} seconds; "
-            "nothing was changed, try again."
-        ),
-        sqlite3.SQLITE_CANTOPEN: lambda: InputError(
-            f"cannot open {name}, or write to its folder; see whether both are there and who may "
-            "write to them."
-        ),
-    }
-    made = messages.get(_code(error))
-    if made is not None:
-        return made()
-    if isinstance(error, sqlite3.ProgrammingError) and "closed" in str(error):
-        return InputError(f"the study {name} was closed; open it again with Study({name}).")
-    return StoredFileError(f"{name} cannot be used: {said(error)}.")
 
 
 def _outcome(row: Sequence[Any]) -> StoredOutcome:
@@ -536,8 +346,3 @@ def _point(text: str) -> Point:
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def checked_path(path: Any) -> Path | str:
-    """A path, or the name of a study that lives in memory only."""
-    return MEMORY if path == MEMORY else files.as_path(path)

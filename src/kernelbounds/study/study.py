@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from os import PathLike
@@ -15,25 +15,33 @@ from typing import Any, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kernelbounds.arrays import Array, as_flag, as_scalar, as_vector, as_whole, brief
+from kernelbounds import files
+from kernelbounds.arrays import Array, as_flag, as_scalar, as_whole, brief
 from kernelbounds.bandits import Certificate
-from kernelbounds.csv_table import read_csv, write_csv
+from kernelbounds.bandits.progress import late_progress
+from kernelbounds.csv_table import write_csv
 from kernelbounds.errors import EmptyConfidenceSetError, InputError, StoredFileError, said
+from kernelbounds.plot import canvas
 from kernelbounds.problem import Problem
 from kernelbounds.sequence import ConfidenceSequence
+from kernelbounds.study import pictures
+from kernelbounds.study.database import checked_path, refuse_existing
 from kernelbounds.study.deciding import certified, next_point, surest
-from kernelbounds.study.points import check_names, checked_point, domain_of, named
+from kernelbounds.study.outcomes import number_of, old_runs, telling, tellings
+from kernelbounds.study.points import domain_of, named
 from kernelbounds.study.records import Trial
+from kernelbounds.study.replay import evenly, replayed, running_best
 from kernelbounds.study.status import Status, checked_assumptions, more_needed
 from kernelbounds.study.store import (
     Store,
+    StoredOutcome,
     StoredTrial,
-    Telling,
     Told,
-    checked_path,
-    refuse_existing,
 )
 from kernelbounds.version import __version__
+
+# Numbers of observations at which the picture of the history has bounds, at most.
+MOST_OF_HISTORY = 60
 
 
 class Study:
@@ -122,7 +130,7 @@ class Study:
         self._domain = domain_of(self.problem)
         self._lock = threading.RLock()
         self._sequence = self.problem.sequence()
-        self._ids: list[int] = []  # of the outcomes that are in the sequence
+        self._rows: list[StoredOutcome] = []  # what is in the sequence
 
     def __repr__(self) -> str:
         aim = ", minimise=True" if self.minimise else ""
@@ -210,7 +218,7 @@ class Study:
 
     def drop(self, trial: Trial | int) -> Trial:
         """Give up a pending trial, which will have no outcome."""
-        return self._trial(self._store.drop(_number(trial)))
+        return self._trial(self._store.drop(number_of(trial)))
 
     def _trial(self, one: StoredTrial) -> Trial:
         known = (np.nan if value is None else value for value in (one.lower, one.upper, one.gain))
@@ -240,14 +248,7 @@ class Study:
             Text that names this outcome. Telling it again with the same key and content is
             acknowledged and changes nothing; so after a failure one may simply tell again.
         """
-        number = None if trial is None else _number(trial)
-        if isinstance(point, Trial):
-            if number not in (None, point.number):
-                raise InputError(f"the outcome of trial {point.number} is not that of {number}.")
-            number, point = point.number, point.values
-        outcome = as_scalar(value, self.problem.output.name)
-        one = Telling(checked_point(self.problem, point), outcome, number, _checked_key(key))
-        return self._store.tell([one])[0]
+        return self._store.tell([telling(self.problem, point, value, trial, key)])[0]
 
     def tell_many(
         self,
@@ -257,25 +258,7 @@ class Study:
         keys: Sequence[str] | None = None,
     ) -> list[Told]:
         """Add outcomes in their order, all or none; points as a list, an array or columns."""
-        if isinstance(points, list | tuple) and all(isinstance(one, Trial) for one in points):
-            numbers: list[int | None] = [one.number for one in points]
-            points = {name: [one.values[name] for one in points] for name in self.problem.names}
-        else:
-            numbers = []
-        if isinstance(points, list | tuple) and all(isinstance(one, Mapping) for one in points):
-            rows = [checked_point(self.problem, one) for one in points]
-        else:
-            rows = [tuple(row) for row in self._checked_rows(points).tolist()]
-        outcomes = _checked_outcomes(values, len(rows), self.problem.output.name)
-        if keys is not None and len(keys) != len(rows):
-            raise InputError(f"keys must be {len(rows)}, one for each outcome, got {len(keys)}.")
-        checked = [None] * len(rows) if keys is None else [_checked_key(key) for key in keys]
-        return self._store.tell(
-            [
-                Telling(*row)
-                for row in zip(rows, outcomes, numbers or [None] * len(rows), checked, strict=True)
-            ]
-        )
+        return self._store.tell(tellings(self.problem, points, values, keys))
 
     def import_runs(self, runs: Any) -> list[Told]:
         """Add old runs in their order, all or none, from a CSV file, a dict or a data frame.
@@ -284,32 +267,7 @@ class Study:
         runs imported again change nothing. They must be all that were made, in the order in which
         they were made, and not selected by their outcomes.
         """
-        names = (*self.problem.names, self.problem.output.name)
-        lines = None
-        if isinstance(runs, str | PathLike):
-            table = read_csv(runs, names)
-            columns: Mapping[str, Any] = table.columns
-            lines = table.lines
-        else:
-            columns = {str(name): runs[name] for name in runs}
-            check_names(self.problem, {name: 0 for name in columns if name in names}, names[-1:])
-        points = self._checked_rows({name: columns[name] for name in names[:-1]}, lines)
-        outcomes = _checked_outcomes(columns[names[-1]], len(points), names[-1])
-        content = np.column_stack([points, outcomes]).tobytes()
-        digest = hashlib.sha256(content).hexdigest()[:16]
-        return self._store.tell(
-            [
-                Telling(tuple(row), value, None, f"import {digest} row {at + 1}")
-                for at, (row, value) in enumerate(zip(points.tolist(), outcomes, strict=True))
-            ]
-        )
-
-    def _checked_rows(self, points: Any, lines: Any = None) -> Array:
-        rows = self.problem.points(points)
-        for row, name, value, expected in self.problem.outside(rows):
-            where = f"row {row + 1}" if lines is None else f"line {lines[row]}"
-            raise InputError(f"{where}: {name} = {value:g} is not {expected}.")
-        return rows
+        return self._store.tell(old_runs(self.problem, runs))
 
     def undo(self) -> list[tuple[int, dict[str, float], float]]:
         """Take back what was told or imported last: trial number, settings and outcome of each.
@@ -326,27 +284,29 @@ class Study:
     @property
     def observations(self) -> dict[str, Array]:
         """Columns by name, in the order told: the number of the trial, inputs and output."""
-        rows = self._store.outcomes
-        points = np.array([one.point for one in rows]).reshape(-1, self.problem.dim)
-        columns = {"trial": np.array([one.trial for one in rows], dtype=float)}
+        with self._lock:
+            points, outcomes = self._data()
+            columns = {"trial": np.array([one.trial for one in self._rows], dtype=float)}
         columns |= {name: points[:, at] for at, name in enumerate(self.problem.names)}
-        columns[self.problem.output.name] = np.array([one.value for one in rows], dtype=float)
-        return columns
+        return columns | {self.problem.output.name: outcomes}
 
     @property
     def sequence(self) -> ConfidenceSequence:
         """The confidence sequence, for inputs scaled to [0, 1], with all that is in the file."""
         with self._lock:
-            ids = self._store.outcome_ids
-            if self._ids != ids[: len(self._ids)]:  # some were withdrawn
-                self._sequence, self._ids = self.problem.sequence(), []
-            if len(ids) > len(self._ids):
-                new = self._store.outcomes_after(self._ids[-1] if self._ids else 0)
-                if new:
-                    points = self.problem.scaled([one.point for one in new])
-                    self._sequence.update(points, [one.value for one in new])
-                    self._ids += [one.id for one in new]
+            self._refresh()
             return self._sequence
+
+    def _refresh(self) -> None:
+        """Read what others have told or taken back since."""
+        rows = self._store.outcomes
+        if self._rows != rows[: len(self._rows)]:  # some were withdrawn
+            self._sequence, self._rows = self.problem.sequence(), []
+        new = rows[len(self._rows) :]
+        if new:
+            points = self.problem.scaled([one.point for one in new])
+            self._sequence.update(points, [one.value for one in new])
+            self._rows = rows
 
     def bounds(self, X: Any) -> tuple[Array, Array]:
         """Lower and upper bounds on the output at points: an array, a dict or a data frame."""
@@ -370,17 +330,18 @@ class Study:
             sequence = self.sequence
             if not len(sequence):
                 raise InputError("there is nothing to certify before the first observation.")
-            count = len(self._ids)
+            count = len(sequence)
             for old in self._store.certificates:
                 if old.count == count and old.seconds >= limit:
-                    return self._certificate(old.data)
-            found = certified(self.problem, sequence, self._domain, self.minimise, limit)
-            with suppress(InputError):  # a file that cannot be written to may be read all the same
-                self._store.add_certificate(count, self._ids[-1], limit, found.as_data())
-            return found
+                    return _certificate(old.data)
+            return self._certify(sequence, count, limit)
 
-    def _certificate(self, data: dict[str, Any]) -> Certificate:
-        return Certificate(**(data | {"x": np.array(data["x"])}))
+    def _certify(self, sequence: ConfidenceSequence, count: int, seconds: float) -> Certificate:
+        """A certificate from the first ``count`` outcomes, which is kept."""
+        found = certified(self.problem, sequence, self._domain, self.minimise, seconds)
+        with suppress(InputError):  # a file that cannot be written to may be read all the same
+            self._store.add_certificate(count, self._rows[count - 1].id, seconds, found.as_data())
+        return found
 
     def status(self, seconds: float = 10.0, stop_within: float | None = None) -> Status:
         """How things are: see :class:`~kernelbounds.study.Status`, of which ``str`` is readable.
@@ -411,27 +372,68 @@ class Study:
                 refuted, norm, noise, aim, more,
             )  # fmt: skip
 
+    def certificates(self, most: int = 10, seconds: float = 20.0) -> list[tuple[int, Certificate]]:
+        """Certificates over time, each with its number of observations.
+
+        Those in the file, and others at ``most`` numbers of observations that are spread evenly,
+        as far as they come within ``seconds``; they too are kept in the file.
+        """
+        limit = as_scalar(seconds, "seconds", above=0.0)
+        with self._lock:
+            points, outcomes = self._data()
+            there = {one.count for one in self._store.certificates}
+            wanted = evenly(len(outcomes), as_whole(most, "most", least=1)) if len(outcomes) else []
+            missing = [count for count in wanted if count not in there]
+            deadline, each = time.monotonic() + limit, limit / max(len(missing), 1)
+            past = replayed(self.problem, points, outcomes, missing) if missing else iter(())
+            with late_progress("certificates of the past", len(missing)) as report:
+                for done, (count, sequence) in enumerate(zip(missing, past, strict=True)):
+                    report(f"{count} observations", done)
+                    if time.monotonic() > deadline:
+                        break
+                    with suppress(EmptyConfidenceSetError):
+                        self._certify(sequence, count, each)
+            return [(one.count, _certificate(one.data)) for one in self._store.certificates]
+
+    def plot(self, folder: str | PathLike[str], seconds: float = 20.0) -> list[Path]:
+        """Draw the study: ``history.png``, ``certificate.png`` and ``slices.png`` in a folder.
+
+        Needs ``kernelbounds[plot]``. Returns what was written: where the assumptions are refuted,
+        there are no slices. Certificates of the past that are missing take at most ``seconds``.
+        """
+        canvas.require_matplotlib()
+        where = files.as_path(folder)
+        with files.failure_reported(f"make the folder {brief(str(folder))}"):
+            where.mkdir(parents=True, exist_ok=True)
+        with self._lock:
+            points, outcomes = self._data()
+            if not len(outcomes):
+                raise InputError("there is nothing to draw before the first observation.")
+            counts = evenly(len(outcomes), MOST_OF_HISTORY)
+            best = running_best(self.problem, points, outcomes, self.minimise, counts)
+            drawn = {"history": pictures.history(self.problem, outcomes, best)}
+            found = self.certificates(seconds=seconds)
+            if found:
+                drawn["certificate"] = pictures.certificates(self.problem, found, self.stop_within)
+            if found and found[-1][0] == len(outcomes):
+                data = (points, outcomes)
+                drawn["slices"] = pictures.slices(self.problem, self.sequence, data, found[-1][1].x)
+        return [pictures.save(axes, where / f"{name}.png") for name, axes in drawn.items()]
+
+    def _data(self) -> tuple[Array, Array]:
+        """Points (n, d) and outcomes (n,), in the user's units, in the order told."""
+        self._refresh()
+        points = np.array([one.point for one in self._rows]).reshape(-1, self.problem.dim)
+        return points, np.array([one.value for one in self._rows], dtype=float)
+
     def export(self, path: str | PathLike[str]) -> None:
         """Write the observations to a CSV file, whole or not at all."""
         write_csv(path, self.observations)
 
 
-def _number(trial: Any) -> int:
-    if isinstance(trial, Trial):
-        return trial.number
-    return as_whole(trial, "trial", least=1)
-
-
-def _checked_key(key: Any) -> str | None:
-    if key is not None and (not isinstance(key, str) or not key.strip()):
-        raise InputError(f"key must be text, got {brief(key)}.")
-    return key
+def _certificate(data: dict[str, Any]) -> Certificate:
+    return Certificate(**(data | {"x": np.array(data["x"])}))
 
 
 def _checked_aim(aim: Any) -> float | None:
     return None if aim is None else as_scalar(aim, "stop_within", above=0.0)
-
-
-def _checked_outcomes(values: Any, count: int, name: str) -> list[float]:
-    outcomes: list[float] = as_vector(values, name, count).tolist()
-    return outcomes

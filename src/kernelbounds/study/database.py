@@ -1,0 +1,269 @@
+"""One SQLite file that several processes write to: opening, transactions, versions, errors.
+
+Once a transaction has ended, what it wrote is on the disk and is there once. Others may write to
+the same file at the same time, and any of them may be killed at any instant.
+
+* Each write is one transaction, begun with the lock for writing (``BEGIN IMMEDIATE``), so that what
+  it checked is still true when it is committed.
+* ``synchronous = EXTRA``: a commit returns when the data, and the folder from which the journal was
+  deleted, are on the disk.
+* ``journal_mode = DELETE``: at rest there is one file, which may be copied, mailed and kept on a
+  network drive. The faster write-ahead log would add two files without which the first is not
+  complete, and needs memory that is shared by all who use it.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from kernelbounds import files
+from kernelbounds.errors import InputError, StoredFileError, said
+
+MEMORY = ":memory:"
+# Seconds to wait while others write, which takes milliseconds; of each try, so that an interrupt is
+# noticed; and between two tries.
+PATIENCE, TRY, PAUSE = 30.0, 0.2, 0.005
+
+
+@dataclass(frozen=True)
+class Format:
+    """What is in a file: whose it is, by a number in SQLite's header, its version, its tables.
+
+    ``migrations`` has statements that lead from each older version to the next.
+    """
+
+    application: int
+    version: int
+    schema: Sequence[str]
+    migrations: Mapping[int, Sequence[str]]
+
+
+class Database:
+    """An open file of a format; use :meth:`create` for a new one. Threads may share it."""
+
+    def __init__(self, path: Path | str, form: Format) -> None:
+        self._begin(path)
+        if isinstance(path, Path):
+            _check_there(path, self.name)
+        self._connect()
+        try:
+            self._check_format(form)
+        except BaseException:
+            self.close()
+            raise
+
+    @classmethod
+    def create(
+        cls, path: Path | str, form: Format, fill: Callable[[sqlite3.Connection], object]
+    ) -> Self:
+        """A new file, complete or not there at all."""
+        new = cls.__new__(cls)
+        new._begin(path)
+        if isinstance(path, Path):
+            _claim(path, new.name)
+        new._connect()
+        try:
+            with new.writing() as db:
+                if new.number("PRAGMA application_id") or new.number("PRAGMA schema_version"):
+                    raise _exists(new.name)  # somebody else has made it at the same time
+                for statement in form.schema:
+                    db.execute(statement)
+                fill(db)
+                db.execute(f"PRAGMA application_id = {form.application}")
+                db.execute(f"PRAGMA user_version = {form.version}")
+        except BaseException:
+            new.close()
+            if isinstance(path, Path):
+                _remove_empty(path)
+            raise
+        return new
+
+    def _begin(self, path: Path | str) -> None:
+        self.path = path
+        self.name = shown(path)
+        self._lock = threading.RLock()
+
+    def close(self) -> None:
+        """Give the file back; nothing is left to be written."""
+        with self._lock:
+            self._db.close()
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that is committed at the end of the block, or leaves no trace."""
+        with self._lock, self._reported():
+            self._patiently("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+                self._patiently("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    self._db.execute("ROLLBACK")
+                raise
+
+    def rows(self, sql: str, *values: Any) -> list[Any]:
+        """What a query finds."""
+        with self._lock, self._reported():
+            return self._patiently(sql, values).fetchall()
+
+    def number(self, sql: str) -> int:
+        """The whole number that a query finds."""
+        return int(self.rows(sql)[0][0])
+
+    def _patiently(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
+        """Execute a statement, again and again while others hold the lock."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            try:
+                return self._db.execute(sql, values)
+            except sqlite3.OperationalError as error:
+                if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                    raise
+                # SQLite has waited for TRY seconds, unless waiting could not have helped: when a
+                # journal that a killed process has left is being rolled back by somebody else.
+                time.sleep(PAUSE)
+
+    def _connect(self) -> None:
+        # The file is there already: SQLite must not make an empty one out of a mistyped name.
+        target = (
+            f"{self.path.resolve().as_uri()}?mode=rw" if isinstance(self.path, Path) else MEMORY
+        )
+        with self._reported():
+            self._db = sqlite3.connect(
+                target, uri=True, timeout=TRY, isolation_level=None, check_same_thread=False
+            )
+            try:
+                for pragma in ("synchronous = EXTRA", "foreign_keys = ON", "trusted_schema = OFF"):
+                    self._patiently(f"PRAGMA {pragma}")
+            except BaseException:
+                self._db.close()
+                raise
+
+    def _check_format(self, form: Format) -> None:
+        if self.number("PRAGMA application_id") != form.application:
+            raise StoredFileError(f"{self.name} is not a study of kernelbounds.")
+        version = self.number("PRAGMA user_version")
+        if version > form.version:
+            raise StoredFileError(
+                f"{self.name} was written by a newer kernelbounds, in format {version}, and this "
+                f"one reads up to {form.version}: pip install -U kernelbounds."
+            )
+        if version < form.version:
+            self._migrate(form)
+
+    def _migrate(self, form: Format) -> None:
+        """From an older version to this one, in one transaction."""
+        with self.writing() as db:
+            # Somebody else may have done it while this process waited.
+            for version in range(self.number("PRAGMA user_version"), form.version):
+                for statement in form.migrations[version]:
+                    db.execute(statement)
+            db.execute(f"PRAGMA user_version = {form.version}")
+
+    @contextmanager
+    def _reported(self) -> Iterator[None]:
+        """Errors of SQLite become one sentence each."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise _explained(error, self.name) from error
+
+
+def shown(path: Path | str) -> str:
+    """A path for messages, of which the end says more than the beginning."""
+    text = repr(str(path))
+    return text if len(text) <= 80 else f"'...{text[-76:]}"
+
+
+def _check_there(path: Path, name: str) -> None:
+    if not path.exists():
+        raise InputError(
+            f"there is no study {name}; a new one is made by kernelbounds study create, or "
+            "Study.create."
+        )
+    with files.failure_reported(f"open the study {name}"):
+        files.check_regular(path.stat().st_mode)
+
+
+def refuse_existing(path: Path) -> None:
+    """Raise where there is something at the path that :meth:`Database.create` would not replace.
+
+    A file that is empty was left by a process that was killed when it had just begun.
+    """
+    with suppress(FileNotFoundError):
+        found = path.stat()
+        if found.st_size or not stat.S_ISREG(found.st_mode):
+            raise _exists(shown(path))
+
+
+def _claim(path: Path, name: str) -> None:
+    """Make an empty file where there is none."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    except FileExistsError:
+        refuse_existing(path)
+    except OSError as error:
+        why = error.strerror or said(error)
+        if not path.parent.is_dir():
+            why = "its folder does not exist"
+        raise InputError(f"cannot create the study {name}: {why}.") from error
+
+
+def _remove_empty(path: Path) -> None:
+    with suppress(OSError):
+        if path.stat().st_size == 0:
+            path.unlink()
+
+
+def _exists(name: str) -> InputError:
+    return InputError(f"{name} is there already; choose another name for the new study.")
+
+
+def _code(error: sqlite3.Error) -> int:
+    """The primary code; 0 where the error is Python's own."""
+    return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
+
+
+def _explained(error: sqlite3.Error, name: str) -> Exception:
+    messages: dict[int, Callable[[], Exception]] = {
+        sqlite3.SQLITE_NOTADB: lambda: StoredFileError(f"{name} is not a study of kernelbounds."),
+        sqlite3.SQLITE_CORRUPT: lambda: StoredFileError(
+            f"{name} is damaged ({said(error)}); take a copy from before."
+        ),
+        sqlite3.SQLITE_READONLY: lambda: InputError(
+            f"cannot write to {name}: the file was moved or deleted while it was open."
+            if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_READONLY_DBMOVED
+            else f"cannot write to {name}: the file or its folder is read-only."
+        ),
+        sqlite3.SQLITE_FULL: lambda: InputError(
+            f"cannot write to {name}: the disk is full; nothing was changed."
+        ),
+        sqlite3.SQLITE_BUSY: lambda: InputError(
+            f"{name} has been locked by another process for more than {PATIENCE:g} seconds; "
+            "nothing was changed, try again."
+        ),
+        sqlite3.SQLITE_CANTOPEN: lambda: InputError(
+            f"cannot open {name}, or write to its folder; see whether both are there and who may "
+            "write to them."
+        ),
+    }
+    made = messages.get(_code(error))
+    if made is not None:
+        return made()
+    if isinstance(error, sqlite3.ProgrammingError) and "closed" in str(error):
+        return InputError(f"the study {name} was closed; open it again with Study({name}).")
+    return StoredFileError(f"{name} cannot be used: {said(error)}.")
+
+
+def checked_path(path: Any) -> Path | str:
+    """A path, or the name of a study that lives in memory only."""
+    return MEMORY if path == MEMORY else files.as_path(path)
