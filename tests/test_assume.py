@@ -169,7 +169,7 @@ def test_the_same_problem_has_the_same_suggestion():
     assert other.problem.norm_bound != first.problem.norm_bound
 
 
-@pytest.mark.parametrize("quantile", [0.5, 0.8, 0.95])
+@pytest.mark.parametrize("quantile", [0.5, 0.9])
 def test_the_stated_share_is_covered(quantile):
     found = assume_(_problem(quantile=quantile), functions=60)
     assert abs(found.share_covered - quantile) <= 1 / 60
@@ -217,7 +217,9 @@ def test_more_turns_need_a_larger_norm_or_shorter_scales():
 def test_what_is_given_is_kept():
     kernel = Matern(0.5, nu=2.5)
     found = assume_(_problem(kernel=kernel), functions=20)
-    assert found.problem.kernel == kernel and [one.name for one in found.candidates] == ["given"]
+    assert found.problem.kernel == kernel and [one.name for one in found.candidates] == [
+        "the kernel given"
+    ]
     assert found.problem.norm_bound == found.chosen.norm_bound > 0
     found = assume_(_problem(norm_bound=3.0), functions=20)
     assert found.problem.norm_bound == 3.0 and found.problem.kernel is not None

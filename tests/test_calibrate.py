@@ -109,7 +109,6 @@ def test_length_scales_are_in_the_units_of_the_inputs():
 @pytest.mark.parametrize(
     ("f", "level"),
     [
-        (lambda x: np.sin(4 * x), 0.0),
         (lambda x: np.sin(4 * x), 1.0),
         (lambda x: 0.05 * np.sin(4 * x), 1.4),  # nearly constant, far from the middle
         (lambda x: np.tanh(10 * (x - 0.5)), 0.0),

@@ -36,7 +36,7 @@ def test_a_design_fixed_in_advance_rarely_looks_chosen():
     kinds = list(product(DESIGNS.values(), OUTCOMES.values(), (1, 2, 3)))
     for run in range(2000):
         design, outcomes, dim = kinds[run % len(kinds)]
-        X = design(int(rng.integers(6, 40)), dim, rng)
+        X = design(int(rng.integers(6, 30)), dim, rng)
         alarms += look_chosen(X, outcomes(X, rng))
     assert not too_many(alarms, 2000, 2 * BY_CHANCE)
 
@@ -63,8 +63,8 @@ def test_settings_that_seek_the_best_look_chosen(dim, n, sign):
 def test_kernel_ucb_looks_chosen():
     rng = np.random.default_rng(2)
     sequence = kb.ConfidenceSequence(Matern(0.75, nu=2.5), 3.0, 0.05)
-    ucb = kb.KernelUCB(sequence, kb.Finite(np.linspace(0, 1, 501)[:, None]))
-    for _ in range(40):
+    ucb = kb.KernelUCB(sequence, kb.Finite(np.linspace(0, 1, 201)[:, None]))
+    for _ in range(50):
         x = ucb.ask().x
         ucb.tell(x, 1 - 2 * float((x[0] - 0.3) ** 2) + 0.05 * rng.standard_normal())
     assert look_chosen(sequence.points, sequence.outcomes)
