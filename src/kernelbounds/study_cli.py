@@ -115,11 +115,13 @@ def ask(
 def _described(study: Study, trial: Trial) -> str:
     out = study.problem.output
     unit = f" {out.unit}" if out.unit else ""
-    return (
-        f"trial {trial.number}: {written(study.problem, trial.values.values())}\n"
-        f"  {out.name} between {trial.lower:.4g} and {trial.upper:.4g}{unit}; at most "
+    known = (
+        f"{out.name} between {trial.lower:.4g} and {trial.upper:.4g}{unit}; at most "
         f"{trial.gain:.3g}{unit} better than what is sure"
     )
+    if trial.lower <= out.low and trial.upper >= out.high:
+        known = f"all of {out.low:g}:{out.high:g} is possible there, as far as is known"
+    return f"trial {trial.number}: {written(study.problem, trial.values.values())}\n  {known}"
 
 
 @study_app.command("tell", no_args_is_help=True)
@@ -259,7 +261,7 @@ def import_command(
         ),
     ],
 ) -> None:
-    """Add old runs from a CSV file, in their order, all or none; the same file counts once.
+    """Add old runs from a CSV file, in their order, all or none; what is there is not added again.
 
     They must be all runs that were made, and not a selection by their outcomes.
     """
