@@ -94,6 +94,12 @@ DOMAINS = {
     "finite": kb.Finite(POINTS),
     "once": kb.Finite(POINTS, once=True),
 }
+# Domains, and whether to minimise. Searches of a box are slow, and names do not change them: one of
+# the two is enough for each aim.
+AIMS = [
+    ("box", False), ("named box", True),
+    ("finite", False), ("finite", True), ("once", False), ("once", True),
+]  # fmt: skip
 
 
 def policy_on(cls, domain, *, bound=None, minimise=False, t=0, noise_scale=0.1, kernel=KERNEL):

@@ -7,13 +7,18 @@ import inspect
 import pkgutil
 import pydoc
 import re
+import runpy
+import shlex
+import sys
 from functools import cache
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 import kernelbounds as kb
 from kernelbounds import theory
+from kernelbounds.cli import app
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -24,6 +29,31 @@ def test_snippets_run(page, capsys):
     namespace: dict[str, object] = {}
     for block in re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL):
         exec(compile(block, str(page), "exec"), namespace)
+
+
+# What would take long, and is not what a page is about: how far a plan looks ahead.
+SHORTER = {"plan": ["--most", "40", "--experiments", "20"]}
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if "```sh\n" in page.read_text()], ids=lambda page: page.name
+)
+def test_commands_run(page, tmp_path, monkeypatch):
+    """In their order, beside a table of the simulated reactor."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["reactor.py", "--seed", "1", "--out", "runs.csv"])
+    runpy.run_path(str(ROOT / "examples" / "reactor.py"), run_name="__main__")
+    ran = 0
+    for block in re.findall(r"```sh\n(.*?)```", page.read_text(), flags=re.DOTALL):
+        for line in block.replace("\\\n", " ").splitlines():
+            words = shlex.split(line, comments=True)
+            if words[:1] != ["kernelbounds"]:
+                continue
+            words += SHORTER.get(words[1], [])
+            found = CliRunner().invoke(app, words[1:])
+            assert found.exit_code == 0, f"{line}\n{found.output}\n{found.exception!r}"
+            ran += 1
+    assert ran
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -66,6 +96,14 @@ def parameters(thing):
         return set()
 
 
+@cache
+def parameters_anywhere():
+    """The parameters of all functions and methods that modules of the package have."""
+    things = [t for module in modules().values() for t in vars(module).values() if callable(t)]
+    things += [f for c in things if inspect.isclass(c) for f in vars(c).values()]
+    return set().union(*map(parameters, things))
+
+
 def defined(module):
     """The module's own names; what it imports from elsewhere does not count."""
     for name, thing in vars(module).items():
@@ -92,12 +130,7 @@ def resolves(name):
         stem = path.removesuffix("/__init__.py").removesuffix(".py").split("/")[-1]
         if has(module, name) or (rest and first == stem and has(module, ".".join(rest))):
             return True
-        if not rest:
-            things = [t for t in vars(module).values() if callable(t)]
-            things += [f for c in things if inspect.isclass(c) for f in vars(c).values()]
-            if any(first in parameters(thing) for thing in things):
-                return True
-    return False
+    return name in parameters_anywhere()
 
 
 def is_place(path):

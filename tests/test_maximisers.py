@@ -132,7 +132,7 @@ def test_other_kernels_are_certified_too(kernel):
     seq.update(X, function(X) + 0.1 * rng.standard_normal(20))
     for box in (_unit_box(2), kb.Box([-0.5, 0.3], [2.0, 0.3])):
         x = box.scaled(rng.random((4000, 2)))
-        found = kb.BranchAndBound(seconds=3).maximise(seq.surface(1), box, _none(2))
+        found = kb.BranchAndBound(cells=4000).maximise(seq.surface(1), box, _none(2))
         assert seq.upper(x).max() <= found.ceiling
         assert np.all((box.lower <= found.x) & (found.x <= box.upper))
 

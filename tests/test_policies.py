@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import json
 import warnings
@@ -9,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from problems import DOMAINS, KERNEL, POINTS, policy_on
+from problems import AIMS, DOMAINS, KERNEL, POINTS, policy_on
 from sklearn.gaussian_process.kernels import RBF
 
 import kernelbounds as kb
@@ -28,10 +29,15 @@ def _same(one, two):
     )
 
 
-@pytest.fixture(params=itertools.product(POLICIES, DOMAINS, [False, True]), ids=str)
-def case(request):
-    cls, domain, minimise = request.param
+@pytest.fixture(scope="class", params=itertools.product(POLICIES, AIMS), ids=str)
+def played(request):
+    cls, (domain, minimise) = request.param
     return policy_on(cls, DOMAINS[domain], minimise=minimise, t=5)
+
+
+@pytest.fixture
+def case(played):
+    return copy.deepcopy(played)
 
 
 class TestContract:

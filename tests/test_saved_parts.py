@@ -83,7 +83,8 @@ def test_a_loaded_policy_goes_on(tmp_path, name, space):
     other = kb.KernelUCB.load(tmp_path / "x.npz")
     for _ in range(2):
         np.testing.assert_array_equal(other.ask().x, policy.ask().x)
-        assert other.certificate().regret == policy.certificate().regret
+        found = [one.certificate(tolerance=0.05).regret for one in (other, policy)]
+        assert found[0] == found[1]
         for one in (policy, other):
             noise = None if seq.assumptions.noise_scale == 0 else 0.2
             one.tell(asked.x, seq.offset.level + np.sin(asked.x.sum()), noise)

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kernelbounds import __version__, demo, files
+from kernelbounds.commands import assume, bound, calibrate, plan
 from kernelbounds.errors import KernelBoundsError
 from kernelbounds.paper import specs, studies, trials
 from kernelbounds.paper.reproduce import reproduce
@@ -24,6 +25,13 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
 )
+for _name, _module in (
+    ("assume", assume),
+    ("plan", plan),
+    ("calibrate", calibrate),
+    ("bound", bound),
+):
+    app.command(_name, no_args_is_help=True)(_module.command)
 app.add_typer(study_app, name="study")
 
 

@@ -110,8 +110,7 @@ class Bound(ABC):
         with the widest interval.
         """
         upper, opposite = checked_extremes(self, known, points, (sign, -sign))
-        tied = np.flatnonzero(upper >= upper.max() - tie)
-        return Largest.widest(float(upper.max()), tied, opposite[tied], tie)
+        return Largest.of(upper, opposite, tie)
 
 
 def checked_extremes(

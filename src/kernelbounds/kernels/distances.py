@@ -26,7 +26,7 @@ def length_scales(kernel: Kernel, dim: int) -> Array:
                 "none unless it is constant."
             )
         return np.array([float(kernel.periodicity)])
-    scales = np.atleast_1d(np.asarray(kernel.length_scale, dtype=np.float64))
+    scales = np.array(kernel.length_scale, dtype=np.float64, ndmin=1)
     if scales.ndim > 1 or len(scales) not in (1, dim):
         raise InputError(
             f"{kernel} has {scales.size} length scales, but the points have {dim} dimensions."

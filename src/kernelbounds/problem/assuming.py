@@ -33,6 +33,7 @@ from kernelbounds.errors import InputError
 from kernelbounds.kernels import OnInputs
 from kernelbounds.problem.problem import Problem
 from kernelbounds.problem.random_functions import RandomFunction, subsets_of
+from kernelbounds.problem.widths import predicted_half_widths
 
 # The 0.9 quantile of so many functions is that of 0.86 to 0.94 of all, 19 times of 20.
 FUNCTIONS = 200
@@ -48,7 +49,7 @@ SETTLED = 0.15
 JITTER = 1e-10
 # Kernels, and length scales relative to the range of an input over its turns + 1. Those between
 # are predicted to be narrower by less than 3 per cent, in 36 cases of up to six inputs, and
-# Matérn-7/2 by less than 4. RBF is there for comparison: nearly all functions have an infinite norm.
+# Matérn-7/2 by less than 4. RBF is there for comparison: most functions have an infinite norm.
 KERNELS: tuple[tuple[str, Callable[[Array], Kernel], float], ...] = (
     ("Matérn-3/2", lambda scales: Matern(scales, nu=1.5), 0.75),
     ("Matérn-3/2", lambda scales: Matern(scales, nu=1.5), 1.5),
@@ -60,8 +61,6 @@ KERNELS: tuple[tuple[str, Callable[[Array], Kernel], float], ...] = (
 )
 # Noise for the choice of a kernel where none is given, relative to the range of the output.
 DEFAULT_NOISE = 0.01
-# Where predicted widths are averaged.
-WIDTHS_AT = 128
 
 
 @dataclass(frozen=True)
@@ -140,8 +139,8 @@ def assume(
     --------
     >>> from kernelbounds.problem import Problem
     >>> found = assume(Problem(["x=0:1"], "y=-1:1", noise=0.02, turns=1), functions=40)
-    >>> found.chosen.name, 2 < found.problem.norm_bound < 40
-    ('Matérn-5/2', True)
+    >>> found.chosen.name, 5 < found.problem.norm_bound < 20
+    ('Matérn-5/2, ℓ = 0.75', True)
     """
     rng = np.random.default_rng(seed)
     noise = problem.noise if problem.noise is not None else DEFAULT_NOISE * problem.output.range
@@ -160,15 +159,15 @@ def assume(
         norms = norms * problem.output.range / 2
         bound = float(np.quantile(norms, problem.quantile))
         filled = problem.replace(kernel=kernel, norm_bound=problem.norm_bound or bound, noise=noise)
-        width = predicted_half_width(filled, problem.experiments) if settled else np.inf
+        width = predicted_half_widths(filled, problem.experiments)[0] if settled else np.inf
         candidates.append(Candidate(name, kernel, norms, bound, settled, width))
         step()
     chosen = min(candidates, key=lambda one: one.width)
     if not chosen.settled and problem.norm_bound is None:
         raise InputError(
-            f"the norms of functions of {problem.dim} inputs with so many turns cannot be told with "
-            f"{MOST_POINTS} points: say interactions='pairs' or 'none' if that is true, or allow "
-            "fewer turns, or give norm_bound."
+            f"how large the norms of functions of {problem.dim} inputs with so many turns are "
+            f"cannot be told from {MOST_POINTS} points: say interactions='pairs' or 'none' if that "
+            "is true, or allow fewer turns, or give norm_bound."
         )
     bound = problem.norm_bound or chosen.norm_bound
     return Assumed(
@@ -182,20 +181,13 @@ def steps(problem: Problem, functions: int = FUNCTIONS) -> int:
     return functions + (1 if problem.kernel is not None else len(KERNELS))
 
 
-def predicted_half_width(problem: Problem, experiments: int) -> float:
-    """Half the width of the band after a space-filling design, at most, mean over the cube."""
-    points = qmc.Sobol(problem.dim, rng=np.random.default_rng(1)).random(WIDTHS_AT)
-    design = problem.unit_box.filling(experiments)
-    return float(problem.sequence().predicted_width(points, design).mean() / 2)
-
-
 def _candidates(
     problem: Problem, subsets: list[tuple[int, ...]]
 ) -> Iterator[tuple[str, Kernel, list[Kernel]]]:
     """Their names, the kernels, and those of the parts."""
     everything = tuple(range(problem.dim))
     if problem.kernel is not None:
-        yield "given", problem.kernel, [problem.kernel]
+        yield "the kernel given", problem.kernel, [problem.kernel]
         return
     for name, make, reach in KERNELS:
         scales = reach / (problem.turns_of_inputs + 1)

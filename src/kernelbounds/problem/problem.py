@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -11,20 +12,21 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.gaussian_process.kernels import Kernel
+from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
 
 from kernelbounds import files
-from kernelbounds.arrays import Array, as_points, as_scalar, as_whole, brief
+from kernelbounds.arrays import EPS, Array, as_points, as_scalar, as_whole, brief
 from kernelbounds.bandits import Box
 from kernelbounds.bounds import Bound
 from kernelbounds.errors import InputError, said
 from kernelbounds.kernels import checked_kernel, kernel_from_text, kernel_to_text
-from kernelbounds.offset import Offset
 from kernelbounds.problem.quantities import Input, Output, checked_turns
 from kernelbounds.sequence import ConfidenceSequence
 
 FORMAT = "kernelbounds problem 1"
 INTERACTIONS = ("all", "pairs", "none")
+# Of the square of the norm bound, so much is added for an unknown level: two per cent of B.
+LEVEL_SHARE = 0.04
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +67,8 @@ class Problem:
     >>> problem = Problem(["temperature[°C]=180:220", "time[s]=1:1000:log"], "yield[%]=0:100", 0.5)
     >>> problem.scaled([[200.0, 10.0]]).round(3)
     array([[0.5  , 0.333]])
-    >>> problem.offset
-    Offset(level=50.0, within=100.0)
+    >>> problem.replace(kernel="Matern(0.5, nu=2.5)", norm_bound=200).sequence().offset
+    Offset(level=50.0, within=0.0)
     """
 
     inputs: tuple[Input, ...]
@@ -173,9 +175,7 @@ class Problem:
         points = self.points(X)
         for row, name, value, expected in self.outside(points):
             raise InputError(f"row {row}: {name} = {value:g} is not {expected}.")
-        return np.stack(
-            [one.scaled(points[:, at]) for at, one in enumerate(self.inputs)], axis=-1
-        )
+        return np.stack([one.scaled(points[:, at]) for at, one in enumerate(self.inputs)], axis=-1)
 
     def unscaled(self, unit: ArrayLike) -> Array:
         """Points (m, d) of the unit cube, in the user's units."""
@@ -194,16 +194,6 @@ class Problem:
 
     # --- what follows
 
-    @property
-    def offset(self) -> Offset:
-        """f* = the middle of the output's range + an unknown constant + what the kernel is about.
-
-        The constant is within the length of the range: the level to which a function of least norm
-        returns may be outside of the values that it takes, and a generous range costs little.
-        """
-        out = self.output
-        return Offset(out.low + out.range / 2, within=out.range)
-
     def settled(self) -> Problem:
         """The same with the kernel and the norm bound that follow from it, where they are missing.
 
@@ -216,13 +206,24 @@ class Problem:
         return assume(self).problem
 
     def sequence(self, bound: Bound | None = None) -> ConfidenceSequence:
-        """A confidence sequence for points that are :meth:`scaled`, and outcomes as they are."""
+        """A confidence sequence for points that are :meth:`scaled`, and outcomes as they are.
+
+        f* = the middle of the output's range + b + g with ||g|| <= B, and an unknown constant b of
+        which |b| is at most the whole range: the level to which a function of least norm returns
+        may be outside of its values. With the kernel k + w^2 and w^2 = range^2 / (s B^2),
+        ||b + g||^2 <= b^2 / w^2 + B^2 <= (1 + s) B^2, s = LEVEL_SHARE. (``Offset(within=...)`` has
+        shares that follow the data, and then widths cannot be predicted as well.)
+        """
         if self.noise is None:
             raise InputError("the noise of the output is missing; 0 means that there is none.")
-        problem = self.settled()
+        problem, out = self.settled(), self.output
+        norm_bound = float(problem.norm_bound or 0.0)
+        level = ConstantKernel(out.range**2 / (LEVEL_SHARE * norm_bound**2))
         return ConfidenceSequence(
-            problem.kernel, problem.norm_bound, self.noise, self.delta,
-            bound=bound, offset=self.offset,
+            problem.kernel + level,
+            # Rounded up: the quotient above, the root and the product are rounded.
+            norm_bound * math.sqrt(1 + LEVEL_SHARE) * (1 + 4 * EPS),
+            self.noise, self.delta, bound=bound, offset=out.low + out.range / 2,
         )  # fmt: skip
 
     def replace(self, **changes: Any) -> Problem:

@@ -47,8 +47,9 @@ class Quantity:
             object.__setattr__(self, field, text.strip())
         if not self.name:
             raise InputError("a name is missing.")
-        low, high = as_scalar(self.low, f"low of {self.name}"), as_scalar(
-            self.high, f"high of {self.name}"
+        low, high = (
+            as_scalar(self.low, f"low of {self.name}"),
+            as_scalar(self.high, f"high of {self.name}"),
         )
         if not low < high or not math.isfinite(high - low):
             raise InputError(f"{self.name} needs a range with low < high, got {low:g}:{high:g}.")
@@ -160,7 +161,7 @@ class Input(Quantity):
         low, high = self._on_axis(np.array([self.low, self.high]))
         on_axis = low + unit * (high - low)
         values = np.exp(on_axis) if self.log else on_axis
-        return np.clip(np.rint(values) if self.integer else values, self.low, self.high)
+        return np.asarray(np.clip(np.rint(values) if self.integer else values, self.low, self.high))
 
     def outside(self, values: Array) -> Array:
         """Which values are not in the range, or not whole where they have to be."""

@@ -5,8 +5,8 @@ A function is a sum of parts, one for each set of inputs that act together:
     f(x) = sum_S a_S h_S(g_S(w(x_S))),    g_S(z) = sum_j b_j cos(s omega_j . z + phi_j).
 
 g is a random wave. w is increasing along each input and h monotone, so that neither changes how
-often f turns, and they make it uneven: steep here and flat there, with plateaus or peaks, as in real
-systems. s is as large as the number of turns allows.
+often f turns, and they make it uneven: steep here and flat there, with plateaus or peaks, as in
+real systems. s is as large as the number of turns allows.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ POINTS = 512
 # Steps of the bisection for s, in which the ratio of its two ends goes from 100 to 1.02.
 STEPS, SLOWEST, FASTEST = 8, 0.03, 3.0
 # How uneven: w has slopes between 1 - UNEVEN and 1 + UNEVEN, and h is tanh or exp of at most BENT
-# times a wave between -1 and 1. A step tanh(u) rises by a third faster than a ramp.
-UNEVEN, BENT = 0.3, 1.0
+# times a wave between -1 and 1. tanh(u) is at most 1.3 times as steep as a ramp. Without any turns
+# waves are nearly straight, and real functions saturate: there it is tanh(2 u), 2.1 times.
+UNEVEN, BENT, BENT_WITHOUT_TURNS = 0.3, 1.0, 2.0
 
 
 def subsets_of(dim: int, interactions: str) -> list[tuple[int, ...]]:
@@ -82,7 +83,7 @@ class RandomFunction:
             slow, fast = (slow, middle) if self._turns_too_often(lines) else (middle, fast)
         self._set_speed(slow, everywhere)
         values = self._raw(everywhere)
-        self._low, self._high = values.min(), values.max()
+        self._low, self._high = float(values.min()), float(values.max())
 
     @property
     def dim(self) -> int:
@@ -91,11 +92,13 @@ class RandomFunction:
 
     def __call__(self, x: Array) -> Array:
         """Values (m,) at points (m, d) of the unit cube."""
-        return 2 * (self._raw(x) - self._low) / (self._high - self._low) - 1
+        return np.asarray(2 * (self._raw(x) - self._low) / (self._high - self._low) - 1)
 
     def of_part(self, at: int, x: Array) -> Array:
         """What one of the parts adds to the value, but for a constant; (m,)."""
-        return self.parts[at].value(x, self._speed, *self._ranges[at]) * 2 / (self._high - self._low)
+        return (
+            self.parts[at].value(x, self._speed, *self._ranges[at]) * 2 / (self._high - self._low)
+        )
 
     def _set_speed(self, speed: float, points: Array) -> None:
         self._speed = speed
@@ -133,7 +136,7 @@ def _random_part(
         heights=rng.standard_normal(TERMS),
         slopes=rng.uniform(0, UNEVEN, dim),
         centres=rng.random(dim),
-        bend=rng.uniform(0.1, BENT) * rng.choice([-1, 1]),
+        bend=rng.uniform(0.1, BENT if turns.any() else BENT_WITHOUT_TURNS) * rng.choice([-1, 1]),
         shape=int(rng.integers(3)),
         # Some effects are larger than others.
         weight=1.0 if parts == 1 else float(rng.exponential()),

@@ -134,8 +134,7 @@ class Surface:
         values, others = (
             replace(self, sign=sign).values(points) for sign in (self.sign, -self.sign)
         )
-        tied = np.flatnonzero(values >= values.max() - tie)
-        return Largest.widest(float(values.max()), tied, others[tied], tie)
+        return Largest.of(values, others, tie)
 
     def attained(self, points: Array) -> Attained:
         """The bounds, all at once, and the ridges and scales; (m,) each."""

@@ -1,0 +1,135 @@
+"""``kernelbounds assume``: a kernel and a norm bound by example, before any data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from kernelbounds import plot
+from kernelbounds.arrays import Array
+from kernelbounds.bandits import Box
+from kernelbounds.commands.shared import (
+    assumed_with_progress,
+    folder,
+    print_table,
+    save_picture,
+    say,
+    unit_of,
+)
+from kernelbounds.csv_table import write_csv
+from kernelbounds.plot import canvas
+from kernelbounds.problem import Assumed
+from kernelbounds.problem_options import (
+    DeltaOption,
+    ExperimentsOption,
+    InputOption,
+    InteractionsOption,
+    KernelOption,
+    NoiseOption,
+    NormBoundOption,
+    OutputOption,
+    ProblemOption,
+    QuantileOption,
+    TurnsOption,
+    problem_from_options,
+)
+
+# Functions in the picture, of each kind, and points along each.
+SHOWN, EXCLUDED, POINTS = 10, 2, 121
+
+
+def command(
+    input: InputOption = None,
+    output: OutputOption = None,
+    noise: NoiseOption = None,
+    turns: TurnsOption = None,
+    interactions: InteractionsOption = None,
+    delta: DeltaOption = None,
+    norm_bound: NormBoundOption = None,
+    kernel: KernelOption = None,
+    experiments: ExperimentsOption = None,
+    quantile: QuantileOption = None,
+    problem: ProblemOption = None,
+    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("assume"),
+) -> None:
+    """See what your assumptions admit, and choose the norm bound B, before you measure.
+
+    Draws random functions with your range and turns, in your units, and the norms they have.
+    Writes problem.json, which the other commands take as --problem, functions.png and norms.csv.
+    """
+    described = problem_from_options(
+        input, output, noise, turns, interactions, delta, norm_bound, kernel, experiments,
+        quantile, problem,
+    )  # fmt: skip
+    found = assumed_with_progress(described)
+    show(found)
+    where = folder(out)
+    found.problem.save(where / "problem.json")
+    say(f"wrote {where / 'problem.json'}")
+    write_csv(where / "norms.csv", {one.name: np.sort(one.norms) for one in found.candidates})
+    say(f"wrote {where / 'norms.csv'}")
+    save_picture(where / "functions.png", lambda: draw(found))
+
+
+def show(found: Assumed) -> None:
+    """The kernels, and which of them is taken."""
+    problem, unit = found.problem, unit_of(found.problem)
+    share = f"{100 * problem.quantile:g} %"
+    rows = []
+    for one in found.candidates:
+        at_least = "" if one.settled else "> "
+        rows.append([
+            ("→ " if one is found.chosen else "  ") + one.name,
+            at_least + f"{np.median(one.norms):.4g}",
+            at_least + f"{one.norm_bound:.4g}",
+            f"±{one.width:.3g}" if np.isfinite(one.width) else "",
+        ])  # fmt: skip
+    print_table(
+        f"Norms of {len(found.functions)} random functions with your range and turns",
+        ["kernel (inputs scaled to [0, 1])", "median norm", f"{share} have less",
+         f"band after {problem.experiments} runs"],
+        rows,
+    )  # fmt: skip
+    say(
+        f"Taken: {found.chosen.name}, the narrowest band, with B = {problem.norm_bound:.4g}{unit}. "
+        f"It covers {100 * found.share_covered:.0f} % of these functions. If your system is like "
+        f"one of the others, or wilder than all, no guarantee holds: look at functions.png, and "
+        "allow more turns, or a larger --quantile, if in doubt."
+    )
+    if any(not one.settled for one in found.candidates):
+        say("Norms after > grow without end: such functions are not in the space of that kernel.")
+    if problem.noise is None:
+        say(f"Noise was not given; bands are for {found.noise:.3g}{unit}, 1 % of the range.")
+
+
+def draw(found: Assumed) -> Any:
+    """Slices of random functions, a panel for each input: those admitted, and a few others."""
+    problem = found.problem
+    within = found.chosen.norms <= float(problem.norm_bound or np.inf)
+    inside, outside = np.flatnonzero(within)[:SHOWN], np.flatnonzero(~within)[:EXCLUDED]
+    panels = canvas.new_axes(problem.dim, share_y=True)
+    for axis, (ax, one) in enumerate(zip(panels, problem.inputs, strict=True)):
+        unit = np.linspace(0, 1, POINTS)
+        x = one.unscaled(unit)
+        admitted = [_along(found, int(at), axis, unit) for at in inside]
+        plot.functions(
+            x, admitted, Box([one.low], [one.high]), ax,
+            log=[one.log], labels=[one.label], output=problem.output.label if axis == 0 else "",
+        )  # fmt: skip
+        for at in outside:
+            label = "not admitted" if at == outside[0] else None
+            values = _along(found, int(at), axis, unit)
+            ax.plot(x, values, color=canvas.NO_GUARANTEE, linestyle=canvas.DASHED, label=label)
+    panels[0].plot([], [], color=canvas.COLOURS[0], label="admitted")
+    canvas.legend(panels, own=True)
+    return panels
+
+
+def _along(found: Assumed, at: int, axis: int, unit: Array) -> Array:
+    """One of the functions as one input goes through its range; the others are at random."""
+    points = np.tile(np.random.default_rng(at).random(found.problem.dim), (len(unit), 1))
+    points[:, axis] = unit
+    return found.values(found.functions[at], points)

@@ -1,0 +1,87 @@
+"""``kernelbounds calibrate``: what pilot data suggest, and how far that can be trusted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from kernelbounds.arrays import Array
+from kernelbounds.commands.shared import TableArgument, folder, read_runs, say
+from kernelbounds.csv_table import write_csv
+from kernelbounds.errors import InputError
+from kernelbounds.problem import Problem, calibrate
+from kernelbounds.problem_options import (
+    DeltaOption,
+    ExperimentsOption,
+    InputOption,
+    InteractionsOption,
+    NoiseOption,
+    OutputOption,
+    ProblemOption,
+    QuantileOption,
+    TurnsOption,
+    problem_from_options,
+)
+
+
+def command(
+    table: TableArgument,
+    input: InputOption = None,
+    output: OutputOption = None,
+    noise: NoiseOption = None,
+    turns: TurnsOption = None,
+    interactions: InteractionsOption = None,
+    delta: DeltaOption = None,
+    experiments: ExperimentsOption = None,
+    quantile: QuantileOption = None,
+    problem: ProblemOption = None,
+    split: Annotated[
+        float | None,
+        typer.Option(
+            help="Use this share of the rows as the pilot data, the first ones, and keep the rest "
+            "apart in fresh.csv: 0.3 for three of ten.",
+            show_default="all rows are pilot data",
+        ),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("calibration"),
+) -> None:
+    """Suggest length scales, the noise and B from pilot data.
+
+    Each suggestion says whether it is a guarantee, an estimate, a stated assumption or a heuristic.
+    Writes problem.json for the other commands, for use on OTHER data than these.
+    """
+    described = problem_from_options(
+        input, output, noise, turns, interactions, delta, None, None, experiments, quantile, problem
+    )
+    X, y = read_runs(table, described)
+    pilot = len(y)
+    if split is not None:
+        if not 0 < split < 1:
+            raise InputError(f"--split must be between 0 and 1, got {split:g}.")
+        pilot = round(split * len(y))
+    with Console(stderr=True).status("fitting length scales, and norms under them"):
+        found = calibrate(described, X[:pilot], y[:pilot])
+    say(f"What {pilot} rows suggest:")
+    for one in found.suggestions:
+        say(f"  {one.what}: {one.value}\n      {one.kind}: {one.why}")
+    where = folder(out)
+    found.problem.save(where / "problem.json")
+    say(f"wrote {where / 'problem.json'}")
+    if split is None:
+        say(
+            "These assumptions have seen the data. Bounds from the same rows would not be "
+            "guaranteed: use them for new runs, or calibrate again with --split 0.3."
+        )
+        return
+    for name, part in (("pilot.csv", slice(pilot)), ("fresh.csv", slice(pilot, None))):
+        _write_rows(where / name, described, X[part], y[part])
+    say(f"Now: kernelbounds bound {where / 'fresh.csv'} --problem {where / 'problem.json'}")
+
+
+def _write_rows(path: Path, problem: Problem, X: Array, y: Array) -> None:
+    columns = dict(zip(problem.names, X.T, strict=True))
+    write_csv(path, columns | {problem.output.name: y})
+    say(f"wrote {path}")

@@ -1,0 +1,191 @@
+"""``kernelbounds plan``: how many experiments it takes, before the first one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from kernelbounds.commands.shared import (
+    folder,
+    print_table,
+    progress,
+    save_picture,
+    say,
+    unit_of,
+)
+from kernelbounds.csv_table import write_csv
+from kernelbounds.errors import InputError
+from kernelbounds.plot import canvas
+from kernelbounds.problem import Plan, Problem, plan
+from kernelbounds.problem.plans import MOST, alternatives, needed, steps_of
+from kernelbounds.problem.widths import predicted_half_widths
+from kernelbounds.problem_options import (
+    DeltaOption,
+    ExperimentsOption,
+    InputOption,
+    InteractionsOption,
+    KernelOption,
+    NoiseOption,
+    NormBoundOption,
+    OutputOption,
+    ProblemOption,
+    QuantileOption,
+    TurnsOption,
+    problem_from_options,
+)
+from kernelbounds.study.points import settable
+
+
+def command(
+    input: InputOption = None,
+    output: OutputOption = None,
+    noise: NoiseOption = None,
+    turns: TurnsOption = None,
+    interactions: InteractionsOption = None,
+    delta: DeltaOption = None,
+    norm_bound: NormBoundOption = None,
+    kernel: KernelOption = None,
+    experiments: ExperimentsOption = None,
+    quantile: QuantileOption = None,
+    problem: ProblemOption = None,
+    within: Annotated[
+        float | None,
+        typer.Option(
+            help="Say how many experiments it takes for a band of ± this, in units of the output.",
+            show_default="a tenth of the output's range",
+        ),
+    ] = None,
+    most: Annotated[
+        int, typer.Option(min=5, max=5000, help="Look no further than this many experiments.")
+    ] = MOST,
+    design: Annotated[
+        int | None,
+        typer.Option(min=1, help="Settings in design.csv.", show_default="5 for each input"),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("plan"),
+) -> None:
+    """Predict the width of the band and the certified regret, from the assumptions alone.
+
+    Writes problem.json, plan.csv, plan.png and design.csv, settings that fill the ranges evenly.
+    """
+    described = problem_from_options(
+        input, output, noise, turns, interactions, delta, norm_bound, kernel, experiments,
+        quantile, problem,
+    )  # fmt: skip
+    if described.noise is None:
+        raise InputError("say how noisy the output is, such as --noise 0.5; 0 is none.")
+    aim = within if within is not None else described.output.range / 10
+    if not aim > 0:
+        raise InputError(f"--within must be above 0, got {aim:g}.")
+    with progress("predicting", steps_of(described, most)) as step:
+        expected = plan(described, most, step)
+    show(expected)
+    others = list(alternatives(described))
+    rows = []
+    with progress("what other assumptions would buy", len(others) + 1) as step:
+        for name, one in [("as stated", expected.problem), *others]:
+            rows.append(_row(name, one, aim, most))
+            step()
+    print_table(
+        "What assumptions buy",
+        ["assumption", "B", f"band after {described.experiments}",
+         f"experiments for ±{aim:.4g}{unit_of(described)}"],
+        rows,
+    )  # fmt: skip
+    say("Assume only what you know: if it is wrong, the bounds are.")
+    _write(expected, folder(out), design or 5 * described.dim)
+
+
+def _row(name: str, problem: Problem, aim: float, most: int) -> list[str]:
+    try:
+        settled = problem.settled()
+    except InputError:
+        return [name, "?", "?", "?"]
+    count = needed(settled, aim, most)
+    width = predicted_half_widths(settled, settled.experiments)[0]
+    return [
+        name, f"{settled.norm_bound:.4g}", f"±{width:.3g}",
+        f"more than {most}" if count is None else str(count),
+    ]  # fmt: skip
+
+
+def show(expected: Plan) -> None:
+    """Widths and regrets by the number of experiments."""
+
+    def cell(value: float) -> str:
+        return f"{value:.3g}" if np.isfinite(value) else ""
+
+    rows = [
+        [str(count), f"±{cell(width)}", f"±{cell(typical)}" if np.isfinite(typical) else "",
+         cell(regret), cell(usual)]
+        for count, width, typical, regret, usual in zip(
+            expected.counts, expected.half_width, expected.simulated_half_width,
+            expected.regret, expected.simulated_regret, strict=True,
+        )
+    ]  # fmt: skip
+    problem = expected.problem
+    print_table(
+        f"{problem.output.label}: band and certified regret, with {expected.assumed.chosen.name}, "
+        f"B = {problem.norm_bound:.4g}",
+        ["experiments", "band, at most", "band, simulated", "regret, at most",
+         "regret, simulated"],
+        rows,
+    )  # fmt: skip
+    say(
+        "At most: for certain if the assumptions hold, whatever the outcomes, with settings that "
+        "fill the ranges evenly (mean half-width; largest width for the regret). Simulated: what "
+        "happened with 4 of the random functions; the regret is that of a study, which chooses "
+        "its settings. The output's range is "
+        f"{problem.output.range:g}{unit_of(problem)}: a wider band says less than that."
+    )
+
+
+def _write(expected: Plan, where: Path, size: int) -> None:
+    problem = expected.problem
+    problem.save(where / "problem.json")
+    finite = np.isfinite(expected.simulated_half_width)
+    write_csv(where / "plan.csv", {
+        "experiments": expected.counts,
+        "half_width_at_most": expected.half_width,
+        "regret_at_most": expected.regret,
+    })  # fmt: skip
+    write_csv(where / "simulated.csv", {
+        "experiments": expected.counts[finite],
+        "half_width_simulated": expected.simulated_half_width[finite],
+        "regret_simulated": expected.simulated_regret[finite],
+    })  # fmt: skip
+    points = settable(problem, problem.unit_box.filling(size))
+    write_csv(where / "design.csv", dict(zip(problem.names, points.T, strict=True)))
+    for name in ("problem.json", "plan.csv", "simulated.csv", "design.csv"):
+        say(f"wrote {where / name}")
+    save_picture(where / "plan.png", lambda: draw(expected))
+
+
+def draw(expected: Plan) -> Any:
+    """Half-widths and regrets against the number of experiments, both logarithmic."""
+    problem, unit = expected.problem, unit_of(expected.problem)
+    panels = canvas.new_axes(2)
+    rows = (
+        (expected.half_width, expected.simulated_half_width, f"half-width of the band{unit}",
+         problem.output.range / 2, "half the range stated"),
+        (expected.regret, expected.simulated_regret, f"certified regret{unit}",
+         problem.output.range, "the range stated"),
+    )  # fmt: skip
+    for ax, (most, usual, name, trivial, what) in zip(panels, rows, strict=True):
+        ax.plot(expected.counts, most, "o-", markersize=3, color=canvas.BAND, label="at most")
+        ax.plot(expected.counts, usual, "s-", markersize=3, color=canvas.COLOURS[1],
+                label="simulated, with functions like yours")  # fmt: skip
+        ax.axhline(trivial, color="black", linewidth=0.8, linestyle=":", label=what)
+        ax.set_xscale("log")
+        ax.set_yscale("log")
+        values = np.concatenate([most, usual[np.isfinite(usual)]])
+        canvas.log_ticks(ax.yaxis, values.min(), values.max())
+        canvas.log_ticks(ax.xaxis, expected.counts[0], expected.counts[-1])
+        ax.set_xlabel("experiments")
+        ax.set_ylabel(name)
+        canvas.tidy(ax)
+    canvas.legend(panels, own=True)
+    return panels

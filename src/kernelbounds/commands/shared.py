@@ -1,0 +1,114 @@
+"""What these commands have in common: a folder for results, progress, tables and pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from kernelbounds import files
+from kernelbounds.arrays import Array
+from kernelbounds.csv_table import read_csv
+from kernelbounds.errors import InputError, MissingExtraError
+from kernelbounds.problem import Problem
+from kernelbounds.problem.assuming import Assumed, assume, steps
+
+TableArgument = Annotated[
+    Path, typer.Argument(metavar="TABLE.csv", help="With a column for each input and the output.")
+]
+
+
+def folder(out: Path) -> Path:
+    """The folder, made where it is not there."""
+    with files.failure_reported(f"make the folder {str(out)!r}"):
+        out.mkdir(parents=True, exist_ok=True)
+    return out
+
+
+@contextmanager
+def progress(description: str, total: int) -> Iterator[Callable[[], None]]:
+    """A progress bar on standard error; yields what to call after each step."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(description, total=total)
+        yield lambda: bar.advance(task)
+
+
+def assumed_with_progress(problem: Problem) -> Assumed:
+    """:func:`~kernelbounds.problem.assume`, with a bar."""
+    with progress("norms of functions like yours", steps(problem)) as step:
+        return assume(problem, step=step)
+
+
+def settled_with_progress(problem: Problem) -> Problem:
+    """:meth:`Problem.settled`, with a bar."""
+    if problem.kernel is not None and problem.norm_bound is not None:
+        return problem
+    return assumed_with_progress(problem).problem
+
+
+def read_runs(table: Path, problem: Problem) -> tuple[Array, Array]:
+    """Points (n, d) and outcomes (n,) in the user's units, from a CSV file."""
+    points = read_points(table, problem, (problem.output.name,))
+    return points[:, :-1], points[:, -1]
+
+
+def read_points(table: Path, problem: Problem, more: Sequence[str] = ()) -> Array:
+    """The inputs, and then other columns, from a CSV file; (n, d + more)."""
+    names = [*problem.names, *more]
+    found = read_csv(table, names)
+    values = np.stack([found.columns[name] for name in names], axis=-1)
+    for row, name, value, expected in problem.outside(values[:, : problem.dim]):
+        raise InputError(
+            f"{table}: line {found.lines[row]}, column {name!r}: {value:g} is not {expected}; "
+            "correct it, or state a wider range."
+        )
+    return values
+
+
+def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """On standard output; the first column is text and the others are numbers."""
+    table = Table(title=title, title_justify="left")
+    for at, name in enumerate(columns):
+        table.add_column(name, justify="left" if at == 0 else "right", no_wrap=at == 0)
+    for row in rows:
+        table.add_row(*row)
+    Console(markup=False, highlight=False).print(table)
+
+
+def say(text: str) -> None:
+    """A paragraph on standard output, not as markup."""
+    Console(highlight=False).print(text, markup=False, soft_wrap=True)
+
+
+def warn(text: str) -> None:
+    """A paragraph that stands out."""
+    Console(highlight=False, stderr=True).print(f"Warning: {text}", markup=False, style="yellow")
+
+
+def save_picture(path: Path, draw: Callable[[], Any]) -> None:
+    """Write a picture; ``draw`` returns its axes. Without matplotlib say what to install."""
+    try:
+        axes = draw()
+    except MissingExtraError as error:
+        warn(f"no picture: {error}")
+        return
+    from matplotlib import pyplot
+
+    figure = np.ravel(np.asarray(axes, dtype=object))[0].figure
+    with files.failure_reported(f"write the picture to {str(path)!r}"), files.replacing(path) as to:
+        figure.savefig(to, dpi=140, format="png")
+    pyplot.close(figure)
+    say(f"wrote {path}")
+
+
+def unit_of(problem: Problem) -> str:
+    """Of the output, after a number."""
+    return f" {problem.output.unit}" if problem.output.unit else ""

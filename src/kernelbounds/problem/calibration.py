@@ -1,0 +1,169 @@
+"""What pilot data suggest of the assumptions: heuristics, and one guarantee."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.stats import chi2
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
+
+from kernelbounds.arrays import Array
+from kernelbounds.errors import InputError
+from kernelbounds.kernels import kernel_to_text
+from kernelbounds.problem.problem import Problem
+from kernelbounds.problem.quantities import Input
+
+# Length scales are looked for in this range, in units of those of the inputs, and noise in this, in
+# units of the scatter of the outcomes.
+LENGTH_SCALES, NOISES = (0.05, 10.0), (1e-4, 1.0)
+# Starts of scikit-learn's optimiser, besides the first.
+RESTARTS = 4
+# Repeats say of the noise, with this probability, that it is not larger.
+CONFIDENCE = 0.95
+# With fewer rows a fit of length scales says nothing.
+FEWEST = 5
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """Something to assume, with what it rests on.
+
+    Attributes
+    ----------
+    what : str
+    value : str
+        In the user's units.
+    kind : str
+        "guarantee", "stated assumption", "estimate" or "heuristic".
+    why : str
+    """
+
+    what: str
+    value: str
+    kind: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What pilot data suggest.
+
+    Attributes
+    ----------
+    problem : Problem
+        The one given, with the noise and the kernel that are suggested, and a norm bound for them.
+    suggestions : tuple of Suggestion
+    """
+
+    problem: Problem
+    suggestions: tuple[Suggestion, ...]
+
+
+def calibrate(problem: Problem, X: Array, y: Array) -> Calibration:
+    """Length scales, noise and a lower bound on B from pilot data, in the user's units.
+
+    The guarantee of bounds is for assumptions that were made without the data they are used on:
+    take other data for those, or say that you did not.
+
+    Examples
+    --------
+    >>> from kernelbounds.problem import Problem
+    >>> x = np.repeat(np.linspace(0, 1, 8), 2)
+    >>> y = np.sin(4 * x) + 0.1 * np.tile([-1, 1], 8)
+    >>> found = calibrate(Problem(["x=0:1"], "y=-1.5:1.5"), x[:, None], y)
+    >>> [one.kind for one in found.suggestions]
+    ['estimate', 'heuristic', 'heuristic', 'stated assumption', 'guarantee']
+    """
+    points, outcomes = problem.scaled(X), np.asarray(y, dtype=float)
+    if len(np.unique(points, axis=0)) < FEWEST or np.ptp(outcomes) == 0:
+        raise InputError(
+            f"calibration needs at least {FEWEST} different points and outcomes that differ, got "
+            f"{len(np.unique(points, axis=0))} points."
+        )
+    scales, residual = _fitted(points, outcomes)
+    noise = _noise(problem, points, outcomes, residual)
+    level = problem.noise if problem.noise is not None else float(noise.value)
+    # Rice's formula: a Gaussian process with an RBF kernel turns so many times on average.
+    turns = [math.ceil(math.sqrt(3) / (math.pi * scale)) for scale in scales]
+    inputs = [replace(i, turns=n) for i, n in zip(problem.inputs, turns, strict=True)]
+    suggested = problem.replace(inputs=inputs, noise=level, kernel=None, norm_bound=None).settled()
+    sequence = suggested.sequence()
+    sequence.update(points, outcomes)
+    factor = sequence.norm_lower_bound / sequence.assumptions.norm_bound
+    least = factor * float(suggested.norm_bound or 0.0)
+    unit = _unit(problem.output.unit)
+    rest = (
+        Suggestion(
+            "length scales", ", ".join(map(_in_units, problem.inputs, scales)), "heuristic",
+            "of largest likelihood for a Gaussian process with a Matérn-5/2 kernel",
+        ),
+        Suggestion(
+            "turns", ", ".join(f"{i.name} {i.turns}" for i in inputs), "heuristic",
+            "what functions with these length scales do on average",
+        ),
+        Suggestion(
+            "norm bound B", f"{suggested.norm_bound:.4g}{unit}", "stated assumption",
+            f"covers {100 * problem.quantile:g} % of random functions with your range and these "
+            f"turns, with the kernel of the narrowest band, {kernel_to_text(suggested.kernel)}",
+        ),
+        Suggestion(
+            "B at least",
+            f"{least:.4g}{unit}" if math.isfinite(least) else "no B is large enough",
+            "guarantee",
+            f"with probability {1 - problem.delta:g}, if that kernel and noise are right; the data "
+            "cannot say how large B is at most",
+        ),
+    )  # fmt: skip
+    return Calibration(suggested, (noise, *rest))
+
+
+def _in_units(one: Input, scale: float) -> str:
+    """A length scale, in the units of its input."""
+    if one.log:
+        return f"{one.name} a factor of {(one.high / one.low) ** scale:.3g}"
+    return f"{one.name} {scale * one.range:.3g}{_unit(one.unit)}"
+
+
+def _unit(unit: str) -> str:
+    return f" {unit}" if unit else ""
+
+
+def _fitted(points: Array, outcomes: Array) -> tuple[Array, float]:
+    """Length scales (d,) and the standard deviation of the noise, of largest likelihood."""
+    scatter = float(np.std(outcomes))
+    dim = points.shape[1]
+    kernel = ConstantKernel(1.0, (1e-2, 1e3)) * Matern(
+        np.full(dim, 0.5), [LENGTH_SCALES] * dim, nu=2.5
+    ) + WhiteKernel(0.01, (NOISES[0] ** 2, NOISES[1] ** 2))
+    model = GaussianProcessRegressor(kernel, n_restarts_optimizer=RESTARTS, random_state=0)
+    with warnings.catch_warnings():
+        # Inputs without an effect end at the longest scale: that is the answer, not a failure.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(points, (outcomes - outcomes.mean()) / scatter)
+    smooth, white = model.kernel_.k1.k2, model.kernel_.k2
+    return np.atleast_1d(smooth.length_scale), scatter * math.sqrt(white.noise_level)
+
+
+def _noise(problem: Problem, points: Array, outcomes: Array, residual: float) -> Suggestion:
+    """From repeats where there are some, else from the fit."""
+    _, group, counts = np.unique(points, axis=0, return_inverse=True, return_counts=True)
+    group = group.reshape(-1)
+    freedom = len(points) - len(counts)
+    if freedom < 2:
+        return Suggestion(
+            "noise", f"{residual:.3g}", "heuristic",
+            "what a Gaussian process leaves unexplained; repeat some settings to measure it",
+        )  # fmt: skip
+    means = np.bincount(group, outcomes) / counts
+    spread = math.sqrt(float(np.sum((outcomes - means[group]) ** 2)) / freedom)
+    upper = spread * math.sqrt(freedom / chi2.ppf(1 - CONFIDENCE, freedom))
+    return Suggestion(
+        "noise", f"{upper:.3g}", "estimate",
+        f"repeats scatter by {spread:.3g} ({freedom} degrees of freedom), and Gaussian noise is "
+        f"below {upper:.3g} with confidence {CONFIDENCE:g}",
+    )  # fmt: skip

@@ -1,0 +1,171 @@
+"""How wide the band will be, and how good a certificate, before anything is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.stats import qmc
+
+from kernelbounds.arrays import Array
+from kernelbounds.bandits import Finite, KernelUCB
+from kernelbounds.errors import EmptyConfidenceSetError
+from kernelbounds.problem.assuming import Assumed, assume, steps
+from kernelbounds.problem.problem import Problem
+from kernelbounds.problem.random_functions import RandomFunction
+from kernelbounds.problem.widths import predicted_half_widths
+
+# Numbers of experiments, each this times the one before.
+RATIO = 1.5
+FIRST, MOST = 5, 1000
+# For what to expect of ordinary functions: simulated runs, on so many points of the cube.
+RUNS, ACTIONS = 4, 256
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to expect after n experiments.
+
+    Attributes
+    ----------
+    assumed : Assumed
+    counts : array of int
+        Numbers of experiments.
+    half_width, largest_half_width : arrays
+        Half of upper - lower after a space-filling design, at most, whatever the outcomes: mean and
+        largest over points of the box.
+    simulated_half_width, simulated_regret : arrays
+        Means over simulated runs, with some of the random functions as the truth: of the half-width
+        after a space-filling design, and of the regret that KernelUCB's certificates state. Nan
+        beyond the planned number of experiments.
+    """
+
+    assumed: Assumed
+    counts: Array
+    half_width: Array
+    largest_half_width: Array
+    simulated_half_width: Array
+    simulated_regret: Array
+
+    @property
+    def problem(self) -> Problem:
+        """With kernel and norm bound."""
+        return self.assumed.problem
+
+    @property
+    def regret(self) -> Array:
+        """What a certificate states at most: the largest width, upper - lower.
+
+        Where x* has the largest upper bound, no lower bound is below that of x* for the best action
+        known, and the regret is at most upper(x*) - lower(x*).
+        """
+        return 2 * self.largest_half_width
+
+
+def plan(problem: Problem, most: int = MOST, step: Callable[[], object] = bool) -> Plan:
+    """Predict widths and regrets, from the assumptions alone.
+
+    ``step`` is called :func:`steps_of` times, for a progress bar.
+
+    Examples
+    --------
+    >>> from kernelbounds.problem import Problem
+    >>> expected = plan(Problem(["x=0:1"], "y=-1:1", noise=0.1, turns=1, experiments=10), most=20)
+    >>> expected.counts
+    array([ 5,  8, 11, 17, 20])
+    >>> bool(expected.half_width[-1] < expected.half_width[0])
+    True
+    """
+    assumed = assume(problem, step=step)
+    known, counts = assumed.problem, counts_up_to(most)
+    mean, largest = [], []
+    for count in counts:
+        of_all, at_worst = predicted_half_widths(known, int(count))
+        mean.append(of_all)
+        largest.append(at_worst)
+        step()
+    simulated = np.full((RUNS, 2, len(counts)), np.nan)
+    for run, function in enumerate(_ordinary(assumed)):
+        simulated[run] = _simulated(assumed, function, counts, np.random.default_rng(run))
+        step()
+    of_width, of_regret = simulated.mean(axis=0)
+    return Plan(assumed, counts, np.array(mean), np.array(largest), of_width, of_regret)
+
+
+def steps_of(problem: Problem, most: int = MOST) -> int:
+    """How often :func:`plan` calls ``step``."""
+    return steps(problem) + len(counts_up_to(most)) + RUNS
+
+
+def counts_up_to(most: int) -> Array:
+    """Numbers of experiments to look at."""
+    number = int(np.log(max(most / FIRST, 1)) / np.log(RATIO)) + 1
+    return np.unique(np.append(np.rint(FIRST * RATIO ** np.arange(number)), most).astype(int))
+
+
+def needed(problem: Problem, within: float, most: int = MOST) -> int | None:
+    """How many experiments it takes for a mean half-width of at most this, up to one in twenty.
+
+    None: more than ``most``.
+    """
+
+    def is_enough(count: int) -> bool:
+        return predicted_half_widths(problem, count)[0] <= within
+
+    low, high = 0, 1
+    while not is_enough(high):
+        if high == most:
+            return None
+        low, high = high, min(2 * high, most)
+    while high - low > max(1, high // 20):
+        middle = (low + high) // 2
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
+    return high
+
+
+def alternatives(problem: Problem) -> Iterator[tuple[str, Problem]]:
+    """Stronger assumptions, to see what they would buy; each with a kernel and B of its own."""
+    problem = problem.replace(kernel=None, norm_bound=None)
+    if problem.dim > 2 and problem.interactions == "all":
+        yield "only pairs of inputs interact", problem.replace(interactions="pairs")
+    if problem.dim > 1 and problem.interactions != "none":
+        yield "inputs do not interact", problem.replace(interactions="none")
+    if problem.turns > 0 and all(one.turns is None for one in problem.inputs):
+        fewer = problem.turns - 1
+        yield f"{fewer} turn{'' if fewer == 1 else 's'}", problem.replace(turns=fewer)
+
+
+def _ordinary(assumed: Assumed) -> list[RandomFunction]:
+    """Random functions with norms around the median."""
+    middle = np.argsort(assumed.chosen.norms)[len(assumed.functions) // 2 :][:RUNS]
+    return [assumed.functions[at] for at in middle]
+
+
+def _simulated(
+    assumed: Assumed, function: RandomFunction, counts: Array, rng: np.random.Generator
+) -> Array:
+    """Half-widths after a design and certified regrets of KernelUCB, (2, number of counts)."""
+    problem = assumed.problem
+    found = np.full((2, len(counts)), np.nan)
+    actions = qmc.Sobol(problem.dim, rng=np.random.default_rng(3)).random(ACTIONS)
+    sequence, ucb = problem.sequence(), KernelUCB(problem.sequence(), Finite(actions))
+    design = problem.unit_box.filling(int(problem.experiments))
+    noise = assumed.noise
+
+    def measured(points: Array) -> Array:
+        return assumed.values(function, points) + noise * rng.standard_normal(len(points))
+
+    try:
+        for at, count in enumerate(counts[counts <= problem.experiments]):
+            new = design[len(sequence) : count]
+            sequence.update(new, measured(new))
+            lower, upper = sequence.bounds(actions)
+            found[0, at] = np.mean(upper - lower) / 2
+            while len(ucb.sequence) < count:
+                x = ucb.ask().x
+                ucb.tell(x, measured(x[None])[0])
+            found[1, at] = ucb.certificate().regret
+    except EmptyConfidenceSetError:  # with probability delta
+        pass
+    return found
