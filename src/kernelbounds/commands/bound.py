@@ -121,7 +121,7 @@ def command(
     try:
         lower, upper = bounds(points)
     except EmptyConfidenceSetError as error:
-        least = error.norm_lower_bound / sequence.assumptions.norm_bound
+        least = described.norm_at_least(error.norm_lower_bound)
         raise InputError(_refuted(described, least, error.noise_lower_bound)) from None
     place = folder(out)
     described.save(place / "problem.json")
@@ -180,7 +180,8 @@ def _warn_of(
     if fixed_design and look_chosen(sequence.points, outcomes):
         warn(
             "later settings are near the best ones before them, as if they had been chosen by "
-            "outcomes: then the bounds of a fixed design are wrong; leave --fixed-design out."
+            "outcomes: then the bounds of a fixed design are wrong, and --fixed-design has to be "
+            "left out. If a plan made beforehand has them in this order, all is well."
         )
     norm, noise = checked_assumptions(problem, sequence)
     for name, one in (("B", norm), ("the noise", noise)):
@@ -191,11 +192,11 @@ def _warn_of(
             )
 
 
-def _refuted(problem: Problem, factor: float, noise: float) -> str:
+def _refuted(problem: Problem, norm: float, noise: float) -> str:
     """What to do when no function satisfies the assumptions: B or the noise would have to grow."""
     larger = noisier = ""
-    if math.isfinite(factor):
-        larger = f"B would have to be at least {factor * float(problem.norm_bound or 0.0):.3g}"
+    if math.isfinite(norm):
+        larger = f"B would have to be at least {norm:.3g}"
     if math.isfinite(noise):
         noisier = f"the noise at least {noise:.3g}"
     least = ", or ".join(part for part in (larger, noisier) if part)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,7 +21,7 @@ from kernelbounds.csv_table import write_csv
 from kernelbounds.errors import InputError
 from kernelbounds.plot import canvas
 from kernelbounds.problem import Plan, Problem, plan
-from kernelbounds.problem.plans import MOST, alternatives, needed, steps_of
+from kernelbounds.problem.plans import FURTHEST, MOST, alternatives, needed, steps_of
 from kernelbounds.problem.widths import predicted_half_widths
 from kernelbounds.problem_options import (
     DeltaOption,
@@ -59,7 +60,7 @@ def command(
         ),
     ] = None,
     most: Annotated[
-        int, typer.Option(min=5, max=5000, help="Look no further than this many experiments.")
+        int, typer.Option(min=5, max=FURTHEST, help="Look no further than this many experiments.")
     ] = MOST,
     design: Annotated[
         int | None,
@@ -78,7 +79,7 @@ def command(
     if described.noise is None:
         raise InputError("say how noisy the output is, such as --noise 0.5; 0 is none.")
     aim = within if within is not None else described.output.range / 10
-    if not aim > 0:
+    if not 0 < aim < math.inf:
         raise InputError(f"--within must be above 0, got {aim:g}.")
     with progress("predicting", steps_of(described, most)) as step:
         expected = plan(described, most, step)

@@ -19,6 +19,7 @@ from kernelbounds.csv_table import read_csv
 from kernelbounds.errors import InputError, MissingExtraError
 from kernelbounds.problem import Problem
 from kernelbounds.problem.assuming import Assumed, assume, steps
+from kernelbounds.problem.quantities import in_digits
 
 TableArgument = Annotated[
     Path, typer.Argument(metavar="TABLE.csv", help="With a column for each input and the output.")
@@ -67,8 +68,8 @@ def read_points(table: Path, problem: Problem, more: Sequence[str] = ()) -> Arra
     values = np.stack([found.columns[name] for name in names], axis=-1)
     for row, name, value, expected in problem.outside(values[:, : problem.dim]):
         raise InputError(
-            f"{table}: line {found.lines[row]}, column {name!r}: {value:g} is not {expected}; "
-            "correct it, or state a wider range."
+            f"{table}: line {found.lines[row]}, column {name!r}: {in_digits(value)} is not "
+            f"{expected}; correct it, or state a wider range."
         )
     return values
 

@@ -28,7 +28,7 @@ from scipy.stats import qmc
 from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
 
 from kernelbounds import kernels
-from kernelbounds.arrays import Array
+from kernelbounds.arrays import Array, shortened
 from kernelbounds.errors import InputError
 from kernelbounds.kernels import OnInputs
 from kernelbounds.problem.problem import Problem
@@ -164,16 +164,28 @@ def assume(
         step()
     chosen = min(candidates, key=lambda one: one.width)
     if not chosen.settled and problem.norm_bound is None:
-        raise InputError(
-            f"how large the norms of functions of {problem.dim} inputs with so many turns are "
-            f"cannot be told from {MOST_POINTS} points: say interactions='pairs' or 'none' if that "
-            "is true, or allow fewer turns, or give norm_bound."
-        )
+        raise InputError(_cannot_be_told(problem))
     bound = problem.norm_bound or chosen.norm_bound
     return Assumed(
         problem.replace(kernel=chosen.kernel, norm_bound=bound), tuple(candidates), chosen,
         tuple(drawn), noise,
     )  # fmt: skip
+
+
+def _cannot_be_told(problem: Problem) -> str:
+    """Why there is no suggestion, and what to do."""
+    if problem.kernel is not None:
+        return (
+            f"norms under {shortened(kernels.kernel_to_text(problem.kernel), 100)} of functions "
+            "with so many turns are infinite, or cannot be told: give norm_bound too, or leave the "
+            "kernel to be chosen."
+        )
+    fewer = "say interactions='pairs' or 'none' if that is true, or " if problem.dim > 1 else ""
+    return (
+        f"how large the norms of functions of {problem.dim} input{'s' * (problem.dim > 1)} with so "
+        f"many turns are cannot be told from {MOST_POINTS} points: {fewer}allow fewer turns, or "
+        "give norm_bound."
+    )
 
 
 def steps(problem: Problem, functions: int = FUNCTIONS) -> int:

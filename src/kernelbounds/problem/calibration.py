@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
-from kernelbounds.arrays import Array
+from kernelbounds.arrays import Array, as_vector
 from kernelbounds.errors import InputError
 from kernelbounds.kernels import kernel_to_text
 from kernelbounds.problem.problem import Problem
@@ -79,7 +79,8 @@ def calibrate(problem: Problem, X: Array, y: Array) -> Calibration:
     >>> [one.kind for one in found.suggestions]
     ['estimate', 'heuristic', 'heuristic', 'stated assumption', 'guarantee']
     """
-    points, outcomes = problem.scaled(X), np.asarray(y, dtype=float)
+    points = problem.scaled(X)
+    outcomes = as_vector(y, "y", len(points))
     if len(np.unique(points, axis=0)) < FEWEST or np.ptp(outcomes) == 0:
         raise InputError(
             f"calibration needs at least {FEWEST} different points and outcomes that differ, got "
@@ -94,8 +95,7 @@ def calibrate(problem: Problem, X: Array, y: Array) -> Calibration:
     suggested = problem.replace(inputs=inputs, noise=level, kernel=None, norm_bound=None).settled()
     sequence = suggested.sequence()
     sequence.update(points, outcomes)
-    factor = sequence.norm_lower_bound / sequence.assumptions.norm_bound
-    least = factor * float(suggested.norm_bound or 0.0)
+    least = suggested.norm_at_least(sequence.norm_lower_bound)
     unit = _unit(problem.output.unit)
     rest = (
         Suggestion(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import binom
+from scipy.stats import chi2, qmc
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
@@ -17,6 +17,8 @@ CORRELATED = 0.1
 BY_CHANCE = 0.001
 # So many observations come first, before there is a best one to speak of.
 FIRST = 5
+# Points of the box from which shares of it are known.
+BOX = 256
 
 
 def share_alone(kernel: Kernel, points: Array) -> float:
@@ -38,16 +40,22 @@ def share_alone(kernel: Kernel, points: Array) -> float:
 def look_chosen(points: Array, outcomes: Array) -> bool:
     """Whether points (n, d), in order, seem to follow the outcomes before them.
 
-    Each point after the first few is nearer to the best point so far than to half of those before
-    it, or not. Of a design that was fixed in advance and put in random order about half are; of one
-    that seeks the maximum, or the minimum, many more.
+    Of each new point after the first few, p is the share of the box around all points that is
+    nearer to the best point so far. If the points were drawn from that box beforehand, the p are
+    uniform and independent, wherever the best ones are, and -2 sum log p has a chi-squared
+    distribution (Fisher). Designs that fill the box evenly are near to that; of one that seeks the
+    maximum, or the minimum, many p are small.
     """
-    later = range(FIRST, len(points))
-    if not later:
-        return False
-    nearer = np.zeros(2, dtype=int)
-    for t in later:
-        distances = np.linalg.norm(points[:t] - points[t], axis=1)
-        best = [int(np.argmax(outcomes[:t])), int(np.argmin(outcomes[:t]))]
-        nearer += distances[best] < np.median(distances)
-    return bool(np.any(binom.sf(nearer - 1, len(later), 0.5) < BY_CHANCE))
+    low, high = points.min(axis=0), points.max(axis=0)
+    box = low + (high - low) * qmc.Sobol(points.shape[1], rng=np.random.default_rng(0)).random(BOX)
+    logs = np.zeros(2)
+    later = 0
+    for t in range(FIRST, len(points)):
+        if np.any(np.all(points[:t] == points[t], axis=1)):
+            continue  # repeats are made to measure the noise
+        later += 1
+        for at, best in enumerate((np.argmax(outcomes[:t]), np.argmin(outcomes[:t]))):
+            distance = np.linalg.norm(points[t] - points[best])
+            nearer = np.count_nonzero(np.linalg.norm(box - points[best], axis=1) < distance)
+            logs[at] += np.log((nearer + 1) / (BOX + 1))
+    return bool(later and np.any(chi2.sf(-2 * logs, 2 * later) < BY_CHANCE))

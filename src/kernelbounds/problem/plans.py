@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import qmc
 
-from kernelbounds.arrays import Array
+from kernelbounds.arrays import Array, as_scalar, as_whole
 from kernelbounds.bandits import Finite, KernelUCB
 from kernelbounds.errors import EmptyConfidenceSetError
 from kernelbounds.problem.assuming import Assumed, assume, steps
@@ -18,7 +18,7 @@ from kernelbounds.problem.widths import predicted_half_widths
 
 # Numbers of experiments, each this times the one before.
 RATIO = 1.5
-FIRST, MOST = 5, 1000
+FIRST, MOST, FURTHEST = 5, 1000, 5000
 # For what to expect of ordinary functions: simulated runs, on so many points of the cube.
 RUNS, ACTIONS = 4, 256
 
@@ -77,8 +77,9 @@ def plan(problem: Problem, most: int = MOST, step: Callable[[], object] = bool) 
     >>> bool(expected.half_width[-1] < expected.half_width[0])
     True
     """
+    counts = counts_up_to(most)
     assumed = assume(problem, step=step)
-    known, counts = assumed.problem, counts_up_to(most)
+    known = assumed.problem
     mean, largest = [], []
     for count in counts:
         of_all, at_worst = predicted_half_widths(known, int(count))
@@ -100,8 +101,10 @@ def steps_of(problem: Problem, most: int = MOST) -> int:
 
 def counts_up_to(most: int) -> Array:
     """Numbers of experiments to look at."""
+    most = as_whole(most, "most", least=1, most=FURTHEST)
     number = int(np.log(max(most / FIRST, 1)) / np.log(RATIO)) + 1
-    return np.unique(np.append(np.rint(FIRST * RATIO ** np.arange(number)), most).astype(int))
+    counts = np.append(np.rint(FIRST * RATIO ** np.arange(number)), most).astype(int)
+    return np.unique(np.minimum(counts, most))
 
 
 def needed(problem: Problem, within: float, most: int = MOST) -> int | None:
@@ -109,6 +112,9 @@ def needed(problem: Problem, within: float, most: int = MOST) -> int | None:
 
     None: more than ``most``.
     """
+
+    most = as_whole(most, "most", least=1, most=FURTHEST)
+    within = as_scalar(within, "within", above=0.0)
 
     def is_enough(count: int) -> bool:
         return predicted_half_widths(problem, count)[0] <= within

@@ -15,12 +15,22 @@ from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
 
 from kernelbounds import files
-from kernelbounds.arrays import EPS, Array, as_points, as_scalar, as_whole, brief
+from kernelbounds.arrays import (
+    EPS,
+    LARGEST,
+    Array,
+    as_floats,
+    as_points,
+    as_scalar,
+    as_whole,
+    brief,
+    shortened,
+)
 from kernelbounds.bandits import Box
 from kernelbounds.bounds import Bound
 from kernelbounds.errors import InputError, said
 from kernelbounds.kernels import checked_kernel, kernel_from_text, kernel_to_text
-from kernelbounds.problem.quantities import Input, Output, checked_turns
+from kernelbounds.problem.quantities import Input, Output, checked_turns, in_digits
 from kernelbounds.sequence import ConfidenceSequence
 
 FORMAT = "kernelbounds problem 1"
@@ -104,14 +114,16 @@ class Problem:
         for name in names:
             if names.count(name) > 1:
                 raise InputError(f"the name {name!r} is given {names.count(name)} times.")
-        if interactions not in INTERACTIONS:
+        if not isinstance(interactions, str) or interactions not in INTERACTIONS:
             raise InputError(
                 f"interactions must be one of {', '.join(INTERACTIONS)}, got {brief(interactions)}."
             )
         if noise is not None:
-            noise = as_scalar(noise, "noise", least=0.0)
+            noise = as_scalar(noise, "noise", least=0.0, most=LARGEST)
         if norm_bound is not None:
-            norm_bound = as_scalar(norm_bound, "norm_bound", above=0.0)
+            # A smaller one is lost in the rounding of the output.
+            least = EPS * output.range
+            norm_bound = as_scalar(norm_bound, "norm_bound", least=least, most=LARGEST)
         if kernel is not None:
             kernel = kernel_from_text(kernel) if isinstance(kernel, str) else checked_kernel(kernel)
         values = {
@@ -162,9 +174,10 @@ class Problem:
             missing = [name for name in self.names if name not in X]
             if missing:
                 raise InputError(
-                    f"there is no value of {missing[0]!r}; the inputs are {', '.join(self.names)}."
+                    f"there is no value of {missing[0]!r}; the inputs are "
+                    f"{shortened(', '.join(self.names), 200)}."
                 )
-            columns = [np.atleast_1d(np.asarray(X[name])) for name in self.names]
+            columns = [np.atleast_1d(as_floats(X[name], name)) for name in self.names]
             if len({column.shape for column in columns}) > 1:
                 raise InputError("the inputs must have equally many values each.")
             X = np.stack(columns, axis=-1)
@@ -174,12 +187,12 @@ class Problem:
         """Points (m, d) in the user's units, scaled to [0, 1] each."""
         points = self.points(X)
         for row, name, value, expected in self.outside(points):
-            raise InputError(f"row {row}: {name} = {value:g} is not {expected}.")
+            raise InputError(f"row {row}: {name} = {in_digits(value)} is not {expected}.")
         return np.stack([one.scaled(points[:, at]) for at, one in enumerate(self.inputs)], axis=-1)
 
     def unscaled(self, unit: ArrayLike) -> Array:
         """Points (m, d) of the unit cube, in the user's units."""
-        points = np.asarray(unit, dtype=float)
+        points = as_points(unit, "unit", self.dim, one=True)
         return np.stack(
             [one.unscaled(points[:, at]) for at, one in enumerate(self.inputs)], axis=-1
         )
@@ -187,7 +200,7 @@ class Problem:
     def outside(self, points: Array) -> Iterator[tuple[int, str, float, str]]:
         """Values that are not of the problem: row, name, value, and what it should be."""
         for at, one in enumerate(self.inputs):
-            expected = f"in its range {one.low:g}:{one.high:g}"
+            expected = f"in its range {one.written}"
             expected = f"a whole number {expected}" if one.integer else expected
             for row in np.flatnonzero(one.outside(points[:, at])):
                 yield int(row), one.name, float(points[row, at]), expected
@@ -218,13 +231,21 @@ class Problem:
             raise InputError("the noise of the output is missing; 0 means that there is none.")
         problem, out = self.settled(), self.output
         norm_bound = float(problem.norm_bound or 0.0)
-        level = ConstantKernel(out.range**2 / (LEVEL_SHARE * norm_bound**2))
+        level = ConstantKernel((out.range / norm_bound) ** 2 / LEVEL_SHARE)
         return ConfidenceSequence(
             problem.kernel + level,
             # Rounded up: the quotient above, the root and the product are rounded.
             norm_bound * math.sqrt(1 + LEVEL_SHARE) * (1 + 4 * EPS),
             self.noise, self.delta, bound=bound, offset=out.low + out.range / 2,
         )  # fmt: skip
+
+    def norm_at_least(self, of_sequence: float) -> float:
+        """The least ||g|| with which the norm of b + g is at least this, in :meth:`sequence`.
+
+        ||g||^2 >= ||b + g||^2 - s B^2 there, so that it is above B where the data refute B.
+        """
+        level = LEVEL_SHARE * float(self.norm_bound or 0.0) ** 2
+        return math.sqrt(max(0.0, of_sequence**2 - level))
 
     def replace(self, **changes: Any) -> Problem:
         """The same with some arguments changed."""
@@ -254,7 +275,10 @@ class Problem:
             arguments["output"] = Output(**arguments["output"])
             return cls(**arguments)
         except (KeyError, TypeError) as error:
-            raise InputError(f"the description of the problem is broken: {said(error)}.") from None
+            what = f"{error} is missing" if isinstance(error, KeyError) else said(error)
+            raise InputError(
+                f"the description of the problem is broken: {shortened(what, 200)}."
+            ) from None
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write it to a JSON file, whole or not at all."""

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kernelbounds.arrays import Array, as_flag, as_scalar, as_whole, brief
+from kernelbounds.arrays import LARGEST, Array, as_flag, as_scalar, as_whole, brief
 from kernelbounds.errors import InputError
 
-# name[unit]=low:high and what follows, each after a colon.
-NOTATION = re.compile(r"\s*([^=\[\]]+?)\s*(?:\[([^\]]*)\])?\s*=\s*(.*?)\s*", re.DOTALL)
+# name[unit], of name[unit]=low:high and what follows, each after a colon.
+NAME_AND_UNIT = re.compile(r"([^\[\]]+)(?:\[([^\[\]]*)\])?")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 # Values beyond a range by rounding alone, relative to it, are taken for its ends.
 ROUNDING = 1e-9
 MOST_TURNS = 50
+MOST_LETTERS = 80  # of a name, for messages and pictures have a size
 
 
 @dataclass(frozen=True)
@@ -40,21 +41,36 @@ class Quantity:
     def __post_init__(self) -> None:
         for field in ("name", "unit"):
             text = getattr(self, field)
-            if not isinstance(text, str) or not text.isprintable() or re.search(r"[=\[\]]", text):
+            usual = isinstance(text, str) and text.isprintable() and len(text) <= MOST_LETTERS
+            if not usual or re.search(r"[=\[\]]", text):
                 raise InputError(
-                    f"a {field} must be text without '=' and brackets, got {brief(text)}."
+                    f"a {field} must be a line of text, of at most {MOST_LETTERS} letters and "
+                    f"without '=' and brackets, got {brief(text)}."
                 )
             object.__setattr__(self, field, text.strip())
         if not self.name:
             raise InputError("a name is missing.")
         low, high = (
-            as_scalar(self.low, f"low of {self.name}"),
-            as_scalar(self.high, f"high of {self.name}"),
+            as_scalar(getattr(self, end), f"{end} of {self.name}", least=-LARGEST, most=LARGEST)
+            for end in ("low", "high")
         )
-        if not low < high or not math.isfinite(high - low):
-            raise InputError(f"{self.name} needs a range with low < high, got {low:g}:{high:g}.")
+        if not low < high:
+            raise InputError(
+                f"{self.name} needs a range with low < high, got "
+                f"{in_digits(low)}:{in_digits(high)}."
+            )
+        if high - low < 1 / LARGEST:
+            raise InputError(
+                f"{self.name} needs a range of at least {1 / LARGEST:g}, got {high - low:g}; take "
+                "another unit."
+            )
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
+
+    @property
+    def written(self) -> str:
+        """The range, ``180:220``."""
+        return f"{in_digits(self.low)}:{in_digits(self.high)}"
 
     @property
     def label(self) -> str:
@@ -82,7 +98,9 @@ class Output(Quantity):
         """From ``name[unit]=low:high``."""
         name, unit, low, high, more = _parsed(text, "output")
         if more:
-            raise InputError(f"output {name} has a range and nothing more, got {more[0]!r} after.")
+            raise InputError(
+                f"output {brief(name)} has a range and nothing more, got {brief(more[0])} after it."
+            )
         return cls(name, low, high, unit)
 
 
@@ -120,12 +138,14 @@ class Input(Quantity):
         as_flag(self.integer, f"integer of {self.name}")
         if self.turns is not None:
             object.__setattr__(self, "turns", checked_turns(self.turns, f"turns of {self.name}"))
-        if self.log and self.low <= 0:
-            raise InputError(f"{self.name} is logarithmic, so its range must be above 0.")
+        if self.log and not self.low >= 1 / LARGEST:
+            raise InputError(
+                f"{self.name} is logarithmic, so its range must be above 0, got {self.written}."
+            )
         if self.integer and not (self.low.is_integer() and self.high.is_integer()):
             raise InputError(
                 f"{self.name} takes whole numbers, so its range must begin and end with one, got "
-                f"{self.low:g}:{self.high:g}."
+                f"{self.written}."
             )
 
     @classmethod
@@ -146,31 +166,40 @@ class Input(Quantity):
                 turns = int(value)
             else:
                 raise InputError(
-                    f"input {name} has {option!r} after its range; log, integer and turns=2 are "
-                    "what can be said there."
+                    f"input {brief(name)} has {brief(option)} after its range; log, integer and "
+                    "turns=2 are what can be said there."
                 )
         return cls(name, low, high, unit, log, integer, turns)
 
     def scaled(self, values: Array) -> Array:
         """From the user's units to [0, 1]; values out of the range are refused by the problem."""
-        low, high = self._on_axis(np.array([self.low, self.high]))
-        return np.asarray(np.clip((self._on_axis(values) - low) / (high - low), 0.0, 1.0))
+        return np.asarray(np.clip(self._along(values) / self._along(self.high), 0.0, 1.0))
 
     def unscaled(self, unit: Array) -> Array:
         """From [0, 1] to the user's units, rounded to whole numbers where it takes those alone."""
-        low, high = self._on_axis(np.array([self.low, self.high]))
-        on_axis = low + unit * (high - low)
-        values = np.exp(on_axis) if self.log else on_axis
+        along = unit * self._along(self.high)
+        values = self.low + (self.low * np.expm1(along) if self.log else along)
+        values = np.where(unit >= 1, self.high, values)  # which rounding may miss
         return np.asarray(np.clip(np.rint(values) if self.integer else values, self.low, self.high))
 
-    def outside(self, values: Array) -> Array:
+    def outside(self, values: Array) -> NDArray[np.bool_]:
         """Which values are not in the range, or not whole where they have to be."""
-        slack = ROUNDING * self.range
-        out = ~((values >= self.low - slack) & (values <= self.high + slack))
-        return np.asarray(out | (values != np.rint(values)) if self.integer else out)
+        if self.integer:
+            inside = (values >= self.low) & (values <= self.high) & (values == np.rint(values))
+        else:
+            below = ROUNDING * (self.low if self.log else self.range)
+            inside = (values >= self.low - below) & (values <= self.high + ROUNDING * self.range)
+        return np.asarray(~inside)
 
-    def _on_axis(self, values: Array) -> Array:
-        return np.log(np.maximum(values, self.low)) if self.log else values
+    def _along(self, values: Array | float) -> Array:
+        """value - low, or log(value / low), without loss of digits where they are close."""
+        above = np.maximum(np.subtract(values, self.low), 0.0)
+        return np.asarray(np.log1p(above / self.low) if self.log else above)
+
+
+def in_digits(value: float) -> str:
+    """A number for a message, with all its digits but for rounding: 1700000001, 0.3."""
+    return f"{value:.15g}"
 
 
 def checked_turns(turns: Any, name: str) -> int:
@@ -181,20 +210,21 @@ def checked_turns(turns: Any, name: str) -> int:
 def _parsed(text: Any, what: str) -> tuple[str, str, float, float, list[str]]:
     """Name, unit, low, high and the rest."""
     example = "yield[%]=0:100" if what == "output" else "temperature[°C]=180:220"
-    found = NOTATION.fullmatch(text) if isinstance(text, str) else None
-    if found is None:
+    head, equals, rest = text.partition("=") if isinstance(text, str) else ("", "", "")
+    found = NAME_AND_UNIT.fullmatch(head.strip())
+    if found is None or not equals:
         raise InputError(f"{what} must be written as {example}, got {brief(text)}.")
-    name, unit, rest = found[1], found[2] or "", found[3]
+    name, unit = found[1].strip(), found[2] or ""
     parts = [part.strip() for part in rest.split(":")]
     if len(parts) < 2 or not all(NUMBER.fullmatch(part) for part in parts[:2]):
         if what == "input" and "," in rest:
             raise InputError(
-                f"input {name} seems to have categories ({brief(rest)}), which have no distances "
-                "that a kernel could use: make a table or a study of each, or, for two of them, an "
-                f"input {name}=0:1:integer."
+                f"input {brief(name)} seems to have categories ({brief(rest)}), which have no "
+                "distances that a kernel could use: make a table or a study of each, or, for two "
+                "of them, an input that is 0 or 1, written as =0:1:integer."
             )
         raise InputError(
-            f"{what} {name} needs a range of two numbers, low:high as in {example}, got "
-            f"{brief(rest)}."
+            f"{what} {brief(name)} needs a range of two numbers, low:high as in {example}, got "
+            f"{brief(rest.strip())}."
         )
     return name, unit, float(parts[0]), float(parts[1]), parts[2:]

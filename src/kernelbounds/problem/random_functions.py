@@ -12,7 +12,7 @@ real systems. s is as large as the number of turns allows.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 from scipy.stats import qmc
@@ -23,8 +23,9 @@ from kernelbounds.arrays import Array
 TERMS = 16
 # Turns are counted on this many lines along each input, at so many points for each turn.
 LINES, POINTS_OF_TURN = 8, 16
-# Points of the cube from which the range of a function is known.
-POINTS = 512
+# Points of the cube from which the range of a function is known, besides the corners, where
+# functions without turns are largest; of more inputs than this there are too many.
+POINTS, CORNERS_UP_TO = 512, 6
 # Steps of the bisection for s, in which the ratio of its two ends goes from 100 to 1.02.
 STEPS, SLOWEST, FASTEST = 8, 0.03, 3.0
 # How uneven: w has slopes between 1 - UNEVEN and 1 + UNEVEN, and h is tanh or exp of at most BENT
@@ -38,6 +39,14 @@ def subsets_of(dim: int, interactions: str) -> list[tuple[int, ...]]:
     if interactions == "all" or dim == 1:
         return [tuple(range(dim))]
     return list(combinations(range(dim), 1 if interactions == "none" else 2))
+
+
+def with_corners(points: Array) -> Array:
+    """Points of the unit cube, and then its corners, where there are not too many."""
+    dim = points.shape[1]
+    if dim > CORNERS_UP_TO:
+        return points
+    return np.concatenate([points, list(product([0.0, 1.0], repeat=dim))])
 
 
 @dataclass
@@ -69,13 +78,16 @@ class _Part:
 
 
 class RandomFunction:
-    """One of them, on the unit cube, with values in [-1, 1] that reach both ends."""
+    """One of them, on the unit cube, with values in [-1, 1] that reach both ends.
+
+    That is so on points that fill the cube; between them values may be beyond by a few per cent.
+    """
 
     def __init__(self, rng: np.random.Generator, turns: Array, subsets: list[tuple[int, ...]]):
         self._turns = turns
         self.parts = [_random_part(rng, turns, inputs, len(subsets)) for inputs in subsets]
         lines = rng.random((LINES, len(turns)))
-        everywhere = qmc.Sobol(len(turns), rng=rng).random(POINTS)
+        everywhere = with_corners(qmc.Sobol(len(turns), rng=rng).random(POINTS))
         slow, fast = SLOWEST, FASTEST
         for _ in range(STEPS):
             middle = float(np.sqrt(slow * fast))

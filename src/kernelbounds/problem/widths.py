@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import product
-
 import numpy as np
 from scipy.stats import qmc
 
 from kernelbounds.problem.problem import Problem
+from kernelbounds.problem.random_functions import with_corners
 
-# Points that fill the cube; and of so many inputs all corners, where bounds are widest.
-POINTS, CORNERS_UP_TO = 128, 6
+# Points that fill the cube, besides the corners, where bounds are widest.
+POINTS = 128
 
 
 def predicted_half_widths(problem: Problem, experiments: int) -> tuple[float, float]:
@@ -18,9 +17,7 @@ def predicted_half_widths(problem: Problem, experiments: int) -> tuple[float, fl
 
     See :meth:`kernelbounds.ConfidenceSequence.predicted_width`.
     """
-    points = qmc.Sobol(problem.dim, rng=np.random.default_rng(1)).random(POINTS)
-    if problem.dim <= CORNERS_UP_TO:
-        points = np.concatenate([points, list(product([0.0, 1.0], repeat=problem.dim))])
+    points = with_corners(qmc.Sobol(problem.dim, rng=np.random.default_rng(1)).random(POINTS))
     design = problem.unit_box.filling(experiments)
     widths = problem.sequence().predicted_width(points, design)
     return float(widths[:POINTS].mean() / 2), float(widths.max() / 2)
