@@ -9,6 +9,20 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from kernelbounds.commands.options import (
+    DeltaOption,
+    ExperimentsOption,
+    InputOption,
+    InteractionsOption,
+    KernelOption,
+    NoiseOption,
+    NormBoundOption,
+    OutputOption,
+    ProblemOption,
+    QuantileOption,
+    TurnsOption,
+    problem_from_options,
+)
 from kernelbounds.commands.shared import (
     folder,
     print_table,
@@ -23,20 +37,6 @@ from kernelbounds.plot import canvas
 from kernelbounds.problem import Plan, Problem, plan
 from kernelbounds.problem.plans import FURTHEST, MOST, alternatives, needed, steps_of
 from kernelbounds.problem.widths import predicted_half_widths
-from kernelbounds.problem_options import (
-    DeltaOption,
-    ExperimentsOption,
-    InputOption,
-    InteractionsOption,
-    KernelOption,
-    NoiseOption,
-    NormBoundOption,
-    OutputOption,
-    ProblemOption,
-    QuantileOption,
-    TurnsOption,
-    problem_from_options,
-)
 from kernelbounds.study.points import settable
 
 

@@ -9,10 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from kernelbounds.commands.shared import settled_with_progress, unit_of
-from kernelbounds.errors import EmptyConfidenceSetError, InputError
-from kernelbounds.problem.quantities import NUMBER
-from kernelbounds.problem_options import (
+from kernelbounds.commands.options import (
     DeltaOption,
     ExperimentsOption,
     InputOption,
@@ -26,6 +23,9 @@ from kernelbounds.problem_options import (
     TurnsOption,
     problem_from_options,
 )
+from kernelbounds.commands.shared import settled_with_progress, unit_of
+from kernelbounds.errors import EmptyConfidenceSetError, InputError
+from kernelbounds.problem.quantities import NUMBER
 from kernelbounds.study import Study, Trial
 from kernelbounds.study.database import refuse_existing
 from kernelbounds.study.points import check_names, written
