@@ -116,7 +116,7 @@ def draw(found: Assumed) -> Any:
         x = one.unscaled(unit)
         admitted = [_along(found, int(at), axis, unit) for at in inside]
         plot.functions(
-            x, admitted, Box([one.low], [one.high]), ax,
+            x, np.reshape(admitted, (-1, POINTS)), Box([one.low], [one.high]), ax,
             log=[one.log], labels=[one.label], output=problem.output.label if axis == 0 else "",
         )  # fmt: skip
         for at in outside:

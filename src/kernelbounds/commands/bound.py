@@ -47,6 +47,8 @@ from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study.points import settable, written
 from kernelbounds.study.status import checked_assumptions
 
+# Columns of bounds.csv, besides the inputs.
+BOUNDS = ("lower", "upper")
 # Points of a grid along each input, by the number of inputs; for more inputs a grid says little,
 # and points that fill the box take its place.
 GRID = {1: 201, 2: 41, 3: 13}
@@ -107,6 +109,12 @@ def command(
     )  # fmt: skip
     if described.noise is None:
         raise InputError("say how noisy the output is, such as --noise 0.5; 0 is none.")
+    for name in described.names:
+        if name in BOUNDS:
+            raise InputError(
+                f"bounds.csv has a column {name!r} for the bounds; give that input another name, "
+                "here and in the table."
+            )
     X, y = read_runs(table, described)
     points = _points(described, X, at, grid)
     described = settled_with_progress(described)
@@ -126,7 +134,7 @@ def command(
     place = folder(out)
     described.save(place / "problem.json")
     columns = dict(zip(described.names, points.T, strict=True))
-    write_csv(place / "bounds.csv", columns | {"lower": lower, "upper": upper})
+    write_csv(place / "bounds.csv", columns | dict(zip(BOUNDS, (lower, upper), strict=True)))
     _summarise(described, sequence, points, lower, upper, chosen)
     for name in ("problem.json", "bounds.csv"):
         say(f"wrote {place / name}")

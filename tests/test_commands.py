@@ -1,0 +1,467 @@
+"""Commands for one's own data: from a table to files that are whole, or to one sentence."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+import kernelbounds as kb
+from kernelbounds import cli
+from kernelbounds.commands import bound as bound_command
+from kernelbounds.csv_table import header_of, read_csv, write_csv
+from kernelbounds.problem import Problem
+
+REACTOR = ["--input", "temperature=180:220", "--input", "pressure=1e5:3e5", "--input",
+           "catalyst=0.1:0.9", "--output", "yield=0:100"]  # fmt: skip
+KNOWN = ["--noise", "0.5", "--norm-bound", "300", "--kernel", "Matern(1.0, nu=2.5)"]
+NAMES = ["temperature", "pressure", "catalyst"]
+LETTERS = "abcd"
+
+
+def _yield(t, p, c):
+    t, p, c = (t - 180) / 40, (p - 1e5) / 2e5, (c - 0.1) / 0.8
+    return (
+        30
+        + 25 * np.exp(-((t - 0.6) ** 2) / 0.3)
+        + 15 * (1 - np.exp(-2.5 * p))
+        - 20 * (c - 0.5) ** 2
+    )
+
+
+@pytest.fixture(scope="module")
+def shelf(tmp_path_factory):
+    """Tables: of the reactor, and of one, two and four inputs between 0 and 1."""
+    shelf = tmp_path_factory.mktemp("shelf")
+    rng = np.random.default_rng(3)
+    t, p, c = rng.uniform(180, 220, 60), rng.uniform(1e5, 3e5, 60), rng.uniform(0.1, 0.9, 60)
+    measured = _yield(t, p, c) + 0.5 * rng.standard_normal(60)
+    write_csv(shelf / "runs.csv", {"day": np.arange(60.0), "yield": measured, "pressure": p.round(-2),
+                                   "temperature": t.round(1), "catalyst": c.round(3)})  # fmt: skip
+    for dim in (1, 2, 4):
+        X = rng.random((30, dim))
+        y = 50 + 30 * np.sin(3 * X.mean(1)) + 0.5 * rng.standard_normal(30)
+        write_csv(shelf / f"{dim}.csv", dict(zip(LETTERS, X.T)) | {"y": y})
+    return shelf
+
+
+@pytest.fixture
+def run(capsys, monkeypatch, tmp_path):
+    """Run a command in an empty folder; its exit code and what it says."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def command(*words):
+        monkeypatch.setattr(sys, "argv", ["kernelbounds", *map(str, words)])
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+            raise SystemExit(0)
+        said = capsys.readouterr()
+        return caught.value.code or 0, " ".join(said.out.split()), " ".join(said.err.split())
+
+    return command
+
+
+def _inputs(dim, *more):
+    words = [f"--input={name}=0:1" for name in LETTERS[:dim]]
+    return [*words, "--output", "y=0:100", *(more or KNOWN)]
+
+
+def _bounds(path, names):
+    table = read_csv(path, [*names, "lower", "upper"])
+    assert header_of(path) == [*names, "lower", "upper"]
+    points = np.stack([table.columns[name] for name in names], axis=-1)
+    lower, upper = table.columns["lower"], table.columns["upper"]
+    assert np.all(lower <= upper)
+    return points, lower, upper
+
+
+def _runs(path, problem):
+    table = read_csv(path, [*problem.names, problem.output.name])
+    X = np.stack([table.columns[name] for name in problem.names], axis=-1)
+    return X, table.columns[problem.output.name]
+
+
+def _in_python(problem, path, points, bound=None):
+    X, y = _runs(path, problem)
+    sequence = problem.sequence(bound)
+    sequence.update(problem.scaled(X), y)
+    return sequence.bounds(problem.scaled(points))
+
+
+def _is_picture(path):
+    """A PNG in which something is drawn."""
+    from matplotlib import image
+
+    pixels = image.imread(path)
+    assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n" and min(pixels.shape[:2]) > 200
+    assert len(np.unique(pixels.reshape(-1, pixels.shape[2]), axis=0)) > 20
+    return True
+
+
+def _refused(run, tmp_path, *words):
+    """The one sentence or two with which a command fails; it writes nothing."""
+    before = sorted(tmp_path.rglob("*"))
+    code, out, err = run(*words)
+    assert code == 1 and out == "" and err.startswith("error: ") and err.endswith(".")
+    assert err.count("error") == 1 and "Traceback" not in err and len(err) < 700
+    assert sorted(tmp_path.rglob("*")) == before
+    return err
+
+
+# --- assume, and what follows from its file
+
+
+@pytest.fixture(scope="module")
+def assumed(tmp_path_factory):
+    """As in the how-to."""
+    out = tmp_path_factory.mktemp("assume")
+    words = ["assume", *REACTOR, "--noise", "0.5", "--turns", "1", "--out", str(out)]
+    env = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "COLUMNS": "200"}
+    done = subprocess.run(
+        [sys.executable, "-m", "kernelbounds.cli", *words], env=env, capture_output=True, text=True,
+        check=False, encoding="utf-8",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return out, done.stdout
+
+
+def test_assume(assumed):
+    out, said = assumed
+    assert sorted(os.listdir(out)) == ["functions.png", "norms.csv", "problem.json"]
+    assert _is_picture(out / "functions.png")
+    problem = Problem.load(out / "problem.json")
+    assert problem.names == tuple(NAMES) and problem.turns == 1 and problem.noise == 0.5
+    settled = Problem([w for w in REACTOR[1:6:2]], REACTOR[-1], 0.5, 1).settled()
+    assert settled.as_data() == problem.as_data()
+    names = header_of(out / "norms.csv")
+    norms = read_csv(out / "norms.csv", names).columns
+    assert len(names) == 7 and all(len(one) == 200 for one in norms.values())
+    assert all(np.all(np.diff(one) >= 0) for one in norms.values())
+    assert f"B = {problem.norm_bound:.4g}" in said and "→ Matérn" in said and "RBF" in said
+    chosen = re.search(r"→ (Matérn[^│]*?)\s+│", said)[1]
+    assert np.isclose(np.quantile(norms[chosen], 0.9), problem.norm_bound)
+
+
+def test_bound_with_the_file_and_with_options_is_the_same(assumed, shelf, run, tmp_path):
+    out, _ = assumed
+    table = shelf / "runs.csv"
+    code, said, err = run("bound", table, "--problem", out / "problem.json", "--grid", 5)
+    assert code == 0 and err == ""
+    assert sorted(os.listdir("bounds")) == ["bounds.csv", "bounds.png", "problem.json"]
+    assert _is_picture(tmp_path / "bounds" / "bounds.png")
+    problem = Problem.load("bounds/problem.json")
+    assert problem.as_data() == Problem.load(out / "problem.json").as_data()
+    points, lower, upper = _bounds("bounds/bounds.csv", NAMES)
+    assert len(points) == 125
+    expected = _in_python(problem, table, points)
+    np.testing.assert_array_equal([lower, upper], expected)
+    truth = _yield(*points.T)
+    assert np.all((lower <= truth) & (truth <= upper))
+    best = np.argmax(lower)
+    assert f"{lower[best]:.4g} and {upper[best]:.4g}" in said and "With probability 0.99" in said
+    assert "Sensitivity to the assumptions" in said
+    words = [*REACTOR, "--noise", "0.5", "--turns", "1", "--grid", 5, "--out", "again"]
+    assert run("bound", table, *words)[0] == 0
+    np.testing.assert_array_equal(_bounds("again/bounds.csv", NAMES)[1:], [lower, upper])
+    assert (tmp_path / "again/problem.json").read_bytes() == (out / "problem.json").read_bytes()
+
+
+def test_plan_with_the_file(assumed, run, tmp_path):
+    out, _ = assumed
+    words = ["--most", "17", "--experiments", "8", "--within", "30", "--interactions", "none"]
+    code, said, err = run("plan", "--problem", out / "problem.json", *words, "--design", 7)
+    assert code == 0 and err == ""
+    assert sorted(os.listdir("plan")) == [
+        "design.csv", "plan.csv", "plan.png", "problem.json", "simulated.csv",
+    ]  # fmt: skip
+    assert _is_picture(tmp_path / "plan" / "plan.png")
+    problem = Problem.load("plan/problem.json")
+    assert problem.experiments == 8 and problem.interactions == "none"
+    table = read_csv(
+        "plan/plan.csv", ["experiments", "half_width_at_most", "regret_at_most"]
+    ).columns
+    assert table["experiments"].tolist() == [5, 8, 11, 17]
+    assert np.all(table["regret_at_most"] >= 2 * table["half_width_at_most"])
+    design = read_csv("plan/design.csv", NAMES).columns
+    problem.scaled(design)  # within the ranges
+    assert len(design["pressure"]) == 7 and "What assumptions buy" in said and "±30" in said
+
+
+def test_other_options_take_the_place_of_what_is_in_the_file(assumed, shelf, run):
+    out, _ = assumed
+    words = ["--at", "rows", "--noise", "1.5", "--delta", "0.1", "--norm-bound", "5000"]
+    assert run("bound", shelf / "runs.csv", "--problem", out / "problem.json", *words)[0] == 0
+    problem = Problem.load("bounds/problem.json")
+    assert (problem.noise, problem.delta, problem.norm_bound) == (1.5, 0.1, 5000)
+
+
+def test_suggestions_from_a_problem_of_one_input(run, shelf):
+    """plan without a kernel has alternatives; assume without noise says what it took."""
+    code, said, _ = run("plan", *_inputs(1, "--noise", "1"), "--turns", 1, "--most", 8,
+                        "--experiments", 5)  # fmt: skip
+    assert code == 0 and "0 turns" in said and "±10" in said
+    code, said, _ = run("assume", *_inputs(1, "--turns", "1"), "--experiments", 20)
+    assert code == 0 and "Noise was not given; bands are for 1, 1 % of the range" in said
+    problem = Problem.load("assume/problem.json")
+    assert problem.noise is None and problem.norm_bound > 0
+
+
+def test_assume_with_a_norm_bound_that_admits_nothing(run, tmp_path):
+    code, said, _ = run(
+        "assume", *_inputs(1, "--norm-bound", "1"), "--kernel", "Matern(0.7, nu=2.5)"
+    )
+    assert code == 0 and "covers 0 % of these functions" in said
+    assert _is_picture(tmp_path / "assume" / "functions.png")
+
+
+# --- bounds
+
+
+@pytest.mark.parametrize("dim", [1, 2, 4])
+def test_bounds_and_pictures(run, shelf, tmp_path, dim):
+    grid = ["--at", "rows"] if dim == 4 else []
+    for more in ([], ["--gaussian-process"]):
+        code, said, err = run("bound", shelf / f"{dim}.csv", *_inputs(dim), *more, *grid)
+        assert code == 0 and "no picture" not in err
+        points, lower, upper = _bounds("bounds/bounds.csv", LETTERS[:dim])
+        assert len(points) == {1: 201, 2: 41**2, 4: 30}[dim]
+        assert _is_picture(tmp_path / "bounds" / "bounds.png")
+        problem = Problem.load("bounds/problem.json")
+        expected = _in_python(problem, shelf / f"{dim}.csv", points)
+        np.testing.assert_array_equal([lower, upper], expected)
+
+
+def test_where_bounds_are_asked_for(run, shelf, tmp_path):
+    table = shelf / "2.csv"
+    problem = Problem(["a=0:1", "b=0:1"], "y=0:100", 0.5, kernel=KNOWN[-1], norm_bound=300)
+    assert run("bound", table, *_inputs(2), "--at", "rows")[0] == 0
+    points, *found = _bounds("bounds/bounds.csv", "ab")
+    np.testing.assert_array_equal(points, _runs(table, problem)[0])
+    write_csv(tmp_path / "asked.csv", {"b": [0.5, 1.0], "other": [7, 7], "a": [0.25, 0.0]})
+    assert run("bound", table, *_inputs(2), "--at", "asked.csv")[0] == 0
+    points, *found = _bounds("bounds/bounds.csv", "ab")
+    np.testing.assert_array_equal(points, [[0.25, 0.5], [0.0, 1.0]])
+    np.testing.assert_array_equal(found, _in_python(problem, table, points))
+    assert run("bound", table, *_inputs(2), "--grid", 3)[0] == 0
+    points, *_ = _bounds("bounds/bounds.csv", "ab")
+    np.testing.assert_array_equal(points, [[x, y] for x in (0, 0.5, 1) for y in (0, 0.5, 1)])
+    # Whole numbers are asked for once each.
+    words = ["--input", "a=0:1", "--input", "n=0:3:integer", "--output", "y=0:100", *KNOWN]
+    write_csv(tmp_path / "whole.csv", {"a": [0.1, 0.9], "n": [0, 3], "y": [50.0, 51.0]})
+    assert run("bound", "whole.csv", *words, "--grid", 9)[0] == 0
+    points, *_ = _bounds("bounds/bounds.csv", "an")
+    assert len(points) == 36 and set(points[:, 1]) == {0, 1, 2, 3}
+
+
+def test_a_fixed_design_has_narrower_bounds(run, shelf):
+    table, words = shelf / "1.csv", _inputs(1)
+    assert run("bound", table, *words, "--out", "any")[0] == 0
+    code, said, err = run("bound", table, *words, "--fixed-design", "--out", "fixed")
+    assert code == 0 and "you look once" in said and "Warning" not in err
+    points, *any_time = _bounds("any/bounds.csv", "a")
+    _, *once = _bounds("fixed/bounds.csv", "a")
+    problem = Problem.load("fixed/problem.json")
+    np.testing.assert_array_equal(once, _in_python(problem, table, points, kb.FixedDesign()))
+    assert np.mean(once[1] - once[0]) < np.mean(any_time[1] - any_time[0])
+
+
+def test_settings_that_followed_the_outcomes_are_noticed(run, tmp_path):
+    x = np.concatenate([np.linspace(0, 1, 6), 0.5 + 0.01 * np.random.default_rng(0).random(25)])
+    write_csv(tmp_path / "x.csv", {"a": x, "y": 90 - 100 * (x - 0.5) ** 2})
+    words = _inputs(1)
+    code, _, err = run("bound", "x.csv", *words, "--fixed-design")
+    assert code == 0 and "as if they had been chosen by outcomes" in err
+    code, _, err = run("bound", "x.csv", *words)
+    assert code == 0 and "chosen" not in err
+
+
+def test_warnings(run, tmp_path):
+    rng = np.random.default_rng(1)
+    x = rng.random(12)
+    write_csv(tmp_path / "x.csv", {"a": x, "y": np.append(50 + 5 * x[1:], 120)})
+    code, _, err = run("bound", "x.csv", *_inputs(1, "--noise", "0.5", "--norm-bound", "300",
+                                                  "--kernel", "Matern(0.001, nu=2.5)"))  # fmt: skip
+    assert code == 0
+    assert "1 of 12 outcomes are outside of the range 0:100 stated for y" in err
+    assert "% of the settings are related to no other one" in err
+
+
+# --- what is refused
+
+
+def test_refuted_assumptions(run, shelf, tmp_path):
+    words = ["--noise", "0.5", "--norm-bound", "3", "--kernel", "Matern(1.0, nu=2.5)"]
+    for more in ([], ["--fixed-design"], ["--at", "rows"]):
+        message = _refused(run, tmp_path, "bound", shelf / "1.csv", *_inputs(1, *words), *more)
+        assert "the data refute the assumptions: no function with B = 3 and noise 0.5" in message
+        assert float(re.search(r"B would have to be at least ([\d.e+]+)", message)[1]) > 3
+    # A larger B, with room to spare, is compatible with them.
+    words[3] = "300"
+    assert run("bound", shelf / "1.csv", *_inputs(1, *words))[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "match"),
+    [
+        ("a,y\n0.5,\n0.6,50\n", "1 cell is missing, on line 2, column 'y'"),
+        ("a y\n0.5 50\n", "has one column only, 'a y'"),
+        ("a|y\n0.5|50\n", "has one column only"),
+        ("a,y\n0.5,50\n1.5,51\n", r"line 3, column 'a': 1.5 is not in its range 0:1; correct it"),
+        ("a,y\n0.5,50\n-3,51\n", "line 3, column 'a': -3 is not in its range 0:1"),
+        ("A,y\n0.5,50\n", "has no column 'a'"),
+        ("a,y\n", "has a header and no rows"),
+        ("", "is empty"),
+        ("a,y\n0.5,12 %\n", "line 2, column 'y': .*percentage"),
+        ("a,a,y\n0.5,0.5,12\n", "has 2 columns named 'a'"),
+    ],
+)
+def test_tables_that_are_refused(run, tmp_path, content, match):
+    (tmp_path / "x.csv").write_text(content)
+    assert re.search(match, _refused(run, tmp_path, "bound", "x.csv", *_inputs(1)))
+    calibrate = _inputs(1, "--noise", "0.5")
+    assert re.search(match, _refused(run, tmp_path, "calibrate", "x.csv", *calibrate))
+    write = {"a": [0.1, 0.2], "y": [50.0, 51.0]}
+    write_csv(tmp_path / "good.csv", write)
+    if "'y'" not in match:
+        message = _refused(run, tmp_path, "bound", "good.csv", *_inputs(1), "--at", "x.csv")
+        assert re.search(match, message)
+
+
+def test_time_stamps_are_named_with_all_digits(run, tmp_path):
+    write_csv(tmp_path / "x.csv", {"t": [1.7e9, 1700003601.0], "y": [1.0, 2.0]})
+    words = ["--input", "t=1700000000:1700003600", "--output", "y=0:100", *KNOWN]
+    message = _refused(run, tmp_path, "bound", "x.csv", *words)
+    assert "1700003601 is not in its range 1700000000:1700003600" in message
+
+
+@pytest.mark.parametrize(
+    ("words", "match"),
+    [
+        (["bound", "{}", "--input=a=0:1", "--output=y=0:100"], "say how noisy the output is"),
+        (["plan", "--input=a=0:1", "--output=y=0:100"], "say how noisy the output is"),
+        (["bound", "{}", "--output=y=0:100", *KNOWN], "say at least one input"),
+        (["bound", "{}", "--input=a=0:1", *KNOWN], "say what is measured"),
+        (["bound", "{}", *_inputs(1), "--problem", "x.json"], "pass it, or --input and --output"),
+        (["bound", "{}", "--problem", "none.json"], "cannot read the problem in .*No such file"),
+        (["bound", "{}", "--problem", "{}"], "is not a JSON file"),
+        (["bound", "none.csv", *_inputs(1)], "cannot read 'none.csv': No such file"),
+        (["bound", "{}", *_inputs(1), "--at", "none.csv"], "cannot read 'none.csv'"),
+        (["bound", "{}", "--input=a=1:0", "--output=y=0:100"], "low < high, got 1:0"),
+        (["bound", "{}", "--input=a=x,y", "--output=y=0:100"], "seems to have categories"),
+        (["bound", "{}", "--input=lower=0:1", "--output=y=0:100", *KNOWN], "a column 'lower'"),
+        (["bound", "{}", *_inputs(1), "--delta", "2"], "delta must be .*, got 2"),
+        (["bound", "{}", *_inputs(1), "--kernel", "os.system('x')"], "kernel, column"),
+        (["bound", "{}", *_inputs(1), "--kernel", "Matern([1, 2])"], "has 2 length scales"),
+        (["bound", "{}", *_inputs(1), "--grid", "2000000"], "a million are the most"),
+        (["plan", *_inputs(1), "--within", "-1"], "--within must be above 0, got -1"),
+        (["plan", *_inputs(1), "--within", "nan"], "--within must be above 0, got nan"),
+        (["calibrate", "{}", *_inputs(1, "--noise", "1"), "--split", "1.5"], "between 0 and 1"),
+        (["calibrate", "{}", *_inputs(1, "--noise", "1"), "--split", "0.1"], "at least 5 different"),
+        (["assume", "--input=a=0:1", "--output=y=0:1", "--interactions", "x"], "one of all, pairs"),
+    ],
+)  # fmt: skip
+def test_words_that_are_refused(run, shelf, tmp_path, words, match):
+    words = [word.format(shelf / "1.csv") if word == "{}" else word for word in words]
+    assert re.search(match, _refused(run, tmp_path, *words))
+
+
+def test_folders_that_cannot_be_made(run, shelf, tmp_path):
+    (tmp_path / "file").write_text("mine")
+    for out in ("file", "file/x"):
+        message = _refused(run, tmp_path, "bound", shelf / "1.csv", *_inputs(1), "--out", out)
+        assert "cannot make the folder" in message
+    assert (tmp_path / "file").read_text() == "mine"
+
+
+# --- calibrate
+
+
+def test_calibrate_keeps_rows_apart_and_loses_none(run, shelf):
+    table = shelf / "1.csv"
+    words = _inputs(1, "--quantile", "0.8")
+    code, said, _ = run("calibrate", table, *words, "--split", "0.4")
+    assert code == 0 and "What 12 rows suggest" in said
+    assert sorted(os.listdir("calibration")) == ["fresh.csv", "pilot.csv", "problem.json"]
+    problem = Problem.load("calibration/problem.json")
+    pilot, fresh, whole = (
+        np.column_stack(_runs(path, problem))
+        for path in ("calibration/pilot.csv", "calibration/fresh.csv", table)
+    )
+    np.testing.assert_array_equal(np.concatenate([pilot, fresh]), whole)
+    assert len(pilot) == 12 and problem.quantile == 0.8 and problem.norm_bound > 0
+    for kind in ("heuristic:", "stated assumption:", "guarantee:"):
+        assert kind in said
+    command = re.search(r"Now: kernelbounds (.*?problem\.json)", said)[1].split()
+    assert run(*command, "--at", "rows")[0] == 0
+    np.testing.assert_array_equal(_bounds("bounds/bounds.csv", "a")[0], fresh[:, :1])
+    # What only the first rows say is all that it looked at.
+    again = kb.problem.calibrate(
+        Problem(["a=0:1"], "y=0:100", quantile=0.8), pilot[:, :1], pilot[:, 1]
+    )
+    assert again.problem.as_data() == problem.as_data()
+
+
+def test_calibrate_without_a_split_says_what_that_means(run, shelf):
+    code, said, _ = run("calibrate", shelf / "1.csv", *_inputs(1, "--noise", "0.6"))
+    assert code == 0 and os.listdir("calibration") == ["problem.json"]
+    assert "These assumptions have seen the data" in said and "--split 0.3" in said
+    assert Problem.load("calibration/problem.json").noise == 0.6
+
+
+# --- accidents
+
+
+def test_without_matplotlib_tables_are_written(run, shelf, monkeypatch):
+    for name in [name for name in sys.modules if name.split(".")[0] == "matplotlib"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    code, said, err = run("bound", shelf / "1.csv", *_inputs(1), "--gaussian-process")
+    assert code == 0 and "no picture" in err and "pip install 'kernelbounds[plot]'" in err
+    assert sorted(os.listdir("bounds")) == ["bounds.csv", "problem.json"]
+    code, said, err = run("plan", *_inputs(1), "--most", 5, "--experiments", 5, "--turns", 0)
+    assert code == 0 and "kernelbounds[plot]" in err and "plan.csv" in os.listdir("plan")
+    code, said, err = run("assume", *_inputs(1))
+    assert code == 0 and "kernelbounds[plot]" in err and "norms.csv" in os.listdir("assume")
+
+
+@pytest.mark.parametrize("fails", ["write_csv", "save_picture"])
+def test_an_interrupt_between_files_leaves_whole_ones(run, shelf, tmp_path, monkeypatch, fails):
+    """What is there is what an earlier run wrote, or whole and new."""
+    words = ["bound", shelf / "1.csv", *_inputs(1)]
+    assert run(*words)[0] == 0
+    before = {path.name: path.read_bytes() for path in (tmp_path / "bounds").iterdir()}
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(bound_command, fails, interrupted)
+    code, _, err = run(*words, "--delta", "0.05")
+    assert code == 130 and "Traceback" not in err
+    after = {path.name: path.read_bytes() for path in (tmp_path / "bounds").iterdir()}
+    assert set(after) == set(before)
+    assert after["bounds.png"] == before["bounds.png"]
+    assert (after["bounds.csv"] == before["bounds.csv"]) == (fails == "write_csv")
+    assert Problem.load("bounds/problem.json").delta == 0.05
+
+
+def test_a_real_interrupt_leaves_nothing(tmp_path):
+    """While functions are drawn, which takes seconds."""
+    command = [sys.executable, "-m", "kernelbounds.cli", "assume", *REACTOR, "--turns", "4"]
+    child = subprocess.Popen(
+        [*command, "--noise", "1", "--out", str(tmp_path / "out")],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1", "FORCE_COLOR": "1"},
+    )  # fmt: skip
+    child.stderr.read(1)  # the progress bar is there
+    time.sleep(0.2)
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=60)
+    assert child.returncode == 130 and "Traceback" not in err
+    assert list(tmp_path.iterdir()) == []
