@@ -62,6 +62,9 @@ def command(
     most: Annotated[
         int, typer.Option(min=5, max=FURTHEST, help="Look no further than this many experiments.")
     ] = MOST,
+    compare: Annotated[
+        bool, typer.Option(help="Whether to say what stronger assumptions would buy.")
+    ] = True,
     design: Annotated[
         int | None,
         typer.Option(min=1, help="Settings in design.csv.", show_default="5 for each input"),
@@ -84,7 +87,7 @@ def command(
     with progress("predicting", steps_of(described, most)) as step:
         expected = plan(described, most, step)
     show(expected)
-    others = list(alternatives(described))
+    others = list(alternatives(described)) if compare else []
     rows = []
     with progress("what other assumptions would buy", len(others) + 1) as step:
         for name, one in [("as stated", expected.problem), *others]:
