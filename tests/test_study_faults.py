@@ -145,7 +145,7 @@ def time_to_tell_one(folder, work):
 
 @pytest.mark.parametrize(
     ("work", "tells"),
-    [(tell_through_python, TELLS), (tell_through_commands, TELLS // 10)],
+    [(tell_through_python, TELLS), (tell_through_commands, TELLS // 5)],
     ids=["python", "commands"],
 )
 def test_no_acknowledged_observation_is_lost_or_doubled(tmp_path, work, tells):

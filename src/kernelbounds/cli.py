@@ -13,10 +13,10 @@ from rich.text import Text
 
 from kernelbounds import __version__, demo, files
 from kernelbounds.commands import assume, bound, calibrate, plan
+from kernelbounds.commands.study import study_app
 from kernelbounds.errors import KernelBoundsError
 from kernelbounds.paper import specs, studies, trials
 from kernelbounds.paper.reproduce import reproduce
-from kernelbounds.study_cli import study_app
 
 QUICK_ROUNDS, QUICK_REPETITIONS = 150, 3
 

@@ -1,1 +1,1 @@
-"""Commands for one's own data: assume, plan, calibrate and bound; one file each."""
+"""Commands for one's own data: assume, plan, calibrate, bound and study; one file each."""

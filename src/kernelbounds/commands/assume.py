@@ -11,18 +11,7 @@ import typer
 from kernelbounds import plot
 from kernelbounds.arrays import Array
 from kernelbounds.bandits import Box
-from kernelbounds.commands.shared import (
-    assumed_with_progress,
-    folder,
-    print_table,
-    save_picture,
-    say,
-    unit_of,
-)
-from kernelbounds.csv_table import write_csv
-from kernelbounds.plot import canvas
-from kernelbounds.problem import Assumed
-from kernelbounds.problem_options import (
+from kernelbounds.commands.options import (
     DeltaOption,
     ExperimentsOption,
     InputOption,
@@ -36,6 +25,17 @@ from kernelbounds.problem_options import (
     TurnsOption,
     problem_from_options,
 )
+from kernelbounds.commands.shared import (
+    assumed_with_progress,
+    folder,
+    print_table,
+    save_picture,
+    say,
+    unit_of,
+)
+from kernelbounds.csv_table import write_csv
+from kernelbounds.plot import canvas
+from kernelbounds.problem import Assumed
 
 # Functions in the picture, of each kind, and points along each.
 SHOWN, EXCLUDED, POINTS = 10, 2, 121

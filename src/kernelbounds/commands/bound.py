@@ -13,6 +13,20 @@ import typer
 from kernelbounds import plot
 from kernelbounds.arrays import Array
 from kernelbounds.bounds import Bound, FixedDesign
+from kernelbounds.commands.options import (
+    DeltaOption,
+    ExperimentsOption,
+    InputOption,
+    InteractionsOption,
+    KernelOption,
+    NoiseOption,
+    NormBoundOption,
+    OutputOption,
+    ProblemOption,
+    QuantileOption,
+    TurnsOption,
+    problem_from_options,
+)
 from kernelbounds.commands.shared import (
     TableArgument,
     folder,
@@ -29,20 +43,6 @@ from kernelbounds.csv_table import write_csv
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
 from kernelbounds.problem import Problem
 from kernelbounds.problem.doubts import look_chosen, share_alone
-from kernelbounds.problem_options import (
-    DeltaOption,
-    ExperimentsOption,
-    InputOption,
-    InteractionsOption,
-    KernelOption,
-    NoiseOption,
-    NormBoundOption,
-    OutputOption,
-    ProblemOption,
-    QuantileOption,
-    TurnsOption,
-    problem_from_options,
-)
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study.points import settable, written
 from kernelbounds.study.status import checked_assumptions

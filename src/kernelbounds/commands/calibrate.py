@@ -9,11 +9,7 @@ import typer
 from rich.console import Console
 
 from kernelbounds.arrays import Array
-from kernelbounds.commands.shared import TableArgument, folder, read_runs, say
-from kernelbounds.csv_table import write_csv
-from kernelbounds.errors import InputError
-from kernelbounds.problem import Problem, calibrate
-from kernelbounds.problem_options import (
+from kernelbounds.commands.options import (
     DeltaOption,
     ExperimentsOption,
     InputOption,
@@ -25,6 +21,10 @@ from kernelbounds.problem_options import (
     TurnsOption,
     problem_from_options,
 )
+from kernelbounds.commands.shared import TableArgument, folder, read_runs, say
+from kernelbounds.csv_table import write_csv
+from kernelbounds.errors import InputError
+from kernelbounds.problem import Problem, calibrate
 
 
 def command(

@@ -9,6 +9,20 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+from kernelbounds.commands.options import (
+    DeltaOption,
+    ExperimentsOption,
+    InputOption,
+    InteractionsOption,
+    KernelOption,
+    NoiseOption,
+    NormBoundOption,
+    OutputOption,
+    ProblemOption,
+    QuantileOption,
+    TurnsOption,
+    problem_from_options,
+)
 from kernelbounds.commands.shared import (
     folder,
     print_table,
@@ -23,20 +37,6 @@ from kernelbounds.plot import canvas
 from kernelbounds.problem import Plan, Problem, plan
 from kernelbounds.problem.plans import FURTHEST, MOST, alternatives, needed, steps_of
 from kernelbounds.problem.widths import predicted_half_widths
-from kernelbounds.problem_options import (
-    DeltaOption,
-    ExperimentsOption,
-    InputOption,
-    InteractionsOption,
-    KernelOption,
-    NoiseOption,
-    NormBoundOption,
-    OutputOption,
-    ProblemOption,
-    QuantileOption,
-    TurnsOption,
-    problem_from_options,
-)
 from kernelbounds.study.points import settable
 
 
@@ -62,6 +62,9 @@ def command(
     most: Annotated[
         int, typer.Option(min=5, max=FURTHEST, help="Look no further than this many experiments.")
     ] = MOST,
+    compare: Annotated[
+        bool, typer.Option(help="Whether to say what stronger assumptions would buy.")
+    ] = True,
     design: Annotated[
         int | None,
         typer.Option(min=1, help="Settings in design.csv.", show_default="5 for each input"),
@@ -84,7 +87,7 @@ def command(
     with progress("predicting", steps_of(described, most)) as step:
         expected = plan(described, most, step)
     show(expected)
-    others = list(alternatives(described))
+    others = list(alternatives(described)) if compare else []
     rows = []
     with progress("what other assumptions would buy", len(others) + 1) as step:
         for name, one in [("as stated", expected.problem), *others]:

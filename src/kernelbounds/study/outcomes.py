@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any
@@ -51,7 +50,7 @@ def tellings(problem: Problem, points: Any, values: Any, keys: Any) -> list[Tell
 
 
 def old_runs(problem: Problem, runs: Any) -> list[Telling]:
-    """Runs from a CSV file, a dict of columns or a data frame, with keys made of what they hold."""
+    """Runs from a CSV file, a dict of columns or a data frame."""
     names, lines = [*problem.names, problem.output.name], None
     if isinstance(runs, str | PathLike):
         table = read_csv(runs, names)
@@ -64,13 +63,8 @@ def old_runs(problem: Problem, runs: Any) -> list[Telling]:
         raise InputError(f"runs must be a CSV file or columns by name, got {brief(runs)}.")
     points = checked_rows(problem, {name: columns[name] for name in problem.names}, lines)
     outcomes = as_vector(columns[problem.output.name], problem.output.name, len(points))
-    # The same table is the same runs, whenever it is imported and whatever its file is called.
-    digest = hashlib.sha256(np.column_stack([points, outcomes]).tobytes()).hexdigest()[:16]
-    rows = enumerate(zip(points.tolist(), outcomes.tolist(), strict=True), start=1)
-    return [
-        Telling(tuple(point), value, None, f"import {digest} row {at}")
-        for at, (point, value) in rows
-    ]
+    rows = zip(points.tolist(), outcomes.tolist(), strict=True)
+    return [Telling(tuple(point), value) for point, value in rows]
 
 
 def checked_rows(

@@ -24,7 +24,7 @@ def history(problem: Problem, outcomes: Array, best: Best, ax: Axes | None = Non
     axes = canvas.new_axes()[0] if ax is None else canvas.given_axis(ax)
     axes.fill_between(
         best.counts, best.lower, best.upper, step="post", color=canvas.BAND, alpha=0.16,
-        linewidth=0, label="the best settings known are in here",
+        linewidth=0, label="truth at the best settings known",
     )  # fmt: skip
     for side in (best.lower, best.upper):
         axes.step(best.counts, side, where="post", color=canvas.BAND, linewidth=1.2)

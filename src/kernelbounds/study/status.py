@@ -130,15 +130,16 @@ class Status:
             f"observations: {self.observations}{gone}",
         ]
         for trial in self.pending:
-            settings = written(problem, list(trial.values.values()))
+            settings = written(problem, trial.values.values())
             lines.append(f"pending: trial {trial.number}: {settings}")
         if self.certificate is not None:
             best, side = self.certificate, "below" if self.minimise else "above"
             lines += [
-                f"best known: {written(problem, best.x)}",
-                f"  there the true {out.name} is between {best.lower:.4g} and {best.upper:.4g}"
-                f"{unit}; nowhere is it {side} {self.limit:.4g}{unit}",
-                f"  within {best.regret:.3g}{unit} of the best possible, with probability "
+                f"best known: {written(problem, best.x.tolist())}",
+                f"  {out.name} there, without noise: between {best.lower:.4g} and "
+                f"{best.upper:.4g}{unit}",
+                f"  {out.name} anywhere: not {side} {self.limit:.4g}{unit}",
+                f"  within {best.regret:.3g} of the best possible {out.name}, with probability "
                 f"{1 - problem.delta:g}, if the assumptions hold",
             ]
         lines.append(

@@ -224,9 +224,29 @@ class Store:
     def tell(self, tellings: Sequence[Telling]) -> list[Told]:
         """Add outcomes, all of them or none."""
         with self._file.writing() as db:
-            batch = self._file.number("SELECT coalesce(max(batch), 0) + 1 FROM outcomes")
-            now = _now()
+            batch, now = self._next_batch(), _now()
             return [self._tell(db, one, batch, now) for one in tellings]
+
+    def tell_missing(self, tellings: Sequence[Telling]) -> list[Told]:
+        """Add those outcomes that are not there yet, all of them or none.
+
+        An outcome is there if one has the same settings and value; of two equal ones, the second is
+        if two have.
+        """
+        with self._file.writing() as db:
+            there: dict[tuple[Point, float], list[int]] = {}
+            for old in reversed(self.outcomes):
+                there.setdefault((old.point, old.value), []).append(old.trial)
+            batch, now = self._next_batch(), _now()
+            return [
+                Told(there[one.point, one.value].pop(), True)
+                if there.get((one.point, one.value))
+                else self._tell(db, one, batch, now)
+                for one in tellings
+            ]
+
+    def _next_batch(self) -> int:
+        return self._file.number("SELECT coalesce(max(batch), 0) + 1 FROM outcomes")
 
     def _tell(self, db: sqlite3.Connection, one: Telling, batch: int, now: str) -> Told:
         point = json.dumps(one.point)

@@ -263,11 +263,14 @@ class Study:
     def import_runs(self, runs: Any) -> list[Told]:
         """Add old runs in their order, all or none, from a CSV file, a dict or a data frame.
 
-        Columns are found by the names of the inputs and the output; others do not matter. The same
-        runs imported again change nothing. They must be all that were made, in the order in which
-        they were made, and not selected by their outcomes.
+        Columns are found by the names of the inputs and the output; others do not matter. Runs that
+        are there already, with equal settings and outcome, are not added again: so a table that
+        has grown may be imported again, and an export too.
+
+        They must be all runs that were made, in the order in which they were made, and not a
+        selection by their outcomes.
         """
-        return self._store.tell(old_runs(self.problem, runs))
+        return self._store.tell_missing(old_runs(self.problem, runs))
 
     def undo(self) -> list[tuple[int, dict[str, float], float]]:
         """Take back what was told or imported last: trial number, settings and outcome of each.
@@ -381,11 +384,15 @@ class Study:
         limit = as_scalar(seconds, "seconds", above=0.0)
         with self._lock:
             points, outcomes = self._data()
-            there = {one.count for one in self._store.certificates}
-            wanted = evenly(len(outcomes), as_whole(most, "most", least=1)) if len(outcomes) else []
+            if not len(outcomes):
+                return []
+            with suppress(EmptyConfidenceSetError):
+                self.certificate(limit / 2)
+            there = {len(outcomes)} | {one.count for one in self._store.certificates}
+            wanted = evenly(len(outcomes), as_whole(most, "most", least=1))
             missing = [count for count in wanted if count not in there]
-            deadline, each = time.monotonic() + limit, limit / max(len(missing), 1)
-            past = replayed(self.problem, points, outcomes, missing) if missing else iter(())
+            deadline, each = time.monotonic() + limit / 2, limit / 2 / max(len(missing), 1)
+            past = replayed(self.problem, points, outcomes, missing)
             with late_progress("certificates of the past", len(missing)) as report:
                 for done, (count, sequence) in enumerate(zip(missing, past, strict=True)):
                     report(f"{count} observations", done)

@@ -9,9 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from kernelbounds.errors import EmptyConfidenceSetError, InputError
-from kernelbounds.problem.quantities import NUMBER
-from kernelbounds.problem_options import (
+from kernelbounds.commands.options import (
     DeltaOption,
     ExperimentsOption,
     InputOption,
@@ -25,7 +23,11 @@ from kernelbounds.problem_options import (
     TurnsOption,
     problem_from_options,
 )
+from kernelbounds.commands.shared import settled_with_progress, unit_of
+from kernelbounds.errors import EmptyConfidenceSetError, InputError
+from kernelbounds.problem.quantities import NUMBER
 from kernelbounds.study import Study, Trial
+from kernelbounds.study.database import refuse_existing
 from kernelbounds.study.points import check_names, written
 
 study_app = typer.Typer(
@@ -73,7 +75,11 @@ def create(
         input, output, noise, turns, interactions, delta, norm_bound, kernel, experiments,
         quantile, problem,
     )  # fmt: skip
-    with Study.create(file, described, minimise=minimise, stop_within=stop_within) as study:
+    refuse_existing(file)
+    if described.noise is None:
+        raise InputError("a study needs --noise, the standard deviation of the output; 0 is none.")
+    settled = settled_with_progress(described)
+    with Study.create(file, settled, minimise=minimise, stop_within=stop_within) as study:
         typer.echo(f"made {file}")
         typer.echo(str(study.status()))
 
@@ -113,13 +119,14 @@ def ask(
 
 
 def _described(study: Study, trial: Trial) -> str:
-    out = study.problem.output
-    unit = f" {out.unit}" if out.unit else ""
-    return (
-        f"trial {trial.number}: {written(study.problem, trial.values.values())}\n"
-        f"  {out.name} between {trial.lower:.4g} and {trial.upper:.4g}{unit}; at most "
+    out, unit = study.problem.output, unit_of(study.problem)
+    known = (
+        f"{out.name} between {trial.lower:.4g} and {trial.upper:.4g}{unit}; at most "
         f"{trial.gain:.3g}{unit} better than what is sure"
     )
+    if trial.lower <= out.low and trial.upper >= out.high:
+        known = f"all of {out.low:g}:{out.high:g} is possible there, as far as is known"
+    return f"trial {trial.number}: {written(study.problem, trial.values.values())}\n  {known}"
 
 
 @study_app.command("tell", no_args_is_help=True)
@@ -259,7 +266,7 @@ def import_command(
         ),
     ],
 ) -> None:
-    """Add old runs from a CSV file, in their order, all or none; the same file counts once.
+    """Add old runs from a CSV file, in their order, all or none; what is there is not added again.
 
     They must be all runs that were made, and not a selection by their outcomes.
     """

@@ -1,0 +1,767 @@
+"""Studies on disk: asking, telling, taking back, what is known, files and their faults."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import tempfile
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+import kernelbounds as kb
+from kernelbounds.study import database, store
+from kernelbounds.study.status import Checked, more_needed
+
+KERNEL = "Matern(0.8, nu=2.5)"
+
+
+def problem(**changes):
+    known = {"noise": 0.5, "kernel": KERNEL, "norm_bound": 80.0}
+    inputs = changes.pop("inputs", ["temperature[°C]=180:220", "catalyst=0.1:0.9"])
+    return kb.Problem(inputs, "yield[%]=0:100", **(known | changes))
+
+
+def truth(values):
+    x = (values["temperature"] - 180) / 40
+    return 70 - 60 * (x - 0.7) ** 2 - 40 * (values["catalyst"] - 0.4) ** 2
+
+
+@pytest.fixture
+def path(tmp_path):
+    where = tmp_path / "reactor.db"
+    kb.Study.create(where, problem(), stop_within=5.0).close()
+    return where
+
+
+@pytest.fixture
+def study(path):
+    with kb.Study(path) as opened:
+        yield opened
+
+
+def settings_of(temperature=200.0, catalyst=0.4):
+    return {"temperature": temperature, "catalyst": catalyst}
+
+
+def run(study, rounds, noise=0.3):
+    rng = np.random.default_rng(0)
+    for _ in range(rounds):
+        trial = study.ask()
+        sign = -1 if study.minimise else 1
+        study.tell(trial, sign * truth(trial.values) + noise * rng.standard_normal())
+
+
+# --- asking
+
+
+def test_asking_again_gives_the_same_trial_in_any_process(study, path):
+    first = study.ask()
+    assert study.ask() == first
+    with kb.Study(path) as other:
+        assert other.ask() == first
+        other.tell(first, 50.0)
+    assert study.ask().number == first.number + 1
+    assert study.trial(1) == first
+
+
+def test_a_batch_is_filled_up_and_spread(study):
+    first = study.ask()
+    batch = study.ask(3)
+    assert batch[0] == first and [one.number for one in batch] == [1, 2, 3]
+    assert len({tuple(one.values.values()) for one in batch}) == 3
+    assert study.ask(2) == batch[:2]
+    assert study.pending == batch
+    further = study.ask(2, more=True)
+    assert [one.number for one in further] == [4, 5]
+    assert study.ask(more=True).number == 6
+
+
+def test_dropped_trials_are_not_pending(study):
+    batch = study.ask(2)
+    assert study.drop(batch[0]) == batch[0]
+    assert study.pending == batch[1:]
+    with pytest.raises(kb.InputError, match="not pending: it was dropped"):
+        study.drop(1)
+    study.tell(batch[0], 40.0)  # its outcome came after all
+    with pytest.raises(kb.InputError, match="not pending: it was told"):
+        study.drop(1)
+    with pytest.raises(kb.InputError, match="no trial 9"):
+        study.drop(9)
+
+
+def test_suggestions_can_be_set_at_a_bench():
+    inputs = ["temperature=180:220", "time=1:1000:log", "stages=1:5:integer", "flow=0:2e-6"]
+    study = kb.Study.create(":memory:", problem(inputs=inputs))
+    for _ in range(4):
+        trial = study.ask()
+        for name, value in trial.values.items():
+            digits = f"{value:.10g}".split("e")[0].replace(".", "").strip("0")
+            assert len(digits) <= 5, (name, value)
+        assert trial.values["stages"] == int(trial.values["stages"])
+        study.tell(trial, 50.0)
+    lower, upper = study.bounds({name: [value] for name, value in trial.values.items()})
+    assert lower[0] < 50 < upper[0]
+
+
+def test_what_a_trial_may_gain(study):
+    run(study, 6)
+    trial = study.ask()
+    points = {name: study.observations[name] for name in study.problem.names}
+    assert trial.gain == pytest.approx(trial.upper - study.bounds(points)[0].max())
+    lower, upper = study.bounds({name: [value] for name, value in trial.values.items()})
+    assert (trial.lower, trial.upper) == pytest.approx((lower[0], upper[0]))
+
+
+# --- telling
+
+
+def test_settings_of_a_pending_trial_settle_it(study):
+    trial = study.ask()
+    told = study.tell(trial.values, 61.0)
+    assert told.trial == trial.number and not told.again
+    assert study.pending == []
+    # A repetition is a trial of its own.
+    assert study.tell(trial.values, 62.0).trial == 2
+    assert list(study.observations["yield"]) == [61.0, 62.0]
+
+
+def test_a_trial_may_have_been_run_with_other_settings(study):
+    trial = study.ask()
+    study.tell(settings_of(201.0, 0.3), 61.0, trial=trial)
+    assert study.pending == []
+    assert study.observations["temperature"] == 201.0
+    assert study.observations["trial"] == 1
+
+
+def test_a_trial_has_one_outcome(study):
+    trial = study.ask()
+    study.tell(trial, 61.0)
+    with pytest.raises(kb.InputError, match=r"has its outcome already, 61\.0"):
+        study.tell(trial, 61.0)
+    with pytest.raises(kb.InputError, match="not that of 2"):
+        study.tell(trial, 61.0, trial=2)
+    assert len(study) == 1
+
+
+def test_a_key_makes_telling_again_harmless(study, path):
+    first = study.tell(settings_of(), 61.0, key="monday")
+    with kb.Study(path) as other:
+        assert other.tell(settings_of(), 61.0, key="monday") == (first.trial, True)
+    for point, value in ((settings_of(), 61.5), (settings_of(201.0), 61.0)):
+        with pytest.raises(kb.InputError, match="'monday' was told before, with other content"):
+            study.tell(point, value, key="monday")
+    trial = study.ask()
+    with pytest.raises(kb.InputError, match="other content"):
+        study.tell(settings_of(), 61.0, trial=trial, key="monday")
+    assert len(study) == 1
+    study.undo()
+    study.tell(settings_of(), 61.5, key="monday")
+    assert len(study) == 1
+
+
+@pytest.mark.parametrize(
+    ("point", "value", "message"),
+    [
+        (settings_of(300.0), 1.0, "temperature = 300 is not in its range 180:220"),
+        ({"temprature": 200, "catalyst": 0.4}, 1.0, "did you mean 'temperature'"),
+        ({"temperature": 200}, 1.0, "value of catalyst is missing"),
+        (settings_of("hot"), 1.0, "temperature must be a number, got 'hot'"),
+        (settings_of(), "high", "yield must be a number, got 'high'"),
+        (settings_of(), np.nan, "yield must be a finite number"),
+        ([200.0], 1.0, "one value for each of temperature, catalyst"),
+        (settings_of(np.inf), 1.0, "temperature must be a finite number"),
+    ],
+)
+def test_what_cannot_be_told_changes_nothing(study, point, value, message):
+    with pytest.raises(kb.InputError, match=message):
+        study.tell(point, value)
+    assert len(study) == 0 and study.pending == []
+
+
+def test_many_at_once_all_or_none(study):
+    batch = study.ask(3)
+    assert [one.trial for one in study.tell_many(batch[:2], [50.0, 51.0])] == [1, 2]
+    study.tell_many([[190.0, 0.2], [191.0, 0.3]], [40.0, 41.0], keys=["a", "b"])
+    study.tell_many([settings_of(), settings_of(210.0)], [1.0, 2.0])
+    for points, values, keys in (
+        ([[190.0, 0.2], [300.0, 0.3]], [1.0, 2.0], None),
+        ([[190.0, 0.2], [191.0, 0.3]], [1.0, 2.0], ["c", "a"]),
+        ([[190.0, 0.2]], [1.0, 2.0], None),
+        ([[190.0, 0.2]], [1.0], ["c", "d"]),
+        ([batch[2], batch[2]], [1.0, 2.0], None),
+    ):
+        with pytest.raises(kb.InputError):
+            study.tell_many(points, values, keys=keys)
+    assert len(study) == 6
+    assert study.pending == batch[2:]
+
+
+def test_undo_takes_back_what_was_told_last(study, path):
+    batch = study.ask(2)
+    study.tell(batch[1], 50.0)
+    study.tell_many([[190.0, 0.2], [191.0, 0.3]], [40.0, 41.0])
+    assert [(number, value) for number, _, value in study.undo()] == [(3, 40.0), (4, 41.0)]
+    assert study.pending == batch[:1]  # what nobody had asked for is not pending now
+    assert study.undo() == [(2, batch[1].values, 50.0)]
+    assert study.pending == batch
+    with pytest.raises(kb.InputError, match="nothing to take back"):
+        study.undo()
+    assert study.status().withdrawn == 3
+    rows = sqlite3.connect(path).execute("SELECT value FROM outcomes WHERE withdrawn IS NOT NULL")
+    assert sorted(rows.fetchall()) == [(40.0,), (41.0,), (50.0,)]
+
+
+def test_old_runs_come_from_a_table_that_may_grow(study, tmp_path):
+    table = tmp_path / "old.csv"
+    table.write_text(
+        "who;catalyst;temperature;yield\nAda;0,2;190;40\nBob;0,2;190;40\nBob;0,3;195;42,5\n"
+    )
+    assert [one.again for one in study.import_runs(table)] == [False] * 3
+    with open(table, "a") as file:
+        file.write("Ada;0,5;200;60\n")
+    assert [one.again for one in study.import_runs(table)] == [True] * 3 + [False]
+    assert list(study.observations["yield"]) == [40.0, 40.0, 42.5, 60.0]
+    copy = tmp_path / "copy.csv"
+    study.export(copy)
+    assert all(one.again for one in study.import_runs(copy))
+    again = kb.Study.create(":memory:", problem())
+    again.import_runs(copy)
+    for name, column in study.observations.items():
+        assert np.array_equal(column, again.observations[name])
+    assert [value for _, _, value in study.undo()] == [60.0]
+
+
+def test_old_runs_all_or_none(study, tmp_path):
+    table = tmp_path / "old.csv"
+    table.write_text("catalyst,temperature,yield\n0.2,190,40\n0.2,290,40\n")
+    with pytest.raises(kb.InputError, match="line 3: temperature = 290 is not in its range"):
+        study.import_runs(table)
+    with pytest.raises(kb.InputError, match="value of yield is missing"):
+        study.import_runs({"temperature": [190.0], "catalyst": [0.2]})
+    with pytest.raises(kb.InputError, match="columns by name"):
+        study.import_runs([[1, 2, 3]])
+    assert len(study) == 0
+
+
+# --- what is known
+
+
+def test_bounds_are_those_of_the_sequence_in_order(study):
+    run(study, 5)
+    study.undo()
+    columns = study.observations
+    points = np.column_stack([columns["temperature"], columns["catalyst"]])
+    sequence = problem().sequence()
+    sequence.update(problem().scaled(points), columns["yield"])
+    where = [[199.0, 0.3], [215.0, 0.8]]
+    for ours, direct in zip(study.bounds(where), sequence.bounds(problem().scaled(where))):
+        assert ours == pytest.approx(direct, rel=1e-9)
+
+
+@pytest.mark.parametrize("minimise", [False, True])
+def test_certificates_are_those_of_the_policy(minimise):
+    study = kb.Study.create(":memory:", problem(delta=0.05), minimise=minimise)
+    run(study, 12)
+    ours = study.certificate()
+    policy = kb.KernelUCB(study.sequence, problem().unit_box, minimise=minimise)
+    direct = policy.certificate()
+    # The best settings of few digits are nearly as good.
+    assert ours.regret == pytest.approx(direct.regret, rel=0.02)
+    assert ours.named == pytest.approx(dict(zip(ours.named, ours.x)))
+    lower, upper = study.bounds([ours.x])
+    assert (ours.lower, ours.upper) == pytest.approx((lower[0], upper[0]), rel=1e-6)
+    best = -70.0 if minimise else 70.0
+    limit = ours.min_lower if minimise else ours.max_upper
+    assert limit <= best if minimise else best <= limit
+    value = truth(ours.named)
+    assert 70.0 - value <= ours.regret
+
+
+def test_certificates_are_kept_until_something_is_told(study, path, monkeypatch):
+    run(study, 4)
+    first = study.certificate()
+    monkeypatch.setattr("kernelbounds.study.study.certified", None)  # must not be called
+    with kb.Study(path) as other:
+        kept = other.certificate()
+    assert np.array_equal(first.x, kept.x) and kept.regret == first.regret
+    monkeypatch.undo()
+    study.tell(settings_of(), 60.0)
+    assert study.certificate().regret != first.regret
+    assert [count for count, _ in study.certificates(most=3)] == [1, 3, 4, 5]
+    study.undo()
+    assert [count for count, _ in study.certificates(most=2)] == [1, 3, 4]
+
+
+def test_whole_numbers_all(tmp_path):
+    inputs = ["stages=1:5:integer", "plates=2:11:integer"]
+    study = kb.Study.create(":memory:", problem(inputs=inputs))
+    tried = []
+    for _ in range(12):
+        trial = study.ask()
+        tried.append(tuple(trial.values.values()))
+        study.tell(trial, 60 - 3 * (trial.values["stages"] - 4) ** 2 - trial.values["plates"])
+    assert len(set(tried)) > 6
+    best = study.certificate()
+    assert all(value.is_integer() for value in best.x)
+    assert best.max_upper >= 58
+
+
+def test_whole_numbers_among_others_do_not_stall():
+    """Between whole numbers the bound stays high; suggestions must not try the same for ever."""
+    inputs = ["temperature=180:220", "stages=1:3:integer"]
+    study = kb.Study.create(
+        ":memory:", problem(inputs=inputs, kernel="Matern([0.8, 0.15], nu=1.5)")
+    )
+    for _ in range(12):
+        trial = study.ask()
+        study.tell(
+            trial, 50.0 + 10 * trial.values["stages"] - abs(trial.values["temperature"] - 200)
+        )
+    stages = study.observations["stages"]
+    assert set(stages) == {1.0, 2.0, 3.0}
+    best = study.certificate(seconds=2)
+    assert best.named["stages"].is_integer()
+    assert (
+        80 - (50 + 10 * best.named["stages"] - abs(best.named["temperature"] - 200)) <= best.regret
+    )
+
+
+def test_status_tells_how_things_are(study):
+    early = study.status()
+    assert early.certificate is None and early.stop is None and not early.refuted
+    assert "Nothing is observed yet" in str(early)
+    run(study, 6)
+    study.ask(2)
+    study.status()
+    run(study, 2)
+    status = study.status()
+    data = json.loads(json.dumps(status.as_data(), allow_nan=False))
+    assert data["observations"] == 8 and len(data["pending"]) == len(study.pending)
+    assert data["best"]["regret"] == status.certificate.regret
+    assert kb.Problem.from_data(data["problem"]).names == study.problem.names
+    assert status.stop is (status.certificate.regret <= 5)
+    text = str(status)
+    assert "maximise yield over temperature, catalyst" in text
+    assert f"within {status.certificate.regret:.3g} of the best possible yield, with" in text
+    assert study.status(stop_within=1e3).stop
+    assert "Stop: certified within 1000" in str(study.status(stop_within=1e3))
+    assert "Go on" in str(study.status(stop_within=1e-3))
+    with pytest.raises(kb.InputError, match="stop_within"):
+        study.status(stop_within=0)
+
+
+def test_refuted_assumptions_are_explained(study):
+    study.tell_many([[200.0, 0.4]] * 4, [10.0, 90.0, 20.0, 80.0])
+    status = study.status()
+    assert status.refuted and status.certificate is None
+    text = str(status)
+    for part in ("refute the assumptions", "--noise", "--turns 3", "study undo", "study export",
+                 "would have been made without these data", "safe in the file"):  # fmt: skip
+        assert part in text, part
+    json.dumps(status.as_data(), allow_nan=False)
+    with pytest.raises(kb.EmptyConfidenceSetError):
+        study.ask()
+    study.tell(settings_of(), 50.0)  # taken all the same
+    # What is advised helps.
+    noise = float(text.split("--noise ")[1].split()[0])
+    wider = kb.Study.create(":memory:", problem(noise=noise))
+    wider.import_runs(study.observations)
+    assert not wider.status().refuted
+
+
+def test_strained_assumptions_are_mentioned(study):
+    run(study, 4)
+    strained = replace(study.status(), norm_bound=Checked(80.0, 75.0))
+    assert "The norm bound is nearly refuted: 80 is assumed, and the data need 75" in str(strained)
+    assert "nearly" not in str(study.status())
+
+
+def test_how_many_more_is_guessed_from_the_trend():
+    assert more_needed([(10, 8.0)], 40, 4.0, 2.0) is None  # too long ago
+    assert more_needed([(20, 8.0)], 40, 4.0, 2.0) == 40
+    assert more_needed([(20, 4.0 * 2**0.5)], 40, 4.0, 2.0) == 120
+    assert more_needed([], 40, 4.0, 2.0) is None
+
+
+def test_pictures(study, tmp_path):
+    with pytest.raises(kb.InputError, match="nothing to draw"):
+        study.plot(tmp_path)
+    run(study, 5)
+    out = tmp_path / "deep" / "folder"
+    names = [file.name for file in study.plot(out, seconds=2)]
+    assert names == ["history.png", "certificate.png", "slices.png"]
+    assert all((out / name).stat().st_size > 5000 for name in names)
+    study.tell_many([[200.0, 0.4]] * 4, [10.0, 90.0, 20.0, 80.0])
+    assert [file.name for file in study.plot(out, seconds=2)] == names[:2]
+
+
+# --- files
+
+
+def test_a_new_study_does_not_replace_anything(path, tmp_path):
+    before = path.read_bytes()
+    with pytest.raises(kb.InputError, match=r"reactor.db' is there already"):
+        kb.Study.create(path, problem())
+    assert path.read_bytes() == before
+    with pytest.raises(kb.InputError, match="is there already"):
+        kb.Study.create(tmp_path, problem())
+    with pytest.raises(kb.InputError, match="its folder does not exist"):
+        kb.Study.create(tmp_path / "no" / "reactor.db", problem())
+    empty = tmp_path / "empty.db"
+    empty.touch()  # as a process leaves it that is killed at the very beginning
+    kb.Study.create(empty, problem()).close()
+    assert len(kb.Study(empty)) == 0
+
+
+def test_a_study_that_cannot_be_made_leaves_no_file(tmp_path, monkeypatch):
+    path = tmp_path / "reactor.db"
+    with pytest.raises(kb.InputError, match="noise of the output is missing"):
+        kb.Study.create(path, problem(noise=None))
+    with pytest.raises(kb.InputError, match=r"must be a kernelbounds\.Problem"):
+        kb.Study.create(path, "yield")
+    monkeypatch.setattr(store, "FORMAT", replace(store.FORMAT, schema=["CREATE TABLE broken"]))
+    with pytest.raises(kb.KernelBoundsError):
+        kb.Study.create(path, problem())
+    assert not list(tmp_path.iterdir())
+
+
+def test_at_rest_a_study_is_one_file(study, path):
+    run(study, 2)
+    assert [file.name for file in path.parent.iterdir()] == ["reactor.db"]
+    assert study._store._file.rows("PRAGMA journal_mode") == [("delete",)]
+    assert study._store._file.number("PRAGMA synchronous") == 3
+
+
+def write(path, content):
+    path.write_bytes(content)
+    return path
+
+
+def other_database(path):
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE recipes (name TEXT)")
+    db.close()
+    return path
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda path: path, "there is no study .*kernelbounds study create"),
+        (lambda path: write(path, b"temperature,yield\n200,63\n" * 100), "is not a study"),
+        (lambda path: write(path, b""), "is not a study"),
+        (other_database, "is not a study"),
+        (lambda path: path.mkdir() or path, "it is a folder"),
+        (lambda path: os.mkfifo(path) or path, "it is a FIFO"),
+    ],
+    ids=["missing", "csv", "empty", "other", "folder", "fifo"],
+)
+def test_what_is_not_a_study_is_refused(tmp_path, make, message):
+    path = make(tmp_path / "thing.db")
+    with pytest.raises(kb.KernelBoundsError, match=message):
+        kb.Study(path)
+
+
+def test_a_damaged_file_is_refused(study, path):
+    run(study, 2)
+    study.close()
+    content = bytearray(path.read_bytes())
+    content[4096:] = b"\xff" * (len(content) - 4096)
+    path.write_bytes(content)
+    with pytest.raises(kb.StoredFileError, match=r"damaged|cannot be used"):
+        kb.Study(path)
+
+
+VERSION_1 = """
+CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE trials (
+    number INTEGER PRIMARY KEY, point TEXT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('pending', 'told', 'dropped')),
+    asked TEXT, lower REAL, upper REAL, gain REAL);
+CREATE TABLE outcomes (
+    id INTEGER PRIMARY KEY, batch INTEGER NOT NULL,
+    trial INTEGER NOT NULL REFERENCES trials (number),
+    point TEXT NOT NULL, value REAL NOT NULL, key TEXT, told TEXT NOT NULL, withdrawn TEXT);
+CREATE UNIQUE INDEX one_outcome_of_a_trial ON outcomes (trial) WHERE withdrawn IS NULL;
+CREATE UNIQUE INDEX one_outcome_of_a_key ON outcomes (key) WHERE withdrawn IS NULL;
+CREATE TABLE certificates (
+    id INTEGER PRIMARY KEY, count INTEGER NOT NULL,
+    outcome INTEGER NOT NULL REFERENCES outcomes (id),
+    seconds REAL NOT NULL, computed TEXT NOT NULL, data TEXT NOT NULL);
+INSERT INTO meta VALUES
+    ('problem', '{"format": "kernelbounds problem 1", "inputs": [{"name": "temperature", "low": 180,
+      "high": 220, "unit": "", "log": false, "integer": false, "turns": null}], "output": {"name":
+      "yield", "low": 0, "high": 100, "unit": ""}, "noise": 0.5, "turns": 2, "interactions": "all",
+      "delta": 0.01, "quantile": 0.95, "experiments": 100, "kernel":
+      "Matern(length_scale=0.8, nu=2.5)", "norm_bound": 80.0}'),
+    ('minimise', 'false'), ('stop_within', 'null'), ('kernelbounds', '0.1.0');
+INSERT INTO trials VALUES
+    (1, '[200.0]', 'told', '2026-01-05T10:00:00+00:00', -20.0, 120.0, 140.0),
+    (2, '[180.0]', 'pending', '2026-01-05T10:10:00+00:00', 10.0, 90.0, 31.0);
+INSERT INTO outcomes VALUES
+    (1, 1, 1, '[200.0]', 36.1, NULL, '2026-01-05T10:05:00+00:00', '2026-01-05T10:06:00+00:00'),
+    (2, 2, 1, '[200.0]', 63.1, 'a', '2026-01-05T10:07:00+00:00', NULL);
+PRAGMA application_id = 1801605972;
+PRAGMA user_version = 1;
+"""
+
+
+@pytest.fixture
+def old(tmp_path):
+    """A file of format 1, as the first release wrote it. It must be read for ever."""
+    path = tmp_path / "old.db"
+    db = sqlite3.connect(path)
+    db.executescript(VERSION_1)
+    db.close()
+    return path
+
+
+def test_files_of_format_1_are_read(old):
+    with kb.Study(old) as study:
+        assert list(study.observations["yield"]) == [63.1]
+        assert study.ask().values == {"temperature": 180.0}
+        study.tell(study.ask(), 50.0)
+        assert study.status(seconds=1).withdrawn == 1
+
+
+STEPS = {
+    1: ["ALTER TABLE outcomes ADD COLUMN remark TEXT"],
+    2: ["CREATE TABLE benches (name TEXT)", "UPDATE outcomes SET remark = 'old'"],
+}
+
+
+def test_older_formats_are_brought_up_to_date(old, monkeypatch):
+    newer = replace(store.FORMAT, version=3, migrations=STEPS)
+    monkeypatch.setattr(store, "FORMAT", newer)
+    with kb.Study(old) as study:
+        assert list(study.observations["yield"]) == [63.1]
+        assert study._store._file.number("PRAGMA user_version") == 3
+        assert study._store._file.rows("SELECT DISTINCT remark FROM outcomes") == [("old",)]
+    monkeypatch.undo()
+    with pytest.raises(kb.StoredFileError, match=r"newer kernelbounds, in format 3, .* up to 1"):
+        kb.Study(old)
+
+
+def test_a_migration_that_fails_changes_nothing(old, monkeypatch):
+    broken = {1: STEPS[1], 2: [*STEPS[2], "DROP TABLE nowhere"]}
+    newer = replace(store.FORMAT, version=3, migrations=broken)
+    monkeypatch.setattr(store, "FORMAT", newer)
+    with pytest.raises(kb.StoredFileError, match="no such table"):
+        kb.Study(old)
+    monkeypatch.undo()
+    with kb.Study(old) as study:
+        assert len(study) == 1
+        assert not study._store._file.rows("SELECT * FROM sqlite_master WHERE name = 'benches'")
+
+
+def test_a_file_that_cannot_be_written_to_may_be_read(study):
+    run(study, 2)
+    study._store._file.rows("PRAGMA query_only = ON")
+    assert study.status(seconds=1).observations == 2
+    for writing in (lambda: study.tell(settings_of(), 1.0), study.ask, study.undo):
+        with pytest.raises(kb.InputError, match="the file or its folder is read-only"):
+            writing()
+
+
+@pytest.mark.skipif(os.name == "nt" or not hasattr(os, "geteuid"), reason="POSIX permissions")
+def test_read_only_files_and_folders(study, path):
+    run(study, 2)
+    study.close()
+    if os.geteuid() == 0:
+        pytest.skip("root may write everywhere")
+    path.chmod(0o444)
+    with kb.Study(path) as reading, pytest.raises(kb.InputError, match="read-only"):
+        reading.tell(settings_of(), 1.0)
+    path.chmod(0o644)
+    path.parent.chmod(0o555)
+    try:
+        with kb.Study(path) as reading, pytest.raises(kb.InputError, match="folder"):
+            reading.tell(settings_of(), 1.0)
+    finally:
+        path.parent.chmod(0o755)
+
+
+def test_a_full_disk_is_said_and_changes_nothing(study):
+    pages = study._store._file.number("PRAGMA page_count")
+    study._store._file.rows(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(kb.InputError, match="the disk is full; nothing was changed"):
+        study.tell_many([[200.0, 0.4]] * 2000, [50.0] * 2000)
+    assert len(study) == 0
+    study._store._file.rows("PRAGMA max_page_count = 100000")
+    study.tell(settings_of(), 50.0)
+
+
+def test_a_lock_is_waited_for_and_then_reported(study, path, monkeypatch):
+    monkeypatch.setattr(database, "PATIENCE", 0.3)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    assert len(study) == 0  # one may read
+    with pytest.raises(kb.InputError, match=r"locked by another process for more than 0.3 seconds"):
+        study.tell(settings_of(), 50.0)
+    other.execute("ROLLBACK")
+    other.close()
+    study.tell(settings_of(), 50.0)
+    assert len(study) == 1
+
+
+def test_a_file_that_is_gone_takes_nothing(study, path):
+    """Otherwise an outcome would be acknowledged that is lost when the program ends."""
+    study.tell(settings_of(), 50.0)
+    path.unlink()
+    with pytest.raises(kb.InputError, match="moved or deleted"):
+        study.tell(settings_of(), 51.0)
+    study.close()
+    with pytest.raises(kb.InputError, match="was closed; open it again"):
+        study.tell(settings_of(), 51.0)
+
+
+def test_an_interrupt_leaves_no_trace(study, path):
+    with pytest.raises(KeyboardInterrupt), study._store._file.writing() as db:
+        db.execute("INSERT INTO trials (point, state) VALUES ('[200, 0.4]', 'told')")
+        raise KeyboardInterrupt
+    assert study.tell(settings_of(), 50.0).trial == 1
+    assert [file.name for file in path.parent.iterdir()] == ["reactor.db"]
+
+
+def test_a_study_in_memory_is_whole():
+    with kb.Study.create(":memory:", problem(), minimise=True) as study:
+        run(study, 3)
+        assert len(study.certificates(most=2, seconds=1)) == 2
+        assert "minimise=True" in repr(study)
+    with pytest.raises(kb.StoredFileError, match="not a study"):
+        kb.Study(":memory:")
+
+
+def test_python_and_commands_share_the_file(path):
+    command = [sys.executable, "-m", "kernelbounds.cli", "study"]
+    asked = subprocess.run([*command, "ask", str(path), "--json"], capture_output=True, check=True)
+    (trial,) = json.loads(asked.stdout)["trials"]
+    with kb.Study(path) as study:
+        assert study.ask().as_data() == trial
+        telling = [str(path), "--trial", "1", "yield=61"]
+        subprocess.run([*command, "tell", *telling], check=True, capture_output=True)
+        assert study.pending == [] and list(study.observations["yield"]) == [61.0]
+
+
+# --- any order of things
+
+
+class StudyMachine(RuleBasedStateMachine):
+    """A study and a list: whatever is done in whatever order, the two agree."""
+
+    def __init__(self):
+        super().__init__()
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = os.path.join(self.folder.name, "study.db")
+        self.study = kb.Study.create(self.path, problem())
+        self.batches = []  # of (temperature, yield)
+        self.pending = {}  # number: temperature
+        self.trials = 0
+
+    def teardown(self):
+        self.study.close()
+        self.folder.cleanup()
+
+    def add(self, temperature, batch):
+        """A trial that nobody had asked for, unless its settings are pending."""
+        for number, asked in self.pending.items():
+            if asked == temperature:
+                del self.pending[number]
+                batch.append((temperature, number, True))
+                return number
+        self.trials += 1
+        batch.append((temperature, self.trials, False))
+        return self.trials
+
+    @rule(temperature=st.integers(180, 183))
+    def ask(self, temperature):
+        """As ``ask`` does, without the search for the best settings."""
+        added = self.study._store.add_pending(
+            [((float(temperature), 0.4), 0.0, 1.0, 1.0)], list(self.pending)
+        )
+        self.trials += 1
+        assert [one.number for one in added] == [self.trials]
+        self.pending[self.trials] = float(temperature)
+
+    @rule(temperature=st.integers(180, 183))
+    def tell(self, temperature):
+        batch = []
+        number = self.add(float(temperature), batch)
+        assert self.study.tell([temperature, 0.4], 1.0) == (number, False)
+        self.batches.append(batch)
+
+    @rule()
+    def tell_first_pending(self):
+        if self.pending:
+            number, temperature = next(iter(self.pending.items()))
+            self.study.tell([temperature, 0.4], 1.0, trial=number)
+            del self.pending[number]
+            self.batches.append([(temperature, number, True)])
+
+    @rule()
+    def drop_last_pending(self):
+        if self.pending:
+            number, _ = self.pending.popitem()
+            self.study.drop(number)
+
+    @rule(temperatures=st.lists(st.integers(180, 183), min_size=1, max_size=4))
+    def tell_many(self, temperatures):
+        batch = []
+        for one in temperatures:
+            self.add(float(one), batch)
+        self.study.tell_many([[one, 0.4] for one in temperatures], [1.0] * len(temperatures))
+        self.batches.append(batch)
+
+    @rule(temperatures=st.lists(st.integers(180, 183), min_size=1, max_size=4))
+    def import_runs(self, temperatures):
+        there = [one[0] for batch in self.batches for one in batch]
+        batch = []
+        for one in map(float, temperatures):
+            if one in there:
+                there.remove(one)
+            else:
+                self.add(one, batch)
+        columns = {"temperature": temperatures, "catalyst": [0.4] * len(temperatures)}
+        told = self.study.import_runs(columns | {"yield": [1.0] * len(temperatures)})
+        assert sum(not one.again for one in told) == len(batch)
+        if batch:
+            self.batches.append(batch)
+
+    @rule()
+    def refuse(self):
+        with pytest.raises(kb.InputError):
+            self.study.tell_many([[180.0, 0.4], [500.0, 0.4]], [1.0, 1.0])
+
+    @rule()
+    def undo(self):
+        if self.batches:
+            gone = self.batches.pop()
+            assert [one[0] for one in self.study.undo()] == [number for _, number, _ in gone]
+            back = {number: temperature for temperature, number, asked in gone if asked}
+            self.pending = dict(sorted((self.pending | back).items()))
+
+    @rule()
+    def open_again(self):
+        self.study.close()
+        self.study = kb.Study(self.path)
+
+    @invariant()
+    def the_two_agree(self):
+        expected = [one for batch in self.batches for one in batch]
+        columns = self.study.observations
+        assert columns["temperature"].tolist() == [one[0] for one in expected]
+        assert columns["trial"].tolist() == [one[1] for one in expected]
+        assert [one.number for one in self.study.pending] == list(self.pending)
+        assert len(self.study.sequence) == len(expected)
+
+
+StudyMachine.TestCase.settings = settings(max_examples=25, stateful_step_count=20, deadline=None)
+TestStudyMachine = StudyMachine.TestCase

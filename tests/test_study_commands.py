@@ -1,0 +1,159 @@
+"""``kernelbounds study``: what the commands print, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+import kernelbounds as kb
+from kernelbounds.cli import app
+
+CREATE = [
+    "--input", "temperature=180:220", "--input", "pressure=1e5:3e5", "--input",
+    "catalyst=0.1:0.9", "--output", "yield=0:100", "--noise", "0.5", "--turns", "2",
+]  # fmt: skip
+KNOWN = ["--kernel", "Matern(0.8, nu=2.5)", "--norm-bound", "80"]
+SETTINGS = ["temperature=200", "pressure=2e5", "catalyst=0.4"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def study(*words):
+    return CliRunner().invoke(app, ["study", *words])
+
+
+def done(*words):
+    found = study(*words)
+    assert found.exit_code == 0, (words, found.output, found.exception)
+    return found.stdout
+
+
+def refused(*words):
+    found = study(*words)
+    assert found.exit_code != 0
+    assert found.exception is not None
+    text = str(found.exception)
+    assert isinstance(found.exception, kb.KernelBoundsError) and "\n" not in text
+    return text
+
+
+@pytest.fixture
+def reactor():
+    done("create", "reactor.db", *CREATE, *KNOWN, "--maximise", "--stop-within", "5")
+    return "reactor.db"
+
+
+def test_a_day_at_the_bench(reactor):
+    asked = done("ask", reactor)
+    assert asked.startswith("trial 1: temperature=")
+    assert "then: kernelbounds study tell reactor.db --trial 1 yield=..." in asked
+    assert done("ask", reactor) == asked
+    assert "1 observations" in done("tell", reactor, "--trial", "1", "yield=63.1")
+    assert "trial 2: temperature=200" in done("tell", reactor, *SETTINGS, "yield=61")
+    (one, two, three) = json.loads(done("ask", reactor, "--count", "3", "--json"))["trials"]
+    assert [one["number"], two["number"], three["number"]] == [3, 4, 5]
+    assert set(one["values"]) == {"temperature", "pressure", "catalyst"}
+    assert done("ask", reactor).count("trial ") == 4  # all that are pending, and the hint
+    assert json.loads(done("ask", reactor, "--more", "--json"))["trials"][0]["number"] == 6
+    assert done("drop", reactor, "--trial", "6").startswith("dropped trial 6: temperature=")
+    # Run with another temperature than asked for.
+    told = done("tell", reactor, "--trial", "4", "temperature=199", "yield=60")
+    assert told.startswith("trial 4: temperature=199 pressure=")
+    status = json.loads(done("status", reactor, "--json", "--seconds", "2"))
+    assert status["observations"] == 3
+    assert [one["number"] for one in status["pending"]] == [3, 5]
+    assert status["best"]["regret"] > 5 and status["stop"] is False
+    text = done("status", reactor, "--seconds", "2", "--stop-within", "1000")
+    assert "Stop: certified within 1000" in text and "with probability 0.99" in text
+    assert done("undo", reactor).startswith("taken back: trial 4: temperature=199")
+    assert "wrote 2 observations to runs.csv" in done("export", reactor, "runs.csv")
+    assert "imported 0 runs, 2 were there already" in done("import", reactor, "runs.csv")
+    assert done("plot", reactor, "--out", "pictures", "--seconds", "2").count("wrote ") == 3
+
+
+def test_assumptions_are_settled_at_creation():
+    text = done("create", "small.db", "--input", "x=0:1", "--output", "y=0:1", "--noise", "0.1")
+    assert "norm bound" in text and "Matern" in text
+    with kb.Study("small.db") as made:
+        assert made.problem.kernel is not None and made.problem.norm_bound > 0
+        assert not made.minimise
+        made.problem.save("problem.json")
+    done("create", "cost.db", "--problem", "problem.json", "--minimise", "--noise", "0.2")
+    with kb.Study("cost.db") as made:
+        assert made.minimise and made.problem.noise == 0.2
+
+
+def test_a_key_is_counted_once(reactor):
+    telling = ["tell", reactor, *SETTINGS, "yield=63.1", "--key", "monday"]
+    assert json.loads(done(*telling, "--json")) == {"trial": 1, "again": False, "observations": 1}
+    assert "told before: nothing changed; 1 observations" in done(*telling)
+    other = ["tell", reactor, *SETTINGS, "yield=64", "--key", "monday"]
+    assert "other content" in refused(*other)
+
+
+def test_notes_go_to_standard_error(reactor):
+    done("ask", reactor)
+    found = study("tell", reactor, *SETTINGS, "yield=631")
+    assert "note: yield = 631 is far from its range 0:100" in found.stderr
+    assert "still pending: trial 1" in found.stderr
+    assert "note" not in found.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["tell", "reactor.db", *SETTINGS, "yeild=63"], "did you mean 'yield'"),
+        (["tell", "reactor.db", *SETTINGS], "a value of yield is missing"),
+        (["tell", "reactor.db", "yield=63"], "value of temperature and of pressure and of"),
+        (["tell", "reactor.db", *SETTINGS, "yield=high"], "yield must be a number, got 'high'"),
+        (["tell", "reactor.db", *SETTINGS, "yield=63,1"], "a point for the decimal comma"),
+        (["tell", "reactor.db", *SETTINGS, "yield=nan"], "yield must be a number"),
+        (["tell", "reactor.db", *SETTINGS, "yield"], "write name=value"),
+        (["tell", "reactor.db", *SETTINGS, "yield=1", "yield=2"], "yield is given twice"),
+        (["tell", "reactor.db", *SETTINGS[1:], "temperature=300", "yield=1"], "its range 180:220"),
+        (["tell", "reactor.db", "--trial", "7", "yield=1"], "there is no trial 7"),
+        (["drop", "reactor.db", "--trial", "7"], "there is no trial 7"),
+        (["undo", "reactor.db"], "nothing to take back"),
+        (["plot", "reactor.db"], "nothing to draw"),
+        (["status", "nowhere.db"], "there is no study 'nowhere.db'"),
+        (["import", "reactor.db", "nowhere.csv"], "cannot read 'nowhere.csv'"),
+        (["create", "reactor.db", *CREATE, *KNOWN], "'reactor.db' is there already"),
+        (["create", "new.db", *CREATE[:8]], "needs --noise"),
+        (["create", "new.db", "--input", "x=0:1", "--noise", "1"], "say what is measured"),
+    ],
+)
+def test_what_is_refused_is_one_sentence_and_changes_nothing(reactor, folder, words, message):
+    assert message in refused(*words)
+    assert sorted(os.listdir(folder)) == ["reactor.db"]
+    with kb.Study(reactor) as opened:
+        assert len(opened) == 0 and opened.pending == []
+
+
+def test_refuted_assumptions_lead_to_a_new_study(reactor):
+    for value in (10, 90, 20, 80):
+        done("tell", reactor, *SETTINGS, f"yield={value}")
+    assert "kernelbounds study status reactor.db" in refused("ask", reactor)
+    text = done("status", reactor)
+    assert "refute the assumptions" in text
+    noise = text.split("--noise ")[1].split()[0]
+    done("export", reactor, "runs.csv")
+    done("create", "new.db", "--noise", noise, *CREATE[:8], *KNOWN)
+    assert "imported 4 runs" in done("import", "new.db", "runs.csv")
+    assert "refute the assumptions" not in done("status", "new.db", "--seconds", "1")
+
+
+def test_errors_are_one_line_for_people_and_an_exit_code_for_scripts(reactor):
+    command = [sys.executable, "-m", "kernelbounds.cli", "study", "status", "nowhere.db"]
+    found = subprocess.run(command, capture_output=True, text=True)
+    assert found.returncode == 1 and found.stdout == ""
+    assert found.stderr.startswith("error: there is no study 'nowhere.db'")
+    assert found.stderr.count("\n") == 1
