@@ -109,7 +109,8 @@ def _is_picture(path):
 
     pixels = image.imread(path)
     assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n" and min(pixels.shape[:2]) > 200
-    assert len(np.unique(pixels.reshape(-1, pixels.shape[2]), axis=0)) > 20
+    some = pixels[::3, ::3].reshape(-1, pixels.shape[2])
+    assert len(np.unique(some, axis=0)) > 20
     return True
 
 
