@@ -72,7 +72,7 @@ def checked_point(problem: Problem, given: Any) -> tuple[float, ...]:
             )
         values = array.tolist()
     for _, name, value, expected in problem.outside(np.array([values])):
-        raise InputError(f"{name} = {value:g} is not {expected}.")
+        raise InputError(f"{name} = {value:.15g} is not {expected}.")
     return tuple(values)
 
 

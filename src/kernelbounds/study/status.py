@@ -178,9 +178,8 @@ def checked_assumptions(problem: Problem, sequence: ConfidenceSequence) -> tuple
     norm, noise = float(problem.norm_bound or 0.0), float(problem.noise or 0.0)
     if not len(sequence):
         return Checked(norm, 0.0), Checked(noise, 0.0)
-    # Where the level is unknown, the library reports by which factor all bounds must grow.
-    factor = sequence.norm_lower_bound / sequence.assumptions.norm_bound
-    return Checked(norm, factor * norm), Checked(noise, sequence.noise_lower_bound)
+    least = problem.norm_at_least(sequence.norm_lower_bound)
+    return Checked(norm, least), Checked(noise, sequence.noise_lower_bound)
 
 
 def more_needed(old: list[tuple[int, float]], count: int, regret: float, aim: float) -> int | None:
