@@ -202,7 +202,8 @@ def test_plan(run, tmp_path):
     ]  # fmt: skip
     assert _is_picture(tmp_path / "plan" / "plan.png")
     problem = Problem.load("plan/problem.json")
-    assert problem.as_data() == known.replace(noise=2, experiments=8).as_data()
+    # For another number of experiments the kernel is chosen anew.
+    assert problem.as_data() == known.replace(noise=2, experiments=8).settled().as_data()
     names = ["experiments", "half_width_at_most", "regret_at_most"]
     table = read_csv("plan/plan.csv", names).columns
     np.testing.assert_array_equal(table["experiments"], [5, 8, 11, 17])
@@ -411,13 +412,40 @@ def test_calibrate_keeps_rows_apart_and_loses_none(run, shelf):
     for kind in ("heuristic:", "stated assumption:", "guarantee:"):
         assert kind in said
     command = re.search(r"Now: kernelbounds (.*?problem\.json)", said)[1].split()
-    assert run(*command, "--at", "rows")[0] == 0
+    assert "problem.json --noise ..." in said and problem.noise is None  # a fit is no measurement
+    assert run(*command, "--at", "rows")[0] == 1
+    assert run(*command, "--at", "rows", "--noise", "1")[0] == 0
     np.testing.assert_array_equal(_bounds("bounds/bounds.csv", "a")[0], fresh[:, :1])
     # What only the first rows say is all that it looked at.
     again = kb.problem.calibrate(
         Problem(["a=0:1"], "y=0:100", quantile=0.8), pilot[:, :1], pilot[:, 1]
     )
     assert again.problem.as_data() == problem.as_data()
+
+
+@pytest.mark.parametrize("words", [("--turns", "2"), ("--quantile", "0.98")], ids=str)
+def test_what_was_suggested_follows_anew_when_words_change(run, shelf, words):
+    """And what was given by the user stays."""
+    run("assume", *_inputs(1, "--turns", "1", "--noise", "1"), "--experiments", 20)
+    old = Problem.load("assume/problem.json")
+    assert old.suggested == ("kernel", "norm_bound")
+    assert run("bound", shelf / "1.csv", "--problem", "assume/problem.json", *words)[0] == 0
+    new = Problem.load("bounds/problem.json")
+    assert (new.norm_bound, str(new.kernel)) != (old.norm_bound, str(old.kernel))
+    run("assume", *_inputs(1), "--norm-bound", "500", "--kernel", "Matern(0.7, nu=2.5)")
+    assert run("assume", "--problem", "assume/problem.json", *words)[0] == 0
+    kept = Problem.load("assume/problem.json")
+    assert kept.norm_bound == 500 and kept.suggested == ()
+
+
+def test_a_picture_with_whole_numbers_and_a_gaussian_process(run, tmp_path):
+    rng = np.random.default_rng(0)
+    x, n = rng.random(20), rng.integers(1, 4, 20)
+    write_csv("whole.csv", {"x": x, "n": n, "y": 50 + 10 * x + n + 0.1 * rng.standard_normal(20)})
+    words = ["--input", "x=0:1", "--input", "n=1:3:integer", "--output", "y=0:100", "--noise", "1"]
+    known = ["--kernel", "Matern(1.0, nu=2.5)", "--norm-bound", "300"]
+    assert run("bound", "whole.csv", *words, *known, "--gaussian-process")[0] == 0
+    assert _is_picture(tmp_path / "bounds" / "bounds.png")
 
 
 def test_calibrate_without_a_split_says_what_that_means(run, shelf):

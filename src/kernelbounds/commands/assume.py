@@ -37,8 +37,8 @@ from kernelbounds.csv_table import write_csv
 from kernelbounds.plot import canvas
 from kernelbounds.problem import Assumed
 
-# Functions in the picture, of each kind, and points along each.
-SHOWN, EXCLUDED, POINTS = 10, 2, 121
+# Functions in the picture, of each kind, points along each, and slices to choose from.
+SHOWN, EXCLUDED, POINTS, TRIED = 10, 2, 121, 16
 
 
 def command(
@@ -123,13 +123,20 @@ def draw(found: Assumed) -> Any:
             label = "not admitted" if at == outside[0] else None
             values = _along(found, int(at), axis, unit)
             ax.plot(x, values, color=canvas.NO_GUARANTEE, linestyle=canvas.DASHED, label=label)
-    panels[0].plot([], [], color=canvas.COLOURS[0], label="admitted")
+    panels[0].plot([], [], color="black", linewidth=0.9, label="admitted (all other lines)")
     canvas.legend(panels, own=True)
     return panels
 
 
 def _along(found: Assumed, at: int, axis: int, unit: Array) -> Array:
-    """One of the functions as one input goes through its range; the others are at random."""
-    points = np.tile(np.random.default_rng(at).random(found.problem.dim), (len(unit), 1))
-    points[:, axis] = unit
-    return found.values(found.functions[at], points)
+    """One of the functions as one input goes through its range, where it is most bent.
+
+    The others are at random; of several such slices this one shows what the norm is for.
+    """
+    rng, slices = np.random.default_rng(at), []
+    one = found.problem.inputs[axis]
+    for _ in range(TRIED):
+        points = np.tile(rng.random(found.problem.dim), (len(unit), 1))
+        points[:, axis] = one.scaled(one.unscaled(unit))  # whole numbers have steps between them
+        slices.append(found.values(found.functions[at], points))
+    return max(slices, key=lambda values: float(np.abs(np.diff(values, 2)).sum()))

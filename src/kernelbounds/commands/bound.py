@@ -54,7 +54,7 @@ BOUNDS = ("lower", "upper")
 GRID = {1: 201, 2: 41, 3: 13}
 FILLING = 2000
 # By which factor assumptions change, to see what depends on them; at so many points at most.
-LOOSER, SENSITIVITY_AT = 1.5, 2500
+LOOSER, NOISIER, SENSITIVITY_AT = 2.0, (2.0, 5.0), 20_000
 
 
 def command(
@@ -142,7 +142,9 @@ def command(
     process = plot.gaussian_process(sequence) if gaussian_process else None
     overlay = None
     if process is not None:
-        overlay = {process.label: lambda where: process(described.scaled(where))}
+        overlay = {
+            process.label: lambda where: process(described.scaled(rounded(described, where)))
+        }
     save_picture(place / "bounds.png", lambda: draw(described, bounds, (X, y), best, overlay))
 
 
@@ -243,17 +245,17 @@ def _summarise(
     high, low = int(np.argmax(lower)), int(np.argmin(upper))
     say(
         f"The largest lower bound is at {written(problem, points[high])}: {out.name} is between "
-        f"{lower[high]:.4g} and {upper[high]:.4g}{unit} there, and at no point above "
-        f"{upper.max():.4g}. The smallest upper bound is at {written(problem, points[low])}: "
-        f"between {lower[low]:.4g} and {upper[low]:.4g}{unit}, and at no point below "
-        f"{lower.min():.4g}."
+        f"{lower[high]:.4g} and {upper[high]:.4g}{unit} there, and at none of these {len(points)} "
+        f"points above {upper.max():.4g}. The smallest upper bound is at "
+        f"{written(problem, points[low])}: between {lower[low]:.4g} and {upper[low]:.4g}{unit}, "
+        f"and at none of them below {lower.min():.4g}."
     )
     few = points[:: -(-len(points) // SENSITIVITY_AT)]
     rows = []
     for name, norm, noise in (
         ("as stated", 1.0, 1.0),
         (f"{LOOSER:g} B", LOOSER, 1.0),
-        (f"{LOOSER:g} times the noise", 1.0, LOOSER),
+        *((f"{times:g} times the noise", 1.0, times) for times in NOISIER),
     ):
         loose = problem.replace(
             norm_bound=norm * float(problem.norm_bound or 0.0),
@@ -283,9 +285,7 @@ def draw(
     }
 
     def anywhere(where: Array) -> tuple[Array, Array]:
-        # Whole numbers have steps between them in a picture.
-        points = [one.unscaled(one.scaled(where[:, i])) for i, one in enumerate(problem.inputs)]
-        return bounds(np.stack(points, axis=-1))
+        return bounds(rounded(problem, where))
 
     if problem.dim == 2 and overlay is None:
         return plot.maps(anywhere, problem.box, **shared)
@@ -299,3 +299,9 @@ def draw(
         bottom, top = ax.get_ylim()
         ax.set_ylim(max(bottom, out.low - out.range / 2), min(top, out.high + out.range / 2))
     return axes
+
+
+def rounded(problem: Problem, where: Array) -> Array:
+    """Points for a picture: whole numbers have steps between them."""
+    points = [one.unscaled(one.scaled(where[:, i])) for i, one in enumerate(problem.inputs)]
+    return np.stack(points, axis=-1)

@@ -78,7 +78,8 @@ def command(
         return
     for name, part in (("pilot.csv", slice(pilot)), ("fresh.csv", slice(pilot, None))):
         _write_rows(where / name, described, X[part], y[part])
-    say(f"Now: kernelbounds bound {where / 'fresh.csv'} --problem {where / 'problem.json'}")
+    more = " --noise ..." if found.problem.noise is None else ""
+    say(f"Now: kernelbounds bound {where / 'fresh.csv'} --problem {where / 'problem.json'}{more}")
 
 
 def _write_rows(path: Path, problem: Problem, X: Array, y: Array) -> None:

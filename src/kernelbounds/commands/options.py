@@ -119,7 +119,7 @@ ProblemOption = Annotated[
         "--problem",
         metavar="FILE",
         help="Read the problem from this JSON file in place of --input and --output; other options "
-        "take the place of what is in it.",
+        "take the place of what is in it, and what was suggested follows anew.",
         rich_help_panel=_PANEL,
         show_default=False,
     ),

@@ -135,14 +135,14 @@ def show(expected: Plan) -> None:
         f"{problem.output.label}: band and certified regret, with {expected.assumed.chosen.name}, "
         f"B = {problem.norm_bound:.4g}",
         ["experiments", "band, at most", "band, simulated", "regret, at most",
-         "regret, simulated"],
+         "regret among 256, simulated"],
         rows,
     )  # fmt: skip
     say(
         "At most: for certain if the assumptions hold, whatever the outcomes, with settings that "
         "fill the ranges evenly (mean half-width; largest width for the regret). Simulated: what "
-        "happened with 4 of the random functions; the regret is that of a study, which chooses "
-        "its settings. The output's range is "
+        "happened with 4 of the random functions; the regret is that of choosing one of 256 "
+        "settings step by step, and over the whole ranges it takes more. The output's range is "
         f"{problem.output.range:g}{unit_of(problem)}: a wider band says less than that."
     )
 
@@ -174,15 +174,17 @@ def draw(expected: Plan) -> Any:
     panels = canvas.new_axes(2)
     rows = (
         (expected.half_width, expected.simulated_half_width, f"half-width of the band{unit}",
-         problem.output.range / 2, "half the range stated"),
+         problem.output.range / 2),
         (expected.regret, expected.simulated_regret, f"certified regret{unit}",
-         problem.output.range, "the range stated"),
+         problem.output.range),
     )  # fmt: skip
-    for ax, (most, usual, name, trivial, what) in zip(panels, rows, strict=True):
+    for ax, (most, usual, name, trivial) in zip(panels, rows, strict=True):
         ax.plot(expected.counts, most, "o-", markersize=3, color=canvas.BAND, label="at most")
         ax.plot(expected.counts, usual, "s-", markersize=3, color=canvas.COLOURS[1],
                 label="simulated, with functions like yours")  # fmt: skip
-        ax.axhline(trivial, color="black", linewidth=0.8, linestyle=":", label=what)
+        ax.axhline(
+            trivial, color="black", linewidth=0.8, linestyle=":", label="no more than the range"
+        )
         ax.set_xscale("log")
         ax.set_yscale("log")
         values = np.concatenate([most, usual[np.isfinite(usual)]])

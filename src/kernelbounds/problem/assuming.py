@@ -31,7 +31,7 @@ from kernelbounds import kernels
 from kernelbounds.arrays import Array, shortened
 from kernelbounds.errors import InputError
 from kernelbounds.kernels import OnInputs
-from kernelbounds.problem.problem import Problem
+from kernelbounds.problem.problem import SUGGESTED, Problem
 from kernelbounds.problem.random_functions import RandomFunction, subsets_of
 from kernelbounds.problem.widths import predicted_half_widths
 
@@ -166,10 +166,9 @@ def assume(
     if not chosen.settled and problem.norm_bound is None:
         raise InputError(_cannot_be_told(problem))
     bound = problem.norm_bound or chosen.norm_bound
-    return Assumed(
-        problem.replace(kernel=chosen.kernel, norm_bound=bound), tuple(candidates), chosen,
-        tuple(drawn), noise,
-    )  # fmt: skip
+    suggested = [name for name in SUGGESTED if getattr(problem, name) is None]
+    found = problem.replace(kernel=chosen.kernel, norm_bound=bound, suggested=suggested)
+    return Assumed(found, tuple(candidates), chosen, tuple(drawn), noise)
 
 
 def _cannot_be_told(problem: Problem) -> str:

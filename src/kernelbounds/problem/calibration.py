@@ -56,7 +56,8 @@ class Calibration:
     Attributes
     ----------
     problem : Problem
-        The one given, with the noise and the kernel that are suggested, and a norm bound for them.
+        The one given, with the turns that are suggested, a kernel and a norm bound for them, and
+        the noise where it was given or measured by repeats.
     suggestions : tuple of Suggestion
     """
 
@@ -119,6 +120,8 @@ def calibrate(problem: Problem, X: Array, y: Array) -> Calibration:
             "cannot say how large B is at most",
         ),
     )  # fmt: skip
+    if problem.noise is None and noise.kind == "heuristic":
+        suggested = suggested.replace(noise=None)  # nobody should rely on that
     return Calibration(suggested, (noise, *rest))
 
 
@@ -157,7 +160,8 @@ def _noise(problem: Problem, points: Array, outcomes: Array, residual: float) ->
     if freedom < 2:
         return Suggestion(
             "noise", f"{residual:.3g}", "heuristic",
-            "what a Gaussian process leaves unexplained; repeat some settings to measure it",
+            "what a Gaussian process leaves unexplained, and often far too little, so that it is "
+            "not in the problem: repeat some settings to measure it, or state it generously",
         )  # fmt: skip
     means = np.bincount(group, outcomes) / counts
     spread = math.sqrt(float(np.sum((outcomes - means[group]) ** 2)) / freedom)

@@ -37,6 +37,9 @@ FORMAT = "kernelbounds problem 1"
 INTERACTIONS = ("all", "pairs", "none")
 # Of the square of the norm bound, so much is added for an unknown level: two per cent of B.
 LEVEL_SHARE = 0.04
+# What may be suggested, and what it follows from.
+SUGGESTED = ("kernel", "norm_bound")
+DECISIVE = {"inputs", "output", "turns", "interactions", "quantile", "experiments"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +74,8 @@ class Problem:
         Of inputs that are scaled to [0, 1]; None: chosen.
     norm_bound : float, optional
         B in units of the output; None: suggested.
+    suggested : sequence of str
+        Which of "kernel" and "norm_bound" follow from the rest, and anew when that changes.
 
     Examples
     --------
@@ -91,6 +96,7 @@ class Problem:
     experiments: int = 100
     kernel: Kernel | None = None
     norm_bound: float | None = None
+    suggested: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -105,6 +111,7 @@ class Problem:
         experiments: int = 100,
         kernel: Kernel | str | None = None,
         norm_bound: float | None = None,
+        suggested: Sequence[str] = (),
     ) -> None:
         if isinstance(inputs, str | bytes) or not isinstance(inputs, Sequence) or not inputs:
             raise InputError(f"inputs must be a sequence with at least one, got {brief(inputs)}.")
@@ -137,6 +144,7 @@ class Problem:
             "experiments": as_whole(experiments, "experiments", least=1, most=2000),
             "kernel": kernel,
             "norm_bound": norm_bound,
+            "suggested": tuple(name for name in SUGGESTED if name in suggested),
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -155,8 +163,13 @@ class Problem:
 
     @property
     def turns_of_inputs(self) -> Array:
-        """How many times the output may turn along each input, (d,)."""
-        return np.array([self.turns if i.turns is None else i.turns for i in self.inputs], float)
+        """How many times the output may turn along each input, (d,).
+
+        Among n whole numbers it cannot turn more than n - 2 times.
+        """
+        stated = [self.turns if i.turns is None else i.turns for i in self.inputs]
+        most = [i.range - 1 if i.integer else math.inf for i in self.inputs]
+        return np.minimum(stated, most).astype(float)
 
     @property
     def box(self) -> Box:
@@ -248,8 +261,11 @@ class Problem:
         return math.sqrt(max(0.0, of_sequence**2 - level))
 
     def replace(self, **changes: Any) -> Problem:
-        """The same with some arguments changed."""
-        return Problem(**(self._arguments() | changes))
+        """The same with some arguments changed; what was suggested for others is taken back."""
+        forgotten: dict[str, Any] = {}
+        if changes.keys() & DECISIVE:
+            forgotten = dict.fromkeys(self.suggested) | {"suggested": ()}
+        return Problem(**(self._arguments() | forgotten | changes))
 
     def _arguments(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
@@ -262,6 +278,7 @@ class Problem:
         data["inputs"] = [dataclasses.asdict(one) for one in self.inputs]
         data["output"] = dataclasses.asdict(self.output)
         data["kernel"] = None if self.kernel is None else kernel_to_text(self.kernel)
+        data["suggested"] = list(self.suggested)
         return data
 
     @classmethod
