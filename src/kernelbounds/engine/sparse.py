@@ -58,6 +58,11 @@ SMALLEST_BLOCK, LARGEST_BLOCK, BLOCK_OF_COUNT = 8, 1000, 16
 # Observations whose residuals are bounded together. The bounds of chunks add up, and so are the
 # tighter the larger the chunks, which cost the cube of this.
 CHUNK = 1000
+# Newest observations that are not in the eigenbasis of Phi' Phi, which takes m^3 steps to renew.
+BORDER = 48
+# The inverse for the forecasts is computed anew after so many observations, or m, and updated in
+# between.
+UPDATES = 256
 # They are bounded anew when this part of the chunk, or more, is new.
 SETTLED_AGAIN = 8
 # s above, at least. Between 0.1 and 0.3 widths differ by less than half a percent (RBF and Matérn,
@@ -258,8 +263,12 @@ class SparseEngine:
         self._small = small  # (sigma/B)^2
         self._newest = Chunk.empty(len(inducing), inducing.shape[1])
         self._forecasts = Forecasts(np.empty(0), np.empty(0))
+        self._inverse = np.eye(len(inducing)) / ridge  # (A + ridge I)^-1, for them
+        self._updated = 0  # observations since it was computed anew
+        self._basis: Basis | None = None
+        # Observations that are not in the basis: features (m, b) and outcomes (b,).
+        self._border, self._outcomes = np.empty((len(inducing), 0)), np.empty(0)
         self._path: RidgePath | None = None
-        self._of_features: Array = np.empty((0, 0))  # D^1/2 U'
 
     def snapshot(self) -> SparseEngine:
         """Another engine on the observations so far."""
@@ -274,35 +283,61 @@ class SparseEngine:
             )
         known = outcomes if isinstance(outcomes, Outcomes) else Outcomes.plain(outcomes)
         total, newest, made, stop = self.statistics, self._newest, [self._forecasts], 0
+        inverse, updated = self._inverse, self._updated
+        added: list[tuple[Array, Array]] = [(self._border, self._outcomes)]
         while stop < len(points):
             start, stop = stop, min(stop + _size_of_block(total.count), len(points))
             x, w = points[start:stop], known.weights[start:stop]
             y = known.centred[start:stop] * w
             phi, rest, prior = self.dictionary.features(x, self.data.accuracy)
             phi, rest, prior = phi * w, rest * w**2, prior * w**2
-            made.append(self._forecast(total, phi, rest, y))
+            made.append(self._forecast(inverse, total.products, phi, rest, y))
+            added.append((phi, y))
             total = total + Statistics(
                 phi @ phi.T, phi @ y, float(y @ y), len(y), float(prior.sum()),
                 float(rest.sum()), 0.0, float(w @ w),
             )  # fmt: skip
+            inverse, updated = self._inverse_after(inverse, updated, total, phi)
             newest = newest.with_more(x, phi, w, rest)
             if len(newest.weights) >= CHUNK:
                 newest = newest.settle(self.data.kernel, NEGLIGIBLE * self._small)
                 total = replace(total, excess=total.excess + newest.largest)
                 newest = Chunk.empty(len(phi), x.shape[1])
         self.statistics, self._newest, self._path = total, newest, None
+        self._inverse, self._updated = inverse, updated
+        if sum(len(part) for _, part in added) > BORDER:
+            self._basis = None
+        else:
+            self._border = np.concatenate([part for part, _ in added], axis=1)
+            self._outcomes = np.concatenate([part for _, part in added])
         self._forecasts = Forecasts(*map(np.concatenate, zip(*made, strict=True)))
         self.data = self.data.of(total, points.shape[1])
 
-    def _forecast(self, known: Statistics, phi: Array, rest: Array, y: Array) -> Forecasts:
-        """Of a block of outcomes from those before it, by ridge regression on the features."""
-        matrix = known.moments + self.ridge * np.eye(len(phi))
-        factor = np.linalg.cholesky(matrix)
-        half = solve_triangular(factor, phi, lower=True, check_finite=False)
-        mean = solve_triangular(factor, known.products, lower=True, check_finite=False) @ half
-        variance = self.ridge * np.einsum("mn,mn->n", half, half) + rest
-        # m may be anything, but y - m is to be its difference from y.
+    def _forecast(
+        self, inverse: Array, products: Array, phi: Array, rest: Array, y: Array
+    ) -> Forecasts:
+        """Of a block of outcomes from those before it, by ridge regression on the features.
+
+        Means and variances may be anything that is known before the outcome, so that rounding
+        errors do no harm; but y - m is to be its difference from y.
+        """
+        solved = inverse @ phi
+        mean = products @ solved
+        variance = self.ridge * np.maximum(np.einsum("mn,mn->n", phi, solved), 0.0) + rest
         return Forecasts(np.abs(y - mean) + 8 * EPS * np.abs(y), variance)
+
+    def _inverse_after(
+        self, inverse: Array, updated: int, total: Statistics, phi: Array
+    ) -> tuple[Array, int]:
+        """(A + ridge I)^-1 with a block more: of few observations by Woodbury's formula."""
+        size, count = phi.shape
+        if updated + count > max(size, UPDATES):
+            matrix = total.moments + self.ridge * np.eye(size)
+            return np.asarray(np.linalg.inv(matrix), dtype=float), 0
+        solved = inverse @ phi
+        inner = np.eye(count) + phi.T @ solved
+        lost = solved @ np.linalg.solve(inner, solved.T)
+        return np.asarray(inverse - lost, dtype=float), updated + count
 
     def approximation(self) -> Approximation:
         """How far K' is from K."""
@@ -335,13 +370,18 @@ class SparseEngine:
         return self.ridge
 
     def energy_and_log_det(self, ridge: float) -> tuple[float, float]:
-        """E and ln det(I + A/alpha) of the features alone, N(0, c Phi Phi'), both rounded up."""
+        """E and ln det(I + A/alpha) of the features alone, N(0, c Phi Phi'), both rounded up.
+
+        E = |y|^2 - b' (A + alpha I)^-1 b.
+        """
         stats = self.statistics
-        values, z, rest = self._decomposed()
+        factor = np.linalg.cholesky(stats.moments + ridge * np.eye(len(stats.moments)))
+        solved = solve_triangular(factor, stats.products, lower=True, check_finite=False)
         error = rounding(stats.count, self.data.accuracy)
-        energy = float(np.sum(z**2 / (1 + values / ridge)) + rest) + 8 * error * stats.squares
-        log_det = float(np.log1p(values / ridge).sum())
-        return energy, log_det + len(values) * error * stats.trace / ridge
+        lost = error * (1 + stats.trace / ridge)
+        energy = stats.squares - float(solved @ solved) + 8 * lost * stats.squares
+        log_det = 2 * float(np.log(factor.diagonal()).sum()) - len(factor) * math.log(ridge)
+        return energy, log_det + len(factor) * lost
 
     def predict(self, points: Targets, ridges: Array) -> Predictions:
         """Mean, variance and energy at points and ridges, rounded so that bounds get looser."""
@@ -358,11 +398,12 @@ class SparseEngine:
     ) -> PathQuery:
         """Means, variances and energies at ``points``."""
         path = self.path()
+        assert self._basis is not None
         phi, rest, _ = self.dictionary.features(points, self.data.accuracy)
         # The direction of what is left of the outcomes has nothing of k'(x).
-        u = np.concatenate([self._of_features @ phi, np.zeros((1, len(rest)))])
+        u = np.concatenate([self._basis.of_features @ phi, np.zeros((1, len(rest)))])
         prior = np.einsum("mn,mn->n", phi, phi) + (1 + 1 / self._share) * rest
-        return PathQuery(path, prior, u, np.empty((0, len(rest))), np.zeros(len(rest)))
+        return PathQuery(path, prior, u, self._border.T @ phi, np.zeros(len(rest)))
 
     def solve(self, vectors: Array, ridges: Array) -> Array:
         """Not known: vectors have an entry for each observation."""
@@ -370,36 +411,49 @@ class SparseEngine:
 
     query_along = solve
 
-    def _decomposed(self) -> tuple[Array, Array, float]:
-        """D, D^-1/2 U' b and what is left of |y|^2; sets D^1/2 U'."""
-        stats = self.statistics
-        values, vectors = np.linalg.eigh(stats.moments)
-        error = rounding(stats.count, self.data.accuracy) * stats.trace
-        kept = values > DROPPED * error
-        values, vectors = values[kept], vectors[:, kept]
-        z = (vectors.T @ stats.products) / np.sqrt(values)
-        self._of_features = np.sqrt(values)[:, None] * vectors.T
-        return values, z, max(stats.squares - float(z @ z), 0.0)
-
     def _renewed(self) -> RidgePath:
+        """The path of all observations: those in the basis, and the newest as its border."""
         self._newest = self._newest.settle(self.data.kernel, NEGLIGIBLE * self._small)
-        stats = self.statistics
-        values, z, rest = self._decomposed()
+        if self._basis is None:
+            self._basis = Basis.of(self.statistics, self.data.accuracy)
+            self._border, self._outcomes = self._border[:, :0], self._outcomes[:0]
+        stats, basis, border = self.statistics, self._basis, self._border
         accuracy = self.data.accuracy
-        slack = rounding(stats.count, accuracy) * stats.trace + FEATURE_ERROR * stats.trace
+        slack = (rounding(stats.count, accuracy) + FEATURE_ERROR) * stats.trace
         floor = self._floor + slack
-        spectrum = np.append(values + floor, floor)
+        spectrum = np.append(basis.values + floor, floor)
         # The errors of z are those of b over the root of an eigenvalue.
         accuracy *= 4 + math.sqrt(1 / (DROPPED * rounding(stats.count, accuracy)))
-        nothing = np.empty((0, len(spectrum)))
-        basis = np.broadcast_to(0.0, (stats.count, len(spectrum)))
+        columns = np.broadcast_to(0.0, (basis.count, len(spectrum)))
+        along = np.append(basis.of_features @ border, np.zeros((1, border.shape[1])), axis=0)
         eigen = Eigenbasis(
-            basis, spectrum, floor, np.append(z, np.sqrt(rest)), slack, False, np.empty(0), accuracy
+            columns, spectrum, floor, basis.outcomes, slack, False, np.empty(0), accuracy
         )
+        corner = border.T @ border + self._floor * np.eye(border.shape[1])
         return RidgePath(
-            eigen, basis, spectrum, nothing, nothing.T, nothing[:, :0], nothing[:, 0],
+            eigen, columns, spectrum, along.T, along, corner, self._outcomes,
             float(np.sqrt(stats.squares)), stats.trace,
         )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Basis:
+    """The span of Phi and of the outcomes, of the first n observations."""
+
+    values: Array  # D, (r,)
+    of_features: Array  # D^1/2 U', (r, m)
+    outcomes: Array  # D^-1/2 U' b, and the length of what is left of them, (r + 1,)
+    count: int
+
+    @classmethod
+    def of(cls, stats: Statistics, accuracy: float) -> Basis:
+        """From their statistics."""
+        values, vectors = np.linalg.eigh(stats.moments)
+        kept = values > DROPPED * rounding(stats.count, accuracy) * stats.trace
+        values, vectors = values[kept], vectors[:, kept]
+        z = (vectors.T @ stats.products) / np.sqrt(values)
+        rest = math.sqrt(max(stats.squares - float(z @ z), 0.0))
+        return cls(values, np.sqrt(values)[:, None] * vectors.T, np.append(z, rest), stats.count)
 
 
 def _size_of_block(count: int) -> int:
