@@ -31,6 +31,7 @@ from kernelbounds.parts import Parts
 from kernelbounds.problem import Problem
 from kernelbounds.rkhs import RKHSFunction
 from kernelbounds.sequence import ConfidenceSequence
+from kernelbounds.sparse import Sparse
 from kernelbounds.study import Study
 from kernelbounds.version import __version__ as __version__
 
@@ -63,6 +64,7 @@ __all__ = [
     "Problem",
     "RKHSFunction",
     "RandomPolicy",
+    "Sparse",
     "StoredFileError",
     "Study",
     "Suggestion",

@@ -7,7 +7,7 @@ import math
 import warnings
 from collections.abc import Iterable, Sequence
 from os import PathLike
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,7 +23,7 @@ from kernelbounds.arrays import (
     brief,
 )
 from kernelbounds.bounds import CMM, Assumptions, Bound, DualBound, Knowledge
-from kernelbounds.engine import Engine
+from kernelbounds.engine import Approximation, Engine, SparseEngine
 from kernelbounds.errors import InputError
 from kernelbounds.functionals import Functional, Several
 from kernelbounds.mixtures import Hybrid, Mixture, Single
@@ -32,6 +32,7 @@ from kernelbounds.parts import Parts, as_parts
 from kernelbounds.planning import Fillable, as_design, predicted_width
 from kernelbounds.rkhs import RKHSFunction
 from kernelbounds.sensitivity import Sensitivity, conclusion
+from kernelbounds.sparse import Sparse
 from kernelbounds.surface import Clipped, Surface, extremes
 
 WARNED = -1  # in place of a number of observations
@@ -70,6 +71,9 @@ class ConfidenceSequence:
         epsilon >= 0: f* need not be in the space, but within epsilon of a function g in it with
         norm at most B, everywhere. Bounds are wider by more than epsilon, see
         ``docs/how-wrong.md``; not for AY and IGP.
+    engine : Sparse, optional
+        For more observations than fit into a kernel matrix, see :class:`~kernelbounds.Sparse`; with
+        CMM, DMM and AMM, at points and on finite sets. None: all observations are kept, exactly.
 
     Examples
     --------
@@ -93,6 +97,7 @@ class ConfidenceSequence:
         mixture: Mixture | None = None,
         offset: Offset | float | None = None,
         misspecification: float = 0.0,
+        engine: Sparse | None = None,
     ) -> None:
         if noise_scale is None:
             raise InputError("noise_scale is missing; 0 means that there is no noise.")
@@ -103,7 +108,8 @@ class ConfidenceSequence:
         level = checked_offset(offset)
         parts, whole, norm_of_whole = as_parts(kernel, norm_bound, level.within)
         assumptions = Assumptions(norm_of_whole, noise_scale, delta, mixture, misspecification)
-        self._known = Knowledge(Engine(whole), assumptions, parts=parts, offset=level)
+        chosen = Engine(whole) if engine is None else _sparse_engine(engine, whole, assumptions)
+        self._known = Knowledge(chosen, assumptions, parts=parts, offset=level)
         self._bound = self._chosen(CMM() if bound is None else bound)
         # At how many observations a bound for one time was asked for; then, that it was said.
         self._looked_at: int | None = None
@@ -471,6 +477,12 @@ class ConfidenceSequence:
             scale = np.linalg.norm(outcomes)
             return bool(misfit <= self.radius * (1 + 1e-9) + 1e-9 * scale)
 
+    @property
+    def approximation(self) -> Approximation | None:
+        """How far a sparse engine is from the kernel matrix; None where all is exact."""
+        with self._known.lock:
+            return self._known.base.approximation()
+
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to one file, atomically; see :meth:`load`."""
         with self._known.lock:
@@ -539,6 +551,10 @@ class ConfidenceSequence:
                 f"{brief(bound)} is not made from R_t, and so does not allow for a "
                 f"misspecification of {most:g}; CMM, DMM and AMM do."
             )
+        if not self._known.base.keeps_observations and not (
+            checked.any_shares and checked.guarantee.sequential
+        ):
+            raise InputError(f"{brief(bound)} is not known with a sparse engine; use CMM().")
         return checked
 
     def _extremes(self, X: ArrayLike, bound: Bound | None, signs: Sequence[int]) -> Array:
@@ -591,3 +607,16 @@ def _own(
         raise InputError(f"mixture must be one of kernelbounds.mixtures, got {brief(mixture)}.")
     checked = None if bound is None else _checked_bound(bound)
     return storage.Own(kernel, checked, mixture, None if offset is None else checked_offset(offset))
+
+
+def _sparse_engine(engine: Any, kernel: Kernel, assumptions: Assumptions) -> Engine:
+    """One for these assumptions; forecasts are those of the paper's prior, N(0, c K)."""
+    if not isinstance(engine, Sparse):
+        raise InputError(f"engine must be a kernelbounds.Sparse, got {brief(engine)}.")
+    a = assumptions
+    if a.noise_scale == 0:
+        raise InputError("a sparse engine is for noisy outcomes; noise_scale is 0.")
+    ratio = a.noise_scale / max(a.norm_bound, 1e-100)
+    ridge = a.noise_scale**2 / max(a.mixture_scale, 1e-300)
+    # It has all of an engine that bounds from R_t look at.
+    return cast(Engine, SparseEngine(kernel, engine.points, ridge, ratio**2))

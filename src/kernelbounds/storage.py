@@ -65,6 +65,8 @@ class Own(NamedTuple):
 
 def pack(known: Knowledge, bound: Bound) -> Packed:
     """A sequence as data for a file."""
+    if not known.base.keeps_observations:
+        raise InputError("a sequence with a sparse engine cannot be saved.")
     data, a = known.base.data, known.assumptions
     header = {
         "kernel": _kernel_to_data(known.parts or data.kernel),

@@ -85,6 +85,8 @@ class Policy(ABC):
         require_sequential(sequence.bound)
         self.sequence = sequence
         self.domain = checked_domain(domain, sequence.dim)
+        if isinstance(domain, Box) and not sequence.known.base.keeps_observations:
+            raise InputError("with a sparse engine a policy needs a finite set, and not a box.")
         if self.domain is not None:  # does the kernel take such points?
             kernels.diagonal(sequence.kernel, self.domain.example)
             kernels.cross(sequence.kernel, self.domain.example, self.domain.example)

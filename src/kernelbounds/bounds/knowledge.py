@@ -115,7 +115,7 @@ class Knowledge:
     def engine(self) -> Engine:
         """Kernel ridge regression on the observations, with shares that suit the points."""
         data = self.base.data
-        if self.parts is None:
+        if self.parts is None or not self.base.keeps_observations:
             return self.base
         n = count_for_shares(data.count)
         if n != self._decided_by or not self._shares:
@@ -236,7 +236,7 @@ class Knowledge:
                 )
             radius = Radius(*parts, a.norm_bound)
             if a.misspecification and self.count:
-                length = float(np.linalg.norm(self.weights)) * (1 + self.count * EPS)
+                length = math.sqrt(self.base.data.squared_weights) * (1 + self.count * EPS)
                 radius = radius.enlarged(a.misspecification * length)
             self._radius = self.count, radius
         return self._radius[1]

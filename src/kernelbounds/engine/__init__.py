@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from kernelbounds.arrays import Array
+from kernelbounds.arrays import EPS, Array
 from kernelbounds.engine.even_grid import vertex
 from kernelbounds.engine.growing_path import GrowingPath
 from kernelbounds.engine.highest import Largest, highest
@@ -24,12 +24,14 @@ from kernelbounds.engine.path_query import Estimators, PathQuery, Predictions
 from kernelbounds.engine.ridge_fit import Forecasts, RidgeFit
 from kernelbounds.engine.ridge_path import RidgePath, rounding
 from kernelbounds.engine.ridge_search import largest_minimum, minimise_over_ridge
+from kernelbounds.engine.sparse import Approximation, SparseEngine
 from kernelbounds.functionals import Functionals, Targets
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 __all__ = [
+    "Approximation",
     "Engine",
     "Estimators",
     "Forecasts",
@@ -39,6 +41,7 @@ __all__ = [
     "Predictions",
     "Representers",
     "RidgePath",
+    "SparseEngine",
     "highest",
     "largest_minimum",
     "minimise_over_ridge",
@@ -49,6 +52,9 @@ __all__ = [
 # Paths and fits that are kept for the next call: DMM and CMM need a path each, and R_t and each
 # ridge of an AMM a fit; more would only cost memory, t^2 numbers each.
 KEPT = 8
+# The outcome enters the sum of at most eight terms in which y - m is computed: its rounding errors,
+# as multiples of the outcome's.
+LOST = 8
 
 
 class Engine:
@@ -58,10 +64,16 @@ class Engine:
     in blocks or all at once gives the same numbers, to the bit where the kernel does.
     """
 
+    keeps_observations = True  # one by one; see :class:`SparseEngine`
+
     def __init__(self, kernel: Kernel) -> None:
         self.data = Observations(kernel)
         self._paths: OrderedDict[tuple[float, float], GrowingPath] = OrderedDict()
         self._fits: OrderedDict[float, RidgeFit] = OrderedDict()
+
+    def approximation(self) -> Approximation | None:
+        """None: there is none."""
+        return None
 
     def snapshot(self) -> Engine:
         """Another engine on the observations so far, to be read only; it forgets on its own."""
@@ -88,6 +100,33 @@ class Engine:
         if count < self.data.count:  # later points may need a larger ridge
             return RidgeFit(self.data.first(count), ridge).forecasts()
         return self._fit(ridge).forecasts()
+
+    def forecasts_since(self, start: int, ridge: float, least: float) -> tuple[Forecasts, float]:
+        """Forecasts of outcomes from number ``start`` on, one at least, and their ridge.
+
+        It is ``ridge``, or ``least`` times the largest k(x,x) so far where that is more; up to
+        where a larger one is needed: a forecast must not know later points.
+        """
+        enough = self._forecast_ridges(ridge, least)
+        alpha = float(enough[start])
+        stop = int(np.searchsorted(enough, alpha, side="right"))
+        errors, variances = self.forecasts(alpha, stop)
+        # m may be anything, but y - m is to be its difference from y.
+        lost = LOST * EPS * np.abs(self.data.outcomes[start:stop])
+        return Forecasts(np.abs(errors[start:]) + lost, variances[start:]), alpha
+
+    def largest_forecast_ridge(self, ridge: float, least: float) -> float:
+        """The largest at which a forecast is made."""
+        return float(self._forecast_ridges(ridge, least).max(initial=0.0))
+
+    def _forecast_ridges(self, ridge: float, least: float) -> Array:
+        """The ridges at which the forecasts are made, (t,); they never fall.
+
+        They depend on the power of two above the largest k(x,x) so far, which seldom changes.
+        """
+        largest = np.maximum.accumulate(self.data.lower.diagonal())
+        scales = np.where(largest > 0, np.ldexp(1.0, np.frexp(largest)[1]), 0.0)
+        return np.maximum(ridge, least * scales)
 
     def predict(self, points: Targets, ridges: Array) -> Predictions:
         """Mean, variance and energy at points and ridges, rounded so that bounds get looser."""

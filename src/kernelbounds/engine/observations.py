@@ -100,6 +100,11 @@ class Observations:
         return self._weights[: self.count]
 
     @property
+    def squared_weights(self) -> float:
+        """|w|^2."""
+        return float(self.weights @ self.weights)
+
+    @property
     def lower(self) -> Array:
         """The kernel matrix K_t on and below its diagonal; not to be read above."""
         return self._lower[: self.count, : self.count]

@@ -46,9 +46,6 @@ from kernelbounds.mixtures.mixture import Mixture
 # observations. The second, also relative to the error of the kernel's values, is above what errors
 # add to a matrix of that size.
 LEAST_RIDGE, LEAST_OF_ERROR = 1e-8, 1e4
-# The outcome enters the sum of at most eight terms in which y - m is computed: its rounding errors,
-# as multiples of the outcome's.
-LOST = 8
 # What is divided by these must not overflow: a rate, and c.
 SLOWEST, LEAST_SCALE = 1e-90, 1e-300
 # Squares of outcomes, at most 1e200 each, never have a larger sum.
@@ -102,15 +99,9 @@ class Hybrid(Mixture):
 
         Up to where it asks for a smaller one still: a forecast must not know later points.
         """
-        data, enough = engine.data, _enough(engine, ridge)
-        alpha = float(enough[start])
-        stop = int(np.searchsorted(enough, alpha, side="right"))
-        errors, variances = engine.forecasts(alpha, stop)
-        # m may be anything, but y - m is to be its difference from y.
-        lost = LOST * EPS * np.abs(data.outcomes[:stop])
+        made, alpha = engine.forecasts_since(start, ridge, _least(engine))
         # v = c rho^2, where c = sigma^2 / alpha.
-        new = slice(start, stop)
-        return Forecasts((np.abs(errors) + lost)[new], noise_scale**2 * (variances[new] / alpha))
+        return Forecasts(made.errors, noise_scale**2 * (made.variances / alpha))
 
     def penalty(
         self, engine: Engine, ridge: float, noise_scale: float, delta: float
@@ -122,7 +113,7 @@ class Hybrid(Mixture):
         outcomes only falls.
         """
         squared, least = super().penalty(engine, ridge, noise_scale, delta)
-        return squared, max(least, float(_enough(engine, ridge).max(initial=0.0)))
+        return squared, max(least, engine.largest_forecast_ridge(ridge, _least(engine)))
 
     def losses(self, forecasts: Forecasts, noise_scale: float) -> Array:
         """See :class:`Mixture`; those taken, at each rate."""
@@ -135,16 +126,9 @@ class Hybrid(Mixture):
         return 0.0, energy_bound(self.rates, losses, engine.data.count, noise_scale, delta)
 
 
-def _enough(engine: Engine, ridge: float) -> Array:
-    """The ridges at which the forecasts are made, (t,); they never fall."""
-    least = max(LEAST_RIDGE, LEAST_OF_ERROR * engine.data.first_accuracy)
-    return np.maximum(ridge, least * _scales(engine.data.lower.diagonal()))
-
-
-def _scales(prior: Array) -> Array:
-    """The power of two above the largest k(x,x) so far, which seldom changes; (t,)."""
-    largest = np.maximum.accumulate(prior)
-    return np.where(largest > 0, np.ldexp(1.0, np.frexp(largest)[1]), 0.0)
+def _least(engine: Engine) -> float:
+    """The least ridge of forecasts, relative to the largest k(x,x)."""
+    return max(LEAST_RIDGE, LEAST_OF_ERROR * engine.data.first_accuracy)
 
 
 def half_losses(rates: tuple[float, ...], forecasts: Forecasts, noise_scale: float) -> Array:

@@ -57,6 +57,7 @@ class Surface:
             kernels.differentiable(self.kernel)
             and isinstance(self.bound, DualBound)
             and self.known.offset.constant is not None
+            and self.known.base.keeps_observations
         )
 
     @property

@@ -1,0 +1,226 @@
+"""The sparse engine: never tighter than the exact one, valid for adaptive points, small."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import binom
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern
+
+import kernelbounds as kb
+from kernelbounds.engine import SparseEngine
+from kernelbounds.functionals import Difference
+
+KERNELS = {
+    "RBF": RBF(0.4),
+    "Matern": Matern(0.4, nu=2.5),
+    "rough": Matern(0.3, nu=0.5),
+    "sum": 2.0 * RBF(0.5) + Matern(0.2, nu=1.5),
+    "linear": DotProduct(0.5) + ConstantKernel(0.3),
+    "on inputs": kb.OnInputs(RBF(0.3), [0]) + kb.OnInputs(Matern(0.5, nu=1.5), [1]),
+}
+BOUNDS = [kb.CMM(), kb.DMM(), kb.AMM()]
+BOX = kb.Box([0, 0], [1, 1])
+
+
+def data(seed, count, kernel, norm=3.0, noise=0.1):
+    rng = np.random.default_rng(seed)
+    centres = rng.random((6, 2))
+    function = kb.RKHSFunction(kernel, centres, rng.standard_normal(6))
+    function = kb.RKHSFunction(kernel, centres, function.weights * norm / function.norm)
+    X = rng.random((count, 2))
+    return function, X, function(X) + noise * rng.standard_normal(count), rng.random((20, 2))
+
+
+def pair(kernel, X, y, inducing, noise_scale=None, **settings):
+    """A sparse sequence, and an exact one that has its R_t."""
+    sparse = kb.ConfidenceSequence(kernel, 3.1, 0.1, engine=kb.Sparse(inducing), **settings)
+    exact = kb.ConfidenceSequence(kernel, 3.1, 0.1, **settings)
+    for sequence in (sparse, exact):
+        sequence.update(X, y, noise_scale)
+    exact.known._radius = len(exact), sparse.known.radius
+    return sparse, exact
+
+
+def looseness(sparse, exact, points, bound):
+    """Relative to the trivial bounds: how far both sides are outside of the exact ones."""
+    size = exact.known.trivial(points)
+    (low, high), (least, most) = sparse.bounds(points, bound), exact.bounds(points, bound)
+    return np.concatenate([(high - most) / size, (least - low) / size])
+
+
+@pytest.mark.parametrize("bound", BOUNDS, ids=str)
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("inducing", [1, 5, 40, 150])
+def test_never_tighter_than_exact(name, bound, inducing):
+    kernel = KERNELS[name]
+    _, X, y, points = data(inducing, 120, kernel)
+    sparse, exact = pair(kernel, X, y, BOX.filling(inducing))
+    found = looseness(sparse, exact, np.concatenate([points, X[:5]]), bound)
+    assert found.min() > -1e-9
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from(sorted(KERNELS)),
+    st.integers(0, 10**6),
+    st.integers(1, 90),
+    st.integers(1, 60),
+    st.sampled_from(BOUNDS),
+    st.booleans(),
+    st.sampled_from([None, kb.mixtures.Single(1.0)]),
+)
+def test_never_tighter_on_random_problems(name, seed, count, size, bound, weighted, mixture):
+    kernel = KERNELS[name]
+    function, X, y, points = data(seed, count, kernel)
+    rng = np.random.default_rng(seed)
+    repeated = rng.random(count) < 0.3
+    moved = np.where(repeated[:, None], X[0], X)
+    X, y = moved, y - function(X) + function(moved)
+    noise = 0.1 * rng.uniform(1.0, 5.0, count) if weighted else None
+    inducing = np.concatenate([rng.random((size, 2)), X[: size // 2]])
+    sparse, exact = pair(kernel, X, y, inducing, noise, mixture=mixture)
+    assert looseness(sparse, exact, points, bound).min() > -1e-9
+
+
+@pytest.mark.parametrize("name", ["RBF", "Matern", "on inputs"])
+def test_exact_when_all_points_are_inducing(name):
+    kernel = KERNELS[name]
+    _, X, y, points = data(3, 80, kernel)
+    sparse, exact = pair(kernel, X, y, X)
+    assert np.abs(looseness(sparse, exact, points, kb.CMM())).max() < 2e-3
+    assert sparse.norm_lower_bound == pytest.approx(exact.norm_lower_bound, rel=2e-3)
+
+
+def test_differences_are_never_tighter_and_nearly_as_tight():
+    kernel = KERNELS["RBF"]
+    _, X, y, points = data(1, 150, kernel)
+    sparse, exact = pair(kernel, X, y, BOX.filling(60))
+    asked = [Difference(a, b) for a, b in zip(points[:10], points[10:])]
+    low, high = sparse.bounds_of(asked)
+    least, most = exact.bounds_of(asked)
+    assert np.all(high >= most - 1e-8) and np.all(low <= least + 1e-8)
+    assert np.mean(high - low) < 1.01 * np.mean(most - least)
+
+
+def test_as_wide_as_exact_with_enough_inducing_points():
+    kernel = RBF(0.5)
+    _, X, y, points = data(0, 600, kernel)
+    sparse, exact = pair(kernel, X, y, BOX.filling(64))
+    widths = [np.mean(np.subtract(*s.bounds(points)[::-1])) for s in (sparse, exact)]
+    assert widths[0] < 1.01 * widths[1]
+
+
+def test_repeats_of_a_few_points_cost_their_number_alone():
+    """With all points inducing nothing is lost, and a hundred thousand repeats are merged."""
+    kernel = RBF(0.3)
+    rng = np.random.default_rng(0)
+    grid = BOX.filling(50)
+    at = rng.integers(0, 50, 100_000)
+    truth = np.sin(3 * grid[:, 0]) + grid[:, 1]
+    sequence = kb.ConfidenceSequence(kernel, 10.0, 0.1, engine=kb.Sparse(grid))
+    sequence.update(grid[at], truth[at] + 0.1 * rng.standard_normal(len(at)))
+    lower, upper = sequence.bounds(grid)
+    assert np.all((lower <= truth) & (truth <= upper))
+    assert np.mean(upper - lower) < 0.3
+
+
+def test_the_noise_stays_within_the_radius_when_points_follow_the_outcomes():
+    """Coverage over all times, of points that are chosen by the upper bound; delta = 0.2."""
+    runs, missed, delta = 60, 0, 0.2
+    for seed in range(runs):
+        function, _, _, points = data(seed, 1, KERNELS["Matern"])
+        rng = np.random.default_rng(seed)
+        sequence = kb.ConfidenceSequence(
+            KERNELS["Matern"], 3.0, 0.1, delta, engine=kb.Sparse(BOX.filling(30))
+        )
+        truth, wrong = function(points), False
+        for size in (1, 1, 2, 4, 8, 16, 32):
+            _, upper = sequence.bounds(points)
+            best = np.argsort(-upper)[:2]
+            X = points[rng.choice(best, size)]
+            sequence.update(X, function(X) + 0.1 * rng.standard_normal(size))
+            lower, upper = sequence.bounds(points)
+            wrong |= bool(np.any((truth < lower) | (truth > upper)))
+        missed += wrong
+    # A method that fails with probability 0.2 has more misses than this once in a thousand times.
+    assert missed <= binom.ppf(0.999, runs, delta)
+
+
+def test_appending_in_other_pieces_gives_valid_and_similar_bounds():
+    kernel = KERNELS["Matern"]
+    function, X, y, points = data(5, 400, kernel)
+    widths = []
+    for size in (1, 37, 400):
+        sequence = kb.ConfidenceSequence(kernel, 3.1, 0.1, engine=kb.Sparse(BOX.filling(80)))
+        for start in range(0, 400, size):
+            sequence.update(X[start : start + size], y[start : start + size])
+        lower, upper = sequence.bounds(points)
+        assert np.all((lower <= function(points)) & (function(points) <= upper))
+        widths.append(np.mean(upper - lower))
+    assert max(widths) < 1.05 * min(widths)
+
+
+def test_statistics_add_up():
+    kernel = KERNELS["RBF"]
+    _, X, y, _ = data(2, 300, kernel)
+    whole, first, second = (SparseEngine(kernel, BOX.filling(20), 0.1, 1.0) for _ in range(3))
+    whole.append(X, y)
+    first.append(X[:130], y[:130])
+    second.append(X[130:], y[130:])
+    both = first.statistics + second.statistics
+    assert both.count == whole.statistics.count == 300
+    np.testing.assert_allclose(both.moments, whole.statistics.moments, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(both.products, whole.statistics.products, rtol=1e-10, atol=1e-12)
+
+
+def test_kernel_ucb_plays_on_finite_sets_and_certifies():
+    kernel = RBF(0.3)
+    actions = BOX.filling(60)
+    truth = np.sin(3 * actions[:, 0]) * actions[:, 1]
+    sequence = kb.ConfidenceSequence(kernel, 5.0, 0.05, engine=kb.Sparse(BOX, 40))
+    policy, rng = kb.KernelUCB(sequence, kb.Finite(actions)), np.random.default_rng(0)
+    for _ in range(60):
+        asked = policy.ask()
+        policy.tell(asked.x, truth[asked.index] + 0.05 * rng.standard_normal())
+    found = policy.certificate()
+    assert truth.max() - truth[found.index] <= found.regret < 0.7
+
+
+def test_what_is_lost_is_reported():
+    sequence = kb.ConfidenceSequence(Matern(0.3, nu=1.5), 3.0, 0.1, engine=kb.Sparse(BOX, 20))
+    _, X, y, _ = data(0, 200, Matern(0.3, nu=1.5))
+    sequence.update(X, y)
+    few = sequence.approximation
+    more = kb.ConfidenceSequence(Matern(0.3, nu=1.5), 3.0, 0.1, engine=kb.Sparse(BOX, 100))
+    more.update(X, y)
+    assert few.inducing == 20 and more.approximation.inducing == 100
+    assert 0 < more.approximation.floor < few.floor
+    assert 0 < more.approximation.mean_residual < few.mean_residual
+    assert kb.ConfidenceSequence(RBF(1.0), 1.0, 0.1).approximation is None
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda s: s.bounds([[0.5, 0.5]], kb.AY()), "AY"),
+        (lambda s: s.bounds([[0.5, 0.5]], kb.FixedDesign()), "FixedDesign"),
+        (lambda s: s.points, "points"),
+        (lambda s: s.save("there.npz"), "saved"),
+        (lambda s: s.update([[0.5]], [1.0]), "coordinates|dimension"),
+        (lambda s: s.gradients([[0.5, 0.5]]), "gradient"),
+        (lambda s: kb.KernelUCB(s, BOX).certificate(), "sparse"),
+        (lambda s: kb.ConfidenceSequence(RBF(1.0), 1.0, 0.0, engine=kb.Sparse(BOX, 5)), "noise"),
+        (lambda s: kb.ConfidenceSequence(RBF(1.0), 1.0, 0.1, engine=5), "Sparse"),
+    ],
+)
+def test_what_is_not_known_is_said_in_a_sentence(wrong, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    sequence = kb.ConfidenceSequence(RBF(0.5), 3.0, 0.1, engine=kb.Sparse(BOX, 10))
+    sequence.update([[0.1, 0.2], [0.4, 0.3]], [0.5, 0.1])
+    with pytest.raises(kb.InputError, match=said) as caught:
+        wrong(sequence)
+    assert "\n" not in str(caught.value)
+    assert not list(tmp_path.iterdir())
