@@ -101,7 +101,7 @@ def csv_batches(
     check_names(columns, optional)
     with files.failure_reported(f"read {named(source)}"):
         files.check_regular(source.stat().st_mode)  # reading a FIFO would wait for ever
-        yield from _tables(source, columns, optional, lambda: open(source, "rb"), rows)
+        yield from _tables(source, columns, optional, lambda: source.open("rb"), rows)
 
 
 def _tables(
