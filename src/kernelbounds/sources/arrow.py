@@ -41,10 +41,17 @@ def stream_rows(stream: Any, columns: Sequence[str], most: int) -> Iterator[Rows
     pyarrow = _pyarrow("Reading tables of other libraries")
     with (
         _failures(pyarrow, "the source cannot be read as a table of columns"),
-        pyarrow.RecordBatchReader.from_stream(stream) as batches,
+        _reader(pyarrow, stream) as batches,
     ):
         _check(pyarrow, batches.schema, columns, "the source")
         yield from _rows(pyarrow, batches, columns, "", most)
+
+
+def _reader(pyarrow: Any, stream: Any) -> Any:
+    """Batches one after the other; those of pyarrow itself as they are, with their exceptions."""
+    if isinstance(stream, pyarrow.RecordBatchReader):
+        return stream
+    return pyarrow.RecordBatchReader.from_stream(stream)
 
 
 def _pyarrow(what: str) -> Any:
