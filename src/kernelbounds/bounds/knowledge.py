@@ -304,7 +304,8 @@ class Knowledge:
             new = a.mixture.forecasts(self.base, self.reference_ridge, a.noise_scale, made)
             if not len(new.errors):
                 break
-            self._forecasts = Forecasts(*map(np.append, self._forecasts, new))
+            # The first as they are, without another copy of those of millions of observations.
+            self._forecasts = Forecasts(*map(np.append, self._forecasts, new)) if made else new
         return self._forecasts
 
     def _losses(self) -> Array:
