@@ -67,7 +67,8 @@ class Numbers:
 
     def __init__(self, file: str, *, commas: bool) -> None:
         self._file, self._commas = file, commas
-        self._missing: list[tuple[int, str, str]] = []  # line, column and cell, as those below
+        self.missing = 0  # cells
+        self._first_missing = (0, "", "")  # line, column and cell, as those below
         self._first: dict[str, tuple[int, str, str]] = {}  # with a decimal point, or comma
         self._clear = False  # whether some comma can only be a decimal comma
 
@@ -77,7 +78,9 @@ class Numbers:
         if not _NUMBER.fullmatch(text):
             if text.casefold() not in MISSING:
                 raise self._refused(line, column, cell, _what_else(text))
-            self._missing.append((line, column, cell))
+            if not self.missing:
+                self._first_missing = line, column, cell
+            self.missing += 1
             return math.nan
         if "," in text:
             self._see(",", text, line, column, cell)
@@ -93,9 +96,8 @@ class Numbers:
 
     def finish(self) -> None:
         """Raise where cells are missing, or where commas may be of thousands."""
-        if self._missing:
-            line, column, cell = self._missing[0]
-            count = len(self._missing)
+        if count := self.missing:
+            line, column, cell = self._first_missing
             counted = (
                 "1 cell is missing," if count == 1 else f"{count} cells are missing, the first"
             )

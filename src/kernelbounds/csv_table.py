@@ -11,11 +11,13 @@ import codecs
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -35,7 +37,7 @@ _BINARY = {
     b"\x1f\x8b": "is compressed",
 }
 _NOTHING = re.compile(r"[\s,;]*")
-_LINE_ENDS = re.compile(r"\r\n|\r|\n")
+BLOCK = 1 << 20  # bytes that are read at a time, where the text is not split into cells
 
 Record = tuple[int, list[str]]  # the line on which it begins, and its cells
 
@@ -78,30 +80,76 @@ def read_csv(
     array([2, 3])
     """
     source = files.as_path(path)
-    _check_names(columns, optional)
-    file = _File(source, [name.strip() for name in (*columns, *optional)])
+    check_names(columns, optional)
+    # At once, so that it is one state of the file, whoever writes to it meanwhile.
+    with files.failure_reported(f"read {named(source)}"):
+        files.check_regular(source.stat().st_mode)
+        content = source.read_bytes()
+    (table,) = _tables(source, columns, optional, lambda: io.BytesIO(content), sys.maxsize)
+    return table
+
+
+def csv_batches(
+    path: str | PathLike[str], columns: Sequence[str], *, optional: Sequence[str] = (), rows: int
+) -> Iterator[CsvTable]:
+    """:func:`read_csv` in tables of so many rows at most, for files that do not fit in memory.
+
+    What is wrong with the file is raised where it is found: rows before it have been given. Those
+    behind a missing cell are not, and all of them are given only when nothing is wrong.
+    """
+    source = files.as_path(path)
+    check_names(columns, optional)
+    with files.failure_reported(f"read {named(source)}"):
+        files.check_regular(source.stat().st_mode)  # reading a FIFO would wait for ever
+        yield from _tables(source, columns, optional, lambda: source.open("rb"), rows)
+
+
+def _tables(
+    path: Path,
+    columns: Sequence[str],
+    optional: Sequence[str],
+    opened: Callable[[], BinaryIO],
+    rows: int,
+) -> Iterator[CsvTable]:
+    """One or more tables of so many rows at most."""
+    file = _File(path, [name.strip() for name in (*columns, *optional)], opened)
     there = [name for name in optional if name.strip() in file.header]
     places = {name: file.place(name.strip()) for name in (*columns, *there)}
     numbers = Numbers(file.name, commas=file.separator != ",")
-    values: dict[str, list[float]] = {name: [] for name in places}
-    lines = []
+    values: list[list[float]] = [[] for _ in places]
+    lines: list[int] = []
+    any_rows = False
+
+    def table() -> CsvTable:
+        arrays = (np.array(column, dtype=np.float64) for column in values)
+        return CsvTable(
+            dict(zip(places, arrays, strict=True)), np.array(lines, dtype=np.int64), path
+        )
+
     for line, cells in file.rows():
+        if len(lines) == rows:
+            if not numbers.missing:
+                yield table()
+            lines.clear()
+            for column in values:
+                column.clear()
+        any_rows = True
         lines.append(line)
-        for name, place in places.items():
-            values[name].append(numbers.read(cells[place], line, file.header[place]))
-    if not lines:
+        for column, place in zip(values, places.values(), strict=True):
+            column.append(numbers.read(cells[place], line, file.header[place]))
+    if not any_rows:
         raise InputError(f"{file.name} has a header and no rows; add at least one.")
     numbers.finish()
-    return CsvTable(
-        {name: np.array(column, dtype=np.float64) for name, column in values.items()},
-        np.array(lines, dtype=np.int64),
-        source,
-    )
+    yield table()
 
 
 def header_of(path: str | PathLike[str]) -> list[str]:
     """The names of all columns, in order."""
-    return _File(files.as_path(path), []).header
+    source = files.as_path(path)
+    with files.failure_reported(f"read {named(source)}"):
+        files.check_regular(source.stat().st_mode)
+        content = source.read_bytes()
+    return _File(source, [], lambda: io.BytesIO(content)).header
 
 
 def write_csv(path: str | PathLike[str], columns: Mapping[str, ArrayLike]) -> None:
@@ -139,18 +187,16 @@ def write_csv(path: str | PathLike[str], columns: Mapping[str, ArrayLike]) -> No
     writer.writerow(names)
     for row in zip(*(array.tolist() for array in arrays), strict=True):
         text.write(",".join(map(repr, row)) + "\n")
-    with files.failure_reported(f"write {_named(target)}"):
+    with files.failure_reported(f"write {named(target)}"):
         files.write_text(target, text.getvalue())
 
 
 class _File:
     """A CSV file that is read: what it is called in messages, its separator and its header."""
 
-    def __init__(self, path: Path, asked: list[str]) -> None:
-        self.name = _named(path)
-        with files.failure_reported(f"read {self.name}"):
-            files.check_regular(path.stat().st_mode)  # reading a FIFO would wait for ever
-            self._content = path.read_bytes()
+    def __init__(self, path: Path, asked: list[str], opened: Callable[[], BinaryIO]) -> None:
+        self.name = named(path)
+        self._opened = opened
         self._encoding = self._checked_encoding()
         self.separator, self.header = self._found_header(asked)
 
@@ -220,16 +266,18 @@ class _File:
             )
 
     def _records(self, separator: str) -> Iterator[Record]:
-        text = io.TextIOWrapper(io.BytesIO(self._content), encoding=self._encoding, newline="")
-        # Strict: otherwise "1"2 would be 12, and a quote that is not closed would hide rows.
-        reader = csv.reader(text, delimiter=separator, skipinitialspace=True, strict=True)
-        line = 1
-        try:
-            for cells in reader:
-                yield line, cells
-                line = reader.line_num + 1
-        except csv.Error as error:
-            raise InputError(f"{self.name}, line {line}: {_explained(error)}.") from error
+        with io.TextIOWrapper(self._opened(), encoding=self._encoding, newline="") as text:
+            # Strict: otherwise "1"2 would be 12, and a quote that is not closed would hide rows.
+            reader = csv.reader(text, delimiter=separator, skipinitialspace=True, strict=True)
+            line = 1
+            try:
+                for cells in reader:
+                    yield line, cells
+                    line = reader.line_num + 1
+            except csv.Error as error:
+                raise InputError(f"{self.name}, line {line}: {_explained(error)}.") from error
+            except UnicodeDecodeError as error:  # it was checked before
+                raise InputError(f"{self.name} was changed while it was read.") from error
 
     def _found_header(self, asked: list[str]) -> tuple[str, list[str]]:
         """The separator with which most of the names asked for are there, and most names."""
@@ -253,25 +301,41 @@ class _File:
 
     def _checked_encoding(self) -> str:
         """UTF-8, or UTF-16 if it says so; a file that is neither, or not text, is refused."""
-        content = self._content
-        for magic, what in _BINARY.items():
-            if content.startswith(magic):
-                raise InputError(f"{self.name} {what}; save it as CSV, and pass that file.")
-        marked = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-        encoding, called = ("utf-16", "UTF-16") if marked else ("utf-8-sig", "UTF-8")
-        try:
-            binary = "\0" in content.decode(encoding)
-        except UnicodeDecodeError as error:
-            before = content[: error.start].decode(encoding, errors="replace")
-            raise InputError(
-                f"{self.name}, line {len(_LINE_ENDS.split(before))}: there is a character that is "
-                f"not in {called}; save the file as CSV in UTF-8."
-            ) from error
-        if binary:
-            raise InputError(
-                f"{self.name} has NUL bytes and is not a text file; save it as CSV in UTF-8."
-            )
-        return encoding
+        with self._opened() as file:
+            start = file.read(4)
+            for magic, what in _BINARY.items():
+                if start.startswith(magic):
+                    raise InputError(f"{self.name} {what}; save it as CSV, and pass that file.")
+            marked = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+            plain = marked.get(start[:2], "utf-8")
+            encoding, called = ("utf-8-sig", "UTF-8") if plain == "utf-8" else ("utf-16", "UTF-16")
+            decoder = codecs.getincrementaldecoder(plain)()
+            block, lines, ended = start, 1, False  # ended: with a carriage return
+            try:
+                while True:
+                    text = decoder.decode(block, final=not block)
+                    if "\0" in text:
+                        raise InputError(
+                            f"{self.name} has NUL bytes and is not a text file; save it as CSV in "
+                            "UTF-8."
+                        )
+                    lines += _line_ends(text, ended)
+                    ended = text.endswith("\r") if text else ended
+                    if not block:
+                        return encoding
+                    block = file.read(BLOCK)
+            except UnicodeDecodeError as error:
+                before = error.object[: error.start].decode(plain, errors="replace")
+                raise InputError(
+                    f"{self.name}, line {lines + _line_ends(before, ended)}: there is a character "
+                    f"that is not in {called}; save the file as CSV in UTF-8."
+                ) from error
+
+
+def _line_ends(text: str, after_return: bool) -> int:
+    """How many there are; a line feed after a carriage return is part of it."""
+    found = text.count("\n") + text.count("\r") - text.count("\r\n")
+    return found - (after_return and text.startswith("\n"))
 
 
 def _filled(record: Record) -> bool:
@@ -279,7 +343,7 @@ def _filled(record: Record) -> bool:
     return not all(_NOTHING.fullmatch(cell) for cell in record[1])
 
 
-def _named(path: Path) -> str:
+def named(path: Path) -> str:
     """A path for messages, of which the end says more than the beginning."""
     text = repr(str(path))
     return text if len(text) <= 80 else f"'...{text[-76:]}"
@@ -295,7 +359,8 @@ def _explained(error: csv.Error) -> str:
     return f"quotes are not around a whole cell ({text}); put them around all of it, or remove them"
 
 
-def _check_names(columns: Sequence[str], optional: Sequence[str]) -> None:
+def check_names(columns: Sequence[str], optional: Sequence[str] = ()) -> None:
+    """Raise where they are not names, each once."""
     for names in (columns, optional):
         if isinstance(names, str) or not all(isinstance(name, str) for name in names):
             raise InputError(f"columns must be a list of names, got {brief(names)}.")

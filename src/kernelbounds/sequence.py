@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
 from typing import Any, cast
 
@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
-from kernelbounds import storage
+from kernelbounds import storage, streaming
 from kernelbounds.arrays import (
     Array,
+    as_flag,
     as_floats,
     as_observations,
     as_points,
@@ -199,6 +200,62 @@ class ConfidenceSequence:
             self.update_checked(
                 points, outcomes, self.checked_noise_scales(noise_scale, len(points))
             )
+
+    def update_from(
+        self,
+        source: Any,
+        inputs: Sequence[str],
+        output: str,
+        *,
+        noise_scale: str | None = None,
+        transform: Callable[[Array], ArrayLike] | None = None,
+        batch: int = 50_000,
+        progress: bool | None = None,
+    ) -> int:
+        """Add the rows of files or of a table, a batch at a time, and return how many.
+
+        With a :class:`~kernelbounds.Sparse` engine, data need not fit in memory. All rows are added
+        or, on an error or an interrupt, none; what is not a number is refused with its place.
+
+        Rows are taken in the order of the source. It must be that in which they were observed, or
+        the points were fixed in advance; rows must not be sorted or left out by their outcomes.
+
+        Parameters
+        ----------
+        source : path, list of paths, or table
+            A CSV or Parquet file, a folder of them, which are taken by name, or a list of those. Or
+            anything with ``__arrow_c_stream__``: of pyarrow, Polars, DuckDB or pandas. All but CSV
+            need the extra ``arrow``. Files are read twice with a sparse engine: first to check.
+        inputs : list of str
+            The columns that are the coordinates of points.
+        output : str
+            The column of outcomes.
+        noise_scale : str, optional
+            The column of noise scales, as for :meth:`update`; None: that of the sequence.
+        transform : function, optional
+            Of inputs (n, k), to points (n, d), row by row; such as ``problem.scaled``.
+        batch : int
+            How many rows are in memory at a time. It makes no difference to bounds.
+        progress : bool, optional
+            Whether a bar is shown on standard error; None: on a terminal, after two seconds.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> from sklearn.gaussian_process.kernels import RBF
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "runs.csv"
+        >>> _ = path.write_text("temperature,operator,yield\\n0.5,Ada,0.3\\n0.7,Bob,0.4\\n")
+        >>> seq = ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
+        >>> seq.update_from(path, inputs=["temperature"], output="yield")
+        2
+        """
+        with self._known.lock:
+            dim = self._known.base.dim
+        shown = None if progress is None else as_flag(progress, "progress")
+        given = streaming.intake(
+            source, inputs, output, noise_scale, transform, batch, dim, self.checked_noise_scales
+        )
+        return streaming.add(self._known, given, shown)
 
     def update_checked(
         self, points: Array, outcomes: Array, noise_scales: Array | None = None

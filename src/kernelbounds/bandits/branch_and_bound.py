@@ -12,7 +12,7 @@ from kernelbounds import kernels
 from kernelbounds.arrays import Array, as_scalar, as_whole
 from kernelbounds.bandits.domains import Box
 from kernelbounds.bandits.maximisers import Ascent, Maximum, check_certifiable, most_over
-from kernelbounds.bandits.progress import late_progress
+from kernelbounds.progress import late_progress
 from kernelbounds.surface import Clipped, Surface
 
 SPLIT_AT_ONCE = 64  # cells with the highest ceilings

@@ -11,8 +11,8 @@ import numpy as np
 from kernelbounds.arrays import as_flag, as_outcome, as_scalar, as_whole, brief
 from kernelbounds.bandits import saving
 from kernelbounds.bandits.domains import Box
-from kernelbounds.bandits.progress import late_progress
 from kernelbounds.errors import InputError
+from kernelbounds.progress import late_progress
 
 if TYPE_CHECKING:
     from kernelbounds.bandits.policy import Policy

@@ -18,8 +18,8 @@ from kernelbounds.arrays import (
     brief,
 )
 from kernelbounds.bandits.policy import Policy
-from kernelbounds.bandits.progress import late_progress
 from kernelbounds.errors import InputError, KernelBoundsError
+from kernelbounds.progress import late_progress
 
 
 @runtime_checkable

@@ -28,6 +28,8 @@ from kernelbounds.parts import Parts, count_for_shares
 LEAST_RIDGE = 64 * EPS
 # A norm bound that is nothing beside the noise would make sigma^2/c overflow.
 LARGEST_RIDGE = 1e200
+# So that millions of observations do not take memory; the sums are the same.
+LOSSES_AT_ONCE = 50_000
 NONE_MADE = Forecasts(np.empty(0), np.empty(0))
 
 
@@ -101,10 +103,17 @@ class Knowledge:
 
     def append(self, points: Array, outcomes: Array, noise_scales: Array | None = None) -> None:
         """Add observations, with noise scales of their own (n,) or that of the assumptions."""
+        with self.lock:
+            self.append_to(self.base, points, outcomes, noise_scales)
+
+    def append_to(
+        self, engine: Engine, points: Array, outcomes: Array, noise_scales: Array | None
+    ) -> None:
+        """:meth:`append` with another engine in the place of ``base``, which stays as it is."""
         weights = np.ones(len(points))
         if noise_scales is not None:
             weights = self.assumptions.noise_scale / noise_scales
-        self.base.append(points, self.weighed(points, outcomes, weights))
+        engine.append(points, self.weighed(points, outcomes, weights))
 
     def weighed(self, points: Array, outcomes: Array, weights: Array) -> Outcomes:
         """Outcomes as an engine takes them."""
@@ -295,7 +304,8 @@ class Knowledge:
             new = a.mixture.forecasts(self.base, self.reference_ridge, a.noise_scale, made)
             if not len(new.errors):
                 break
-            self._forecasts = Forecasts(*map(np.append, self._forecasts, new))
+            # The first as they are, without another copy of those of millions of observations.
+            self._forecasts = Forecasts(*map(np.append, self._forecasts, new)) if made else new
         return self._forecasts
 
     def _losses(self) -> Array:
@@ -304,9 +314,12 @@ class Knowledge:
         if self.count and not len(forecasts.errors):  # a mixture without
             return np.empty(0)
         if count < self.count or not count:
-            new = Forecasts(*(part[count:] for part in forecasts))
-            losses = self.assumptions.mixture.losses(new, self.assumptions.noise_scale)
-            sums = np.cumsum([np.zeros(losses.shape[1]) + sums, *losses], axis=0)[-1]
+            a = self.assumptions
+            for start in range(count, max(self.count, 1), LOSSES_AT_ONCE):
+                new = Forecasts(*(part[start : start + LOSSES_AT_ONCE] for part in forecasts))
+                losses = a.mixture.losses(new, a.noise_scale)
+                first = np.zeros((1, losses.shape[1])) + sums
+                sums = np.cumsum(np.concatenate([first, losses]), axis=0)[-1]
             self._sums = self.count, sums
         return np.asarray(sums)
 

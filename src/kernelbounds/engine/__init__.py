@@ -71,6 +71,11 @@ class Engine:
         self._paths: OrderedDict[tuple[float, float], GrowingPath] = OrderedDict()
         self._fits: OrderedDict[float, RidgeFit] = OrderedDict()
 
+    @property
+    def dim(self) -> int | None:
+        """Of the points; None where it is not known yet."""
+        return self.data.dim
+
     def approximation(self) -> Approximation | None:
         """None: there is none."""
         return None

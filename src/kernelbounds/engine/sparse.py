@@ -274,6 +274,22 @@ class SparseEngine:
         """Another engine on the observations so far."""
         return copy.copy(self)  # appends replace what they change
 
+    @property
+    def dim(self) -> int | None:
+        """Of the points."""
+        return int(self.dictionary.inducing.shape[1])
+
+    def whole_blocks(self, count: int) -> int:
+        """How many of so many new observations are in blocks that are complete.
+
+        Appended up to there, and then the others with those after them, they are in the same blocks
+        as all in one go.
+        """
+        taken = 0
+        while taken + (size := _size_of_block(self.statistics.count + taken)) <= count:
+            taken += size
+        return taken
+
     def append(self, points: Array, outcomes: Outcomes | Array) -> None:
         """Add observations, a block at a time; on an error nothing is added."""
         if points.shape[1] != self.dictionary.inducing.shape[1]:

@@ -18,11 +18,11 @@ from numpy.typing import ArrayLike
 from kernelbounds import files
 from kernelbounds.arrays import Array, as_flag, as_scalar, as_whole, brief
 from kernelbounds.bandits import Certificate
-from kernelbounds.bandits.progress import late_progress
 from kernelbounds.csv_table import write_csv
 from kernelbounds.errors import EmptyConfidenceSetError, InputError, StoredFileError, said
 from kernelbounds.plot import canvas
 from kernelbounds.problem import Problem
+from kernelbounds.progress import late_progress
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study import pictures
 from kernelbounds.study.database import checked_path, refuse_existing
