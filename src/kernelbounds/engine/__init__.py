@@ -118,10 +118,10 @@ class Engine:
         block (:attr:`blocks_from`).
         """
         data = self.data
-        enough = forecasting.forecast_ridges(data, ridge, least)
-        alpha = float(enough[start])
         window, after = forecasting.window_of(data, start)
-        stop = min(after, int(np.searchsorted(enough, alpha, side="right")))
+        enough = forecasting.forecast_ridges(data.largest[start:after], ridge, least)
+        alpha = float(enough[0])
+        stop = start + int(np.searchsorted(enough, alpha, side="right"))
         if window.in_block:
             known = self._block_start(window, alpha)
             made = forecasting.in_block(data, known, start, stop)
@@ -142,7 +142,7 @@ class Engine:
         """
         data, start = self.data, self.data.blocks_from
         assert start is not None
-        alpha = float(forecasting.forecast_ridges(data, ridge, least)[start])
+        alpha = float(forecasting.forecast_ridges(data.largest[start], ridge, least))
         before = self._block_start(forecasting.window_of(data, start)[0], alpha)
         fit = self._fit(alpha)
         if fit.trusted(LEAST_FOR_SUMS):
@@ -154,7 +154,9 @@ class Engine:
 
     def largest_forecast_ridge(self, ridge: float, least: float) -> float:
         """The largest at which a forecast is made."""
-        return float(forecasting.forecast_ridges(self.data, ridge, least).max(initial=0.0))
+        return float(
+            forecasting.forecast_ridges(self.data.largest[-1:], ridge, least).max(initial=0.0)
+        )
 
     def predict(self, points: Targets, ridges: Array) -> Predictions:
         """Mean, variance and energy at points and ridges, rounded so that bounds get looser."""

@@ -35,13 +35,12 @@ class BlockStart(NamedTuple):
     log_det: float
 
 
-def forecast_ridges(data: Observations, ridge: float, least: float) -> Array:
-    """The ridges at which the forecasts are made, (t,); they never fall.
+def forecast_ridges(largest: Array, ridge: float, least: float) -> Array:
+    """The ridges at which forecasts are made, given the largest k(x,x) up to each; they never fall.
 
-    They are ``ridge``, or ``least`` times the power of two above the largest k(x,x) so far, which
-    seldom changes.
+    They are ``ridge``, or ``least`` times the power of two above the largest k(x,x), which seldom
+    changes.
     """
-    largest = data.largest
     scales = np.where(largest > 0, np.ldexp(1.0, np.frexp(largest)[1]), 0.0)
     return np.maximum(ridge, least * scales)
 

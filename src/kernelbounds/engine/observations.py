@@ -204,13 +204,16 @@ class Observations:
         self._outcomes[start:stop] = outcomes.centred * outcomes.weights
         self._observed[start:stop] = outcomes.observed
         self._weights[start:stop] = outcomes.weights
-        known, new = self._numbers, {}
+        known, new, numbers = self._numbers, {}, []
         keys = np.ascontiguousarray(points).view(f"V{points.shape[1] * points.itemsize}")
-        for i, key in enumerate(keys[:, 0].tolist(), start):
-            number = known.get(key)
+        for key in keys[:, 0].tolist():
+            number = new.get(key)
             if number is None:
-                number = new.setdefault(key, len(known) + len(new))
-            self._of_point[i] = number
+                number = known.get(key)
+            if number is None:
+                number = new[key] = len(known) + len(new)
+            numbers.append(number)
+        self._of_point[start:stop] = numbers
         return new
 
     def _cuts(self, points: Array, new: dict[bytes, int]) -> tuple[int, ...]:
