@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
-from kernelbounds import storage, streaming
+from kernelbounds import at_a_glance, notebook, storage, streaming
 from kernelbounds.arrays import (
     Array,
     as_flag,
@@ -129,6 +129,10 @@ class ConfidenceSequence:
             f"{more}mixture={a.mixture}, bound={self._bound}) "
             f"with {len(self)} observations"
         )
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        return notebook.shown(self, lambda: at_a_glance.card(self._known, self._bound))
 
     def __len__(self) -> int:
         """The number of observations, t."""

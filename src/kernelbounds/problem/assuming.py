@@ -110,6 +110,12 @@ class Assumed:
     functions: tuple[RandomFunction, ...]
     noise: float
 
+    def __repr__(self) -> str:
+        return (
+            f"Assumed({self.chosen.name}, B = {self.problem.norm_bound:.4g}, which covers "
+            f"{self.share_covered:.0%} of {len(self.functions)} random functions)"
+        )
+
     @property
     def share_covered(self) -> float:
         """The share of the functions whose norm is at most the norm bound."""

@@ -73,6 +73,11 @@ class Quantity:
         return f"{in_digits(self.low)}:{in_digits(self.high)}"
 
     @property
+    def text(self) -> str:
+        """As it is parsed, ``temperature[°C]=180:220``."""
+        return f"{self.name}{f'[{self.unit}]' if self.unit else ''}={self.written}"
+
+    @property
     def label(self) -> str:
         """For the axes of pictures."""
         return f"{self.name} [{self.unit}]" if self.unit else self.name
@@ -170,6 +175,13 @@ class Input(Quantity):
                     "turns=2 are what can be said there."
                 )
         return cls(name, low, high, unit, log, integer, turns)
+
+    @property
+    def text(self) -> str:
+        """As it is parsed, ``pressure[Pa]=1e5:3e5:log:turns=1``."""
+        more = [":log"] * self.log + [":integer"] * self.integer
+        more += [] if self.turns is None else [f":turns={self.turns}"]
+        return super().text + "".join(more)
 
     def scaled(self, values: Array) -> Array:
         """From the user's units to [0, 1]; values out of the range are refused by the problem."""

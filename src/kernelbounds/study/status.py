@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from kernelbounds import notebook
 from kernelbounds.bandits import Certificate
 from kernelbounds.kernels import kernel_to_text
 from kernelbounds.problem import Problem
@@ -147,6 +148,21 @@ class Status:
             f"{kernel_to_text(problem.kernel)}"
         )
         return "\n".join(lines + self.advice)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        return notebook.shown(self, self._card)
+
+    def _card(self) -> notebook.Html:
+        lines = [line.strip() for line in str(self).splitlines()]
+        best = self.certificate
+        picture = None if best is None else best.card(self.problem.output.unit)
+        kept = lines[:2] + lines[len(lines) - len(self.advice) :] if best is not None else lines
+        facts = [("", line) for line in kept]
+        return notebook.card("Status", facts, picture)
 
     def as_data(self) -> dict[str, Any]:
         """As plain data for JSON; an infinite number becomes None."""
