@@ -9,12 +9,11 @@ from kernelbounds.arrays import Array
 from kernelbounds.bounds import AMM, AY, CMM, DMM, IGP, Bound, Knowledge
 from kernelbounds.errors import EmptyConfidenceSetError
 from kernelbounds.offset import Offset
-from kernelbounds.rounding import interval
 from kernelbounds.surface import extremes
 
-# A glance must not take long. Up to so many observations the band is computed, in about 20 ms on
-# one core for the largest; beyond, there are the data alone.
-MOST = 200
+# A glance must not take long. Up to so many observations the band is computed, in at most about
+# 20 ms; beyond, there are the data alone.
+MOST = 120
 PLACES = 60  # of the band, over the range of the data and a little beyond
 BEYOND = 0.05
 
@@ -26,21 +25,23 @@ def card(known: Knowledge, bound: Bound) -> notebook.Html:
     if known.parts is None:
         facts.append(("norm bound B", f"{a.norm_bound:.4g}"))
     else:
-        facts[0] = ("parts", ", ".join(f"{one} with B = {b:.4g}" for one, b in known.parts.pairs))
+        # An unknown level is the last of them, and is said below.
+        own = known.parts.pairs[:-1] if known.offset.within > 0 else known.parts.pairs
+        facts[0] = ("kernel", ", ".join(f"{one} with B = {b:.4g}" for one, b in own))
     facts.append(("noise scale σ", f"{a.noise_scale:.4g}" if a.noise_scale else "0, no noise"))
     if a.misspecification:
         facts.append(("misspecification", f"{a.misspecification:.4g}"))
     if known.offset != Offset():
         facts.append(("offset", known.offset))
     facts += [("bound", bound), ("observations", _observed(known))]
-    picture, note = (
-        None,
-        f"All bounds hold at once with probability {1 - a.delta:g}, if this is so.",
-    )
+    note = f"Bounds hold with probability {1 - a.delta:g}, if these assumptions do."
+    picture = None
     if count and known.base.keeps_observations:
-        facts.append(("outcomes", interval(known.observed.min(), known.observed.max())))
         try:
             picture = _picture(known, bound)
+            drawn = known.points.shape[1] == 1 and count <= MOST
+            if drawn and type(_quick(bound)) is not type(bound):
+                note += " The picture has the band of CMM."
         except EmptyConfidenceSetError:
             picture = notebook.order_picture(known.observed.tolist())
             note = (

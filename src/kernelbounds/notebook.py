@@ -11,8 +11,10 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
-WIDTH, HEIGHT = 260, 84  # of a picture, in pixels
-MARGIN = 6
+WIDTH, HEIGHT = 280, 96  # of a picture, in pixels
+MARGIN, LABELS = 6, 12  # around it, and below and above it for the ends of the axes
+LEFT = 50  # for numbers on the left
+SHORT = 26  # letters of a name that is not broken into lines
 DOTS = 200  # in a picture, at most: more cannot be told apart
 # A blue and an orange that stand out from white and from black alike.
 BAND, ACCENT = "#3f7fd0", "#d9731f"
@@ -54,7 +56,8 @@ def card(
 ) -> Html:
     """A title, facts with their names, a picture and a sentence; empty parts are left out."""
     rows = "".join(
-        f'<tr style="background:none"><td style="{CELL};{SOFT}padding-right:1em">'
+        f'<tr style="background:none"><td style="{CELL};{SOFT}padding-right:1em;'
+        f'{"white-space:nowrap" if len(str(name)) <= SHORT else ""}">'
         f'{_escaped(name)}</td><td style="{CELL}">{_escaped(value)}</td></tr>'
         for name, value in facts
     )
@@ -62,25 +65,6 @@ def card(
     said = _escaped(note)
     below = f'<div style="{SOFT}margin-top:0.35em;max-width:34em">{said}</div>' if said else ""
     return Html(f'<div style="{CARD}"><b>{_escaped(title)}</b>{table}{picture or ""}{below}</div>')
-
-
-def table(columns: Sequence[object], rows: Iterable[Sequence[object]]) -> Html:
-    """A table within a card; numbers to the right."""
-    right = CELL.replace("text-align:left", "text-align:right")
-    head = "".join(
-        f'<th scope="col" style="{right};{SOFT}font-weight:normal;padding-left:1em">'
-        f"{_escaped(name)}</th>"
-        for name in columns
-    )
-    body = "".join(
-        '<tr style="background:none">'
-        + "".join(f'<td style="{right};padding-left:1em">{_escaped(one)}</td>' for one in row)
-        + "</tr>"
-        for row in rows
-    )
-    return Html(
-        f'<table style="{TABLE}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-    )
 
 
 def band_picture(
@@ -91,21 +75,23 @@ def band_picture(
     outcomes: Sequence[float],
 ) -> Html:
     """A band over one input, with the data: the points of a band where ``x`` is empty."""
-    across = _axis([*x, *points], MARGIN, WIDTH - MARGIN)
-    up = _axis([*lower, *upper, *outcomes], HEIGHT - MARGIN, MARGIN)
+    across = _axis([*x, *points], LEFT, WIDTH - MARGIN)
+    up = _axis([*lower, *upper, *outcomes], HEIGHT - LABELS - MARGIN, MARGIN)
     path = [(across(a), up(b)) for a, b in zip(x, upper, strict=True)]
     back = [(across(a), up(b)) for a, b in zip(x, lower, strict=True)]
     shape = _path([*path, *reversed(back)], f'fill="{BAND}" fill-opacity=".3" stroke="none"', "Z")
     what = "The band over the input, and the data." if len(x) else "The data over the input."
-    return _picture(shape + _dots(points, outcomes, across, up), what)
+    ends = _ends([*x, *points], [*lower, *upper, *outcomes])
+    return _picture(shape + _dots(points, outcomes, across, up) + ends, what)
 
 
 def order_picture(outcomes: Sequence[float]) -> Html:
     """Outcomes in the order in which they were observed."""
     order = list(range(len(outcomes)))
-    across = _axis(order, MARGIN, WIDTH - MARGIN)
-    up = _axis(outcomes, HEIGHT - MARGIN, MARGIN)
-    return _picture(_dots(order, outcomes, across, up), "Outcomes in the order observed.")
+    across = _axis(order, LEFT, WIDTH - MARGIN)
+    up = _axis(outcomes, HEIGHT - LABELS - MARGIN, MARGIN)
+    ends = _ends([one + 1 for one in order], outcomes)
+    return _picture(_dots(order, outcomes, across, up) + ends, "Outcomes in the order observed.")
 
 
 def line_picture(
@@ -122,15 +108,15 @@ def line_picture(
     if not pairs:
         return Html("")
     marked = [] if aim is None else [scale(aim)]
-    across = _axis([a for a, _ in pairs], MARGIN, WIDTH - MARGIN)
-    up = _axis([*(b for _, b in pairs), *marked], HEIGHT - MARGIN, MARGIN)
+    across = _axis([a for a, _ in pairs], LEFT, WIDTH - MARGIN)
+    up = _axis([*(b for _, b in pairs), *marked], HEIGHT - LABELS - MARGIN, MARGIN)
     places = [(across(a), up(b)) for a, b in pairs]
     drawn = _path(places, f'fill="none" stroke="{BAND}" stroke-width="1.6"')
     drawn += "".join(_dot(a, b, BAND) for a, b in places[-DOTS:])
     for one in marked:
-        ends = [(0.0, up(one)), (float(WIDTH), up(one))]
+        ends = [(float(LEFT), up(one)), (float(WIDTH), up(one))]
         drawn += _path(ends, 'stroke="currentColor" stroke-opacity=".5" stroke-dasharray="4 3"')
-    return _picture(drawn, what)
+    return _picture(drawn + _ends(x, [*y, *([] if aim is None else [aim])]), what)
 
 
 def interval_picture(lower: float, upper: float, limit: float, what: str) -> Html:
@@ -181,6 +167,25 @@ def _axis(values: Sequence[float], start: float, end: float) -> Callable[[float]
         return start + (end - start) * min(max((value / 2 - low / 2) / half, 0.0), 1.0)
 
     return place
+
+
+def _ends(x: Sequence[float], y: Sequence[float]) -> str:
+    """The ends of both axes, in numbers."""
+    across, up = ([float(one) for one in axis if math.isfinite(one)] for axis in (x, y))
+    if not across or not up:
+        return ""
+    bottom = HEIGHT - LABELS - MARGIN
+    texts = [
+        (LEFT - 6, MARGIN + 6, "end", max(up)),
+        (LEFT - 6, bottom + 2, "end", min(up)),
+        (LEFT, HEIGHT - 3, "start", min(across)),
+        (WIDTH - MARGIN, HEIGHT - 3, "end", max(across)),
+    ]
+    return "".join(
+        f'<text x="{at}" y="{height}" text-anchor="{anchor}" font-size="10" fill="currentColor" '
+        f'fill-opacity=".72">{value:.3g}</text>'
+        for at, height, anchor, value in texts
+    )
 
 
 def _path(places: Sequence[tuple[float, float]], style: str, close: str = "") -> str:

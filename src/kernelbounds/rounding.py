@@ -64,10 +64,12 @@ def _step(value: float, digits: int) -> int:
 
 
 def _rounded(value: float, step: int, direction: str) -> str:
+    value = float(value)  # of NumPy, whose repr is another
     if not math.isfinite(value):
         return f"{value:g}"
     unit = Decimal(1).scaleb(step, EXACT)
-    found = Decimal(value).quantize(unit, rounding=direction, context=EXACT)
+    # As it is written, 0.1 and not 0.1000000000000000055: what is read back is the same float.
+    found = Decimal(repr(value)).quantize(unit, rounding=direction, context=EXACT)
     if found == 0:
         return "0"
     usual = SMALLEST <= abs(found) < LARGEST

@@ -118,24 +118,26 @@ class Certificate:
 
     def _repr_html_(self) -> str:
         """For notebooks."""
-        return notebook.shown(self, lambda: self.card())
+        return notebook.shown(self, self._card)
 
-    def card(self, unit: str = "") -> notebook.Html:
-        """For notebooks, with a unit where it is known."""
-        after = f" {unit}" if unit else ""
+    def picture(self) -> notebook.Html:
+        """For notebooks: bounds on f*(x) as a bar, and the gap to what no action can beat."""
         limit = self.min_lower if self.max_upper is None else self.max_upper
         what = "Bounds on the value of the best action known, and what no action can beat."
+        return notebook.interval_picture(
+            self.lower, self.upper, math.nan if limit is None else limit, what
+        )
+
+    def _card(self) -> notebook.Html:
         return notebook.card(
             "Certificate",
             [
                 ("best known", _where(self)),
-                ("value there", f"in {interval(self.lower, self.upper)}{after}"),
-                ("anywhere", f"{self._best}{after}"),
-                ("certified", f"within {at_most(self.regret)}{after} of the best possible"),
+                ("value there", f"in {interval(self.lower, self.upper)}"),
+                ("anywhere", self._best),
+                ("certified", f"within {at_most(self.regret)} of the best possible"),
             ],
-            notebook.interval_picture(
-                self.lower, self.upper, math.nan if limit is None else limit, what
-            ),
+            self.picture(),
         )
 
     @property

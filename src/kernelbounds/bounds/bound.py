@@ -78,7 +78,7 @@ class Bound(ABC):
             if one.repr
         ]
         about = (type(self).__doc__ or "").strip().partition("\n\n")[0]
-        about = " ".join(about.split()).removesuffix(",")
+        about = " ".join(about.split()).rstrip(",.") + "."
         made = about.startswith(f"{type(self).__name__}(")  # by dataclass, and says nothing
         return notebook.card(
             f"Bound {type(self).__name__}",

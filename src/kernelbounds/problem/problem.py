@@ -167,8 +167,8 @@ class Problem:
     def _card(self) -> notebook.Html:
         out = self.output
         unit = f" {out.unit}" if out.unit else ""
-        facts: list[tuple[object, object]] = [("inputs", ", ".join(i.text for i in self.inputs))]
-        facts.append(("output", f"{out.name}, between {out.low:g} and {out.high:g}{unit}"))
+        facts: list[tuple[object, object]] = [(i.name, i.description) for i in self.inputs]
+        facts.append(("output", f"{out.name}, {out.description}"))
         facts.append(("noise", "not said yet" if self.noise is None else f"{self.noise:g}{unit}"))
         facts.append(("turns", f"at most {self.turns} along an input, unless said there"))
         if self.dim > 1:

@@ -83,6 +83,12 @@ class Quantity:
         return f"{self.name} [{self.unit}]" if self.unit else self.name
 
     @property
+    def description(self) -> str:
+        """The range in words, ``180 to 220 °C``."""
+        ends = f"{in_digits(self.low)} to {in_digits(self.high)}"
+        return f"{ends} {self.unit}" if self.unit else ends
+
+    @property
     def range(self) -> float:
         """high - low."""
         return self.high - self.low
@@ -182,6 +188,13 @@ class Input(Quantity):
         more = [":log"] * self.log + [":integer"] * self.integer
         more += [] if self.turns is None else [f":turns={self.turns}"]
         return super().text + "".join(more)
+
+    @property
+    def description(self) -> str:
+        """The range in words, and what is special about it."""
+        more = [", logarithmic"] * self.log + [", whole numbers"] * self.integer
+        more += [] if self.turns is None else [f", turns at most {self.turns}"]
+        return super().description + "".join(more)
 
     def scaled(self, values: Array) -> Array:
         """From the user's units to [0, 1]; values out of the range are refused by the problem."""

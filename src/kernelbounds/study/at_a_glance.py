@@ -17,19 +17,23 @@ def card(
     count: int,
     pending: list[Trial],
     certificates: list[tuple[int, Certificate]],
+    title: str = "Study",
+    advice: str = "",
 ) -> notebook.Html:
     """What is sought, how far it is, and the certificates that were made so far."""
     out = problem.output
     unit = f" {out.unit}" if out.unit else ""
     facts: list[tuple[object, object]] = [
         ("minimise" if minimise else "maximise", out.label),
-        ("over", ", ".join(one.text for one in problem.inputs)),
+        *((one.name, one.description) for one in problem.inputs),
         ("observations", count),
     ]
     facts += [
         (f"trial {one.number} pending", written(problem, one.values.values())) for one in pending
     ]
-    picture, note = None, "" if count else "Ask for a trial, run it and tell its outcome."
+    picture = None
+    if not count:
+        advice = advice or "Ask for a trial, run it and tell its outcome."
     if certificates:
         last, best = certificates[-1]
         facts += [
@@ -37,10 +41,12 @@ def card(
             (f"{out.name} there", f"in {interval(best.lower, best.upper)}{unit}"),
             ("certified", f"within {at_most(best.regret)}{unit} of the best possible"),
         ]
+        picture = best.picture()
     if aim is not None:
         facts.append(("aim", f"within {aim:.4g}{unit}"))
     if len(certificates) > 1:
         counts, regrets = [n for n, _ in certificates], [one.regret for _, one in certificates]
-        note = f"Certified regret after {counts[0]} to {counts[-1]} observations, on a log scale."
-        picture = notebook.line_picture(counts, regrets, note, log=True, aim=aim)
-    return notebook.card("Study", facts, picture, note)
+        what = "Certified regret against observations, both on logarithmic scales."
+        picture = notebook.line_picture(counts, regrets, what, log=True, aim=aim)
+        advice = advice or what
+    return notebook.card(title, facts, picture, advice)

@@ -11,6 +11,7 @@ from kernelbounds.bandits import Certificate
 from kernelbounds.kernels import kernel_to_text
 from kernelbounds.problem import Problem
 from kernelbounds.sequence import ConfidenceSequence
+from kernelbounds.study import at_a_glance
 from kernelbounds.study.points import written
 from kernelbounds.study.records import Trial
 
@@ -157,12 +158,11 @@ class Status:
         return notebook.shown(self, self._card)
 
     def _card(self) -> notebook.Html:
-        lines = [line.strip() for line in str(self).splitlines()]
-        best = self.certificate
-        picture = None if best is None else best.card(self.problem.output.unit)
-        kept = lines[:2] + lines[len(lines) - len(self.advice) :] if best is not None else lines
-        facts = [("", line) for line in kept]
-        return notebook.card("Status", facts, picture)
+        found = [] if self.certificate is None else [(self.observations, self.certificate)]
+        return at_a_glance.card(
+            self.problem, self.minimise, self.stop_within, self.observations, self.pending, found,
+            title="Status", advice=" ".join(self.advice),
+        )  # fmt: skip
 
     def as_data(self) -> dict[str, Any]:
         """As plain data for JSON; an infinite number becomes None."""

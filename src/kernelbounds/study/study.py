@@ -141,12 +141,11 @@ class Study:
 
     def __repr__(self) -> str:
         aim = ", minimise=True" if self.minimise else ""
-        of = f"{self.problem.output.label} over {', '.join(self.problem.names)}"
+        of = f"of {self.problem.output.label} over {', '.join(self.problem.names)}"
         try:
-            known = f"{len(self)} observations of {of}"
+            return f"Study({str(self.path)!r}{aim}) with {len(self)} observations {of}"
         except (KernelBoundsError, sqlite3.Error):  # closed, or the file is gone
-            known = f"{of}, which cannot be read"
-        return f"Study({str(self.path)!r}{aim}) with {known}"
+            return f"Study({str(self.path)!r}{aim}) {of}, closed"
 
     def _repr_html_(self) -> str:
         """For notebooks: what is in the file, without computing anything."""
