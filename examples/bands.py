@@ -1,6 +1,6 @@
 """Draw the picture of the README: the five bounds on one test function, each in a panel.
 
-python examples/bands.py --out docs/bands.png
+python examples/bands.py --out docs/images/bands.png
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ class Sparse:
     Memory and the time of a query do not depend on the number of observations: they are m^2 numbers
     and m^2 products a point, for m inducing points. Bounds are valid as ever, and wider by what the
     inducing points do not see: little for smooth kernels, more for rough ones, see
-    :attr:`~kernelbounds.ConfidenceSequence.approximation` and ``docs/large-data.md``.
+    :attr:`~kernelbounds.ConfidenceSequence.approximation` and ``docs/how-to/large-data.md``.
 
     Inducing points must be chosen without a look at the outcomes.
 
