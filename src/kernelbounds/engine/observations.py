@@ -151,16 +151,19 @@ class Observations:
             pairs = kernels.cross(self.kernel, points, points)
             own = np.where(np.eye(len(points)) == 0, 0.5 * (pairs + pairs.T), own)
         old = kernels.cross(self.kernel, self.points, points) if self.count else None
-        if self.weighted or np.any(w != 1):
+        weighted = self.weighted or bool((w != 1).any())
+        if weighted:
             own = own * np.multiply.outer(w, w)
             old = None if old is None else old * np.multiply.outer(self.weights, w)
-        self._commit(points, outcomes, old, own)
+        self._commit(points, outcomes, weighted, old, own)
 
     def restore(self, points: Array, outcomes: Outcomes, gram: Array) -> None:
         """Take over data whose kernel matrix is already known (a saved file)."""
-        self._commit(points, outcomes, None, gram)
+        self._commit(points, outcomes, bool((outcomes.weights != 1).any()), None, gram)
 
-    def _commit(self, points: Array, outcomes: Outcomes, old: Array | None, own: Array) -> None:
+    def _commit(
+        self, points: Array, outcomes: Outcomes, weighted: bool, old: Array | None, own: Array
+    ) -> None:
         start, stop = self.count, self.count + len(points)
         if not start:
             error = kernels.evaluation_error(self.kernel, points.shape[1])
@@ -176,7 +179,7 @@ class Observations:
         if old is not None:
             self._lower[start:stop, :start] = old.T
         self.count = stop
-        if not self.weighted and np.any(outcomes.weights != 1):
+        if weighted and not self.weighted:
             self.weighted = True
             self.accuracy += EPS * OF_WEIGHTS / COVERED
         if not self._known:
