@@ -44,13 +44,17 @@ def main() -> None:
     arguments.out.mkdir(parents=True, exist_ok=True)
     pyplot.switch_backend("Agg")
 
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 4), sharey=True, layout="constrained")
+    figure, (left, right) = pyplot.subplots(
+        1, 2, figsize=(10, 4), sharey=True, layout="constrained"
+    )
     for batch, colour in ((1, "#0014a8"), (4, "#c46210")):
         runs = [play(batch, arguments.trials, seed) for seed in range(arguments.problems)]
         mean = np.mean(runs, axis=0)
         hours = np.arange(1, len(mean) + 1)
         name = "one bench" if batch == 1 else f"{batch} benches"
-        print(f"{name}: certified within {mean[-1]:.2f} after {hours[-1]} h, {arguments.trials} trials")
+        print(
+            f"{name}: certified within {mean[-1]:.2f} after {hours[-1]} h, {arguments.trials} trials"
+        )
         left.plot(hours, mean, color=colour, label=name)
         right.plot(batch * hours, mean, color=colour, label=name)
     left.set(xlabel="hours, one for each batch", ylabel="certified regret", yscale="log")

@@ -70,7 +70,9 @@ def main() -> None:
     figure, axes = pyplot.subplots(1, 2, figsize=(11, 3.8), sharey=True, layout="constrained")
     titles = "Truth outside the band now, % of runs", "Outside at this or an earlier look"
     for axis, shares, title in zip(axes, (now, ever), titles, strict=True):
-        for share, name, colour in zip(shares, names, ("#c46210", "#4b8b3b", "#0014a8"), strict=True):
+        for share, name, colour in zip(
+            shares, names, ("#c46210", "#4b8b3b", "#0014a8"), strict=True
+        ):
             axis.plot(looks, share, "o-", color=colour, markersize=4, label=name)
         axis.axhline(100 * DELTA, color="black", linewidth=1, linestyle="--", label="5 % allowed")
         axis.set(ylim=(-2, 102), xlabel="rounds", title=title)

@@ -70,7 +70,9 @@ def main() -> None:
         f"after {done} simulations: {found.named['temperature']:.1f} K, "
         f"{found.named['hours']:.2f} h, B is {found.lower:.4f} to {found.upper:.4f} of A"
     )
-    print(f"no settings give more than {found.max_upper:.4f}; within {found.regret:.4f} of the best")
+    print(
+        f"no settings give more than {found.max_upper:.4f}; within {found.regret:.4f} of the best"
+    )
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 4), layout="constrained")
     kb.plot.certificate(rounds, limits=limits, best=best, ax=left)
     left.set_title("The best possible is between these")

@@ -139,7 +139,9 @@ def is_place(path):
 
 def test_files_named_in_the_paper_table_exist():
     for path in set(re.findall(r"`([\w/]+(?:\.py|/))`", PAPER_PAGE)):
-        assert is_place(path), f"docs/mathematics/paper-to-code.md names {path}, which does not exist."
+        assert is_place(path), (
+            f"docs/mathematics/paper-to-code.md names {path}, which does not exist."
+        )
 
 
 def test_names_in_the_paper_table_exist():
@@ -151,7 +153,9 @@ def test_names_in_the_paper_table_exist():
         if found is None or code.endswith(".py") or re.fullmatch(SYMBOL + r"(\(.*\))?", code):
             continue
         name = found[1]
-        assert resolves(name), f"docs/mathematics/paper-to-code.md names {name}, which does not exist."
+        assert resolves(name), (
+            f"docs/mathematics/paper-to-code.md names {name}, which does not exist."
+        )
         checked += 1
     assert checked > 80  # or else the pattern no longer finds them
 
@@ -166,8 +170,12 @@ def test_names_in_the_paper_table_are_in_the_file_beside_them():
     pairs = [(path, name) for path, name in pairs if not re.fullmatch(SYMBOL, name)]
     assert len(pairs) > 50  # or else the patterns no longer find them
     for path, name in pairs:
-        assert path in modules(), f"docs/mathematics/paper-to-code.md names {path}, which does not exist."
-        assert has(modules()[path], name), f"{path} has no {name}; see docs/mathematics/paper-to-code.md."
+        assert path in modules(), (
+            f"docs/mathematics/paper-to-code.md names {path}, which does not exist."
+        )
+        assert has(modules()[path], name), (
+            f"{path} has no {name}; see docs/mathematics/paper-to-code.md."
+        )
 
 
 def test_a_wrong_name_is_noticed():
