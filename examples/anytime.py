@@ -1,8 +1,8 @@
 """What anytime means: how often an interval is wrong when one looks at it again and again.
 
 One setting is measured many times. The textbook interval, mean ± 1.645 σ/√n, is right in 90 % of
-the cases for one n that was fixed beforehand. Here somebody looks after every measurement, and would
-stop when the answer pleases. The anytime bound allows for that.
+the cases for one n that was fixed beforehand. Here somebody looks after every measurement, and
+would stop when the answer pleases. The anytime bound allows for that.
 
 python examples/anytime.py --out docs/images      # about half a minute
 """

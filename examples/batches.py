@@ -53,7 +53,7 @@ def main() -> None:
         hours = np.arange(1, len(mean) + 1)
         name = "one bench" if batch == 1 else f"{batch} benches"
         print(
-            f"{name}: certified within {mean[-1]:.2f} after {hours[-1]} h, {arguments.trials} trials"
+            f"{name}: certified within {mean[-1]:.2f} after {hours[-1]} hours"
         )
         left.plot(hours, mean, color=colour, label=name)
         right.plot(batch * hours, mean, color=colour, label=name)

@@ -38,7 +38,7 @@ def main() -> None:
     pyplot.switch_backend("Agg")
 
     rng = np.random.default_rng(0)
-    # The cost less 12 has a norm of 40 on a grid of 18 × 18 settings, and it still rises a little.
+    # The cost less 12 has a norm of 40 on a grid of 18 by 18 settings, and it still rises a little.
     kernel = Matern(length_scale=HOUSE.upper - HOUSE.lower, nu=2.5)
     seq = kb.ConfidenceSequence(kernel, 60.0, NOISE, offset=kb.Offset(12.0, within=6.0))
     ucb = kb.KernelUCB(seq, HOUSE, minimise=True)

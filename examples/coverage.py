@@ -2,7 +2,8 @@
 
 A rule measures where mean + 2 standard deviations is largest, as Bayesian optimisation does. After
 every fifth round we ask whether the truth is inside the band at all of 101 points, for mean ± 2 and
-± 3 standard deviations of the Gaussian process and for the bounds of this library, on the same data.
+± 3 standard deviations of the Gaussian process and for the bounds of this library, from the same
+data.
 
 python examples/coverage.py --out docs/images      # about a minute
 """

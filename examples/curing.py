@@ -18,7 +18,7 @@ NOISE = 0.5  # MPa
 
 
 def strength(temperature: np.ndarray, minutes: np.ndarray) -> np.ndarray:
-    """In MPa: too little heat leaves the resin soft, too much burns it, and hotter needs less time."""
+    """In MPa: too little heat leaves the resin soft, and too much burns it."""
     u, v = (temperature - 170) / 50, (minutes - 25) / 30
     return 20 + 30 * np.exp(-1.5 * (u + 0.5 * v) ** 2 - 0.8 * (v - 0.3 * u) ** 2)
 

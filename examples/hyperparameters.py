@@ -1,7 +1,7 @@
 """A hyperparameter search with a certificate: a support vector machine on scikit-learn's wines.
 
-One evaluation is the mean accuracy over random splits of the data, in percent. Its expectation, over
-all splits, is the function that is searched.
+One evaluation is the mean accuracy over random splits of the data, in percent. Its expectation,
+over all splits, is the function that is searched.
 
 python examples/hyperparameters.py --out docs/images
 """
@@ -76,7 +76,7 @@ def main() -> None:
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 4), layout="constrained")
     shown = left.scatter(*seq.points.T, c=seq.outcomes, s=30)
     left.plot(*found.x, "*", color="#9b2335", markersize=15)
-    left.set(xlabel="log₁₀ C", ylabel="log₁₀ γ", title="Evaluated, and the certified best")
+    left.set(xlabel="log₁₀ C", ylabel="log₁₀ gamma", title="Evaluated, and the certified best")
     figure.colorbar(shown, label="accuracy [%]")
     kb.plot.certificate(np.arange(1, rounds + 1), regrets, right)
     right.set_title("Percentage points that may be missing")
