@@ -52,9 +52,7 @@ def main() -> None:
         mean = np.mean(runs, axis=0)
         hours = np.arange(1, len(mean) + 1)
         name = "one bench" if batch == 1 else f"{batch} benches"
-        print(
-            f"{name}: certified within {mean[-1]:.2f} after {hours[-1]} hours"
-        )
+        print(f"{name}: certified within {mean[-1]:.2f} after {hours[-1]} hours")
         left.plot(hours, mean, color=colour, label=name)
         right.plot(batch * hours, mean, color=colour, label=name)
     left.set(xlabel="hours, one for each batch", ylabel="certified regret", yscale="log")
