@@ -35,6 +35,17 @@ class DMM(EllipsoidBound):
     ----------
     ridges : sequence of float, optional
         The grid A; None is the paper's sigma^2/c times {0.1, 0.3, 1, 3, 10}.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> seq = kb.ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
+    >>> seq.update([[0.1], [0.9]], [0.3, -0.2])
+    >>> lower, upper = seq.bounds([[0.5]], bound=kb.DMM(ridges=[0.01, 0.1, 1.0]))
+    >>> one = seq.bounds([[0.5]], bound=kb.AMM(ridge=0.1))
+    >>> bool(one[0][0] <= lower[0] and upper[0] <= one[1][0])
+    True
     """
 
     ridges: tuple[float, ...] | None = None
