@@ -96,6 +96,18 @@ class Assumed:
     noise: float
 
     @property
+    def miss_probability(self) -> float:
+        """That the band misses a function of this kind somewhere, at most: delta and what B leaves.
+
+        A further random function has a norm above the suggested B with probability 1 - quantile at
+        most, and otherwise bounds fail with probability delta. With a B that was given, the share
+        of the functions that it does not cover takes the place of 1 - quantile.
+        """
+        suggested = "norm_bound" in self.problem.suggested
+        covered = self.problem.quantile if suggested else self.share_covered
+        return min(1.0, self.problem.delta + 1 - covered)
+
+    @property
     def share_covered(self) -> float:
         """The share of the functions whose norm is at most the norm bound."""
         bound = self.problem.norm_bound or 0.0
@@ -203,13 +215,16 @@ def _cannot_be_told(problem: Problem) -> str:
         )
     together = _together(problem)
     remedies = ["say interactions='pairs' or 'none' if that is true"] * (together > 1)
-    if together not in SIDES:
-        why = f"{together} inputs that all act on each other; up to {max(SIDES)} can be handled"
-    else:
-        why = f"{problem.dim} input{'s' * (problem.dim > 1)} with so many turns"
+    if together in SIDES:
+        what = f"{problem.dim} input{'s' * (problem.dim > 1)} with so many turns cannot be told"
         remedies.append("allow fewer turns")
+    else:
+        what = (
+            f"{together} inputs that all act on each other cannot be told (those of up to "
+            f"{max(SIDES)} can)"
+        )
     remedies.append("give both kernel and norm_bound")
-    return f"norms of functions of {why}, cannot be told: {', or '.join(remedies)}."
+    return f"norms of functions of {what}: {', or '.join(remedies)}."
 
 
 def steps(problem: Problem, functions: int = FUNCTIONS) -> int:
