@@ -15,7 +15,7 @@ from kernelbounds.mixtures import Hybrid, RunningLosses, Single
 
 # The largest dictionary that grows by itself: 1500 inducing points take a second to decompose.
 MOST = 1500
-TOLERANCE = 0.02
+TOLERANCE = 0.004
 
 
 class Sparse:

@@ -316,8 +316,7 @@ class Knowledge:
         noise_scale = self.assumptions.noise_scale
         if self.base.keeps_observations:
             return noise_scale, self._losses()
-        sparse = cast(SparseEngine, self.base)
-        return sparse.losses_of.at(sparse.losses, noise_scale)
+        return cast(SparseEngine, self.base).losses_at(noise_scale)
 
     def _losses(self) -> Array:
         """Sums of what the forecasts cost, in the order of the rounds, however they were added."""
