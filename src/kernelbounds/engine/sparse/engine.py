@@ -218,10 +218,9 @@ class SparseEngine:
         mean = stats.residual / max(stats.squared_weights, 1e-300)
         return Approximation(len(self.dictionary), self._floor, mean)
 
-    @property
-    def relative_floor(self) -> float:
-        """The floor, relative to t (sigma/B)^2: widths grow by its root at most, over 1."""
-        return self._floor / max(self._typical * self.statistics.count, 1e-300)
+    def newest_points(self, most: int) -> Array:
+        """Some of the newest observations' points, as far as they are kept; (n, d)."""
+        return self._newest.rows.points[-most:]
 
     @property
     def can_grow(self) -> bool:
@@ -297,16 +296,28 @@ class SparseEngine:
 
     query_along = solve
 
-    def within_span(self) -> tuple[SparseEngine, float]:
-        """The engine of Phi Phi' alone, and how far the functions of the span may be from it.
+    def within_spans(self) -> list[tuple[SparseEngine, float]]:
+        """Engines of Phi Phi' alone, and how far the functions of the span may be from it.
 
-        A function of the span of the inducing points is one of the kernel's space with the same
-        norm. Observations made before a direction joined have <f, e_s> besides, with
-        sum_s <f, e_s>^2 <= rho |f|^2, for the rho of that time.
+        A function of the span of inducing points is one of the kernel's space with the same norm.
+        Observations made before a direction joined have <f, e_s> besides, with
+        sum_s <f, e_s>^2 <= rho |f|^2, for the rho of that time: there is one engine with all
+        inducing points, and others with the first of them alone.
         """
-        other = copy.copy(self)
-        other._span, other._path, other._basis = True, None, None
-        return other, math.sqrt(float(self._late.max(initial=0.0)))
+        found, late = [], self._late
+        for level in sorted({late[0], late[len(late) // 2], late[-1]}) if len(late) else []:
+            first = int(np.searchsorted(self._late, level, side="right"))
+            other, stats, kept = copy.copy(self), self.statistics, self.dictionary
+            other._span, other._path, other._basis = True, None, None
+            other._late = self._late[:first]
+            other.statistics = replace(
+                stats, moments=stats.moments[:first, :first], products=stats.products[:first]
+            )
+            other.dictionary = replace(
+                kept, inducing=kept.inducing[:first], factor=kept.factor[:first, :first]
+            )
+            found.append((other, math.sqrt(level)))
+        return found
 
     def _floor_of(self, basis: Basis) -> float:
         """It never falls while a basis is used, since the scales of the basis are of its time."""
@@ -320,8 +331,9 @@ class SparseEngine:
 
     def _renewed(self) -> RidgePath:
         """The path of all observations: those in the basis, and the newest as its border."""
-        self._newest = self._newest.settle(self.dictionary, self._negligible)
         stats, accuracy = self.statistics, self.data.accuracy
+        if not self._span:
+            self._newest = self._newest.settle(self.dictionary, self._negligible)
         if self._basis is None:
             scales = self._scales(self._floor)
             floor = self._floor if self._late.any() and not self._span else 0.0
@@ -340,8 +352,9 @@ class SparseEngine:
         columns = np.broadcast_to(0.0, (stats.terms, len(spectrum)))
         along = basis.of_features @ self._border
         along = np.append(along, np.zeros((1, border.shape[1])), axis=0)
+        least = max(floor, EPS * stats.trace)  # the finest ridge that makes a difference
         eigen = Eigenbasis(
-            columns, spectrum, floor, basis.outcomes, slack, False, np.empty(0), accuracy
+            columns, spectrum, least, basis.outcomes, slack, False, np.empty(0), accuracy
         )
         corner = border.T @ border + lowest * np.eye(border.shape[1])
         return RidgePath(
