@@ -92,7 +92,7 @@ def unpack(
 
 
 def misfit(engine: SparseEngine) -> str | None:
-    """Where the kernel does not give the matrix that the factor is of, in words; None if it does."""
+    """Where the kernel does not give the matrix of the factor, in words; None if it does."""
     kept = engine.dictionary
     if not len(kept):
         return None
