@@ -8,7 +8,7 @@ TO_RUN := $(VENV)/ready-to-run
 TO_DEVELOP := $(VENV)/ready-to-develop
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -e
 
-.PHONY: demo example test browser test-slow lint reproduce bench format clean
+.PHONY: demo example test browser test-slow lint reproduce bench docs docs-serve format clean
 
 demo: $(TO_TOUR)
 	$(BIN)/kernelbounds demo
@@ -43,6 +43,14 @@ reproduce: $(TO_RUN)
 bench: $(TO_DEVELOP)
 	$(BIN)/python -m benchmarks
 
+# The site, in build/site; it needs no network, to build or to read.
+docs: $(TO_DEVELOP)
+	$(BIN)/typer kernelbounds.cli utils docs --name kernelbounds --output docs/reference/command-line.md
+	$(BIN)/zensical build --clean --strict -f mkdocs.yml
+
+docs-serve: $(TO_DEVELOP)
+	$(BIN)/zensical serve -f mkdocs.yml
+
 format: $(TO_DEVELOP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -63,4 +71,4 @@ $(TO_DEVELOP): pyproject.toml | $(BIN)/python
 	touch $@ $(TO_RUN) $(TO_TOUR)
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) build/site .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -146,3 +146,46 @@ def test_pictures_are_drawn(tmp_path, monkeypatch):
     run(monkeypatch, "pictures.py", "--count", "20", "--out", str(tmp_path / "new"))
     pictures = sorted(path.name for path in (tmp_path / "new").iterdir())
     assert pictures == ["pictures-band.png", "pictures-maps.png", "pictures-slices.png"]
+
+
+# Each draws one picture in a few seconds when asked for little.
+GALLERY = {
+    "textbook.py": ["--quick"],
+    "admitted.py": ["--functions", "3"],
+    "anytime.py": ["--runs", "2", "--measurements", "30"],
+    "coverage.py": ["--runs", "1", "--rounds", "10"],
+    "certificate.py": ["--quick"],
+    "calibration.py": ["--readings", "20"],
+    "simulation.py": ["--quick"],
+    "hyperparameters.py": ["--quick"],
+    "contexts.py": ["--days", "8"],
+    "batches.py": ["--problems", "1", "--trials", "8"],
+    "long_log.py": ["--rows", "4000"],
+}
+
+
+@pytest.mark.parametrize("name", GALLERY)
+def test_the_gallery_is_drawn(name, tmp_path, monkeypatch, capsys):
+    run(monkeypatch, name, *GALLERY[name], "--out", str(tmp_path / "new"))
+    [picture] = (tmp_path / "new").iterdir()
+    assert picture.stat().st_size > 10_000
+    assert "truth inside: False" not in capsys.readouterr().out
+    pages = (EXAMPLES.parent / "docs").rglob("*.md")
+    assert any(picture.name in page.read_text() for page in pages)
+
+
+def test_runs_of_the_oven_are_written_and_measured(tmp_path, monkeypatch, capsys):
+    run(monkeypatch, "curing.py", "--runs", "5", "--out", str(tmp_path / "runs.csv"))
+    rows = (tmp_path / "runs.csv").read_text().splitlines()
+    assert rows[0] == "temperature,minutes,strength"
+    assert len(rows) == 6
+    capsys.readouterr()
+    run(monkeypatch, "curing.py", "temperature=170", "minutes=25", "--seed", "0")
+    assert 48 < float(capsys.readouterr().out) < 52
+
+
+def test_every_example_is_run():
+    """By this file, or as one of those that print tables for pages."""
+    tests = Path(__file__).read_text() + (Path(__file__).parent / "test_docs.py").read_text()
+    for example in EXAMPLES.glob("*.py"):
+        assert example.name in tests, f"no test runs {example.name}"

@@ -30,6 +30,15 @@ class Suggestion:
         Position in ``actions`` or in a ``Finite`` domain.
     named : dict
         The coordinates by name, for a box that has names.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> seq = kb.ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
+    >>> s = kb.KernelUCB(seq, kb.Box.named(speed=(0.0, 1.0))).ask()
+    >>> list(s.named), s.lower < s.upper
+    (['speed'], True)
     """
 
     x: Array
@@ -99,6 +108,17 @@ class Certificate:
         Position of x in a finite set.
     named : dict
         The coordinates by name, for a box that has names.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> seq = kb.ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
+    >>> ucb = kb.KernelUCB(seq, kb.Finite([[0.0], [0.5], [1.0]]))
+    >>> ucb.tell([[0.0], [0.5], [1.0]], [0.1, 0.9, 0.3])
+    >>> found = ucb.certificate()
+    >>> found.x.tolist(), found.regret <= found.max_upper - found.lower
+    ([0.5], True)
     """
 
     x: Array

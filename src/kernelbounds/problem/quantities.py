@@ -21,6 +21,11 @@ MOST_TURNS = 50
 MOST_LETTERS = 80  # of a name, for messages and pictures have a size
 
 
+def after_number(unit: str) -> str:
+    """A unit as it follows a number: with a space before it, or nothing."""
+    return f" {unit}" if unit else ""
+
+
 @dataclass(frozen=True)
 class Quantity:
     """A named number with a range and a unit.
