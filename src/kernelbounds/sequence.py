@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
-from kernelbounds import storage, streaming
+from kernelbounds import cluster, storage, streaming
 from kernelbounds.arrays import (
     Array,
     as_flag,
@@ -211,6 +211,7 @@ class ConfidenceSequence:
         transform: Callable[[Array], ArrayLike] | None = None,
         batch: int = 50_000,
         progress: bool | None = None,
+        client: Any = None,
     ) -> int:
         """Add the rows of files or of a table, a batch at a time, and return how many.
 
@@ -224,8 +225,9 @@ class ConfidenceSequence:
         ----------
         source : path, list of paths, or table
             A CSV or Parquet file, a folder of them, which are taken by name, or a list of those. Or
-            anything with ``__arrow_c_stream__``: of pyarrow, Polars, DuckDB or pandas. All but CSV
-            need the extra ``arrow``. Files are read twice with a sparse engine: first to check.
+            anything with ``__arrow_c_stream__``: of pyarrow, Polars, DuckDB or pandas. Or a Dask
+            dataframe, in the order of its partitions. All but CSV need the extra ``arrow``. Files
+            are read twice with a sparse engine: first to check.
         inputs : list of str
             The columns that are the coordinates of points.
         output : str
@@ -238,6 +240,11 @@ class ConfidenceSequence:
             How many rows are in memory at a time. It makes no difference to bounds.
         progress : bool, optional
             Whether a bar is shown on standard error; None: on a terminal, after two seconds.
+        client : distributed.Client, optional
+            A Dask cluster whose workers share the work, with a sparse engine; the bounds are the
+            same up to rounding errors. Needs the extra ``dask``, on the workers as well, and they
+            must find Parquet files under the same paths. None: this machine; for a Dask dataframe
+            the client that is current, if there is one.
 
         Examples
         --------
@@ -253,8 +260,11 @@ class ConfidenceSequence:
             dim = self._known.base.dim
         shown = None if progress is None else as_flag(progress, "progress")
         given = streaming.intake(
-            source, inputs, output, noise_scale, transform, batch, dim, self.checked_noise_scales
+            source, inputs, output, noise_scale, transform, batch, dim, self.assumptions
         )
+        workers = cluster.client_for(client, given, self._known.base)
+        if workers is not None:
+            return cluster.add(self._known, given, workers, shown)
         return streaming.add(self._known, given, shown)
 
     def update_checked(
@@ -266,27 +276,7 @@ class ConfidenceSequence:
 
     def checked_noise_scales(self, given: ArrayLike | None, count: int) -> Array | None:
         """Noise scales of so many observations, as :meth:`update` takes them; None: the usual."""
-        if given is None:
-            return None
-        scales, own = as_floats(given, "noise_scale"), self.assumptions.noise_scale
-        if scales.shape not in ((), (count,)):
-            raise InputError(
-                "noise_scale must be a number, or one for each observation, got shape "
-                f"{scales.shape} for {count}."
-            )
-        if own == 0 and np.any(scales != 0):
-            raise InputError(
-                "a sequence with noise_scale 0 has observations without noise only; give it the "
-                "noise scale of a typical observation."
-            )
-        if own == 0:
-            return None
-        if not np.all(scales > 0) or not np.all((scales >= 1e-50 * own) & (scales <= 1e50 * own)):
-            raise InputError(
-                "noise_scale must be positive for each observation, and not beyond 1e50 times that "
-                f"of the sequence, got {brief(given)}."
-            )
-        return np.full(count, scales) if scales.ndim == 0 else scales
+        return self.assumptions.checked_noise_scales(given, count)
 
     @property
     def known(self) -> Knowledge:
