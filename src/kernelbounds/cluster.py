@@ -14,6 +14,8 @@ the workers, by a tree. What comes back is two numbers a row, the forecasts, and
 
 from __future__ import annotations
 
+import itertools
+import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -28,7 +30,7 @@ from kernelbounds.bounds import Knowledge
 from kernelbounds.csv_table import named
 from kernelbounds.engine import Engine
 from kernelbounds.engine.sparse import SparseEngine, Statistics
-from kernelbounds.engine.sparse.ranges import Part, chunk_ends, joined, part_of, resumed, sums, travelling
+from kernelbounds.engine.sparse.ranges import Part, chunk_ends, joined, resumed, sums, travelling
 from kernelbounds.errors import InputError, MissingExtraError, said
 from kernelbounds.progress import late_progress
 from kernelbounds.sources import (
@@ -99,9 +101,8 @@ def add(known: Knowledge, given: Intake, client: Any, progress: bool | None) -> 
         )
         count = sum(table.count for table in tables)
         refuse_nothing(count)
-        ranges = _ranges(before, count, tasks.threads)
-        work = [_pieces(tables, *one) for one in ranges]
-        found = _passes(tasks, shared, rows, work, ranges, progress)
+        work = [_pieces(tables, *one) for one in _ranges(before, count, tasks.threads)]
+        found = _passes(tasks, shared, rows, work, count, progress)
         _refuse_changes(found)
         return take_over(known, before, start, joined(before, found))
 
@@ -146,9 +147,8 @@ class Tasks:
 @contextmanager
 def _tasks(client: Any) -> Iterator[Tasks]:
     """Tasks of the cluster, whose own failures become sentences of ours."""
-    from distributed import KilledWorker
-
     import dask
+    from distributed import KilledWorker
 
     tasks = Tasks(client)
     try:
@@ -205,18 +205,17 @@ def _checked_partitions(
 def _ranges(engine: SparseEngine, count: int, threads: int) -> list[tuple[int, int]]:
     """Where each begins and ends, among so many new rows.
 
-    One more than there are threads, if those are not too long.
+    There is one for each thread, or more where they would be too long, and a short one before
+    them, which grows while the others are summed. A single thread needs no sums.
     """
-    ends = chunk_ends(engine, count)
+    ends = np.array(chunk_ends(engine, count))
     most = max(LONGEST_RANGE, ROWS_PER_INDUCING * len(engine.dictionary))
-    number = max(threads, -(-count // most))
+    number = max(threads, math.ceil(count / most)) if threads > 1 else 0
     length = count / (number + FIRST_PASS)
-    wanted = [length * (FIRST_PASS + i) for i in range(number)] if threads > 1 else [
-        length * (1 + i) for i in range(number - 1)
-    ]
-    places = np.searchsorted(ends, wanted)
-    cuts = sorted({ends[at] for at in places.tolist() if at < len(ends)} - {count})
-    return list(zip([0, *cuts], [*cuts, count], strict=True))
+    wanted = length * (FIRST_PASS + np.arange(number))
+    cuts = np.unique(ends[np.searchsorted(ends[:-1], wanted)]) if len(ends) else ends
+    inner = cuts[cuts < count].tolist()
+    return list(itertools.pairwise([0, *inner, count]))
 
 
 def _pieces(tables: Sequence[Table], start: int, stop: int) -> list[tuple[Any, int, int]]:
@@ -235,20 +234,19 @@ def _passes(
     shared: Any,
     rows: Intake,
     work: list[list[tuple[Any, int, int]]],
-    ranges: list[tuple[int, int]],
+    total: int,
     progress: bool | None,
 ) -> list[Part]:
     """Both passes over all ranges."""
-    last = len(work) - 1
-    summed = [tasks.submit(_sums, shared, rows, one) for one in work[:-1]]
-    starts = [None, *_running_sums(tasks, [tasks.submit(_start, shared), *summed])[1:]]
-    grown = [
-        tasks.submit(_grow, shared, rows, start, one, at == last)
-        for at, (start, one) in enumerate(zip(starts, work, strict=True))
-    ]
-    total = ranges[-1][1]
-    _ = summed
-    return _watch(tasks, grown, "adding", total, progress, lambda part: len(part.forecasts.errors))
+    first = tasks.submit(_grow, shared, rows, None, work[0])
+    # The first range has its sums, and those of all before it, when it has grown.
+    known = [tasks.submit(_statistics, first)] if len(work) > 1 else []
+    known += [tasks.submit(_sums, shared, rows, one) for one in work[1:-1]]
+    starts = _running_sums(tasks, known) if known else []
+    grown = [tasks.submit(_grow, shared, rows, *one) for one in zip(starts, work[1:], strict=True)]
+    *others, last = [first, *grown]
+    parts = [*(tasks.submit(_without_engine, one) for one in others), last]
+    return _watch(tasks, parts, "adding", total, progress, lambda part: len(part.forecasts.errors))
 
 
 def _running_sums(tasks: Tasks, parts: list[Any]) -> list[Any]:
@@ -320,9 +318,8 @@ def _partition(rows: Intake, number: int, table: Any) -> Observed:
         rows.observed(some, rows.dim)
         for some in partition_rows(table, number, rows.columns, rows.most)
     ]
-    if not found:
-        dim = len(rows.columns[: rows.inputs]) if rows.dim is None else rows.dim
-        return Observed(np.empty((0, dim)), np.empty(0), None)
+    if not found:  # a partition may be empty
+        return Observed(np.empty((0, rows.dim or 0)), np.empty(0), None)
     return Observed.joined(found)
 
 
@@ -341,13 +338,8 @@ def _observed(rows: Intake, pieces: list[tuple[Any, int, int]]) -> Iterator[Obse
                 yield Observed.split(table, min(first + rows.most, stop))[0].split(first)[1]
 
 
-def _start(known: Knowledge) -> Statistics:
-    engine: Any = known.base
-    return engine.statistics
-
-
-def _sum(first: Statistics, second: Statistics | None = None) -> Statistics:
-    return first if second is None else first + second
+def _sum(first: Statistics, second: Statistics) -> Statistics:
+    return first + second
 
 
 def _sums(known: Knowledge, rows: Intake, pieces: list[tuple[Any, int, int]]) -> Statistics:
@@ -359,14 +351,19 @@ def _sums(known: Knowledge, rows: Intake, pieces: list[tuple[Any, int, int]]) ->
 
 
 def _grow(
-    known: Knowledge,
-    rows: Intake,
-    start: Statistics | None,
-    pieces: list[tuple[Any, int, int]],
-    last: bool,
+    known: Knowledge, rows: Intake, start: Statistics | None, pieces: list[tuple[Any, int, int]]
 ) -> Part:
     engine: Any = known.base
     grown = engine.snapshot() if start is None else resumed(engine, start)
     before = grown.statistics
     append_all(known, grown, _observed(rows, pieces))
-    return part_of(before, grown, last)
+    return Part.between(before, grown)
+
+
+def _statistics(part: Part) -> Statistics:
+    assert part.engine is not None
+    return part.engine.statistics
+
+
+def _without_engine(part: Part) -> Part:
+    return part._replace(engine=None)

@@ -17,7 +17,6 @@ from kernelbounds import cluster, storage, streaming
 from kernelbounds.arrays import (
     Array,
     as_flag,
-    as_floats,
     as_observations,
     as_points,
     as_scalar,
@@ -262,7 +261,7 @@ class ConfidenceSequence:
         given = streaming.intake(
             source, inputs, output, noise_scale, transform, batch, dim, self.assumptions
         )
-        workers = cluster.client_for(client, given, self._known.base)
+        workers = cluster.client_for(client, given.source, self._known.base)
         if workers is not None:
             return cluster.add(self._known, given, workers, shown)
         return streaming.add(self._known, given, shown)

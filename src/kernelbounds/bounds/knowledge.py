@@ -110,13 +110,17 @@ class Knowledge:
         self, engine: Engine, points: Array, outcomes: Array, noise_scales: Array | None
     ) -> None:
         """:meth:`append` with another engine in the place of ``base``, which stays as it is."""
+        engine.append(points, self.told(points, outcomes, noise_scales))
+
+    def told(self, points: Array, outcomes: Array, noise_scales: Array | None) -> Outcomes:
+        """Outcomes as an engine takes them, with noise scales of their own or the usual one."""
         weights = np.ones(len(points))
         if noise_scales is not None:
             weights = self.assumptions.noise_scale / noise_scales
-        engine.append(points, self.weighed(points, outcomes, weights))
+        return self.weighed(points, outcomes, weights)
 
     def weighed(self, points: Array, outcomes: Array, weights: Array) -> Outcomes:
-        """Outcomes as an engine takes them."""
+        """The same with weights in place of noise scales."""
         known = self.mean(points)
         return Outcomes(outcomes, outcomes if known is None else outcomes - known.values, weights)
 

@@ -30,7 +30,9 @@ def parquet_rows(
     file = named(path)
     with _parquet_file(path) as (pyarrow, opened):
         _check(pyarrow, opened.schema_arrow, columns, file)
-        ends = np.cumsum([opened.metadata.row_group(i).num_rows for i in range(opened.num_row_groups)])
+        ends = np.cumsum(
+            [opened.metadata.row_group(i).num_rows for i in range(opened.num_row_groups)]
+        )
         stop = opened.metadata.num_rows if stop is None else stop
         if start >= stop:
             return

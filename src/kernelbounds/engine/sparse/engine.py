@@ -97,7 +97,7 @@ class SparseEngine:
         as all in one go.
         """
         taken = 0
-        while taken + (size := _size_of_block(self.statistics.count + taken)) <= count:
+        while taken + (size := size_of_block(self.statistics.count + taken)) <= count:
             taken += size
         return taken
 
@@ -112,7 +112,7 @@ class SparseEngine:
         total, newest, forecaster, made = self.statistics, self._newest, self._forecaster, []
         border, stop = [(self._border, self._outcomes)], 0
         while stop < len(points):
-            start, stop = stop, min(stop + _size_of_block(total.count), len(points))
+            start, stop = stop, min(stop + size_of_block(total.count), len(points))
             rows = Outcomes(*(part[start:stop] for part in known))
             block = Block.of(self.dictionary, points[start:stop], rows, self.data.accuracy)
             made.append(forecaster.forecasts(block))
@@ -232,6 +232,6 @@ class SparseEngine:
         )  # fmt: skip
 
 
-def _size_of_block(count: int) -> int:
+def size_of_block(count: int) -> int:
     """How many of the next observations are taken together."""
     return min(max(count // BLOCK_OF_COUNT, SMALLEST_BLOCK), LARGEST_BLOCK)
