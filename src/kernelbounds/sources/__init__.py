@@ -97,8 +97,8 @@ def _files(given: Any) -> list[Path]:
     """A file, or all files of a folder by name."""
     if not isinstance(given, str | os.PathLike):
         raise InputError(
-            "a source must be a CSV or Parquet file, a folder of them, a list of paths, a table with "
-            f"__arrow_c_stream__, or a Dask dataframe, got {brief(given)}."
+            "a source must be a CSV or Parquet file, a folder of them, a list of paths, a table "
+            f"with __arrow_c_stream__, or a Dask dataframe, got {brief(given)}."
         )
     path = files.as_path(given)
     if not path.is_dir():
