@@ -26,7 +26,7 @@ COUNT = 5000
 
 
 def sparse(kernel=None, **options):
-    options = {"engine": kb.Sparse(BOX, 25), **options}
+    options = {"engine": kb.Sparse.filling([0, 0], [1, 1], 25), **options}
     return kb.ConfidenceSequence(kernel or RBF(0.7), 4.0, 0.1, **options)
 
 
@@ -191,6 +191,8 @@ def test_what_is_refused_leaves_everything_as_it_was(client, columns, folder, tm
     refused(found, "the source has no rows", tmp_path / "empty.parquet", client=client)
     refused(found, "client is for Parquet files and Dask dataframes", empty, client=client)
     refused(found, "client must be a distributed.Client", folder, client="tcp://127.0.0.1:8786")
+    growing = sparse(engine=kb.Sparse(most=30))
+    refused(growing, "may still grow, row by row", folder, client=client)
     exact = kb.ConfidenceSequence(RBF(0.7), 4.0, 0.1)
     refused(exact, "client is for sequences with a sparse engine", folder, client=client)
 

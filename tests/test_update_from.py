@@ -36,7 +36,7 @@ def exact(**options):
 
 
 def sparse(**options):
-    return exact(engine=kb.Sparse(BOX, 25), **options)
+    return exact(engine=kb.Sparse.filling([0, 0], [1, 1], 25), **options)
 
 
 def table(count, seed=0):
@@ -538,7 +538,7 @@ def test_batches_accept_what_whole_files_do(tmp_path, separator, rows, slips, en
         np.testing.assert_array_equal(np.concatenate([p.lines for p in parts]), whole.lines)
         for name, values in whole.columns.items():
             np.testing.assert_array_equal(np.concatenate([p.columns[name] for p in parts]), values)
-    sequence = kb.ConfidenceSequence(KERNEL, 2.0, 0.1, engine=kb.Sparse(kb.Box([0], [1]), 3))
+    sequence = kb.ConfidenceSequence(KERNEL, 2.0, 0.1, engine=kb.Sparse.filling([0], [1], 3))
     if said is None:
         assert sequence.update_from(path, ["a"], "b", batch=size) == len(whole.lines)
     else:

@@ -23,7 +23,7 @@ from kernelbounds.arrays import (
     brief,
 )
 from kernelbounds.bounds import CMM, Assumptions, Bound, DualBound, Knowledge
-from kernelbounds.engine import Approximation, Engine, SparseEngine
+from kernelbounds.engine import Approximation, Engine
 from kernelbounds.errors import InputError
 from kernelbounds.functionals import Functional, Several
 from kernelbounds.mixtures import Hybrid, Mixture, Single
@@ -108,8 +108,11 @@ class ConfidenceSequence:
         level = checked_offset(offset)
         parts, whole, norm_of_whole = as_parts(kernel, norm_bound, level.within)
         assumptions = Assumptions(norm_of_whole, noise_scale, delta, mixture, misspecification)
-        chosen = Engine(whole) if engine is None else _sparse_engine(engine, whole, assumptions)
-        self._known = Knowledge(chosen, assumptions, parts=parts, offset=level)
+        if engine is not None and not isinstance(engine, Sparse):
+            raise InputError(f"engine must be a kernelbounds.Sparse, got {brief(engine)}.")
+        # A sparse engine has all of an engine that bounds from R_t look at.
+        chosen = Engine(whole) if engine is None else engine.engine(whole, assumptions)
+        self._known = Knowledge(cast(Engine, chosen), assumptions, parts=parts, offset=level)
         self._bound = self._chosen(CMM() if bound is None else bound)
         # At how many observations a bound for one time was asked for; then, that it was said.
         self._looked_at: int | None = None
@@ -653,16 +656,3 @@ def _own(
         raise InputError(f"mixture must be one of kernelbounds.mixtures, got {brief(mixture)}.")
     checked = None if bound is None else _checked_bound(bound)
     return storage.Own(kernel, checked, mixture, None if offset is None else checked_offset(offset))
-
-
-def _sparse_engine(engine: Any, kernel: Kernel, assumptions: Assumptions) -> Engine:
-    """One for these assumptions; forecasts are those of the paper's prior, N(0, c K)."""
-    if not isinstance(engine, Sparse):
-        raise InputError(f"engine must be a kernelbounds.Sparse, got {brief(engine)}.")
-    a = assumptions
-    if a.noise_scale == 0:
-        raise InputError("a sparse engine is for noisy outcomes; noise_scale is 0.")
-    ratio = a.noise_scale / max(a.norm_bound, 1e-100)
-    ridge = a.noise_scale**2 / max(a.mixture_scale, 1e-300)
-    # It has all of an engine that bounds from R_t look at.
-    return cast(Engine, SparseEngine(kernel, engine.points, ridge, ratio**2))

@@ -7,7 +7,7 @@ import dataclasses
 import math
 import operator
 import threading
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
@@ -17,7 +17,7 @@ from kernelbounds.arrays import EPS, Array
 from kernelbounds.bounds.assumptions import Assumptions
 from kernelbounds.bounds.radius import Radius
 from kernelbounds.bounds.refutation import least_noise, least_norm, least_squared_radius
-from kernelbounds.engine import Engine, Forecasts, Outcomes, Predictions
+from kernelbounds.engine import Engine, Forecasts, Outcomes, Predictions, SparseEngine
 from kernelbounds.errors import EmptyConfidenceSetError
 from kernelbounds.functionals import Functionals, Targets, squared_norms
 from kernelbounds.offset import Level, Offset
@@ -244,8 +244,9 @@ class Knowledge:
         if self._radius is None or self._radius[0] != self.count:
             a, parts = self.assumptions, (0.0, 0.0)
             if a.noise_scale > 0:
+                scale, losses = self._scale_and_losses()
                 parts = a.mixture.squared_radius(
-                    self.base, self.reference_ridge, a.noise_scale, a.delta, self._losses()
+                    self.base, self.reference_ridge, scale, a.delta, losses
                 )
             radius = Radius(*parts, a.norm_bound)
             if a.misspecification and self.count:
@@ -304,6 +305,8 @@ class Knowledge:
         a = self.assumptions
         if a.noise_scale == 0 and a.mixture.forecasts_need_noise_scale:
             return self._forecasts
+        if not self.base.keeps_observations:  # which has added up what they cost
+            return self._forecasts
         while (made := len(self._forecasts.errors)) < self.count:
             new = a.mixture.forecasts(self.base, self.reference_ridge, a.noise_scale, made)
             if not len(new.errors):
@@ -311,6 +314,14 @@ class Knowledge:
             # The first as they are, without another copy of those of millions of observations.
             self._forecasts = Forecasts(*map(np.append, self._forecasts, new)) if made else new
         return self._forecasts
+
+    def _scale_and_losses(self) -> tuple[float, Array]:
+        """sigma and the sums of losses; of a sparse engine, at the next larger sigma it has."""
+        noise_scale = self.assumptions.noise_scale
+        if self.base.keeps_observations:
+            return noise_scale, self._losses()
+        sparse = cast(SparseEngine, self.base)
+        return sparse.losses_of.at(sparse.losses, noise_scale)
 
     def _losses(self) -> Array:
         """Sums of what the forecasts cost, in the order of the rounds, however they were added."""

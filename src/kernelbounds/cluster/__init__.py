@@ -9,7 +9,7 @@ twice over each range:
             block
 
 The first range can grow at once, and of the last no sums are needed. Sums of ranges are added up on
-the workers, by a tree. What comes back is two numbers a row, the forecasts, and m^2 numbers once.
+the workers, by a tree. What comes back is a few sums of each range, and m^2 numbers once.
 """
 
 from __future__ import annotations
@@ -67,6 +67,7 @@ def add(known: Knowledge, given: Intake, client: Any, progress: bool | None) -> 
     """Add all observations, and return how many; on an error or an interrupt none are added."""
     with known.lock:
         before = cast(SparseEngine, known.base)
+        _refuse_growth(before)
         start = before.data.count
         engine = cast(Engine, travelling(before))
         sent = Knowledge(engine, known.assumptions, None, known.parts, known.offset)
@@ -76,5 +77,14 @@ def add(known: Knowledge, given: Intake, client: Any, progress: bool | None) -> 
         count = sum(table.count for table in tables)
         refuse_nothing(count)
         parts = both_passes(tasks, before, shared, rows, tables)
-        found = watch(tasks, parts, "adding", count, progress, lambda one: len(one.forecasts[0]))
+        found = watch(tasks, parts, "adding", count, progress, lambda part: part.size)
         return take_over(known, cast(Engine, before), start, cast(Engine, join(before, found)))
+
+
+def _refuse_growth(engine: SparseEngine) -> None:
+    if engine.can_grow:
+        raise InputError(
+            "the inducing points of this sequence may still grow, row by row, which one machine "
+            "has to do. Give all of them beforehand, with engine=kernelbounds.Sparse(points) or "
+            "Sparse.filling(lower, upper, count), or leave client out."
+        )

@@ -55,7 +55,7 @@ def ranges(engine: SparseEngine, count: int, threads: int) -> list[tuple[int, in
     length = count / (number + FIRST_PASS)
     wanted = length * (FIRST_PASS + np.arange(number))
     cuts = np.unique(ends[np.searchsorted(ends[:-1], wanted)])
-    return list(itertools.pairwise([0, *cuts[cuts < count].tolist(), count]))
+    return list(itertools.pairwise([0, *cuts.tolist(), count]))
 
 
 def running_sums(tasks: Tasks, parts: list[Any]) -> list[Any]:

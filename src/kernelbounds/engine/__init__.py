@@ -24,7 +24,7 @@ from kernelbounds.engine.path_query import Estimators, PathQuery, Predictions
 from kernelbounds.engine.ridge_fit import Forecasts, RidgeFit
 from kernelbounds.engine.ridge_path import RidgePath, rounding
 from kernelbounds.engine.ridge_search import largest_minimum, minimise_over_ridge
-from kernelbounds.engine.sparse import Approximation, SparseEngine
+from kernelbounds.engine.sparse import Approximation, Growth, SparseEngine
 from kernelbounds.functionals import Functionals, Targets
 
 K = TypeVar("K")
@@ -35,6 +35,7 @@ __all__ = [
     "Engine",
     "Estimators",
     "Forecasts",
+    "Growth",
     "Largest",
     "Outcomes",
     "PathQuery",

@@ -30,6 +30,7 @@ from kernelbounds.engine.sparse.block import Block
 from kernelbounds.engine.sparse.dictionary import Dictionary
 from kernelbounds.engine.sparse.engine import Approximation, SparseEngine
 from kernelbounds.engine.sparse.forecaster import Forecaster
+from kernelbounds.engine.sparse.growth import Growth
 from kernelbounds.engine.sparse.residuals import Chunk
 from kernelbounds.engine.sparse.statistics import Statistics
 
@@ -39,6 +40,7 @@ __all__ = [
     "Chunk",
     "Dictionary",
     "Forecaster",
+    "Growth",
     "SparseEngine",
     "Statistics",
 ]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from kernelbounds.arrays import Array
 from kernelbounds.engine.observations import Outcomes
-from kernelbounds.engine.sparse.dictionary import Dictionary
+from kernelbounds.engine.sparse.dictionary import FEATURE_ERROR, Dictionary
 
 
 @dataclass(frozen=True)
@@ -31,3 +33,30 @@ class Block:
         w = outcomes.weights
         phi, rest, prior = dictionary.features(points, accuracy)
         return cls(points, phi * w, rest * w**2, prior * w**2, outcomes.centred * w, w)
+
+    @classmethod
+    def empty(cls, size: int, dim: int) -> Block:
+        """No rows."""
+        none = np.empty(0)
+        return cls(np.empty((0, dim)), np.empty((size, 0)), none, none, none, none)
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    def with_features(self, more: Array) -> Block:
+        """The same rows with more features, (k, n)."""
+        if not len(more):
+            return self
+        rest = np.maximum(self.residuals - (more**2).sum(axis=0), FEATURE_ERROR * self.prior)
+        return replace(self, phi=np.concatenate([self.phi, more]), residuals=rest)
+
+    def joined(self, other: Block) -> Block:
+        """These rows and some more, which have the same features."""
+        return Block(
+            np.concatenate([self.points, other.points]),
+            np.concatenate([self.phi, other.phi], axis=1),
+            np.append(self.residuals, other.residuals),
+            np.append(self.prior, other.prior),
+            np.append(self.outcomes, other.outcomes),
+            np.append(self.weights, other.weights),
+        )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds.arrays import Array
@@ -20,14 +20,15 @@ from kernelbounds.engine.sparse.basis import DROPPED, Basis
 from kernelbounds.engine.sparse.block import Block
 from kernelbounds.engine.sparse.dictionary import FEATURE_ERROR, Dictionary
 from kernelbounds.engine.sparse.forecaster import Forecaster
+from kernelbounds.engine.sparse.growth import Growth
 from kernelbounds.engine.sparse.residuals import Chunk
 from kernelbounds.engine.sparse.statistics import Statistics
 from kernelbounds.engine.sparse.summary import Summary
 from kernelbounds.errors import InputError
 from kernelbounds.functionals import Targets
 
-# Rows that are taken at a time, at least, at most, and relative to those before: forecasts are made
-# from what was known before the first of them.
+# A block of rows ends where this many are in it, at least, at most, and relative to those before:
+# then it is decided anew what is unknown, for :class:`Growth`, and chunks end.
 SMALLEST_BLOCK, LARGEST_BLOCK, BLOCK_OF_COUNT = 8, 1000, 16
 # Newest observations that are not in the eigenbasis of Phi' Phi, which takes m^3 steps to renew.
 BORDER = 48
@@ -61,34 +62,60 @@ class Approximation:
 class SparseEngine:
     """The four quantities from :class:`Statistics`, for the kernel matrix K'.
 
-    ``ridge`` is that of the forecasts, and ``typical`` (sigma/B)^2, times t of which the ridges
-    are that matter.
+    Parameters
+    ----------
+    kernel : kernel
+    inducing : array (m, d), or None
+        None: there are none yet, and the dimension is not known.
+    ridge : float
+        That of the forecasts.
+    typical : float
+        (sigma/B)^2; the ridges that matter are about t times this.
+    losses : function
+        What forecasts cost, (n, j); of which the sums are kept.
+    growth : Growth
+        Which observations become inducing points.
     """
 
     keeps_observations = False
 
-    def __init__(self, kernel: Kernel, inducing: Array, ridge: float, typical: float) -> None:
-        self.dictionary = Dictionary(kernel, inducing)
+    def __init__(
+        self,
+        kernel: Kernel,
+        inducing: Array | None,
+        ridge: float,
+        typical: float,
+        losses: Callable[[Forecasts], Array] | None = None,
+        growth: Growth | None = None,
+    ) -> None:
         self.data = Summary(kernel)
-        self.data.accuracy = self.data.accuracy_in(inducing.shape[1])
-        self.statistics = Statistics.none(len(inducing))
-        self._typical = typical
-        self._newest = Chunk.empty(len(inducing), inducing.shape[1])
-        self._forecasts = Forecasts(np.empty(0), np.empty(0))
-        self._forecaster = Forecaster.of(ridge, self.statistics)
+        self.dim: int | None = None
+        self._ridge, self._typical, self.losses_of = ridge, typical, losses
+        self._growth = growth or Growth(0.0, 0)
+        self._ends_at = SMALLEST_BLOCK  # the count at which the present block ends
+        self._lost: Array | None = None  # sums of what the forecasts cost
         self._basis: Basis | None = None
-        # Observations that are not in the basis: features (m, b) and outcomes (b,).
-        self._border, self._outcomes = np.empty((len(inducing), 0)), np.empty(0)
         self._path: RidgePath | None = None
+        self._span = False  # whether K' is Phi Phi' alone, see :meth:`within_span`
+        self.statistics, self.dictionary = Statistics.none(0), Dictionary.empty(kernel, 0)
+        if inducing is not None:
+            self._begin(Dictionary.of(kernel, inducing))
+
+    def _begin(self, dictionary: Dictionary) -> None:
+        """Now the dimension is known."""
+        self.dictionary, size, dim = dictionary, len(dictionary), dictionary.inducing.shape[1]
+        self.dim, self.data = dim, copy.copy(self.data)
+        self.data.accuracy = self.data.accuracy_in(dim)
+        self.statistics, self._newest = Statistics.none(size), Chunk.empty(size, dim)
+        # rho when each of the directions joined: of that much, observations do not see it.
+        self._late = np.zeros(size)
+        self._forecaster = Forecaster.of(self._ridge, self.statistics)
+        # Observations that are not in the basis: features (m, b) and outcomes (b,).
+        self._border, self._outcomes = np.empty((size, 0)), np.empty(0)
 
     def snapshot(self) -> SparseEngine:
         """Another engine on the observations so far."""
         return copy.copy(self)  # appends replace what they change
-
-    @property
-    def dim(self) -> int | None:
-        """Of the points."""
-        return int(self.dictionary.inducing.shape[1])
 
     def whole_blocks(self, count: int) -> int:
         """How many of so many new observations are in blocks that are complete.
@@ -96,44 +123,80 @@ class SparseEngine:
         Appended up to there, and then the others with those after them, they are in the same blocks
         as all in one go.
         """
-        taken = 0
-        while taken + (size := size_of_block(self.statistics.count + taken)) <= count:
-            taken += size
+        taken, end = 0, self._ends_at - self.statistics.count
+        while end <= count:
+            taken, end = end, end + size_of_block(self.statistics.count + end)
         return taken
 
     def append(self, points: Array, outcomes: Outcomes | Array) -> None:
         """Add observations, a block at a time; on an error nothing is added."""
-        if points.shape[1] != self.dictionary.inducing.shape[1]:
+        if self.dim not in (None, points.shape[1]):
             raise InputError(
-                f"points have {points.shape[1]} coordinates, and the inducing points "
-                f"{self.dictionary.inducing.shape[1]}."
+                f"points have {points.shape[1]} coordinates, and the inducing points {self.dim}."
             )
         known = outcomes if isinstance(outcomes, Outcomes) else Outcomes.plain(outcomes)
-        total, newest, forecaster, made = self.statistics, self._newest, self._forecaster, []
-        border, stop = [(self._border, self._outcomes)], 0
-        while stop < len(points):
-            start, stop = stop, min(stop + size_of_block(total.count), len(points))
+        grown, start = copy.copy(self), 0
+        if self.dim is None:
+            grown._begin(Dictionary.empty(self.data.kernel, points.shape[1]))
+        while start < len(points):
+            stop = min(start + grown._ends_at - grown.statistics.count, len(points))
             rows = Outcomes(*(part[start:stop] for part in known))
-            block = Block.of(self.dictionary, points[start:stop], rows, self.data.accuracy)
-            made.append(forecaster.forecasts(block))
-            total = total + Statistics.of(block)
-            forecaster = forecaster.after(block, total)
-            border.append((block.phi, block.outcomes))
-            newest = newest.with_more(block)
-            if newest.full:
-                newest = newest.settle(self.data.kernel, self._typical)
-                total = replace(total, excess=total.excess + newest.largest)
-                newest = Chunk.empty(len(self.dictionary), points.shape[1])
-        self.statistics, self._newest, self._path = total, newest, None
-        self._forecaster = forecaster
-        if sum(len(part) for _, part in border) > BORDER:
+            grown._append_block(points[start:stop], rows)
+            start = stop
+        vars(self).update(vars(grown))
+
+    def _append_block(self, points: Array, outcomes: Outcomes) -> None:
+        """Rows of one block, or some of them."""
+        block = Block.of(self.dictionary, points, outcomes, self.data.accuracy)
+        self.dictionary, joined = self._growth.joining(self.dictionary, block)
+        forecaster, size = self._forecaster, len(self.dictionary)
+        then = block.with_features(joined.before)
+        if joined.rows:
+            forecaster = forecaster.with_features(size)
+            self._newest = self._newest.seen_by(self.dictionary)
+            self.statistics = self.statistics.with_features(self._newest.rows)
+            late = np.full(len(joined.rows), self.statistics.excess)
+            self._late, self._basis = np.append(self._late, late), None
+            block = block.with_features(joined.features)
+        self._lose(forecaster.forecasts(then))
+        self.statistics = self.statistics + Statistics.of(block)
+        self._forecaster = forecaster.after(block, self.statistics)
+        self._newest, self._path = self._newest.with_more(block), None
+        self._extend_border(block)
+        if self.statistics.count == self._ends_at:
+            self._end_block()
+        self.data = self.data.of(self.statistics, points.shape[1])
+
+    def _lose(self, forecasts: Forecasts) -> None:
+        """What the forecasts cost is added up, in the order of the rounds."""
+        if self.losses_of is not None:
+            lost = self.losses_of(forecasts)
+            before = np.zeros(lost.shape[1]) if self._lost is None else self._lost
+            self._lost = np.cumsum(np.concatenate([before[None], lost]), axis=0)[-1]
+
+    def _extend_border(self, block: Block) -> None:
+        if len(self._outcomes) + len(block) > BORDER:
             self._basis = None
-        else:
-            self._border = np.concatenate([part for part, _ in border], axis=1)
-            self._outcomes = np.concatenate([part for _, part in border])
-        together = zip(self._forecasts, *made, strict=True)
-        self._forecasts = Forecasts(*map(np.concatenate, together))
-        self.data = self.data.of(total, points.shape[1])
+        if self._basis is not None:
+            self._border = np.concatenate([self._border, block.phi], axis=1)
+            self._outcomes = np.append(self._outcomes, block.outcomes)
+
+    def _end_block(self) -> None:
+        count = self.statistics.count
+        self._ends_at = count + size_of_block(count)
+        if self._newest.full:
+            closed = self._newest.settle(self.data.kernel, self._typical)
+            excess = self.statistics.excess + closed.largest
+            self.statistics = replace(self.statistics, excess=excess)
+            self._newest = Chunk.empty(len(self.dictionary), closed.rows.points.shape[1])
+        self._growth = self._growth.after(self.statistics, self._typical)
+
+    @property
+    def losses(self) -> Array:
+        """Sums of what the forecasts cost, (j,)."""
+        if self._lost is None:
+            return np.empty(0)
+        return self._lost
 
     def approximation(self) -> Approximation:
         """How far K' is from K."""
@@ -142,42 +205,27 @@ class SparseEngine:
         return Approximation(len(self.dictionary), self._floor, mean)
 
     @property
+    def relative_floor(self) -> float:
+        """The floor, relative to t (sigma/B)^2: widths grow by its root at most, over 1."""
+        return self._floor / max(self._typical * self.statistics.count, 1e-300)
+
+    @property
+    def can_grow(self) -> bool:
+        """Whether there is room for more inducing points."""
+        return len(self.dictionary) < self._growth.most
+
+    @property
     def _excess(self) -> float:
         """rho."""
         return self.statistics.excess + self._newest.largest
 
     @property
-    def _share(self) -> float:
-        """s."""
-        usual = SHARE_OF_RIDGE * self.statistics.count * self._typical
-        return max(SHARE, usual / max(self._excess, 1e-300))
-
-    @property
     def _floor(self) -> float:
         """(1 + s) rho."""
-        return (1 + self._share) * self._excess
-
-    def forecasts_since(self, start: int, ridge: float, least: float) -> tuple[Forecasts, float]:
-        """Those made of the outcomes from number ``start`` on, and their ridge."""
-        return Forecasts(*(part[start:] for part in self._forecasts)), self._forecaster.ridge
-
-    def largest_forecast_ridge(self, ridge: float, least: float) -> float:
-        """At which forecasts are made."""
-        return self._forecaster.ridge
-
-    def energy_and_log_det(self, ridge: float) -> tuple[float, float]:
-        """E and ln det(I + A/alpha) of the features alone, N(0, c Phi Phi'), both rounded up.
-
-        E = |y|^2 - b' (A + alpha I)^-1 b.
-        """
-        stats = self.statistics
-        factor = np.linalg.cholesky(stats.moments + ridge * np.eye(len(stats.moments)))
-        solved = solve_triangular(factor, stats.products, lower=True, check_finite=False)
-        error = rounding(stats.count, self.data.accuracy)
-        lost = error * (1 + stats.trace / ridge)
-        energy = stats.squares - float(solved @ solved) + 8 * lost * stats.squares
-        log_det = 2 * float(np.log(factor.diagonal()).sum()) - len(factor) * math.log(ridge)
-        return energy, log_det + len(factor) * lost
+        if not self.statistics.count:
+            return 0.0
+        usual = SHARE_OF_RIDGE * self.statistics.count * self._typical
+        return self._excess + max(SHARE * self._excess, usual)
 
     def predict(self, points: Targets, ridges: Array) -> Predictions:
         """Mean, variance and energy at points and ridges, rounded so that bounds get looser."""
@@ -193,13 +241,28 @@ class SparseEngine:
         self, points: Targets, finest: float = 0.0, finest_per_point: float = 0.0
     ) -> PathQuery:
         """Means, variances and energies at ``points``."""
-        path = self.path()
-        assert self._basis is not None
+        path, basis = self.path(), self._basis
+        assert basis is not None
         phi, rest, _ = self.dictionary.features(points, self.data.accuracy)
+        scaled = basis.scales[:, None] * phi
+        along = basis.of_features @ phi
+        prior = np.einsum("mn,mn->n", scaled, scaled)
+        if not self._span:
+            floor = self._floor_of(basis)
+            prior = prior + floor / (floor - self._excess) * rest
+            prior += basis.left_out(phi, path.eigen.floor)
         # The direction of what is left of the outcomes has nothing of k'(x).
-        u = np.concatenate([self._basis.of_features @ phi, np.zeros((1, len(rest)))])
-        prior = np.einsum("mn,mn->n", phi, phi) + (1 + 1 / self._share) * rest
-        return PathQuery(path, prior, u, self._border.T @ phi, np.zeros(len(rest)))
+        u = np.concatenate([along, np.zeros((1, len(rest)))])
+        border = (basis.scales[:, None] * self._border).T @ scaled
+        return PathQuery(path, prior, u, border, np.zeros(len(rest)))
+
+    def energy_and_log_det(self, ridge: float) -> tuple[float, float]:
+        """E, rounded down, and ln det(I + K'/alpha) of its basis; for the ellipsoids, not for R_t.
+
+        Where bounds or radii need the log-determinant of K itself they are not known here.
+        """
+        path = self.path()
+        return float(path.energy(np.array([ridge]))[0]), math.nan
 
     def solve(self, vectors: Array, ridges: Array) -> Array:
         """Not known: vectors have an entry for each observation."""
@@ -207,25 +270,51 @@ class SparseEngine:
 
     query_along = solve
 
+    def within_span(self) -> tuple[SparseEngine, float]:
+        """The engine of Phi Phi' alone, and how far the functions of the span may be from it.
+
+        A function of the span of the inducing points is one of the kernel's space with the same
+        norm. Observations made before a direction joined have <f, e_s> besides, with
+        sum_s <f, e_s>^2 <= rho |f|^2, for the rho of that time.
+        """
+        other = copy.copy(self)
+        other._span, other._path, other._basis = True, None, None
+        return other, math.sqrt(float(self._late.max(initial=0.0)))
+
+    def _floor_of(self, basis: Basis) -> float:
+        """It never falls while a basis is used, since the scales of the basis are of its time."""
+        return max(self._floor, basis.floor)
+
+    def _scales(self, floor: float) -> Array:
+        """1 / sqrt(1 - tau_j / ((1 + s) rho)) of the directions j; 1 where all have seen them."""
+        if self._span or not self._late.any():
+            return np.ones(len(self._late))
+        return np.asarray(1 / np.sqrt(1 - self._late / floor))
+
     def _renewed(self) -> RidgePath:
         """The path of all observations: those in the basis, and the newest as its border."""
         self._newest = self._newest.settle(self.data.kernel, self._typical)
+        stats, accuracy = self.statistics, self.data.accuracy
         if self._basis is None:
-            self._basis = Basis.of(self.statistics, self.data.accuracy)
-            self._border, self._outcomes = self._border[:, :0], self._outcomes[:0]
-        stats, basis, border = self.statistics, self._basis, self._border
-        accuracy = self.data.accuracy
-        slack = (rounding(stats.count, accuracy) + FEATURE_ERROR) * stats.trace
-        floor = self._floor + slack
+            scales = self._scales(self._floor)
+            self._basis = Basis.of(stats, accuracy, scales, 0.0 if self._span else self._floor)
+            self._border, self._outcomes = np.empty((len(scales), 0)), np.empty(0)
+        basis, border = self._basis, self._basis.scales[:, None] * self._border
+        lowest = 0.0 if self._span else self._floor_of(basis)
+        slack = (rounding(stats.terms, accuracy) + FEATURE_ERROR) * stats.trace
+        # Enough for what is left out of the basis.
+        slack = 0.0 if self._span else max(slack, 2 * basis.dropped - lowest)
+        floor = lowest + slack
         spectrum = np.append(basis.values + floor, floor)
         # The errors of z are those of b over the root of an eigenvalue.
-        accuracy *= 4 + math.sqrt(1 / (DROPPED * rounding(stats.count, accuracy)))
-        columns = np.broadcast_to(0.0, (basis.count, len(spectrum)))
-        along = np.append(basis.of_features @ border, np.zeros((1, border.shape[1])), axis=0)
+        accuracy *= 4 + math.sqrt(1 / (DROPPED * rounding(stats.terms, accuracy)))
+        columns = np.broadcast_to(0.0, (stats.terms, len(spectrum)))
+        along = basis.of_features @ self._border
+        along = np.append(along, np.zeros((1, border.shape[1])), axis=0)
         eigen = Eigenbasis(
             columns, spectrum, floor, basis.outcomes, slack, False, np.empty(0), accuracy
         )
-        corner = border.T @ border + self._floor * np.eye(border.shape[1])
+        corner = border.T @ border + lowest * np.eye(border.shape[1])
         return RidgePath(
             eigen, columns, spectrum, along.T, along, corner, self._outcomes,
             float(np.sqrt(stats.squares)), stats.trace,

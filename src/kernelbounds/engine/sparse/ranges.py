@@ -6,7 +6,7 @@ on. A range that begins there needs no more, and gives what a single machine wou
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -14,20 +14,18 @@ import numpy as np
 
 from kernelbounds.arrays import Array
 from kernelbounds.engine.observations import Outcomes
-from kernelbounds.engine.ridge_fit import Forecasts
 from kernelbounds.engine.sparse.block import Block
 from kernelbounds.engine.sparse.engine import LARGEST_BLOCK, SparseEngine, size_of_block
 from kernelbounds.engine.sparse.forecaster import Forecaster
 from kernelbounds.engine.sparse.residuals import CHUNK, Chunk
 from kernelbounds.engine.sparse.statistics import Statistics
 
-NO_FORECASTS = Forecasts(np.empty(0), np.empty(0))
-
 
 class Part(NamedTuple):
     """What a range adds."""
 
-    forecasts: Forecasts
+    size: int
+    losses: Array  # of its forecasts, at each rate
     excess: float  # to rho, by chunks that were completed
     before: Array  # b at its start, and
     after: Array  # at its end
@@ -37,26 +35,44 @@ class Part(NamedTuple):
     def between(cls, before: Statistics, grown: SparseEngine) -> Part:
         """Of an engine that had these statistics before."""
         after = grown.statistics
-        added = after.excess - before.excess
-        return cls(grown._forecasts, added, before.products, after.products, travelling(grown))
+        return cls(
+            after.count - before.count,
+            grown.losses,
+            after.excess - before.excess,
+            before.products,
+            after.products,
+            grown,
+        )
+
+
+def block_sizes(engine: SparseEngine, count: int) -> Iterator[int]:
+    """Of the blocks in which one machine takes so many new observations."""
+    before, start = engine.statistics.count, 0
+    stop = engine._ends_at - before
+    while start < count:
+        yield min(stop, count) - start
+        start, stop = stop, stop + size_of_block(before + stop)
 
 
 def chunk_ends(engine: SparseEngine, count: int) -> list[int]:
     """After which of so many new observations a chunk of residuals is complete."""
-    before, newest = engine.statistics.count, len(engine._newest.weights)
-    ends, taken = [], 0
-    while (size := size_of_block(before + taken)) <= count - taken:
-        taken, newest = taken + size, newest + size
+    newest, taken, ends = len(engine._newest.rows), 0, []
+    for size in block_sizes(engine, count):
+        newest, taken = newest + size, taken + size
         if newest >= CHUNK:
             ends.append(taken)
             newest = 0
-    return ends
+    # The last block may not be complete; nothing begins after it, either.
+    return [end for end in ends if end < count]
 
 
 def travelling(engine: SparseEngine) -> SparseEngine:
-    """The same engine without what can be computed again, to be sent to other machines."""
+    """The same engine without what can be computed again, to be sent to other machines.
+
+    Losses are counted from here on.
+    """
     other = engine.snapshot()
-    other._forecasts, other._basis, other._path = NO_FORECASTS, None, None
+    other._lost, other._basis, other._path = None, None, None
     other._border, other._outcomes = other._border[:, :0], other._outcomes[:0]
     return other
 
@@ -78,22 +94,30 @@ def resumed(engine: SparseEngine, known: Statistics) -> SparseEngine:
 
     The last of them completed a chunk. Forecasts are those made from here on.
     """
-    dim = engine.dictionary.inducing.shape[1]
-    other = travelling(engine)
+    other, dim = travelling(engine), engine.dictionary.inducing.shape[1]
     other.statistics, other.data = known, engine.data.of(known, dim)
     other._newest = Chunk.empty(len(engine.dictionary), dim)
     other._forecaster = Forecaster.of(engine._forecaster.ridge, known)
+    other._ends_at = known.count + size_of_block(known.count)
     return other
 
 
 def joined(before: SparseEngine, parts: Sequence[Part]) -> SparseEngine:
     """The engine after all ranges, in order."""
-    whole = parts[-1].engine
-    assert whole is not None
-    whole = whole.snapshot()
-    excess = before.statistics.excess + sum(part.excess for part in parts)
-    whole.statistics = replace(whole.statistics, excess=excess)
-    made = [before._forecasts, *(part.forecasts for part in parts)]
-    whole._forecasts = Forecasts(*map(np.concatenate, zip(*made, strict=True)))
+    last = parts[-1].engine
+    assert last is not None
+    whole, known = last.snapshot(), before.statistics
+    # A tree has fewer errors than one block after another; those are counted as on one machine.
+    terms = known.terms
+    for size in block_sizes(before, last.statistics.count - known.count):
+        terms = max(terms, size) + 4
+    whole.statistics = replace(
+        last.statistics,
+        excess=known.excess + sum(part.excess for part in parts),
+        terms=max(terms, last.statistics.terms),
+    )
+    lost = [part.losses for part in parts if len(part.losses)]
+    lost += [before.losses] if len(before.losses) else []
+    whole._lost = np.sum(lost, axis=0) if lost else None
     whole.dictionary = before.dictionary  # the same, once in memory
     return whole

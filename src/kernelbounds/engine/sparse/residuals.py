@@ -8,9 +8,8 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
-from kernelbounds.arrays import Array
 from kernelbounds.engine.sparse.block import Block
-from kernelbounds.engine.sparse.dictionary import FEATURE_ERROR
+from kernelbounds.engine.sparse.dictionary import FEATURE_ERROR, Dictionary
 
 # Observations whose residuals are bounded together. The bounds of chunks add up, and so are the
 # tighter the larger the chunks, which cost the cube of this.
@@ -30,37 +29,34 @@ class Chunk:
     others by the trace.
     """
 
-    points: Array
-    phi: Array
-    weights: Array
-    residuals: Array
+    rows: Block
     settled: int = 0
     excess: float = 0.0
 
     @classmethod
     def empty(cls, size: int, dim: int) -> Chunk:
         """Nothing."""
-        return cls(np.empty((0, dim)), np.empty((size, 0)), np.empty(0), np.empty(0))
+        return cls(Block.empty(size, dim))
 
     @property
     def full(self) -> bool:
         """Whether it is time for the next chunk."""
-        return len(self.weights) >= CHUNK
+        return len(self.rows) >= CHUNK
 
     def with_more(self, block: Block) -> Chunk:
         """And some more."""
-        return replace(
-            self,
-            points=np.concatenate([self.points, block.points]),
-            phi=np.concatenate([self.phi, block.phi], axis=1),
-            weights=np.append(self.weights, block.weights),
-            residuals=np.append(self.residuals, block.residuals),
-        )
+        return replace(self, rows=self.rows.joined(block))
+
+    def seen_by(self, dictionary: Dictionary) -> Chunk:
+        """The same with the features of more inducing points: R only falls."""
+        rows = self.rows
+        more = dictionary.more_features(rows.phi, rows.points, rows.weights)
+        return replace(self, rows=rows.with_features(more))
 
     @property
     def largest(self) -> float:
         """At least the largest eigenvalue of the residuals."""
-        return self.excess + float(self.residuals[self.settled :].sum())
+        return self.excess + float(self.rows.residuals[self.settled :].sum())
 
     def settle(self, kernel: Kernel, typical: float) -> Chunk:
         """The same with all settled, if that is worth its time: the trace is not small enough.
@@ -68,15 +64,17 @@ class Chunk:
         ``typical`` is (sigma/B)^2. By norms that need no iteration: the largest sum of a row,
         |R|_infinity, and |R^2|_F^1/2.
         """
-        count = len(self.weights)
-        left = float(self.residuals[self.settled :].sum())
-        if left <= NEGLIGIBLE * typical * count or count - self.settled < count // SETTLED_AGAIN:
+        rows, count = self.rows, len(self.rows)
+        if self.largest <= NEGLIGIBLE * typical * count:
             return self
-        gram = kernels.cross(kernel, self.points, self.points)
-        gram *= np.multiply.outer(self.weights, self.weights)
+        if count - self.settled < max(count // SETTLED_AGAIN, 1):
+            return self
+        gram = kernels.cross(kernel, rows.points, rows.points)
+        gram *= np.multiply.outer(rows.weights, rows.weights)
         error = FEATURE_ERROR * float(gram.trace())
-        rest = gram - self.phi.T @ self.phi
+        rest = gram - rows.phi.T @ rows.phi
         rest = 0.5 * (rest + rest.T)
-        rows = float(np.abs(rest).sum(axis=1).max())
+        largest = float(np.abs(rest).sum(axis=1).max())
         square = float(np.sqrt(np.linalg.norm(rest @ rest)))
-        return replace(self, settled=count, excess=min(self.largest, min(rows, square) + error))
+        excess = min(self.largest, min(largest, square) + error)
+        return replace(self, settled=count, excess=excess)

@@ -1,0 +1,103 @@
+"""Which observations become inducing points.
+
+A row joins when the inducing points so far do not see enough of it,
+
+    r(x) > tolerance rho_alpha^2(x),   alpha = t (sigma/B)^2,
+
+where rho_alpha^2 = alpha phi' (A + alpha I)^-1 phi + r is what is unknown at x. The half-widths of
+CMM are about sqrt(2) B rho_alpha at that ridge, so that the ratio is what the residual adds to the
+square of a width. All of this is known before the outcome.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy.linalg import lapack
+
+from kernelbounds import kernels
+from kernelbounds.arrays import Array
+from kernelbounds.engine.sparse.block import Block
+from kernelbounds.engine.sparse.dictionary import FEATURE_ERROR, Dictionary, jitter
+from kernelbounds.engine.sparse.statistics import Statistics
+
+# Residuals below so many times the errors of features are not worth a point: they would not fall.
+SEEN = 8.0
+
+
+@dataclass(frozen=True)
+class Joined:
+    """The rows of a block that joined, and what they see of the block."""
+
+    rows: list[int]
+    features: Array  # of all rows of the block, (k, n)
+
+    @property
+    def before(self) -> Array:
+        """The same, where a row does not see points that joined after it."""
+        order = np.arange(self.features.shape[1])
+        return np.where(order >= np.array(self.rows, dtype=int)[:, None], self.features, 0.0)
+
+
+@dataclass(frozen=True)
+class Growth:
+    """The rule, with rho_alpha^2 of some observations ago."""
+
+    tolerance: float
+    most: int  # the largest size
+    ridge: float = 1.0  # alpha, in the inverse
+    inverse: Array = field(default_factory=lambda: np.empty((0, 0)))  # (A + alpha I)^-1
+
+    def after(self, known: Statistics, typical: float) -> Growth:
+        """With all that is known; ``typical`` is (sigma/B)^2."""
+        if not known.count or len(known.products) >= self.most:
+            return self
+        ridge = typical * known.count
+        matrix = known.moments + ridge * np.eye(len(known.moments))
+        factor, failed = lapack.dpotrf(matrix, lower=1)
+        if failed:  # the ridge is nothing beside the rounding errors
+            return self
+        inverse = np.tril(lapack.dpotri(factor, lower=1)[0])
+        return replace(self, ridge=ridge, inverse=inverse + np.tril(inverse, -1).T)
+
+    def unknown(self, block: Block) -> Array:
+        """w^2 rho_alpha^2 of the rows; of features that are newer, nothing is known."""
+        size = len(self.inverse)
+        old, new = block.phi[:size], block.phi[size:]
+        seen = self.ridge * np.einsum("mn,mn->n", old, self.inverse @ old)
+        return np.asarray(seen + np.einsum("mn,mn->n", new, new) + block.residuals)
+
+    def joining(self, dictionary: Dictionary, block: Block) -> tuple[Dictionary, Joined]:
+        """The dictionary with the rows that join, in order; none depends on rows after it."""
+        size, (points, w) = len(dictionary), (block.points, block.weights)
+        rows: list[int] = []
+        room = min(self.most - size, len(block))
+        made = np.empty((max(room, 0), len(block)))
+        if room <= 0:
+            return dictionary, Joined(rows, made)
+        least = SEEN * FEATURE_ERROR * block.prior
+        limit = np.maximum(self.tolerance * self.unknown(block), least)
+        rest, corners = block.residuals, []
+        while len(rows) < room:
+            start = rows[-1] + 1 if rows else 0
+            wanting = np.flatnonzero(rest[start:] > limit[start:])
+            if not len(wanting):
+                break
+            row, done = start + int(wanting[0]), made[: len(rows)]
+            values = kernels.cross(dictionary.kernel, points[row : row + 1], points)[0] * w
+            values -= (block.phi[:, row] @ block.phi + done[:, row] @ done) / w[row]
+            own = values[row] / w[row]
+            pivot = np.sqrt(own + jitter(block.prior[row : row + 1] / w[row] ** 2)[0])
+            corners.append(np.append(done[:, row] / w[row], pivot))
+            made[len(rows)] = values / pivot
+            rest = rest - made[len(rows)] ** 2
+            rows.append(row)
+        joined = Joined(rows, made[: len(rows)])
+        if not rows:
+            return dictionary, joined
+        corner = np.zeros((len(rows), len(rows)))
+        for at, values in enumerate(corners):
+            corner[at, : at + 1] = values
+        left = (block.phi[:, rows] / w[rows]).T
+        return dictionary.extended(points[rows], left, corner), joined
