@@ -31,12 +31,14 @@ def both_passes(
 ) -> list[Any]:
     """Futures of what each range adds."""
     count = sum(table.count for table in tables)
-    work = [pieces(tables, *one) for one in ranges(engine, count, tasks.threads)]
+    places = ranges(engine, count, tasks.threads)
+    work = [pieces(tables, *one) for one in places]
     first = tasks.submit(grow, shared, rows, None, work[0])
     if len(work) == 1:
         return [first]
     # When it has grown, the first range has its sums, and those of all before it.
-    sums = [tasks.submit(sum_up, shared, rows, one) for one in work[1:-1]]
+    inner = zip(places[1:-1], work[1:-1], strict=True)
+    sums = [tasks.submit(sum_up, shared, rows, start, one) for (start, _), one in inner]
     starts = running_sums(tasks, [tasks.submit(statistics, first), *sums])
     grown = [tasks.submit(grow, shared, rows, *one) for one in zip(starts, work[1:], strict=True)]
     *others, last = [first, *grown]

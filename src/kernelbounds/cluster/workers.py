@@ -55,10 +55,10 @@ def size(some: Observed) -> int:
     return len(some.outcomes)
 
 
-def sum_up(known: Knowledge, rows: Intake, pieces: list[Piece]) -> Statistics:
-    """The first pass over a range."""
+def sum_up(known: Knowledge, rows: Intake, first: int, pieces: list[Piece]) -> Statistics:
+    """The first pass over a range, which begins after so many rows."""
     batches = ((some.points, known.told(*some)) for some in _observed(rows, pieces))
-    return sums(cast(SparseEngine, known.base), batches)
+    return sums(cast(SparseEngine, known.base), first, batches)
 
 
 def add_up(first: Statistics, second: Statistics) -> Statistics:

@@ -15,7 +15,7 @@ import numpy as np
 from kernelbounds.arrays import Array
 from kernelbounds.engine.observations import Outcomes
 from kernelbounds.engine.sparse.block import Block
-from kernelbounds.engine.sparse.engine import LARGEST_BLOCK, SparseEngine, size_of_block
+from kernelbounds.engine.sparse.engine import SparseEngine, size_of_block
 from kernelbounds.engine.sparse.forecaster import Forecaster
 from kernelbounds.engine.sparse.residuals import CHUNK, Chunk
 from kernelbounds.engine.sparse.statistics import Statistics
@@ -77,12 +77,16 @@ def travelling(engine: SparseEngine) -> SparseEngine:
     return other
 
 
-def sums(engine: SparseEngine, batches: Iterable[tuple[Array, Outcomes]]) -> Statistics:
-    """The statistics of observations, but for what they add to rho."""
+def sums(engine: SparseEngine, first: int, batches: Iterable[tuple[Array, Outcomes]]) -> Statistics:
+    """The statistics of observations after the first so many, but for what they add to rho.
+
+    Blocks are no larger than on one machine, so that there are no more rounding errors.
+    """
     total = Statistics.none(len(engine.dictionary))
+    length = size_of_block(engine.statistics.count + first)
     for points, outcomes in batches:
-        for start in range(0, len(points), LARGEST_BLOCK):
-            rows = slice(start, start + LARGEST_BLOCK)
+        for start in range(0, len(points), length):
+            rows = slice(start, start + length)
             some = Outcomes(*(part[rows] for part in outcomes))
             block = Block.of(engine.dictionary, points[rows], some, engine.data.accuracy)
             total = total + Statistics.of(block)
