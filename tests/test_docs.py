@@ -21,7 +21,7 @@ from kernelbounds import theory
 from kernelbounds.cli import app
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -63,7 +63,7 @@ def test_links_lead_somewhere(page):
             assert (page.parent / target).exists(), target
 
 
-PAPER_PAGE = (ROOT / "docs" / "paper-to-code.md").read_text()
+PAPER_PAGE = (ROOT / "docs" / "mathematics" / "paper-to-code.md").read_text()
 SOURCE = ROOT / "src" / "kernelbounds"
 # A letter with or without a subscript is the paper's notation; the labels are those of its LaTeX
 # source, which stand behind the number of a statement in the first column.
@@ -139,7 +139,9 @@ def is_place(path):
 
 def test_files_named_in_the_paper_table_exist():
     for path in set(re.findall(r"`([\w/]+(?:\.py|/))`", PAPER_PAGE)):
-        assert is_place(path), f"docs/paper-to-code.md names {path}, which does not exist."
+        assert is_place(path), (
+            f"docs/mathematics/paper-to-code.md names {path}, which does not exist."
+        )
 
 
 def test_names_in_the_paper_table_exist():
@@ -151,7 +153,9 @@ def test_names_in_the_paper_table_exist():
         if found is None or code.endswith(".py") or re.fullmatch(SYMBOL + r"(\(.*\))?", code):
             continue
         name = found[1]
-        assert resolves(name), f"docs/paper-to-code.md names {name}, which does not exist."
+        assert resolves(name), (
+            f"docs/mathematics/paper-to-code.md names {name}, which does not exist."
+        )
         checked += 1
     assert checked > 80  # or else the pattern no longer finds them
 
@@ -166,8 +170,12 @@ def test_names_in_the_paper_table_are_in_the_file_beside_them():
     pairs = [(path, name) for path, name in pairs if not re.fullmatch(SYMBOL, name)]
     assert len(pairs) > 50  # or else the patterns no longer find them
     for path, name in pairs:
-        assert path in modules(), f"docs/paper-to-code.md names {path}, which does not exist."
-        assert has(modules()[path], name), f"{path} has no {name}; see docs/paper-to-code.md."
+        assert path in modules(), (
+            f"docs/mathematics/paper-to-code.md names {path}, which does not exist."
+        )
+        assert has(modules()[path], name), (
+            f"{path} has no {name}; see docs/mathematics/paper-to-code.md."
+        )
 
 
 def test_a_wrong_name_is_noticed():
@@ -197,7 +205,7 @@ def test_every_public_name_is_documented():
 
 
 def test_every_name_of_the_theory_is_documented():
-    text = (ROOT / "docs" / "theory.md").read_text()
+    text = (ROOT / "docs" / "mathematics" / "theory.md").read_text()
     for name in theory.__all__:
         assert f"`{name}`" in text, name
         assert getattr(theory, name).__doc__, name

@@ -70,7 +70,7 @@ class ConfidenceSequence:
     misspecification : float, optional
         epsilon >= 0: f* need not be in the space, but within epsilon of a function g in it with
         norm at most B, everywhere. Bounds are wider by more than epsilon, see
-        ``docs/how-wrong.md``; not for AY and IGP.
+        ``docs/how-to/how-wrong.md``; not for AY and IGP.
     engine : Sparse, optional
         For more observations than fit into a kernel matrix, see :class:`~kernelbounds.Sparse`; with
         CMM, DMM and AMM, at points and on finite sets. None: all observations are kept, exactly.

@@ -10,7 +10,7 @@ code            symbol         meaning
 ==============  =============  ============================================================
 
 For conditionally sigma-sub-Gaussian noise eps, and whatever m and v are known before the outcome
-(``docs/radius.md``),
+(``docs/mathematics/radius.md``),
 
     E exp(lambda eps^2 / (2 sigma^2) - lambda L / (2 sigma^2))  <=  1
 
@@ -61,7 +61,7 @@ class Hybrid(Mixture):
 
     It has no unit and no horizon, and nothing needs to be tuned: bounds are multiplied by a number
     when outcomes, B and sigma are. The constant takes sigma at its word. Where sigma may be too
-    small, :class:`Single` is the more forgiving choice (``docs/radius.md``).
+    small, :class:`Single` is the more forgiving choice (``docs/mathematics/radius.md``).
 
     Parameters
     ----------

@@ -38,7 +38,7 @@ from kernelbounds.problem.widths import predicted_half_widths
 # The 0.9 quantile of so many functions is that of 0.86 to 0.94 of all, 19 times of 20.
 FUNCTIONS = 200
 # Points on which norms are computed, by the number of inputs that act together. With these the norm
-# still rises by less than a tenth up to three inputs, see `docs/own-data.md`.
+# still rises by less than a tenth up to three inputs, see `docs/how-to/own-data.md`.
 POINTS = {1: 256, 2: 512, 3: 1024}
 MOST_POINTS = 2048
 # A kernel whose norms rise by more than this, relative to themselves, with the last doubling of

@@ -20,7 +20,7 @@ bound (envelope theorem), and p'(K + alpha I)^-1 p is convex in p, so that for a
     bound(x)  <=  bound(c) + witness(x) - witness(c) + |phi(x) - phi(c)|^2 / (2 scale).
 
 The witness is a known function with a known norm: its first-order expansion at c has an error of
-at most that norm times |phi(x) - phi(c) - D phi(c)(x - c)|. See ``docs/mathematics.md``.
+at most that norm times |phi(x) - phi(c) - D phi(c)(x - c)|. See ``docs/mathematics/bounds.md``.
 """
 
 from __future__ import annotations
