@@ -26,8 +26,10 @@ from kernelbounds.mixtures import Mixture
 from kernelbounds.offset import Offset
 from kernelbounds.parts import Parts
 
-FORMAT, VERSION = "kernelbounds.ConfidenceSequence", 3
-READABLE = (2, 3)  # in version 2 there are no weights, parts, offsets and misspecification
+FORMAT, VERSION = "kernelbounds.ConfidenceSequence", 4
+# In version 2 there are no weights, parts, offsets and misspecification; up to version 3 the kernel
+# matrix has a row for each observation, and none are merged.
+READABLE = (2, 3, 4)
 ARRAYS = ("points", "outcomes", "gram")
 BOUNDS = ("AMM", "AY", "CMM", "DMM", "FixedDesign", "IGP")
 MIXTURES = ("Hybrid", "Single")
@@ -67,7 +69,7 @@ def pack(known: Knowledge, bound: Bound) -> Packed:
     """A sequence as data for a file."""
     if not known.base.keeps_observations:
         raise InputError("a sequence with a sparse engine cannot be saved.")
-    data, a = known.base.data, known.assumptions
+    data, rows, a = known.base.data, known.base.rows, known.assumptions
     header = {
         "kernel": _kernel_to_data(known.parts or data.kernel),
         "offset": _offset_to_data(known.offset),
@@ -79,7 +81,8 @@ def pack(known: Knowledge, bound: Bound) -> Packed:
         "points": data.points,
         "outcomes": data.observed,
         "weights": data.weights,
-        "gram": data.lower[np.tril_indices(data.count)],
+        "merged_at": np.array(data.merged_at, dtype=np.int64),
+        "gram": rows.lower[np.tril_indices(rows.count)],
         "forecasts": np.array(_complete_or_made(known)),
     }
     return header, arrays
@@ -102,7 +105,8 @@ def unpack(
     with damage_reported(path):
         assumptions = Assumptions(**header["assumptions"], mixture=mixture)
         known = Knowledge(engine, assumptions, forecasts, parts, offset)
-        _restore(known, weights, *(arrays[name] for name in ARRAYS))
+        merged_at = arrays.get("merged_at", np.empty(0, dtype=np.int64))
+        _restore(known, weights, merged_at, *(arrays[name] for name in ARRAYS))
     with damage_reported(path, but=InputError if own.kernel is not None else ()):
         misfit = _misfit(engine)
     if misfit and own.kernel is None:
@@ -259,7 +263,7 @@ def _number_in_words(value: Any) -> str:
 
 def _misfit(engine: Engine) -> str | None:
     """Where the kernel does not give the matrix that is stored, in words; None if it does."""
-    data = engine.data
+    data = engine.rows
     if not data.count:
         return None
     prior = kernels.diagonal(data.kernel, data.points) * data.weights**2
@@ -355,18 +359,24 @@ def _forecasts(stored: Array, count: int) -> Forecasts:
 
 
 def _restore(
-    known: Knowledge, weights: Array, points: Array, outcomes: Array, packed: Array
+    known: Knowledge,
+    weights: Array,
+    merged_at: Array,
+    points: Array,
+    outcomes: Array,
+    packed: Array,
 ) -> None:
     count = len(outcomes)
-    shapes = points.shape[:1], weights.shape, packed.shape
-    if shapes != ((count,), (count,), (count * (count + 1) // 2,)):
-        raise ValueError(f"shapes {points.shape}, {outcomes.shape}, {packed.shape}")
+    shapes = points.shape[:1], weights.shape, merged_at.shape
+    if shapes != ((count,), (count,), (merged_at.size,)):
+        raise ValueError(f"shapes {points.shape}, {outcomes.shape}, {merged_at.shape}")
     if not all(np.all(np.abs(part) <= LARGEST) for part in (points, outcomes, weights, packed)):
         raise ValueError("values that are not finite")
     if not np.all(weights > 0):
         raise ValueError("weights that are not positive")
+    if not np.all(np.diff(merged_at, prepend=0, append=count) > 0) and merged_at.size:
+        raise ValueError("merges out of order")
     if count:
-        gram = np.empty((count, count))
-        rows, columns = np.tril_indices(count)
-        gram[rows, columns] = gram[columns, rows] = packed
-        known.base.data.restore(points, known.weighed(points, outcomes, weights), gram)
+        known.base.data.restore(
+            points, known.weighed(points, outcomes, weights), packed, merged_at.tolist()
+        )

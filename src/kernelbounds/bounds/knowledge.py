@@ -136,9 +136,10 @@ class Knowledge:
             self._shared = self.base
             if n:
                 # Of these points alone, whenever that is asked for.
-                finest = LEAST_RIDGE * max(data.first(n).trace, 1e-100)
-                ridge = n * self.assumptions.misfit**2 + finest
-                self._shares = self.parts.shares(data.points[:n], data.weights[:n], ridge)
+                points, weights = data.points[:n], data.weights[:n]
+                trace = float((kernels.diagonal(data.kernel, points) * weights**2).sum())
+                ridge = n * self.assumptions.misfit**2 + LEAST_RIDGE * max(trace, 1e-100)
+                self._shares = self.parts.shares(points, weights, ridge)
                 self._shared = Engine(self.parts.kernel(self._shares))
         new = slice(self._shared.data.count, None)
         if len(observed := data.observed[new]):
@@ -330,9 +331,12 @@ class Knowledge:
             return np.empty(0)
         if count < self.count or not count:
             a = self.assumptions
+            first_block = self.base.blocks_from if self.base.keeps_observations else None
             for start in range(count, max(self.count, 1), LOSSES_AT_ONCE):
                 new = Forecasts(*(part[start : start + LOSSES_AT_ONCE] for part in forecasts))
                 losses = a.mixture.losses(new, a.noise_scale)
+                if first_block is not None and a.mixture.joint:
+                    losses[max(first_block - start, 0) :, list(a.mixture.joint)] = 0.0
                 first = np.zeros((1, losses.shape[1])) + sums
                 sums = np.cumsum(np.concatenate([first, losses]), axis=0)[-1]
             self._sums = self.count, sums
