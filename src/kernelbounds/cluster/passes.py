@@ -20,8 +20,8 @@ from kernelbounds.streaming import Intake
 # Rows of a range, at most: a worker that dies loses the work on one, and the bar moves with each.
 # With many inducing points it is longer, so that its m^2 numbers are few beside its rows.
 LONGEST_RANGE, ROWS_PER_INDUCING = 250_000, 200
-# The first pass takes about this part of the time of the second (``python -m benchmarks cluster``).
-FIRST_PASS = 0.4
+# The first pass takes about this part of the time of the second (``kernelbounds reproduce scale``).
+FIRST_PASS = 0.25
 # Sums of two passes over the same rows differ by rounding errors only, far less than this.
 SAME = 1e-6
 
