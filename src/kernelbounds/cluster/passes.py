@@ -52,12 +52,18 @@ def ranges(engine: SparseEngine, count: int, threads: int) -> list[tuple[int, in
     them, which grows while the others are summed. A single thread needs no sums.
     """
     ends = np.array(chunk_ends(engine, count), dtype=int)
-    most = max(LONGEST_RANGE, ROWS_PER_INDUCING * len(engine.dictionary))
-    number = max(threads, math.ceil(count / most)) if threads > 1 and len(ends) else 0
+    number = max(threads, math.ceil(count / longest_range(len(engine.dictionary))))
+    if threads == 1 or not len(ends):
+        number = 0
     length = count / (number + FIRST_PASS)
     wanted = length * (FIRST_PASS + np.arange(number))
     cuts = np.unique(ends[np.searchsorted(ends[:-1], wanted)])
     return list(itertools.pairwise([0, *cuts.tolist(), count]))
+
+
+def longest_range(inducing: int) -> int:
+    """How many rows a range has at most, with so many inducing points."""
+    return max(LONGEST_RANGE, ROWS_PER_INDUCING * inducing)
 
 
 def running_sums(tasks: Tasks, parts: list[Any]) -> list[Any]:
