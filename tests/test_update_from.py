@@ -467,7 +467,7 @@ with pq.ParquetWriter(path, schema) as writer:
         writer.write_table(pa.table([a, b, y], schema=schema))
 box = kb.Box([0, 0], [1, 1])
 def new():
-    return kb.ConfidenceSequence(RBF(1.5), 3.0, 0.1, engine=kb.Sparse(box, 36))
+    return kb.ConfidenceSequence(RBF(1.5), 3.0, 0.1, engine=kb.Sparse(box.filling(36)))
 warm = new()
 warm.update_from(pa.table([a[:5000], b[:5000], y[:5000]], schema=schema), ["a", "b"], "y")
 warm.bounds([[0.5, 0.5]])

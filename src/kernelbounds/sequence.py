@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import math
 import warnings
@@ -23,8 +24,8 @@ from kernelbounds.arrays import (
     brief,
 )
 from kernelbounds.bounds import CMM, Assumptions, Bound, DualBound, Knowledge
-from kernelbounds.engine import Approximation, Engine
-from kernelbounds.errors import InputError
+from kernelbounds.engine import Approximation, Engine, SparseEngine
+from kernelbounds.errors import EmptyConfidenceSetError, InputError
 from kernelbounds.functionals import Functional, Several
 from kernelbounds.mixtures import Hybrid, Mixture, Single
 from kernelbounds.offset import Offset, checked_offset
@@ -32,10 +33,14 @@ from kernelbounds.parts import Parts, as_parts
 from kernelbounds.planning import Fillable, as_design, predicted_width
 from kernelbounds.rkhs import RKHSFunction
 from kernelbounds.sensitivity import Sensitivity, conclusion
-from kernelbounds.sparse import Sparse
+from kernelbounds.sparse import Sparse, inflation
 from kernelbounds.surface import Clipped, Surface, extremes
 
 WARNED = -1  # in place of a number of observations
+# Once bounds with a sparse engine may be so many times as wide as exact ones, at the newest points,
+# and inducing points cannot be added, that is said. It is asked at this number of observations, and
+# whenever that has doubled.
+COSTLY, COSTS_FROM, NEWEST = 1.5, 250, 64
 
 
 class ConfidenceSequence:
@@ -116,6 +121,8 @@ class ConfidenceSequence:
         self._bound = self._chosen(CMM() if bound is None else bound)
         # At how many observations a bound for one time was asked for; then, that it was said.
         self._looked_at: int | None = None
+        # From how many observations on to ask what a sparse engine costs; then, that it was said.
+        self._costs_from = COSTS_FROM
 
     def __repr__(self) -> str:
         a, parts = self.assumptions, self._known.parts
@@ -265,9 +272,13 @@ class ConfidenceSequence:
             source, inputs, output, noise_scale, transform, batch, dim, self.assumptions
         )
         workers = cluster.client_for(client, given.source, self._known.base)
-        if workers is not None:
-            return cluster.add(self._known, given, workers, shown)
-        return streaming.add(self._known, given, shown)
+        if workers is None:
+            added = streaming.add(self._known, given, shown)
+        else:
+            added = cluster.add(self._known, given, workers, shown)
+        with self._known.lock:
+            self._warn_if_costly()
+        return added
 
     def update_checked(
         self, points: Array, outcomes: Array, noise_scales: Array | None = None
@@ -275,6 +286,7 @@ class ConfidenceSequence:
         """:meth:`update` with arrays that were checked already."""
         with self._known.lock:
             self._known.append(points, outcomes, noise_scales)
+            self._warn_if_costly()
 
     def checked_noise_scales(self, given: ArrayLike | None, count: int) -> Array | None:
         """Noise scales of so many observations, as :meth:`update` takes them; None: the usual."""
@@ -532,6 +544,21 @@ class ConfidenceSequence:
         with self._known.lock:
             return self._known.base.approximation()
 
+    def inflation(self, X: ArrayLike, bound: Bound | None = None) -> Array:
+        """At most how many times as wide bounds are as those of an exact engine, with the same R_t.
+
+        At points of shape (m, d); (m,). It is certified, and not an estimate: exact bounds are at
+        least as wide as the range of values of functions in the span of the inducing points. It is
+        infinite where none of those is in the confidence set, and 1 where all is exact.
+        """
+        chosen = self._chosen(bound)
+        with self._known.lock:
+            points = as_points(X, "X", self._known.base.dim, one=True)
+            if self._known.base.keeps_observations or not len(self):
+                return np.ones(len(points))
+            upper, negative_lower = self._extremes(points, chosen, (1, -1))
+            return inflation(self._known, points, upper + negative_lower)
+
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to one file, atomically; see :meth:`load`."""
         with self._known.lock:
@@ -635,6 +662,27 @@ class ConfidenceSequence:
                 stacklevel=stacklevel,
             )
             self._looked_at = WARNED
+
+    def _warn_if_costly(self) -> None:
+        """Say once that the inducing points of a sparse engine are too few."""
+        known, asked_from = self._known, self._costs_from
+        if known.base.keeps_observations or asked_from == WARNED or len(self) < asked_from:
+            return
+        self._costs_from = 2 * len(self)
+        engine = cast(SparseEngine, known.base)
+        if engine.can_grow or not len(newest := engine.newest_points(NEWEST)):
+            return
+        with contextlib.suppress(EmptyConfidenceSetError):  # of which bounds will tell
+            cost = float(np.mean(self.inflation(newest, CMM())))
+            if cost > COSTLY:
+                self._costs_from = WARNED
+                warnings.warn(
+                    f"with {len(engine.dictionary)} inducing points, bounds at the newest points "
+                    f"are up to {cost:.2g} times as wide as without an approximation; use more of "
+                    "them, or Sparse(), which chooses them itself.",
+                    UserWarning,
+                    stacklevel=4,
+                )
 
 
 def _checked_bound(bound: Bound) -> Bound:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import qmc
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds.arrays import Array, as_points, as_scalar, as_vector, as_whole
-from kernelbounds.bounds import Assumptions
+from kernelbounds.bounds import CMM, TIE, Assumptions, Knowledge
 from kernelbounds.engine import Growth, SparseEngine
-from kernelbounds.errors import InputError
+from kernelbounds.errors import EmptyConfidenceSetError, InputError
 from kernelbounds.mixtures import Hybrid, RunningLosses, Single
+from kernelbounds.surface import extremes
 
 # The largest dictionary that grows by itself: 1500 inducing points take a second to decompose.
 MOST = 1500
-TOLERANCE = 0.02
+TOLERANCE = 0.004
 
 
 class Sparse:
@@ -113,3 +116,15 @@ class Sparse:
         losses = RunningLosses(a.mixture, ridge, a.noise_scale)
         growth = Growth(self.tolerance, self.most)
         return SparseEngine(kernel, self.points, ridge, ratio**2, losses, growth)
+
+
+def inflation(known: Knowledge, points: Array, widths: Array) -> Array:
+    """Widths at points (m, d) over what exact ones with the same R_t are at least; (m,)."""
+    least = np.zeros(len(points))
+    for within in known.within_spans():
+        with contextlib.suppress(EmptyConfidenceSetError):  # none of its functions fits the data
+            upper, negative_lower = extremes(within, CMM(), points, (1, -1))
+            least = np.maximum(least, upper + negative_lower)
+    # What the search for the best ridge leaves, at both ends.
+    least -= 2 * TIE * known.trivial(points)
+    return np.where(least > 0, widths / np.maximum(least, 1e-300), np.inf)

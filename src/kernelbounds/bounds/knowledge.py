@@ -7,6 +7,7 @@ import dataclasses
 import math
 import operator
 import threading
+from collections.abc import Iterator
 from typing import Any, cast
 
 import numpy as np
@@ -321,8 +322,7 @@ class Knowledge:
         noise_scale = self.assumptions.noise_scale
         if self.base.keeps_observations:
             return noise_scale, self._losses()
-        sparse = cast(SparseEngine, self.base)
-        return sparse.losses_of.at(sparse.losses, noise_scale)
+        return cast(SparseEngine, self.base).losses_at(noise_scale)
 
     def _losses(self) -> Array:
         """Sums of what the forecasts cost, in the order of the rounds, however they were added."""
@@ -364,6 +364,19 @@ class Knowledge:
     def energy_and_log_det(self, ridge: float) -> tuple[float, float]:
         """E_alpha = y' (I + K/alpha)^-1 y and ln det(I + K/alpha), both rounded up."""
         return self.engine.energy_and_log_det(ridge)
+
+    def within_spans(self) -> Iterator[Knowledge]:
+        """What is known of functions in the span of a sparse engine's inducing points alone.
+
+        Each of these functions is in the confidence set of an exact engine with this R_t.
+        """
+        for engine, away in cast(SparseEngine, self.base).within_spans():
+            radius = math.sqrt(self.radius.squared) - self.assumptions.norm_bound * away
+            if radius > 0:
+                other = copy.copy(self)
+                other.base = other._shared = cast(Engine, engine)
+                other._radius = self.count, Radius(0.0, radius**2, self.assumptions.norm_bound)
+                yield other
 
     @property
     def norm_lower_bound(self) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 
 from kernelbounds.arrays import Array
 from kernelbounds.engine.observations import Outcomes
-from kernelbounds.engine.sparse.dictionary import FEATURE_ERROR, Dictionary
+from kernelbounds.engine.sparse.dictionary import ENLARGED, Dictionary
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,10 @@ class Block:
     weights: Array  # w, (n,)
 
     @classmethod
-    def of(
-        cls, dictionary: Dictionary, points: Array, outcomes: Outcomes, accuracy: float
-    ) -> Block:
+    def of(cls, dictionary: Dictionary, points: Array, outcomes: Outcomes) -> Block:
         """Of points (n, d) and their outcomes."""
         w = outcomes.weights
-        phi, rest, prior = dictionary.features(points, accuracy)
+        phi, rest, prior = dictionary.features(points)
         return cls(points, phi * w, rest * w**2, prior * w**2, outcomes.centred * w, w)
 
     @classmethod
@@ -43,11 +41,14 @@ class Block:
     def __len__(self) -> int:
         return len(self.weights)
 
-    def with_features(self, more: Array) -> Block:
-        """The same rows with more features, (k, n)."""
+    def with_features(self, more: Array, dictionary: Dictionary) -> Block:
+        """The same rows with more features, (k, n), of a dictionary that has grown."""
         if not len(more):
             return self
-        rest = np.maximum(self.residuals - (more**2).sum(axis=0), FEATURE_ERROR * self.prior)
+        seen = (1 + ENLARGED) * (more**2).sum(axis=0)
+        least = dictionary.least_residual * self.prior
+        # The residuals had the error of the smaller dictionary, which is less.
+        rest = np.maximum(self.residuals - seen, 0.0) + least
         return replace(self, phi=np.concatenate([self.phi, more]), residuals=rest)
 
     def joined(self, other: Block) -> Block:

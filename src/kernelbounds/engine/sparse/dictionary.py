@@ -9,16 +9,19 @@ from scipy.linalg import solve_triangular
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
-from kernelbounds.arrays import Array
+from kernelbounds.arrays import EPS, Array
+from kernelbounds.engine.ridge_path import rounding
 from kernelbounds.errors import InputError
 from kernelbounds.functionals import Functionals, Targets, squared_norms
 
-# Added to the diagonal of K_mm, relative to each of its entries. The factor then has a condition
-# number of at most a few times 1e5, and features errors of 1e-8 at most, relatively; the residuals
-# that it adds are of its own size.
-JITTER = 1e-8
-# What is added to residuals, relative to k(x,x), for those errors.
-FEATURE_ERROR = 2e-8
+# Added to the diagonal of K_mm, relative to each of its entries: above the errors of its factor,
+# which are a few times m EPS. What it adds to residuals is of its own size.
+JITTER = 1e-9
+# How errors of features are shared out, see ``docs/mathematics.md``. They are vectors eta(x) with
+# |eta(x)|^2 <= u k(x,x), where u is :attr:`Dictionary.error`. Residuals are enlarged by a factor
+# 1 + ENLARGED, and by SHARE_OF_ERROR u k(x,x); the squares of features by 1 + OF_FEATURES.
+ENLARGED, SHARE_OF_ERROR = 0.05, 2e5
+OF_FEATURES = 2 * (1 + 1 / ENLARGED) / SHARE_OF_ERROR
 
 
 @dataclass(frozen=True)
@@ -32,9 +35,24 @@ class Dictionary:
     kernel: Kernel
     inducing: Array  # (m, d)
     factor: Array  # (m, m)
+    accuracy: float = EPS  # of the kernel's values
+
+    @property
+    def error(self) -> float:
+        """u: the squared error of features, relative to k(x,x).
+
+        L phi is k_m(x) up to errors delta, of which each is at most the rounding errors of an
+        inner product of m terms; and eta = L^-1 delta, where L L' is at least the jitter.
+        """
+        return len(self) * rounding(len(self), self.accuracy) ** 2 / JITTER
+
+    @property
+    def least_residual(self) -> float:
+        """What no residual is below, relative to k(x,x), because it is not known better."""
+        return (1 + ENLARGED) * SHARE_OF_ERROR * self.error + self.accuracy
 
     @classmethod
-    def of(cls, kernel: Kernel, inducing: Array) -> Dictionary:
+    def of(cls, kernel: Kernel, inducing: Array, accuracy: float) -> Dictionary:
         """Of given points."""
         gram = kernels.cross(kernel, inducing, inducing)
         gram = 0.5 * (gram + gram.T)
@@ -46,17 +64,17 @@ class Dictionary:
                 f"{kernel} is not a kernel: its matrix on the inducing points is not positive "
                 "semi-definite."
             ) from None
-        return cls(kernel, inducing, factor)
+        return cls(kernel, inducing, np.asarray(factor, dtype=float), accuracy)
 
     @classmethod
-    def empty(cls, kernel: Kernel, dim: int) -> Dictionary:
+    def empty(cls, kernel: Kernel, dim: int, accuracy: float) -> Dictionary:
         """Without points yet."""
-        return cls(kernel, np.empty((0, dim)), np.empty((0, 0)))
+        return cls(kernel, np.empty((0, dim)), np.empty((0, 0)), accuracy)
 
     def __len__(self) -> int:
         return len(self.inducing)
 
-    def features(self, targets: Targets, accuracy: float) -> tuple[Array, Array, Array]:
+    def features(self, targets: Targets) -> tuple[Array, Array, Array]:
         """phi (m, n), residuals rounded up (n,) and k(x,x) (n,), of points or other functionals."""
         size = None
         if isinstance(targets, Functionals):
@@ -64,10 +82,11 @@ class Dictionary:
             size = targets.magnitudes(self.kernel)
         else:
             vectors = self._values(targets)
-        prior = squared_norms(self.kernel, targets, accuracy)
+        prior = squared_norms(self.kernel, targets, self.accuracy)
         phi = _solved(self.factor, vectors.T)
         rest = np.maximum(prior - np.einsum("mn,mn->n", phi, phi), 0.0)
-        return phi, rest + FEATURE_ERROR * (prior if size is None else size), prior
+        least = self.least_residual * (prior if size is None else size)
+        return phi, (1 + ENLARGED) * rest + least, prior
 
     def more_features(self, known: Array, points: Array, weights: Array) -> Array:
         """The features w phi(x) beyond the first k, which are known, (k, n); (m - k, n)."""
@@ -81,7 +100,8 @@ class Dictionary:
         old, size = len(self), len(self) + len(points)
         factor = np.zeros((size, size))
         factor[:old, :old], factor[old:, :old], factor[old:, old:] = self.factor, left, corner
-        return Dictionary(self.kernel, np.concatenate([self.inducing, points]), factor)
+        inducing = np.concatenate([self.inducing, points])
+        return Dictionary(self.kernel, inducing, factor, self.accuracy)
 
     def _values(self, points: Array) -> Array:
         if not len(self):

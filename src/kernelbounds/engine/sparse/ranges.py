@@ -25,7 +25,7 @@ class Part(NamedTuple):
     """What a range adds."""
 
     size: int
-    losses: Array  # of its forecasts, at each rate
+    losses: Array | None  # sums of what its forecasts cost
     excess: float  # to rho, by chunks that were completed
     before: Array  # b at its start, and
     after: Array  # at its end
@@ -37,7 +37,7 @@ class Part(NamedTuple):
         after = grown.statistics
         return cls(
             after.count - before.count,
-            grown.losses,
+            grown._lost,
             after.excess - before.excess,
             before.products,
             after.products,
@@ -88,7 +88,7 @@ def sums(engine: SparseEngine, first: int, batches: Iterable[tuple[Array, Outcom
         for start in range(0, len(points), length):
             rows = slice(start, start + length)
             some = Outcomes(*(part[rows] for part in outcomes))
-            block = Block.of(engine.dictionary, points[rows], some, engine.data.accuracy)
+            block = Block.of(engine.dictionary, points[rows], some)
             total = total + Statistics.of(block)
     return total
 
@@ -120,8 +120,7 @@ def joined(before: SparseEngine, parts: Sequence[Part]) -> SparseEngine:
         excess=known.excess + sum(part.excess for part in parts),
         terms=max(terms, last.statistics.terms),
     )
-    lost = [part.losses for part in parts if len(part.losses)]
-    lost += [before.losses] if len(before.losses) else []
+    lost = [one for one in (before._lost, *(part.losses for part in parts)) if one is not None]
     whole._lost = np.sum(lost, axis=0) if lost else None
     whole.dictionary = before.dictionary  # the same, once in memory
     return whole

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
+from kernelbounds.engine.ridge_path import rounding
 from kernelbounds.engine.sparse.block import Block
-from kernelbounds.engine.sparse.dictionary import FEATURE_ERROR, Dictionary
+from kernelbounds.engine.sparse.dictionary import Dictionary
 
 # Observations whose residuals are bounded together. The bounds of chunks add up, and so are the
 # tighter the larger the chunks, which cost the cube of this.
 CHUNK = 1000
 # They are bounded anew when this part of the chunk, or more, is new.
 SETTLED_AGAIN = 8
-# Residuals whose trace is below this, relative to the number of observations times (sigma/B)^2, are
-# bounded by it: to bound their largest eigenvalue would take most of the time.
-NEGLIGIBLE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -51,27 +49,29 @@ class Chunk:
         """The same with the features of more inducing points: R only falls."""
         rows = self.rows
         more = dictionary.more_features(rows.phi, rows.points, rows.weights)
-        return replace(self, rows=rows.with_features(more))
+        return replace(self, rows=rows.with_features(more, dictionary))
 
     @property
     def largest(self) -> float:
         """At least the largest eigenvalue of the residuals."""
         return self.excess + float(self.rows.residuals[self.settled :].sum())
 
-    def settle(self, kernel: Kernel, typical: float) -> Chunk:
-        """The same with all settled, if that is worth its time: the trace is not small enough.
+    def settle(self, dictionary: Dictionary, negligible: float) -> Chunk:
+        """The same with all settled, if that is worth its time: the trace is not negligible.
 
-        ``typical`` is (sigma/B)^2. By norms that need no iteration: the largest sum of a row,
-        |R|_infinity, and |R^2|_F^1/2.
+        By norms that need no iteration: the largest sum of a row, |R|_infinity, and |R^2|_F^1/2.
+        The errors eta of features change R by at most 2 sqrt(tr R tr K u), and u tr K.
         """
-        rows, count = self.rows, len(self.rows)
-        if self.largest <= NEGLIGIBLE * typical * count:
+        rows, count, kernel = self.rows, len(self.rows), dictionary.kernel
+        if self.largest <= negligible:
             return self
         if count - self.settled < max(count // SETTLED_AGAIN, 1):
             return self
         gram = kernels.cross(kernel, rows.points, rows.points)
         gram *= np.multiply.outer(rows.weights, rows.weights)
-        error = FEATURE_ERROR * float(gram.trace())
+        size, lost = float(gram.trace()), dictionary.error
+        error = 2 * math.sqrt(float(rows.residuals.sum()) * size * lost) + lost * size
+        error += rounding(len(rows.phi), dictionary.accuracy) * size
         rest = gram - rows.phi.T @ rows.phi
         rest = 0.5 * (rest + rest.T)
         largest = float(np.abs(rest).sum(axis=1).max())
