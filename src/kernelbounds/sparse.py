@@ -18,7 +18,7 @@ from kernelbounds.surface import extremes
 
 # The largest dictionary that grows by itself: 1500 inducing points take a second to decompose.
 MOST = 1500
-TOLERANCE = 0.004
+TOLERANCE = 0.0005
 
 
 class Sparse:

@@ -37,7 +37,7 @@ BORDER = 48
 # kernels and 100 to 1000 inducing points, where widths within a factor of two of the best s are
 # within 2 per cent of the least. In any case s rho is so many times (sigma/B)^2 at least, which
 # costs next to nothing: see ``_negligible``.
-SHARE, LEAST_SHARE, COSTS_NOTHING = 0.6, 0.1, 0.1
+SHARE, LEAST_SHARE, COSTS_NOTHING = 0.6, 0.1, 0.3
 
 
 @dataclass(frozen=True)

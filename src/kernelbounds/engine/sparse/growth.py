@@ -2,11 +2,12 @@
 
 A row joins when the inducing points so far do not see enough of it,
 
-    r(x) > tolerance rho_alpha^2(x) most / (most - m),
+    r(x) > tolerance v(x) / (1 - m / most)^2,   v = alpha rho_alpha^2 / (alpha + rho_alpha^2),
 
 where rho_alpha^2 = alpha phi' (A + alpha I)^-1 phi + r is what is unknown at x, at a ridge alpha
-like those of CMM. Its half-widths are about sqrt(2) B rho_alpha there, so that the ratio is what
-the residual adds to the square of a width. All of this is known before the outcome.
+like those of CMM, and v what is left of that once x is observed. The half-widths of CMM are about
+sqrt(2 v) B then, so that the ratio is what the residual adds to the square of a width. All of this
+is known before the outcome.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class Growth:
 
     tolerance: float
     most: int  # the largest size
-    ridge: float = 1.0  # alpha, in the inverse
+    ridge: float = 0.0  # alpha, in the inverse
     inverse: Array = field(default_factory=lambda: np.empty((0, 0)))  # (A + alpha I)^-1
     count: int = 0  # of observations in it
     mean_unknown: float = math.inf  # rho_alpha^2, mean over them
@@ -90,6 +91,11 @@ class Growth:
         seen = self.ridge * np.einsum("mn,mn->n", old, self.inverse @ old)
         return np.asarray(seen + np.einsum("mn,mn->n", new, new) + block.residuals)
 
+    def left_unknown(self, block: Block) -> Array:
+        """The same once the row itself is known."""
+        unknown = self.unknown(block)
+        return np.asarray(self.ridge * unknown / np.maximum(self.ridge + unknown, 1e-300))
+
     def joining(self, dictionary: Dictionary, block: Block) -> tuple[Dictionary, Joined]:
         """The dictionary with the rows that join, in order; none depends on rows after it."""
         size, (points, w) = len(dictionary), (block.points, block.weights)
@@ -100,11 +106,12 @@ class Growth:
             return dictionary, Joined(rows, made)
         least = SEEN * (JITTER + dictionary.least_residual) * block.prior
         # The fuller the dictionary, the more a point must have to say: there is room to the last.
-        limit = self.tolerance * self.most * self.unknown(block)
+        limit = self.tolerance * self.left_unknown(block)
         rest, corners = block.residuals, []
         while len(rows) < room:
             start = rows[-1] + 1 if rows else 0
-            most = np.maximum(limit / (self.most - size - len(rows)), least)[start:]
+            free = (self.most - size - len(rows)) / self.most
+            most = np.maximum(limit / free**2, least)[start:]
             wanting = np.flatnonzero(rest[start:] > most)
             if not len(wanting):
                 break
