@@ -1,4 +1,4 @@
-"""Draw the four ideas of docs/ideas/assumptions.md: norm, length scale, ridge and sub-Gaussian noise.
+"""Draw the four ideas of docs/ideas/assumptions.md: norm, length scale, ridge, noise.
 
 python examples/ideas.py --out docs/images
 """

@@ -12,8 +12,8 @@ from scipy.stats import binom, qmc
 
 import kernelbounds as kb
 from kernelbounds.problem import Problem, calibrate
-from kernelbounds.problem.assuming import _squared_norms
 from kernelbounds.problem.calibration import CONFIDENCE, FEWEST, _noise
+from kernelbounds.problem.norms import squared_norms
 
 KINDS = ["estimate", "heuristic", "heuristic", "stated assumption", "guarantee"]
 
@@ -121,7 +121,7 @@ def test_b_is_at_least_what_is_guaranteed(f, level):
     y = level + f(x[:, 0]) + 0.02 * rng.standard_normal(40)
     found = calibrate(_problem(noise=0.02), x, y)
     points = qmc.Sobol(1, rng=rng).random(512)
-    norm = math.sqrt(_squared_norms(found.problem.kernel, points, f(points))[0])
+    norm = math.sqrt(squared_norms(found.problem.kernel, points, f(points))[0])
     least = float(found.suggestions[-1].value)
     assert found.suggestions[-1].kind == "guarantee" and 0 <= least <= norm
 

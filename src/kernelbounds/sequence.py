@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
-from kernelbounds import cluster, storage, streaming
+from kernelbounds import at_a_glance, cluster, notebook, storage, streaming
 from kernelbounds.arrays import (
     Array,
     as_flag,
@@ -128,6 +128,9 @@ class ConfidenceSequence:
         a, parts = self.assumptions, self._known.parts
         more = "" if self.offset == Offset() else f"offset={self.offset}, "
         more += f"misspecification={a.misspecification:g}, " if a.misspecification else ""
+        more += "" if a.mixture == Hybrid() else f"mixture={a.mixture}, "
+        seen = f"{len(self)} observation{'' if len(self) == 1 else 's'}"
+        seen += f" of {self.dim} input{'' if self.dim == 1 else 's'}" if len(self) else ""
         what = f"{self.kernel}, norm_bound={a.norm_bound:g}"
         if parts is not None:  # of which an unknown level is the last
             pairs = parts.pairs[:-1] if self.offset.within > 0 else parts.pairs
@@ -135,9 +138,12 @@ class ConfidenceSequence:
             what = f"{one[0]}, norm_bound={one[1]:g}" if len(pairs) == 1 else f"{Parts(pairs)}"
         return (
             f"ConfidenceSequence({what}, noise_scale={a.noise_scale:g}, delta={a.delta:g}, "
-            f"{more}mixture={a.mixture}, bound={self._bound}) "
-            f"with {len(self)} observations"
+            f"{more}bound={self._bound}) with {seen}"
         )
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        return notebook.shown(self, lambda: at_a_glance.card(self._known, self._bound))
 
     def __len__(self) -> int:
         """The number of observations, t."""

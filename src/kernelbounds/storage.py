@@ -84,7 +84,7 @@ def pack(known: Knowledge, bound: Bound) -> Packed:
         "points": data.points,
         "outcomes": data.observed,
         "weights": data.weights,
-        "merged_at": np.array(data.merged_at, dtype=np.int64),
+        "merged_at": np.array(data.merged_at, dtype=np.float64),
         "gram": rows.lower[np.tril_indices(rows.count)],
         "forecasts": np.array(_complete_or_made(known)),
     }
@@ -111,7 +111,7 @@ def unpack(
     with damage_reported(path):
         assumptions = Assumptions(**header["assumptions"], mixture=mixture)
         known = Knowledge(engine, assumptions, forecasts, parts, offset)
-        merged_at = arrays.get("merged_at", np.empty(0, dtype=np.int64))
+        merged_at = arrays.get("merged_at", np.empty(0))
         _restore(known, weights, merged_at, *(arrays[name] for name in ARRAYS))
     _refuse_misfit(path, own, lambda: _misfit(engine))
     return known, bound
@@ -409,9 +409,8 @@ def _restore(
         raise ValueError("values that are not finite")
     if not np.all(weights > 0):
         raise ValueError("weights that are not positive")
-    if not np.all(np.diff(merged_at, prepend=0, append=count) > 0) and merged_at.size:
+    if merged_at.size and not np.all(np.diff(merged_at, prepend=0, append=count) > 0):
         raise ValueError("merges out of order")
     if count:
-        known.base.data.restore(
-            points, known.weighed(points, outcomes, weights), packed, merged_at.tolist()
-        )
+        told, cuts = known.weighed(points, outcomes, weights), merged_at.astype(np.intp).tolist()
+        known.base.data.restore(points, told, packed, cuts)

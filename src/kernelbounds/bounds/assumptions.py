@@ -29,6 +29,15 @@ class Assumptions:
     ``mixture``                      how R_t is made, see :mod:`kernelbounds.mixtures`
     ``misspecification``             f* is so close to such a function, everywhere, at least
     =====================  ========  =====================================================
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> seq = kb.ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
+    >>> seq.update([[0.1], [0.9]], [0.3, -0.2])
+    >>> seq.assumptions.norm_bound, seq.assumptions.delta
+    (2.0, 0.01)
     """
 
     norm_bound: float

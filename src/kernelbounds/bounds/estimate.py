@@ -75,7 +75,7 @@ def shortest(known: Knowledge, points: Targets, delta: float, noise: str) -> Est
     query = known.engine.query_along(path, points)
     low, high = math.log(path.eigen.slack), math.log(INFINITE * float(path.levels.max()))
     # From the largest eigenvalue, which does not depend on how observations are merged.
-    grid = high - STEP * np.arange(5 + math.ceil((high - low) / STEP))[::-1]
+    grid = high - STEP * np.arange(5.0 + math.ceil((high - low) / STEP))[::-1]
     table = margins(delta, noise)(TABLE)
     found = query.estimators(np.exp(grid))
     tried = half_widths(known, found, lambda biases: np.interp(biases, TABLE, table))

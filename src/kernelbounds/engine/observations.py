@@ -204,7 +204,8 @@ class Observations:
         self._outcomes[start:stop] = outcomes.centred * outcomes.weights
         self._observed[start:stop] = outcomes.observed
         self._weights[start:stop] = outcomes.weights
-        known, new, numbers = self._numbers, {}, []
+        known, numbers = self._numbers, []
+        new: dict[bytes, int] = {}
         keys = np.ascontiguousarray(points).view(f"V{points.shape[1] * points.itemsize}")
         for key in keys[:, 0].tolist():
             number = new.get(key)

@@ -29,7 +29,7 @@ from kernelbounds.errors import InputError
 
 # Sizes by ``python -m benchmarks loop``; they change the time by a few percent, and no result.
 GROUP = 8  # observations that join the triangle together
-PANEL = 64  # rows of the triangle that are applied at once to a few columns
+PANEL = 128  # rows of the triangle that are applied at once to a few columns
 FEW_COLUMNS = 8  # up to which that is faster than BLAS's triangular product
 CAPACITY = 240  # rows there is room for at first; caches dislike powers of two
 # A factor is trusted for ridges of at least this times the trace of the kernel matrix and the
@@ -125,7 +125,10 @@ class RidgeFit:
     def _all_rows(self) -> tuple[Array, Array]:
         """L^-1 y and the diagonal of L, (t,) each."""
         rows = self._rows_of_newest()
-        return np.append(self._whitened, rows.whitened), np.append(self._pivots, rows.pivots)
+        return (
+            np.concatenate([self._whitened, rows.whitened]),
+            np.concatenate([self._pivots, rows.pivots]),
+        )
 
     def _rows_of_newest(self) -> NextRows:
         """The rows of the newest observations, one by one, so that few are new each time."""

@@ -69,6 +69,18 @@ class Hybrid(Mixture):
         The lambda_j, in (0, 1].
     relative_scale : float
         c / B^2, for the forecasts of N(0, c K).
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> radii = []
+    >>> for mixture in (kb.mixtures.Hybrid(), kb.mixtures.Single(1.0)):
+    ...     seq = kb.ConfidenceSequence(RBF(0.5), 2.0, 0.1, mixture=mixture)
+    ...     seq.update([[i / 20] for i in range(20)], [0.3] * 20)
+    ...     radii.append(seq.radius)
+    >>> radii[0] < radii[1]
+    True
     """
 
     rates: tuple[float, ...] = (0.2, 0.4, 0.7, 1.0)

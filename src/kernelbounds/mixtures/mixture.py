@@ -22,6 +22,12 @@ class Mixture(ABC):
     ``losses``                 what they cost; their sums over all rounds make R_t
     ``noise_scale``  sigma     positive
     ===============  ========  ==============================================================
+
+    Examples
+    --------
+    >>> from kernelbounds.mixtures import Hybrid, Mixture, Prequential, Single
+    >>> all(issubclass(one, Mixture) for one in (Hybrid, Single, Prequential))
+    True
     """
 
     @abstractmethod

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -15,16 +16,22 @@ from typing import Any, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kernelbounds import files
+from kernelbounds import files, notebook
 from kernelbounds.arrays import Array, as_flag, as_scalar, as_whole, brief
 from kernelbounds.bandits import Certificate
 from kernelbounds.csv_table import write_csv
-from kernelbounds.errors import EmptyConfidenceSetError, InputError, StoredFileError, said
+from kernelbounds.errors import (
+    EmptyConfidenceSetError,
+    InputError,
+    KernelBoundsError,
+    StoredFileError,
+    said,
+)
 from kernelbounds.plot import canvas
 from kernelbounds.problem import Problem
 from kernelbounds.progress import late_progress
 from kernelbounds.sequence import ConfidenceSequence
-from kernelbounds.study import pictures
+from kernelbounds.study import at_a_glance, pictures
 from kernelbounds.study.database import checked_path, refuse_existing
 from kernelbounds.study.deciding import certified, next_point, surest
 from kernelbounds.study.outcomes import number_of, old_runs, telling, tellings
@@ -134,7 +141,22 @@ class Study:
 
     def __repr__(self) -> str:
         aim = ", minimise=True" if self.minimise else ""
-        return f"Study({str(self.path)!r}{aim}) with {len(self)} observations"
+        of = f"of {self.problem.output.label} over {', '.join(self.problem.names)}"
+        try:
+            return f"Study({str(self.path)!r}{aim}) with {len(self)} observations {of}"
+        except (KernelBoundsError, sqlite3.Error):  # closed, or the file is gone
+            return f"Study({str(self.path)!r}{aim}) {of}, closed"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what is in the file, without computing anything."""
+
+        def card() -> notebook.Html:
+            found = [(one.count, _certificate(one.data)) for one in self._store.certificates]
+            return at_a_glance.card(
+                self.problem, self.minimise, self.stop_within, len(self), self.pending, found
+            )
+
+        return notebook.shown(self, card)
 
     def __len__(self) -> int:
         """The number of observations."""
