@@ -3,9 +3,10 @@
 KernelUCB with CMM plays random functions (Matérn-5/2, length scale 0.5, two inputs, norm 10, B
 right) for 80 rounds with delta 0.1, believing sigma = 0.1, while the noise is Gaussian and 1 to 2
 times as large. Counted are the runs in which a bound was violated, and those in which the data
-refuted the assumptions, for the default radius and for the paper's. ``docs/radius.md`` quotes it.
+refuted the assumptions, for the default radius and for the paper's.
+``docs/mathematics/radius.md`` quotes it.
 
-    python examples/believed_noise.py --out docs
+    python examples/believed_noise.py --out docs/images
 """
 
 from __future__ import annotations

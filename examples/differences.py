@@ -2,7 +2,7 @@
 
 KernelUCB plays 625 points in two dimensions, on functions of norm B of three kernels.
 
-python examples/differences.py --out docs
+python examples/differences.py --out docs/images
 """
 
 from __future__ import annotations

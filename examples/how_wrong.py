@@ -1,6 +1,6 @@
-"""How wrong the assumptions can be: docs/how-wrong.md.
+"""How wrong the assumptions can be: docs/how-to/how-wrong.md.
 
-python examples/how_wrong.py --out docs
+python examples/how_wrong.py --out docs/images
 """
 
 from __future__ import annotations

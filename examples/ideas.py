@@ -1,6 +1,6 @@
-"""Draw the four ideas of docs/ideas.md: norm, length scale, ridge and sub-Gaussian noise.
+"""Draw the four ideas of docs/ideas/assumptions.md: norm, length scale, ridge, noise.
 
-python examples/ideas.py --out docs
+python examples/ideas.py --out docs/images
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Bands of CMM around the paper's test functions (Matérn-5/2, length scale 0.5, t
 [0, 1], norm 10, Gaussian noise of 0.1, delta 0.01), on the same random points with assumptions
 that are right, twice and four times too large, and with a smaller delta; with the default radius
 and with the paper's, c = 1.
-``docs/assumptions.md`` quotes what it prints.
+``docs/how-to/assumptions.md`` quotes what it prints.
 
     python examples/loose.py
 """

@@ -9,7 +9,7 @@ is a lower bound on the squared norm, too, and can be computed in double precisi
 ill-conditioned K is. A number with > in front of it has not settled, or is of a function that does
 not belong to the space at all (norm infinite). Put your own function into FUNCTIONS.
 
-    python examples/norms.py                # the tables of docs/assumptions.md
+    python examples/norms.py                # the tables of docs/how-to/assumptions.md
     python examples/norms.py --points 6000  # on finer designs; several minutes
 """
 

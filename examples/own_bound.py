@@ -1,6 +1,6 @@
-"""A bound of one's own beside the paper's: docs/own-bounds.md.
+"""A bound of one's own beside the paper's: docs/how-to/own-bounds.md.
 
-python examples/own_bound.py --out docs
+python examples/own_bound.py --out docs/images
 """
 
 from __future__ import annotations

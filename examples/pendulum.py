@@ -6,7 +6,7 @@ by experiments alone and stop when those found are provably within a factor of t
 
     python examples/pendulum.py --out pictures
 
-``docs/pendulum.md`` explains it step by step.
+``docs/gallery/pendulum.md`` explains it step by step.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The pictures of docs/pictures.md: bounds along one, two and several inputs.
+"""The pictures of docs/how-to/pictures.md: bounds along one, two and several inputs.
 
-python examples/pictures.py --out docs
+python examples/pictures.py --out docs/images
 """
 
 from __future__ import annotations

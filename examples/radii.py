@@ -3,7 +3,7 @@
 KernelUCB with CMM plays the paper's problems (three inputs, norm 10, Gaussian noise of 0.1, delta
 0.01, 100 fresh actions a round) with the default radius and with the paper's. B is right, and sigma
 is, or is believed twice too large. Printed are R_t^2 over the sum of the squared noise so far, and
-the cumulative regret. ``docs/radius.md`` quotes it.
+the cumulative regret. ``docs/mathematics/radius.md`` quotes it.
 
     python examples/radii.py
 """

@@ -6,7 +6,7 @@ where the assumptions are therefore true, with a factor of 1.5 to spare. (RBF is
 has no constants, polynomials or functions of single inputs in its space, and the norm given for it
 is only what double precision can see.)
 
-python examples/structure.py --out docs
+python examples/structure.py --out docs/images
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import os
 import pkgutil
 import pydoc
 import re
@@ -19,51 +20,85 @@ from typer.testing import CliRunner
 import kernelbounds as kb
 from kernelbounds import theory
 from kernelbounds.cli import app
+from kernelbounds.problem import assuming
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def name_of(page):
+    return page.relative_to(ROOT).as_posix()
+
+
+def having(language):
+    return [page for page in PAGES if f"```{language}\n" in page.read_text()]
+
+
+def blocks(page, language):
+    return re.findall(rf"```{language}\n(.*?)```", page.read_text(), flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("page", having("python"), ids=name_of)
 def test_snippets_run(page, capsys):
     namespace: dict[str, object] = {}
-    for block in re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL):
+    for block in blocks(page, "python"):
         exec(compile(block, str(page), "exec"), namespace)
 
 
-# What would take long, and is tested elsewhere: how far a plan looks ahead, and other assumptions.
-SHORTER = {"plan": ["--most", "40", "--experiments", "20", "--no-compare"]}
+# What would take long, and is tested elsewhere: how far a plan looks ahead, other assumptions, and
+# how long a certificate is searched for.
+SHORTER = {
+    "plan": ["--most", "40", "--experiments", "20", "--no-compare"],
+    "study status": ["--seconds", "0.3"],
+    "study plot": ["--seconds", "0.3"],
+}
 
 
-@pytest.mark.parametrize(
-    "page", [page for page in PAGES if "```sh\n" in page.read_text()], ids=lambda page: page.name
-)
+@pytest.mark.parametrize("page", having("sh"), ids=name_of)
 def test_commands_run(page, tmp_path, monkeypatch):
     """In their order, beside a table of the simulated reactor."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["reactor.py", "--seed", "1", "--out", "runs.csv"])
-    runpy.run_path(str(ROOT / "examples" / "reactor.py"), run_name="__main__")
+    # B from 200 random functions takes seconds, and 20 will do for seeing that commands run.
+    monkeypatch.setattr(assuming.assume, "__defaults__", (20, *assuming.assume.__defaults__[1:]))
+    monkeypatch.setattr(assuming.steps, "__defaults__", (20,))
+    run_script("examples/reactor.py", ["--seed", "1", "--out", "runs.csv"], monkeypatch)
     ran = 0
-    for block in re.findall(r"```sh\n(.*?)```", page.read_text(), flags=re.DOTALL):
+    for block in blocks(page, "sh"):
         for line in block.replace("\\\n", " ").splitlines():
             words = shlex.split(line, comments=True)
+            if words[:1] == ["python"]:
+                run_script(words[1], words[2:], monkeypatch)
             if words[:1] != ["kernelbounds"]:
                 continue
-            words += SHORTER.get(words[1], [])
+            words += SHORTER.get(words[1], SHORTER.get(" ".join(words[1:3]), []))
             found = CliRunner().invoke(app, words[1:])
             assert found.exit_code == 0, f"{line}\n{found.output}\n{found.exception!r}"
             ran += 1
     assert ran
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def run_script(path, arguments, monkeypatch):
+    monkeypatch.setattr(sys, "argv", [path, *arguments])
+    runpy.run_path(str(ROOT / path), run_name="__main__")
+
+
+LINK = r"\]\(([^)#\s]+)[^)]*\)"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_links_lead_somewhere(page):
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
-        if not target.startswith("http"):
-            assert (page.parent / target).exists(), target
+    """Anchors, and links between pages, are checked by the strict build, see test_site.py."""
+    for target in re.findall(LINK, page.read_text()):
+        if target.startswith("http"):
+            continue
+        found = Path(os.path.normpath(page.parent / target))
+        assert found.exists(), target
+        # The site holds nothing but what is in docs.
+        assert page.parent == ROOT or found.is_relative_to(DOCS), target
 
 
-PAPER_PAGE = (ROOT / "docs" / "paper-to-code.md").read_text()
+PAPER_PAGE = (DOCS / "mathematics" / "paper-to-code.md").read_text()
 SOURCE = ROOT / "src" / "kernelbounds"
 # A letter with or without a subscript is the paper's notation; the labels are those of its LaTeX
 # source, which stand behind the number of a statement in the first column.
@@ -139,7 +174,9 @@ def is_place(path):
 
 def test_files_named_in_the_paper_table_exist():
     for path in set(re.findall(r"`([\w/]+(?:\.py|/))`", PAPER_PAGE)):
-        assert is_place(path), f"docs/paper-to-code.md names {path}, which does not exist."
+        assert is_place(path), (
+            f"docs/mathematics/paper-to-code.md names {path}, which does not exist."
+        )
 
 
 def test_names_in_the_paper_table_exist():
@@ -151,7 +188,9 @@ def test_names_in_the_paper_table_exist():
         if found is None or code.endswith(".py") or re.fullmatch(SYMBOL + r"(\(.*\))?", code):
             continue
         name = found[1]
-        assert resolves(name), f"docs/paper-to-code.md names {name}, which does not exist."
+        assert resolves(name), (
+            f"docs/mathematics/paper-to-code.md names {name}, which does not exist."
+        )
         checked += 1
     assert checked > 80  # or else the pattern no longer finds them
 
@@ -166,8 +205,12 @@ def test_names_in_the_paper_table_are_in_the_file_beside_them():
     pairs = [(path, name) for path, name in pairs if not re.fullmatch(SYMBOL, name)]
     assert len(pairs) > 50  # or else the patterns no longer find them
     for path, name in pairs:
-        assert path in modules(), f"docs/paper-to-code.md names {path}, which does not exist."
-        assert has(modules()[path], name), f"{path} has no {name}; see docs/paper-to-code.md."
+        assert path in modules(), (
+            f"docs/mathematics/paper-to-code.md names {path}, which does not exist."
+        )
+        assert has(modules()[path], name), (
+            f"{path} has no {name}; see docs/mathematics/paper-to-code.md."
+        )
 
 
 def test_a_wrong_name_is_noticed():
@@ -197,7 +240,7 @@ def test_every_public_name_is_documented():
 
 
 def test_every_name_of_the_theory_is_documented():
-    text = (ROOT / "docs" / "theory.md").read_text()
+    text = (DOCS / "mathematics" / "theory.md").read_text()
     for name in theory.__all__:
         assert f"`{name}`" in text, name
         assert getattr(theory, name).__doc__, name

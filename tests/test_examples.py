@@ -27,6 +27,13 @@ def run(monkeypatch, name, *arguments):
     return runpy.run_path(str(EXAMPLES / name), run_name="__main__")
 
 
+def test_bands_are_drawn(tmp_path, monkeypatch, capsys):
+    out = tmp_path / "bands.png"
+    run(monkeypatch, "bands.py", "--observations", "4", "--out", str(out))
+    assert out.read_bytes().startswith(b"\x89PNG")
+    assert capsys.readouterr().out.count("truth inside 100%") == 5
+
+
 def test_norms_are_printed(monkeypatch, capsys):
     run(monkeypatch, "norms.py", "--points", "150")
     printed = capsys.readouterr().out
@@ -139,3 +146,54 @@ def test_pictures_are_drawn(tmp_path, monkeypatch):
     run(monkeypatch, "pictures.py", "--count", "20", "--out", str(tmp_path / "new"))
     pictures = sorted(path.name for path in (tmp_path / "new").iterdir())
     assert pictures == ["pictures-band.png", "pictures-maps.png", "pictures-slices.png"]
+
+
+def test_turns_are_priced(monkeypatch, capsys):
+    run(monkeypatch, "turns.py", "--inputs", "1", "--turns", "0", "4", "--experiments", "20",
+        "--functions", "10")  # fmt: skip
+    rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
+    few, many = (float(row[-1].strip("±% |")) for row in rows)
+    assert few < many
+
+
+# Each draws one picture in a few seconds when asked for little.
+GALLERY = {
+    "textbook.py": ["--quick"],
+    "admitted.py": ["--functions", "3"],
+    "anytime.py": ["--runs", "2", "--measurements", "30"],
+    "coverage.py": ["--runs", "1", "--rounds", "10"],
+    "certificate.py": ["--quick"],
+    "calibration.py": ["--readings", "20"],
+    "simulation.py": ["--quick"],
+    "hyperparameters.py": ["--quick"],
+    "contexts.py": ["--days", "8"],
+    "batches.py": ["--problems", "1", "--trials", "8"],
+    "long_log.py": ["--rows", "4000"],
+}
+
+
+@pytest.mark.parametrize("name", GALLERY)
+def test_the_gallery_is_drawn(name, tmp_path, monkeypatch, capsys):
+    run(monkeypatch, name, *GALLERY[name], "--out", str(tmp_path / "new"))
+    [picture] = (tmp_path / "new").iterdir()
+    assert picture.stat().st_size > 10_000
+    assert "truth inside: False" not in capsys.readouterr().out
+    pages = (EXAMPLES.parent / "docs").rglob("*.md")
+    assert any(picture.name in page.read_text() for page in pages)
+
+
+def test_runs_of_the_oven_are_written_and_measured(tmp_path, monkeypatch, capsys):
+    run(monkeypatch, "curing.py", "--runs", "5", "--out", str(tmp_path / "runs.csv"))
+    rows = (tmp_path / "runs.csv").read_text().splitlines()
+    assert rows[0] == "temperature,minutes,strength"
+    assert len(rows) == 6
+    capsys.readouterr()
+    run(monkeypatch, "curing.py", "temperature=170", "minutes=25", "--seed", "0")
+    assert 48 < float(capsys.readouterr().out) < 52
+
+
+def test_every_example_is_run():
+    """By this file, or for the pages by test_docs.py."""
+    tests = Path(__file__).read_text() + (Path(__file__).parent / "test_docs.py").read_text()
+    for example in EXAMPLES.glob("*.py"):
+        assert example.name in tests, f"no test runs {example.name}"

@@ -43,7 +43,7 @@ def test_it_asks_for_the_wider_of_two(minimise):
 
 @pytest.mark.slow
 def test_certificates_close_in_sooner():
-    """On average over problems, and with smooth kernels; docs/bandits.md has the figures."""
+    """On average over problems, and with smooth kernels; docs/how-to/bandits.md has the figures."""
     ratios = [
         np.divide(*(_played(policy, seed, 100).certificate().regret for policy in POLICIES))
         for seed in range(20)

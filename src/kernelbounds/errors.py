@@ -8,24 +8,67 @@ from collections.abc import Iterable
 
 
 class KernelBoundsError(Exception):
-    """Root of all errors raised by kernelbounds."""
+    """Root of all errors raised by kernelbounds.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> try:
+    ...     kb.Box([1.0], [0.0])
+    ... except kb.KernelBoundsError as error:
+    ...     print(type(error).__name__)
+    InputError
+    """
 
 
 class InputError(KernelBoundsError, ValueError):
-    """An argument cannot be used; the message says what was received and what was expected."""
+    """An argument cannot be used; the message says what was received and what was expected.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> try:
+    ...     kb.ConfidenceSequence(RBF(0.5), norm_bound=-1.0, noise_scale=0.1)
+    ... except ValueError as error:  # an InputError is one
+    ...     print(error)
+    norm_bound must be a finite number at least 0 and at most 1e+100, got -1.
+    """
 
 
 class StoredFileError(KernelBoundsError, ValueError):
-    """A file cannot be read as a saved confidence sequence."""
+    """A file cannot be read as a saved confidence sequence.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> try:
+    ...     kb.ConfidenceSequence.load("no-such-file.npz")
+    ... except kb.StoredFileError as error:
+    ...     print(type(error).__name__)
+    StoredFileError
+    """
 
 
 class MissingExtraError(KernelBoundsError, ImportError):
-    """A feature needs an optional dependency; the message names the extra to install."""
+    """A feature needs an optional dependency; the message names the extra to install.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> issubclass(kb.MissingExtraError, ImportError)
+    True
+    """
 
     def __init__(self, feature: str, extra: str) -> None:
         super().__init__(
             f"{feature} needs an optional dependency: pip install 'kernelbounds[{extra}]'."
         )
+        self._of = feature, extra
+
+    def __reduce__(self) -> tuple[type, tuple[str, str]]:
+        """For other processes, which make it anew."""
+        return type(self), self._of
 
 
 class EmptyConfidenceSetError(KernelBoundsError):
@@ -44,6 +87,18 @@ class EmptyConfidenceSetError(KernelBoundsError):
     noise_lower_bound : float
         The smallest noise scale under which it is not empty, with the norm bound as it is (``inf``:
         none is).
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> seq = kb.ConfidenceSequence(RBF(0.5), norm_bound=1.0, noise_scale=0.1)
+    >>> seq.update([[0.1], [0.5], [0.9]], [9.0, -9.0, 9.0])
+    >>> try:
+    ...     seq.bounds([[0.3]])
+    ... except kb.EmptyConfidenceSetError as error:
+    ...     print(error.norm_lower_bound > 1.0)
+    True
     """
 
     def __init__(

@@ -31,7 +31,7 @@ class Parts:
     Whatever the shares s_i > 0 with sum_i s_i = 1, all such functions have norm at most 1 in the
     space of the kernel sum_i (B_i^2 / s_i) k_i: its square is at most sum_i s_i ||g_i||^2 / B_i^2.
     Shares are chosen from the points observed, and not from outcomes, so that bounds at such
-    points are narrow (``docs/structure.md``).
+    points are narrow (``docs/how-to/structure.md``).
 
     Parameters
     ----------

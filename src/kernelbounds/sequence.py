@@ -14,11 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
-from kernelbounds import storage, streaming
+from kernelbounds import at_a_glance, cluster, notebook, storage, streaming
 from kernelbounds.arrays import (
     Array,
     as_flag,
-    as_floats,
     as_observations,
     as_points,
     as_scalar,
@@ -76,7 +75,7 @@ class ConfidenceSequence:
     misspecification : float, optional
         epsilon >= 0: f* need not be in the space, but within epsilon of a function g in it with
         norm at most B, everywhere. Bounds are wider by more than epsilon, see
-        ``docs/how-wrong.md``; not for AY and IGP.
+        ``docs/how-to/how-wrong.md``; not for AY and IGP.
     engine : Sparse, optional
         For more observations than fit into a kernel matrix, see :class:`~kernelbounds.Sparse`; with
         CMM, DMM and AMM, at points and on finite sets. None: all observations are kept, exactly.
@@ -129,6 +128,9 @@ class ConfidenceSequence:
         a, parts = self.assumptions, self._known.parts
         more = "" if self.offset == Offset() else f"offset={self.offset}, "
         more += f"misspecification={a.misspecification:g}, " if a.misspecification else ""
+        more += "" if a.mixture == Hybrid() else f"mixture={a.mixture}, "
+        seen = f"{len(self)} observation{'' if len(self) == 1 else 's'}"
+        seen += f" of {self.dim} input{'' if self.dim == 1 else 's'}" if len(self) else ""
         what = f"{self.kernel}, norm_bound={a.norm_bound:g}"
         if parts is not None:  # of which an unknown level is the last
             pairs = parts.pairs[:-1] if self.offset.within > 0 else parts.pairs
@@ -136,9 +138,12 @@ class ConfidenceSequence:
             what = f"{one[0]}, norm_bound={one[1]:g}" if len(pairs) == 1 else f"{Parts(pairs)}"
         return (
             f"ConfidenceSequence({what}, noise_scale={a.noise_scale:g}, delta={a.delta:g}, "
-            f"{more}mixture={a.mixture}, bound={self._bound}) "
-            f"with {len(self)} observations"
+            f"{more}bound={self._bound}) with {seen}"
         )
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        return notebook.shown(self, lambda: at_a_glance.card(self._known, self._bound))
 
     def __len__(self) -> int:
         """The number of observations, t."""
@@ -221,6 +226,7 @@ class ConfidenceSequence:
         transform: Callable[[Array], ArrayLike] | None = None,
         batch: int = 50_000,
         progress: bool | None = None,
+        client: Any = None,
     ) -> int:
         """Add the rows of files or of a table, a batch at a time, and return how many.
 
@@ -234,8 +240,9 @@ class ConfidenceSequence:
         ----------
         source : path, list of paths, or table
             A CSV or Parquet file, a folder of them, which are taken by name, or a list of those. Or
-            anything with ``__arrow_c_stream__``: of pyarrow, Polars, DuckDB or pandas. All but CSV
-            need the extra ``arrow``. Files are read twice with a sparse engine: first to check.
+            anything with ``__arrow_c_stream__``: of pyarrow, Polars, DuckDB or pandas. Or a Dask
+            dataframe, in the order of its partitions. All but CSV need the extra ``arrow``. Files
+            are read twice with a sparse engine: first to check.
         inputs : list of str
             The columns that are the coordinates of points.
         output : str
@@ -248,6 +255,11 @@ class ConfidenceSequence:
             How many rows are in memory at a time. It makes no difference to bounds.
         progress : bool, optional
             Whether a bar is shown on standard error; None: on a terminal, after two seconds.
+        client : distributed.Client, optional
+            A Dask cluster whose workers share the work, with a sparse engine; the bounds are the
+            same up to rounding errors. Needs the extra ``dask``, on the workers as well, and they
+            must find Parquet files under the same paths. None: this machine; for a Dask dataframe
+            the client that is current, if there is one.
 
         Examples
         --------
@@ -263,9 +275,13 @@ class ConfidenceSequence:
             dim = self._known.base.dim
         shown = None if progress is None else as_flag(progress, "progress")
         given = streaming.intake(
-            source, inputs, output, noise_scale, transform, batch, dim, self.checked_noise_scales
+            source, inputs, output, noise_scale, transform, batch, dim, self.assumptions
         )
-        added = streaming.add(self._known, given, shown)
+        workers = cluster.client_for(client, given.source, self._known.base)
+        if workers is None:
+            added = streaming.add(self._known, given, shown)
+        else:
+            added = cluster.add(self._known, given, workers, shown)
         with self._known.lock:
             self._warn_if_costly()
         return added
@@ -280,27 +296,7 @@ class ConfidenceSequence:
 
     def checked_noise_scales(self, given: ArrayLike | None, count: int) -> Array | None:
         """Noise scales of so many observations, as :meth:`update` takes them; None: the usual."""
-        if given is None:
-            return None
-        scales, own = as_floats(given, "noise_scale"), self.assumptions.noise_scale
-        if scales.shape not in ((), (count,)):
-            raise InputError(
-                "noise_scale must be a number, or one for each observation, got shape "
-                f"{scales.shape} for {count}."
-            )
-        if own == 0 and np.any(scales != 0):
-            raise InputError(
-                "a sequence with noise_scale 0 has observations without noise only; give it the "
-                "noise scale of a typical observation."
-            )
-        if own == 0:
-            return None
-        if not np.all(scales > 0) or not np.all((scales >= 1e-50 * own) & (scales <= 1e50 * own)):
-            raise InputError(
-                "noise_scale must be positive for each observation, and not beyond 1e50 times that "
-                f"of the sequence, got {brief(given)}."
-            )
-        return np.full(count, scales) if scales.ndim == 0 else scales
+        return self.assumptions.checked_noise_scales(given, count)
 
     @property
     def known(self) -> Knowledge:

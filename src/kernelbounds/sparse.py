@@ -27,7 +27,7 @@ class Sparse:
     Memory and the time of a query do not depend on the number of observations: they are m^2 numbers
     and m^2 products a point, for m inducing points. Bounds are valid as ever, and wider by what the
     inducing points do not see: little for smooth kernels, more for rough ones, see
-    :meth:`~kernelbounds.ConfidenceSequence.inflation` and ``docs/large-data.md``.
+    :meth:`~kernelbounds.ConfidenceSequence.inflation` and ``docs/how-to/large-data.md``.
 
     ``Sparse()`` chooses inducing points among the observations as they come: one joins when those
     before see too little of it. ``Sparse(points)`` has these alone, and :meth:`filling` some that

@@ -27,10 +27,10 @@ from kernelbounds.mixtures import Mixture, RunningLosses
 from kernelbounds.offset import Offset
 from kernelbounds.parts import Parts
 
-FORMAT, VERSION = "kernelbounds.ConfidenceSequence", 3
-# In version 2 there are no weights, parts, offsets and misspecification. A file with a sparse
-# engine has version 4, so that releases before it say that they cannot read it.
-READABLE, SPARSE = (2, 3, 4), 4
+FORMAT, VERSION = "kernelbounds.ConfidenceSequence", 4
+# In version 2 there are no weights, parts, offsets and misspecification; up to version 3 the kernel
+# matrix has a row for each observation, none are merged, and there are no sparse engines.
+READABLE = (2, 3, 4)
 ARRAYS = ("points", "outcomes", "gram")
 BOUNDS = ("AMM", "AY", "CMM", "DMM", "FixedDesign", "IGP")
 MIXTURES = ("Hybrid", "Single")
@@ -48,8 +48,7 @@ Packed = tuple[dict[str, Any], dict[str, Array]]  # JSON-ready data, and arrays 
 def save(path: str | PathLike[str], known: Knowledge, bound: Bound) -> None:
     """Write a sequence to a file."""
     header, arrays = pack(known, bound)
-    version = SPARSE if "sparse" in header else VERSION
-    write(path, {"format": FORMAT, "version": version, **header}, arrays)
+    write(path, {"format": FORMAT, "version": VERSION, **header}, arrays)
 
 
 def load(path: str | PathLike[str], own: Own) -> tuple[Knowledge, Bound]:
@@ -80,11 +79,13 @@ def pack(known: Knowledge, bound: Bound) -> Packed:
     if not known.base.keeps_observations:
         header["sparse"], own = sparse_state.pack(cast(SparseEngine, known.base))
         return header, {f"sparse.{name}": part for name, part in own.items()}
+    rows = known.base.rows
     arrays = {
         "points": data.points,
         "outcomes": data.observed,
         "weights": data.weights,
-        "gram": data.lower[np.tril_indices(data.count)],
+        "merged_at": np.array(data.merged_at, dtype=np.float64),
+        "gram": rows.lower[np.tril_indices(rows.count)],
         "forecasts": np.array(_complete_or_made(known)),
     }
     return header, arrays
@@ -110,7 +111,8 @@ def unpack(
     with damage_reported(path):
         assumptions = Assumptions(**header["assumptions"], mixture=mixture)
         known = Knowledge(engine, assumptions, forecasts, parts, offset)
-        _restore(known, weights, *(arrays[name] for name in ARRAYS))
+        merged_at = arrays.get("merged_at", np.empty(0))
+        _restore(known, weights, merged_at, *(arrays[name] for name in ARRAYS))
     _refuse_misfit(path, own, lambda: _misfit(engine))
     return known, bound
 
@@ -296,7 +298,7 @@ def _number_in_words(value: Any) -> str:
 
 def _misfit(engine: Engine) -> str | None:
     """Where the kernel does not give the matrix that is stored, in words; None if it does."""
-    data = engine.data
+    data = engine.rows
     if not data.count:
         return None
     prior = kernels.diagonal(data.kernel, data.points) * data.weights**2
@@ -392,18 +394,23 @@ def _forecasts(stored: Array, count: int) -> Forecasts:
 
 
 def _restore(
-    known: Knowledge, weights: Array, points: Array, outcomes: Array, packed: Array
+    known: Knowledge,
+    weights: Array,
+    merged_at: Array,
+    points: Array,
+    outcomes: Array,
+    packed: Array,
 ) -> None:
     count = len(outcomes)
-    shapes = points.shape[:1], weights.shape, packed.shape
-    if shapes != ((count,), (count,), (count * (count + 1) // 2,)):
-        raise ValueError(f"shapes {points.shape}, {outcomes.shape}, {packed.shape}")
+    shapes = points.shape[:1], weights.shape, merged_at.shape
+    if shapes != ((count,), (count,), (merged_at.size,)):
+        raise ValueError(f"shapes {points.shape}, {outcomes.shape}, {merged_at.shape}")
     if not all(np.all(np.abs(part) <= LARGEST) for part in (points, outcomes, weights, packed)):
         raise ValueError("values that are not finite")
     if not np.all(weights > 0):
         raise ValueError("weights that are not positive")
+    if merged_at.size and not np.all(np.diff(merged_at, prepend=0, append=count) > 0):
+        raise ValueError("merges out of order")
     if count:
-        gram = np.empty((count, count))
-        rows, columns = np.tril_indices(count)
-        gram[rows, columns] = gram[columns, rows] = packed
-        known.base.data.restore(points, known.weighed(points, outcomes, weights), gram)
+        told, cuts = known.weighed(points, outcomes, weights), merged_at.astype(np.intp).tolist()
+        known.base.data.restore(points, told, packed, cuts)

@@ -38,6 +38,17 @@ class BranchAndBound:
         After which to stop.
     cells : int
         After which to stop.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> seq = kb.ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
+    >>> seq.update([[0.1], [0.9]], [0.3, -0.2])
+    >>> search = kb.BranchAndBound(tolerance=0.05)
+    >>> suggestion = kb.KernelUCB(seq, kb.Box([0.0], [1.0]), maximiser=search).ask()
+    >>> bool(suggestion.upper <= suggestion.limit <= suggestion.upper + 0.05)
+    True
     """
 
     tolerance: float | None = None

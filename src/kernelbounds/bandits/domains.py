@@ -31,6 +31,17 @@ class Finite:
     once : bool
         Whether each action can be tried only once. If so, actions that were told or are pending
         are not asked for again.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> seq = kb.ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
+    >>> screen = kb.KernelUCB(seq, kb.Finite([[0.0], [0.5], [1.0]], once=True))
+    >>> first = screen.ask()
+    >>> screen.tell(first, 0.7)
+    >>> screen.ask().index != first.index
+    True
     """
 
     def __init__(self, points: ArrayLike, once: bool = False) -> None:

@@ -68,6 +68,15 @@ class Ascent:
         Points of the scan.
     starts : int
         Ascents.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> seq = kb.ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
+    >>> ucb = kb.KernelUCB(seq, kb.Box([0.0], [1.0]), maximiser=kb.Ascent(scan=64, starts=2))
+    >>> ucb.ask().x.shape
+    (1,)
     """
 
     scan: int = 1024
@@ -137,6 +146,15 @@ class Grid:
     ----------
     cells : int
         At most so many cells.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> seq = kb.ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
+    >>> ucb = kb.KernelUCB(seq, kb.Box([0.0], [1.0]), maximiser=kb.Grid(cells=100))
+    >>> bool(ucb.ask().limit >= ucb.ask().upper)
+    True
     """
 
     cells: int = 10_000

@@ -26,6 +26,15 @@ class SyntheticProblem:
     noise_scale : float
         Standard deviation of the Gaussian noise.
     actions_per_round : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> problem = kb.SyntheticProblem.draw(RBF(0.5), dim=2, rng=np.random.default_rng(0), norm=5.0)
+    >>> round(problem.function.norm, 6)
+    5.0
     """
 
     function: RKHSFunction

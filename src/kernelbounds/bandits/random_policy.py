@@ -27,6 +27,16 @@ class RandomPolicy(Policy):
         Matters for certificates only.
     rng : numpy.random.Generator or int, optional
         The source of randomness, or a seed; None is the seed 0.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> seq = kb.ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
+    >>> policy = kb.RandomPolicy(seq, kb.Finite([[0.0], [0.5], [1.0]]), rng=1)
+    >>> policy.tell(policy.ask(), 0.4)
+    >>> len(seq)
+    1
     """
 
     def __init__(

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", bound="Policy")
 
-FORMAT, VERSION = "kernelbounds.Policy", 3
-READABLE = (2, 3, storage.SPARSE)  # they hold sequences of the same versions
+FORMAT, VERSION = "kernelbounds.Policy", 4
+READABLE = (2, 3, 4)  # they hold sequences of the same versions
 
 
 def save(policy: Policy, path: str | PathLike[str]) -> None:
@@ -45,7 +45,7 @@ def _pack(policy: Policy) -> storage.Packed:
     asked = [np.frombuffer(key) for key in policy.ledger.asked]
     whole = {
         "format": FORMAT,
-        "version": storage.SPARSE if "sparse" in header else VERSION,
+        "version": VERSION,
         "policy": type(policy).__name__,
         "sequence": header,
         "domain": domain,

@@ -67,6 +67,17 @@ def simulate(policy: Policy, problem: Problem, rounds: int, rng: np.random.Gener
 
     Actions and noise come from two generators spawned from ``rng``, so that policies that are
     given equal generators meet the same actions and the same noise, whatever they choose.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> problem = kb.SyntheticProblem.draw(RBF(0.5), dim=1, rng=np.random.default_rng(0), norm=5.0)
+    >>> policy = kb.KernelUCB(problem.sequence(kb.AMM(), rounds=5))
+    >>> trace = kb.simulate(policy, problem, rounds=5, rng=np.random.default_rng(1))
+    >>> len(trace.table()["cumulative_regret"])
+    5
     """
     if not isinstance(policy, Policy):
         raise InputError(

@@ -22,6 +22,17 @@ class AY(EllipsoidBound):
     ----------
     ridge : float, optional
         lambda; None is the paper's sigma^2/c.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> seq = kb.ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
+    >>> seq.update([[0.1], [0.9]], [0.3, -0.2])
+    >>> lower, upper = seq.bounds([[0.5]], bound=kb.AY())
+    >>> exact = seq.bounds([[0.5]], bound=kb.CMM())
+    >>> bool(lower[0] <= exact[0][0] and exact[1][0] <= upper[0])
+    True
     """
 
     ridge: float | None = None

@@ -40,6 +40,17 @@ class CMM(DualBound):
     solver : "dual" or "cone"
         "dual" (default) minimises over alpha. "cone" solves the paper's second-order cone
         program for each point with CVXPY: an independent check, thousands of times slower.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> seq = kb.ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
+    >>> seq.update([[0.1], [0.9]], [0.3, -0.2])
+    >>> lower, upper = seq.bounds([[0.5]], bound=kb.CMM())
+    >>> wider = seq.bounds([[0.5]], bound=kb.AMM())
+    >>> bool(wider[0][0] <= lower[0] and upper[0] <= wider[1][0])
+    True
     """
 
     solver: Literal["dual", "cone"] = "dual"

@@ -21,6 +21,16 @@ class IGP(EllipsoidBound):
     ----------
     eta : float
         Positive; the recommended value is 2/T for a run of T rounds.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> seq = kb.ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
+    >>> seq.update([[0.1], [0.9]], [0.3, -0.2])
+    >>> lower, upper = seq.bounds([[0.5]], bound=kb.IGP(eta=2 / 1000))
+    >>> bool(lower[0] < upper[0])
+    True
     """
 
     eta: float

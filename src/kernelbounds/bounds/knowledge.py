@@ -111,13 +111,17 @@ class Knowledge:
         self, engine: Engine, points: Array, outcomes: Array, noise_scales: Array | None
     ) -> None:
         """:meth:`append` with another engine in the place of ``base``, which stays as it is."""
+        engine.append(points, self.told(points, outcomes, noise_scales))
+
+    def told(self, points: Array, outcomes: Array, noise_scales: Array | None) -> Outcomes:
+        """Outcomes as an engine takes them, with noise scales of their own or the usual one."""
         weights = np.ones(len(points))
         if noise_scales is not None:
             weights = self.assumptions.noise_scale / noise_scales
-        engine.append(points, self.weighed(points, outcomes, weights))
+        return self.weighed(points, outcomes, weights)
 
     def weighed(self, points: Array, outcomes: Array, weights: Array) -> Outcomes:
-        """Outcomes as an engine takes them."""
+        """The same with weights in place of noise scales."""
         known = self.mean(points)
         return Outcomes(outcomes, outcomes if known is None else outcomes - known.values, weights)
 
@@ -133,9 +137,10 @@ class Knowledge:
             self._shared = self.base
             if n:
                 # Of these points alone, whenever that is asked for.
-                finest = LEAST_RIDGE * max(data.first(n).trace, 1e-100)
-                ridge = n * self.assumptions.misfit**2 + finest
-                self._shares = self.parts.shares(data.points[:n], data.weights[:n], ridge)
+                points, weights = data.points[:n], data.weights[:n]
+                trace = float((kernels.diagonal(data.kernel, points) * weights**2).sum())
+                ridge = n * self.assumptions.misfit**2 + LEAST_RIDGE * max(trace, 1e-100)
+                self._shares = self.parts.shares(points, weights, ridge)
                 self._shared = Engine(self.parts.kernel(self._shares))
         new = slice(self._shared.data.count, None)
         if len(observed := data.observed[new]):
@@ -326,9 +331,12 @@ class Knowledge:
             return np.empty(0)
         if count < self.count or not count:
             a = self.assumptions
+            first_block = self.base.blocks_from if self.base.keeps_observations else None
             for start in range(count, max(self.count, 1), LOSSES_AT_ONCE):
                 new = Forecasts(*(part[start : start + LOSSES_AT_ONCE] for part in forecasts))
                 losses = a.mixture.losses(new, a.noise_scale)
+                if first_block is not None and a.mixture.joint:
+                    losses[max(first_block - start, 0) :, list(a.mixture.joint)] = 0.0
                 first = np.zeros((1, losses.shape[1])) + sums
                 sums = np.cumsum(np.concatenate([first, losses]), axis=0)[-1]
             self._sums = self.count, sums

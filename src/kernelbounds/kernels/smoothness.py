@@ -32,6 +32,15 @@ def mixture_scale(kernel: Kernel, dim: int, horizon: int) -> float:
 
     c = 1 for the RBF kernel and c = T^(-d / (2 d + 2 nu)) for the Matern kernel, with T the
     number of rounds planned and d the dimension.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF, Matern
+    >>> kb.mixture_scale(RBF(0.5), dim=3, horizon=1000)
+    1.0
+    >>> round(kb.mixture_scale(Matern(0.5, nu=2.5), dim=3, horizon=1000), 3)
+    0.152
     """
     nu = smoothness(checked_kernel(kernel))
     d, rounds = as_whole(dim, "dim", least=1), as_whole(horizon, "horizon", least=1)

@@ -22,6 +22,12 @@ class Mixture(ABC):
     ``losses``                 what they cost; their sums over all rounds make R_t
     ``noise_scale``  sigma     positive
     ===============  ========  ==============================================================
+
+    Examples
+    --------
+    >>> from kernelbounds.mixtures import Hybrid, Mixture, Prequential, Single
+    >>> all(issubclass(one, Mixture) for one in (Hybrid, Single, Prequential))
+    True
     """
 
     @abstractmethod
@@ -68,6 +74,15 @@ class Mixture(ABC):
     def losses(self, forecasts: Forecasts, noise_scale: float) -> Array:
         """What each of the forecasts costs, (n, j), of which a sequence keeps the sums (j,)."""
         return np.empty((len(forecasts.errors), 0))
+
+    @property
+    def joint(self) -> tuple[int, ...]:
+        """Which of the losses are computed for many observations together, where there are blocks.
+
+        Of those, :meth:`squared_radius` gets the sums up to the first block
+        (``engine.blocks_from``), and adds the rest.
+        """
+        return ()
 
     @abstractmethod
     def squared_radius(

@@ -32,6 +32,18 @@ class Prequential(Mixture):
         observation, in order.
     rates, relative_scale :
         As for :class:`Hybrid`; the latter only sets the default ridges of AMM, DMM and AY.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> def last_outcome(X, y, x):
+    ...     return (y[-1], 0.01) if len(y) else (0.0, 4.0)
+    >>> mixture = kb.mixtures.Prequential(last_outcome)
+    >>> seq = kb.ConfidenceSequence(RBF(0.5), 2.0, 0.1, mixture=mixture)
+    >>> seq.update([[0.1], [0.2], [0.3]], [0.3, 0.4, 0.4])
+    >>> seq.radius > 0
+    True
     """
 
     forecaster: Forecaster

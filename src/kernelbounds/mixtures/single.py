@@ -21,6 +21,14 @@ class Single(Mixture):
         The mixture over guesses at f* is N(0, c K_t). Any positive value fixed in advance is
         valid; :func:`kernelbounds.mixture_scale` gives the paper's choice for a planned number of
         rounds. It has the square of the outcomes' unit.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> seq = kb.ConfidenceSequence(RBF(0.5), 2.0, 0.1, mixture=kb.mixtures.Single(1.0))
+    >>> seq.assumptions == kb.ConfidenceSequence(RBF(0.5), 2.0, 0.1, mixture_scale=1.0).assumptions
+    True
     """
 
     c: float = 1.0

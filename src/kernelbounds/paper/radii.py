@@ -21,7 +21,7 @@ class Scales(Mixture):
     """The paper's mixtures at several scales c_j = B^2 / 10^j, with equal weights.
 
     R_t^2 is the S that solves sum_j w_j exp((S - Q_j) / (2 sigma^2)) = 1 / delta, where Q_j is
-    E + sigma^2 l at the ridge sigma^2 / c_j (``docs/radius.md``, with the rate 1 alone).
+    E + sigma^2 l at the ridge sigma^2 / c_j (``docs/mathematics/radius.md``, with rate 1 alone).
     """
 
     factors: tuple[float, ...] = (1e-4, 1e-3, 1e-2, 1e-1, 1.0)  # c_j / B^2

@@ -43,7 +43,20 @@ def functions(
     data : (X, y), optional
         Observations, to be compared with the functions.
 
+    Notes
+    -----
     The others are as in :func:`band`.
+
+    Examples
+    --------
+    >>> from matplotlib import pyplot
+    >>> pyplot.switch_backend("Agg")
+    >>> import kernelbounds as kb
+    >>> box = kb.Box.named(dose=(0.0, 1.0))
+    >>> ax = kb.plot.functions([0.0, 0.5, 1.0], [[0, 1, 0], [1, 0, 1]], box)
+    >>> ax.get_xlabel()
+    'dose'
+    >>> pyplot.close("all")
     """
     x, rows = as_floats(points, "points"), np.atleast_2d(as_floats(values, "values"))
     if x.ndim == 2 and x.shape[1] == 1:

@@ -50,7 +50,22 @@ def slices(
     reach : float
         At which distance from a slice data are not seen any more, in units of the box.
 
+    Notes
+    -----
     The others are as in :func:`band`. Returns the axes in an array, one for each panel.
+
+    Examples
+    --------
+    >>> from matplotlib import pyplot
+    >>> pyplot.switch_backend("Agg")
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> seq = kb.ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
+    >>> seq.update([[0.1, 0.2], [0.9, 0.4]], [0.3, -0.2])
+    >>> panels = kb.plot.slices(seq, kb.Box.named(a=(0, 1), b=(0, 1)), {"a": 0.5, "b": 0.3})
+    >>> len(panels)
+    2
+    >>> pyplot.close("all")
     """
     canvas.require_matplotlib()
     inputs = Inputs.checked(domain, log, labels)

@@ -62,6 +62,19 @@ def band(
         The name of the bounds in the legend.
     resolution : int
         At how many points bounds are computed.
+
+    Examples
+    --------
+    >>> from matplotlib import pyplot
+    >>> pyplot.switch_backend("Agg")
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> seq = kb.ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
+    >>> seq.update([[0.1], [0.9]], [0.3, -0.2])
+    >>> ax = kb.plot.band(seq, kb.Box.named(dose=(0.0, 1.0)), resolution=20)
+    >>> ax.get_xlabel()
+    'dose'
+    >>> pyplot.close("all")
     """
     scene = _Scene.of(Inputs.checked(domain, log, labels), "band", resolution)
     scene.pairs[label or contents.name_of(bounds)] = contents.evaluate(bounds, scene.points)
@@ -90,6 +103,20 @@ def compare(
 
     The first is filled, and the legend has their mean widths. ``bounds`` are in a sequence, or in
     a dict by their names; None is CMM() and AMM(). All else is as in :func:`band`.
+
+    Examples
+    --------
+    >>> from matplotlib import pyplot
+    >>> pyplot.switch_backend("Agg")
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> seq = kb.ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
+    >>> seq.update([[0.1], [0.9]], [0.3, -0.2])
+    >>> box = kb.Box.named(dose=(0.0, 1.0))
+    >>> ax = kb.plot.compare(seq, box, [kb.CMM(), kb.AMM()], resolution=20)
+    >>> ax.get_xlabel()
+    'dose'
+    >>> pyplot.close("all")
     """
     if not isinstance(sequence, ConfidenceSequence):
         raise InputError(f"sequence must be a ConfidenceSequence, got {brief(sequence)}.")

@@ -25,7 +25,17 @@ TRIED = 73  # four a decade; the best of them is then refined
 
 @dataclass(frozen=True)
 class GaussianProcess:
-    """Posterior mean ± some standard deviations, as a function of points (m, d)."""
+    """Posterior mean ± some standard deviations, as a function of points (m, d).
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> seq = kb.ConfidenceSequence(RBF(0.5), norm_bound=5.0, noise_scale=0.1)
+    >>> seq.update([[0.1], [0.5], [0.9]], [0.3, 0.8, 0.2])
+    >>> kb.plot.gaussian_process(seq, deviations=3).label
+    'Gaussian process ±3 sd (no guarantee)'
+    """
 
     engine: Engine
     ridge: float

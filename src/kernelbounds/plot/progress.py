@@ -42,6 +42,16 @@ def regret(
         "error" the standard error of the mean on both sides of it.
     output : str
         The label of the vertical axis.
+
+    Examples
+    --------
+    >>> from matplotlib import pyplot
+    >>> pyplot.switch_backend("Agg")
+    >>> import kernelbounds as kb
+    >>> ax = kb.plot.regret({"ours": [[1.0, 0.5, 0.2], [0.8, 0.6, 0.1]], "random": [1.0, 1.0, 1.0]})
+    >>> len(ax.lines)
+    2
+    >>> pyplot.close("all")
     """
     if not isinstance(runs, Mapping) or not runs:
         raise InputError(f"runs must be a dict of regrets by name, got {brief(runs)}.")
@@ -99,6 +109,16 @@ def certificate(
         A regret that is good enough, as a dotted line.
     output : str, optional
         The label of the vertical axis.
+
+    Examples
+    --------
+    >>> from matplotlib import pyplot
+    >>> pyplot.switch_backend("Agg")
+    >>> import kernelbounds as kb
+    >>> ax = kb.plot.certificate([5, 10, 20], [3.0, 1.2, 0.4], enough=0.5)
+    >>> ax.get_xlabel()
+    'observations'
+    >>> pyplot.close("all")
     """
     t = as_floats(rounds, "rounds")
     if t.ndim != 1 or not len(t) or np.any(np.diff(t) < 0):

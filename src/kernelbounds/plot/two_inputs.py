@@ -61,7 +61,22 @@ def maps(
     resolution : int
         Points on a side.
 
+    Notes
+    -----
     The others are as in :func:`band`. Returns the three axes in an array.
+
+    Examples
+    --------
+    >>> from matplotlib import pyplot
+    >>> pyplot.switch_backend("Agg")
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> seq = kb.ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
+    >>> seq.update([[0.1, 0.2], [0.9, 0.4]], [0.3, -0.2])
+    >>> lower, upper, width = kb.plot.maps(seq, kb.Box.named(a=(0, 1), b=(0, 1)), resolution=5)
+    >>> width.get_xlabel()
+    'a'
+    >>> pyplot.close("all")
     """
     canvas.require_matplotlib()
     known = Inputs.checked(domain, log, labels)

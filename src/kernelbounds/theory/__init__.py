@@ -1,6 +1,6 @@
 """The paper's theory as functions: information gain, potentials, regret bounds, rates, tightness.
 
-A tutorial is in ``docs/theory.md``.
+A tutorial is in ``docs/mathematics/theory.md``.
 """
 
 from kernelbounds.theory.count_bounds import (

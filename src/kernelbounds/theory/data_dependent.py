@@ -78,6 +78,8 @@ def run_bound(
     skip : int
         So many observations at the start were not played by the policy; they count as data.
 
+    Notes
+    -----
     The lemma is about one kernel and one noise scale: runs with parts, an unknown level among them,
     or with noise scales of their own are refused.
     """

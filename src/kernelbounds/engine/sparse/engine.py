@@ -140,7 +140,7 @@ class SparseEngine:
         """
         taken, end = 0, self._ends_at - self.statistics.count
         while end <= count:
-            taken, end = end, end + _size_of_block(self.statistics.count + end)
+            taken, end = end, end + size_of_block(self.statistics.count + end)
         return taken
 
     def append(self, points: Array, outcomes: Outcomes | Array) -> None:
@@ -199,7 +199,7 @@ class SparseEngine:
 
     def _end_block(self) -> None:
         count = self.statistics.count
-        self._ends_at = count + _size_of_block(count)
+        self._ends_at = count + size_of_block(count)
         if self._newest.full:
             closed = self._newest.settle(self.dictionary, self._negligible)
             excess = self.statistics.excess + closed.largest
@@ -363,6 +363,6 @@ class SparseEngine:
         )  # fmt: skip
 
 
-def _size_of_block(count: int) -> int:
+def size_of_block(count: int) -> int:
     """How many of the next observations are taken together."""
     return min(max(count // BLOCK_OF_COUNT, SMALLEST_BLOCK), LARGEST_BLOCK)
