@@ -148,6 +148,14 @@ def test_pictures_are_drawn(tmp_path, monkeypatch):
     assert pictures == ["pictures-band.png", "pictures-maps.png", "pictures-slices.png"]
 
 
+def test_turns_are_priced(monkeypatch, capsys):
+    run(monkeypatch, "turns.py", "--inputs", "1", "--turns", "0", "4", "--experiments", "20",
+        "--functions", "10")  # fmt: skip
+    rows = [line.split(" | ") for line in capsys.readouterr().out.splitlines()[2:]]
+    few, many = (float(row[-1].strip("±% |")) for row in rows)
+    assert few < many
+
+
 # Each draws one picture in a few seconds when asked for little.
 GALLERY = {
     "textbook.py": ["--quick"],
@@ -185,7 +193,7 @@ def test_runs_of_the_oven_are_written_and_measured(tmp_path, monkeypatch, capsys
 
 
 def test_every_example_is_run():
-    """By this file, or as one of those that print tables for pages."""
+    """By this file, or for the pages by test_docs.py."""
     tests = Path(__file__).read_text() + (Path(__file__).parent / "test_docs.py").read_text()
     for example in EXAMPLES.glob("*.py"):
         assert example.name in tests, f"no test runs {example.name}"

@@ -60,9 +60,10 @@ EXPERIMENTS = "; ".join(f"{name}: {text}" for name, text in specs.EXPERIMENTS.it
 
 Names: {EXPERIMENTS}; or all. Interrupt at any time and run again to go on.
 
-The last three are not in the paper. Their methods are their own, certificates take at most
-{trials.ROUNDS} rounds, {trials.REPETITIONS} times, and a repetition of designs is up to
-{max(studies.DESIGNS.values())} runs, in proportion to the rounds.""",
+The last four are not in the paper. Their methods are their own, certificates take at most
+{trials.ROUNDS} rounds, {trials.REPETITIONS} times, a repetition of designs is up to
+{max(studies.DESIGNS.values())} runs, in proportion to the rounds, and scale goes up to the square
+of the rounds.""",
 )
 def reproduce_command(
     names: Annotated[list[str], typer.Argument(metavar="NAME...", show_default=False)],

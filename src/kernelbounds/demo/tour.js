@@ -40,7 +40,7 @@ function written(value) {
 }
 
 /** An upper bound, rounded up, so that what is said of it stays true. */
-function atMost(value) {
+function roundedUp(value) {
   const unit = value >= 100 ? 1 : value >= 10 ? 0.1 : value >= 1 ? 0.01 : 0.001;
   return written(Math.ceil(value / unit - 1e-9) * unit);
 }
@@ -444,13 +444,15 @@ function closing({ x, truth, points, outcomes, frames, norm_bound: limit }) {
     const { best, sure, limit: most, regret, true_regret: truly } = frames[round.value];
     show({
       words: round.value
-        ? `After ${plural(round.value, "round")} the best place known is x = **${written(best)}**: at most **${atMost(regret)}** below the best possible. ` +
-          `The gap in the picture is ${atMost(most - sure)}; no curve is at both ends of it at once, and that brings it down. In truth the place falls ${written(truly)} short.`
+        ? `After ${plural(round.value, "round")} the best place known is x = **${written(best)}**: at most **${roundedUp(regret)}** below the best possible. ` +
+          `The gap in the picture is ${roundedUp(most - sure)}` +
+          (regret < 0.99 * (most - sure) ? "; no curve is at both ends of it at once, and that brings it down. " : ". ") +
+          `In truth the place falls ${written(truly)} short.`
         : "Before the first round nothing is known but B. Move the slider, or play.",
       rows: frames.slice(1).map((one, i) =>
-        [String(i + 1), written(one.best), written(one.sure), written(one.limit), atMost(one.regret), written(one.true_regret)]),
+        [String(i + 1), written(one.best), written(one.sure), written(one.limit), roundedUp(one.regret), written(one.true_regret)]),
     });
-    curve.describe(`Certified regret, from ${atMost(known[0])} after the first round to ${atMost(known.at(-1))} after round ${last}.`);
+    curve.describe(`Certified regret, from ${roundedUp(known[0])} after the first round to ${roundedUp(known.at(-1))} after round ${last}.`);
   }
   update();
 }
@@ -500,7 +502,7 @@ function plan({ counts, curves, unit, output }) {
         ? `A band of ± ${aims[aim.value]} ${unit} takes **more than ${counts.at(-1)}** experiments`
         : `A band of ± ${aims[aim.value]} ${unit} takes **about ${plural(count, "experiment")}**, spread evenly`) +
         `, if the yield turns ${TIMES[one.turns] === "never" ? "nowhere" : `at most ${TIMES[one.turns]}`}.`,
-      rows: counts.map((n, i) => [String(n), ...curves.map(({ half_width: width }) => atMost(width[i]))]),
+      rows: counts.map((n, i) => [String(n), ...curves.map(({ half_width: width }) => roundedUp(width[i]))]),
     });
   }
   update();

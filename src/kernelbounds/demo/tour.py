@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from threadpoolctl import threadpool_limits
+
 from kernelbounds.demo import bands, closing, norms, planned, race
 
 
@@ -56,10 +58,13 @@ def steps(size: Size) -> int:
 
 def take(size: Size = FULL, seed: int = 1, step: Callable[[], object] = bool) -> Tour:
     """Compute all chapters."""
-    return Tour(
-        norms.chapter(size.places, seed),
-        bands.chapter(list(size.counts), size.places, seed, step),
-        race.chapter(size.rounds, size.games, seed, step),
-        closing.chapter(size.certificates, size.places, seed, step),
-        planned.chapter(size.experiments, size.functions, step),
-    )
+    # The matrices are small: more threads wait for each other most of the time, on a busy computer
+    # ten times as long as one takes alone.
+    with threadpool_limits(limits=1):
+        return Tour(
+            norms.chapter(size.places, seed),
+            bands.chapter(list(size.counts), size.places, seed, step),
+            race.chapter(size.rounds, size.games, seed, step),
+            closing.chapter(size.certificates, size.places, seed, step),
+            planned.chapter(size.experiments, size.functions, step),
+        )

@@ -25,7 +25,7 @@ from kernelbounds.engine.ridge_fit import LEAST, Forecasts, RidgeFit
 from kernelbounds.engine.ridge_path import RidgePath, rounding
 from kernelbounds.engine.ridge_search import largest_minimum, minimise_over_ridge
 from kernelbounds.engine.rows import Representers, Rows
-from kernelbounds.engine.sparse import Approximation, SparseEngine
+from kernelbounds.engine.sparse import Approximation, Growth, SparseEngine
 from kernelbounds.functionals import Functionals, Targets
 
 K = TypeVar("K")
@@ -37,6 +37,7 @@ __all__ = [
     "Engine",
     "Estimators",
     "Forecasts",
+    "Growth",
     "Largest",
     "Outcomes",
     "PathQuery",

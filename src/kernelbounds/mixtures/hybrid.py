@@ -172,6 +172,17 @@ def half_losses(rates: tuple[float, ...], forecasts: Forecasts, noise_scale: flo
         return np.asarray(np.where(pays, known_before + errors / variance, energy) / 2)
 
 
+def half_losses_of_forecasts(
+    rates: tuple[float, ...], forecasts: Forecasts, noise_scale: float
+) -> Array:
+    """The same where forecasts are always taken."""
+    rate = np.array(rates)
+    with np.errstate(over="ignore"):
+        errors = ((forecasts.errors / noise_scale) ** 2)[:, None]
+        gains = (forecasts.variances / noise_scale**2)[:, None]
+        return np.asarray((np.log1p(rate * gains) / rate + errors / (1 + rate * gains)) / 2)
+
+
 def energy_bound(
     rates: tuple[float, ...], halves: Array, count: int, noise_scale: float, delta: float
 ) -> float:

@@ -17,6 +17,7 @@ from kernelbounds.paper import (
     figures,
     report,
     runner,
+    scale,
     specs,
     tables,
     theory,
@@ -88,6 +89,8 @@ def reproduce(
             texts.append(certificates.write(specs.certificates(choices), store, new))
         if "designs" in experiments:
             texts.append(designs.write(specs.designs(choices), store, new))
+        if "scale" in experiments:
+            texts.append(scale.write(specs.scale(choices), store, new))
         if "figure1" in experiments:
             result = figure1.run()
             for picture in figures.figure_names("figure1"):
