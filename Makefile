@@ -2,14 +2,15 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# What is installed already: enough to run and draw, or all that development needs.
+# What is installed already: enough for the tour, to run and draw all else, or to develop.
+TO_TOUR := $(VENV)/ready-to-tour
 TO_RUN := $(VENV)/ready-to-run
 TO_DEVELOP := $(VENV)/ready-to-develop
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -e
 
 .PHONY: demo example test browser test-slow lint reproduce bench docs docs-serve format clean
 
-demo: $(TO_RUN)
+demo: $(TO_TOUR)
 	$(BIN)/kernelbounds demo
 
 example: $(TO_RUN)
@@ -18,11 +19,11 @@ example: $(TO_RUN)
 test: lint browser
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
-# The report is tested in Chromium where that can be had; elsewhere these tests are skipped.
+# The report and the tour are tested in Chromium where that can be had; elsewhere these tests are skipped.
 browser:
 	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || \
 	  { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
-	    echo "installing Chromium, for the tests of the report" && \
+	    echo "installing Chromium, for the tests of the report and the tour" && \
 	    export DEBIAN_FRONTEND=noninteractive && \
 	    { timeout 120 apt-get -qq update; timeout 600 apt-get -qq install --yes \
 	      --no-install-recommends chromium chromium-driver; } </dev/null >/dev/null 2>&1; } || true
@@ -57,13 +58,17 @@ format: $(TO_DEVELOP)
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
+$(TO_TOUR): pyproject.toml | $(BIN)/python
+	$(INSTALL) "."
+	touch $@
+
 $(TO_RUN): pyproject.toml | $(BIN)/python
 	$(INSTALL) ".[plot]"
-	touch $@
+	touch $@ $(TO_TOUR)
 
 $(TO_DEVELOP): pyproject.toml | $(BIN)/python
 	$(INSTALL) ".[dev]"
-	touch $@ $(TO_RUN)
+	touch $@ $(TO_RUN) $(TO_TOUR)
 
 clean:
 	rm -rf $(VENV) build/site .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

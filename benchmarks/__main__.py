@@ -14,7 +14,7 @@ import sklearn
 from rich.console import Console
 from threadpoolctl import threadpool_limits
 
-from benchmarks import bandits, cone, greedy, growth, loop, step
+from benchmarks import bandits, cluster, cone, greedy, growth, loop, repeats, scale, step
 from benchmarks.report import table
 
 BENCHMARKS = {
@@ -24,6 +24,9 @@ BENCHMARKS = {
     "growth": growth.run,
     "bandits": bandits.run,
     "greedy": greedy.run,
+    "repeats": repeats.run,
+    "scale": scale.run,
+    "cluster": cluster.run,
 }
 
 

@@ -29,6 +29,11 @@ def kernel_value(name: str, length_scale: float, variance: float, x, z) -> mp.mp
     return mp.mpf(variance) * value
 
 
+def forecast_scales(prior):
+    """The power of two above the largest k(x,x) so far, to which forecasts relate their ridge."""
+    return np.ldexp(1.0, np.frexp(np.maximum.accumulate(prior))[1])
+
+
 def hybrid_energy(gram, y, noise_scale, delta, rates, ridge):
     """R_t^2 of ``mixtures.Hybrid``: forecasts of N(0, c K), c = sigma^2/ridge, or the constant."""
     noise, rates = mp.mpf(noise_scale) ** 2, [mp.mpf(rate) for rate in rates]

@@ -185,7 +185,7 @@ def test_extending_a_basis_again_and_again_piles_up_no_vectors():
     engine = Engine(RBF(0.5))
     engine.append(X, y)
     grown = engine.path(finest=0.1).eigen
-    fresh = Eigenbasis.of(engine.data.gram, y, 0.1 / 512)
+    fresh = Eigenbasis.of(engine.rows.gram, y, 0.1 / 512)
     assert grown.count > 480  # extended some fifteen times since 256
     assert len(grown.z) <= len(fresh.z) + 4
 
@@ -209,6 +209,6 @@ def test_the_whole_kernel_matrix_from_its_lower_triangle():
     engine = Engine(kernel)
     for part, outcomes in zip(np.split(X, [1, 5, 40]), np.split(y, [1, 5, 40])):
         engine.append(part, outcomes)
-    np.testing.assert_allclose(engine.data.gram, kernel(X), rtol=1e-14)
-    np.testing.assert_array_equal(engine.data.gram, engine.data.gram.T)
+    np.testing.assert_allclose(engine.rows.gram, kernel(X), rtol=1e-14)
+    np.testing.assert_array_equal(engine.rows.gram, engine.rows.gram.T)
     assert engine.data.trace == 70

@@ -27,6 +27,13 @@ def run(monkeypatch, name, *arguments):
     return runpy.run_path(str(EXAMPLES / name), run_name="__main__")
 
 
+def test_bands_are_drawn(tmp_path, monkeypatch, capsys):
+    out = tmp_path / "bands.png"
+    run(monkeypatch, "bands.py", "--observations", "4", "--out", str(out))
+    assert out.read_bytes().startswith(b"\x89PNG")
+    assert capsys.readouterr().out.count("truth inside 100%") == 5
+
+
 def test_norms_are_printed(monkeypatch, capsys):
     run(monkeypatch, "norms.py", "--points", "150")
     printed = capsys.readouterr().out

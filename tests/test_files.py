@@ -14,10 +14,9 @@ import time
 import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF
-from typer.testing import CliRunner
 
 import kernelbounds as kb
-from kernelbounds import cli, files
+from kernelbounds import files
 from kernelbounds.paper.specs import Choices
 from kernelbounds.paper.store import Store
 
@@ -215,14 +214,6 @@ def test_a_file_that_cannot_be_loaded_is_closed(tmp_path, seq, content):
             load(file)
         caught.append(error)
     assert str(file) not in _open_files()
-
-
-def test_the_demonstration_does_not_replace_a_fifo(tmp_path):
-    out = tmp_path / "bands.png"
-    os.mkfifo(out)
-    result = CliRunner().invoke(cli.app, ["demo", "--out", str(out), "--observations", "1"])
-    assert result.exit_code == 2 and "FIFO" in result.output
-    assert stat.S_ISFIFO(out.stat().st_mode)
 
 
 def test_text(tmp_path):

@@ -5,14 +5,14 @@ from __future__ import annotations
 import mpmath as mp
 import numpy as np
 import pytest
-from exact import Exact
+from exact import Exact, forecast_scales
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern
 
 import kernelbounds as kb
 from kernelbounds.functionals import Average, Derivative, Difference, Sum
 from kernelbounds.kernels import has_derivatives
 from kernelbounds.mixtures import Hybrid, Single
-from kernelbounds.mixtures.hybrid import LEAST_RIDGE, _scales
+from kernelbounds.mixtures.hybrid import LEAST_RIDGE
 
 EPS = np.finfo(float).eps
 ROUGH, SMOOTH = Matern(0.4, nu=1.5), Matern(0.5, nu=2.5)
@@ -78,9 +78,9 @@ def _exact_pair(seq, mixture, X, y, scales):
     a, known = seq.assumptions, seq.known
     c = a.mixture_scale
     ridge = a.noise_scale**2 / c
-    weighted = known.base.data.lower.diagonal()
-    enough = max(ridge, LEAST_RIDGE * float(_scales(weighted)[0]))
-    assert np.ptp(_scales(weighted)) == 0 or isinstance(mixture, Single)
+    weighted = known.base.rows.lower.diagonal()
+    enough = max(ridge, LEAST_RIDGE * float(forecast_scales(weighted)[0]))
+    assert np.ptp(forecast_scales(weighted)) == 0 or isinstance(mixture, Single)
     options = {"noise_scales": scales, "level": seq.offset.level}
     base = Exact(
         seq.kernel, X, y, a.norm_bound, a.noise_scale, 0.01, c,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import mpmath as mp
 import numpy as np
 import pytest
-from exact import Exact, kernel_value, random_data
+from exact import Exact, forecast_scales, kernel_value, random_data
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 import kernelbounds as kb
 from kernelbounds.mixtures import Hybrid, Single
-from kernelbounds.mixtures.hybrid import LEAST_RIDGE, _scales
+from kernelbounds.mixtures.hybrid import LEAST_RIDGE
 
 KERNELS = {
     "rbf": lambda scale, variance: (
@@ -73,7 +73,7 @@ def test_never_too_tight_and_not_needlessly_loose(case, mixture):
     c = sequence.assumptions.mixture_scale
     ridge = noise_scale**2 / c
     # What Hybrid makes its forecasts at, where double precision asks for a larger ridge.
-    enough = max(ridge, LEAST_RIDGE * float(_scales(kernel.diag(X))[0]))
+    enough = max(ridge, LEAST_RIDGE * float(forecast_scales(kernel.diag(X))[0]))
     exact = Exact(
         lambda a, b: kernel_value(name, length_scale, variance, a, b),
         X, y, norm_bound, noise_scale, 0.01, c, getattr(mixture, "rates", None), enough,

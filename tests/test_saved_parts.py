@@ -157,12 +157,12 @@ def test_files_of_version_2(tmp_path, kernel):
     )
 
 
-@pytest.mark.parametrize("version", [1, 4, "3", None])
+@pytest.mark.parametrize("version", [1, 5, "4", None])
 def test_other_versions_are_refused(tmp_path, version):
     seq = _filled("parts", 5)
     seq.save(tmp_path / "x.npz")
     _rewritten(tmp_path / "x.npz", lambda header, _: header.update(version=version))
-    with pytest.raises(kb.StoredFileError, match="reads 2 and 3"):
+    with pytest.raises(kb.StoredFileError, match="reads 2 and 3 and 4"):
         kb.ConfidenceSequence.load(tmp_path / "x.npz")
 
 

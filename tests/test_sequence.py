@@ -1,9 +1,8 @@
-"""The public face: the confidence sequence, the functions, saving, the demonstration."""
+"""The public face: the confidence sequence, the functions, saving."""
 
 from __future__ import annotations
 
 import json
-import sys
 import zipfile
 
 import numpy as np
@@ -13,7 +12,7 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct, Kernel, Matern
 from typer.testing import CliRunner
 
 import kernelbounds as kb
-from kernelbounds import cli, demo
+from kernelbounds import cli
 
 
 @pytest.fixture
@@ -258,50 +257,6 @@ def test_a_failed_save_leaves_the_old_file(tmp_path, seq, monkeypatch):
         seq.save(file)
     assert file.read_bytes() == content
     assert list(tmp_path.iterdir()) == [file]
-
-
-def test_demo_command(tmp_path):
-    out = tmp_path / "bands.png"
-    result = CliRunner().invoke(cli.app, ["demo", "--out", str(out), "--observations", "8"])
-    assert result.exit_code == 0, result.output
-    assert out.read_bytes().startswith(b"\x89PNG")
-    assert list(tmp_path.iterdir()) == [out]
-    for word in ("CMM", "DMM", "AMM", "AY-GP-UCB", "IGP-UCB", "100%"):
-        assert word in result.output
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        ["--out", "no/such/folder/x.png"],
-        ["--out", "x.txt"],
-        ["--out", "."],
-        ["--observations", "0"],
-        ["--seed", "-1"],
-        ["--seed", "one"],
-    ],
-)
-def test_demo_command_refuses(options):
-    result = CliRunner().invoke(cli.app, ["demo", *options])
-    assert result.exit_code == 2
-    assert "Traceback" not in result.output
-
-
-def test_a_picture_that_cannot_be_written_is_an_error_of_one_line(tmp_path, capsys, monkeypatch):
-    out = str(tmp_path / "[bold]" / "x.png")
-    (tmp_path / "[bold]").mkdir()
-    monkeypatch.setattr(sys, "argv", ["kernelbounds", "demo", "--out", out, "--observations", "1"])
-
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(demo, "draw", full)
-    with pytest.raises(SystemExit) as stopped:
-        cli.main()
-    assert stopped.value.code == 1
-    said = capsys.readouterr().err
-    assert said == f"error: cannot write the picture to {out!r}: No space left on device.\n"
-    assert not list((tmp_path / "[bold]").iterdir())
 
 
 def test_the_extra_to_install_is_named(capsys, monkeypatch):

@@ -106,7 +106,7 @@ def test_a_shared_sequence(bound, tmp_path):
     serial = kb.ConfidenceSequence(KERNEL, 5.0, 0.1, bound=bound)
     for x, y in zip(seq.points, seq.outcomes):
         serial.update(x, y)
-    np.testing.assert_array_equal(seq.known.engine.data.gram, serial.known.engine.data.gram)
+    np.testing.assert_array_equal(seq.known.engine.rows.gram, serial.known.engine.rows.gram)
     np.testing.assert_allclose(seq.bounds(GRID), serial.bounds(GRID), rtol=1e-7, atol=1e-7)
     assert seq.norm_lower_bound == pytest.approx(serial.norm_lower_bound, rel=1e-7)
 

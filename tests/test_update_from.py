@@ -36,7 +36,7 @@ def exact(**options):
 
 
 def sparse(**options):
-    return exact(engine=kb.Sparse(BOX, 25), **options)
+    return exact(engine=kb.Sparse.filling([0, 0], [1, 1], 25), **options)
 
 
 def table(count, seed=0):
@@ -467,7 +467,7 @@ with pq.ParquetWriter(path, schema) as writer:
         writer.write_table(pa.table([a, b, y], schema=schema))
 box = kb.Box([0, 0], [1, 1])
 def new():
-    return kb.ConfidenceSequence(RBF(1.5), 3.0, 0.1, engine=kb.Sparse(box, 36))
+    return kb.ConfidenceSequence(RBF(1.5), 3.0, 0.1, engine=kb.Sparse(box.filling(36)))
 warm = new()
 warm.update_from(pa.table([a[:5000], b[:5000], y[:5000]], schema=schema), ["a", "b"], "y")
 warm.bounds([[0.5, 0.5]])
@@ -538,7 +538,7 @@ def test_batches_accept_what_whole_files_do(tmp_path, separator, rows, slips, en
         np.testing.assert_array_equal(np.concatenate([p.lines for p in parts]), whole.lines)
         for name, values in whole.columns.items():
             np.testing.assert_array_equal(np.concatenate([p.columns[name] for p in parts]), values)
-    sequence = kb.ConfidenceSequence(KERNEL, 2.0, 0.1, engine=kb.Sparse(kb.Box([0], [1]), 3))
+    sequence = kb.ConfidenceSequence(KERNEL, 2.0, 0.1, engine=kb.Sparse.filling([0], [1], 3))
     if said is None:
         assert sequence.update_from(path, ["a"], "b", batch=size) == len(whole.lines)
     else:

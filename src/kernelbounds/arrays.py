@@ -28,6 +28,11 @@ def as_points(values: ArrayLike, name: str, dim: int | None = None, *, one: bool
     points = as_floats(values, name)
     if one and points.ndim == 1 and points.size and dim in (None, points.size):
         points = points[None]
+    _check_points(points, name, dim)
+    return points
+
+
+def _check_points(points: Array, name: str, dim: int | None) -> None:
     if points.ndim != 2:
         raise InputError(
             f"{name} must be a 2-D array of shape (points, dimensions), got shape {points.shape}; "
@@ -39,15 +44,15 @@ def as_points(values: ArrayLike, name: str, dim: int | None = None, *, one: bool
         raise InputError(
             f"{name} has {points.shape[1]} columns, but the data so far have {dim} dimensions."
         )
-    return points
 
 
 def as_observations(points: ArrayLike, outcomes: ArrayLike, dim: int | None) -> tuple[Array, Array]:
     """Matching ``(n, d)`` points and ``(n,)`` outcomes; or one point and a scalar outcome."""
-    y = as_floats(outcomes, "y")
+    y, x = as_floats(outcomes, "y"), as_floats(points, "X")
     if y.ndim == 0:
-        return as_points(np.atleast_2d(as_floats(points, "X")), "X", dim), y.reshape(1)
-    x = as_points(points, "X", dim)
+        x = np.atleast_2d(x)
+        y = y.reshape(1) if len(x) == 1 else y
+    _check_points(x, "X", dim)
     return x, _sized(y, "y", len(x))
 
 

@@ -8,11 +8,10 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from kernelbounds import __version__, demo, files
-from kernelbounds.commands import assume, bound, calibrate, plan
+from kernelbounds import __version__
+from kernelbounds.commands import assume, bound, calibrate, demo, plan
 from kernelbounds.commands.study import study_app
 from kernelbounds.errors import KernelBoundsError
 from kernelbounds.paper import specs, studies, trials
@@ -32,6 +31,7 @@ for _name, _module in (
     ("bound", bound),
 ):
     app.command(_name, no_args_is_help=True)(_module.command)
+app.command("demo")(demo.command)  # the only one that needs no arguments
 app.add_typer(study_app, name="study")
 
 
@@ -50,41 +50,6 @@ def _options(
     pass
 
 
-@app.command("demo")
-def demo_command(
-    out: Annotated[Path, typer.Option(help="Where to write the picture (PNG, SVG or PDF).")] = Path(
-        "kernelbounds-demo.png"
-    ),
-    observations: Annotated[int, typer.Option(min=1, max=2000, help="How many to make.")] = 25,
-    seed: Annotated[int, typer.Option(min=0, help="Of the test function and the noise.")] = 1,
-) -> None:
-    """Compare all bounds on a one-dimensional test function: a table and a picture."""
-    console = Console()
-    if out.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise typer.BadParameter(f"{out} must end in .png, .svg or .pdf.", param_hint="--out")
-    try:
-        files.check_writable(out)
-    except OSError as error:
-        raise typer.BadParameter(
-            f"cannot write to {out}: {error.strerror}.", param_hint="--out"
-        ) from None
-    with console.status(f"observing {observations} points and computing five bounds"):
-        result = demo.run(observations, seed)
-    table = Table(title=f"Bounds at 99% confidence after {observations} observations")
-    table.add_column("method")
-    for heading in ("mean width", "relative to CMM", "truth inside"):
-        table.add_column(heading, justify="right")
-    exact = result.bands[0].mean_width
-    for band in result.bands:
-        inside = f"{100 * band.coverage(result.truth):.0f}%"
-        width = band.mean_width
-        table.add_row(band.name, f"{width:.3f}", f"{width / exact:.2f} x", inside)
-    console.print(table)
-    with files.failure_reported(f"write the picture to {str(out)!r}"), files.replacing(out) as file:
-        demo.draw(result, file, out.suffix[1:].lower())
-    console.print(f"picture: {out}", soft_wrap=True, markup=False)
-
-
 EXPERIMENTS = "; ".join(f"{name}: {text}" for name, text in specs.EXPERIMENTS.items())
 
 
@@ -95,9 +60,10 @@ EXPERIMENTS = "; ".join(f"{name}: {text}" for name, text in specs.EXPERIMENTS.it
 
 Names: {EXPERIMENTS}; or all. Interrupt at any time and run again to go on.
 
-The last three are not in the paper. Their methods are their own, certificates take at most
-{trials.ROUNDS} rounds, {trials.REPETITIONS} times, and a repetition of designs is up to
-{max(studies.DESIGNS.values())} runs, in proportion to the rounds.""",
+The last four are not in the paper. Their methods are their own, certificates take at most
+{trials.ROUNDS} rounds, {trials.REPETITIONS} times, a repetition of designs is up to
+{max(studies.DESIGNS.values())} runs, in proportion to the rounds, and scale goes up to the square
+of the rounds.""",
 )
 def reproduce_command(
     names: Annotated[list[str], typer.Argument(metavar="NAME...", show_default=False)],

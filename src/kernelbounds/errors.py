@@ -64,6 +64,11 @@ class MissingExtraError(KernelBoundsError, ImportError):
         super().__init__(
             f"{feature} needs an optional dependency: pip install 'kernelbounds[{extra}]'."
         )
+        self._of = feature, extra
+
+    def __reduce__(self) -> tuple[type, tuple[str, str]]:
+        """For other processes, which make it anew."""
+        return type(self), self._of
 
 
 class EmptyConfidenceSetError(KernelBoundsError):

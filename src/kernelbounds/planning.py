@@ -64,6 +64,11 @@ def predicted_width(
 ) -> Array:
     """What upper - lower will at most be at points (m, d), whatever the outcomes; (m,)."""
     a = known.assumptions
+    if not known.base.keeps_observations:
+        raise InputError(
+            "how wide bounds will be is told with an exact engine, and not with a sparse one; for "
+            "a plan, make a sequence without engine=."
+        )
     if a.misspecification:
         raise InputError(
             "how wide bounds will be depends on the outcomes where misspecification is not 0, here "

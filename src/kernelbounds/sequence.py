@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import math
 import warnings
@@ -13,11 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
-from kernelbounds import storage, streaming
+from kernelbounds import at_a_glance, cluster, notebook, storage, streaming
 from kernelbounds.arrays import (
     Array,
     as_flag,
-    as_floats,
     as_observations,
     as_points,
     as_scalar,
@@ -25,7 +25,7 @@ from kernelbounds.arrays import (
 )
 from kernelbounds.bounds import CMM, Assumptions, Bound, DualBound, Knowledge
 from kernelbounds.engine import Approximation, Engine, SparseEngine
-from kernelbounds.errors import InputError
+from kernelbounds.errors import EmptyConfidenceSetError, InputError
 from kernelbounds.functionals import Functional, Several
 from kernelbounds.mixtures import Hybrid, Mixture, Single
 from kernelbounds.offset import Offset, checked_offset
@@ -33,10 +33,14 @@ from kernelbounds.parts import Parts, as_parts
 from kernelbounds.planning import Fillable, as_design, predicted_width
 from kernelbounds.rkhs import RKHSFunction
 from kernelbounds.sensitivity import Sensitivity, conclusion
-from kernelbounds.sparse import Sparse
+from kernelbounds.sparse import Sparse, inflation
 from kernelbounds.surface import Clipped, Surface, extremes
 
 WARNED = -1  # in place of a number of observations
+# Once bounds with a sparse engine may be so many times as wide as exact ones, at the newest points,
+# and inducing points cannot be added, that is said. It is asked at this number of observations, and
+# whenever that has doubled.
+COSTLY, COSTS_FROM, NEWEST = 1.5, 250, 64
 
 
 class ConfidenceSequence:
@@ -109,16 +113,24 @@ class ConfidenceSequence:
         level = checked_offset(offset)
         parts, whole, norm_of_whole = as_parts(kernel, norm_bound, level.within)
         assumptions = Assumptions(norm_of_whole, noise_scale, delta, mixture, misspecification)
-        chosen = Engine(whole) if engine is None else _sparse_engine(engine, whole, assumptions)
-        self._known = Knowledge(chosen, assumptions, parts=parts, offset=level)
+        if engine is not None and not isinstance(engine, Sparse):
+            raise InputError(f"engine must be a kernelbounds.Sparse, got {brief(engine)}.")
+        # A sparse engine has all of an engine that bounds from R_t look at.
+        chosen = Engine(whole) if engine is None else engine.engine(whole, assumptions)
+        self._known = Knowledge(cast(Engine, chosen), assumptions, parts=parts, offset=level)
         self._bound = self._chosen(CMM() if bound is None else bound)
         # At how many observations a bound for one time was asked for; then, that it was said.
         self._looked_at: int | None = None
+        # From how many observations on to ask what a sparse engine costs; then, that it was said.
+        self._costs_from = COSTS_FROM
 
     def __repr__(self) -> str:
         a, parts = self.assumptions, self._known.parts
         more = "" if self.offset == Offset() else f"offset={self.offset}, "
         more += f"misspecification={a.misspecification:g}, " if a.misspecification else ""
+        more += "" if a.mixture == Hybrid() else f"mixture={a.mixture}, "
+        seen = f"{len(self)} observation{'' if len(self) == 1 else 's'}"
+        seen += f" of {self.dim} input{'' if self.dim == 1 else 's'}" if len(self) else ""
         what = f"{self.kernel}, norm_bound={a.norm_bound:g}"
         if parts is not None:  # of which an unknown level is the last
             pairs = parts.pairs[:-1] if self.offset.within > 0 else parts.pairs
@@ -126,9 +138,12 @@ class ConfidenceSequence:
             what = f"{one[0]}, norm_bound={one[1]:g}" if len(pairs) == 1 else f"{Parts(pairs)}"
         return (
             f"ConfidenceSequence({what}, noise_scale={a.noise_scale:g}, delta={a.delta:g}, "
-            f"{more}mixture={a.mixture}, bound={self._bound}) "
-            f"with {len(self)} observations"
+            f"{more}bound={self._bound}) with {seen}"
         )
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        return notebook.shown(self, lambda: at_a_glance.card(self._known, self._bound))
 
     def __len__(self) -> int:
         """The number of observations, t."""
@@ -211,6 +226,7 @@ class ConfidenceSequence:
         transform: Callable[[Array], ArrayLike] | None = None,
         batch: int = 50_000,
         progress: bool | None = None,
+        client: Any = None,
     ) -> int:
         """Add the rows of files or of a table, a batch at a time, and return how many.
 
@@ -224,8 +240,9 @@ class ConfidenceSequence:
         ----------
         source : path, list of paths, or table
             A CSV or Parquet file, a folder of them, which are taken by name, or a list of those. Or
-            anything with ``__arrow_c_stream__``: of pyarrow, Polars, DuckDB or pandas. All but CSV
-            need the extra ``arrow``. Files are read twice with a sparse engine: first to check.
+            anything with ``__arrow_c_stream__``: of pyarrow, Polars, DuckDB or pandas. Or a Dask
+            dataframe, in the order of its partitions. All but CSV need the extra ``arrow``. Files
+            are read twice with a sparse engine: first to check.
         inputs : list of str
             The columns that are the coordinates of points.
         output : str
@@ -238,6 +255,11 @@ class ConfidenceSequence:
             How many rows are in memory at a time. It makes no difference to bounds.
         progress : bool, optional
             Whether a bar is shown on standard error; None: on a terminal, after two seconds.
+        client : distributed.Client, optional
+            A Dask cluster whose workers share the work, with a sparse engine; the bounds are the
+            same up to rounding errors. Needs the extra ``dask``, on the workers as well, and they
+            must find Parquet files under the same paths. None: this machine; for a Dask dataframe
+            the client that is current, if there is one.
 
         Examples
         --------
@@ -253,9 +275,16 @@ class ConfidenceSequence:
             dim = self._known.base.dim
         shown = None if progress is None else as_flag(progress, "progress")
         given = streaming.intake(
-            source, inputs, output, noise_scale, transform, batch, dim, self.checked_noise_scales
+            source, inputs, output, noise_scale, transform, batch, dim, self.assumptions
         )
-        return streaming.add(self._known, given, shown)
+        workers = cluster.client_for(client, given.source, self._known.base)
+        if workers is None:
+            added = streaming.add(self._known, given, shown)
+        else:
+            added = cluster.add(self._known, given, workers, shown)
+        with self._known.lock:
+            self._warn_if_costly()
+        return added
 
     def update_checked(
         self, points: Array, outcomes: Array, noise_scales: Array | None = None
@@ -263,30 +292,11 @@ class ConfidenceSequence:
         """:meth:`update` with arrays that were checked already."""
         with self._known.lock:
             self._known.append(points, outcomes, noise_scales)
+            self._warn_if_costly()
 
     def checked_noise_scales(self, given: ArrayLike | None, count: int) -> Array | None:
         """Noise scales of so many observations, as :meth:`update` takes them; None: the usual."""
-        if given is None:
-            return None
-        scales, own = as_floats(given, "noise_scale"), self.assumptions.noise_scale
-        if scales.shape not in ((), (count,)):
-            raise InputError(
-                "noise_scale must be a number, or one for each observation, got shape "
-                f"{scales.shape} for {count}."
-            )
-        if own == 0 and np.any(scales != 0):
-            raise InputError(
-                "a sequence with noise_scale 0 has observations without noise only; give it the "
-                "noise scale of a typical observation."
-            )
-        if own == 0:
-            return None
-        if not np.all(scales > 0) or not np.all((scales >= 1e-50 * own) & (scales <= 1e50 * own)):
-            raise InputError(
-                "noise_scale must be positive for each observation, and not beyond 1e50 times that "
-                f"of the sequence, got {brief(given)}."
-            )
-        return np.full(count, scales) if scales.ndim == 0 else scales
+        return self.assumptions.checked_noise_scales(given, count)
 
     @property
     def known(self) -> Knowledge:
@@ -540,6 +550,21 @@ class ConfidenceSequence:
         with self._known.lock:
             return self._known.base.approximation()
 
+    def inflation(self, X: ArrayLike, bound: Bound | None = None) -> Array:
+        """At most how many times as wide bounds are as those of an exact engine, with the same R_t.
+
+        At points of shape (m, d); (m,). It is certified, and not an estimate: exact bounds are at
+        least as wide as the range of values of functions in the span of the inducing points. It is
+        infinite where none of those is in the confidence set, and 1 where all is exact.
+        """
+        chosen = self._chosen(bound)
+        with self._known.lock:
+            points = as_points(X, "X", self._known.base.dim, one=True)
+            if self._known.base.keeps_observations or not len(self):
+                return np.ones(len(points))
+            upper, negative_lower = self._extremes(points, chosen, (1, -1))
+            return inflation(self._known, points, upper + negative_lower)
+
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to one file, atomically; see :meth:`load`."""
         with self._known.lock:
@@ -644,6 +669,27 @@ class ConfidenceSequence:
             )
             self._looked_at = WARNED
 
+    def _warn_if_costly(self) -> None:
+        """Say once that the inducing points of a sparse engine are too few."""
+        known, asked_from = self._known, self._costs_from
+        if known.base.keeps_observations or asked_from == WARNED or len(self) < asked_from:
+            return
+        self._costs_from = 2 * len(self)
+        engine = cast(SparseEngine, known.base)
+        if engine.can_grow or not len(newest := engine.newest_points(NEWEST)):
+            return
+        with contextlib.suppress(EmptyConfidenceSetError):  # of which bounds will tell
+            cost = float(np.mean(self.inflation(newest, CMM())))
+            if cost > COSTLY:
+                self._costs_from = WARNED
+                warnings.warn(
+                    f"with {len(engine.dictionary)} inducing points, bounds at the newest points "
+                    f"are up to {cost:.2g} times as wide as without an approximation; use more of "
+                    "them, or Sparse(), which chooses them itself.",
+                    UserWarning,
+                    stacklevel=4,
+                )
+
 
 def _checked_bound(bound: Bound) -> Bound:
     if not isinstance(bound, Bound):
@@ -664,16 +710,3 @@ def _own(
         raise InputError(f"mixture must be one of kernelbounds.mixtures, got {brief(mixture)}.")
     checked = None if bound is None else _checked_bound(bound)
     return storage.Own(kernel, checked, mixture, None if offset is None else checked_offset(offset))
-
-
-def _sparse_engine(engine: Any, kernel: Kernel, assumptions: Assumptions) -> Engine:
-    """One for these assumptions; forecasts are those of the paper's prior, N(0, c K)."""
-    if not isinstance(engine, Sparse):
-        raise InputError(f"engine must be a kernelbounds.Sparse, got {brief(engine)}.")
-    a = assumptions
-    if a.noise_scale == 0:
-        raise InputError("a sparse engine is for noisy outcomes; noise_scale is 0.")
-    ratio = a.noise_scale / max(a.norm_bound, 1e-100)
-    ridge = a.noise_scale**2 / max(a.mixture_scale, 1e-300)
-    # It has all of an engine that bounds from R_t look at.
-    return cast(Engine, SparseEngine(kernel, engine.points, ridge, ratio**2))

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
@@ -20,14 +20,17 @@ from sklearn.gaussian_process.kernels import Kernel
 from kernelbounds import bounds, files, kernels, mixtures
 from kernelbounds.arrays import LARGEST, Array, shortened
 from kernelbounds.bounds import Assumptions, Bound, Knowledge
-from kernelbounds.engine import Engine, Forecasts
+from kernelbounds.engine import Engine, Forecasts, SparseEngine
+from kernelbounds.engine.sparse import state as sparse_state
 from kernelbounds.errors import InputError, StoredFileError, said
-from kernelbounds.mixtures import Mixture
+from kernelbounds.mixtures import Mixture, RunningLosses
 from kernelbounds.offset import Offset
 from kernelbounds.parts import Parts
 
-FORMAT, VERSION = "kernelbounds.ConfidenceSequence", 3
-READABLE = (2, 3)  # in version 2 there are no weights, parts, offsets and misspecification
+FORMAT, VERSION = "kernelbounds.ConfidenceSequence", 4
+# In version 2 there are no weights, parts, offsets and misspecification; up to version 3 the kernel
+# matrix has a row for each observation, none are merged, and there are no sparse engines.
+READABLE = (2, 3, 4)
 ARRAYS = ("points", "outcomes", "gram")
 BOUNDS = ("AMM", "AY", "CMM", "DMM", "FixedDesign", "IGP")
 MIXTURES = ("Hybrid", "Single")
@@ -65,8 +68,6 @@ class Own(NamedTuple):
 
 def pack(known: Knowledge, bound: Bound) -> Packed:
     """A sequence as data for a file."""
-    if not known.base.keeps_observations:
-        raise InputError("a sequence with a sparse engine cannot be saved.")
     data, a = known.base.data, known.assumptions
     header = {
         "kernel": _kernel_to_data(known.parts or data.kernel),
@@ -75,11 +76,16 @@ def pack(known: Knowledge, bound: Bound) -> Packed:
         "bound": _to_data(bound, bounds, BOUNDS),
         "mixture": _to_data(a.mixture, mixtures, MIXTURES),
     }
+    if not known.base.keeps_observations:
+        header["sparse"], own = sparse_state.pack(cast(SparseEngine, known.base))
+        return header, {f"sparse.{name}": part for name, part in own.items()}
+    rows = known.base.rows
     arrays = {
         "points": data.points,
         "outcomes": data.observed,
         "weights": data.weights,
-        "gram": data.lower[np.tril_indices(data.count)],
+        "merged_at": np.array(data.merged_at, dtype=np.float64),
+        "gram": rows.lower[np.tril_indices(rows.count)],
         "forecasts": np.array(_complete_or_made(known)),
     }
     return header, arrays
@@ -92,7 +98,10 @@ def unpack(
     kernel = _kernel(path, header, own.kernel)
     offset = _offset(path, header.get("offset", {}), own.offset)
     parts = kernel if isinstance(kernel, Parts) else None
-    engine = Engine(kernel.kernel(kernel.equal_shares) if isinstance(kernel, Parts) else kernel)
+    whole = kernel.kernel(kernel.equal_shares) if isinstance(kernel, Parts) else kernel
+    if "sparse" in header:
+        return _unpack_sparse(path, header, arrays, own, whole, parts, offset)
+    engine = Engine(whole)
     with damage_reported(path):
         weights = arrays.get("weights", np.ones(len(arrays["outcomes"])))
         forecasts = _forecasts(arrays["forecasts"], len(weights))
@@ -102,14 +111,44 @@ def unpack(
     with damage_reported(path):
         assumptions = Assumptions(**header["assumptions"], mixture=mixture)
         known = Knowledge(engine, assumptions, forecasts, parts, offset)
-        _restore(known, weights, *(arrays[name] for name in ARRAYS))
+        merged_at = arrays.get("merged_at", np.empty(0))
+        _restore(known, weights, merged_at, *(arrays[name] for name in ARRAYS))
+    _refuse_misfit(path, own, lambda: _misfit(engine))
+    return known, bound
+
+
+def _unpack_sparse(
+    path: str | PathLike[str],
+    header: dict[str, Any],
+    arrays: dict[str, Array],
+    own: Own,
+    kernel: Kernel,
+    parts: Parts | None,
+    offset: Offset,
+) -> tuple[Knowledge, Bound]:
+    """The same with a sparse engine."""
+    with damage_reported(path):
+        stored = {noun: dict(header[noun]) for noun in ("bound", "mixture")}
+    bound: Bound = _chosen(path, "bound", stored["bound"], own.bound, bounds, BOUNDS)
+    mixture = _chosen(path, "mixture", stored["mixture"], own.mixture, mixtures, MIXTURES)
+    with damage_reported(path):
+        a = Assumptions(**header["assumptions"], mixture=mixture)
+        state = {name.removeprefix("sparse."): part for name, part in arrays.items()}
+        losses = RunningLosses(mixture, float(header["sparse"]["ridge"]), a.noise_scale)
+        engine = sparse_state.unpack(kernel, header["sparse"], state, losses)
+        known = Knowledge(cast(Engine, engine), a, parts=parts, offset=offset)
+    _refuse_misfit(path, own, lambda: sparse_state.misfit(engine))
+    return known, bound
+
+
+def _refuse_misfit(path: str | PathLike[str], own: Own, find: Callable[[], str | None]) -> None:
+    """Refuse a file whose kernel does not give the values that are stored."""
     with damage_reported(path, but=InputError if own.kernel is not None else ()):
-        misfit = _misfit(engine)
+        misfit = find()
     if misfit and own.kernel is None:
         raise StoredFileError(f"{str(path)!r} is damaged: {misfit}.")
     if misfit:
         raise InputError(f"{str(path)!r} was saved with another kernel: {misfit}.")
-    return known, bound
 
 
 def write(path: str | PathLike[str], header: dict[str, Any], arrays: dict[str, Array]) -> None:
@@ -259,7 +298,7 @@ def _number_in_words(value: Any) -> str:
 
 def _misfit(engine: Engine) -> str | None:
     """Where the kernel does not give the matrix that is stored, in words; None if it does."""
-    data = engine.data
+    data = engine.rows
     if not data.count:
         return None
     prior = kernels.diagonal(data.kernel, data.points) * data.weights**2
@@ -355,18 +394,23 @@ def _forecasts(stored: Array, count: int) -> Forecasts:
 
 
 def _restore(
-    known: Knowledge, weights: Array, points: Array, outcomes: Array, packed: Array
+    known: Knowledge,
+    weights: Array,
+    merged_at: Array,
+    points: Array,
+    outcomes: Array,
+    packed: Array,
 ) -> None:
     count = len(outcomes)
-    shapes = points.shape[:1], weights.shape, packed.shape
-    if shapes != ((count,), (count,), (count * (count + 1) // 2,)):
-        raise ValueError(f"shapes {points.shape}, {outcomes.shape}, {packed.shape}")
+    shapes = points.shape[:1], weights.shape, merged_at.shape
+    if shapes != ((count,), (count,), (merged_at.size,)):
+        raise ValueError(f"shapes {points.shape}, {outcomes.shape}, {merged_at.shape}")
     if not all(np.all(np.abs(part) <= LARGEST) for part in (points, outcomes, weights, packed)):
         raise ValueError("values that are not finite")
     if not np.all(weights > 0):
         raise ValueError("weights that are not positive")
+    if merged_at.size and not np.all(np.diff(merged_at, prepend=0, append=count) > 0):
+        raise ValueError("merges out of order")
     if count:
-        gram = np.empty((count, count))
-        rows, columns = np.tril_indices(count)
-        gram[rows, columns] = gram[columns, rows] = packed
-        known.base.data.restore(points, known.weighed(points, outcomes, weights), gram)
+        told, cuts = known.weighed(points, outcomes, weights), merged_at.astype(np.intp).tolist()
+        known.base.data.restore(points, told, packed, cuts)

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from kernelbounds.arrays import Array, as_points, as_whole, brief
-from kernelbounds.bounds import Knowledge
+from kernelbounds.bounds import Assumptions, Knowledge
 from kernelbounds.csv_table import check_names
+from kernelbounds.engine import Engine
 from kernelbounds.errors import InputError
 from kernelbounds.progress import late_progress
 from kernelbounds.sources import Rows, Source, as_source
 
 Transform = Callable[[Array], Any]
-CheckedScales = Callable[[Array, int], Array | None]
 
 
 class Observed(NamedTuple):
@@ -60,8 +60,8 @@ class Intake:
         How many of them are inputs.
     dim : int or None
         Of the points; None where it is not known yet.
-    checked_scales : function
-        The noise scales of so many observations, as the sequence takes them.
+    assumptions : Assumptions
+        Of the sequence, which say what noise scales may be.
     transform : function or None
         Of inputs (n, k), to points (n, d).
     most : int
@@ -72,13 +72,20 @@ class Intake:
     columns: list[str]
     inputs: int
     dim: int | None
-    checked_scales: CheckedScales
+    assumptions: Assumptions
     transform: Transform | None
     most: int
 
     def batches(self) -> Iterator[Observed]:
         """All observations, in order."""
         dim = self.dim
+        for rows in self.source.rows(self.columns, self.most):
+            some = self.observed(rows, dim)
+            dim = some.points.shape[1]
+            yield some
+
+    def observed(self, rows: Rows, dim: int | None) -> Observed:
+        """Those of a batch of rows, checked; ``dim`` is that of the points, where it is known."""
 
         def transformed(inputs: Array) -> Array:
             assert self.transform is not None
@@ -90,18 +97,16 @@ class Intake:
                 )
             return points
 
-        for rows in self.source.rows(self.columns, self.most):
-            points, outcomes = rows.values[:, : self.inputs], rows.values[:, self.inputs]
-            if self.transform is not None:
-                points = _by_row(rows, transformed, points)
-                dim = points.shape[1]
-            scales = None
-            if len(self.columns) > self.inputs + 1:
-                scales = _by_row(rows, self._scales, rows.values[:, -1])
-            yield Observed(points, outcomes, scales)
+        points, outcomes = rows.values[:, : self.inputs], rows.values[:, self.inputs]
+        if self.transform is not None:
+            points = _by_row(rows, transformed, points)
+        scales = None
+        if len(self.columns) > self.inputs + 1:
+            scales = _by_row(rows, self._scales, rows.values[:, -1])
+        return Observed(points, outcomes, scales)
 
     def _scales(self, given: Array) -> Array | None:
-        return self.checked_scales(given, len(given))
+        return self.assumptions.checked_noise_scales(given, len(given))
 
 
 def intake(
@@ -112,7 +117,7 @@ def intake(
     transform: Any,
     batch: Any,
     dim: int | None,
-    checked_scales: CheckedScales,
+    assumptions: Assumptions,
 ) -> Intake:
     """From what users pass, checked before anything is read."""
     if isinstance(inputs, str) or not isinstance(inputs, Sequence) or not inputs:
@@ -135,7 +140,7 @@ def intake(
             f"inputs has {len(inputs)} columns, but points of the sequence have {dim} dimensions."
         )
     most = as_whole(batch, "batch", least=1)
-    return Intake(as_source(source), columns, len(inputs), dim, checked_scales, transform, most)
+    return Intake(as_source(source), columns, len(inputs), dim, assumptions, transform, most)
 
 
 def add(known: Knowledge, given: Intake, progress: bool | None) -> int:
@@ -152,7 +157,7 @@ def add(known: Knowledge, given: Intake, progress: bool | None) -> int:
 def _add_at_once(known: Knowledge, given: Intake, progress: bool | None) -> int:
     """For an engine that keeps all observations anyway."""
     batches = list(_watched(given, "reading", None, progress))
-    _refuse_nothing(sum(len(some.outcomes) for some in batches))
+    refuse_nothing(sum(len(some.outcomes) for some in batches))
     together = Observed.joined(batches)
     with known.lock:
         # Another thread may have added the first observations meanwhile.
@@ -171,9 +176,15 @@ def _add_by_blocks(
     with known.lock:
         before = known.base
         start = before.data.count
-        grown: Any = before.snapshot()  # a SparseEngine
+        grown = before.snapshot()
+    append_all(known, grown, _watched(given, "adding", total, progress))
+    return take_over(known, before, start, grown)
+
+
+def append_all(known: Knowledge, grown: Any, batches: Iterable[Observed]) -> None:
+    """Append batches to a sparse engine, in the blocks in which it would take all in one go."""
     waiting: list[Observed] = []
-    for some in _watched(given, "adding", total, progress):
+    for some in batches:
         together = Observed.joined([*waiting, some])
         now, later = together.split(grown.whole_blocks(len(together.outcomes)))
         if len(now.outcomes):
@@ -181,8 +192,12 @@ def _add_by_blocks(
         waiting = [later]
     if waiting and len(waiting[0].outcomes):
         known.append_to(grown, *waiting[0])
+
+
+def take_over(known: Knowledge, before: Engine, start: int, grown: Engine) -> int:
+    """Put an engine that has grown in the place of the one before it, which had so many."""
     added = int(grown.data.count - start)
-    _refuse_nothing(added)
+    refuse_nothing(added)
     with known.lock:
         if known.base is not before or before.data.count != start:
             raise InputError(
@@ -205,7 +220,8 @@ def _watched(
             report(f"{done:,} rows", done)
 
 
-def _refuse_nothing(count: int) -> None:
+def refuse_nothing(count: int) -> None:
+    """Raise where a source has no rows."""
     if not count:
         raise InputError("the source has no rows; pass at least one.")
 

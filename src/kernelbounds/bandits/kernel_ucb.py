@@ -19,6 +19,7 @@ from kernelbounds.bandits.records import Suggestion
 from kernelbounds.bandits.tracker import Tracker
 from kernelbounds.errors import InputError
 from kernelbounds.sequence import ConfidenceSequence
+from kernelbounds.surface import limited
 
 MAXIMISERS: dict[str, Any] = {"Ascent": Ascent, "Grid": Grid, "BranchAndBound": BranchAndBound}
 
@@ -110,14 +111,13 @@ class KernelUCB(Policy):
         surface = self.surface(self.sign)
         trivial = surface.trivial(space.points)
         value, index, opposite = surface.largest(space.points, trivial)
-        x = space.points[index]
-        optimistic, other = (
-            float(side.limited(x[None], np.array([end]), trivial[index : index + 1])[0])
-            for side, end in ((surface, value), (self.surface(-self.sign), opposite))
-        )
+        here, ends = slice(index, index + 1), np.array([[value], [opposite]])
+        x, signs = space.points[index].copy(), (self.sign, -self.sign)
+        clipped = limited(surface.known, space.points[here], ends, trivial[here], signs)
+        optimistic, other = clipped[:, 0].tolist()
         lower, upper = (-optimistic, other) if self.minimise else (-other, optimistic)
         limit = min(value, float(surface.most(space.points, trivial).max()))
-        return Suggestion(x.copy(), lower, upper, self.sign * limit, index)
+        return Suggestion(x, lower, upper, self.sign * limit, index)
 
     def _choose_box(self, space: Box, count: int) -> list[Suggestion]:
         surface = self.surface(self.sign)

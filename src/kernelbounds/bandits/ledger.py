@@ -26,11 +26,9 @@ class Ledger:
 
         Asked for in several rounds before that, it may be told for any of them: the loosest holds.
         """
-        worst = min if self._minimise else max
-        lower, upper, limit = self.asked.get(key_of(one.x), (one.lower, one.upper, one.limit))
-        self.asked[key_of(one.x)] = (
-            min(lower, one.lower), max(upper, one.upper), worst(limit, one.limit)
-        )  # fmt: skip
+        key, worst = key_of(one.x), min if self._minimise else max
+        lower, upper, limit = self.asked.get(key, (one.lower, one.upper, one.limit))
+        self.asked[key] = min(lower, one.lower), max(upper, one.upper), worst(limit, one.limit)
 
     def was_asked(self, point: Array) -> bool:
         """Whether an action was asked for and not told since."""

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from kernelbounds import notebook
 from kernelbounds.arrays import Array
+from kernelbounds.rounding import at_least, at_most, coordinates, interval
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,37 @@ class Suggestion:
     limit: float
     index: int | None = None
     named: dict[str, float] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return (
+            f"Suggestion({_where(self)}, value in {interval(self.lower, self.upper)}{self._best})"
+        )
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        return notebook.shown(self, self._card)
+
+    def _card(self) -> notebook.Html:
+        what = "Bounds on the value there, and what no action can beat."
+        return notebook.card(
+            "Suggestion",
+            [
+                ("try", _where(self)),
+                ("value there", f"in {interval(self.lower, self.upper)}"),
+                *([("anywhere", self._best.removeprefix(", "))] if self._best else []),
+            ],
+            notebook.interval_picture(self.lower, self.upper, self.limit, what),
+        )
+
+    @property
+    def _best(self) -> str:
+        """What is known of the best, where something is."""
+        if not math.isfinite(self.limit):
+            return ""
+        # The best is limited from above, and then from above this value too, unless minimising.
+        if self.limit >= (self.lower + self.upper) / 2:
+            return f", maximum <= {at_most(self.limit)}"
+        return f", minimum >= {at_least(self.limit)}"
 
     def as_data(self) -> dict[str, Any]:
         """The attributes as plain data for JSON; an infinite limit becomes None."""
@@ -97,6 +130,42 @@ class Certificate:
     index: int | None = None
     named: dict[str, float] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        return (
+            f"Certificate({_where(self)}, value in {interval(self.lower, self.upper)}, "
+            f"{self._best}, regret <= {at_most(self.regret)})"
+        )
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        return notebook.shown(self, self._card)
+
+    def picture(self) -> notebook.Html:
+        """For notebooks: bounds on f*(x) as a bar, and the gap to what no action can beat."""
+        limit = self.min_lower if self.max_upper is None else self.max_upper
+        what = "Bounds on the value of the best action known, and what no action can beat."
+        return notebook.interval_picture(
+            self.lower, self.upper, math.nan if limit is None else limit, what
+        )
+
+    def _card(self) -> notebook.Html:
+        return notebook.card(
+            "Certificate",
+            [
+                ("best known", _where(self)),
+                ("value there", f"in {interval(self.lower, self.upper)}"),
+                ("anywhere", self._best),
+                ("certified", f"within {at_most(self.regret)} of the best possible"),
+            ],
+            self.picture(),
+        )
+
+    @property
+    def _best(self) -> str:
+        if self.max_upper is not None:
+            return f"maximum <= {at_most(self.max_upper)}"
+        return f"minimum >= {at_least(math.nan if self.min_lower is None else self.min_lower)}"
+
     def as_data(self) -> dict[str, Any]:
         """The attributes as plain data for JSON; an infinite number becomes None."""
         return _as_data(self)
@@ -144,6 +213,14 @@ class History:
         columns: dict[str, Array] = {"round": np.arange(1.0, len(self) + 1)}
         names = ("lower", "upper", "limit", "width", "regret_bound", "cumulative_regret_bound")
         return columns | {name: getattr(self, name) for name in names}
+
+
+def _where(record: Suggestion | Certificate) -> str:
+    """The action, by names where it has them."""
+    place = f", index={record.index}" if record.index is not None else ""
+    if record.named:
+        return ", ".join(f"{name}={value:.4g}" for name, value in record.named.items()) + place
+    return f"x={coordinates(record.x)}{place}"
 
 
 def _as_data(record: Suggestion | Certificate) -> dict[str, Any]:

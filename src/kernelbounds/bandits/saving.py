@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 P = TypeVar("P", bound="Policy")
 
-FORMAT, VERSION = "kernelbounds.Policy", 3
-READABLE = (2, 3)  # they hold sequences of the same versions
+FORMAT, VERSION = "kernelbounds.Policy", 4
+READABLE = (2, 3, 4)  # they hold sequences of the same versions
 
 
 def save(policy: Policy, path: str | PathLike[str]) -> None:

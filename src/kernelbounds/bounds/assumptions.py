@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from kernelbounds.arrays import as_scalar, brief
+from kernelbounds.arrays import Array, as_floats, as_scalar, brief
 from kernelbounds.errors import InputError
 from kernelbounds.mixtures import Hybrid, Mixture, Single
 
@@ -72,6 +73,30 @@ class Assumptions:
     def misfit(self) -> float:
         """How far a typical outcome may be from a function of norm at most B; 0: they are exact."""
         return self.noise_scale + self.misspecification
+
+    def checked_noise_scales(self, given: ArrayLike | None, count: int) -> Array | None:
+        """Noise scales of so many observations, as users pass them; None: the usual."""
+        if given is None:
+            return None
+        scales, own = as_floats(given, "noise_scale"), self.noise_scale
+        if scales.shape not in ((), (count,)):
+            raise InputError(
+                "noise_scale must be a number, or one for each observation, got shape "
+                f"{scales.shape} for {count}."
+            )
+        if own == 0 and np.any(scales != 0):
+            raise InputError(
+                "a sequence with noise_scale 0 has observations without noise only; give it the "
+                "noise scale of a typical observation."
+            )
+        if own == 0:
+            return None
+        if not np.all(scales > 0) or not np.all((scales >= 1e-50 * own) & (scales <= 1e50 * own)):
+            raise InputError(
+                "noise_scale must be positive for each observation, and not beyond 1e50 times that "
+                f"of the sequence, got {brief(given)}."
+            )
+        return np.full(count, scales) if scales.ndim == 0 else scales
 
 
 def _single(given: object) -> Single:

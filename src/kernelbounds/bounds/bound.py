@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from kernelbounds import notebook
 from kernelbounds.arrays import Array
 from kernelbounds.bounds.guarantee import Guarantee
 from kernelbounds.bounds.knowledge import Knowledge
@@ -63,6 +64,27 @@ class Bound(ABC):
             return object.__repr__(self)
         settings = [f"{one.name}={getattr(self, one.name)!r}" for one in fields(known) if one.repr]
         return f"{type(self).__qualname__}({', '.join(settings)}) [{self.guarantee}]"
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        return notebook.shown(self, self._card)
+
+    def _card(self) -> notebook.Html:
+        known: Any = self
+        settings = [
+            (one.name, "as in the paper" if value is None else value)
+            for one in (fields(known) if is_dataclass(known) else ())
+            for value in [getattr(self, one.name)]
+            if one.repr
+        ]
+        about = (type(self).__doc__ or "").strip().partition("\n\n")[0]
+        about = " ".join(about.split()).rstrip(",.") + "."
+        made = about.startswith(f"{type(self).__name__}(")  # by dataclass, and says nothing
+        return notebook.card(
+            f"Bound {type(self).__name__}",
+            [*settings, ("holds for", self.guarantee)],
+            note="" if made else about,
+        )
 
     @property
     def guarantee(self) -> Guarantee:
@@ -138,7 +160,7 @@ def fault_of(found: Any, wanted: tuple[int, int]) -> str | None:
             f"returned an array of shape {values.shape} for {wanted[0]} signs and {wanted[1]} "
             f"points; it must be {wanted}"
         )
-    if not np.all(values > -np.inf):
+    if not values.min(initial=np.inf) > -np.inf:  # that of nan is nan
         return "returned nan or minus infinity, which bounds nothing"
     return None
 

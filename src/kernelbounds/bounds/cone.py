@@ -23,7 +23,9 @@ def cone_extremes(known: Knowledge, points: Targets, signs: Sequence[int]) -> Ar
     except ImportError as error:
         raise MissingExtraError("The cone solver", "cone") from error
     cp: Any = cvxpy  # its types are incomplete
-    data, radius = known.engine.data, np.sqrt(known.radius.squared)
+    data = known.engine.rows
+    # What outcomes at equal points differ by is beyond any function.
+    radius = np.sqrt(max(known.radius.squared - data.scatter.least, 0.0))
     result = np.empty((len(signs), len(points)))
     prior, vectors, _ = data.representers(points)
     for i, corner in enumerate(prior[:, None, None]):

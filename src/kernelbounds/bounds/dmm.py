@@ -81,7 +81,7 @@ class DMM(EllipsoidBound):
         found = Ellipsoids.of_radius(known, tried, known.predict(points, tried))
         if not len(witness):
             return found
-        if _rises_towards_last(found):
+        if _rises_towards_last(found.ends((1, -1))):
             return Ellipsoids(*(part[:-1] for part in found))
         grid = np.array(self.grid(known.reference_ridge))
         return Ellipsoids.of_radius(known, grid, known.predict(points, grid))
@@ -101,13 +101,14 @@ class DMM(EllipsoidBound):
 
         def evaluate(chosen: NDArray[np.intp]) -> Array | None:
             found = Ellipsoids.of_radius(known, tried, query.take(chosen).predict(tried))
-            if len(witness) and not _rises_towards_last(found):
+            ends = found.ends((sign, -sign))
+            if len(witness) and not _rises_towards_last(ends):
                 return None
-            opposite[chosen] = found.ends(-sign)[: len(large)].min(axis=0)
-            return np.asarray(found.ends(sign)[: len(large)].min(axis=0))
+            values, opposite[chosen] = ends[:, : len(large)].min(axis=1)
+            return np.asarray(values)
 
         before = Ellipsoids.of_radius(known, large, query.predict_without_border(large))
-        found = highest(before.ends(sign).min(axis=0), tie, evaluate)
+        found = highest(before.ends((sign,))[0].min(axis=0), tie, evaluate)
         if found is None:
             return super().largest(known, points, sign, tie)
         value, tied = found
@@ -121,7 +122,6 @@ class DMM(EllipsoidBound):
         return large, WITNESS * large.min(keepdims=True)[: len(grid) - len(large)]
 
 
-def _rises_towards_last(found: Ellipsoids) -> bool:
+def _rises_towards_last(ends: Array) -> bool:
     """Whether the last ridge, less than the others, is worse than they for all points and sides."""
-    ends = (found.ends(sign) for sign in (1, -1))
-    return all(bool(np.all(end[-1] > end[:-1].min(axis=0))) for end in ends)
+    return bool(np.all(ends[:, -1] > ends[:, :-1].min(axis=1)))

@@ -32,10 +32,10 @@ class Ellipsoids(NamedTuple):
         factors = np.sqrt(np.maximum(squared, 0.0) / ridges)
         return cls(ridges[:, None], factors[:, None], found.mean, found.variance)
 
-    def ends(self, sign: int) -> Array:
-        """Upper bounds on s f at each ridge, (g, m); those that overflow are infinite."""
-        values = sign * self.mean + self.factors * np.sqrt(self.variance)
-        return np.asarray(np.fmin(values, np.inf))
+    def ends(self, signs: Sequence[int]) -> Array:
+        """Upper bounds on s f at each ridge, (signs, g, m); those that overflow are infinite."""
+        half = self.factors * np.sqrt(self.variance)
+        return np.fmin([sign * self.mean + half for sign in signs], np.inf)
 
 
 class EllipsoidBound(DualBound):
@@ -47,15 +47,14 @@ class EllipsoidBound(DualBound):
 
     def extremes(self, known: Knowledge, points: Targets, signs: Sequence[int]) -> Array:
         """See :class:`~kernelbounds.bounds.Bound`."""
-        found = self.ellipsoids(known, points)
-        return np.array([found.ends(sign).min(axis=0) for sign in signs])
+        return np.asarray(self.ellipsoids(known, points).ends(signs).min(axis=1))
 
     def attained(self, known: Knowledge, points: Targets, signs: Sequence[int]) -> Attained:
         """See :class:`~kernelbounds.bounds.DualBound`."""
         found = self.ellipsoids(known, points)
         # rho / beta, kept away from zero and infinity, where any scale is valid.
         scales = np.maximum(np.sqrt(found.variance) / np.maximum(found.factors, 1e-150), 1e-150)
-        values = np.array([found.ends(sign) for sign in signs])
+        values = found.ends(signs)
         best = values.argmin(axis=1)
         at = best, np.arange(best.shape[1])
         return Attained(

@@ -64,7 +64,7 @@ def estimated_half_widths(known: Knowledge, points: Targets, delta: float, noise
 def _half_widths(known: Knowledge, found: Estimators, delta: float, noise: str) -> Array:
     path, half = known.engine.path(), half_widths(known, found, margins(delta, noise))
     # The estimate itself is an inner product of c and z, and z of eigenvectors and outcomes.
-    lost = 2 * rounding(known.count, path.eigen.accuracy) * path.size * found.length
+    lost = 2 * rounding(path.eigen.count, path.eigen.accuracy) * path.size * found.length
     return np.asarray(half * (1 + 16 * EPS) + lost)
 
 
@@ -74,7 +74,8 @@ def shortest(known: Knowledge, points: Targets, delta: float, noise: str) -> Est
     path = path.leading(path.eigen.eigenvectors)
     query = known.engine.query_along(path, points)
     low, high = math.log(path.eigen.slack), math.log(INFINITE * float(path.levels.max()))
-    grid = np.linspace(low, high, 5 + math.ceil((high - low) / STEP))
+    # From the largest eigenvalue, which does not depend on how observations are merged.
+    grid = high - STEP * np.arange(5.0 + math.ceil((high - low) / STEP))[::-1]
     table = margins(delta, noise)(TABLE)
     found = query.estimators(np.exp(grid))
     tried = half_widths(known, found, lambda biases: np.interp(biases, TABLE, table))
@@ -83,7 +84,7 @@ def shortest(known: Knowledge, points: Targets, delta: float, noise: str) -> Est
 
 def half_widths(known: Knowledge, found: Estimators, margin: Callable[[Array], Array]) -> Array:
     """B bias + sigma |w| q, rounded up but for the last digit."""
-    a, orthonormal = known.assumptions, math.sqrt(enlarged(known.count))
+    a, orthonormal = known.assumptions, math.sqrt(enlarged(known.engine.rows.count))
     bias, deviation = a.norm_bound * found.bias, a.noise_scale * orthonormal * found.length
     return np.asarray(bias + deviation * margin(bias / np.maximum(deviation, 1e-300)))
 

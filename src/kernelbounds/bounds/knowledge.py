@@ -7,7 +7,8 @@ import dataclasses
 import math
 import operator
 import threading
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, cast
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
@@ -17,7 +18,7 @@ from kernelbounds.arrays import EPS, Array
 from kernelbounds.bounds.assumptions import Assumptions
 from kernelbounds.bounds.radius import Radius
 from kernelbounds.bounds.refutation import least_noise, least_norm, least_squared_radius
-from kernelbounds.engine import Engine, Forecasts, Outcomes, Predictions
+from kernelbounds.engine import Engine, Forecasts, Outcomes, Predictions, SparseEngine
 from kernelbounds.errors import EmptyConfidenceSetError
 from kernelbounds.functionals import Functionals, Targets, squared_norms
 from kernelbounds.offset import Level, Offset
@@ -110,13 +111,17 @@ class Knowledge:
         self, engine: Engine, points: Array, outcomes: Array, noise_scales: Array | None
     ) -> None:
         """:meth:`append` with another engine in the place of ``base``, which stays as it is."""
+        engine.append(points, self.told(points, outcomes, noise_scales))
+
+    def told(self, points: Array, outcomes: Array, noise_scales: Array | None) -> Outcomes:
+        """Outcomes as an engine takes them, with noise scales of their own or the usual one."""
         weights = np.ones(len(points))
         if noise_scales is not None:
             weights = self.assumptions.noise_scale / noise_scales
-        engine.append(points, self.weighed(points, outcomes, weights))
+        return self.weighed(points, outcomes, weights)
 
     def weighed(self, points: Array, outcomes: Array, weights: Array) -> Outcomes:
-        """Outcomes as an engine takes them."""
+        """The same with weights in place of noise scales."""
         known = self.mean(points)
         return Outcomes(outcomes, outcomes if known is None else outcomes - known.values, weights)
 
@@ -132,9 +137,10 @@ class Knowledge:
             self._shared = self.base
             if n:
                 # Of these points alone, whenever that is asked for.
-                finest = LEAST_RIDGE * max(data.first(n).trace, 1e-100)
-                ridge = n * self.assumptions.misfit**2 + finest
-                self._shares = self.parts.shares(data.points[:n], data.weights[:n], ridge)
+                points, weights = data.points[:n], data.weights[:n]
+                trace = float((kernels.diagonal(data.kernel, points) * weights**2).sum())
+                ridge = n * self.assumptions.misfit**2 + LEAST_RIDGE * max(trace, 1e-100)
+                self._shares = self.parts.shares(points, weights, ridge)
                 self._shared = Engine(self.parts.kernel(self._shares))
         new = slice(self._shared.data.count, None)
         if len(observed := data.observed[new]):
@@ -240,8 +246,9 @@ class Knowledge:
         if self._radius is None or self._radius[0] != self.count:
             a, parts = self.assumptions, (0.0, 0.0)
             if a.noise_scale > 0:
+                scale, losses = self._scale_and_losses()
                 parts = a.mixture.squared_radius(
-                    self.base, self.reference_ridge, a.noise_scale, a.delta, self._losses()
+                    self.base, self.reference_ridge, scale, a.delta, losses
                 )
             radius = Radius(*parts, a.norm_bound)
             if a.misspecification and self.count:
@@ -300,6 +307,8 @@ class Knowledge:
         a = self.assumptions
         if a.noise_scale == 0 and a.mixture.forecasts_need_noise_scale:
             return self._forecasts
+        if not self.base.keeps_observations:  # which has added up what they cost
+            return self._forecasts
         while (made := len(self._forecasts.errors)) < self.count:
             new = a.mixture.forecasts(self.base, self.reference_ridge, a.noise_scale, made)
             if not len(new.errors):
@@ -308,6 +317,13 @@ class Knowledge:
             self._forecasts = Forecasts(*map(np.append, self._forecasts, new)) if made else new
         return self._forecasts
 
+    def _scale_and_losses(self) -> tuple[float, Array]:
+        """sigma and the sums of losses; of a sparse engine, at the next larger sigma it has."""
+        noise_scale = self.assumptions.noise_scale
+        if self.base.keeps_observations:
+            return noise_scale, self._losses()
+        return cast(SparseEngine, self.base).losses_at(noise_scale)
+
     def _losses(self) -> Array:
         """Sums of what the forecasts cost, in the order of the rounds, however they were added."""
         forecasts, (count, sums) = self.forecasts(), self._sums
@@ -315,9 +331,12 @@ class Knowledge:
             return np.empty(0)
         if count < self.count or not count:
             a = self.assumptions
+            first_block = self.base.blocks_from if self.base.keeps_observations else None
             for start in range(count, max(self.count, 1), LOSSES_AT_ONCE):
                 new = Forecasts(*(part[start : start + LOSSES_AT_ONCE] for part in forecasts))
                 losses = a.mixture.losses(new, a.noise_scale)
+                if first_block is not None and a.mixture.joint:
+                    losses[max(first_block - start, 0) :, list(a.mixture.joint)] = 0.0
                 first = np.zeros((1, losses.shape[1])) + sums
                 sums = np.cumsum(np.concatenate([first, losses]), axis=0)[-1]
             self._sums = self.count, sums
@@ -345,6 +364,19 @@ class Knowledge:
     def energy_and_log_det(self, ridge: float) -> tuple[float, float]:
         """E_alpha = y' (I + K/alpha)^-1 y and ln det(I + K/alpha), both rounded up."""
         return self.engine.energy_and_log_det(ridge)
+
+    def within_spans(self) -> Iterator[Knowledge]:
+        """What is known of functions in the span of a sparse engine's inducing points alone.
+
+        Each of these functions is in the confidence set of an exact engine with this R_t.
+        """
+        for engine, away in cast(SparseEngine, self.base).within_spans():
+            radius = math.sqrt(self.radius.squared) - self.assumptions.norm_bound * away
+            if radius > 0:
+                other = copy.copy(self)
+                other.base = other._shared = cast(Engine, engine)
+                other._radius = self.count, Radius(0.0, radius**2, self.assumptions.norm_bound)
+                yield other
 
     @property
     def norm_lower_bound(self) -> float:

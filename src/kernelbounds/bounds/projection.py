@@ -60,7 +60,7 @@ OF_QUANTILES = 1e-11
 
 
 def enlarged(count: int) -> float:
-    """At least |V'V|, of computed eigenvectors of so many observations."""
+    """At least |V'V|, of computed eigenvectors of a matrix with so many rows."""
     return 1 + (16 + ORTHONORMAL * count) * EPS
 
 
@@ -92,7 +92,7 @@ class Projection:
         """With so many directions, or those that promise the narrowest bounds at the data."""
         path = known.engine.path()
         counts = np.arange(1.0, path.eigen.eigenvectors + 1)
-        relative = relative_radii(counts, delta, noise) * enlarged(known.count)
+        relative = relative_radii(counts, delta, noise) * enlarged(path.eigen.count)
         if count is None:
             count = promising_count(known, path, relative)
         return cls(known, path.leading(count), float(relative[count - 1]))

@@ -32,6 +32,7 @@ from kernelbounds.commands.shared import (
     save_picture,
     say,
     unit_of,
+    warn_if_few_are_covered,
 )
 from kernelbounds.csv_table import write_csv
 from kernelbounds.plot import canvas
@@ -77,6 +78,7 @@ def command(
 def show(found: Assumed) -> None:
     """The kernels, and which of them is taken."""
     problem, unit = found.problem, unit_of(found.problem)
+    in_unit = f" [{problem.output.unit}]" if unit else ""
     share = f"{100 * problem.quantile:g} %"
     rows = []
     for one in found.candidates:
@@ -85,31 +87,42 @@ def show(found: Assumed) -> None:
             ("→ " if one is found.chosen else "  ") + one.name,
             at_least + f"{np.median(one.norms):.4g}",
             at_least + f"{one.norm_bound:.4g}",
-            f"±{one.width:.3g}" if np.isfinite(one.width) else "",
+            f"±{one.width:.3g}{unit}" if np.isfinite(one.width) else "",
         ])  # fmt: skip
     print_table(
         f"Norms of {len(found.functions)} random functions with your range and turns",
-        ["kernel (inputs scaled to [0, 1])", "median norm", f"{share} have less",
+        ["kernel (inputs scaled to [0, 1])", f"median norm{in_unit}", f"{share} have less",
          f"band after {problem.experiments} runs"],
         rows,
     )  # fmt: skip
     say(
         f"Taken: {found.chosen.name}, the narrowest band, with B = {problem.norm_bound:.4g}{unit}. "
-        f"It covers {100 * found.share_covered:.0f} % of these functions. If your system is like "
-        f"one of the others, or wilder than all, no guarantee holds: look at functions.png, and "
-        "allow more turns, or a larger --quantile, if in doubt."
+        f"It covers {100 * found.share_covered:.0f} % of these functions. So, of 100 systems that "
+        f"are like them, the band misses at most {100 * found.miss_probability:.3g} at some "
+        f"settings: {100 * (found.miss_probability - problem.delta):.3g} that B does not cover, "
+        f"and {100 * problem.delta:.3g} by chance (delta). If your system is wilder than all of "
+        "them, no guarantee holds: look at functions.png, and allow more turns, or a larger "
+        "--quantile, if in doubt."
     )
+    warn_if_few_are_covered(found)
     if any(not one.settled for one in found.candidates):
-        say("Norms after > grow without end: such functions are not in the space of that kernel.")
+        say(
+            "Norms after > are not known: they rise without end the closer one looks. Such "
+            "functions are not in the space of that kernel."
+        )
     if problem.noise is None:
         say(f"Noise was not given; bands are for {found.noise:.3g}{unit}, 1 % of the range.")
 
 
 def draw(found: Assumed) -> Any:
-    """Slices of random functions, a panel for each input: those admitted, and a few others."""
-    problem = found.problem
-    within = found.chosen.norms <= float(problem.norm_bound or np.inf)
-    inside, outside = np.flatnonzero(within)[:SHOWN], np.flatnonzero(~within)[:EXCLUDED]
+    """Slices of random functions, a panel for each input: some that are admitted, and the wildest.
+
+    The wildest are those of the largest norm, where that is not admitted.
+    """
+    problem, norms = found.problem, found.chosen.norms
+    within = norms <= float(problem.norm_bound or np.inf)
+    inside = np.flatnonzero(within)[:SHOWN]
+    outside = [at for at in np.argsort(-norms)[:EXCLUDED] if not within[at]]
     panels = canvas.new_axes(problem.dim, share_y=True)
     for axis, (ax, one) in enumerate(zip(panels, problem.inputs, strict=True)):
         unit = np.linspace(0, 1, POINTS)
@@ -119,8 +132,10 @@ def draw(found: Assumed) -> Any:
             x, np.reshape(admitted, (-1, POINTS)), Box([one.low], [one.high]), ax,
             log=[one.log], labels=[one.label], output=problem.output.label if axis == 0 else "",
         )  # fmt: skip
+        if one.integer:
+            canvas.whole_ticks(ax.xaxis)
         for at in outside:
-            label = "not admitted" if at == outside[0] else None
+            label = "too wild: not admitted" if at == outside[0] else None
             values = _along(found, int(at), axis, unit)
             ax.plot(x, values, color=canvas.NO_GUARANTEE, linestyle=canvas.DASHED, label=label)
     panels[0].plot([], [], color="black", linewidth=0.9, label="admitted (all other lines)")

@@ -197,22 +197,26 @@ def _warn_of(
     for name, one in (("B", norm), ("the noise", noise)):
         if one.strained and one.at_least <= one.assumed:
             warn(
-                f"the data need {name} of at least {one.at_least:.3g}, and {one.assumed:.3g} is "
-                "assumed: they nearly refute it. Was it stated with room to spare?"
+                f"the data need {name} of at least {one.at_least:.3g}{unit_of(problem)}, and "
+                f"{one.assumed:.3g}{unit_of(problem)} is assumed: they nearly refute it. Was it "
+                "stated with room to spare?"
             )
 
 
 def _refuted(problem: Problem, norm: float, noise: float) -> str:
     """What to do when no function satisfies the assumptions: B or the noise would have to grow."""
     larger = noisier = ""
+    unit = unit_of(problem)
     if math.isfinite(norm):
-        larger = f"B would have to be at least {norm:.3g}"
+        larger = f"B would have to be at least {norm:.3g}{unit}"
     if math.isfinite(noise):
-        noisier = f"the noise at least {noise:.3g}"
+        noisier = f"the noise at least {noise:.3g}{unit}"
     least = ", or ".join(part for part in (larger, noisier) if part)
     return (
-        f"the data refute the assumptions: no function with B = {problem.norm_bound:.4g} and noise "
-        f"{problem.noise:g} explains them" + (f" ({least})" if least else "") + ". Is the noise "
+        f"the data refute the assumptions: no function with B = {problem.norm_bound:.4g}{unit} and "
+        f"noise {problem.noise:g}{unit} explains them"
+        + (f" ({least})" if least else "")
+        + ". Is the noise "
         "larger than you said, does the output turn more often, do inputs interact, or is a row "
         "wrong? State it anew with room to spare; since you have seen the data, the guarantee "
         "then holds only as far as you would have stated the same without them."
@@ -242,13 +246,27 @@ def _summarise(
         f"The band is ±{half:.3g}{unit} on average; {out.name} was stated to move by "
         f"{out.range:g}{unit}."
     )
+    if "norm_bound" in problem.suggested:
+        missed = problem.delta + 1 - problem.quantile
+        say(
+            f"That norm was suggested: it covers {100 * problem.quantile:g} of 100 random "
+            f"functions with your range and turns, so that of 100 systems like these the band "
+            f"misses at most {100 * missed:.3g}."
+        )
+    if 2 * half > out.range:
+        say(
+            "On average the band is wider than the range you stated, so at most points these runs "
+            "say nothing. More runs would help, or assuming less freedom where that is true "
+            "(fewer turns, --interactions pairs or none): kernelbounds plan says how much. The "
+            "band is narrower near the runs: --at rows."
+        )
     high, low = int(np.argmax(lower)), int(np.argmin(upper))
     say(
         f"The largest lower bound is at {written(problem, points[high])}: {out.name} is between "
         f"{lower[high]:.4g} and {upper[high]:.4g}{unit} there, and at none of these {len(points)} "
-        f"points above {upper.max():.4g}. The smallest upper bound is at "
+        f"points above {upper.max():.4g}{unit}. The smallest upper bound is at "
         f"{written(problem, points[low])}: between {lower[low]:.4g} and {upper[low]:.4g}{unit}, "
-        f"and at none of them below {lower.min():.4g}."
+        f"and at none of them below {lower.min():.4g}{unit}."
     )
     few = points[:: -(-len(points) // SENSITIVITY_AT)]
     rows = []
@@ -263,7 +281,9 @@ def _summarise(
         ).sequence()
         loose.update(sequence.points, sequence.outcomes)
         below, above = loose.bounds(problem.scaled(few), bound)
-        rows.append([name, f"±{np.mean(above - below) / 2:.3g}", f"{below.max():.4g}"])
+        rows.append([
+            name, f"±{np.mean(above - below) / 2:.3g}{unit}", f"{below.max():.4g}{unit}",
+        ])  # fmt: skip
     print_table(
         "Sensitivity to the assumptions", ["assumption", "band", "largest lower bound"], rows
     )

@@ -33,6 +33,7 @@ from kernelbounds.commands.shared import (
 )
 from kernelbounds.csv_table import write_csv
 from kernelbounds.errors import InputError
+from kernelbounds.kernels import kernel_to_text
 from kernelbounds.plot import canvas
 from kernelbounds.problem import Plan, Problem, plan
 from kernelbounds.problem.plans import FURTHEST, MOST, alternatives, needed, steps_of
@@ -108,10 +109,10 @@ def _row(name: str, problem: Problem, aim: float, most: int) -> list[str]:
         settled = problem.settled()
     except InputError:
         return [name, "?", "?", "?"]
-    count = needed(settled, aim, most)
+    count, unit = needed(settled, aim, most), unit_of(settled)
     width = predicted_half_widths(settled, settled.experiments)[0]
     return [
-        name, f"{settled.norm_bound:.4g}", f"±{width:.3g}",
+        name, f"{settled.norm_bound:.4g}{unit}", f"±{width:.3g}{unit}",
         f"more than {most}" if count is None else str(count),
     ]  # fmt: skip
 
@@ -132,8 +133,8 @@ def show(expected: Plan) -> None:
     ]  # fmt: skip
     problem = expected.problem
     print_table(
-        f"{problem.output.label}: band and certified regret, with {expected.assumed.chosen.name}, "
-        f"B = {problem.norm_bound:.4g}",
+        f"{problem.output.label}: band and certified regret, with "
+        f"{kernel_to_text(problem.kernel)}, B = {problem.norm_bound:.4g}{unit_of(problem)}",
         ["experiments", "band, at most", "band, simulated", "regret, at most",
          "regret among 256, simulated"],
         rows,
@@ -170,7 +171,8 @@ def _write(expected: Plan, where: Path, size: int) -> None:
 
 def draw(expected: Plan) -> Any:
     """Half-widths and regrets against the number of experiments, both logarithmic."""
-    problem, unit = expected.problem, unit_of(expected.problem)
+    problem = expected.problem
+    unit = f" [{problem.output.unit}]" if problem.output.unit else ""
     panels = canvas.new_axes(2)
     rows = (
         (expected.half_width, expected.simulated_half_width, f"half-width of the band{unit}",

@@ -19,7 +19,7 @@ from kernelbounds.csv_table import read_csv
 from kernelbounds.errors import InputError, MissingExtraError
 from kernelbounds.problem import Problem
 from kernelbounds.problem.assuming import Assumed, assume, steps
-from kernelbounds.problem.quantities import in_digits
+from kernelbounds.problem.quantities import after_number, in_digits
 
 TableArgument = Annotated[
     Path, typer.Argument(metavar="TABLE.csv", help="With a column for each input and the output.")
@@ -52,7 +52,22 @@ def settled_with_progress(problem: Problem) -> Problem:
     """:meth:`Problem.settled`, with a bar."""
     if problem.kernel is not None and problem.norm_bound is not None:
         return problem
-    return assumed_with_progress(problem).problem
+    found = assumed_with_progress(problem)
+    warn_if_few_are_covered(found)
+    return found.problem
+
+
+def warn_if_few_are_covered(found: Assumed) -> None:
+    """Say when a norm bound that was given leaves out most functions of the stated kind."""
+    problem = found.problem
+    if found.share_covered < problem.quantile:
+        warn(
+            f"B = {problem.norm_bound:.4g}{unit_of(problem)} covers only "
+            f"{100 * found.share_covered:.0f} % of random functions with your range and turns, "
+            f"with {found.chosen.name}; {100 * problem.quantile:.0f} % would take "
+            f"{found.chosen.norm_bound:.4g}{unit_of(problem)}. Leave out --norm-bound unless you "
+            "know it for this kernel."
+        )
 
 
 def read_runs(table: Path, problem: Problem) -> tuple[Array, Array]:
@@ -112,4 +127,4 @@ def save_picture(path: Path, draw: Callable[[], Any]) -> None:
 
 def unit_of(problem: Problem) -> str:
     """Of the output, after a number."""
-    return f" {problem.output.unit}" if problem.output.unit else ""
+    return after_number(problem.output.unit)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -119,13 +121,22 @@ def ask(
 
 
 def _described(study: Study, trial: Trial) -> str:
+    """The settings, and what is known of the output there now."""
     out, unit = study.problem.output, unit_of(study.problem)
-    known = (
-        f"{out.name} between {trial.lower:.4g} and {trial.upper:.4g}{unit}; at most "
-        f"{trial.gain:.3g}{unit} better than what is sure"
-    )
-    if trial.lower <= out.low and trial.upper >= out.high:
-        known = f"all of {out.low:g}:{out.high:g} is possible there, as far as is known"
+    lower, upper = trial.lower, trial.upper
+    with suppress(EmptyConfidenceSetError):  # of a pending trial there is then what was known
+        (lower,), (upper,) = study.bounds(trial.values)
+    known = f"{out.name} between {lower:.4g} and {upper:.4g}{unit}"
+    if lower <= out.low and upper >= out.high:
+        known = f"all of {out.low:g}:{out.high:g}{unit} is possible there, as far as is known"
+    if math.isclose(upper - lower, trial.upper - trial.lower, rel_tol=1e-6):
+        if not known.startswith("all"):
+            known += f"; at most {trial.gain:.3g}{unit} better than what is sure"
+    else:
+        known += (
+            "\n  it was chosen before the latest outcomes; for a new choice: kernelbounds study "
+            f"drop {study.path} --trial {trial.number}"
+        )
     return f"trial {trial.number}: {written(study.problem, trial.values.values())}\n  {known}"
 
 
@@ -170,7 +181,7 @@ def tell(
         again = ", which was told before: nothing changed" if told.again else ""
         typer.echo(
             f"trial {told.trial}: {written(study.problem, point.values())} "
-            f"{output.name}={given[output.name]:g}{again}; {count} observations"
+            f"{output.name}={given[output.name]:g}{again}; {_counted(count)}"
         )
         far = 10 * (study.problem.noise or 0.0) + output.range
         if abs(given[output.name] - output.low - output.range / 2) > far:
@@ -252,7 +263,7 @@ def export(
     """Write all observations to a CSV file."""
     with Study(file) as study:
         study.export(csv)
-        typer.echo(f"wrote {len(study)} observations to {csv}")
+        typer.echo(f"wrote {_counted(len(study))} to {csv}")
 
 
 @study_app.command("import")
@@ -274,7 +285,7 @@ def import_command(
         told = study.import_runs(csv)
         new = sum(not one.again for one in told)
         old = f", {len(told) - new} were there already" if new < len(told) else ""
-        typer.echo(f"imported {new} runs{old}; {len(study)} observations")
+        typer.echo(f"imported {new} runs{old}; {_counted(len(study))}")
 
 
 def _numbers(pairs: list[str]) -> dict[str, float]:
@@ -291,6 +302,10 @@ def _numbers(pairs: list[str]) -> dict[str, float]:
             raise InputError(f"{name} is given twice.")
         found[name] = float(text)
     return found
+
+
+def _counted(observations: int) -> str:
+    return f"{observations} observation{'' if observations == 1 else 's'}"
 
 
 def _print_json(data: Any) -> None:

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from kernelbounds.engine.eigenbasis import FINEST, Eigenbasis
-from kernelbounds.engine.observations import Observations
 from kernelbounds.engine.ridge_path import RidgePath
+from kernelbounds.engine.rows import Rows
 from kernelbounds.errors import InputError
 
 # Observations from which a truncated eigenbasis pays; below, to decompose the whole matrix at every
@@ -41,13 +41,14 @@ class GrowingPath:
 
     Parameters
     ----------
-    data : Observations
+    data : Rows
     finest, finest_per_point : float
         The path is to be accurate for ridges at least ``finest`` or t times
-        ``finest_per_point``, whichever is larger. Both zero: for all ridges.
+        ``finest_per_point``, whichever is larger; t counts all observations that are merged in the
+        rows. Both zero: for all ridges.
     """
 
-    def __init__(self, data: Observations, finest: float, finest_per_point: float) -> None:
+    def __init__(self, data: Rows, finest: float, finest_per_point: float) -> None:
         self._data = data
         self._finest, self._finest_per_point = finest, finest_per_point
         self._start, self._bordering, self._dense = 0, False, True
@@ -157,12 +158,14 @@ class GrowingPath:
             self._own[:used, :size],
             self._corner[:size, :size],
             data.outcomes[n:count],
-            float(np.linalg.norm(data.outcomes[:count])),
+            data.size if count == data.count else data.first(count).size,
             data.trace,
+            data.scatter,
         )
 
     def _cut(self, count: int) -> float:
-        return max(self._finest, count * self._finest_per_point) / FINEST
+        observations = count + self._data.swallowed
+        return max(self._finest, observations * self._finest_per_point) / FINEST
 
 
 def _double(count: int) -> int:

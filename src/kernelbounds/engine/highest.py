@@ -28,13 +28,13 @@ class Largest(NamedTuple):
     def of(cls, values: Array, opposite: Array, tie: float) -> Largest:
         """From both bounds at all points; places within ``tie`` of the largest tie for it."""
         value = float(values.max())
-        tied = np.flatnonzero(values >= value - tie)
+        tied = (values >= value - tie).nonzero()[0]
         return cls.widest(value, tied, opposite[tied], tie)
 
     @classmethod
     def widest(cls, value: float, tied: NDArray[np.intp], opposite: Array, tie: float) -> Largest:
         """Among points that tie for the largest, the first with the widest interval."""
-        at = int(np.argmax(opposite >= opposite.max() - tie))
+        at = int((opposite >= opposite.max() - tie).argmax())
         return cls(value, int(tied[at]), float(opposite[at]))
 
 

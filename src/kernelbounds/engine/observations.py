@@ -1,27 +1,28 @@
-"""The data so far: points, outcomes and their kernel matrix, growing by appends."""
+"""The data so far, and the rows of the kernel matrix that stand for them."""
 
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
-from kernelbounds.arrays import EPS, Array
-from kernelbounds.functionals import Functionals, Targets, squared_norms
+from kernelbounds.arrays import Array
+from kernelbounds.engine.repeats import Merged
+from kernelbounds.engine.rows import Rows
 
-# The error of a kernel's values, in units of EPS, that is covered where the linear algebra rounds
-# by multiples of EPS. It raises eigenvalues by 32 EPS times the largest one (``eigenbasis.py``), of
-# which the decomposition takes less than a third. Errors of 4 EPS sqrt(k(x,x) k(z,z)) move
-# eigenvalues by at most 4 EPS times the trace. That is within the rest where the values are close
-# to each other, because then the largest eigenvalue is close to the trace; elsewhere most values
-# are small, and so are their errors.
-COVERED = 4.0
-SINGLE = float(np.finfo(np.float32).eps)
-# What two factors, the weights of two observations, add to the error of a value.
-OF_WEIGHTS = 1.0
+# Observations at equal points are merged when there are so many rows, and twice as many as points:
+# then linear algebra costs at most eight times what it would with one row a point, and what was
+# computed from the rows before lasts for as many more observations as there are points.
+FEWEST_ROWS, ROWS_OF_POINT = 64, 2
+# From so many observations on, and so many for each point, outcomes are forecast a block at a time,
+# from those before the block, whose length is this part of their number. One by one a million
+# forecasts would take nearly all of the time.
+FIRST_BLOCK, BLOCK_OF_COUNT = 4096, 16
 
 
 class Outcomes(NamedTuple):
@@ -37,42 +38,71 @@ class Outcomes(NamedTuple):
         return cls(observed, observed, np.ones(len(observed)))
 
 
-class Representers(NamedTuple):
-    """What an engine knows of m functionals L f = <f, r>; for the value at x, r = k(., x)."""
+class Window(NamedTuple):
+    """Observations that are forecast from the same merged ones: from number ``start`` on."""
 
-    squared_norms: Array  # |r|^2 = k(x,x), (m,), rounded up where terms may cancel
-    vectors: Array  # w_s L k(., x_s) = w_s k(x, x_s), (t, m)
-    magnitudes: Array | None = None  # None: squared_norms; see :class:`Functionals`
+    start: int
+    merged: Merged
+
+    @property
+    def in_block(self) -> bool:
+        """Whether from these alone, and not also from those before each in the window."""
+        return self.start >= max(FIRST_BLOCK, BLOCK_OF_COUNT * len(self.merged))
+
+    def ends_at(self, count: int) -> bool:
+        """Whether the next window starts here, where all so far are merged."""
+        return not self.in_block or count >= self.start + self.start // BLOCK_OF_COUNT
 
 
 class Observations:
-    """Observations in the order they were made.
+    """Observations in the order they were made, and their rows of the kernel matrix.
 
-    An observation with weight w counts as one of w f(x): its row and column of the kernel matrix
-    and its outcome are multiplied by w. So the noise has the same scale in all of them.
+    Rows are merged now and then, and single ones follow for the observations since. When that
+    happens depends on the points alone, and not on how they were split into appends; the newest
+    observation always has a row of its own. Points are equal if they are to the bit.
 
     An append either happens completely or, when the kernel cannot be evaluated, not at all.
-    The arrays are kept in buffers that grow geometrically, so an append costs O(t) amortised
-    beyond the kernel evaluations.
     """
 
     def __init__(self, kernel: Kernel) -> None:
-        self.kernel = kernel
+        self.rows = Rows(kernel)
         self.count = 0
-        self.trace = 0.0  # of the kernel matrix
-        # How precise the kernel's values are, relatively, beyond what the constants of the linear
-        # algebra allow for. Of a kernel that is not one of scikit-learn's this is a guess from its
-        # values, and may grow.
-        self._known = True
-        self.accuracy = EPS
-        # The same before any values were judged; of an unknown kernel, that of single precision.
-        self.first_accuracy = EPS
-        self._single, self._telling = True, False  # whether values are in single precision
-        self._points = np.empty((0, 0))
-        self._outcomes = np.empty(0)
-        self._observed, self._weights = np.empty(0), np.empty(0)
-        self.weighted = False  # whether any weight is not 1
-        self._lower = np.empty((0, 0))
+        self.merged = Merged.none()
+        self.merged_at: tuple[int, ...] = ()  # the counts at which rows were merged
+        self.windows: tuple[Window, ...] = (Window(0, self.merged),)
+        self._numbers: dict[bytes, int] = {}  # of the points
+        self._points, self._of_point = np.empty((0, 0)), np.empty(0, dtype=np.intp)
+        self._outcomes, self._observed, self._weights, self._largest = np.empty((4, 0))
+
+    def snapshot(self) -> Observations:
+        """The same at this time, to be read only, in the same memory."""
+        other = copy.copy(self)  # of which appends change no entry
+        other.rows = copy.copy(self.rows)
+        return other
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel."""
+        return self.rows.kernel
+
+    @property
+    def accuracy(self) -> float:
+        """See :class:`Rows`."""
+        return self.rows.accuracy
+
+    @property
+    def first_accuracy(self) -> float:
+        """See :class:`Rows`."""
+        return self.rows.first_accuracy
+
+    def accuracy_in(self, dim: int) -> float:
+        """See :class:`Rows`."""
+        return self.rows.accuracy_in(dim)
+
+    @property
+    def trace(self) -> float:
+        """Of the kernel matrix."""
+        return self.rows.trace
 
     @property
     def dim(self) -> int | None:
@@ -105,111 +135,159 @@ class Observations:
         return float(self.weights @ self.weights)
 
     @property
-    def lower(self) -> Array:
-        """The kernel matrix K_t on and below its diagonal; not to be read above."""
-        return self._lower[: self.count, : self.count]
+    def largest(self) -> Array:
+        """The largest w_s^2 k(x_s, x_s) so far, (t,)."""
+        return self._largest[: self.count]
 
     @property
-    def gram(self) -> Array:
-        """The whole kernel matrix, as a new array."""
-        lower = np.tril(self.lower)
-        return np.asarray(lower + np.tril(lower, -1).T)
+    def of_point(self) -> NDArray[np.intp]:
+        """The number of each observation's point, in the order in which they first occur, (t,)."""
+        return self._of_point[: self.count]
 
-    def first(self, count: int) -> Observations:
-        """The first so many, in the same memory; to be read only."""
-        some = copy.copy(self)
-        some.count, some.trace = count, float(self.lower.diagonal()[:count].sum())
-        return some
-
-    def accuracy_in(self, dim: int) -> float:
-        """``accuracy``, and what it is going to be at least before there are points."""
-        if self.count:
-            return self.accuracy
-        error = kernels.evaluation_error(self.kernel, dim)
-        return SINGLE if error is None else EPS * max(1.0, error / COVERED)
-
-    def representers(self, targets: Targets) -> Representers:
-        """Of values at points, an array (m, d), or of other functionals."""
-        if isinstance(targets, Functionals):
-            vectors = targets.vectors(self.kernel, self.points)
-            magnitudes = targets.magnitudes(self.kernel)
-        else:
-            vectors, magnitudes = kernels.vectors(self.kernel, targets, self.points), None
-        if self.weighted:
-            vectors = vectors * self.weights
-        prior = squared_norms(self.kernel, targets, self.accuracy)
-        # Transposed, so that matrix products find the memory order they want.
-        return Representers(prior, vectors.T, magnitudes)
+    @property
+    def blocks_from(self) -> int | None:
+        """The observation from which on they are forecast a block at a time, if there is one."""
+        return next((one.start for one in self.windows if one.in_block), None)
 
     def append(self, points: Array, outcomes: Outcomes) -> None:
-        """Add observations and their rows of the kernel matrix."""
-        w = outcomes.weights
-        if self.count == 0:
-            kernels.cross(self.kernel, points[:1], points[:1])  # does it take such points at all?
-        own = kernels.diagonal(self.kernel, points)[:, None]
-        if len(points) > 1:
-            pairs = kernels.cross(self.kernel, points, points)
-            own = np.where(np.eye(len(points)) == 0, 0.5 * (pairs + pairs.T), own)
-        old = kernels.cross(self.kernel, self.points, points) if self.count else None
-        if self.weighted or np.any(w != 1):
-            own = own * np.multiply.outer(w, w)
-            old = None if old is None else old * np.multiply.outer(self.weights, w)
-        self._commit(points, outcomes, old, own)
+        """Add observations."""
+        new = self._written(points, outcomes)
+        cuts = self._cuts(points, new)
+        if cuts:
+            rows, merged, windows = self._merged(cuts, self.count + len(points))
+        else:
+            rows, merged, windows = self.rows, self.merged, self.windows
+            start = self.count
+            stop = start + len(points)
+            rows.append(points, outcomes.weights, self._outcomes[start:stop])
+        self._commit(len(points), new, rows, merged, cuts, windows)
 
-    def restore(self, points: Array, outcomes: Outcomes, gram: Array) -> None:
-        """Take over data whose kernel matrix is already known (a saved file)."""
-        self._commit(points, outcomes, None, gram)
+    def restore(
+        self, points: Array, outcomes: Outcomes, packed: Array, merged_at: Sequence[int]
+    ) -> None:
+        """Take over a saved file's data, of whose rows the kernel matrix is known.
 
-    def _commit(self, points: Array, outcomes: Outcomes, old: Array | None, own: Array) -> None:
+        ``packed`` is its lower triangle, row by row.
+        """
+        new = self._written(points, outcomes)
+        merged, windows = self._replayed(merged_at)
+        rows, last = Rows(self.kernel), merged.count
+        rows.swallowed, rows.scatter = last - len(merged), merged.scatter
+        tail, size = slice(last, len(points)), len(merged) + len(points) - last
+        if packed.shape != (size * (size + 1) // 2,):
+            raise ValueError(f"a kernel matrix of {packed.shape} numbers for {size} rows")
+        gram, (i, j) = np.empty((size, size)), np.tril_indices(size)
+        gram[i, j] = gram[j, i] = packed
+        rows.restore(
+            np.concatenate([merged.points, points[tail]]) if last else points,
+            np.append(merged.weights, outcomes.weights[tail]),
+            np.append(merged.outcomes, self._outcomes[tail]),
+            gram,
+        )
+        self._commit(len(points), new, rows, merged, tuple(merged_at), windows)
+
+    def rows_of(self, window: Window, stop: int) -> Rows:
+        """Those from which a window's observations are forecast, and of these up to a number."""
+        merged, start = window.merged, window.start
+        rows = self.rows.merged(merged.points, merged.weights, merged.outcomes, merged.count)
+        rows.scatter = merged.scatter
+        if stop > start:
+            tail = slice(start, stop)
+            rows.append(self._points[tail], self._weights[tail], self._outcomes[tail])
+        return rows
+
+    def _written(self, points: Array, outcomes: Outcomes) -> dict[bytes, int]:
+        """Write to the buffers, beyond what counts as yet; the points that are new."""
         start, stop = self.count, self.count + len(points)
-        if not start:
-            error = kernels.evaluation_error(self.kernel, points.shape[1])
-            self._known = error is not None
-            self.accuracy = EPS * (kernels.UNKNOWN if error is None else max(1.0, error / COVERED))
-            self.first_accuracy = self.accuracy if self._known else SINGLE
         self._reserve(stop, points.shape[1])
         self._points[start:stop] = points
         self._outcomes[start:stop] = outcomes.centred * outcomes.weights
         self._observed[start:stop] = outcomes.observed
         self._weights[start:stop] = outcomes.weights
-        self._lower[start:stop, start:stop] = own
-        if old is not None:
-            self._lower[start:stop, :start] = old.T
-        self.count = stop
-        if not self.weighted and np.any(outcomes.weights != 1):
-            self.weighted = True
-            self.accuracy += EPS * OF_WEIGHTS / COVERED
-        if not self._known:
-            self._judge(start, stop)
-        for value in own.diagonal().tolist():  # one by one, however many there are
-            self.trace += value
+        known, numbers = self._numbers, []
+        new: dict[bytes, int] = {}
+        keys = np.ascontiguousarray(points).view(f"V{points.shape[1] * points.itemsize}")
+        for key in keys[:, 0].tolist():
+            number = new.get(key)
+            if number is None:
+                number = known.get(key)
+            if number is None:
+                number = new[key] = len(known) + len(new)
+            numbers.append(number)
+        self._of_point[start:stop] = numbers
+        return new
 
-    def _judge(self, start: int, stop: int) -> None:
-        """What the newest values tell of the precision of an unknown kernel."""
-        values = self._lower[start:stop, :stop]
-        if self.weighted:  # weights would hide that values are in single precision
-            values = kernels.cross(self.kernel, self._points[start:stop], self._points[:stop])
-        rows = np.tril(values, start)
-        rows = rows[np.abs(rows) < 1e30]
-        self._single &= np.array_equal(rows, rows.astype(np.float32))
-        # Numbers that are short anyway say nothing.
-        self._telling |= bool(np.any(rows * 2.0**12 != np.round(rows * 2.0**12)))
-        error = EPS * kernels.measured_error(self.kernel, self._points[start:stop])
-        if self._single and self._telling:
-            error = max(error, SINGLE)
-        self.accuracy = max(self.accuracy, error)
+    def _cuts(self, points: Array, new: dict[bytes, int]) -> tuple[int, ...]:
+        """The counts, from that before these points on, at which rows are merged.
+
+        After ``last`` observations were merged into n rows, there are n + s - last of them at the
+        count s: enough if s - max(FEWEST_ROWS, ROWS_OF_POINT * points so far) >= last - n.
+        """
+        start, stop = self.count, self.count + len(points)
+        if not start and len(points) == 1:
+            return ()
+        if len(points) == 1:  # the same, in a loop
+            due = self.rows.count >= max(FEWEST_ROWS, ROWS_OF_POINT * len(self._numbers))
+            return (start,) if due else ()
+        # Points so far, at the counts start .. stop - 1, each before an observation is added.
+        numbers = np.append(len(self._numbers) - 1, self._of_point[start : stop - 1])
+        so_far = 1 + np.maximum.accumulate(numbers)
+        enough = np.arange(start, stop) - np.maximum(FEWEST_ROWS, ROWS_OF_POINT * so_far)
+        # It grows by 1 at most, so that where it is first enough it is so exactly.
+        enough = np.maximum.accumulate(enough)
+        cuts: list[int] = []
+        single = self.merged.count - len(self.merged)
+        while (at := int(np.searchsorted(enough, single))) < len(enough):
+            cuts.append(start + at)
+            single = start + at - int(so_far[at])
+        return tuple(cuts)
+
+    def _replayed(self, cuts: Sequence[int]) -> tuple[Merged, tuple[Window, ...]]:
+        """What is merged after so many observations each, and the windows of forecasts."""
+        merged, windows = self.merged, list(self.windows)
+        for cut in cuts:
+            new = slice(merged.count, cut)
+            merged = merged.with_more(
+                self._points[new], self._of_point[new], self._weights[new], self._outcomes[new]
+            )
+            if windows[-1].ends_at(cut):
+                windows.append(Window(cut, merged))
+        return merged, tuple(windows)
+
+    def _merged(self, cuts: Sequence[int], stop: int) -> tuple[Rows, Merged, tuple[Window, ...]]:
+        merged, windows = self._replayed(cuts)
+        return self.rows_of(Window(merged.count, merged), stop), merged, windows
+
+    def _commit(
+        self,
+        count: int,
+        new: dict[bytes, int],
+        rows: Rows,
+        merged: Merged,
+        cuts: tuple[int, ...],
+        windows: tuple[Window, ...],
+    ) -> None:
+        start, stop = self.count, self.count + count
+        prior = rows.lower.diagonal()[len(merged) + start - merged.count :]
+        if merged.count > start:  # some of them are merged
+            prior = kernels.diagonal(self.kernel, self._points[start:stop])
+            prior = prior * self._weights[start:stop] ** 2
+        before = self._largest[start - 1] if start else 0.0
+        self._largest[start:stop] = np.maximum.accumulate(np.maximum(prior, before))
+        self._numbers.update(new)
+        self.count, self.rows, self.merged, self.windows = stop, rows, merged, windows
+        self.merged_at += cuts
 
     def _reserve(self, count: int, dim: int) -> None:
         if count <= len(self._outcomes):
             return
         capacity = max(64, count, len(self._outcomes) * 3 // 2)
-        points, lower = np.empty((capacity, dim)), np.empty((capacity, capacity))
-        outcomes, observed, weights = np.empty((3, capacity))
+        points, of_point = np.empty((capacity, dim)), np.empty(capacity, dtype=np.intp)
+        numbers = np.empty((4, capacity))
         if self.count:
-            points[: self.count] = self.points
-            outcomes[: self.count] = self.outcomes
-            observed[: self.count] = self.observed
-            weights[: self.count] = self.weights
-            lower[: self.count, : self.count] = self.lower
-        self._points, self._lower = points, lower
-        self._outcomes, self._observed, self._weights = outcomes, observed, weights
+            points[: self.count], of_point[: self.count] = self.points, self.of_point
+            old = self.outcomes, self.observed, self.weights, self.largest
+            for part, kept in zip(numbers, old, strict=True):
+                part[: self.count] = kept
+        self._points, self._of_point = points, of_point
+        self._outcomes, self._observed, self._weights, self._largest = numbers

@@ -17,13 +17,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelbounds.arrays import Array
-from kernelbounds.engine.observations import Representers
+from kernelbounds.arrays import EPS, Array
 from kernelbounds.engine.ridge_path import PathAtRidges, RidgePath, rounding
+from kernelbounds.engine.rows import Representers
 
 # Where |k|^2 - |Q'k|^2 is lost in rounding errors, it is computed from the vector instead. A loss
 # is accepted that enlarges a variance by at most this, relative to k(x,x), at the finest ridge.
 NEGLIGIBLE = 1e-8
+# A term that is added to a sum of few, less what rounding may make of both if it is the largest.
+WITHOUT_ROUNDING = 1 - 16 * EPS
 
 
 @dataclass(frozen=True)
@@ -155,6 +157,7 @@ class PathQuery:
         variance = self._variance_of_basis(ridges, inverse) + self._error(self._size * weight)
         lost = rounding(eigen.count, eigen.accuracy) * path.size
         energy = ridges * (scaled @ eigen.z - lost * np.sqrt(np.vecdot(scaled, scaled)))
+        energy += path.scatter.least
         return Predictions(scaled @ self._inside, np.maximum(variance, 0.0), energy)
 
     def estimators(self, ridges: Array) -> Estimators:
@@ -208,6 +211,8 @@ class PathQuery:
             schur_v -= path.own.T @ ((v.T @ path.border) * inverse).T
             explained += _dots(v, 2 * r - schur_v)
             weight += np.sqrt(_dots(v, v))
+        # Of y, p has the scatter as one more direction, in which K is 0.
+        explained += WITHOUT_ROUNDING * path.scatter.least * scale**2 / ridges
         size = self._size + np.abs(scale) * path.size
         return np.asarray(self.prior - explained + self._error(size * weight))
 

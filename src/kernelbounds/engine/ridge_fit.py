@@ -24,12 +24,12 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from kernelbounds.arrays import EPS, Array
-from kernelbounds.engine.observations import Observations
+from kernelbounds.engine.rows import Rows
 from kernelbounds.errors import InputError
 
 # Sizes by ``python -m benchmarks loop``; they change the time by a few percent, and no result.
 GROUP = 8  # observations that join the triangle together
-PANEL = 64  # rows of the triangle that are applied at once to a few columns
+PANEL = 128  # rows of the triangle that are applied at once to a few columns
 FEW_COLUMNS = 8  # up to which that is faster than BLAS's triangular product
 CAPACITY = 240  # rows there is room for at first; caches dislike powers of two
 # A factor is trusted for ridges of at least this times the trace of the kernel matrix and the
@@ -37,7 +37,7 @@ CAPACITY = 240  # rows there is room for at first; caches dislike powers of two
 LEAST = 1e-7 / EPS
 
 
-class Rows(NamedTuple):
+class NextRows(NamedTuple):
     """p rows below the triangle: those of L, L_pn = ``left``' and L_pp = ``corner``^-1."""
 
     left: Array  # L^-1 K_np, (n, p)
@@ -56,7 +56,7 @@ class Forecasts(NamedTuple):
 class RidgeFit:
     """Energy, log-determinant, mean and variance at one ridge."""
 
-    def __init__(self, data: Observations, ridge: float) -> None:
+    def __init__(self, data: Rows, ridge: float) -> None:
         self.ridge = ridge
         self._data = data
         self._settled = 0
@@ -68,28 +68,32 @@ class RidgeFit:
         self._left = np.empty((GROUP, CAPACITY))
         self._own, self._rest = np.empty((GROUP, GROUP)), np.empty(GROUP)
 
-    def trusted(self) -> bool:
+    def trusted(self, least: float = LEAST) -> bool:
         """Whether the ridge is large enough, relative to the kernel matrix, for this method."""
-        return self.ridge >= LEAST * self._data.accuracy * self._data.trace
+        return self.ridge >= least * self._data.accuracy * self._data.trace
 
     def energy_and_log_det(self) -> tuple[float, float]:
         """E_alpha = y' (I + K/alpha)^-1 y and ln det(I + K/alpha), both rounded up."""
+        energy, log_det = self._energy_and_log_det()
+        energy += self._data.scatter.most
+        return energy * (1 + self._rounding), log_det + self._rounding
+
+    def least_energy(self) -> float:
+        """E_alpha, rounded down."""
+        return (self._energy_and_log_det()[0] + self._data.scatter.least) / (1 + self._rounding)
+
+    def _energy_and_log_det(self) -> tuple[float, float]:
         if self._totals is None or self._totals[0] != self._data.count:
             whitened, pivots = self._all_rows()
             energy = self.ridge * float(whitened @ whitened)
             log_det = float(np.log(pivots**2 / self.ridge).sum())
-            totals = energy * (1 + self._rounding), log_det + self._rounding
-            self._totals = self._data.count, totals
+            self._totals = self._data.count, (energy, log_det)
         return self._totals[1]
 
     def forecasts(self) -> Forecasts:
         """Row s of the factor is the forecast of y_s: L_ss^2 = rho^2_alpha,s-1(x_s) + alpha."""
         whitened, pivots = self._all_rows()
         return Forecasts(whitened * pivots, np.maximum(pivots**2 - self.ridge, 0.0))
-
-    def rounded_down(self, energy: float) -> float:
-        """An energy that was rounded up, where it is subtracted."""
-        return energy / (1 + self._rounding) ** 2
 
     def predict(self, points: Array) -> tuple[Array, Array]:
         """mu_alpha = k' (K + alpha I)^-1 y and rho_alpha^2 = k(x,x) - k' (K + alpha I)^-1 k.
@@ -121,9 +125,12 @@ class RidgeFit:
     def _all_rows(self) -> tuple[Array, Array]:
         """L^-1 y and the diagonal of L, (t,) each."""
         rows = self._rows_of_newest()
-        return np.append(self._whitened, rows.whitened), np.append(self._pivots, rows.pivots)
+        return (
+            np.concatenate([self._whitened, rows.whitened]),
+            np.concatenate([self._pivots, rows.pivots]),
+        )
 
-    def _rows_of_newest(self) -> Rows:
+    def _rows_of_newest(self) -> NextRows:
         """The rows of the newest observations, one by one, so that few are new each time."""
         self._catch_up()
         data, n, known = self._data, self._settled, self._newest.left.shape[1]
@@ -139,13 +146,13 @@ class RidgeFit:
             self._newest = self._factored(self._left[:count, :n].T, own, self._rest[:count])
         return self._newest
 
-    def _rows(self, left: Array, start: int, stop: int) -> Rows:
+    def _rows(self, left: Array, start: int, stop: int) -> NextRows:
         """The next rows of the factor, from L^-1 K_np."""
         own = self._data.lower[start:stop, start:stop] - left.T @ left
         rest = self._data.outcomes[start:stop] - self._whitened @ left
         return self._factored(left, own, rest)
 
-    def _factored(self, left: Array, own: Array, rest: Array) -> Rows:
+    def _factored(self, left: Array, own: Array, rest: Array) -> NextRows:
         """Those rows, from what the settled ones leave of K_pp, in its lower triangle, and y_p."""
         size = len(own)
         if not size:
@@ -158,7 +165,7 @@ class RidgeFit:
                 "semi-definite."
             )
         corner = lapack.dtrtri(pivot, lower=1)[0]
-        return Rows(left, corner, pivot.diagonal().copy(), corner @ rest)
+        return NextRows(left, corner, pivot.diagonal().copy(), corner @ rest)
 
     def _catch_up(self) -> None:
         while self._settled + GROUP <= self._data.count:
@@ -209,5 +216,5 @@ class RidgeFit:
         return result
 
 
-def _no_rows(settled: int) -> Rows:
-    return Rows(np.empty((settled, 0)), np.empty((0, 0)), np.empty(0), np.empty(0))
+def _no_rows(settled: int) -> NextRows:
+    return NextRows(np.empty((settled, 0)), np.empty((0, 0)), np.empty(0), np.empty(0))

@@ -28,6 +28,7 @@ import numpy as np
 
 from kernelbounds.arrays import EPS, Array
 from kernelbounds.engine.eigenbasis import Eigenbasis
+from kernelbounds.engine.rows import NO_SCATTER, Scatter
 
 
 def rounding(count: int, accuracy: float = EPS) -> float:
@@ -53,6 +54,7 @@ class RidgePath:
     newest: Array  # the outcomes of the border's points
     size: float  # the Euclidean norm of all outcomes
     trace: float  # of the kernel matrix
+    scatter: Scatter = NO_SCATTER  # of outcomes at equal points, a part of every energy
 
     @property
     def rank(self) -> int:
@@ -89,7 +91,8 @@ class RidgePath:
 
     def energy_of_basis(self, ridges: Array, inverse: Array) -> Array:
         """E_alpha without the newest observations; (g,)."""
-        return np.asarray(ridges * (inverse[:, : self.rank] @ self.eigen.z_squared))
+        explained = ridges * (inverse[:, : self.rank] @ self.eigen.z_squared)
+        return np.asarray(explained + self.scatter.least)
 
     def energy_and_log_det(self, ridge: float) -> tuple[float, float]:
         """E_alpha and ln det(I + K/alpha), both rounded up; of a path with all eigenvalues."""
@@ -98,6 +101,7 @@ class RidgePath:
         error = rounding(eigen.count, eigen.accuracy) * self.size * np.linalg.norm(scaled)
         # K + (slack + alpha) I is at most 1 + slack/alpha times K + alpha I.
         energy = ridge * (eigen.z @ scaled + error) * (1 + 3 * eigen.slack / ridge)
+        energy += self.scatter.most
         log_det = np.log1p((np.maximum(eigen.eigenvalues, 0.0) + eigen.slack) / ridge).sum()
         return float(energy), float(log_det)
 
@@ -159,3 +163,4 @@ class PathAtRidges:
             quadratic += np.vecdot(rest, self.solved_outcomes)
         self.border_energy: Array = ridges * quadratic
         self.energy: Array = ridges * (self.scaled @ eigen.z) + self.border_energy
+        self.energy += path.scatter.least

@@ -21,6 +21,7 @@ the last place, which is a relative 2 u.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
@@ -171,7 +172,7 @@ def is_stationary(kernel: Kernel) -> bool:
 
 def _matern(kernel: Kernel) -> Profile:
     nu = float(kernel.nu)
-    return RBFProfile() if np.isinf(nu) else MaternProfile(nu)
+    return RBFProfile() if math.isinf(nu) else MaternProfile(nu)
 
 
 _PROFILES: dict[type, Callable[[Kernel], Profile]] = {

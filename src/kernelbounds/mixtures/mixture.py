@@ -75,6 +75,15 @@ class Mixture(ABC):
         """What each of the forecasts costs, (n, j), of which a sequence keeps the sums (j,)."""
         return np.empty((len(forecasts.errors), 0))
 
+    @property
+    def joint(self) -> tuple[int, ...]:
+        """Which of the losses are computed for many observations together, where there are blocks.
+
+        Of those, :meth:`squared_radius` gets the sums up to the first block
+        (``engine.blocks_from``), and adds the rest.
+        """
+        return ()
+
     @abstractmethod
     def squared_radius(
         self, engine: Engine, ridge: float, noise_scale: float, delta: float, losses: Array

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 
 from kernelbounds.arrays import Array, as_scalar
-from kernelbounds.engine import Engine
+from kernelbounds.engine import Engine, Forecasts
+from kernelbounds.mixtures.hybrid import energy_bound, half_losses_of_forecasts
 from kernelbounds.mixtures.mixture import Mixture
 
 
@@ -44,9 +45,18 @@ class Single(Mixture):
         """It is the paper's."""
         return 0.0
 
+    def losses(self, forecasts: Forecasts, noise_scale: float) -> Array:
+        """See :class:`Mixture`; from forecasts of N(0, c K), their sum makes the same radius.
+
+        It is that of a sparse engine, where each forecast has the inducing points of its time.
+        """
+        return half_losses_of_forecasts((1.0,), forecasts, noise_scale)
+
     def squared_radius(
         self, engine: Engine, ridge: float, noise_scale: float, delta: float, losses: Array
     ) -> tuple[float, float]:
         """See :class:`Mixture`."""
+        if not engine.keeps_observations:
+            return 0.0, energy_bound((1.0,), losses, engine.data.count, noise_scale, delta)
         energy, log_det = engine.energy_and_log_det(ridge) if engine.data.count else (0.0, 0.0)
         return energy, noise_scale**2 * (log_det - 2 * math.log(delta))

@@ -23,11 +23,13 @@ from kernelbounds.kernels import mixture_scale
 from kernelbounds.mixtures import Hybrid, Mixture, Single
 from kernelbounds.paper import functions, own, specs, trials
 from kernelbounds.paper.collecting import run_study
+from kernelbounds.paper.loads import Load
 from kernelbounds.paper.radii import Limit, Scales
 from kernelbounds.paper.recursion import Recursion
 from kernelbounds.paper.specs import Cell, Job, Setting
 from kernelbounds.paper.studies import Study
 from kernelbounds.paper.trials import Trial
+from kernelbounds.paper.weighing import run_load
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.theory import regret_rate
 
@@ -42,13 +44,16 @@ def run_cell(cell: Job) -> dict[str, Array]:
 
     Of a trial the certified regret, max_upper - lower and the regret in truth, in those ``rounds``
     in which a certificate was computed; and the norm of the function. Of a study see
-    :func:`~kernelbounds.paper.collecting.run_study`.
+    :func:`~kernelbounds.paper.collecting.run_study`, and of a load
+    :func:`~kernelbounds.paper.weighing.weigh`.
     """
     with threadpool_limits(1):
         if isinstance(cell, Trial):
             return _run_trial(cell)
         if isinstance(cell, Study):
             return run_study(cell)
+        if isinstance(cell, Load):
+            return run_load(cell)
         setting, problem = cell.setting, _problem(cell)
         play = _generator(cell, PLAY)
         if cell.method in specs.RECURSIONS:

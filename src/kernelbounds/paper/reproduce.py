@@ -8,14 +8,16 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from kernelbounds import demo, files
+from kernelbounds import files
 from kernelbounds.errors import InputError
 from kernelbounds.paper import (
     certificates,
     designs,
+    figure1,
     figures,
     report,
     runner,
+    scale,
     specs,
     tables,
     theory,
@@ -87,10 +89,12 @@ def reproduce(
             texts.append(certificates.write(specs.certificates(choices), store, new))
         if "designs" in experiments:
             texts.append(designs.write(specs.designs(choices), store, new))
+        if "scale" in experiments:
+            texts.append(scale.write(specs.scale(choices), store, new))
         if "figure1" in experiments:
-            result = demo.run()
+            result = figure1.run()
             for picture in figures.figure_names("figure1"):
-                demo.draw(result, new / picture)
+                figure1.draw(result, new / picture)
         facts = _facts(store, cells, choices, computed, elapsed, workers, dask)
         if found := speed(runs.get("table1", []), runs.get("figure-time", [])):
             facts["speed"] = str(found)

@@ -16,6 +16,7 @@ from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
 
 from kernelbounds.errors import InputError
 from kernelbounds.paper import own
+from kernelbounds.paper.loads import Load, loads
 from kernelbounds.paper.studies import Study, studies
 from kernelbounds.paper.trials import Trial, trials
 
@@ -100,7 +101,7 @@ class Cell:
         return data
 
 
-Job = Cell | Trial | Study  # a unit of work
+Job = Cell | Trial | Study | Load  # a unit of work
 
 
 @dataclass(frozen=True)
@@ -185,12 +186,15 @@ EXPERIMENTS = {
     "tightness": "regret with the default radius, beside the paper's and the limit",
     "certificates": "rounds until a small regret is certified, on four functions",
     "designs": "bounds on data with fixed points, and where the points depend on outcomes",
+    "scale": "width, time and memory with up to a million observations",
 }
+# Those whose units of work are not cells.
+OTHERS = ("figure1", "certificates", "designs", "scale")
 
 
 def cells(experiment: str, choices: Choices) -> list[Cell]:
-    """All cells of an experiment; none for ``figure1``, ``certificates`` and ``designs``."""
-    if experiment in ("figure1", "certificates", "designs"):
+    """All cells of an experiment; none for those of ``OTHERS``."""
+    if experiment in OTHERS:
         return []
     if experiment == "tightness":
         return [
@@ -224,12 +228,19 @@ def designs(choices: Choices) -> list[Study]:
     return studies(choices.rounds, choices.repetitions, choices.seed)
 
 
+def scale(choices: Choices) -> list[Load]:
+    """All loads of ``scale``, of the kernels that are both its own and chosen."""
+    return loads(choices.rounds, choices.kernels, choices.seed)
+
+
 def jobs(experiment: str, choices: Choices) -> list[Job]:
     """All that has to be run for an experiment."""
     if experiment == "certificates":
         return [*certificates(choices)]
     if experiment == "designs":
         return [*designs(choices)]
+    if experiment == "scale":
+        return [*scale(choices)]
     return [*cells(experiment, choices)]
 
 

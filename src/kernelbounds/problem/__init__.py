@@ -6,6 +6,7 @@ file                    what
 ``quantities.py``       inputs and outputs with ranges and units
 ``problem.py``          :class:`Problem`, and what follows from it
 ``random_functions.py``  functions of a given range with so many turns
+``norms.py``            norms of such functions, from their values on grids
 ``assuming.py``         :func:`assume`: the kernel and B from the norms of those functions
 ``widths.py``           how wide the band will be
 ``plans.py``            :func:`plan`: how many experiments it takes

@@ -8,45 +8,30 @@ code                meaning
 ``width``           half of the predicted width of the band, mean over points
 ==================  ====================================================================
 
-The norm of a function in the space of a kernel is at least that of its interpolant on n points,
-
-    N_n^2 = min over c of (f - c)^T K^{-1} (f - c),
-
-which rises with n towards it. How much is still to come is judged by the last doubling of n:
-where the increments of N_n^2 fall by half with every doubling, or faster, the rest is at most the
-last of them, and so much is added.
+How norms are computed is in :mod:`kernelbounds.problem.norms`.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
-from scipy.stats import qmc
 from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
 
 from kernelbounds import kernels
 from kernelbounds.arrays import Array, shortened
 from kernelbounds.errors import InputError
 from kernelbounds.kernels import OnInputs
+from kernelbounds.problem.norms import SIDES, Sampled, norms_of
 from kernelbounds.problem.problem import SUGGESTED, Problem
 from kernelbounds.problem.random_functions import RandomFunction, subsets_of
 from kernelbounds.problem.widths import predicted_half_widths
 
-# The 0.9 quantile of so many functions is that of 0.86 to 0.94 of all, 19 times of 20.
+# With so many functions, the one that decides of B is not always the same extreme one: in 19 of 20
+# sets of 200, the norm bound covers between 86 and 94 of 100 functions, and 90 of them on average.
 FUNCTIONS = 200
-# Points on which norms are computed, by the number of inputs that act together. With these the norm
-# still rises by less than a tenth up to three inputs, see `docs/how-to/own-data.md`.
-POINTS = {1: 256, 2: 512, 3: 1024}
-MOST_POINTS = 2048
-# A kernel whose norms rise by more than this, relative to themselves, with the last doubling of
-# the number of points, does not have the functions in its space, or one cannot tell.
-SETTLED = 0.15
-# Rounding in K, relative to k(x, x): norms are those of functions that pass within its root, and
-# so lower ones.
-JITTER = 1e-10
 # Kernels, and length scales relative to the range of an input over its turns + 1. Those between
 # are predicted to be narrower by less than 3 per cent, in 36 cases of up to six inputs, and
 # Matérn-7/2 by less than 4. RBF is there for comparison: most functions have an infinite norm.
@@ -110,6 +95,24 @@ class Assumed:
     functions: tuple[RandomFunction, ...]
     noise: float
 
+    def __repr__(self) -> str:
+        return (
+            f"Assumed({self.chosen.name}, B = {self.problem.norm_bound:.4g}, which covers "
+            f"{self.share_covered:.0%} of {len(self.functions)} random functions)"
+        )
+
+    @property
+    def miss_probability(self) -> float:
+        """That the band misses a function of this kind somewhere, at most: delta and what B leaves.
+
+        A further random function has a norm above the suggested B with probability 1 - quantile at
+        most, and otherwise bounds fail with probability delta. With a B that was given, the share
+        of the functions that it does not cover takes the place of 1 - quantile.
+        """
+        suggested = "norm_bound" in self.problem.suggested
+        covered = self.problem.quantile if suggested else self.share_covered
+        return min(1.0, self.problem.delta + 1 - covered)
+
     @property
     def share_covered(self) -> float:
         """The share of the functions whose norm is at most the norm bound."""
@@ -145,30 +148,67 @@ def assume(
     rng = np.random.default_rng(seed)
     noise = problem.noise if problem.noise is not None else DEFAULT_NOISE * problem.output.range
     subsets = subsets_of(problem.dim, problem.interactions)
+    if (problem.kernel is None or problem.norm_bound is None) and _together(problem) not in SIDES:
+        raise InputError(_cannot_be_told(problem))
     drawn = []
     for _ in range(functions):
         drawn.append(RandomFunction(rng, problem.turns_of_inputs, subsets))
         step()
     if problem.kernel is not None:
-        pieces = [_Values.of(drawn, tuple(range(problem.dim)), None)]
+        pieces = [Sampled(drawn, tuple(range(problem.dim)))]
     else:
-        pieces = [_Values.of(drawn, inputs, part) for part, inputs in enumerate(subsets)]
+        pieces = [Sampled(drawn, inputs, part) for part, inputs in enumerate(subsets)]
     candidates = []
     for name, kernel, parts in _candidates(problem, subsets):
-        norms, settled = _norms(pieces, parts, problem.quantile)
+        norms, settled = norms_of(pieces, parts, problem.quantile)
         norms = norms * problem.output.range / 2
-        bound = float(np.quantile(norms, problem.quantile))
+        bound = _covering(norms, problem.quantile)
         filled = problem.replace(kernel=kernel, norm_bound=problem.norm_bound or bound, noise=noise)
         width = predicted_half_widths(filled, problem.experiments)[0] if settled else np.inf
         candidates.append(Candidate(name, kernel, norms, bound, settled, width))
         step()
-    chosen = min(candidates, key=lambda one: one.width)
-    if not chosen.settled and problem.norm_bound is None:
-        raise InputError(_cannot_be_told(problem))
+    chosen = _chosen(problem, candidates)
     bound = problem.norm_bound or chosen.norm_bound
     suggested = [name for name in SUGGESTED if getattr(problem, name) is None]
     found = problem.replace(kernel=chosen.kernel, norm_bound=bound, suggested=suggested)
     return Assumed(found, tuple(candidates), chosen, tuple(drawn), noise)
+
+
+def _chosen(problem: Problem, candidates: list[Candidate]) -> Candidate:
+    """The kernel of the narrowest band, among those for which B is large enough.
+
+    A norm bound that was given is a bound for one kernel and not for another: the smoother the
+    kernel, the larger the norms of the same functions. If it is too small for all, then it is the
+    kernel for which it covers the most functions.
+    """
+    if problem.kernel is not None and problem.norm_bound is not None:
+        return candidates[0]
+    settled = [one for one in candidates if one.settled]
+    if not settled:
+        raise InputError(_cannot_be_told(problem))
+    most = np.inf if problem.norm_bound is None else problem.norm_bound
+    enough = [one for one in settled if one.norm_bound <= most]
+    if enough:
+        return min(enough, key=lambda one: one.width)
+    return max(settled, key=lambda one: np.count_nonzero(one.norms <= most))
+
+
+def _covering(norms: Array, share: float) -> float:
+    """The norm that a further function of the same kind exceeds with probability 1 - share at most.
+
+    The k-th smallest of n is exceeded by one more with probability 1 - k / (n + 1), because each of
+    the n + 1 places in their order is as probable as any other. (Fewer than 1 / (1 - share)
+    functions cannot say; then it is the largest.)
+    """
+    place = min(math.ceil(share * (len(norms) + 1)), len(norms))
+    return float(np.sort(norms)[place - 1])
+
+
+def _together(problem: Problem) -> int:
+    """How many inputs act on each other at most; a kernel that was given may have them all do."""
+    if problem.kernel is not None:
+        return problem.dim
+    return max(map(len, subsets_of(problem.dim, problem.interactions)))
 
 
 def _cannot_be_told(problem: Problem) -> str:
@@ -179,12 +219,18 @@ def _cannot_be_told(problem: Problem) -> str:
             "with so many turns are infinite, or cannot be told: give norm_bound too, or leave the "
             "kernel to be chosen."
         )
-    fewer = "say interactions='pairs' or 'none' if that is true, or " if problem.dim > 1 else ""
-    return (
-        f"how large the norms of functions of {problem.dim} input{'s' * (problem.dim > 1)} with so "
-        f"many turns are cannot be told from {MOST_POINTS} points: {fewer}allow fewer turns, or "
-        "give norm_bound."
-    )
+    together = _together(problem)
+    remedies = ["say interactions='pairs' or 'none' if that is true"] * (together > 1)
+    if together in SIDES:
+        what = f"{problem.dim} input{'s' * (problem.dim > 1)} with so many turns cannot be told"
+        remedies.append("allow fewer turns")
+    else:
+        what = (
+            f"{together} inputs that all act on each other cannot be told (those of up to "
+            f"{max(SIDES)} can)"
+        )
+    remedies.append("give both kernel and norm_bound")
+    return f"norms of functions of {what}: {', or '.join(remedies)}."
 
 
 def steps(problem: Problem, functions: int = FUNCTIONS) -> int:
@@ -214,52 +260,3 @@ def _briefly(scales: Array) -> str:
     """Length scales, or their range."""
     low, high = f"{scales.min():.2g}", f"{scales.max():.2g}"
     return low if low == high else f"{low} to {high}"
-
-
-@dataclass(frozen=True)
-class _Values:
-    """Values of parts of the functions at points of some inputs: (n, |S|), (n, functions)."""
-
-    points: Array
-    values: Array
-
-    @classmethod
-    def of(
-        cls, functions: list[RandomFunction], inputs: tuple[int, ...], part: int | None
-    ) -> _Values:
-        """Of a part of theirs, or of them all."""
-        dim = len(inputs)
-        points = qmc.Sobol(dim, rng=np.random.default_rng(2)).random(POINTS.get(dim, MOST_POINTS))
-        everywhere = np.full((len(points), functions[0].dim), 0.5)
-        everywhere[:, inputs] = points
-        found = [f(everywhere) if part is None else f.of_part(part, everywhere) for f in functions]
-        return cls(points, np.stack(found, axis=1))
-
-
-def _norms(
-    pieces: list[_Values], kernels_of_pieces: list[Kernel], quantile: float
-) -> tuple[Array, bool]:
-    """Norms of functions with values in [-1, 1], and whether they are settled.
-
-    The norm in the space of a sum of kernels is at most the root of the sum of the squares for the
-    parts.
-    """
-    total = of_half = np.zeros(pieces[0].values.shape[1])
-    for piece, kernel in zip(pieces, kernels_of_pieces, strict=True):
-        half = len(piece.points) // 2
-        total = total + _squared_norms(kernel, piece.points, piece.values)
-        of_half = of_half + _squared_norms(kernel, piece.points[:half], piece.values[:half])
-    risen = np.maximum(total - of_half, 0.0)
-    at_quantile = np.quantile(np.sqrt(total), quantile) / np.quantile(np.sqrt(of_half), quantile)
-    return np.sqrt(total + risen), bool(at_quantile <= 1 + SETTLED)
-
-
-def _squared_norms(kernel: Kernel, points: Array, values: Array) -> Array:
-    """min over c of (f - c)^T K^{-1} (f - c), for each column of values."""
-    matrix = kernels.cross(kernel, points, points)
-    matrix.flat[:: len(points) + 1] *= 1 + JITTER
-    ones = np.ones((len(points), 1))
-    solved = cho_solve(cho_factor(matrix), np.concatenate([ones, values], axis=1))
-    energy = np.einsum("nj,nj->j", values, solved[:, 1:])
-    constant = solved[:, :1].sum()
-    return np.asarray(np.maximum(energy - (ones.T @ solved[:, 1:])[0] ** 2 / constant, 0.0))

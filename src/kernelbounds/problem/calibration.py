@@ -16,7 +16,7 @@ from kernelbounds.arrays import Array, as_vector
 from kernelbounds.errors import InputError
 from kernelbounds.kernels import kernel_to_text
 from kernelbounds.problem.problem import Problem
-from kernelbounds.problem.quantities import Input
+from kernelbounds.problem.quantities import Input, after_number
 
 # Length scales are looked for in this range, in units of those of the inputs, and noise in this, in
 # units of the scatter of the outcomes.
@@ -88,8 +88,8 @@ def calibrate(problem: Problem, X: Array, y: Array) -> Calibration:
             f"{len(np.unique(points, axis=0))} points."
         )
     scales, residual = _fitted(points, outcomes)
-    noise = _noise(problem, points, outcomes, residual)
-    level = problem.noise if problem.noise is not None else float(noise.value)
+    noise, estimated = _noise(problem, points, outcomes, residual)
+    level = problem.noise if problem.noise is not None else estimated
     # Rice's formula: a Gaussian process with an RBF kernel turns so many times on average.
     turns = [math.ceil(math.sqrt(3) / (math.pi * scale)) for scale in scales]
     inputs = [replace(i, turns=n) for i, n in zip(problem.inputs, turns, strict=True)]
@@ -97,7 +97,7 @@ def calibrate(problem: Problem, X: Array, y: Array) -> Calibration:
     sequence = suggested.sequence()
     sequence.update(points, outcomes)
     least = suggested.norm_at_least(sequence.norm_lower_bound)
-    unit = _unit(problem.output.unit)
+    unit = after_number(problem.output.unit)
     rest = (
         Suggestion(
             "length scales", ", ".join(map(_in_units, problem.inputs, scales)), "heuristic",
@@ -129,11 +129,7 @@ def _in_units(one: Input, scale: float) -> str:
     """A length scale, in the units of its input."""
     if one.log:
         return f"{one.name} a factor of {(one.high / one.low) ** scale:.3g}"
-    return f"{one.name} {scale * one.range:.3g}{_unit(one.unit)}"
-
-
-def _unit(unit: str) -> str:
-    return f" {unit}" if unit else ""
+    return f"{one.name} {scale * one.range:.3g}{after_number(one.unit)}"
 
 
 def _fitted(points: Array, outcomes: Array) -> tuple[Array, float]:
@@ -152,22 +148,26 @@ def _fitted(points: Array, outcomes: Array) -> tuple[Array, float]:
     return np.atleast_1d(smooth.length_scale), scatter * math.sqrt(white.noise_level)
 
 
-def _noise(problem: Problem, points: Array, outcomes: Array, residual: float) -> Suggestion:
-    """From repeats where there are some, else from the fit."""
+def _noise(
+    problem: Problem, points: Array, outcomes: Array, residual: float
+) -> tuple[Suggestion, float]:
+    """From repeats where there are some, else from the fit; with its value as a number."""
+    unit = after_number(problem.output.unit)
     _, group, counts = np.unique(points, axis=0, return_inverse=True, return_counts=True)
     group = group.reshape(-1)
     freedom = len(points) - len(counts)
     if freedom < 2:
-        return Suggestion(
-            "noise", f"{residual:.3g}", "heuristic",
+        why = (
             "what a Gaussian process leaves unexplained, and often far too little, so that it is "
-            "not in the problem: repeat some settings to measure it, or state it generously",
-        )  # fmt: skip
+            "not in the problem: repeat some settings to measure it, or state it generously"
+        )
+        return Suggestion("noise", f"{residual:.3g}{unit}", "heuristic", why), residual
     means = np.bincount(group, outcomes) / counts
     spread = math.sqrt(float(np.sum((outcomes - means[group]) ** 2)) / freedom)
-    upper = spread * math.sqrt(freedom / chi2.ppf(1 - CONFIDENCE, freedom))
-    return Suggestion(
-        "noise", f"{upper:.3g}", "estimate",
-        f"repeats scatter by {spread:.3g} ({freedom} degrees of freedom), and Gaussian noise is "
-        f"below {upper:.3g} with confidence {CONFIDENCE:g}",
-    )  # fmt: skip
+    # As it is shown, so that the problem says the same.
+    upper = float(f"{spread * math.sqrt(freedom / chi2.ppf(1 - CONFIDENCE, freedom)):.3g}")
+    why = (
+        f"repeats scatter by {spread:.3g}{unit} ({freedom} degrees of freedom), and Gaussian noise "
+        f"is below {upper:.3g}{unit} with confidence {CONFIDENCE:g}"
+    )
+    return Suggestion("noise", f"{upper:.3g}{unit}", "estimate", why), upper

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import qmc
 
+from kernelbounds import notebook
 from kernelbounds.arrays import Array, as_scalar, as_whole
 from kernelbounds.bandits import Finite, KernelUCB
 from kernelbounds.errors import EmptyConfidenceSetError
@@ -15,6 +16,7 @@ from kernelbounds.problem.assuming import Assumed, assume, steps
 from kernelbounds.problem.problem import Problem
 from kernelbounds.problem.random_functions import RandomFunction
 from kernelbounds.problem.widths import predicted_half_widths
+from kernelbounds.rounding import at_most
 
 # Numbers of experiments, each this times the one before.
 RATIO = 1.5
@@ -47,6 +49,36 @@ class Plan:
     largest_half_width: Array
     simulated_half_width: Array
     simulated_regret: Array
+
+    def __repr__(self) -> str:
+        out = self.problem.output
+        after = [f"±{width} after {count}" for count, width in self._chosen]
+        return f"Plan({out.label} at most {', '.join(after)} experiments)"
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        return notebook.shown(self, self._card)
+
+    def _card(self) -> notebook.Html:
+        out, drawn = self.problem.output, self.counts.tolist()
+        what = "Half-width of the band, at most, against the number of experiments; both log."
+        return notebook.card(
+            "Plan",
+            [
+                ("output", out.label),
+                ("norm bound B", f"{self.problem.norm_bound:.4g}"),
+                ("kernel", self.assumed.chosen.name),
+                *((f"{count} experiments", f"at most ±{width}") for count, width in self._chosen),
+            ],
+            notebook.line_picture(drawn, self.half_width.tolist(), what, log=True),
+            f"The picture has the half-width after {drawn[0]} to {drawn[-1]} experiments.",
+        )
+
+    @property
+    def _chosen(self) -> list[tuple[int, str]]:
+        """A few numbers of experiments, and half-widths."""
+        at = np.unique(np.linspace(0, len(self.counts) - 1, 4).round().astype(int))
+        return [(int(self.counts[i]), at_most(float(self.half_width[i]))) for i in at]
 
     @property
     def problem(self) -> Problem:

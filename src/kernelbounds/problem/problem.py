@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
 
-from kernelbounds import files
+from kernelbounds import files, notebook
 from kernelbounds.arrays import (
     EPS,
     LARGEST,
@@ -42,7 +42,7 @@ SUGGESTED = ("kernel", "norm_bound")
 DECISIVE = {"inputs", "output", "turns", "interactions", "quantile", "experiments"}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Problem:
     """What is known of a system before any measurement, in the user's own words and units.
 
@@ -148,6 +148,38 @@ class Problem:
         }
         for name, value in values.items():
             object.__setattr__(self, name, value)
+
+    def __repr__(self) -> str:
+        """As it may be written again, without what is as usual."""
+        usual = {one.name: one.default for one in dataclasses.fields(self)}
+        said = [f"{[one.text for one in self.inputs]}", repr(self.output.text)]
+        for name in ("noise", "turns", "interactions", "delta", "quantile", "experiments"):
+            value = getattr(self, name)
+            said += [] if value == usual[name] else [f"{name}={value!r}"]
+        said += [] if self.kernel is None else [f"kernel={_kernel_text(self.kernel)!r}"]
+        said += [] if self.norm_bound is None else [f"norm_bound={self.norm_bound:.6g}"]
+        return f"Problem({', '.join(said)})"
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        return notebook.shown(self, self._card)
+
+    def _card(self) -> notebook.Html:
+        out = self.output
+        unit = f" {out.unit}" if out.unit else ""
+        facts: list[tuple[object, object]] = [(i.name, i.description) for i in self.inputs]
+        facts.append(("output", f"{out.name}, {out.description}"))
+        facts.append(("noise", "not said yet" if self.noise is None else f"{self.noise:g}{unit}"))
+        facts.append(("turns", f"at most {self.turns} along an input, unless said there"))
+        if self.dim > 1:
+            facts.append(("interactions", self.interactions))
+        how = {name: " (suggested)" if name in self.suggested else "" for name in SUGGESTED}
+        kernel = "to be chosen" if self.kernel is None else _kernel_text(self.kernel)
+        facts.append(("kernel", kernel + how["kernel"]))
+        norm = "to be chosen" if self.norm_bound is None else f"{self.norm_bound:.4g}{unit}"
+        facts.append(("norm bound B", norm + how["norm_bound"]))
+        facts.append(("confidence", f"{1 - self.delta:g}, for all bounds at once"))
+        return notebook.card("Problem", facts)
 
     # --- units
 
@@ -313,3 +345,11 @@ class Problem:
         except (ValueError, RecursionError) as error:
             raise InputError(f"{brief(str(path))} is not a JSON file: {said(error)}.") from None
         return cls.from_data(data)
+
+
+def _kernel_text(kernel: Kernel) -> str:
+    """As the command line takes it; the repr of a kernel of one's own."""
+    try:
+        return kernel_to_text(kernel)
+    except InputError:
+        return repr(kernel)

@@ -21,6 +21,11 @@ MOST_TURNS = 50
 MOST_LETTERS = 80  # of a name, for messages and pictures have a size
 
 
+def after_number(unit: str) -> str:
+    """A unit as it follows a number: with a space before it, or nothing."""
+    return f" {unit}" if unit else ""
+
+
 @dataclass(frozen=True)
 class Quantity:
     """A named number with a range and a unit.
@@ -73,9 +78,20 @@ class Quantity:
         return f"{in_digits(self.low)}:{in_digits(self.high)}"
 
     @property
+    def text(self) -> str:
+        """As it is parsed, ``temperature[°C]=180:220``."""
+        return f"{self.name}{f'[{self.unit}]' if self.unit else ''}={self.written}"
+
+    @property
     def label(self) -> str:
         """For the axes of pictures."""
         return f"{self.name} [{self.unit}]" if self.unit else self.name
+
+    @property
+    def description(self) -> str:
+        """The range in words, ``180 to 220 °C``."""
+        ends = f"{in_digits(self.low)} to {in_digits(self.high)}"
+        return f"{ends} {self.unit}" if self.unit else ends
 
     @property
     def range(self) -> float:
@@ -170,6 +186,20 @@ class Input(Quantity):
                     "turns=2 are what can be said there."
                 )
         return cls(name, low, high, unit, log, integer, turns)
+
+    @property
+    def text(self) -> str:
+        """As it is parsed, ``pressure[Pa]=1e5:3e5:log:turns=1``."""
+        more = [":log"] * self.log + [":integer"] * self.integer
+        more += [] if self.turns is None else [f":turns={self.turns}"]
+        return super().text + "".join(more)
+
+    @property
+    def description(self) -> str:
+        """The range in words, and what is special about it."""
+        more = [", logarithmic"] * self.log + [", whole numbers"] * self.integer
+        more += [] if self.turns is None else [f", turns at most {self.turns}"]
+        return super().description + "".join(more)
 
     def scaled(self, values: Array) -> Array:
         """From the user's units to [0, 1]; values out of the range are refused by the problem."""

@@ -20,32 +20,50 @@ from kernelbounds import files
 from kernelbounds.arrays import brief
 from kernelbounds.csv_table import csv_batches, named
 from kernelbounds.errors import InputError
-from kernelbounds.sources.arrow import parquet_rows, stream_rows
+from kernelbounds.sources.arrow import parquet_count, parquet_rows, stream_rows
+from kernelbounds.sources.dask_frames import (
+    frame_rows,
+    is_dask_frame,
+    partition_rows,
+    partitions,
+)
 from kernelbounds.sources.rows import Rows
 
-__all__ = ["Rows", "Source", "as_source"]
+__all__ = [
+    "Rows",
+    "Source",
+    "as_source",
+    "is_parquet",
+    "parquet_count",
+    "parquet_rows",
+    "partition_rows",
+    "partitions",
+]
 
 ENDINGS = (".csv", ".tsv", ".parquet", ".pq")  # of the files in a folder
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """Files, in their order, or a stream."""
+    """Files, in their order, or a stream, or a Dask dataframe."""
 
     paths: tuple[Path, ...] = ()
     stream: Any = None
+    frame: Any = None
 
     @property
     def again(self) -> bool:
-        """Whether its rows can be read more than once."""
-        return self.stream is None
+        """Whether its rows can be read more than once, without what made them being done again."""
+        return bool(self.paths)
 
     def rows(self, columns: Sequence[str], most: int) -> Iterator[Rows]:
         """All of them, in batches of so many at most."""
         if self.stream is not None:
             yield from stream_rows(self.stream, columns, most)
+        if self.frame is not None:
+            yield from frame_rows(self.frame, columns, most)
         for path in self.paths:
-            if _is_parquet(path):
+            if is_parquet(path):
                 yield from parquet_rows(path, columns, most)
                 continue
             first = 0
@@ -57,6 +75,8 @@ class Source:
 
 def as_source(given: Any) -> Source:
     """A source, from what users pass."""
+    if is_dask_frame(given):
+        return Source(frame=given)
     if hasattr(given, "__arrow_c_stream__"):
         return Source(stream=given)
     if isinstance(given, list | tuple):
@@ -77,8 +97,8 @@ def _files(given: Any) -> list[Path]:
     """A file, or all files of a folder by name."""
     if not isinstance(given, str | os.PathLike):
         raise InputError(
-            "a source must be a CSV or Parquet file, a folder of them, a list of paths, or a table "
-            f"with __arrow_c_stream__, got {brief(given)}."
+            "a source must be a CSV or Parquet file, a folder of them, a list of paths, a table "
+            f"with __arrow_c_stream__, or a Dask dataframe, got {brief(given)}."
         )
     path = files.as_path(given)
     if not path.is_dir():
@@ -108,7 +128,7 @@ def _by_numbers(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if at % 2 else (0, part) for at, part in enumerate(parts)]
 
 
-def _is_parquet(path: Path) -> bool:
+def is_parquet(path: Path) -> bool:
     """By its first bytes, whatever its name is."""
     with files.failure_reported(f"read {named(path)}"):
         files.check_regular(path.stat().st_mode)

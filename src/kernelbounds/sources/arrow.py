@@ -20,8 +20,40 @@ from kernelbounds.sources.rows import Rows, place, position
 READ_AHEAD = 1 << 20
 
 
-def parquet_rows(path: Path, columns: Sequence[str], most: int) -> Iterator[Rows]:
-    """Those of a file, in batches of so many at most."""
+def parquet_rows(
+    path: Path, columns: Sequence[str], most: int, start: int = 0, stop: int | None = None
+) -> Iterator[Rows]:
+    """Those of a file, or of its rows from ``start`` to ``stop``, in batches of so many at most.
+
+    Row groups without any of these rows are not read.
+    """
+    file = named(path)
+    with _parquet_file(path) as (pyarrow, opened):
+        _check(pyarrow, opened.schema_arrow, columns, file)
+        ends = np.cumsum(
+            [opened.metadata.row_group(i).num_rows for i in range(opened.num_row_groups)]
+        )
+        stop = opened.metadata.num_rows if stop is None else stop
+        if start >= stop:
+            return
+        first, last = np.searchsorted(ends, [start, stop - 1], side="right").tolist()
+        before = int(ends[first - 1]) if first else 0
+        batches = opened.iter_batches(
+            batch_size=most, columns=list(columns), row_groups=range(first, last + 1)
+        )
+        wanted = _between(batches, start - before, stop - before)
+        yield from _rows(pyarrow, wanted, columns, file, most, start)
+
+
+def parquet_count(path: Path) -> int:
+    """The number of rows of a file, which it says itself."""
+    with _parquet_file(path) as (_, opened):
+        return int(opened.metadata.num_rows)
+
+
+@contextmanager
+def _parquet_file(path: Path) -> Iterator[tuple[Any, Any]]:
+    """pyarrow, and the file opened by it."""
     file = named(path)
     pyarrow = _pyarrow(f"Reading {file}, a Parquet file,")
     from pyarrow import parquet
@@ -31,20 +63,33 @@ def parquet_rows(path: Path, columns: Sequence[str], most: int) -> Iterator[Rows
         _failures(pyarrow, f"{file} cannot be read"),
         parquet.ParquetFile(path, buffer_size=READ_AHEAD) as opened,
     ):
-        _check(pyarrow, opened.schema_arrow, columns, file)
-        batches = opened.iter_batches(batch_size=most, columns=list(columns))
-        yield from _rows(pyarrow, batches, columns, file, most)
+        yield pyarrow, opened
 
 
-def stream_rows(stream: Any, columns: Sequence[str], most: int) -> Iterator[Rows]:
-    """Those of anything with ``__arrow_c_stream__``, in batches of so many at most."""
-    pyarrow = _pyarrow("Reading tables of other libraries")
+def _between(batches: Any, start: int, stop: int) -> Iterator[Any]:
+    """The rows of batches from number ``start`` to ``stop``, counted over all of them."""
+    first = 0
+    for batch in batches:
+        if first >= stop:
+            return
+        skipped = max(start - first, 0)
+        if skipped < batch.num_rows:
+            yield batch.slice(skipped, stop - first - skipped)
+        first += batch.num_rows
+
+
+def stream_rows(stream: Any, columns: Sequence[str], most: int, file: str = "") -> Iterator[Rows]:
+    """Those of anything with ``__arrow_c_stream__``, in batches of so many at most.
+
+    ``file`` is what it is called in messages.
+    """
+    pyarrow, whole = _pyarrow("Reading tables of other libraries"), file or "the source"
     with (
-        _failures(pyarrow, "the source cannot be read as a table of columns"),
+        _failures(pyarrow, f"{whole} cannot be read as a table of columns"),
         _reader(pyarrow, stream) as batches,
     ):
-        _check(pyarrow, batches.schema, columns, "the source")
-        yield from _rows(pyarrow, batches, columns, "", most)
+        _check(pyarrow, batches.schema, columns, whole)
+        yield from _rows(pyarrow, batches, columns, file, most)
 
 
 def _reader(pyarrow: Any, stream: Any) -> Any:
@@ -100,9 +145,8 @@ def _refused(types: Any, kind: Any) -> str:
 
 
 def _rows(
-    pyarrow: Any, batches: Any, columns: Sequence[str], file: str, most: int
+    pyarrow: Any, batches: Any, columns: Sequence[str], file: str, most: int, first: int = 0
 ) -> Iterator[Rows]:
-    first = 0
     for whole in batches:
         places = [whole.schema.names.index(name) for name in columns]
         for start in range(0, whole.num_rows, most):

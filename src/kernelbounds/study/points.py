@@ -13,6 +13,7 @@ from kernelbounds.arrays import Array, as_floats, as_scalar, brief
 from kernelbounds.bandits import Box, Finite
 from kernelbounds.errors import InputError, did_you_mean
 from kernelbounds.problem import Input, Problem
+from kernelbounds.problem.quantities import after_number
 
 # Ranges are divided into 1000 to 10000 steps, and so are factors of ten on a logarithmic scale:
 # finer than what a function with a few turns notices.
@@ -50,9 +51,12 @@ def named(problem: Problem, point: Sequence[float]) -> dict[str, float]:
 
 
 def written(problem: Problem, point: Iterable[float]) -> str:
-    """``temperature=200 pressure=2e5``, as the command line takes it."""
+    """``temperature=200 °C pressure=2e5``, for people; units where they were stated."""
     pairs = zip(problem.inputs, point, strict=True)
-    return " ".join(f"{_quoted(one.name)}={in_digits(one, value)}" for one, value in pairs)
+    return " ".join(
+        f"{_quoted(one.name)}={in_digits(one, value)}{after_number(one.unit)}"
+        for one, value in pairs
+    )
 
 
 def _quoted(name: str) -> str:

@@ -6,6 +6,9 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
+from kernelbounds import notebook
+from kernelbounds.rounding import at_most, interval
+
 
 @dataclass(frozen=True)
 class Trial:
@@ -29,6 +32,30 @@ class Trial:
     lower: float
     upper: float
     gain: float
+
+    def __repr__(self) -> str:
+        return (
+            f"Trial({self.number}: {self._settings}, output in {interval(self.lower, self.upper)}, "
+            f"gain <= {at_most(self.gain)})"
+        )
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        return notebook.shown(self, self._card)
+
+    def _card(self) -> notebook.Html:
+        return notebook.card(
+            f"Trial {self.number}",
+            [
+                ("try", self._settings),
+                ("output there", f"in {interval(self.lower, self.upper)}"),
+                ("better than what is sure", f"by at most {at_most(self.gain)}"),
+            ],
+        )
+
+    @property
+    def _settings(self) -> str:
+        return ", ".join(f"{name}={value:.10g}" for name, value in self.values.items())
 
     def as_data(self) -> dict[str, Any]:
         """The attributes as plain data for JSON."""

@@ -6,10 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from kernelbounds import notebook
 from kernelbounds.bandits import Certificate
 from kernelbounds.kernels import kernel_to_text
 from kernelbounds.problem import Problem
+from kernelbounds.problem.quantities import after_number
 from kernelbounds.sequence import ConfidenceSequence
+from kernelbounds.study import at_a_glance
 from kernelbounds.study.points import written
 from kernelbounds.study.records import Trial
 
@@ -102,13 +105,14 @@ class Status:
         """What to do now, and why; a sentence or two each."""
         if self.refuted:
             return _remedies(self)
-        said = [_strain(name, one) for name, one in self._checked if one.strained]
+        unit = after_number(self.problem.output.unit)
+        said = [_strain(name, one, unit) for name, one in self._checked if one.strained]
         if not self.observations:
             said.append("Nothing is observed yet: ask for a trial, run it and tell its outcome.")
         elif self.stop:
-            said.append(f"Stop: certified within {self.stop_within:g} of the best possible.")
+            said.append(f"Stop: certified within {self.stop_within:g}{unit} of the best possible.")
         elif self.stop is False:
-            said.append(f"Go on: the aim is to be certified within {self.stop_within:g}.")
+            said.append(f"Go on: the aim is to be certified within {self.stop_within:g}{unit}.")
             if self.more_observations is not None:
                 said.append(
                     f"It may take about {self.more_observations} more observations: a guess from "
@@ -122,7 +126,7 @@ class Status:
 
     def __str__(self) -> str:
         problem, out = self.problem, self.problem.output
-        unit = f" {out.unit}" if out.unit else ""
+        unit = after_number(out.unit)
         goal = "minimise" if self.minimise else "maximise"
         gone = f" ({self.withdrawn} others taken back)" if self.withdrawn else ""
         lines = [
@@ -139,14 +143,28 @@ class Status:
                 f"  {out.name} there, without noise: between {best.lower:.4g} and "
                 f"{best.upper:.4g}{unit}",
                 f"  {out.name} anywhere: not {side} {self.limit:.4g}{unit}",
-                f"  within {best.regret:.3g} of the best possible {out.name}, with probability "
-                f"{1 - problem.delta:g}, if the assumptions hold",
+                f"  within {best.regret:.3g}{unit} of the best possible {out.name}, with "
+                f"probability {1 - problem.delta:g}, if the assumptions hold",
             ]
         lines.append(
-            f"assumptions: noise {problem.noise:g}, norm bound {problem.norm_bound:.4g}, kernel "
-            f"{kernel_to_text(problem.kernel)}"
+            f"assumptions: noise {problem.noise:g}{unit}, norm bound "
+            f"{problem.norm_bound:.4g}{unit}, kernel {kernel_to_text(problem.kernel)}"
         )
         return "\n".join(lines + self.advice)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        """For notebooks."""
+        return notebook.shown(self, self._card)
+
+    def _card(self) -> notebook.Html:
+        found = [] if self.certificate is None else [(self.observations, self.certificate)]
+        return at_a_glance.card(
+            self.problem, self.minimise, self.stop_within, self.observations, self.pending, found,
+            title="Status", advice=" ".join(self.advice),
+        )  # fmt: skip
 
     def as_data(self) -> dict[str, Any]:
         """As plain data for JSON; an infinite number becomes None."""
@@ -196,10 +214,10 @@ def more_needed(old: list[tuple[int, float]], count: int, regret: float, aim: fl
     return None
 
 
-def _strain(name: str, one: Checked) -> str:
+def _strain(name: str, one: Checked, unit: str) -> str:
     return (
-        f"The {name} is nearly refuted: {one.assumed:.4g} is assumed, and the data need "
-        f"{one.at_least:.4g} at least. Certificates still hold if you still believe it."
+        f"The {name} is nearly refuted: {one.assumed:.4g}{unit} is assumed, and the data need "
+        f"{one.at_least:.4g}{unit} at least. Certificates still hold if you still believe it."
     )
 
 
@@ -208,9 +226,10 @@ def _remedies(status: Status) -> list[str]:
     problem, noise, norm = status.problem, status.noise, status.norm_bound
     said = [
         "The data refute the assumptions: no function with this kernel and norm bound fits the "
-        f"outcomes with noise {noise.assumed:g}. One of the assumptions is wrong, or something of "
-        f"probability {problem.delta:g} has happened. All observations are safe in the file, and "
-        "more can be told; but there are no bounds any more. What to do:"
+        f"outcomes with noise {noise.assumed:g}{after_number(problem.output.unit)}. One of the "
+        f"assumptions is wrong, or something of probability {problem.delta:g} has happened. All "
+        "observations are safe in the file, and more can be told; but there are no bounds any "
+        "more. What to do:"
     ]
     if math.isfinite(noise.at_least):
         said.append(

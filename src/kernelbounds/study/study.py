@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import sqlite3
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -15,18 +17,24 @@ from typing import Any, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from kernelbounds import files
+from kernelbounds import files, notebook
 from kernelbounds.arrays import Array, as_flag, as_scalar, as_whole, brief
 from kernelbounds.bandits import Certificate
 from kernelbounds.csv_table import write_csv
-from kernelbounds.errors import EmptyConfidenceSetError, InputError, StoredFileError, said
+from kernelbounds.errors import (
+    EmptyConfidenceSetError,
+    InputError,
+    KernelBoundsError,
+    StoredFileError,
+    said,
+)
 from kernelbounds.plot import canvas
 from kernelbounds.problem import Problem
 from kernelbounds.progress import late_progress
 from kernelbounds.sequence import ConfidenceSequence
-from kernelbounds.study import pictures
+from kernelbounds.study import at_a_glance, pictures
 from kernelbounds.study.database import checked_path, refuse_existing
-from kernelbounds.study.deciding import certified, next_point, surest
+from kernelbounds.study.deciding import certified, next_point, surest, with_the_past
 from kernelbounds.study.outcomes import number_of, old_runs, telling, tellings
 from kernelbounds.study.points import domain_of, named
 from kernelbounds.study.records import Trial
@@ -134,7 +142,22 @@ class Study:
 
     def __repr__(self) -> str:
         aim = ", minimise=True" if self.minimise else ""
-        return f"Study({str(self.path)!r}{aim}) with {len(self)} observations"
+        of = f"of {self.problem.output.label} over {', '.join(self.problem.names)}"
+        try:
+            return f"Study({str(self.path)!r}{aim}) with {len(self)} observations {of}"
+        except (KernelBoundsError, sqlite3.Error):  # closed, or the file is gone
+            return f"Study({str(self.path)!r}{aim}) {of}, closed"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what is in the file, without computing anything."""
+
+        def card() -> notebook.Html:
+            found = [(one.count, _certificate(one.data)) for one in self._store.certificates]
+            return at_a_glance.card(
+                self.problem, self.minimise, self.stop_within, len(self), self.pending, found
+            )
+
+        return notebook.shown(self, card)
 
     def __len__(self) -> int:
         """The number of observations."""
@@ -320,8 +343,8 @@ class Study:
     def certificate(self, seconds: float = 10.0) -> Certificate:
         """The best settings known, and how far from the best possible they can be at most.
 
-        All in the user's units. What is found is kept in the file, for the picture of certificates
-        over time.
+        All in the user's units. What is found is kept in the file: certificates of different times
+        are true together, so that this one is never worse than those before it.
 
         Parameters
         ----------
@@ -333,11 +356,12 @@ class Study:
             sequence = self.sequence
             if not len(sequence):
                 raise InputError("there is nothing to certify before the first observation.")
-            count = len(sequence)
-            for old in self._store.certificates:
+            count, kept = len(sequence), self._store.certificates
+            past = [_certificate(one.data) for one in kept if one.count < count]
+            for old in kept:
                 if old.count == count and old.seconds >= limit:
-                    return _certificate(old.data)
-            return self._certify(sequence, count, limit)
+                    return with_the_past(_certificate(old.data), past, self.minimise)
+            return with_the_past(self._certify(sequence, count, limit), past, self.minimise)
 
     def _certify(self, sequence: ConfidenceSequence, count: int, seconds: float) -> Certificate:
         """A certificate from the first ``count`` outcomes, which is kept."""
@@ -400,7 +424,12 @@ class Study:
                         break
                     with suppress(EmptyConfidenceSetError):
                         self._certify(sequence, count, each)
-            return [(one.count, _certificate(one.data)) for one in self._store.certificates]
+            found: list[tuple[int, Certificate]] = []
+            for one in self._store.certificates:
+                before = [certificate for _, certificate in found[-1:]]
+                now = with_the_past(_certificate(one.data), before, self.minimise)
+                found.append((one.count, now))
+            return found
 
     def plot(self, folder: str | PathLike[str], seconds: float = 20.0) -> list[Path]:
         """Draw the study: ``history.png``, ``certificate.png`` and ``slices.png`` in a folder.
@@ -439,7 +468,8 @@ class Study:
 
 
 def _certificate(data: dict[str, Any]) -> Certificate:
-    return Certificate(**(data | {"x": np.array(data["x"])}))
+    regret = math.inf if data["regret"] is None else data["regret"]
+    return Certificate(**(data | {"x": np.array(data["x"]), "regret": regret}))
 
 
 def _checked_aim(aim: Any) -> float | None:

@@ -53,6 +53,15 @@ def with_level(known: Knowledge, points: Targets, values: Array, signs: Sequence
     return np.array([level.add(sign, part) for sign, part in zip(signs, values, strict=True)])
 
 
+def limited(
+    known: Knowledge, points: Targets, values: Array, trivial: Array, signs: Sequence[int]
+) -> Array:
+    """Bounds on s f* (signs, m), no larger and no smaller than s f* can be."""
+    ends = (np.array([end] * len(signs)) for end in (trivial, -trivial))
+    most, least = (with_level(known, points, end, signs) for end in ends)
+    return np.asarray(np.maximum(np.minimum(values, most), least))
+
+
 def extremes(known: Knowledge, bound: Bound, points: Targets, signs: Sequence[int]) -> Array:
     """Upper bounds on s f* at m points for the signs s, clipped; (signs, m)."""
     trivial = known.trivial(points)

@@ -23,6 +23,7 @@ from kernelbounds.surface.clipping import (
     CROSSING,
     extremes,
     in_parts,
+    limited,
     raw_extremes,
     refuse_crossing,
     with_level,
@@ -93,8 +94,8 @@ class Surface:
 
     def limited(self, points: Array, values: Array, trivial: Array) -> Array:
         """Values at the points, no larger and no smaller than s f* can be; (m,)."""
-        most, least = self.most(points, trivial), self.most(points, -trivial)
-        return np.asarray(np.maximum(np.minimum(values, most), least))
+        asked, signs = self.targets(points), (self.sign,)
+        return np.asarray(limited(self.known, asked, values[None], trivial, signs)[0])
 
     def shifted(self, bounds: Array) -> Array:
         """Bounds on s f* from those on s (f* - level), where the level is constant."""

@@ -30,7 +30,7 @@ import numpy as np
 from kernelbounds import kernels
 from kernelbounds.arrays import Array
 from kernelbounds.bounds import Attained, Knowledge
-from kernelbounds.engine import rounding
+from kernelbounds.engine import WITHOUT_ROUNDING, rounding
 from kernelbounds.functionals import Differences
 
 # Any scale is valid. One that is this many times the scale that balances the dual function without
@@ -55,7 +55,7 @@ class Witness:
         found: Attained,
         reference: Array | None = None,
     ) -> None:
-        data = known.engine.data
+        data = known.engine.rows
         self._data, self._sign, self._points, self._found = data, sign, points, found
         self._reference = np.empty((0, points.shape[1])) if reference is None else reference[None]
         targets = points if reference is None else Differences(points, reference)
@@ -97,7 +97,9 @@ class Witness:
         # Errors of inner products, and of the weights, which count by their square.
         lost = 2 * error * (size * length + self._magnitudes) + (error * length) ** 2 / alpha
         lost += 4 * error * size**2 * (data.trace + alpha)
-        unexplained = self._prior - explained + lost
+        # Of y, p has the scatter as one more direction, in which K is 0.
+        of_scatter = WITHOUT_ROUNDING * data.scatter.least * scales**2 / alpha
+        unexplained = self._prior - explained - of_scatter + lost
         at_centre = unexplained / (2 * scales) + scales * joint_bound / 2
 
         # |phi(c) - sum_j w_j phi(x_j)|^2, where K w = p - alpha w

@@ -1,4 +1,4 @@
-"""The demonstration: all five bounds on one test function, as in the paper's Figure 1."""
+"""All five bounds on one test function, as in the paper's Figure 1."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NORM_BOUND, NOISE_SCALE, DELTA = 10.0, 0.1, 0.01
 
 @dataclass(frozen=True)
 class Band:
-    """The bounds of one method on the demonstration's grid."""
+    """The bounds of one method on the grid."""
 
     name: str
     lower: Array
@@ -38,7 +38,7 @@ class Band:
 
 
 @dataclass(frozen=True)
-class Demo:
+class Figure1:
     """A test function with ||f*|| = B, noisy observations of it, and the bands of all methods."""
 
     grid: Array
@@ -48,7 +48,7 @@ class Demo:
     bands: tuple[Band, ...]
 
 
-def run(observations: int = 25, seed: int = 1) -> Demo:
+def run(observations: int = 25, seed: int = 1) -> Figure1:
     """Observe a Matern-3/2 function of length scale 0.5 on [0, 1] where the CMM band is widest."""
     rng = np.random.default_rng(seed)
     kernel = Matern(length_scale=0.5, nu=1.5)
@@ -74,28 +74,28 @@ def run(observations: int = 25, seed: int = 1) -> Demo:
         "IGP-UCB": IGP(eta=2 / observations),
     }
     bands = tuple(Band(name, *sequence.bounds(grid, bound)) for name, bound in methods.items())
-    return Demo(grid[:, 0], function(grid), sequence.points[:, 0], sequence.outcomes, bands)
+    return Figure1(grid[:, 0], function(grid), sequence.points[:, 0], sequence.outcomes, bands)
 
 
-def draw(demo: Demo, file: Path | BinaryIO, form: str | None = None) -> None:
+def draw(found: Figure1, file: Path | BinaryIO, form: str | None = None) -> None:
     """Write the picture, as png, svg or pdf: one panel a method, the same axes for all."""
     try:
         import matplotlib
     except ImportError as error:
-        raise MissingExtraError("Drawing the demonstration", "plot") from error
+        raise MissingExtraError("Drawing the bands", "plot") from error
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
     colours = ["#0014a8", "#0a7e8c", "#4b8b3b", "#c46210", "#9b2335"]
     figure, axes = pyplot.subplots(
-        1, len(demo.bands), figsize=(15, 3.4), sharex=True, sharey=True, layout="constrained"
+        1, len(found.bands), figsize=(15, 3.4), sharex=True, sharey=True, layout="constrained"
     )
-    for axis, band, colour in zip(axes, demo.bands, colours, strict=True):
-        axis.fill_between(demo.grid, band.lower, band.upper, color=colour, alpha=0.22, linewidth=0)
-        axis.plot(demo.grid, band.lower, color=colour, linewidth=1.2)
-        axis.plot(demo.grid, band.upper, color=colour, linewidth=1.2, label="bounds")
-        axis.plot(demo.grid, demo.truth, "k--", linewidth=1.2, label="truth")
-        axis.plot(demo.points, demo.outcomes, "k.", markersize=4, label="data", clip_on=False)
+    for axis, band, colour in zip(axes, found.bands, colours, strict=True):
+        axis.fill_between(found.grid, band.lower, band.upper, color=colour, alpha=0.22, linewidth=0)
+        axis.plot(found.grid, band.lower, color=colour, linewidth=1.2)
+        axis.plot(found.grid, band.upper, color=colour, linewidth=1.2, label="bounds")
+        axis.plot(found.grid, found.truth, "k--", linewidth=1.2, label="truth")
+        axis.plot(found.points, found.outcomes, "k.", markersize=4, label="data", clip_on=False)
         axis.set_title(f"{band.name}\nmean width {band.mean_width:.2f}", fontsize=11)
         axis.set_xlabel("x")
         axis.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "", "0.5", "", "1"])

@@ -1,0 +1,70 @@
+"""The tour: the numbers of all chapters, and what the terminal says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from kernelbounds.demo import bands, closing, norms, planned, race
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is computed."""
+
+    places: int  # of a curve or a band
+    counts: tuple[int, ...]  # numbers of observations of the second chapter
+    rounds: int  # of the race
+    games: int
+    certificates: int  # rounds of the fourth chapter
+    experiments: int  # of the plan, at most
+    functions: int  # from which its norm bounds are chosen
+
+
+# A picture of 700 pixels does not show more places; the whole takes about ten seconds on one core.
+FULL = Size(141, (0, 1, 2, 3, 4, 6, 8, 11, 15, 20, 30, 45, 70, 100), 150, 3, 40, 500, 100)
+QUICK = Size(41, (0, 1, 5, 20), 30, 1, 8, 20, 12)
+
+
+@dataclass(frozen=True)
+class Tour:
+    """The numbers of each chapter, ready for JSON."""
+
+    norms: dict[str, Any]
+    bands: dict[str, Any]
+    race: dict[str, Any]
+    closing: dict[str, Any]
+    plan: dict[str, Any]
+
+    def rows(self) -> list[tuple[str, float, float, float, float | None]]:
+        """Of each bound: mean width, relative to CMM, share of truth inside, regret in the race."""
+        regrets = {one["id"]: one["regret"][-1] for one in self.race["methods"]}
+        last = [(one["id"], one["frames"][-1]) for one in self.bands["bounds"]]
+        exact = last[0][1]["width"]
+        return [
+            (name, one["width"], one["width"] / exact, one["inside"], regrets.get(name))
+            for name, one in last
+        ]
+
+
+def steps(size: Size) -> int:
+    """How often :func:`take` calls ``step``."""
+    known = len(size.counts) + size.certificates
+    return known + race.steps(size.rounds, size.games) + planned.steps(size.functions)
+
+
+def take(size: Size = FULL, seed: int = 1, step: Callable[[], object] = bool) -> Tour:
+    """Compute all chapters."""
+    # The matrices are small: more threads wait for each other most of the time, on a busy computer
+    # ten times as long as one takes alone.
+    with threadpool_limits(limits=1):
+        return Tour(
+            norms.chapter(size.places, seed),
+            bands.chapter(list(size.counts), size.places, seed, step),
+            race.chapter(size.rounds, size.games, seed, step),
+            closing.chapter(size.certificates, size.places, seed, step),
+            planned.chapter(size.experiments, size.functions, step),
+        )

@@ -1,0 +1,227 @@
+"""The rows of the kernel matrix: what linear algebra is done with, growing by appends."""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+
+from kernelbounds import kernels
+from kernelbounds.arrays import EPS, Array
+from kernelbounds.functionals import Functionals, Targets, squared_norms
+
+# The error of a kernel's values, in units of EPS, that is covered where the linear algebra rounds
+# by multiples of EPS. It raises eigenvalues by 32 EPS times the largest one (``eigenbasis.py``), of
+# which the decomposition takes less than a third. Errors of 4 EPS sqrt(k(x,x) k(z,z)) move
+# eigenvalues by at most 4 EPS times the trace. That is within the rest where the values are close
+# to each other, because then the largest eigenvalue is close to the trace; elsewhere most values
+# are small, and so are their errors.
+COVERED = 4.0
+SINGLE = float(np.finfo(np.float32).eps)
+# What two factors, the weights of two observations, add to the error of a value.
+OF_WEIGHTS = 1.0
+# What merging adds to the errors of outcomes, which are those of weighted sums, their weights and a
+# division: 1.5 rounding errors, relative to the outcomes' norm. Half of the 8 + n/4 by which inner
+# products are rounded is more, also where they count twice.
+OF_MERGING = 0.5
+
+
+class Representers(NamedTuple):
+    """What an engine knows of m functionals L f = <f, r>; for the value at x, r = k(., x)."""
+
+    squared_norms: Array  # |r|^2 = k(x,x), (m,), rounded up where terms may cancel
+    vectors: Array  # w_s L k(., x_s) = w_s k(x, x_s), (t, m)
+    magnitudes: Array | None = None  # None: squared_norms; see :class:`Functionals`
+
+
+class Scatter(NamedTuple):
+    """How far outcomes at equal points are from their mean, |y - mean|^2, from below and above."""
+
+    least: float
+    most: float
+
+
+NO_SCATTER = Scatter(0.0, 0.0)
+
+
+class Rows:
+    """Points with their weights, outcomes, and kernel matrix.
+
+    A row of weight w is an observation of w f(x): its row and column of the kernel matrix and its
+    outcome are multiplied by w. So the noise has the same scale in all of them. Several
+    observations at one point are one such row (see :class:`~.repeats.Merged`), and what they tell
+    beside it is their ``scatter``, which every energy E_alpha contains.
+
+    An append either happens completely or, when the kernel cannot be evaluated, not at all.
+    The arrays are kept in buffers that grow geometrically, so an append costs O(n) amortised
+    beyond the kernel evaluations.
+    """
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.count = 0
+        self.swallowed = 0  # observations beyond one for each row, that merged rows stand for
+        self.scatter = NO_SCATTER
+        self.trace = 0.0  # of the kernel matrix
+        self._known: bool | None = None  # before the first point
+        self._of_values = EPS  # the accuracy but for what weights add
+        # The same before any values were judged; of an unknown kernel, that of single precision.
+        self.first_accuracy = EPS
+        self._single, self._telling = True, False  # whether values are in single precision
+        self._points = np.empty((0, 0))
+        self._outcomes, self._weights = np.empty(0), np.empty(0)
+        self.weighted = False  # whether any weight is not 1
+        self._lower = np.empty((0, 0))
+
+    def merged(self, points: Array, weights: Array, outcomes: Array, count: int) -> Rows:
+        """New rows that stand for so many observations, with all that is known of the kernel."""
+        other = Rows(self.kernel)
+        other._known, other.first_accuracy = self._known, self.first_accuracy
+        other._single, other._telling = self._single, self._telling
+        other.weighted, other._of_values = self.weighted, self._of_values
+        other.swallowed = count - len(points)
+        if len(points):
+            other.append(points, weights, outcomes)
+        return other
+
+    @property
+    def accuracy(self) -> float:
+        """How precise the kernel's values are, relatively, beyond what is allowed for anyway.
+
+        That is, by the constants of the linear algebra. Of a kernel that is not one of
+        scikit-learn's it is a guess from its values, and may grow.
+        """
+        more = OF_WEIGHTS / COVERED * self.weighted + OF_MERGING * (self.swallowed > 0)
+        return self._of_values + EPS * more
+
+    @property
+    def points(self) -> Array:
+        """x_1 .. x_n, (n, d)."""
+        return self._points[: self.count]
+
+    @property
+    def outcomes(self) -> Array:
+        """y_1 .. y_n, (n,), times their weights."""
+        return self._outcomes[: self.count]
+
+    @property
+    def weights(self) -> Array:
+        """w_1 .. w_n, (n,)."""
+        return self._weights[: self.count]
+
+    @property
+    def lower(self) -> Array:
+        """The kernel matrix on and below its diagonal; not to be read above."""
+        return self._lower[: self.count, : self.count]
+
+    @property
+    def gram(self) -> Array:
+        """The whole kernel matrix, as a new array."""
+        lower = np.tril(self.lower)
+        return np.asarray(lower + np.tril(lower, -1).T)
+
+    @property
+    def size(self) -> float:
+        """The Euclidean norm of the outcomes, of all that are merged."""
+        return math.hypot(float(np.linalg.norm(self.outcomes)), math.sqrt(self.scatter.most))
+
+    def first(self, count: int) -> Rows:
+        """The first so many, in the same memory; to be read only."""
+        some = copy.copy(self)
+        some.count, some.trace = count, float(self.lower.diagonal()[:count].sum())
+        return some
+
+    def accuracy_in(self, dim: int) -> float:
+        """``accuracy``, and what it is going to be at least before there are points."""
+        if self.count:
+            return self.accuracy
+        error = kernels.evaluation_error(self.kernel, dim)
+        return SINGLE if error is None else EPS * max(1.0, error / COVERED)
+
+    def representers(self, targets: Targets) -> Representers:
+        """Of values at points, an array (m, d), or of other functionals."""
+        if isinstance(targets, Functionals):
+            vectors = targets.vectors(self.kernel, self.points)
+            magnitudes = targets.magnitudes(self.kernel)
+        else:
+            vectors, magnitudes = kernels.vectors(self.kernel, targets, self.points), None
+        if self.weighted:
+            vectors = vectors * self.weights
+        prior = squared_norms(self.kernel, targets, self.accuracy)
+        # Transposed, so that matrix products find the memory order they want.
+        return Representers(prior, vectors.T, magnitudes)
+
+    def append(self, points: Array, weights: Array, outcomes: Array) -> None:
+        """Add points with weights, their outcomes times these, and rows of the kernel matrix."""
+        w = weights
+        if self.count == 0:
+            kernels.cross(self.kernel, points[:1], points[:1])  # does it take such points at all?
+        own = kernels.diagonal(self.kernel, points)[:, None]
+        if len(points) > 1:
+            pairs = kernels.cross(self.kernel, points, points)
+            own = np.where(np.eye(len(points)) == 0, 0.5 * (pairs + pairs.T), own)
+        old = kernels.cross(self.kernel, self.points, points) if self.count else None
+        if self.weighted or np.any(w != 1):
+            own = own * np.multiply.outer(w, w)
+            old = None if old is None else old * np.multiply.outer(self.weights, w)
+        self._commit(points, weights, outcomes, old, own)
+
+    def restore(self, points: Array, weights: Array, outcomes: Array, gram: Array) -> None:
+        """Take over rows whose kernel matrix is already known (a saved file)."""
+        self._commit(points, weights, outcomes, None, gram)
+
+    def _commit(
+        self, points: Array, weights: Array, outcomes: Array, old: Array | None, own: Array
+    ) -> None:
+        start, stop = self.count, self.count + len(points)
+        if self._known is None:
+            error = kernels.evaluation_error(self.kernel, points.shape[1])
+            self._known = error is not None
+            unit = kernels.UNKNOWN if error is None else max(1.0, error / COVERED)
+            self._of_values = EPS * unit
+            self.first_accuracy = SINGLE if error is None else self._of_values
+        self._reserve(stop, points.shape[1])
+        self._points[start:stop] = points
+        self._outcomes[start:stop] = outcomes
+        self._weights[start:stop] = weights
+        self._lower[start:stop, start:stop] = own
+        if old is not None:
+            self._lower[start:stop, :start] = old.T
+        self.count = stop
+        self.weighted = self.weighted or bool(np.any(weights != 1))
+        if not self._known:
+            self._judge(start, stop)
+        for value in own.diagonal().tolist():  # one by one, however many there are
+            self.trace += value
+
+    def _judge(self, start: int, stop: int) -> None:
+        """What the newest values tell of the precision of an unknown kernel."""
+        values = self._lower[start:stop, :stop]
+        if self.weighted:  # weights would hide that values are in single precision
+            values = kernels.cross(self.kernel, self._points[start:stop], self._points[:stop])
+        rows = np.tril(values, start)
+        rows = rows[np.abs(rows) < 1e30]
+        self._single &= np.array_equal(rows, rows.astype(np.float32))
+        # Numbers that are short anyway say nothing.
+        self._telling |= bool(np.any(rows * 2.0**12 != np.round(rows * 2.0**12)))
+        error = EPS * kernels.measured_error(self.kernel, self._points[start:stop])
+        if self._single and self._telling:
+            error = max(error, SINGLE)
+        self._of_values = max(self._of_values, error)
+
+    def _reserve(self, count: int, dim: int) -> None:
+        if count <= len(self._outcomes):
+            return
+        capacity = max(64, count, len(self._outcomes) * 3 // 2)
+        points, lower = np.empty((capacity, dim)), np.empty((capacity, capacity))
+        outcomes, weights = np.empty((2, capacity))
+        if self.count:
+            points[: self.count] = self.points
+            outcomes[: self.count] = self.outcomes
+            weights[: self.count] = self.weights
+            lower[: self.count, : self.count] = self.lower
+        self._points, self._lower = points, lower
+        self._outcomes, self._weights = outcomes, weights

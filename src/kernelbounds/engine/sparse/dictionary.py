@@ -1,0 +1,120 @@
+"""Inducing points, and the features that they make of others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from sklearn.gaussian_process.kernels import Kernel
+
+from kernelbounds import kernels
+from kernelbounds.arrays import EPS, Array
+from kernelbounds.engine.ridge_path import rounding
+from kernelbounds.errors import InputError
+from kernelbounds.functionals import Functionals, Targets, squared_norms
+
+# Added to the diagonal of K_mm, relative to each of its entries: above the errors of its factor,
+# which are a few times m EPS. What it adds to residuals is of its own size.
+JITTER = 1e-9
+# How errors of features are shared out, see ``docs/mathematics.md``. They are vectors eta(x) with
+# |eta(x)|^2 <= u k(x,x), where u is :attr:`Dictionary.error`. Residuals are enlarged by a factor
+# 1 + ENLARGED, and by SHARE_OF_ERROR u k(x,x); the squares of features by 1 + OF_FEATURES.
+ENLARGED, SHARE_OF_ERROR = 0.05, 2e5
+OF_FEATURES = 2 * (1 + 1 / ENLARGED) / SHARE_OF_ERROR
+
+
+@dataclass(frozen=True)
+class Dictionary:
+    """Inducing points z_1 .. z_m, and L with L L' = K_mm + jitter, lower triangular.
+
+    Another point adds a row to L and leaves the others as they are: with a dictionary that has
+    grown, the first features of a point are what they were.
+    """
+
+    kernel: Kernel
+    inducing: Array  # (m, d)
+    factor: Array  # (m, m)
+    accuracy: float = EPS  # of the kernel's values
+
+    @property
+    def error(self) -> float:
+        """u: the squared error of features, relative to k(x,x).
+
+        L phi is k_m(x) up to errors delta, of which each is at most the rounding errors of an
+        inner product of m terms; and eta = L^-1 delta, where L L' is at least the jitter.
+        """
+        return len(self) * rounding(len(self), self.accuracy) ** 2 / JITTER
+
+    @property
+    def least_residual(self) -> float:
+        """What no residual is below, relative to k(x,x), because it is not known better."""
+        return (1 + ENLARGED) * SHARE_OF_ERROR * self.error + self.accuracy
+
+    @classmethod
+    def of(cls, kernel: Kernel, inducing: Array, accuracy: float) -> Dictionary:
+        """Of given points."""
+        gram = kernels.cross(kernel, inducing, inducing)
+        gram = 0.5 * (gram + gram.T)
+        gram.flat[:: len(gram) + 1] += jitter(gram.diagonal())
+        try:
+            factor = np.linalg.cholesky(gram)
+        except np.linalg.LinAlgError:
+            raise InputError(
+                f"{kernel} is not a kernel: its matrix on the inducing points is not positive "
+                "semi-definite."
+            ) from None
+        return cls(kernel, inducing, np.asarray(factor, dtype=float), accuracy)
+
+    @classmethod
+    def empty(cls, kernel: Kernel, dim: int, accuracy: float) -> Dictionary:
+        """Without points yet."""
+        return cls(kernel, np.empty((0, dim)), np.empty((0, 0)), accuracy)
+
+    def __len__(self) -> int:
+        return len(self.inducing)
+
+    def features(self, targets: Targets) -> tuple[Array, Array, Array]:
+        """phi (m, n), residuals rounded up (n,) and k(x,x) (n,), of points or other functionals."""
+        size = None
+        if isinstance(targets, Functionals):
+            vectors = targets.vectors(self.kernel, self.inducing)
+            size = targets.magnitudes(self.kernel)
+        else:
+            vectors = self._values(targets)
+        prior = squared_norms(self.kernel, targets, self.accuracy)
+        phi = _solved(self.factor, vectors.T)
+        rest = np.maximum(prior - np.einsum("mn,mn->n", phi, phi), 0.0)
+        least = self.least_residual * (prior if size is None else size)
+        return phi, (1 + ENLARGED) * rest + least, prior
+
+    def more_features(self, known: Array, points: Array, weights: Array) -> Array:
+        """The features w phi(x) beyond the first k, which are known, (k, n); (m - k, n)."""
+        first = len(known)
+        vectors = kernels.vectors(self.kernel, points, self.inducing[first:]).T * weights
+        rows = self.factor[first:]
+        return _solved(rows[:, first:], vectors - rows[:, :first] @ known)
+
+    def extended(self, points: Array, left: Array, corner: Array) -> Dictionary:
+        """With k points more, whose rows of L are ``left`` (k, m) and ``corner`` (k, k)."""
+        old, size = len(self), len(self) + len(points)
+        factor = np.zeros((size, size))
+        factor[:old, :old], factor[old:, :old], factor[old:, old:] = self.factor, left, corner
+        inducing = np.concatenate([self.inducing, points])
+        return Dictionary(self.kernel, inducing, factor, self.accuracy)
+
+    def _values(self, points: Array) -> Array:
+        if not len(self):
+            return np.empty((len(points), 0))
+        return kernels.vectors(self.kernel, points, self.inducing)
+
+
+def jitter(prior: Array) -> Array:
+    """What is added to k(z,z): any positive number is right, also where that is 0."""
+    return np.where(prior > 0, JITTER * prior, 1.0)
+
+
+def _solved(triangle: Array, right: Array) -> Array:
+    if not len(triangle):
+        return np.empty((0, right.shape[1]))
+    return np.asarray(solve_triangular(triangle, right, lower=True, check_finite=False))

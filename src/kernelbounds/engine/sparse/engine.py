@@ -1,0 +1,368 @@
+"""Kernel ridge regression from sums over the observations."""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+
+from kernelbounds.arrays import EPS, Array
+from kernelbounds.engine.eigenbasis import Eigenbasis
+from kernelbounds.engine.observations import Outcomes
+from kernelbounds.engine.path_query import PathQuery, Predictions
+from kernelbounds.engine.ridge_fit import Forecasts
+from kernelbounds.engine.ridge_path import RidgePath, rounding
+from kernelbounds.engine.sparse.basis import DROPPED, Basis
+from kernelbounds.engine.sparse.block import Block
+from kernelbounds.engine.sparse.dictionary import OF_FEATURES, SHARE_OF_ERROR, Dictionary
+from kernelbounds.engine.sparse.forecaster import Forecaster
+from kernelbounds.engine.sparse.growth import BLOCK_OF_COUNT, Growth, typical_ridge
+from kernelbounds.engine.sparse.residuals import Chunk
+from kernelbounds.engine.sparse.statistics import Statistics
+from kernelbounds.engine.sparse.summary import Summary
+from kernelbounds.errors import InputError
+from kernelbounds.functionals import Targets
+
+# A block of rows ends where this many are in it, at least, at most, and relative to those before:
+# then it is decided anew what is unknown, for :class:`Growth`, and chunks end.
+SMALLEST_BLOCK, LARGEST_BLOCK = 8, 1000
+# Newest observations that are not in the eigenbasis of Phi' Phi, which takes m^3 steps to renew.
+BORDER = 48
+# s in K' is this times the root of what the residuals add to k(x,x), relative to what is unknown
+# there, over what rho adds to ridges; and no less than the second. Measured with RBF and Matérn
+# kernels and 100 to 1000 inducing points, where widths within a factor of two of the best s are
+# within 2 per cent of the least. In any case s rho is so many times (sigma/B)^2 at least, which
+# costs next to nothing: see ``_negligible``.
+SHARE, LEAST_SHARE, COSTS_NOTHING = 0.6, 0.1, 0.3
+
+
+@dataclass(frozen=True)
+class Approximation:
+    """What the inducing points do not see.
+
+    Attributes
+    ----------
+    inducing : int
+        Their number, m.
+    floor : float
+        (1 + s) rho: every ridge acts like one that is larger by this. Those that matter grow with
+        the number of observations, like (R_t / B)^2.
+    mean_residual : float
+        k(x,x) - |phi(x)|^2, mean over the observations; what is unknown at a point like those
+        besides is (1 + 1/s) times that. Compare with the square of a bound's half-width over B.
+    """
+
+    inducing: int
+    floor: float
+    mean_residual: float
+
+
+class Losses(Protocol):
+    """What forecasts cost, and what their sums are at a noise scale."""
+
+    def __call__(self, made: Forecasts) -> Array:
+        """Of each forecast, (n, j)."""
+        ...
+
+    def at(self, sums: Array, noise_scale: float) -> tuple[float, Array]:
+        """The noise scale at which sums are known, at least the one given, and the sums."""
+        ...
+
+
+class SparseEngine:
+    """The four quantities from :class:`Statistics`, for the kernel matrix K'.
+
+    Parameters
+    ----------
+    kernel : kernel
+    inducing : array (m, d), or None
+        None: there are none yet, and the dimension is not known.
+    ridge : float
+        That of the forecasts.
+    typical : float
+        (sigma/B)^2; the ridges that matter are about t times this.
+    losses : function
+        What forecasts cost, (n, j); of which the sums are kept.
+    growth : Growth
+        Which observations become inducing points.
+    """
+
+    keeps_observations = False
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        inducing: Array | None,
+        ridge: float,
+        typical: float,
+        losses: Losses | None = None,
+        growth: Growth | None = None,
+    ) -> None:
+        self.data = Summary(kernel)
+        self.dim: int | None = None
+        self._ridge, self._typical, self._losses_of = ridge, typical, losses
+        self._growth = growth or Growth(0.0, 0)
+        self._ends_at = SMALLEST_BLOCK  # the count at which the present block ends
+        self._lost: Array | None = None  # sums of what the forecasts cost
+        self._basis: Basis | None = None
+        self._path: RidgePath | None = None
+        self._span = False  # whether K' is Phi Phi' alone, see :meth:`within_span`
+        self.statistics, self.dictionary = Statistics.none(0), Dictionary.empty(kernel, 0, EPS)
+        if inducing is not None:
+            accuracy = self.data.accuracy_in(inducing.shape[1])
+            self._begin(Dictionary.of(kernel, inducing, accuracy))
+
+    def _begin(self, dictionary: Dictionary) -> None:
+        """Now the dimension is known."""
+        self.dictionary, size, dim = dictionary, len(dictionary), dictionary.inducing.shape[1]
+        self.dim, self.data = dim, copy.copy(self.data)
+        self.data.accuracy = dictionary.accuracy
+        self.statistics, self._newest = Statistics.none(size), Chunk.empty(size, dim)
+        # rho when each of the directions joined: of that much, observations do not see it.
+        self._late = np.zeros(size)
+        self._forecaster = Forecaster.of(self._ridge, self.statistics)
+        # Observations that are not in the basis: features (m, b) and outcomes (b,).
+        self._border, self._outcomes = np.empty((size, 0)), np.empty(0)
+
+    def snapshot(self) -> SparseEngine:
+        """Another engine on the observations so far."""
+        return copy.copy(self)  # appends replace what they change
+
+    def whole_blocks(self, count: int) -> int:
+        """How many of so many new observations are in blocks that are complete.
+
+        Appended up to there, and then the others with those after them, they are in the same blocks
+        as all in one go.
+        """
+        taken, end = 0, self._ends_at - self.statistics.count
+        while end <= count:
+            taken, end = end, end + size_of_block(self.statistics.count + end)
+        return taken
+
+    def append(self, points: Array, outcomes: Outcomes | Array) -> None:
+        """Add observations, a block at a time; on an error nothing is added."""
+        if self.dim not in (None, points.shape[1]):
+            raise InputError(
+                f"points have {points.shape[1]} coordinates, and the inducing points {self.dim}."
+            )
+        known = outcomes if isinstance(outcomes, Outcomes) else Outcomes.plain(outcomes)
+        grown, start = copy.copy(self), 0
+        if self.dim is None:
+            accuracy, dim = self.data.accuracy_in(points.shape[1]), points.shape[1]
+            grown._begin(Dictionary.empty(self.data.kernel, dim, accuracy))
+        while start < len(points):
+            stop = min(start + grown._ends_at - grown.statistics.count, len(points))
+            rows = Outcomes(*(part[start:stop] for part in known))
+            grown._append_block(points[start:stop], rows)
+            start = stop
+        vars(self).update(vars(grown))
+
+    def _append_block(self, points: Array, outcomes: Outcomes) -> None:
+        """Rows of one block, or some of them."""
+        block = Block.of(self.dictionary, points, outcomes)
+        self.dictionary, joined = self._growth.joining(self.dictionary, block)
+        forecaster, size = self._forecaster, len(self.dictionary)
+        then = block.with_features(joined.before, self.dictionary)
+        if joined.rows:
+            forecaster = forecaster.with_features(size)
+            self._newest = self._newest.seen_by(self.dictionary)
+            self.statistics = self.statistics.with_features(self._newest.rows)
+            late = np.full(len(joined.rows), self.statistics.excess)
+            self._late, self._basis = np.append(self._late, late), None
+            block = block.with_features(joined.features, self.dictionary)
+        self._lose(forecaster.forecasts(then))
+        self.statistics = self.statistics + Statistics.of(block)
+        self._forecaster = forecaster.after(block, self.statistics)
+        self._newest, self._path = self._newest.with_more(block), None
+        self._extend_border(block)
+        if self.statistics.count == self._ends_at:
+            self._end_block()
+        self.data = self.data.of(self.statistics, points.shape[1])
+
+    def _lose(self, forecasts: Forecasts) -> None:
+        """What the forecasts cost is added up, in the order of the rounds."""
+        if self._losses_of is not None:
+            lost = self._losses_of(forecasts)
+            before = np.zeros(lost.shape[1]) if self._lost is None else self._lost
+            self._lost = np.cumsum(np.concatenate([before[None], lost]), axis=0)[-1]
+
+    def _extend_border(self, block: Block) -> None:
+        if len(self._outcomes) + len(block) > BORDER:
+            self._basis = None
+        if self._basis is not None:
+            self._border = np.concatenate([self._border, block.phi], axis=1)
+            self._outcomes = np.append(self._outcomes, block.outcomes)
+
+    def _end_block(self) -> None:
+        count = self.statistics.count
+        self._ends_at = count + size_of_block(count)
+        if self._newest.full:
+            closed = self._newest.settle(self.dictionary, self._negligible)
+            excess = self.statistics.excess + closed.largest
+            self.statistics = replace(self.statistics, excess=excess)
+            self._newest = Chunk.empty(len(self.dictionary), closed.rows.points.shape[1])
+        self._growth = self._growth.after(self.statistics, self._typical)
+
+    def losses_at(self, noise_scale: float) -> tuple[float, Array]:
+        """Sums of what the forecasts cost, (j,), and the noise scale, or the next larger one."""
+        assert self._losses_of is not None
+        return self._losses_of.at(np.empty(0) if self._lost is None else self._lost, noise_scale)
+
+    def approximation(self) -> Approximation:
+        """How far K' is from K."""
+        stats = self.statistics
+        mean = stats.residual / max(stats.squared_weights, 1e-300)
+        return Approximation(len(self.dictionary), self._floor, mean)
+
+    def newest_points(self, most: int) -> Array:
+        """Some of the newest observations' points, as far as they are kept; (n, d)."""
+        return self._newest.rows.points[-most:]
+
+    @property
+    def can_grow(self) -> bool:
+        """Whether there is room for more inducing points."""
+        return len(self.dictionary) < self._growth.most
+
+    @property
+    def _excess(self) -> float:
+        """rho."""
+        return self.statistics.excess + self._newest.largest
+
+    @property
+    def _negligible(self) -> float:
+        """What the newest observations may add to rho.
+
+        With rho, energies fall by t sigma^2 rho / alpha, which is little beside alpha B^2 at
+        ridges alpha about 4 sqrt(t) (sigma/B)^2 if it is little beside 16 (sigma/B)^2.
+        """
+        return self._typical * len(self._newest.rows) / max(self.statistics.count, 1)
+
+    @property
+    def _floor(self) -> float:
+        """(1 + s) rho."""
+        stats = self.statistics
+        if not stats.count:
+            return 0.0
+        ridge = typical_ridge(self._typical, stats.count)
+        rest = stats.residual / stats.count / self._growth.mean_unknown
+        share = SHARE * math.sqrt(rest * ridge / self._excess)
+        more = max(max(share, LEAST_SHARE) * self._excess, COSTS_NOTHING * self._typical)
+        return self._excess + more
+
+    def predict(self, points: Targets, ridges: Array) -> Predictions:
+        """Mean, variance and energy at points and ridges, rounded so that bounds get looser."""
+        return self.query(points).predict(ridges)
+
+    def path(self, finest: float = 0.0, finest_per_point: float = 0.0) -> RidgePath:
+        """Energies at all ridges."""
+        if self._path is None:
+            self._path = self._renewed()
+        return self._path
+
+    def query(
+        self, points: Targets, finest: float = 0.0, finest_per_point: float = 0.0
+    ) -> PathQuery:
+        """Means, variances and energies at ``points``."""
+        path, basis = self.path(), self._basis
+        assert basis is not None
+        phi, rest, _ = self.dictionary.features(points)
+        scaled = basis.scales[:, None] * phi
+        along = basis.of_features @ phi
+        prior = np.einsum("mn,mn->n", scaled, scaled)
+        if not self._span:
+            floor = self._floor_of(basis)
+            prior = prior + floor / (floor - self._excess) * rest
+            prior += basis.left_out(phi, path.eigen.floor)
+        # The direction of what is left of the outcomes has nothing of k'(x).
+        u = np.concatenate([along, np.zeros((1, len(rest)))])
+        border = (basis.scales[:, None] * self._border).T @ scaled
+        return PathQuery(path, prior, u, border, np.zeros(len(rest)))
+
+    def energy_and_log_det(self, ridge: float) -> tuple[float, float]:
+        """E, rounded down, and ln det(I + K'/alpha) of its basis; for the ellipsoids, not for R_t.
+
+        Where bounds or radii need the log-determinant of K itself they are not known here.
+        """
+        path = self.path()
+        return float(path.energy(np.array([ridge]))[0]), math.nan
+
+    def solve(self, vectors: Array, ridges: Array) -> Array:
+        """Not known: vectors have an entry for each observation."""
+        raise InputError("gradients, and maxima over boxes, are not known with a sparse engine.")
+
+    query_along = solve
+
+    def within_spans(self) -> list[tuple[SparseEngine, float]]:
+        """Engines of Phi Phi' alone, and how far the functions of the span may be from it.
+
+        A function of the span of inducing points is one of the kernel's space with the same norm.
+        Observations made before a direction joined have <f, e_s> besides, with
+        sum_s <f, e_s>^2 <= rho |f|^2, for the rho of that time: there is one engine with all
+        inducing points, and others with the first of them alone.
+        """
+        found, late = [], self._late
+        for level in sorted({late[0], late[len(late) // 2], late[-1]}) if len(late) else []:
+            first = int(np.searchsorted(self._late, level, side="right"))
+            other, stats, kept = copy.copy(self), self.statistics, self.dictionary
+            other._span, other._path, other._basis = True, None, None
+            other._late = self._late[:first]
+            other.statistics = replace(
+                stats, moments=stats.moments[:first, :first], products=stats.products[:first]
+            )
+            other.dictionary = replace(
+                kept, inducing=kept.inducing[:first], factor=kept.factor[:first, :first]
+            )
+            found.append((other, math.sqrt(level)))
+        return found
+
+    def _floor_of(self, basis: Basis) -> float:
+        """It never falls while a basis is used, since the scales of the basis are of its time."""
+        return max(self._floor, basis.floor)
+
+    def _scales(self, floor: float) -> Array:
+        """1 / sqrt(1 - tau_j / ((1 + s) rho)) of the directions j, and what features lose."""
+        if self._span:
+            return np.ones(len(self._late))
+        return np.sqrt((1 + OF_FEATURES) / (1 - self._late / floor))
+
+    def _renewed(self) -> RidgePath:
+        """The path of all observations: those in the basis, and the newest as its border."""
+        stats, accuracy = self.statistics, self.data.accuracy
+        if not self._span:
+            self._newest = self._newest.settle(self.dictionary, self._negligible)
+        if self._basis is None:
+            scales = self._scales(self._floor)
+            floor = self._floor if self._late.any() and not self._span else 0.0
+            self._basis = Basis.of(stats, accuracy, scales, floor)
+            self._border, self._outcomes = np.empty((len(scales), 0)), np.empty(0)
+        basis, border = self._basis, self._basis.scales[:, None] * self._border
+        lowest = 0.0 if self._span else self._floor_of(basis)
+        lost = SHARE_OF_ERROR * self.dictionary.error
+        slack = (rounding(stats.terms, accuracy) + lost) * stats.trace
+        # Enough for what is left out of the basis.
+        slack = 0.0 if self._span else max(slack, 2 * basis.dropped - lowest)
+        floor = lowest + slack
+        spectrum = np.append(basis.values + floor, floor)
+        # The errors of z are those of b over the root of an eigenvalue.
+        accuracy *= 4 + math.sqrt(1 / (DROPPED * rounding(stats.terms, accuracy)))
+        columns = np.broadcast_to(0.0, (stats.terms, len(spectrum)))
+        along = basis.of_features @ self._border
+        along = np.append(along, np.zeros((1, border.shape[1])), axis=0)
+        least = max(floor, EPS * stats.trace)  # the finest ridge that makes a difference
+        eigen = Eigenbasis(
+            columns, spectrum, least, basis.outcomes, slack, False, np.empty(0), accuracy
+        )
+        corner = border.T @ border + lowest * np.eye(border.shape[1])
+        return RidgePath(
+            eigen, columns, spectrum, along.T, along, corner, self._outcomes,
+            float(np.sqrt(stats.squares)), stats.trace,
+        )  # fmt: skip
+
+
+def size_of_block(count: int) -> int:
+    """How many of the next observations are taken together."""
+    return min(max(count // BLOCK_OF_COUNT, SMALLEST_BLOCK), LARGEST_BLOCK)

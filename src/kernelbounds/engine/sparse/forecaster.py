@@ -1,0 +1,80 @@
+"""Forecasts of outcomes by ridge regression on the features, each from what was known before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from kernelbounds.arrays import EPS, Array
+from kernelbounds.engine.ridge_fit import Forecasts
+from kernelbounds.engine.sparse.block import Block
+from kernelbounds.engine.sparse.statistics import Statistics
+
+# The inverse for the forecasts is computed anew after so many observations, or m, and updated in
+# between.
+UPDATES = 256
+
+
+@dataclass(frozen=True)
+class Forecaster:
+    """What is known before a block of rows, ready for forecasts of them."""
+
+    ridge: float
+    inverse: Array  # (A + ridge I)^-1
+    products: Array  # b
+    updated: int = 0  # observations since the inverse was computed anew
+
+    @classmethod
+    def of(cls, ridge: float, known: Statistics) -> Forecaster:
+        """After observations with these statistics."""
+        size = len(known.products)
+        if not known.count:
+            return cls(ridge, np.eye(size) / ridge, known.products)
+        inverse = np.linalg.inv(known.moments + ridge * np.eye(size))
+        return cls(ridge, np.asarray(0.5 * (inverse + inverse.T), dtype=float), known.products)
+
+    def forecasts(self, block: Block) -> Forecasts:
+        """Of a block of outcomes, each from those before it, in the block and before the block.
+
+        With S = I + Phi (A + ridge I)^-1 Phi' = L L' and whitened errors u = L^-1 (y - m), rows
+        before s add sum_j<s L_sj u_j to the mean, and L_ss^2 - 1 is what is left of the variance.
+        A feature that a row does not have yet is zero. Means and variances may be anything that is
+        known before the outcome, so that rounding errors do no harm; but y - m is to be its
+        difference from y.
+        """
+        phi, y = block.phi, block.outcomes
+        solved = self.inverse @ phi
+        errors, seen = y - self.products @ solved, phi.T @ solved
+        pivots = 1 + np.maximum(seen.diagonal(), 0.0)
+        try:
+            factor = np.linalg.cholesky(seen + np.eye(len(y)))
+        except np.linalg.LinAlgError:  # rounding errors are larger than the ridge
+            pass
+        else:
+            pivots = np.maximum(factor.diagonal() ** 2, 1.0)
+            # Of rows before alone, and then one subtraction, so that y has one rounding error.
+            errors -= np.tril(factor, -1) @ solve_triangular(factor, errors, lower=True)
+        rounded = np.abs(errors) + 8 * EPS * np.abs(y)
+        return Forecasts(rounded, self.ridge * (pivots - 1) + block.residuals)
+
+    def with_features(self, size: int) -> Forecaster:
+        """With more features, of which nothing is known yet."""
+        old = len(self.products)
+        inverse = np.eye(size) / self.ridge
+        inverse[:old, :old] = self.inverse
+        return Forecaster(
+            self.ridge, inverse, np.append(self.products, np.zeros(size - old)), self.updated
+        )
+
+    def after(self, block: Block, total: Statistics) -> Forecaster:
+        """With a block more, which is in the total: of few rows by Woodbury's formula."""
+        size, count = block.phi.shape
+        if self.updated + count > max(size, UPDATES):
+            return Forecaster.of(self.ridge, total)
+        solved = self.inverse @ block.phi
+        inner = np.eye(count) + block.phi.T @ solved
+        inverse = self.inverse - solved @ np.linalg.solve(inner, solved.T)
+        products = self.products + block.phi @ block.outcomes
+        return Forecaster(self.ridge, inverse, products, self.updated + count)

@@ -1,0 +1,134 @@
+"""Which observations become inducing points.
+
+A row joins when the inducing points so far do not see enough of it,
+
+    r(x) > tolerance v(x) / (1 - m / most)^2,   v = alpha rho_alpha^2 / (alpha + rho_alpha^2),
+
+where rho_alpha^2 = alpha phi' (A + alpha I)^-1 phi + r is what is unknown at x, at a ridge alpha
+like those of CMM, and v what is left of that once x is observed. The half-widths of CMM are about
+sqrt(2 v) B then, so that the ratio is what the residual adds to the square of a width. All of this
+is known before the outcome.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from scipy.linalg import lapack
+
+from kernelbounds import kernels
+from kernelbounds.arrays import Array
+from kernelbounds.engine.sparse.block import Block
+from kernelbounds.engine.sparse.dictionary import ENLARGED, JITTER, Dictionary, jitter
+from kernelbounds.engine.sparse.statistics import Statistics
+
+# Residuals below so many times the errors of features are not worth a point: they would not fall.
+SEEN = 8.0
+# R_t^2 - t sigma^2 is between one and eight times sqrt(t) sigma^2 (RBF and Matérn in three
+# dimensions, 1000 to 64,000 observations, Hybrid and Single), and the best ridge of CMM is about
+# that over B^2.
+OF_ROOT = 4.0
+# rho_alpha^2 is computed anew when this part of the observations, or more, is new.
+BLOCK_OF_COUNT = 16
+
+
+def typical_ridge(typical: float, count: int) -> float:
+    """The ridges that matter after so many observations; ``typical`` is (sigma/B)^2."""
+    return typical * min(count, OF_ROOT * math.sqrt(count))
+
+
+@dataclass(frozen=True)
+class Joined:
+    """The rows of a block that joined, and what they see of the block."""
+
+    rows: list[int]
+    features: Array  # of all rows of the block, (k, n)
+
+    @property
+    def before(self) -> Array:
+        """The same, where a row does not see points that joined after it."""
+        order = np.arange(self.features.shape[1])
+        return np.where(order >= np.array(self.rows, dtype=int)[:, None], self.features, 0.0)
+
+
+@dataclass(frozen=True)
+class Growth:
+    """The rule, with rho_alpha^2 of some observations ago."""
+
+    tolerance: float
+    most: int  # the largest size
+    ridge: float = 0.0  # alpha, in the inverse
+    inverse: Array = field(default_factory=lambda: np.empty((0, 0)))  # (A + alpha I)^-1
+    count: int = 0  # of observations in it
+    mean_unknown: float = math.inf  # rho_alpha^2, mean over them
+
+    def after(self, known: Statistics, typical: float) -> Growth:
+        """With all that is known, where that is more; ``typical`` is (sigma/B)^2."""
+        if known.count < self.count + self.count // BLOCK_OF_COUNT:
+            return self
+        ridge = typical_ridge(typical, known.count)
+        matrix = known.moments + ridge * np.eye(len(known.moments))
+        factor, failed = lapack.dpotrf(matrix, lower=1)
+        if failed:  # the ridge is nothing beside the rounding errors
+            return self
+        inverse = np.tril(lapack.dpotri(factor, lower=1)[0])
+        # sum_s phi_s' (A + alpha I)^-1 phi_s = tr A (A + alpha I)^-1
+        seen = ridge * (len(inverse) - ridge * float(inverse.trace()))
+        return replace(
+            self,
+            ridge=ridge,
+            inverse=inverse + np.tril(inverse, -1).T,
+            count=known.count,
+            mean_unknown=(seen + known.residual) / known.count,
+        )
+
+    def unknown(self, block: Block) -> Array:
+        """w^2 rho_alpha^2 of the rows; of features that are newer, nothing is known."""
+        size = len(self.inverse)
+        old, new = block.phi[:size], block.phi[size:]
+        seen = self.ridge * np.einsum("mn,mn->n", old, self.inverse @ old)
+        return np.asarray(seen + np.einsum("mn,mn->n", new, new) + block.residuals)
+
+    def left_unknown(self, block: Block) -> Array:
+        """The same once the row itself is known."""
+        unknown = self.unknown(block)
+        return np.asarray(self.ridge * unknown / np.maximum(self.ridge + unknown, 1e-300))
+
+    def joining(self, dictionary: Dictionary, block: Block) -> tuple[Dictionary, Joined]:
+        """The dictionary with the rows that join, in order; none depends on rows after it."""
+        size, (points, w) = len(dictionary), (block.points, block.weights)
+        rows: list[int] = []
+        room = min(self.most - size, len(block))
+        made = np.empty((max(room, 0), len(block)))
+        if room <= 0:
+            return dictionary, Joined(rows, made)
+        least = SEEN * (JITTER + dictionary.least_residual) * block.prior
+        # The fuller the dictionary, the more a point must have to say: there is room to the last.
+        limit = self.tolerance * self.left_unknown(block)
+        rest, corners = block.residuals, []
+        while len(rows) < room:
+            start = rows[-1] + 1 if rows else 0
+            free = (self.most - size - len(rows)) / self.most
+            most = np.maximum(limit / free**2, least)[start:]
+            wanting = np.flatnonzero(rest[start:] > most)
+            if not len(wanting):
+                break
+            row, done = start + int(wanting[0]), made[: len(rows)]
+            values = kernels.cross(dictionary.kernel, points[row : row + 1], points)[0] * w
+            values -= (block.phi[:, row] @ block.phi + done[:, row] @ done) / w[row]
+            own = values[row] / w[row]
+            pivot = np.sqrt(own + jitter(block.prior[row : row + 1] / w[row] ** 2)[0])
+            corners.append(np.append(done[:, row] / w[row], pivot))
+            made[len(rows)] = values / pivot
+            rest = rest - (1 + ENLARGED) * made[len(rows)] ** 2
+            rows.append(row)
+        joined = Joined(rows, made[: len(rows)])
+        if not rows:
+            return dictionary, joined
+        corner = np.zeros((len(rows), len(rows)))
+        for at, values in enumerate(corners):
+            corner[at, : at + 1] = values
+        left = (block.phi[:, rows] / w[rows]).T
+        return dictionary.extended(points[rows], left, corner), joined

@@ -1,0 +1,126 @@
+"""Ranges of a long sequence of observations, each worked on by itself and put together in order.
+
+Where a chunk of residuals ends, the sums over the observations are all that those after it depend
+on. A range that begins there needs no more, and gives what a single machine would give.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from kernelbounds.arrays import Array
+from kernelbounds.engine.observations import Outcomes
+from kernelbounds.engine.sparse.block import Block
+from kernelbounds.engine.sparse.engine import SparseEngine, size_of_block
+from kernelbounds.engine.sparse.forecaster import Forecaster
+from kernelbounds.engine.sparse.residuals import CHUNK, Chunk
+from kernelbounds.engine.sparse.statistics import Statistics
+
+
+class Part(NamedTuple):
+    """What a range adds."""
+
+    size: int
+    losses: Array | None  # sums of what its forecasts cost
+    excess: float  # to rho, by chunks that were completed
+    before: Array  # b at its start, and
+    after: Array  # at its end
+    engine: SparseEngine | None  # at its end; of the last range it is the result
+
+    @classmethod
+    def between(cls, before: Statistics, grown: SparseEngine) -> Part:
+        """Of an engine that had these statistics before."""
+        after = grown.statistics
+        return cls(
+            after.count - before.count,
+            grown._lost,
+            after.excess - before.excess,
+            before.products,
+            after.products,
+            grown,
+        )
+
+
+def block_sizes(engine: SparseEngine, count: int) -> Iterator[int]:
+    """Of the blocks in which one machine takes so many new observations."""
+    before, start = engine.statistics.count, 0
+    stop = engine._ends_at - before
+    while start < count:
+        yield min(stop, count) - start
+        start, stop = stop, stop + size_of_block(before + stop)
+
+
+def chunk_ends(engine: SparseEngine, count: int) -> list[int]:
+    """After which of so many new observations a chunk of residuals is complete."""
+    newest, taken, ends = len(engine._newest.rows), 0, []
+    for size in block_sizes(engine, count):
+        newest, taken = newest + size, taken + size
+        if newest >= CHUNK:
+            ends.append(taken)
+            newest = 0
+    # The last block may not be complete; nothing begins after it, either.
+    return [end for end in ends if end < count]
+
+
+def travelling(engine: SparseEngine) -> SparseEngine:
+    """The same engine without what can be computed again, to be sent to other machines.
+
+    Losses are counted from here on.
+    """
+    other = engine.snapshot()
+    other._lost, other._basis, other._path = None, None, None
+    other._border, other._outcomes = other._border[:, :0], other._outcomes[:0]
+    return other
+
+
+def sums(engine: SparseEngine, first: int, batches: Iterable[tuple[Array, Outcomes]]) -> Statistics:
+    """The statistics of observations after the first so many, but for what they add to rho.
+
+    Blocks are no larger than on one machine, so that there are no more rounding errors.
+    """
+    total = Statistics.none(len(engine.dictionary))
+    length = size_of_block(engine.statistics.count + first)
+    for points, outcomes in batches:
+        for start in range(0, len(points), length):
+            rows = slice(start, start + length)
+            some = Outcomes(*(part[rows] for part in outcomes))
+            block = Block.of(engine.dictionary, points[rows], some)
+            total = total + Statistics.of(block)
+    return total
+
+
+def resumed(engine: SparseEngine, known: Statistics) -> SparseEngine:
+    """An engine with the same dictionary, after observations with these statistics.
+
+    The last of them completed a chunk. Forecasts are those made from here on.
+    """
+    other, dim = travelling(engine), engine.dictionary.inducing.shape[1]
+    other.statistics, other.data = known, engine.data.of(known, dim)
+    other._newest = Chunk.empty(len(engine.dictionary), dim)
+    other._forecaster = Forecaster.of(engine._forecaster.ridge, known)
+    other._ends_at = known.count + size_of_block(known.count)
+    return other
+
+
+def joined(before: SparseEngine, parts: Sequence[Part]) -> SparseEngine:
+    """The engine after all ranges, in order."""
+    last = parts[-1].engine
+    assert last is not None
+    whole, known = last.snapshot(), before.statistics
+    # A tree has fewer errors than one block after another; those are counted as on one machine.
+    terms = known.terms
+    for size in block_sizes(before, last.statistics.count - known.count):
+        terms = max(terms, size) + 4
+    whole.statistics = replace(
+        last.statistics,
+        excess=known.excess + sum(part.excess for part in parts),
+        terms=max(terms, last.statistics.terms),
+    )
+    lost = [one for one in (before._lost, *(part.losses for part in parts)) if one is not None]
+    whole._lost = np.sum(lost, axis=0) if lost else None
+    whole.dictionary = before.dictionary  # the same, once in memory
+    return whole

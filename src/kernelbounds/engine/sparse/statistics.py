@@ -1,0 +1,70 @@
+"""Sums over observations: all that a sparse engine keeps of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kernelbounds.arrays import Array
+from kernelbounds.engine.sparse.block import Block
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Sums over observations; those of two sets of observations add up."""
+
+    moments: Array
+    products: Array
+    squares: float  # |y|^2
+    count: int
+    trace: float  # of K
+    residual: float  # the trace of R
+    excess: float  # rho, without the newest observations
+    squared_weights: float
+    terms: int = 0  # the errors of all sums are those of sums of so many terms, see ``rounding``
+
+    def __add__(self, other: Statistics) -> Statistics:
+        """Of both; lambda_max of a matrix is at most the sum of those of its diagonal blocks."""
+        return Statistics(
+            self.moments + other.moments,
+            self.products + other.products,
+            self.squares + other.squares,
+            self.count + other.count,
+            self.trace + other.trace,
+            self.residual + other.residual,
+            self.excess + other.excess,
+            self.squared_weights + other.squared_weights,
+            # One more addition costs what four terms do.
+            max(self.terms, other.terms) + 4,
+        )
+
+    @classmethod
+    def of(cls, block: Block) -> Statistics:
+        """Of the rows of a block; what they add to rho is known of chunks only."""
+        phi, y, w = block.phi, block.outcomes, block.weights
+        return cls(
+            phi @ phi.T, phi @ y, float(y @ y), len(y), float(block.prior.sum()),
+            float(block.residuals.sum()), 0.0, float(w @ w), len(y),
+        )  # fmt: skip
+
+    @classmethod
+    def none(cls, size: int) -> Statistics:
+        """Of no observations."""
+        return cls(np.zeros((size, size)), np.zeros(size), 0.0, 0, 0.0, 0.0, 0.0, 0.0)
+
+    def with_features(self, rows: Block) -> Statistics:
+        """With as many features as some of the rows have by now; the others have zeros there."""
+        old, size = len(self.products), len(rows.phi)
+        new = rows.phi[old:]
+        moments = np.zeros((size, size))
+        moments[:old, :old] = self.moments
+        moments[old:] = new @ rows.phi.T
+        moments[:old, old:] = moments[old:, :old].T
+        seen = float((new**2).sum())
+        return replace(
+            self,
+            moments=moments,
+            products=np.append(self.products, new @ rows.outcomes),
+            residual=max(self.residual - seen, 0.0),
+        )

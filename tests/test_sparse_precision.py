@@ -1,0 +1,116 @@
+"""What is claimed of features and of K', against 50-digit arithmetic in hard cases."""
+
+from __future__ import annotations
+
+import mpmath as mp
+import numpy as np
+import pytest
+from exact import Exact
+from exact_kernels import exact
+from sklearn.gaussian_process.kernels import RBF, Matern
+
+import kernelbounds as kb
+from kernelbounds.arrays import EPS
+from kernelbounds.engine import Growth, Outcomes, SparseEngine
+from kernelbounds.engine.sparse import Dictionary
+
+mp.mp.dps = 50
+
+
+def close_points(rng, count):
+    """Some that are repeated but for the last digits, and some far away."""
+    points = rng.random((count, 2))
+    points[1::3] = points[::3][: len(points[1::3])] + 1e-9 * rng.standard_normal(2)
+    points[-1] = 3.0
+    return points
+
+
+CASES = {
+    "usual": (RBF(0.4), lambda rng, n: rng.random((n, 2))),
+    "long": (RBF(30.0), lambda rng, n: rng.random((n, 2))),
+    "close": (RBF(0.5), close_points),
+    "long and close": (RBF(8.0), close_points),
+    "Matern": (Matern(0.5, nu=2.5), close_points),
+    "long Matern": (Matern(50.0, nu=1.5), close_points),
+    "rough": (Matern(0.3, nu=0.5), close_points),
+}
+
+
+def matrix(kernel, left, right):
+    return mp.matrix([[exact(kernel, x, z) for z in right] for x in left])
+
+
+def least_eigenvalue(symmetric):
+    return min(mp.eigsy(symmetric, eigvals_only=True))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_features_are_as_precise_as_claimed(name):
+    kernel, points = CASES[name]
+    rng = np.random.default_rng(0)
+    inducing, asked = points(rng, 14), np.concatenate([points(rng, 4), rng.random((2, 2))])
+    dictionary = Dictionary.of(kernel, inducing, EPS)
+    phi, rest, prior = dictionary.features(asked)
+    factor = mp.matrix(dictionary.factor.tolist())
+    assert least_eigenvalue(factor * factor.T - matrix(kernel, inducing, inducing)) >= 0
+    for at, x in enumerate(asked):
+        right = mp.lu_solve(factor, matrix(kernel, inducing, [x]))
+        error = mp.fsum((mp.mpf(float(a)) - b) ** 2 for a, b in zip(phi[:, at], right))
+        size = exact(kernel, x, x)
+        assert error <= dictionary.error * size
+        assert prior[at] == pytest.approx(float(size), rel=1e-14)
+        assert size - mp.fsum(b**2 for b in right) <= mp.mpf(float(rest[at]))
+
+
+@pytest.mark.parametrize("grown", [False, True])
+@pytest.mark.parametrize("name", CASES)
+def test_the_larger_matrix_is_larger(name, grown):
+    """K' of data and a query less K is positive semi-definite, with weights from 1e-3 to 1e3."""
+    kernel, points = CASES[name]
+    rng = np.random.default_rng(1)
+    X, w = points(rng, 13), 10 ** rng.uniform(-3, 3, 13)
+    inducing = None if grown else np.concatenate([points(rng, 6), X[:3]])
+    growth = Growth(0.01, 8) if grown else Growth(0.0, 0)
+    engine = SparseEngine(kernel, inducing, 0.3, 1e-4, growth=growth)
+    y = rng.standard_normal(13)
+    engine.append(X, Outcomes(y, y, w))
+    K = matrix(kernel, X, X)
+    for x in (rng.random(2), X[0], X[0] + 1e-7, inducing[0] if inducing is not None else X[1]):
+        query, path = engine.query(x[None]), engine.path()
+        basis, rows = engine._basis, engine._newest.rows
+        scaled = mp.matrix((basis.scales[:, None] * rows.phi).tolist())
+        larger = scaled.T * scaled + mp.mpf(path.eigen.floor) * mp.eye(13)
+        phi = engine.dictionary.features(x[None])[0][:, 0]
+        asked = mp.matrix((basis.scales * phi).tolist())
+        column = scaled.T * asked
+        difference = mp.matrix(14, 14)
+        for i in range(13):
+            for j in range(13):
+                difference[i, j] = larger[i, j] - mp.mpf(w[i]) * mp.mpf(w[j]) * K[i, j]
+            difference[i, 13] = column[i] - mp.mpf(w[i]) * exact(kernel, X[i], x)
+            difference[13, i] = difference[i, 13]
+        difference[13, 13] = mp.mpf(float(query.prior[0])) - exact(kernel, x, x)
+        # In units of each row, so that small weights are seen beside large ones.
+        unit = [1 / mp.sqrt(max(difference[i, i], mp.mpf("1e-60"))) for i in range(14)]
+        for i in range(14):
+            for j in range(14):
+                difference[i, j] *= unit[i] * unit[j]
+        assert least_eigenvalue(difference) >= -mp.mpf("1e-20")
+
+
+@pytest.mark.parametrize("engine", [kb.Sparse(), kb.Sparse.filling([0, 0], [1, 1], 12)], ids=str)
+@pytest.mark.parametrize("name", ["usual", "long", "close", "Matern"])
+def test_never_tighter_than_fifty_digits(name, engine):
+    kernel, points = CASES[name]
+    rng = np.random.default_rng(2)
+    X, asked = points(rng, 10), rng.random((3, 2))
+    y = np.sin(3 * X[:, 0]) + 0.1 * rng.standard_normal(10)
+    sequence = kb.ConfidenceSequence(kernel, 1e4, 0.1, engine=engine)
+    sequence.update(X, y)
+    squared = mp.mpf(sequence.known.radius.squared)
+    truth = Exact(kernel, X, y, 1e4, 0.1, 0.01, 1.0, radius_squared=squared)
+    lower, upper = sequence.bounds(asked)
+    for at, x in enumerate(asked):
+        truth.at(x)
+        for sign, found in ((1, upper[at]), (-1, -lower[at])):
+            assert found >= float(min(truth.cmm(sign), 1e4)) - 1e-9 * 1e4
