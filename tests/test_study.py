@@ -300,7 +300,9 @@ def test_what_a_certificate_has_excluded_stays_excluded(minimise):
     both = with_the_past(rough, [early], minimise)
     assert both.regret == 9.0 and (both.lower, both.upper) == (rough.lower, rough.upper)
     assert (both.min_lower if minimise else both.max_upper) == (-75.0 if minimise else 75.0)
-    assert with_the_past(certificate(50.0, 90.0, 90.0, 40.0), [early], minimise) == early
+    # The earlier settings, with what the later certificate has excluded.
+    last = with_the_past(certificate(50.0, 90.0, 71.0, 40.0), [early], minimise)
+    assert last.regret == 11.0 and (last.lower, last.upper) == (early.lower, early.upper)
     assert with_the_past(rough, [], minimise).regret == 24.0
 
 

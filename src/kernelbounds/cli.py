@@ -19,8 +19,18 @@ from kernelbounds.paper.reproduce import reproduce
 
 QUICK_ROUNDS, QUICK_REPETITIONS = 150, 3
 
+# One line for each paragraph, because terminals break them where they like.
+_HELP = "\n\n".join((
+    "Error bars that hold at all settings and at all times at once, from a table of runs.",
+    "Begin with assume: say the ranges of your inputs and your output, the noise, and how often "
+    "the output may turn. It writes problem.json, which the others take as --problem. Then bound "
+    "makes a band from a CSV file, plan says how many runs it takes, and study suggests "
+    "experiments one by one, with a certificate of how good the best one is.",
+    "No data at hand? Take the tour: demo.",
+))  # fmt: skip
+
 app = typer.Typer(
-    help="Anytime-valid confidence bounds for sequential kernel regression.",
+    help=_HELP,
     no_args_is_help=True,
     add_completion=False,
 )

@@ -60,6 +60,8 @@ def command(
 
     Draws random functions with your range and turns, in your units, and the norms they have.
     Writes problem.json, which the other commands take as --problem, functions.png and norms.csv.
+
+    Example: kernelbounds assume --input temperature=180:220 --output yield=0:100 --noise 0.5
     """
     described = problem_from_options(
         input, output, noise, turns, interactions, delta, norm_bound, kernel, experiments,

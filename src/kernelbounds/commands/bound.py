@@ -102,6 +102,8 @@ def command(
     """Bounds on the true output, from a table of runs: as CSV and as a picture.
 
     Writes bounds.csv, bounds.png and problem.json.
+
+    Example: kernelbounds bound runs.csv --problem assume/problem.json
     """
     described = problem_from_options(
         input, output, noise, turns, interactions, delta, norm_bound, kernel, experiments,

@@ -52,6 +52,8 @@ def command(
 
     Each suggestion says whether it is a guarantee, an estimate, a stated assumption or a heuristic.
     Writes problem.json for the other commands, for use on OTHER data than these.
+
+    Example: kernelbounds calibrate pilot.csv --problem assume/problem.json --split 0.4
     """
     described = problem_from_options(
         input, output, noise, turns, interactions, delta, None, None, experiments, quantile, problem

@@ -52,7 +52,7 @@ TurnsOption = Annotated[
     typer.Option(
         "--turns",
         help="How many times the output may turn, from rising to falling or back, as one input "
-        "goes through its range.",
+        "goes through its range: a steady rise has none, one optimum is one, a full wave two.",
         rich_help_panel=_PANEL,
         show_default="2",
     ),
@@ -80,7 +80,7 @@ NormBoundOption = Annotated[
     float | None,
     typer.Option(
         "--norm-bound",
-        help="B, in units of the output, if you know one.",
+        help="B, in units of the output, if you know one for the kernel.",
         rich_help_panel=_PANEL,
         show_default="suggested",
     ),

@@ -75,6 +75,8 @@ def command(
     """Predict the width of the band and the certified regret, from the assumptions alone.
 
     Writes problem.json, plan.csv, plan.png and design.csv, settings that fill the ranges evenly.
+
+    Example: kernelbounds plan --problem assume/problem.json --within 5
     """
     described = problem_from_options(
         input, output, noise, turns, interactions, delta, norm_bound, kernel, experiments,

@@ -72,7 +72,10 @@ def create(
     ] = False,
     stop_within: WithinOption = None,
 ) -> None:
-    """Make a new study. Its assumptions are fixed from now on: they are made before the data."""
+    """Make a new study. Its assumptions are fixed from now on: they are made before the data.
+
+    Example: kernelbounds study create reactor.db --problem assume/problem.json --maximise
+    """
     described = problem_from_options(
         input, output, noise, turns, interactions, delta, norm_bound, kernel, experiments,
         quantile, problem,
@@ -167,7 +170,12 @@ def tell(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell an outcome. When this returns, it is safe on the disk."""
+    """Tell an outcome. When this returns, it is safe on the disk.
+
+    Example: kernelbounds study tell reactor.db --trial 3 yield=63.1
+
+    Or with settings of your own: kernelbounds study tell reactor.db temperature=200 yield=63.1
+    """
     with Study(file) as study:
         given, output = _numbers(values), study.problem.output
         asked = {} if trial is None else study.trial(trial).values

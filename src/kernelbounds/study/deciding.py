@@ -76,13 +76,17 @@ def with_the_past(now: Certificate, past: Sequence[Certificate], minimise: bool)
     All of them are true at once, with probability 1 - delta. So what an earlier one has excluded
     stays excluded, also where there was less time to look this time.
     """
-    side = "min_lower" if minimise else "max_upper"
-    limits = [limit for one in (now, *past) if (limit := getattr(one, side)) is not None]
-    if limits:
-        limit = max(limits) if minimise else min(limits)
-        regret = now.upper - limit if minimise else limit - now.lower
-        now = replace(now, **{side: limit}, regret=min(now.regret, max(regret, 0.0)))
-    return min((now, *past), key=lambda one: one.regret)
+    known, side = (now, *past), "min_lower" if minimise else "max_upper"
+    limits = [limit for one in known if (limit := getattr(one, side)) is not None]
+    if not limits:
+        return now
+    limit = max(limits) if minimise else min(limits)
+
+    def limited(one: Certificate) -> Certificate:
+        regret = max(one.upper - limit if minimise else limit - one.lower, 0.0)
+        return replace(one, **{side: limit}, regret=min(one.regret, regret))
+
+    return min(map(limited, known), key=lambda one: one.regret)
 
 
 def _certified_in_box(
