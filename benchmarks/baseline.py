@@ -18,9 +18,9 @@ def replay(problem: Problem, run: Run, ridges: Sequence[float]) -> Run:
     rival = Recursion(problem.kernel, assumptions, ridges, run.points.shape)
     result = Run(run.points, run.outcomes, np.empty_like(run.upper), np.empty_like(run.times))
     for t in range(len(run.points)):
-        start = time.perf_counter()
+        start = time.process_time()
         upper = rival.upper(problem.candidates[t])
         rival.update(run.points[[t]], run.outcomes[t])
-        result.times[t] = time.perf_counter() - start
+        result.times[t] = time.process_time() - start
         result.upper[t] = upper
     return result

@@ -1,7 +1,8 @@
 """How everything is timed: all sides in turn, REPEATS times, and of each call its fastest time.
 
 A side is a function that works through a list of calls, the same in every repeat, and returns the
-time of each. Noise of the machine only ever adds time, so the fastest of a call's times is the
+time of each. Times are those of the processor, because other work on the machine does not count,
+and both sides have one thread. Noise only ever adds time, so the fastest of a call's times is the
 closest to what it takes; a side's time is the sum of those.
 """
 
@@ -19,14 +20,14 @@ from benchmarks.report import progress
 T = TypeVar("T")
 Side = Callable[[], Array]
 
-REPEATS = 5
+REPEATS = 3  # so that everything takes about ten minutes
 
 
 def timed(function: Callable[..., T], *arguments: Any) -> tuple[T, float]:
-    """What a call returns, and how long it takes."""
-    start = time.perf_counter()
+    """What a call returns, and the seconds of processor time that it takes."""
+    start = time.process_time()
     result = function(*arguments)
-    return result, time.perf_counter() - start
+    return result, time.process_time() - start
 
 
 def once(function: Callable[..., object], *arguments: Any) -> Side:

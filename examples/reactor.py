@@ -18,10 +18,13 @@ NOISE = 0.5
 
 
 def true_yield(temperature: np.ndarray, pressure: np.ndarray, catalyst: np.ndarray) -> np.ndarray:
-    """In percent: an optimal temperature, more pressure with less and less effect."""
+    """In percent: an optimal temperature, more pressure with less and less effect.
+
+    The effects add up, so that it is honest to say ``--interactions none`` of it.
+    """
     t, p, c = (temperature - 180) / 40, (pressure - 1e5) / 2e5, (catalyst - 0.1) / 0.8
     hump = 25 * np.exp(-((t - 0.6) ** 2) / 0.3)
-    return 30 + hump + 15 * (1 - np.exp(-2.5 * p)) - 20 * (c - 0.5) ** 2 + 6 * (t - 0.5) * (c - 0.5)
+    return 30 + hump + 15 * (1 - np.exp(-2.5 * p)) - 20 * (c - 0.5) ** 2
 
 
 def main() -> None:

@@ -20,7 +20,8 @@ def row(dim: int, turns: int, interactions: str, counts: list[int], functions: i
     cells = []
     for count in counts:
         found = assume(problem.replace(experiments=count), functions)
-        cells.append(f"±{100 * predicted_half_widths(found.problem, count)[0] / 2:.2g} %")
+        width = 100 * predicted_half_widths(found.problem, count)[0] / 2
+        cells.append(f"±{float(f'{width:.2g}'):g} %")
     name, bound = found.chosen.name, found.problem.norm_bound
     return [f"{dim}", interactions if dim > 1 else "", f"{turns}", name, f"{bound:.1f}", *cells]
 

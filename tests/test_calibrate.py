@@ -33,7 +33,7 @@ def test_noise_from_repeats_is_not_too_small(repeats):
     rng = np.random.default_rng(repeats)
     problem, too_small, runs = _problem(), 0, 1000
     for _ in range(runs):
-        found = _noise(problem, *_data(rng, 6, repeats), residual=9.0)
+        found, _ = _noise(problem, *_data(rng, 6, repeats), residual=9.0)
         assert found.kind == "estimate"
         too_small += float(found.value) < 0.05
     assert not too_many(too_small, runs, 1 - CONFIDENCE)
@@ -44,7 +44,7 @@ def test_noise_is_the_upper_end_of_an_interval():
     """Of the chi-squared distribution, to three digits."""
     rng = np.random.default_rng(1)
     for _ in range(50):
-        found = _noise(_problem(), *_data(rng), residual=9.0)
+        found, _ = _noise(_problem(), *_data(rng), residual=9.0)
         spread = float(re.search(r"scatter by (\S+)", found.why)[1])
         freedom = int(re.search(r"\((\d+) degrees", found.why)[1])
         assert freedom == 20
@@ -55,11 +55,11 @@ def test_noise_is_the_upper_end_of_an_interval():
 def test_noise_without_repeats_is_a_heuristic():
     rng = np.random.default_rng(2)
     for n, repeats in ((20, 1),):
-        found = _noise(_problem(), *_data(rng, n, repeats), residual=0.07)
+        found, _ = _noise(_problem(), *_data(rng, n, repeats), residual=0.07)
         assert found.kind == "heuristic" and found.value == "0.07" and "repeat some" in found.why
     # One repeat has one degree of freedom: its bound would be sixteen times the scatter.
     x, y = _data(rng, 20, 1)
-    found = _noise(_problem(), np.append(x, x[:1], axis=0), np.append(y, y[0] + 0.1), 0.07)
+    found, _ = _noise(_problem(), np.append(x, x[:1], axis=0), np.append(y, y[0] + 0.1), 0.07)
     assert found.kind == "heuristic"
 
 

@@ -18,6 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 import kernelbounds as kb
 from kernelbounds.study import database, store
+from kernelbounds.study.deciding import with_the_past
 from kernelbounds.study.status import Checked, more_needed
 
 KERNEL = "Matern(0.8, nu=2.5)"
@@ -285,6 +286,31 @@ def test_certificates_are_those_of_the_policy(minimise):
     assert 70.0 - value <= ours.regret
 
 
+@pytest.mark.parametrize("minimise", [False, True])
+def test_what_a_certificate_has_excluded_stays_excluded(minimise):
+    """One that had little time takes over the limit of an earlier one, or all of it."""
+
+    def certificate(lower, upper, limit, regret):
+        limits = (None, -limit) if minimise else (limit, None)
+        ends = (-upper, -lower) if minimise else (lower, upper)
+        return kb.Certificate(np.zeros(2), *ends, *limits, regret)
+
+    early = certificate(60.0, 70.0, 75.0, 12.0)
+    rough = certificate(66.0, 69.0, 90.0, 24.0)
+    both = with_the_past(rough, [early], minimise)
+    assert both.regret == 9.0 and (both.lower, both.upper) == (rough.lower, rough.upper)
+    assert (both.min_lower if minimise else both.max_upper) == (-75.0 if minimise else 75.0)
+    assert with_the_past(certificate(50.0, 90.0, 90.0, 40.0), [early], minimise) == early
+    assert with_the_past(rough, [], minimise).regret == 24.0
+
+
+def test_certificates_never_get_worse(study):
+    run(study, 12)
+    regrets = [one.regret for _, one in study.certificates(most=6, seconds=30)]
+    assert len(regrets) > 3 and np.all(np.diff(regrets) <= 0)
+    assert study.certificate(1e-6).regret <= regrets[-1]
+
+
 def test_certificates_are_kept_until_something_is_told(study, path, monkeypatch):
     run(study, 4)
     first = study.certificate()
@@ -350,7 +376,7 @@ def test_status_tells_how_things_are(study):
     assert status.stop is (status.certificate.regret <= 5)
     text = str(status)
     assert "maximise yield over temperature, catalyst" in text
-    assert f"within {status.certificate.regret:.3g} of the best possible yield, with" in text
+    assert f"within {status.certificate.regret:.3g} % of the best possible yield, with" in text
     assert study.status(stop_within=1e3).stop
     assert "Stop: certified within 1000" in str(study.status(stop_within=1e3))
     assert "Go on" in str(study.status(stop_within=1e-3))
@@ -380,7 +406,9 @@ def test_refuted_assumptions_are_explained(study):
 def test_strained_assumptions_are_mentioned(study):
     run(study, 4)
     strained = replace(study.status(), norm_bound=Checked(80.0, 75.0))
-    assert "The norm bound is nearly refuted: 80 is assumed, and the data need 75" in str(strained)
+    assert "The norm bound is nearly refuted: 80 % is assumed, and the data need 75 %" in str(
+        strained
+    )
     assert "nearly" not in str(study.status())
 
 

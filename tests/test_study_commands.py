@@ -57,7 +57,7 @@ def test_a_day_at_the_bench(reactor):
     assert asked.startswith("trial 1: temperature=")
     assert "then: kernelbounds study tell reactor.db --trial 1 yield=..." in asked
     assert done("ask", reactor) == asked
-    assert "1 observations" in done("tell", reactor, "--trial", "1", "yield=63.1")
+    assert "; 1 observation\n" in done("tell", reactor, "--trial", "1", "yield=63.1")
     assert "trial 2: temperature=200" in done("tell", reactor, *SETTINGS, "yield=61")
     (one, two, three) = json.loads(done("ask", reactor, "--count", "3", "--json"))["trials"]
     assert [one["number"], two["number"], three["number"]] == [3, 4, 5]
@@ -95,7 +95,7 @@ def test_assumptions_are_settled_at_creation():
 def test_a_key_is_counted_once(reactor):
     telling = ["tell", reactor, *SETTINGS, "yield=63.1", "--key", "monday"]
     assert json.loads(done(*telling, "--json")) == {"trial": 1, "again": False, "observations": 1}
-    assert "told before: nothing changed; 1 observations" in done(*telling)
+    assert "told before: nothing changed; 1 observation\n" in done(*telling)
     other = ["tell", reactor, *SETTINGS, "yield=64", "--key", "monday"]
     assert "other content" in refused(*other)
 

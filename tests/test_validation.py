@@ -43,6 +43,7 @@ UPDATES = {
     "no points": (np.empty((0, 2)), []),
     "no columns": (np.empty((2, 0)), [1.0, 2.0]),
     "unequal lengths": ([[0.1, 0.2]], [1.0, 2.0]),
+    "one outcome for two points": ([[0.1, 0.2], [0.3, 0.4]], 1.0),
     "matrix of outcomes": ([[0.1, 0.2]], [[1.0]]),
     "strings": ([["a", "b"]], [1.0]),
     "string outcome": ([[0.1, 0.2]], "1.0"),

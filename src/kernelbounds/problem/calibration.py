@@ -164,7 +164,8 @@ def _noise(
         return Suggestion("noise", f"{residual:.3g}{unit}", "heuristic", why), residual
     means = np.bincount(group, outcomes) / counts
     spread = math.sqrt(float(np.sum((outcomes - means[group]) ** 2)) / freedom)
-    upper = spread * math.sqrt(freedom / chi2.ppf(1 - CONFIDENCE, freedom))
+    # As it is shown, so that the problem says the same.
+    upper = float(f"{spread * math.sqrt(freedom / chi2.ppf(1 - CONFIDENCE, freedom)):.3g}")
     why = (
         f"repeats scatter by {spread:.3g}{unit} ({freedom} degrees of freedom), and Gaussian noise "
         f"is below {upper:.3g}{unit} with confidence {CONFIDENCE:g}"

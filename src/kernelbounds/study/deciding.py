@@ -8,6 +8,7 @@ that are valid and a little loose, but what is suggested and recommended is feas
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -67,6 +68,21 @@ def certified(
         found = _certified_in_box(problem, sequence, domain, -1 if minimise else 1, seconds)
     point = problem.unscaled(found.x[None])[0]
     return replace(found, x=point, named=named(problem, point), index=None)
+
+
+def with_the_past(now: Certificate, past: Sequence[Certificate], minimise: bool) -> Certificate:
+    """The best that this certificate and earlier ones, of fewer outcomes, say together.
+
+    All of them are true at once, with probability 1 - delta. So what an earlier one has excluded
+    stays excluded, also where there was less time to look this time.
+    """
+    side = "min_lower" if minimise else "max_upper"
+    limits = [limit for one in (now, *past) if (limit := getattr(one, side)) is not None]
+    if limits:
+        limit = max(limits) if minimise else min(limits)
+        regret = now.upper - limit if minimise else limit - now.lower
+        now = replace(now, **{side: limit}, regret=min(now.regret, max(regret, 0.0)))
+    return min((now, *past), key=lambda one: one.regret)
 
 
 def _certified_in_box(

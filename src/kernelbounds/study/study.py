@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sqlite3
 import threading
 import time
@@ -33,7 +34,7 @@ from kernelbounds.progress import late_progress
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study import at_a_glance, pictures
 from kernelbounds.study.database import checked_path, refuse_existing
-from kernelbounds.study.deciding import certified, next_point, surest
+from kernelbounds.study.deciding import certified, next_point, surest, with_the_past
 from kernelbounds.study.outcomes import number_of, old_runs, telling, tellings
 from kernelbounds.study.points import domain_of, named
 from kernelbounds.study.records import Trial
@@ -342,8 +343,8 @@ class Study:
     def certificate(self, seconds: float = 10.0) -> Certificate:
         """The best settings known, and how far from the best possible they can be at most.
 
-        All in the user's units. What is found is kept in the file, for the picture of certificates
-        over time.
+        All in the user's units. What is found is kept in the file: certificates of different times
+        are true together, so that this one is never worse than those before it.
 
         Parameters
         ----------
@@ -355,11 +356,12 @@ class Study:
             sequence = self.sequence
             if not len(sequence):
                 raise InputError("there is nothing to certify before the first observation.")
-            count = len(sequence)
-            for old in self._store.certificates:
+            count, kept = len(sequence), self._store.certificates
+            past = [_certificate(one.data) for one in kept if one.count < count]
+            for old in kept:
                 if old.count == count and old.seconds >= limit:
-                    return _certificate(old.data)
-            return self._certify(sequence, count, limit)
+                    return with_the_past(_certificate(old.data), past, self.minimise)
+            return with_the_past(self._certify(sequence, count, limit), past, self.minimise)
 
     def _certify(self, sequence: ConfidenceSequence, count: int, seconds: float) -> Certificate:
         """A certificate from the first ``count`` outcomes, which is kept."""
@@ -422,7 +424,12 @@ class Study:
                         break
                     with suppress(EmptyConfidenceSetError):
                         self._certify(sequence, count, each)
-            return [(one.count, _certificate(one.data)) for one in self._store.certificates]
+            found: list[tuple[int, Certificate]] = []
+            for one in self._store.certificates:
+                before = [certificate for _, certificate in found[-1:]]
+                now = with_the_past(_certificate(one.data), before, self.minimise)
+                found.append((one.count, now))
+            return found
 
     def plot(self, folder: str | PathLike[str], seconds: float = 20.0) -> list[Path]:
         """Draw the study: ``history.png``, ``certificate.png`` and ``slices.png`` in a folder.
@@ -461,7 +468,8 @@ class Study:
 
 
 def _certificate(data: dict[str, Any]) -> Certificate:
-    return Certificate(**(data | {"x": np.array(data["x"])}))
+    regret = math.inf if data["regret"] is None else data["regret"]
+    return Certificate(**(data | {"x": np.array(data["x"]), "regret": regret}))
 
 
 def _checked_aim(aim: Any) -> float | None:
