@@ -37,7 +37,7 @@ def run() -> list[Row]:
     with tempfile.TemporaryDirectory() as folder:
         _write(Path(folder), rng)
         for workers in best:
-            options: dict[str, Any] = {"processes": True, "dashboard_address": None}
+            options: dict[str, Any] = {"processes": True, "dashboard_address": "127.0.0.1:0"}
             with (
                 distributed.LocalCluster(
                     n_workers=workers, threads_per_worker=1, host="127.0.0.1", **options

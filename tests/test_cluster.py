@@ -35,7 +35,7 @@ def client():
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1",
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",
         ) as cluster,
         distributed.Client(cluster, set_as_default=False) as found,
     ):  # fmt: skip
