@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, Self
 
 import numpy as np
@@ -134,12 +134,12 @@ class DualFunction:
 
     radius: Radius
     refute: Callable[[], None]  # raises where no function is left, when R~^2 is negative
-    count: int = 0  # t
+    count: int = field(default=0, kw_only=True)  # t
 
     @classmethod
     def of(cls, known: Knowledge) -> Self:
         """That of CMM."""
-        return cls(known.radius, known.refute_if_empty, known.count)
+        return cls(known.radius, known.refute_if_empty, count=known.count)
 
     @property
     def likely(self) -> tuple[float, float]:
