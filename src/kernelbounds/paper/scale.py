@@ -160,7 +160,13 @@ def draw(found: list[Weighed], folder: Path) -> None:
                 for engine in ENGINES:
                     _curve(axis, found, kernel, engine, quantity)
                 axis.set_xscale("log")
-                axis.set_yscale("log")
+                axis.set_xlim(150, 2e7)  # the same for all, so that rows can be compared
+                if quantity == "megabytes":
+                    axis.set_ylim(bottom=0)
+                else:
+                    axis.set_yscale("log")
+                    axis.yaxis.set_major_formatter(_plain)
+                    axis.yaxis.set_minor_formatter("")
             if kernel in (last := largest(found)):
                 _ahead(axes[1, column], last[kernel])
             axes[0, column].set_title(f"{KERNELS[kernel]}, ℓ = {loads.LENGTH_SCALE:g}", fontsize=10)
@@ -191,6 +197,11 @@ def _ahead(axis: Any, one: Weighed) -> None:
         counts, seconds, "--", color=COLOUR["sparse"], linewidth=1.0,
         label=f"sparse on {WORKERS} workers, by a model",
     )  # fmt: skip
+
+
+def _plain(value: float, _place: int) -> str:
+    """0.01 and 100, not powers of ten."""
+    return f"{value:g}"
 
 
 def find(found: list[Weighed], kernel: str, engine: str, count: int) -> Weighed | None:

@@ -10,7 +10,7 @@ import numpy as np
 from kernelbounds import kernels
 from kernelbounds.engine.ridge_path import rounding
 from kernelbounds.engine.sparse.block import Block
-from kernelbounds.engine.sparse.dictionary import Dictionary
+from kernelbounds.engine.sparse.dictionary import ENLARGED, Dictionary
 
 # Observations whose residuals are bounded together. The bounds of chunks add up, and so are the
 # tighter the larger the chunks, which cost the cube of this.
@@ -76,5 +76,5 @@ class Chunk:
         rest = 0.5 * (rest + rest.T)
         largest = float(np.abs(rest).sum(axis=1).max())
         square = float(np.sqrt(np.linalg.norm(rest @ rest)))
-        excess = min(self.largest, min(largest, square) + error)
+        excess = min(self.largest, (1 + ENLARGED) * (min(largest, square) + error))
         return replace(self, settled=count, excess=excess)
