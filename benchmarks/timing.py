@@ -20,7 +20,7 @@ from benchmarks.report import progress
 T = TypeVar("T")
 Side = Callable[[], Array]
 
-REPEATS = 3  # so that everything takes about ten minutes
+REPEATS = 3
 
 
 def timed(function: Callable[..., T], *arguments: Any) -> tuple[T, float]:
