@@ -14,7 +14,7 @@ from benchmarks.timing import fastest, once
 from kernelbounds.engine import observations
 
 FEW, MANY, POINTS = 10_000, 1_000_000, 200
-ACTIONS, ROUNDS = 100, 2000
+ACTIONS, ROUNDS = 40, 1500
 NOISE = 0.1
 
 
