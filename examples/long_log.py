@@ -51,7 +51,7 @@ def main() -> None:
     rng = np.random.default_rng(0)
     shares = (0.005, 0.1, 0.895)
     figure, axes = pyplot.subplots(1, 3, figsize=(11, 3.4), sharey=True, layout="constrained")
-    seq = kb.ConfidenceSequence(KERNEL, 120.0, NOISE, engine=kb.Sparse(PUMP, 64))
+    seq = kb.ConfidenceSequence(KERNEL, 120.0, NOISE, engine=kb.Sparse(PUMP.filling(64)))
     along = np.column_stack([np.linspace(0, 1, 101), np.full(101, 0.4)])
     with tempfile.TemporaryDirectory() as folder:
         for axis, share in zip(axes, shares, strict=True):

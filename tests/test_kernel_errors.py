@@ -17,7 +17,7 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from kernelbounds import kernels
-from kernelbounds.engine.observations import COVERED
+from kernelbounds.engine.rows import COVERED
 from kernelbounds.kernels.matern import BESSEL_ERROR, matern
 
 EPS = np.finfo(float).eps

@@ -15,7 +15,7 @@ from sklearn.gaussian_process.kernels import (
 
 import kernelbounds as kb
 from kernelbounds import kernels
-from kernelbounds.engine.observations import COVERED
+from kernelbounds.engine.rows import COVERED
 
 
 class Single(RBF):

@@ -93,7 +93,7 @@ def refuted():
 
 def sparse():
     box = kb.Box([0], [1])
-    new = kb.ConfidenceSequence(RBF(0.3), 2.0, 0.1, engine=kb.Sparse(box, 16))
+    new = kb.ConfidenceSequence(RBF(0.3), 2.0, 0.1, engine=kb.Sparse(box.filling(16)))
     new.update(np.linspace(0, 1, 300)[:, None], np.sin(np.linspace(0, 6, 300)))
     return new
 
