@@ -42,7 +42,7 @@ def _failures(bound, runs, rounds, believed_noise=NOISE, believed_norm=NORM):
 
 @pytest.mark.parametrize("name", BOUNDS)
 def test_coverage(name):
-    runs = 150
+    runs = 80
     assert not too_many(_failures(BOUNDS[name], runs, 25), runs, DELTA)
 
 
@@ -88,7 +88,7 @@ def _certificate_failures(bound, runs, rounds, *, box=False, believed_noise=NOIS
 
 @pytest.mark.parametrize("name", ["CMM", "DMM", "AMM"])
 def test_certificates_are_true_at_all_times(name):
-    runs = 80
+    runs = 40
     failures = _certificate_failures(BOUNDS[name], runs, 20)
     assert not too_many(failures, runs, DELTA)
 

@@ -195,7 +195,7 @@ class TestPolicies:
             kb.simulate(MostUncertain, problem, 2, np.random.default_rng(1))
 
 
-OPTIONS = ["--rounds", "12", "--reps", "2", "--kernels", "rbf"]
+OPTIONS = ["--rounds", "6", "--reps", "2", "--kernels", "rbf"]
 MODULE = """
 from dataclasses import dataclass
 import numpy as np

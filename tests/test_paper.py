@@ -196,6 +196,7 @@ class TestRuns:
                 assert len(found["regret"]) == 500
 
 
+@pytest.mark.slow  # that of update_from, in test_cluster.py, is not
 class TestCluster:
     def test_on_dask_with_a_worker_killed(self, tmp_path):
         distributed = pytest.importorskip("distributed")

