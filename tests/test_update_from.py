@@ -495,7 +495,6 @@ def test_memory_of_many_rows(tmp_path):
 @pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="peaks are in other units elsewhere")
 def test_memory_of_millions_of_rows(tmp_path):
-    """Of which two numbers each are kept, for R_t."""
     assert measured(2_000_000, tmp_path) < 150
 
 
