@@ -320,7 +320,8 @@ class ConfidenceSequence:
     def bounds(self, X: ArrayLike, bound: Bound | None = None) -> tuple[Array, Array]:
         """Lower and upper bounds on f* at points of shape (m, d); two arrays of shape (m,).
 
-        One point may also be given in the shape (d,), here and in the methods below.
+        One point may also be given in the shape (d,), here and in the methods below. Differences,
+        averages, derivatives and other functionals of f* are for :meth:`bounds_of`.
 
         Raises :class:`EmptyConfidenceSetError` when the data refute the assumptions.
         """
