@@ -78,7 +78,8 @@ class ConfidenceSequence:
         ``docs/how-to/how-wrong.md``; not for AY and IGP.
     engine : Sparse, optional
         For more observations than fit into a kernel matrix, see :class:`~kernelbounds.Sparse`; with
-        CMM, DMM and AMM. None: all observations are kept, exactly.
+        CMM, DMM, AMM and other bounds whose :attr:`~kernelbounds.Bound.from_radius` is True. None:
+        all observations are kept, exactly.
 
     Examples
     --------
@@ -647,7 +648,11 @@ class ConfidenceSequence:
         if not self._known.base.keeps_observations and not (
             checked.any_shares and checked.guarantee.sequential
         ):
-            raise InputError(f"{brief(bound)} is not known with a sparse engine; use CMM().")
+            raise InputError(
+                f"{brief(bound)} is not known with a sparse engine; use CMM(), DMM() or AMM(). A "
+                "bound of your own can be used there if known.radius is all that it knows of the "
+                "noise, and its property from_radius returns True."
+            )
         return checked
 
     def _extremes(self, X: ArrayLike, bound: Bound | None, signs: Sequence[int]) -> Array:
