@@ -81,6 +81,23 @@ def test_pages_load_nothing_from_elsewhere(site):
         assert not [url for url in loaded if "canonical" not in url], f"{page.name} loads {loaded}"
 
 
+def test_indices_of_formulas_are_subscripts(site, browser):
+    """`R_t` becomes a letter with an index; code, and names of several letters, stay as they are."""
+    place, _ = site
+    shown = """
+        const page = document.querySelector("article").cloneNode(true);
+        page.querySelectorAll("pre, code").forEach(code => code.remove());
+        return [page.textContent, [...page.querySelectorAll("sub")].map(s => s.textContent)];
+    """
+    browser.get((place / "build" / "site" / "how-to" / "structure.html").as_uri())
+    text, indices = browser.execute_script(shown)
+    assert "_" not in text
+    assert {"t", "i", "s", "κi"} <= set(indices)
+    browser.get((place / "build" / "site" / "questions" / "comparison.html").as_uri())
+    text, indices = browser.execute_script(shown)
+    assert "bayes_opt" in text and not indices
+
+
 def test_every_page_is_in_the_navigation():
     configuration = yaml.load((ROOT / "mkdocs.yml").read_text(), Loader)
     listed = list(pages_of(configuration["nav"]))
