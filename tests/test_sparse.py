@@ -217,8 +217,7 @@ def test_what_is_lost_is_reported():
         (lambda s: s.points, "points"),
         (lambda s: s.predicted_width([[0.5, 0.5]], [[0.2, 0.2]]), "exact engine"),
         (lambda s: s.update([[0.5]], [1.0]), "coordinates|dimension"),
-        (lambda s: s.gradients([[0.5, 0.5]]), "gradient"),
-        (lambda s: kb.KernelUCB(s, BOX).certificate(), "sparse"),
+        (lambda s: kb.KernelUCB(s, kb.Finite([[0.5, 0.5]], once=True)).ask(), "points"),
         (
             lambda s: kb.ConfidenceSequence(
                 RBF(1.0), 1.0, 0.0, engine=kb.Sparse.filling([0, 0], [1, 1], 5)

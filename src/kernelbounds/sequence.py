@@ -78,7 +78,7 @@ class ConfidenceSequence:
         ``docs/how-to/how-wrong.md``; not for AY and IGP.
     engine : Sparse, optional
         For more observations than fit into a kernel matrix, see :class:`~kernelbounds.Sparse`; with
-        CMM, DMM and AMM, at points and on finite sets. None: all observations are kept, exactly.
+        CMM, DMM and AMM. None: all observations are kept, exactly.
 
     Examples
     --------
@@ -188,6 +188,16 @@ class ConfidenceSequence:
         """The points observed so far, (t, d), in order."""
         with self._known.lock:
             return self._known.points.copy()
+
+    @property
+    def landmarks(self) -> Array:
+        """Points near which something is known, (n, d), for a search to start from.
+
+        They are the points observed; with a sparse engine, which does not keep those, its inducing
+        points and the newest of them.
+        """
+        with self._known.lock:
+            return self._known.base.landmarks.copy()
 
     @property
     def outcomes(self) -> Array:

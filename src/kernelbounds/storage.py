@@ -133,7 +133,9 @@ def _unpack_sparse(
     mixture = _chosen(path, "mixture", stored["mixture"], own.mixture, mixtures, MIXTURES)
     with damage_reported(path):
         a = Assumptions(**header["assumptions"], mixture=mixture)
-        state = {name.removeprefix("sparse."): part for name, part in arrays.items()}
+        # A policy's file has arrays of its own, some of which may be infinite.
+        own_arrays = (name for name in arrays if name.startswith("sparse."))
+        state = {name.removeprefix("sparse."): arrays[name] for name in own_arrays}
         losses = RunningLosses(mixture, float(header["sparse"]["ridge"]), a.noise_scale)
         engine = sparse_state.unpack(kernel, header["sparse"], state, losses)
         known = Knowledge(cast(Engine, engine), a, parts=parts, offset=offset)

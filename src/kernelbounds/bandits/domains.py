@@ -167,6 +167,10 @@ class Box:
         """Points of the unit cube, (m, d), stretched to the box."""
         return np.clip(self.lower + unit * (self.upper - self.lower), self.lower, self.upper)
 
+    def clipped(self, points: Array) -> Array:
+        """The nearest points of the box, (m, d); of none, none."""
+        return np.clip(points.reshape(-1, self.dim), self.lower, self.upper)
+
     def filling(self, count: int) -> Array:
         """So many points that fill the box evenly, (count, d): a Sobol sequence, always the same.
 

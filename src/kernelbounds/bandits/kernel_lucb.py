@@ -91,7 +91,7 @@ class KernelLUCB(Policy):
         return int(best if width[best] >= width[challenger] else challenger)
 
     def _of_box(self, believed: ConfidenceSequence, box: Box) -> Array:
-        tried = np.clip(believed.points.reshape(-1, box.dim), box.lower, box.upper)
+        tried = box.clipped(believed.landmarks)
         best = Ascent().climb(Negated(Clipped(believed.surface(-self.sign))), box, tried).x
         difference = replace(believed.surface(self.sign), reference=best)
         challenger = Ascent().climb(difference, box, tried).x

@@ -136,10 +136,11 @@ class KernelUCB(Policy):
         return [self.suggestion(space, x, limit) for x in chosen]
 
     def _starts(self, space: Box) -> Array:
-        """The points observed with the best outcomes, a few of them."""
-        order = np.argsort(-self.sign * self.sequence.outcomes, kind="stable")[:32]
-        points = self.sequence.points.reshape(-1, space.dim)[order]
-        return np.clip(points, space.lower, space.upper)
+        """The points observed with the best outcomes, a few of them, where outcomes are kept."""
+        points = space.clipped(self.sequence.landmarks)
+        if not self.sequence.known.base.keeps_observations:
+            return points
+        return points[np.argsort(-self.sign * self.sequence.outcomes, kind="stable")[:32]]
 
     def settings(self) -> dict[str, Any]:
         """See :class:`Policy`."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from array import array
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
@@ -19,7 +20,7 @@ class Ledger:
         self._minimise = minimise
         self.pending: list[Array] = []
         self.asked: dict[bytes, Entry] = {}
-        self.told: list[Entry] = []
+        self._told = array("d")  # entries one after the other: 24 bytes a round, however many
 
     def ask(self, one: Suggestion) -> None:
         """Keep what is known of an action until its outcome is told.
@@ -43,7 +44,7 @@ class Ledger:
 
     def tell(self, points: Array, entries: list[Entry]) -> None:
         """Outcomes of these actions are known."""
-        self.told += entries
+        self.record(entries)
         for point in points:
             waiting = [at for at, one in enumerate(self.pending) if np.array_equal(one, point)]
             if waiting:
@@ -51,10 +52,20 @@ class Ledger:
             if len(waiting) < 2:
                 self.asked.pop(key_of(point), None)
 
+    def record(self, entries: Iterable[Entry]) -> None:
+        """Add what was known of actions that are told."""
+        for entry in entries:
+            self._told.extend(entry)
+
+    @property
+    def told(self) -> Array:
+        """What was known of the actions told, (n, 3); a copy."""
+        return np.array(self._told).reshape(-1, 3)
+
     @property
     def history(self) -> History:
         """What was known of each action told, before its outcome."""
-        lower, upper, limit = np.array(self.told).reshape(-1, 3).T
+        lower, upper, limit = self.told.T
         return History(lower, upper, limit, self._minimise)
 
 

@@ -85,8 +85,6 @@ class Policy(ABC):
         require_sequential(sequence.bound)
         self.sequence = sequence
         self.domain = checked_domain(domain, sequence.dim)
-        if isinstance(domain, Box) and not sequence.known.base.keeps_observations:
-            raise InputError("with a sparse engine a policy needs a finite set, and not a box.")
         if self.domain is not None:  # does the kernel take such points?
             kernels.diagonal(sequence.kernel, self.domain.example)
             kernels.cross(sequence.kernel, self.domain.example, self.domain.example)
@@ -256,7 +254,7 @@ class Policy(ABC):
         optimistic, pessimistic = self.surface(self.sign), self.surface(-self.sign)
         if isinstance(space, Finite):
             return certify_finite(optimistic, pessimistic, space.points, self.limit(space))
-        played = np.clip(self.sequence.points.reshape(-1, space.dim), space.lower, space.upper)
+        played = space.clipped(self.sequence.landmarks)
         return certify_box(optimistic, pessimistic, space, played, maximiser, enough)
 
     # --- running and saving

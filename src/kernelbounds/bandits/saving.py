@@ -57,7 +57,7 @@ def _pack(policy: Policy) -> storage.Packed:
         "pending": policy.pending,
         "asked": np.array(asked).reshape(len(asked), -1) if asked else np.empty((0, 0)),
         "asked_bounds": np.array(list(policy.ledger.asked.values())).reshape(-1, 3),
-        "records": np.array(policy.ledger.told).reshape(-1, 3),
+        "records": policy.ledger.told,
     }
     return whole, arrays
 
@@ -98,7 +98,7 @@ def load(
         bounds = [(float(a), float(b), float(c)) for a, b, c in arrays["asked_bounds"]]
         keys = [np.ascontiguousarray(point).tobytes() for point in arrays["asked"]]
         policy.ledger.asked = dict(zip(keys, bounds, strict=True))
-        policy.ledger.told = [(float(a), float(b), float(c)) for a, b, c in arrays["records"]]
+        policy.ledger.record((float(a), float(b), float(c)) for a, b, c in arrays["records"])
     return policy
 
 

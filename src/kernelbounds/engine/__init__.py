@@ -85,6 +85,11 @@ class Engine:
         """Of the points; None where it is not known yet."""
         return self.data.dim
 
+    @property
+    def landmarks(self) -> Array:
+        """Points near which something is known: all that were observed, (t, d)."""
+        return self.data.points
+
     def approximation(self) -> Approximation | None:
         """None: there is none."""
         return None

@@ -29,6 +29,7 @@ from kernelbounds.surface.clipping import (
     with_level,
 )
 from kernelbounds.surface.witness import Witness
+from kernelbounds.surface.witnesses import witness_of
 
 _NOTHING = Largest(-np.inf, 0, -np.inf)
 
@@ -58,7 +59,6 @@ class Surface:
             kernels.differentiable(self.kernel)
             and isinstance(self.bound, DualBound)
             and self.known.offset.constant is not None
-            and self.known.base.keeps_observations
         )
 
     @property
@@ -173,7 +173,7 @@ class Surface:
         return np.asarray(self.trivial(points)[:, None] * half / np.maximum(prior, 1e-300))
 
     def _witness(self, points: Array, found: Attained) -> Witness:
-        return Witness(self.known, self.sign, points, found, self.reference)
+        return witness_of(self.known, self.sign, points, found, self.reference)
 
     def ceilings(self, centres: Array, half_widths: Array) -> tuple[Array, Array]:
         """The bounds at the centres of m boxes, and upper bounds on them over each whole box.
@@ -196,7 +196,7 @@ class Surface:
             witness = self._witness(centres, found)
             ceilings = witness.ceilings(moved, half_widths, self.joint_bound(found.ridges))
             over_box = self.shifted(ceilings)
-        if self.bound.exact:
+        if self.bound.exact and self.known.base.keeps_observations:  # else it is exact for k'
             over_box = np.fmin(over_box, found.values + norm_bound * moved.moved)
         over_box = np.where(np.isnan(over_box), np.inf, over_box)
         return found.values, np.maximum(over_box, found.values)

@@ -19,6 +19,7 @@ from kernelbounds.engine.ridge_path import RidgePath, rounding
 from kernelbounds.engine.sparse.basis import DROPPED, Basis
 from kernelbounds.engine.sparse.block import Block
 from kernelbounds.engine.sparse.dictionary import OF_FEATURES, SHARE_OF_ERROR, Dictionary
+from kernelbounds.engine.sparse.dual import Dual
 from kernelbounds.engine.sparse.forecaster import Forecaster
 from kernelbounds.engine.sparse.growth import BLOCK_OF_COUNT, Growth, typical_ridge
 from kernelbounds.engine.sparse.residuals import Chunk
@@ -38,6 +39,9 @@ BORDER = 48
 # within 2 per cent of the least. In any case s rho is so many times (sigma/B)^2 at least, which
 # costs next to nothing: see ``_negligible``.
 SHARE, LEAST_SHARE, COSTS_NOTHING = 0.6, 0.1, 0.3
+# So many of the newest points are landmarks, where searches start. A few will do, because a policy
+# tries what is best again and again.
+NEWEST_LANDMARKS = 64
 
 
 @dataclass(frozen=True)
@@ -110,6 +114,7 @@ class SparseEngine:
         self._lost: Array | None = None  # sums of what the forecasts cost
         self._basis: Basis | None = None
         self._path: RidgePath | None = None
+        self._decomposed: tuple[Array, Array] | None = None  # Phi' Phi, for :meth:`dual`
         self._span = False  # whether K' is Phi Phi' alone, see :meth:`within_span`
         self.statistics, self.dictionary = Statistics.none(0), Dictionary.empty(kernel, 0, EPS)
         if inducing is not None:
@@ -178,6 +183,7 @@ class SparseEngine:
         self.statistics = self.statistics + Statistics.of(block)
         self._forecaster = forecaster.after(block, self.statistics)
         self._newest, self._path = self._newest.with_more(block), None
+        self._decomposed = None
         self._extend_border(block)
         if self.statistics.count == self._ends_at:
             self._end_block()
@@ -221,6 +227,13 @@ class SparseEngine:
     def newest_points(self, most: int) -> Array:
         """Some of the newest observations' points, as far as they are kept; (n, d)."""
         return self._newest.rows.points[-most:]
+
+    @property
+    def landmarks(self) -> Array:
+        """Points near which something is known: inducing ones, and the newest; (n, d)."""
+        if self.dim is None:
+            return np.empty((0, 0))
+        return np.concatenate([self.dictionary.inducing, self.newest_points(NEWEST_LANDMARKS)])
 
     @property
     def can_grow(self) -> bool:
@@ -290,11 +303,20 @@ class SparseEngine:
         path = self.path()
         return float(path.energy(np.array([ridge]))[0]), math.nan
 
-    def solve(self, vectors: Array, ridges: Array) -> Array:
-        """Not known: vectors have an entry for each observation."""
-        raise InputError("gradients, and maxima over boxes, are not known with a sparse engine.")
-
-    query_along = solve
+    def dual(self, targets: Targets) -> Dual:
+        """What attains bounds on targets, and how they change nearby."""
+        path, basis, stats = self.path(), self._basis, self.statistics
+        assert basis is not None
+        if self._decomposed is None:
+            scaled = stats.moments * np.multiply.outer(basis.scales, basis.scales)
+            values, vectors = np.linalg.eigh(scaled)
+            self._decomposed = np.maximum(values, 0.0), vectors
+        floor = self._floor_of(basis)
+        enlarging = floor / (floor - self._excess)
+        return Dual.of(
+            self.dictionary, stats, basis.scales, path.eigen.floor, enlarging,
+            self._decomposed, targets,
+        )  # fmt: skip
 
     def within_spans(self) -> list[tuple[SparseEngine, float]]:
         """Engines of Phi Phi' alone, and how far the functions of the span may be from it.
@@ -308,7 +330,7 @@ class SparseEngine:
         for level in sorted({late[0], late[len(late) // 2], late[-1]}) if len(late) else []:
             first = int(np.searchsorted(self._late, level, side="right"))
             other, stats, kept = copy.copy(self), self.statistics, self.dictionary
-            other._span, other._path, other._basis = True, None, None
+            other._span, other._path, other._basis, other._decomposed = True, None, None, None
             other._late = self._late[:first]
             other.statistics = replace(
                 stats, moments=stats.moments[:first, :first], products=stats.products[:first]

@@ -1,0 +1,128 @@
+"""The dual of a bound in the features of inducing points, and the function that attains it.
+
+=============  ================================  ================================================
+code           symbol                            meaning
+=============  ================================  ================================================
+``ridges``     a = alpha + c1                    with the floor c1 of K'
+``scales``     tau                               times the sign of the bound, where it is signed
+``features``   S phi(x)                          with the factors S of features that joined late
+``attaining``  theta = (A + a I)^-1 (a S phi     where A = S Phi' Phi S and b = S Phi' y
+               + tau b)
+``slopes``     g = S phi - (A theta - tau b)/a   half the derivative of the dual by S phi
+=============  ================================  ================================================
+
+For every theta, k'(x,x) - p'(K' + alpha I)^-1 p with p = k'_t(x) - tau y is at most
+
+    |g|^2 + (theta' A theta - tau^2 |y|^2) / a + (1 + 1/s) r(x,x),
+
+so that errors of theta only loosen it. See ``docs/mathematics/bounds.md``.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from kernelbounds.arrays import Array
+from kernelbounds.engine.ridge_path import rounding
+from kernelbounds.engine.sparse.dictionary import ENLARGED, Dictionary
+from kernelbounds.engine.sparse.statistics import Statistics
+from kernelbounds.functionals import Functionals, Targets
+
+
+class AtScales(NamedTuple):
+    """The dual of m targets at a scale for each, in terms of |k(., x) - k(., c)| = ``moved``.
+
+    The function that attains it, times the scale, is ``own`` times the target's representer less
+    sum_j ``pulls``_j k(., z_j).
+    """
+
+    unexplained: Array  # k'(x,x) - p'(K' + alpha I)^-1 p, rounded up wherever x is, (m,)
+    squared_norm: Array  # of that function, rounded up, (m,)
+    own: float
+    pulls: Array  # (m, inducing points)
+    curvature: float  # of the dual is 2 ``curvature`` at most
+    pulls_error: Array  # of that function for errors of the pulls, in norm, (m,)
+
+
+class Dual(NamedTuple):
+    """What the dual needs beside ridges and scales; of the engine, and of m targets."""
+
+    dictionary: Dictionary
+    statistics: Statistics
+    factors: Array  # S, (k,)
+    values: Array  # A = vectors diag(values) vectors'
+    vectors: Array
+    floor: float  # c1
+    enlarging: float  # 1 + 1/s
+    features: Array  # S phi, (k, m)
+    residuals: Array  # rounded up, (m,)
+    magnitudes: Array  # see :class:`Functionals`
+
+    @classmethod
+    def of(
+        cls, dictionary: Dictionary, statistics: Statistics, factors: Array,
+        floor: float, enlarging: float, decomposed: tuple[Array, Array], targets: Targets,
+    ) -> Dual:  # fmt: skip
+        """Of targets, in the features of the dictionary."""
+        phi, residuals, prior = dictionary.features(targets)
+        sizes = prior
+        if isinstance(targets, Functionals):
+            sizes = targets.magnitudes(dictionary.kernel)
+        return cls(
+            dictionary, statistics, factors, *decomposed, floor, enlarging,
+            factors[:, None] * phi, residuals, sizes,
+        )  # fmt: skip
+
+    @property
+    def error(self) -> float:
+        """Of sums over observations and over features, relative to their terms."""
+        return rounding(self.statistics.terms + len(self.factors), self.dictionary.accuracy)
+
+    def variance(self, ridges: Array) -> Array:
+        """At a ridge for each target, (m,)."""
+        a, along = ridges + self.floor, self.vectors.T @ self.features
+        shrunk = np.einsum("km,km->m", along, along * (a / (self.values[:, None] + a)))
+        return np.asarray(shrunk + self.enlarging * self.residuals)
+
+    def at(self, ridges: Array, signed_scales: Array, moved: Array) -> AtScales:
+        """At a ridge and a scale for each target, (m,), and as far around it as it is moved."""
+        stats, tau, a, phi = self.statistics, signed_scales, ridges + self.floor, self.features
+        b = self.factors * stats.products
+        aims = a * phi + np.multiply.outer(b, tau)
+        theta = self.vectors @ ((self.vectors.T @ aims) / (self.values[:, None] + a))
+        moments = self.factors[:, None] * (stats.moments @ (self.factors[:, None] * theta))
+        pulled = (moments - np.multiply.outer(b, tau)) / a
+        g = phi - pulled
+        value = _dots(g, g) + (_dots(theta, moments) - tau**2 * stats.squares) / a
+
+        # What sums over observations, and those over features, may be wrong by.
+        error = self.error
+        trace = float(np.max(self.factors, initial=1.0)) ** 2 * stats.trace
+        lengths = np.sqrt(_dots(theta, theta)), np.sqrt(_dots(g, g))
+        both = np.sqrt(trace) * lengths[0] + np.abs(tau) * np.sqrt(stats.squares)
+        of_pulled = error * (np.sqrt(trace) * both / a + lengths[1] + np.sqrt(_dots(phi, phi)))
+        lost = 2 * lengths[1] * of_pulled + of_pulled**2 + error * both**2 / a
+        # Residuals are enlarged by what is lost of features, which is relative to k(x,x).
+        more = self.dictionary.least_residual * (2 * np.sqrt(self.magnitudes) + moved) * moved
+        unexplained = value + 2 * lost + self.enlarging * (self.residuals + more)
+
+        own = self.enlarging * (1 + ENLARGED)
+        slopes = self.factors[:, None] * g
+        rest = slopes - own / self.factors[:, None] * phi
+        slip = np.sqrt(self.dictionary.error * self.magnitudes)
+        squared = _dots(slopes, slopes) + own**2 * self.residuals
+        curvature = max(own, float(np.max(self.factors, initial=1.0)) ** 2)
+        squared += 2 * own * np.sqrt(_dots(rest, rest)) * slip + 4 * curvature * lost
+        pulls = -solve_triangular(self.dictionary.factor.T, rest, check_finite=False)
+        # The computed pulls solve a system with another factor, of which each row is nearly as long
+        # as before: sqrt(k(z,z)).
+        sizes = np.sqrt(np.einsum("jk,jk->j", self.dictionary.factor, self.dictionary.factor))
+        lost_pulls = self.error * (sizes @ np.abs(pulls))
+        return AtScales(unexplained, squared, own, pulls.T, curvature, lost_pulls)
+
+
+def _dots(left: Array, right: Array) -> Array:
+    return np.asarray(np.einsum("km,km->m", left, right))
