@@ -82,7 +82,7 @@ def test_pages_load_nothing_from_elsewhere(site):
 
 
 def test_indices_of_formulas_are_subscripts(site, browser):
-    """`R_t` becomes a letter with an index; code, and names of several letters, stay as they are."""
+    """`R_t` becomes a letter with an index; code and names of several letters stay as they are."""
     place, _ = site
     shown = """
         const page = document.querySelector("article").cloneNode(true);
