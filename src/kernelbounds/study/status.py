@@ -21,8 +21,8 @@ STRAINED = 0.9
 # By which power of the number of observations the regret falls, at least and at most, whatever the
 # last certificates say: the trend of a few is rough.
 SLOWEST, FASTEST = 0.25, 2.0
-# A certified regret of more than this times limit - lower bound needs no explanation: with the three
-# digits printed, nobody would notice the difference.
+# A certified regret of more than this times limit - lower bound needs no explanation: with the
+# three digits printed, nobody would notice the difference.
 NOTICED = 0.995
 
 

@@ -390,9 +390,7 @@ class Study:
             if count and not refuted:
                 try:
                     best = self.certificate(seconds)
-                    promising = most_promising(
-                        self.problem, sequence, self._domain, self.minimise
-                    )
+                    promising = most_promising(self.problem, sequence, self._domain, self.minimise)
                 except EmptyConfidenceSetError:
                     refuted = True
             if best is not None and aim is not None and best.regret > aim:
