@@ -16,7 +16,7 @@ import kernelbounds as kb
 from kernelbounds import cli
 from kernelbounds.commands import bound as bound_command
 from kernelbounds.csv_table import header_of, read_csv, write_csv
-from kernelbounds.problem import Problem
+from kernelbounds.problem import Problem, assuming
 from kernelbounds.problem.plans import needed
 from kernelbounds.problem.widths import predicted_half_widths
 
@@ -192,8 +192,8 @@ def test_other_options_take_the_place_of_what_is_in_the_file(assumed, shelf, run
 
 
 def test_plan(run, tmp_path):
-    code, said, _ = run("assume", *_inputs(1, "--turns", "1"), "--experiments", 20)
-    assert code == 0 and "Noise was not given; bands are for 1, 1 % of the range" in said
+    code, _, err = run("assume", *_inputs(1, "--turns", "1"), "--experiments", 20)
+    assert code == 0 and "the noise is missing. The bands above are for 1, 1 % of the range" in err
     known = Problem.load("assume/problem.json")
     assert known.noise is None and known.norm_bound > 0
     words = ["--noise", 2, "--most", 17, "--experiments", 8, "--within", 30, "--design", 7]
@@ -221,6 +221,28 @@ def test_plan(run, tmp_path):
     assert len(problem.scaled(design)) == 7
     count = needed(problem, 30, 17)
     assert re.search(rf"as stated │ \S+ │ ±\S+ │ {count} │", said) and "0 turns" in said
+
+
+@pytest.fixture
+def few_functions(monkeypatch):
+    """B from 20 random functions in place of 200, where B itself does not matter."""
+    monkeypatch.setattr(assuming.assume, "__defaults__", (20, *assuming.assume.__defaults__[1:]))
+    monkeypatch.setattr(assuming.steps, "__defaults__", (20,))
+
+
+@pytest.mark.usefixtures("few_functions")
+def test_assume_does_not_replace_other_assumptions(run, tmp_path):
+    (tmp_path / "assume").mkdir()
+    there = tmp_path / "assume" / "problem.json"
+    problem = Problem(["a=0:1"], "y=0:100", 1.0, turns=1, kernel="Matern(0.7)", norm_bound=200)
+    problem.replace(suggested=["kernel", "norm_bound"]).save(there)
+    for content in (there.read_bytes(), b"mine"):
+        there.write_bytes(content)
+        message = _refused(run, tmp_path, "assume", *_inputs(1, "--turns", "2", "--noise", "1"))
+        assert "nothing was changed" in message and "--force" in message and "--out" in message
+        assert there.read_bytes() == content
+    problem.replace(suggested=["kernel", "norm_bound"]).save(there)  # the same, stated again
+    assert run("assume", *_inputs(1, "--turns", "1", "--noise", "1"))[0] == 0
 
 
 def test_assume_with_a_norm_bound_that_admits_nothing(run, tmp_path):
@@ -434,8 +456,10 @@ def test_what_was_suggested_follows_anew_when_words_change(run, shelf, words):
     assert run("bound", shelf / "1.csv", "--problem", "assume/problem.json", *words)[0] == 0
     new = Problem.load("bounds/problem.json")
     assert (new.norm_bound, str(new.kernel)) != (old.norm_bound, str(old.kernel))
-    run("assume", *_inputs(1), "--norm-bound", "500", "--kernel", "Matern(0.7, nu=2.5)")
-    assert run("assume", "--problem", "assume/problem.json", *words)[0] == 0
+    own = [*_inputs(1), "--norm-bound", "500", "--kernel", "Matern(0.7, nu=2.5)"]
+    assert run("assume", *own)[0] == 1  # other assumptions are there
+    assert run("assume", *own, "--force")[0] == 0
+    assert run("assume", "--problem", "assume/problem.json", *words, "--force")[0] == 0
     kept = Problem.load("assume/problem.json")
     assert kept.norm_bound == 500 and kept.suggested == ()
 
@@ -455,6 +479,19 @@ def test_calibrate_without_a_split_says_what_that_means(run, shelf):
     assert code == 0 and os.listdir("calibration") == ["problem.json"]
     assert "These assumptions have seen the data" in said and "--split 0.3" in said
     assert Problem.load("calibration/problem.json").noise == 0.6
+    assert "You stated 0.6; kept" in said
+
+
+@pytest.mark.usefixtures("few_functions")
+def test_calibrate_says_which_repeats_it_did_not_use(run, tmp_path):
+    x = np.append(np.linspace(0, 1, 10), [0.0, 0.0, 0.5])
+    write_csv(tmp_path / "x.csv", {"a": x, "y": 50 + 9 * x + np.tile([-1, 1], 7)[:13]})
+    words = ["x.csv", *_inputs(1, "--noise", "0.1", "--turns", "1")]
+    code, said, _ = run("calibrate", *words, "--split", "0.77")
+    assert code == 0 and "not used for the noise: 2 rows" in said
+    code, said, _ = run("calibrate", *words)
+    assert code == 0 and "not used for the noise" not in said
+    assert "You stated 0.1; kept, though that is less" in said
 
 
 # --- accidents

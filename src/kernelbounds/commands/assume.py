@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,11 +33,13 @@ from kernelbounds.commands.shared import (
     save_picture,
     say,
     unit_of,
+    warn,
     warn_if_few_are_covered,
 )
 from kernelbounds.csv_table import write_csv
+from kernelbounds.errors import InputError
 from kernelbounds.plot import canvas
-from kernelbounds.problem import Assumed
+from kernelbounds.problem import Assumed, Problem
 
 # Functions in the picture, of each kind, points along each, and slices to choose from.
 SHOWN, EXCLUDED, POINTS, TRIED = 10, 2, 121, 16
@@ -55,6 +58,9 @@ def command(
     quantile: QuantileOption = None,
     problem: ProblemOption = None,
     out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("assume"),
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace a problem.json that says something else.")
+    ] = False,
 ) -> None:
     """See what your assumptions admit, and choose the norm bound B, before you measure.
 
@@ -67,6 +73,8 @@ def command(
         input, output, noise, turns, interactions, delta, norm_bound, kernel, experiments,
         quantile, problem,
     )  # fmt: skip
+    if not force:
+        _refuse_another(out / "problem.json", described)
     found = assumed_with_progress(described)
     show(found)
     where = folder(out)
@@ -75,6 +83,24 @@ def command(
     write_csv(where / "norms.csv", {one.name: np.sort(one.norms) for one in found.candidates})
     say(f"wrote {where / 'norms.csv'}")
     save_picture(where / "functions.png", lambda: draw(found))
+
+
+def _refuse_another(path: Path, described: Problem) -> None:
+    """Raise where other assumptions are in the file already; a study may rest on them."""
+    if not path.exists():
+        return
+    with suppress(InputError):
+        if _stated(Problem.load(path)) == _stated(described):
+            return
+    raise InputError(
+        f"{str(path)!r} is there already, and is not what you state now; nothing was changed. Give "
+        "another folder with --out, or --force to replace it."
+    )
+
+
+def _stated(problem: Problem) -> dict[str, Any]:
+    """What a user has said, without what was suggested."""
+    return problem.replace(**dict.fromkeys(problem.suggested), suggested=()).as_data()
 
 
 def show(found: Assumed) -> None:
@@ -113,7 +139,11 @@ def show(found: Assumed) -> None:
             "functions are not in the space of that kernel."
         )
     if problem.noise is None:
-        say(f"Noise was not given; bands are for {found.noise:.3g}{unit}, 1 % of the range.")
+        warn(
+            f"the noise is missing. The bands above are for {found.noise:.3g}{unit}, 1 % of the "
+            "range; the other commands need it: --noise, the standard deviation when the same "
+            "settings are run again, rounded up."
+        )
 
 
 def draw(found: Assumed) -> Any:
