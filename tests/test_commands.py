@@ -81,9 +81,9 @@ def _inputs(dim, *more):
     return [*words, "--output", "y=0:100", *(more or KNOWN)]
 
 
-def _bounds(path, names):
+def _bounds(path, names, measured=()):
     table = read_csv(path, [*names, "lower", "upper"])
-    assert header_of(path) == [*names, "lower", "upper"]
+    assert header_of(path) == [*names, *measured, "lower", "upper"]
     points = np.stack([table.columns[name] for name in names], axis=-1)
     lower, upper = table.columns["lower"], table.columns["upper"]
     assert np.all(lower <= upper)
@@ -173,8 +173,11 @@ def test_bound_with_the_file_and_with_options_is_the_same(assumed, shelf, run, t
     np.testing.assert_array_equal([lower, upper], expected)
     truth = _yield(*points.T)
     assert np.all((lower <= truth) & (truth <= upper))
-    best = np.argmax(lower)
-    assert f"{lower[best]:.4g} and {upper[best]:.4g}" in said and "With probability 0.99" in said
+    at_rows = _in_python(problem, table, _runs(table, problem)[0])
+    lows, highs = (np.concatenate(pair) for pair in zip((lower, upper), at_rows, strict=True))
+    best = np.argmax(lows)  # a row of the table here, which the grid misses
+    assert lows[best] > lower.max() and f"{lows[best]:.4g} and {highs[best]:.4g}" in said
+    assert "With probability 0.99" in said and "band misses at most 11 somewhere: 10 that" in said
     assert "Sensitivity to the assumptions" in said
     words = [*REACTOR, "--noise", "0.5", "--turns", "1", "--grid", 5, "--out", "again"]
     assert run("bound", table, *words)[0] == 0
@@ -262,7 +265,8 @@ def test_bounds_and_pictures(run, shelf, tmp_path, dim):
     for more in ([], ["--gaussian-process"])[dim == 4 :]:
         code, _, err = run("bound", shelf / f"{dim}.csv", *_inputs(dim), *more, *where)
         assert code == 0 and "no picture" not in err
-        points, lower, upper = _bounds("bounds/bounds.csv", LETTERS[:dim])
+        measured = ["y"] if dim == 4 else []
+        points, lower, upper = _bounds("bounds/bounds.csv", LETTERS[:dim], measured)
         assert len(points) == {1: 201, 2: 15**2, 4: 30}[dim]
         assert _is_picture(tmp_path / "bounds" / "bounds.png")
         problem = Problem.load("bounds/problem.json")
@@ -275,8 +279,10 @@ def test_where_bounds_are_asked_for(run, shelf, tmp_path):
     table = shelf / "2.csv"
     problem = Problem(["a=0:1", "b=0:1"], "y=0:100", 0.5, kernel=KNOWN[-1], norm_bound=300)
     assert run("bound", table, *_inputs(2), "--at", "rows")[0] == 0
-    points, *found = _bounds("bounds/bounds.csv", "ab")
+    points, *found = _bounds("bounds/bounds.csv", "ab", "y")
     np.testing.assert_array_equal(points, _runs(table, problem)[0])
+    measured = read_csv("bounds/bounds.csv", ["y"]).columns["y"]
+    np.testing.assert_array_equal(measured, _runs(table, problem)[1])
     write_csv(tmp_path / "asked.csv", {"b": [0.5, 1.0], "other": [7, 7], "a": [0.25, 0.0]})
     assert run("bound", table, *_inputs(2), "--at", "asked.csv")[0] == 0
     points, *found = _bounds("bounds/bounds.csv", "ab")
@@ -326,10 +332,15 @@ def test_warnings(run, tmp_path):
                                                   "--kernel", "Matern(0.001, nu=2.5)"))  # fmt: skip
     assert code == 0
     assert "1 of 12 outcomes are outside of the range 0:100 stated for y" in err
+    assert "(line 13 of the table)" in err
     assert "% of the settings are related to no other one" in err
 
 
 # --- what is refused
+
+
+def _first_rows(path, count):
+    return {name: part[:count] for name, part in read_csv(path, ["a", "y"]).columns.items()}
 
 
 @pytest.mark.usefixtures("without_pictures")
@@ -339,6 +350,11 @@ def test_refuted_assumptions(run, shelf, tmp_path):
         message = _refused(run, tmp_path, "bound", shelf / "1.csv", *_inputs(1, *words), *more)
         assert "the data refute the assumptions: no function with B = 3 and noise 0.5" in message
         assert float(re.search(r"B would have to be at least ([\d.e+]+)", message)[1]) > 3
+        line = int(re.search(r"rows before line (\d+) do not refute them", message)[1])
+    write_csv(tmp_path / "before.csv", _first_rows(shelf / "1.csv", line - 2))
+    assert run("bound", "before.csv", *_inputs(1, *words))[0] == 0
+    write_csv(tmp_path / "with.csv", _first_rows(shelf / "1.csv", line - 1))
+    assert run("bound", "with.csv", *_inputs(1, *words))[0] == 1
     # A larger B, with room to spare, is compatible with them.
     words[3] = "300"
     assert run("bound", shelf / "1.csv", *_inputs(1, *words))[0] == 0
@@ -439,7 +455,7 @@ def test_calibrate_keeps_rows_apart_and_loses_none(run, shelf):
     assert "problem.json --noise ..." in said and problem.noise is None  # a fit is no measurement
     assert run(*command, "--at", "rows")[0] == 1
     assert run(*command, "--at", "rows", "--noise", "1")[0] == 0
-    np.testing.assert_array_equal(_bounds("bounds/bounds.csv", "a")[0], fresh[:, :1])
+    np.testing.assert_array_equal(_bounds("bounds/bounds.csv", "a", "y")[0], fresh[:, :1])
     # What only the first rows say is all that it looked at.
     again = kb.problem.calibrate(
         Problem(["a=0:1"], "y=0:100", quantile=0.8), pilot[:, :1], pilot[:, 1]

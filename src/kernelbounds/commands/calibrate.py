@@ -59,7 +59,7 @@ def command(
     described = problem_from_options(
         input, output, noise, turns, interactions, delta, None, None, experiments, quantile, problem
     )
-    X, y = read_runs(table, described)
+    X, y, _ = read_runs(table, described)
     pilot = len(y)
     if split is not None:
         if not 0 < split < 1:
