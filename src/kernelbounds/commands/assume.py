@@ -43,6 +43,10 @@ from kernelbounds.problem import Assumed, Problem
 
 # Functions in the picture, of each kind, points along each, and slices to choose from.
 SHOWN, EXCLUDED, POINTS, TRIED = 10, 2, 121, 16
+CAPTION = (
+    "All panels cut the same functions, along one input each. One that is too wild is drawn only "
+    "where it is wildest."
+)
 
 
 def command(
@@ -149,28 +153,33 @@ def show(found: Assumed) -> None:
 def draw(found: Assumed) -> Any:
     """Slices of random functions, a panel for each input: some that are admitted, and the wildest.
 
-    The wildest are those of the largest norm, where that is not admitted.
+    The wildest are those of the largest norm, where that is not admitted. Each of them is drawn
+    along the input along which it is most bent, since along others it may well look tame.
     """
     problem, norms = found.problem, found.chosen.norms
     within = norms <= float(problem.norm_bound or np.inf)
     inside = np.flatnonzero(within)[:SHOWN]
-    outside = [at for at in np.argsort(-norms)[:EXCLUDED] if not within[at]]
+    unit = np.linspace(0, 1, POINTS)
     panels = canvas.new_axes(problem.dim, share_y=True)
     for axis, (ax, one) in enumerate(zip(panels, problem.inputs, strict=True)):
-        unit = np.linspace(0, 1, POINTS)
-        x = one.unscaled(unit)
         admitted = [_along(found, int(at), axis, unit) for at in inside]
         plot.functions(
-            x, np.reshape(admitted, (-1, POINTS)), Box([one.low], [one.high]), ax,
+            one.unscaled(unit), np.reshape(admitted, (-1, POINTS)), Box([one.low], [one.high]), ax,
             log=[one.log], labels=[one.label], output=problem.output.label if axis == 0 else "",
         )  # fmt: skip
         if one.integer:
             canvas.whole_ticks(ax.xaxis)
-        for at in outside:
-            label = "too wild: not admitted" if at == outside[0] else None
-            values = _along(found, int(at), axis, unit)
-            ax.plot(x, values, color=canvas.NO_GUARANTEE, linestyle=canvas.DASHED, label=label)
+    outside = [int(at) for at in np.argsort(-norms)[:EXCLUDED] if not within[at]]
+    too_wild: dict[str, Any] = {"color": canvas.NO_GUARANTEE, "linestyle": canvas.DASHED}
+    for at in outside:
+        slices = [_along(found, at, axis, unit) for axis in range(problem.dim)]
+        axis = int(np.argmax([_bend(values) for values in slices]))
+        panels[axis].plot(problem.inputs[axis].unscaled(unit), slices[axis], **too_wild)
+    if outside:
+        panels[0].plot([], [], label="too wild: not admitted", **too_wild)
     panels[0].plot([], [], color="black", linewidth=0.9, label="admitted (all other lines)")
+    if problem.dim > 1:
+        panels[0].figure.supxlabel(CAPTION, fontsize="small")
     canvas.legend(panels, own=True)
     return panels
 
@@ -186,4 +195,9 @@ def _along(found: Assumed, at: int, axis: int, unit: Array) -> Array:
         points = np.tile(rng.random(found.problem.dim), (len(unit), 1))
         points[:, axis] = one.scaled(one.unscaled(unit))  # whole numbers have steps between them
         slices.append(found.values(found.functions[at], points))
-    return max(slices, key=lambda values: float(np.abs(np.diff(values, 2)).sum()))
+    return max(slices, key=_bend)
+
+
+def _bend(values: Array) -> float:
+    """How much a slice bends: the sum of what its slope changes by."""
+    return float(np.abs(np.diff(values, 2)).sum())

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, Self, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from kernelbounds import files, notebook
 from kernelbounds.arrays import Array, as_flag, as_scalar, as_whole, brief
@@ -309,11 +309,13 @@ class Study:
     # --- what is known
 
     @property
-    def observations(self) -> dict[str, Array]:
+    def observations(self) -> dict[str, NDArray[Any]]:
         """Columns by name, in the order told: the number of the trial, inputs and output."""
         with self._lock:
             points, outcomes = self._data()
-            columns = {"trial": np.array([one.trial for one in self._rows], dtype=float)}
+            columns: dict[str, NDArray[Any]] = {
+                "trial": np.array([one.trial for one in self._rows], dtype=np.int64)
+            }
         columns |= {name: points[:, at] for at, name in enumerate(self.problem.names)}
         return columns | {self.problem.output.name: outcomes}
 
