@@ -14,6 +14,7 @@ import pytest
 
 import kernelbounds as kb
 from kernelbounds import cli
+from kernelbounds.commands import assume as assume_command
 from kernelbounds.commands import bound as bound_command
 from kernelbounds.csv_table import header_of, read_csv, write_csv
 from kernelbounds.problem import Problem, assuming
@@ -139,6 +140,19 @@ def assumed(tmp_path_factory):
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return out, done.stdout
+
+
+@pytest.mark.usefixtures("few_functions")
+def test_functions_that_are_too_wild_are_drawn_where_they_are_wildest():
+    from matplotlib import pyplot
+
+    found = assuming.assume(Problem(["a=0:1:turns=0", "b=0:1:turns=3"], "y=0:100", 0.5))
+    panels = assume_command.draw(found)
+    # One of the 20 is above B, the 19th largest norm; it is wild along b, which alone may turn.
+    for ax, count in zip(panels, (0, 1), strict=True):
+        assert sum(one.is_dashed() and len(one.get_xdata()) > 0 for one in ax.lines) == count
+    assert "along one input each" in panels[0].figure.get_supxlabel()
+    pyplot.close("all")
 
 
 def test_assume(assumed):

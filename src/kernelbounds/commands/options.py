@@ -42,8 +42,8 @@ NoiseOption = Annotated[
     float | None,
     typer.Option(
         "--noise",
-        help="Standard deviation of the noise, in units of the output; 0 is none. Round it up: twice "
-        "the true value widens the band somewhat, half of it voids the guarantee.",
+        help="Standard deviation of the noise, in units of the output; 0 is none. Round it up: "
+        "twice the true value widens the band somewhat, half of it voids the guarantee.",
         rich_help_panel=_PANEL,
         show_default=False,
     ),

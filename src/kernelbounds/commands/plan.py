@@ -144,8 +144,8 @@ def show(expected: Plan) -> None:
         rows,
     )  # fmt: skip
     say(
-        "Band: the true output is known to ± this on average. Regret: by how much the best settings "
-        "known may fall short of the best possible, as study status certifies it."
+        "Band: the true output is known to ± this on average. Regret: by how much the best "
+        "settings known may fall short of the best possible, as study status certifies it."
     )
     say(
         "At most: for certain if the assumptions hold, whatever the outcomes, with settings that "

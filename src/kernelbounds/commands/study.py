@@ -39,7 +39,7 @@ study_app = typer.Typer(
     no_args_is_help=True,
 )
 
-# An aim is far if it is less than the mean half-width of the band over this. In five simulated
+# An aim is far if it is less than the mean half-width of the band over this. In four simulated
 # studies of two and three inputs, certificates over the whole ranges were 0.7 to 1.7 times the
 # half-width that was predicted for as many runs.
 FAR = 2.0
