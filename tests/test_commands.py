@@ -14,9 +14,10 @@ import pytest
 
 import kernelbounds as kb
 from kernelbounds import cli
+from kernelbounds.commands import assume as assume_command
 from kernelbounds.commands import bound as bound_command
 from kernelbounds.csv_table import header_of, read_csv, write_csv
-from kernelbounds.problem import Problem
+from kernelbounds.problem import Problem, assuming
 from kernelbounds.problem.plans import needed
 from kernelbounds.problem.widths import predicted_half_widths
 
@@ -81,9 +82,9 @@ def _inputs(dim, *more):
     return [*words, "--output", "y=0:100", *(more or KNOWN)]
 
 
-def _bounds(path, names):
+def _bounds(path, names, measured=()):
     table = read_csv(path, [*names, "lower", "upper"])
-    assert header_of(path) == [*names, "lower", "upper"]
+    assert header_of(path) == [*names, *measured, "lower", "upper"]
     points = np.stack([table.columns[name] for name in names], axis=-1)
     lower, upper = table.columns["lower"], table.columns["upper"]
     assert np.all(lower <= upper)
@@ -141,6 +142,19 @@ def assumed(tmp_path_factory):
     return out, done.stdout
 
 
+@pytest.mark.usefixtures("few_functions")
+def test_functions_that_are_too_wild_are_drawn_where_they_are_wildest():
+    from matplotlib import pyplot
+
+    found = assuming.assume(Problem(["a=0:1:turns=0", "b=0:1:turns=3"], "y=0:100", 0.5))
+    panels = assume_command.draw(found)
+    # One of the 20 is above B, the 19th largest norm; it is wild along b, which alone may turn.
+    for ax, count in zip(panels, (0, 1), strict=True):
+        assert sum(one.is_dashed() and len(one.get_xdata()) > 0 for one in ax.lines) == count
+    assert "along one input each" in panels[0].figure.get_supxlabel()
+    pyplot.close("all")
+
+
 def test_assume(assumed):
     out, said = assumed
     assert sorted(os.listdir(out)) == ["functions.png", "norms.csv", "problem.json"]
@@ -173,8 +187,11 @@ def test_bound_with_the_file_and_with_options_is_the_same(assumed, shelf, run, t
     np.testing.assert_array_equal([lower, upper], expected)
     truth = _yield(*points.T)
     assert np.all((lower <= truth) & (truth <= upper))
-    best = np.argmax(lower)
-    assert f"{lower[best]:.4g} and {upper[best]:.4g}" in said and "With probability 0.99" in said
+    at_rows = _in_python(problem, table, _runs(table, problem)[0])
+    lows, highs = (np.concatenate(pair) for pair in zip((lower, upper), at_rows, strict=True))
+    best = np.argmax(lows)  # a row of the table here, which the grid misses
+    assert lows[best] > lower.max() and f"{lows[best]:.4g} and {highs[best]:.4g}" in said
+    assert "With probability 0.99" in said and "band misses at most 11 somewhere: 10 that" in said
     assert "Sensitivity to the assumptions" in said
     words = [*REACTOR, "--noise", "0.5", "--turns", "1", "--grid", 5, "--out", "again"]
     assert run("bound", table, *words)[0] == 0
@@ -192,8 +209,8 @@ def test_other_options_take_the_place_of_what_is_in_the_file(assumed, shelf, run
 
 
 def test_plan(run, tmp_path):
-    code, said, _ = run("assume", *_inputs(1, "--turns", "1"), "--experiments", 20)
-    assert code == 0 and "Noise was not given; bands are for 1, 1 % of the range" in said
+    code, _, err = run("assume", *_inputs(1, "--turns", "1"), "--experiments", 20)
+    assert code == 0 and "the noise is missing. The bands above are for 1, 1 % of the range" in err
     known = Problem.load("assume/problem.json")
     assert known.noise is None and known.norm_bound > 0
     words = ["--noise", 2, "--most", 17, "--experiments", 8, "--within", 30, "--design", 7]
@@ -223,6 +240,28 @@ def test_plan(run, tmp_path):
     assert re.search(rf"as stated │ \S+ │ ±\S+ │ {count} │", said) and "0 turns" in said
 
 
+@pytest.fixture
+def few_functions(monkeypatch):
+    """B from 20 random functions in place of 200, where B itself does not matter."""
+    monkeypatch.setattr(assuming.assume, "__defaults__", (20, *assuming.assume.__defaults__[1:]))
+    monkeypatch.setattr(assuming.steps, "__defaults__", (20,))
+
+
+@pytest.mark.usefixtures("few_functions")
+def test_assume_does_not_replace_other_assumptions(run, tmp_path):
+    (tmp_path / "assume").mkdir()
+    there = tmp_path / "assume" / "problem.json"
+    problem = Problem(["a=0:1"], "y=0:100", 1.0, turns=1, kernel="Matern(0.7)", norm_bound=200)
+    problem.replace(suggested=["kernel", "norm_bound"]).save(there)
+    for content in (there.read_bytes(), b"mine"):
+        there.write_bytes(content)
+        message = _refused(run, tmp_path, "assume", *_inputs(1, "--turns", "2", "--noise", "1"))
+        assert "nothing was changed" in message and "--force" in message and "--out" in message
+        assert there.read_bytes() == content
+    problem.replace(suggested=["kernel", "norm_bound"]).save(there)  # the same, stated again
+    assert run("assume", *_inputs(1, "--turns", "1", "--noise", "1"))[0] == 0
+
+
 def test_assume_with_a_norm_bound_that_admits_nothing(run, tmp_path):
     code, said, _ = run(
         "assume", *_inputs(1, "--norm-bound", "1"), "--kernel", "Matern(0.7, nu=2.5)"
@@ -240,7 +279,8 @@ def test_bounds_and_pictures(run, shelf, tmp_path, dim):
     for more in ([], ["--gaussian-process"])[dim == 4 :]:
         code, _, err = run("bound", shelf / f"{dim}.csv", *_inputs(dim), *more, *where)
         assert code == 0 and "no picture" not in err
-        points, lower, upper = _bounds("bounds/bounds.csv", LETTERS[:dim])
+        measured = ["y"] if dim == 4 else []
+        points, lower, upper = _bounds("bounds/bounds.csv", LETTERS[:dim], measured)
         assert len(points) == {1: 201, 2: 15**2, 4: 30}[dim]
         assert _is_picture(tmp_path / "bounds" / "bounds.png")
         problem = Problem.load("bounds/problem.json")
@@ -253,8 +293,10 @@ def test_where_bounds_are_asked_for(run, shelf, tmp_path):
     table = shelf / "2.csv"
     problem = Problem(["a=0:1", "b=0:1"], "y=0:100", 0.5, kernel=KNOWN[-1], norm_bound=300)
     assert run("bound", table, *_inputs(2), "--at", "rows")[0] == 0
-    points, *found = _bounds("bounds/bounds.csv", "ab")
+    points, *found = _bounds("bounds/bounds.csv", "ab", "y")
     np.testing.assert_array_equal(points, _runs(table, problem)[0])
+    measured = read_csv("bounds/bounds.csv", ["y"]).columns["y"]
+    np.testing.assert_array_equal(measured, _runs(table, problem)[1])
     write_csv(tmp_path / "asked.csv", {"b": [0.5, 1.0], "other": [7, 7], "a": [0.25, 0.0]})
     assert run("bound", table, *_inputs(2), "--at", "asked.csv")[0] == 0
     points, *found = _bounds("bounds/bounds.csv", "ab")
@@ -304,10 +346,15 @@ def test_warnings(run, tmp_path):
                                                   "--kernel", "Matern(0.001, nu=2.5)"))  # fmt: skip
     assert code == 0
     assert "1 of 12 outcomes are outside of the range 0:100 stated for y" in err
+    assert "(line 13 of the table)" in err
     assert "% of the settings are related to no other one" in err
 
 
 # --- what is refused
+
+
+def _first_rows(path, count):
+    return {name: part[:count] for name, part in read_csv(path, ["a", "y"]).columns.items()}
 
 
 @pytest.mark.usefixtures("without_pictures")
@@ -317,6 +364,11 @@ def test_refuted_assumptions(run, shelf, tmp_path):
         message = _refused(run, tmp_path, "bound", shelf / "1.csv", *_inputs(1, *words), *more)
         assert "the data refute the assumptions: no function with B = 3 and noise 0.5" in message
         assert float(re.search(r"B would have to be at least ([\d.e+]+)", message)[1]) > 3
+        line = int(re.search(r"rows before line (\d+) do not refute them", message)[1])
+    write_csv(tmp_path / "before.csv", _first_rows(shelf / "1.csv", line - 2))
+    assert run("bound", "before.csv", *_inputs(1, *words))[0] == 0
+    write_csv(tmp_path / "with.csv", _first_rows(shelf / "1.csv", line - 1))
+    assert run("bound", "with.csv", *_inputs(1, *words))[0] == 1
     # A larger B, with room to spare, is compatible with them.
     words[3] = "300"
     assert run("bound", shelf / "1.csv", *_inputs(1, *words))[0] == 0
@@ -417,7 +469,7 @@ def test_calibrate_keeps_rows_apart_and_loses_none(run, shelf):
     assert "problem.json --noise ..." in said and problem.noise is None  # a fit is no measurement
     assert run(*command, "--at", "rows")[0] == 1
     assert run(*command, "--at", "rows", "--noise", "1")[0] == 0
-    np.testing.assert_array_equal(_bounds("bounds/bounds.csv", "a")[0], fresh[:, :1])
+    np.testing.assert_array_equal(_bounds("bounds/bounds.csv", "a", "y")[0], fresh[:, :1])
     # What only the first rows say is all that it looked at.
     again = kb.problem.calibrate(
         Problem(["a=0:1"], "y=0:100", quantile=0.8), pilot[:, :1], pilot[:, 1]
@@ -434,8 +486,10 @@ def test_what_was_suggested_follows_anew_when_words_change(run, shelf, words):
     assert run("bound", shelf / "1.csv", "--problem", "assume/problem.json", *words)[0] == 0
     new = Problem.load("bounds/problem.json")
     assert (new.norm_bound, str(new.kernel)) != (old.norm_bound, str(old.kernel))
-    run("assume", *_inputs(1), "--norm-bound", "500", "--kernel", "Matern(0.7, nu=2.5)")
-    assert run("assume", "--problem", "assume/problem.json", *words)[0] == 0
+    own = [*_inputs(1), "--norm-bound", "500", "--kernel", "Matern(0.7, nu=2.5)"]
+    assert run("assume", *own)[0] == 1  # other assumptions are there
+    assert run("assume", *own, "--force")[0] == 0
+    assert run("assume", "--problem", "assume/problem.json", *words, "--force")[0] == 0
     kept = Problem.load("assume/problem.json")
     assert kept.norm_bound == 500 and kept.suggested == ()
 
@@ -455,6 +509,19 @@ def test_calibrate_without_a_split_says_what_that_means(run, shelf):
     assert code == 0 and os.listdir("calibration") == ["problem.json"]
     assert "These assumptions have seen the data" in said and "--split 0.3" in said
     assert Problem.load("calibration/problem.json").noise == 0.6
+    assert "You stated 0.6; kept" in said
+
+
+@pytest.mark.usefixtures("few_functions")
+def test_calibrate_says_which_repeats_it_did_not_use(run, tmp_path):
+    x = np.append(np.linspace(0, 1, 10), [0.0, 0.0, 0.5])
+    write_csv(tmp_path / "x.csv", {"a": x, "y": 50 + 9 * x + np.tile([-1, 1], 7)[:13]})
+    words = ["x.csv", *_inputs(1, "--noise", "0.1", "--turns", "1")]
+    code, said, _ = run("calibrate", *words, "--split", "0.77")
+    assert code == 0 and "not used for the noise: 2 rows" in said
+    code, said, _ = run("calibrate", *words)
+    assert code == 0 and "not used for the noise" not in said
+    assert "You stated 0.1; kept, though that is less" in said
 
 
 # --- accidents

@@ -289,7 +289,7 @@ def test_nothing_is_written_by_halves(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "disk full")))
     with pytest.raises(kb.InputError, match=r"cannot write .*: disk full"):
         write_csv(path, {"a": [2]})
-    assert path.read_bytes() == b"a\n1.0\n" and os.listdir(tmp_path) == ["x.csv"]
+    assert path.read_bytes() == b"a\n1\n" and os.listdir(tmp_path) == ["x.csv"]
 
 
 def test_the_limit_of_cells_is_left_alone(tmp_path):

@@ -261,6 +261,7 @@ class TestSlices:
             np.testing.assert_allclose(opacity, [1, 1 - 0.1 / 0.3])
         found = kb.plot.slices(Counting(), THREE, through, data=(X, y), log={"time"}, reach=1.0)
         np.testing.assert_allclose(dots(found[1])[1], [1, 0.9, 1 - 49 / 60])
+        assert "data, fainter away from the slice" in legend_of(found)
 
     def test_ten_inputs(self):
         found = kb.plot.slices(Counting(), kb.Box([0] * 10, [1] * 10), np.full(10, 0.5))

@@ -81,6 +81,24 @@ def test_pages_load_nothing_from_elsewhere(site):
         assert not [url for url in loaded if "canonical" not in url], f"{page.name} loads {loaded}"
 
 
+def test_formulas_are_set_and_names_are_left_alone(browser, tmp_path):
+    """Indices and powers in plain text become subscripts and superscripts, outside of code."""
+    text = "R_t² λ_max μ_λ,t−1 Σ_(j ≤ m_c) D^(−1/2) E_{σ²/c} T^0.5 R_xR_x noise_scale test_cone"
+    script = (DOCS / "assets" / "formulas.js").read_text()
+    page = tmp_path / "page.html"
+    page.write_text(
+        f"<meta charset=utf-8><article><p>{text}</p><code>R_t</code></article>"
+        f"<script>{script}</script>"
+    )
+    browser.get(page.as_uri())
+    found = browser.execute_script("return document.querySelector('article').innerHTML")
+    assert found == (
+        "<p>R<sub>t</sub>² λ<sub>max</sub> μ<sub>λ,t−1</sub> Σ<sub>j ≤ m<sub>c</sub></sub> "
+        "D<sup>−1/2</sup> E<sub>σ²/c</sub> T<sup>0.5</sup> R<sub>x</sub>R<sub>x</sub> "
+        "noise_scale test_cone</p><code>R_t</code>"
+    )
+
+
 def test_every_page_is_in_the_navigation():
     configuration = yaml.load((ROOT / "mkdocs.yml").read_text(), Loader)
     listed = list(pages_of(configuration["nav"]))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from exact import Exact
 from exact_kernels import exact
-from sklearn.gaussian_process.kernels import RBF, Matern
+from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
 import kernelbounds as kb
 from kernelbounds.arrays import EPS
@@ -62,9 +62,27 @@ def test_features_are_as_precise_as_claimed(name):
         assert size - mp.fsum(b**2 for b in right) <= mp.mpf(float(rest[at]))
 
 
-@pytest.mark.parametrize("grown", [False, True])
+def matrix_of_engine(engine, x):
+    """K' of the observations and of a query x, as the engine computes with it, in 50 digits."""
+    query, path = engine.query(x[None]), engine.path()
+    basis, count = engine._basis, engine.statistics.count
+    assert len(engine._newest.rows) == count  # none of them is gone
+    phi = np.column_stack([engine._newest.rows.phi, engine.dictionary.features(x[None])[0]])
+    seen = basis.see(phi)
+    # Observations in the basis see the directions that are kept, and others see all.
+    kept = mp.matrix((seen.along / np.sqrt(basis.values)[:, None]).tolist())
+    stretched = mp.matrix(basis.products(seen, seen, lambda a, b: a.T @ b).tolist())
+    larger = kept.T * kept
+    larger[basis.count :, basis.count :] = stretched[basis.count :, basis.count :]
+    for i in range(count):
+        larger[i, i] += mp.mpf(path.eigen.floor)
+    larger[count, count] = mp.mpf(float(query.prior[0]))
+    return larger
+
+
+@pytest.mark.parametrize(("grown", "border"), [(False, 0), (False, 4), (True, 4)])
 @pytest.mark.parametrize("name", CASES)
-def test_the_larger_matrix_is_larger(name, grown):
+def test_the_larger_matrix_is_larger(name, grown, border):
     """K' of data and a query less K is positive semi-definite, with weights from 1e-3 to 1e3."""
     kernel, points = CASES[name]
     rng = np.random.default_rng(1)
@@ -73,29 +91,44 @@ def test_the_larger_matrix_is_larger(name, grown):
     growth = Growth(0.01, 8) if grown else Growth(0.0, 0)
     engine = SparseEngine(kernel, inducing, 0.3, 1e-4, growth=growth)
     y = rng.standard_normal(13)
-    engine.append(X, Outcomes(y, y, w))
-    K = matrix(kernel, X, X)
+    for rows in (slice(13 - border), slice(13 - border, 13)):
+        engine.append(X[rows], Outcomes(y[rows], y[rows], w[rows]))
+        engine.path()
     for x in (rng.random(2), X[0], X[0] + 1e-7, inducing[0] if inducing is not None else X[1]):
-        query, path = engine.query(x[None]), engine.path()
-        basis, rows = engine._basis, engine._newest.rows
-        scaled = mp.matrix((basis.scales[:, None] * rows.phi).tolist())
-        larger = scaled.T * scaled + mp.mpf(path.eigen.floor) * mp.eye(13)
-        phi = engine.dictionary.features(x[None])[0][:, 0]
-        asked = mp.matrix((basis.scales * phi).tolist())
-        column = scaled.T * asked
-        difference = mp.matrix(14, 14)
-        for i in range(13):
-            for j in range(13):
-                difference[i, j] = larger[i, j] - mp.mpf(w[i]) * mp.mpf(w[j]) * K[i, j]
-            difference[i, 13] = column[i] - mp.mpf(w[i]) * exact(kernel, X[i], x)
-            difference[13, i] = difference[i, 13]
-        difference[13, 13] = mp.mpf(float(query.prior[0])) - exact(kernel, x, x)
+        larger, places = matrix_of_engine(engine, x), [*X, x]
+        weights, size = [mp.mpf(one) for one in [*w, 1.0]], len(places)
+        difference = mp.matrix(size, size)
+        for i in range(size):
+            for j in range(size):
+                true = weights[i] * weights[j] * exact(kernel, places[i], places[j])
+                difference[i, j] = larger[i, j] - true
         # In units of each row, so that small weights are seen beside large ones.
-        unit = [1 / mp.sqrt(max(difference[i, i], mp.mpf("1e-60"))) for i in range(14)]
-        for i in range(14):
-            for j in range(14):
+        unit = [1 / mp.sqrt(max(difference[i, i], mp.mpf("1e-60"))) for i in range(size)]
+        for i in range(size):
+            for j in range(size):
                 difference[i, j] *= unit[i] * unit[j]
         assert least_eigenvalue(difference) >= -mp.mpf("1e-20")
+
+
+@pytest.mark.parametrize("ratio", [30, 50, 400])
+def test_directions_that_are_left_out_and_residuals_may_be_seen_together(ratio):
+    """One observation sees a direction that is left out of the basis, and one of no inducing point.
+
+    Its value is the sum of both, so that it does not do to bound the two on their own.
+    """
+    p, q = np.sqrt(3e-11), np.sqrt(3e-11 * ratio)
+    X, angles = np.array([[1, 0, 0], [0, p, q]]), np.linspace(0, np.pi / 2, 60)
+    asked = np.stack([0 * angles, np.cos(angles), np.sin(angles)], axis=1)
+    for steep in np.geomspace(0.5, 60, 12):
+        f = np.array([0, 1, steep * p / q])
+        f /= np.linalg.norm(f)
+        seq = kb.ConfidenceSequence(
+            DotProduct(sigma_0=0.0), 1.0, 1e-8, engine=kb.Sparse(np.eye(3)[:2])
+        )
+        seq.update(X, X @ f)
+        lower, upper = seq.bounds(asked)
+        assert seq.known.base._basis.dropped > 0
+        assert np.all((lower <= asked @ f) & (asked @ f <= upper))
 
 
 @pytest.mark.parametrize("engine", [kb.Sparse(), kb.Sparse.filling([0, 0], [1, 1], 12)], ids=str)

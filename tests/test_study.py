@@ -19,6 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 import kernelbounds as kb
 from kernelbounds.study import database, store
 from kernelbounds.study.deciding import with_the_past
+from kernelbounds.study.promising import _Score, most_promising
 from kernelbounds.study.status import Checked, more_needed
 
 KERNEL = "Matern(0.8, nu=2.5)"
@@ -340,6 +341,8 @@ def test_whole_numbers_all(tmp_path):
     best = study.certificate()
     assert all(value.is_integer() for value in best.x)
     assert best.max_upper >= 58
+    promising = study.status().most_promising
+    assert promising.values["stages"] == 4 and promising.values["plates"] == 2
 
 
 def test_whole_numbers_among_others_do_not_stall():
@@ -360,6 +363,7 @@ def test_whole_numbers_among_others_do_not_stall():
     assert (
         80 - (50 + 10 * best.named["stages"] - abs(best.named["temperature"] - 200)) <= best.regret
     )
+    assert study.status(seconds=0.2).most_promising.values["stages"] == 3
 
 
 def test_status_tells_how_things_are(study):
@@ -384,6 +388,73 @@ def test_status_tells_how_things_are(study):
     assert "Go on" in str(study.status(stop_within=1e-3))
     with pytest.raises(kb.InputError, match="stop_within"):
         study.status(stop_within=0)
+
+
+def grid_scores(sequence, output_range, points, sign=1):
+    """The score of the most promising settings, from its definition."""
+    lower, upper = sequence.bounds(points)
+    lower, upper = (lower, upper) if sign == 1 else (-upper, -lower)
+    return np.minimum((lower + upper) / 2, lower + output_range / 2)
+
+
+@pytest.mark.parametrize("minimise", [False, True])
+def test_the_most_promising_settings_have_the_best_estimate(minimise):
+    study = kb.Study.create(":memory:", problem(norm_bound=300.0), minimise=minimise)
+    assert study.status().most_promising is None
+    rng = np.random.default_rng(1)
+    for unit in rng.random((15, 2)):
+        values = dict(zip(study.problem.names, study.problem.unscaled(unit)[0], strict=True))
+        study.tell(values, (-1 if minimise else 1) * truth(values) + 0.3 * rng.standard_normal())
+    status = study.status(seconds=0.2)
+    found = status.most_promising
+    lower, upper = study.bounds(found.values)
+    assert (found.lower, found.upper) == (lower[0], upper[0])
+    assert found.estimate == pytest.approx((found.lower + found.upper) / 2)
+    assert abs(found.estimate - (-1 if minimise else 1) * truth(found.values)) < 2
+    sign, filling = -1 if minimise else 1, study.problem.unit_box.filling(512)
+    best = grid_scores(study.sequence, 100.0, study.problem.scaled(found.values), sign)
+    assert best[0] >= grid_scores(study.sequence, 100.0, filling, sign).max() - 1e-2
+    text, data = str(status), json.loads(json.dumps(status.as_data(), allow_nan=False))
+    assert f"most promising, not proved: temperature={found.values['temperature']:g}" in text
+    assert f"(estimate {found.estimate:.4g} %, between {found.lower:.4g} and" in text
+    assert data["most_promising"]["named"] == found.values
+    assert "most promising" in status._repr_html_()
+
+
+def test_the_most_promising_settings_are_not_where_nothing_is_known():
+    """One outcome above the middle of the range: extrapolation would point far away from it."""
+    known = problem(inputs=["temperature=180:220"], norm_bound=2000.0)
+    sequence = known.sequence()
+    sequence.update(known.scaled([[190.0], [191.0]]), [60.0, 64.0])
+    found = most_promising(known, sequence, known.unit_box, minimise=False)
+    assert found.upper - found.lower < 110 and 190 < found.values["temperature"] < 200
+    far = sequence.bounds(known.scaled([[215.0]]))
+    assert np.mean(far) > found.estimate  # which the middle alone would have chosen
+
+
+def test_the_score_has_the_right_gradient():
+    known = problem(norm_bound=300.0)
+    sequence = known.sequence()
+    rng = np.random.default_rng(2)
+    sequence.update(rng.random((6, 2)), 50 + 10 * rng.standard_normal(6))
+    score, points, step = _Score(sequence, 1, 40.0), rng.random((12, 2)), 1e-5
+    lower, upper = sequence.bounds(points)
+    assert 0 < np.count_nonzero(upper - lower > 40) < 12  # both sides of the minimum
+    values, gradients = score.values_and_gradients(points)
+    assert values == pytest.approx(grid_scores(sequence, 40.0, points))
+    for axis in range(2):
+        move = step * np.eye(2)[axis]
+        slope = (score.values(points + move) - score.values(points - move)) / (2 * step)
+        assert gradients[:, axis] == pytest.approx(slope, rel=1e-3, abs=0.05)
+
+
+def test_a_regret_below_the_difference_of_the_two_numbers_is_explained(study):
+    study.tell(settings_of(), 60.0)
+    status = study.status(seconds=0.2)
+    best, why = status.certificate, "no function is worst at both places"
+    gap = status.limit - best.lower
+    assert why in str(replace(status, certificate=replace(best, regret=gap / 2)))
+    assert why not in str(replace(status, certificate=replace(best, regret=gap)))
 
 
 def test_refuted_assumptions_are_explained(study):

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -73,16 +74,28 @@ def test_a_day_at_the_bench(reactor):
     assert [one["number"] for one in status["pending"]] == [3, 5]
     assert status["best"]["regret"] > 5 and status["stop"] is False
     text = done("status", reactor, "--seconds", "2", "--stop-within", "1000")
+    assert status["most_promising"]["lower"] < status["most_promising"]["estimate"]
+    assert "most promising, not proved: temperature=" in text
     assert "Stop: certified within 1000" in text and "with probability 0.99" in text
     assert done("undo", reactor).startswith("taken back: trial 4: temperature=199")
     assert "wrote 2 observations to runs.csv" in done("export", reactor, "runs.csv")
     assert "imported 0 runs, 2 were there already" in done("import", reactor, "runs.csv")
+    rows = Path("runs.csv").read_text().splitlines()
+    assert rows[0].startswith("trial,temperature") and rows[1].startswith("1,")
+    Path("one.csv").write_text("temperature,pressure,catalyst,yield\n200,2e5,0.5,61\n")
+    assert "imported 1 run;" in done("import", reactor, "one.csv")
+    done("undo", reactor)
     assert done("plot", reactor, "--out", "pictures", "--seconds", "2").count("wrote ") == 3
 
 
 def test_assumptions_are_settled_at_creation():
     text = done("create", "small.db", "--input", "x=0:1", "--output", "y=0:1", "--noise", "0.1")
-    assert "norm bound" in text and "Matern" in text
+    assert "norm bound" in text and "Matern" in text and "note" not in text
+    aim = ["--stop-within", "0.001", "--kernel", "Matern(0.5)", "--norm-bound", "5"]
+    found = study(
+        "create", "far.db", "--input", "x=0:1", "--output", "y=0:1", "--noise", "0.1", *aim
+    )
+    assert "note: an aim of 0.001 is far" in found.stderr and "kernelbounds plan" in found.stderr
     with kb.Study("small.db") as made:
         assert made.problem.kernel is not None and made.problem.norm_bound > 0
         assert not made.minimise

@@ -155,15 +155,17 @@ def header_of(path: str | PathLike[str]) -> list[str]:
 def write_csv(path: str | PathLike[str], columns: Mapping[str, ArrayLike]) -> None:
     """Write columns of numbers with all digits, whole or not at all.
 
+    Whole numbers that come as such, as arrays of an integer type or lists of int, have no point.
+
     Examples
     --------
     >>> import tempfile, pathlib
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "bounds.csv"
-    >>> write_csv(path, {"lower": [0.1, 0.2], "upper": [1 / 3, 1]})
+    >>> write_csv(path, {"run": [1, 2], "lower": [0.1, 0.2], "upper": [1 / 3, 1]})
     >>> print(path.read_text())
-    lower,upper
-    0.1,0.3333333333333333
-    0.2,1.0
+    run,lower,upper
+    1,0.1,0.3333333333333333
+    2,0.2,1.0
     <BLANKLINE>
     """
     target = files.as_path(path)
@@ -185,10 +187,18 @@ def write_csv(path: str | PathLike[str], columns: Mapping[str, ArrayLike]) -> No
         text, lineterminator="\n", quoting=csv.QUOTE_ALL if quoted else csv.QUOTE_MINIMAL
     )
     writer.writerow(names)
-    for row in zip(*(array.tolist() for array in arrays), strict=True):
+    cells = [
+        array.astype(int).tolist() if _are_whole(values) else array.tolist()
+        for array, values in zip(arrays, columns.values(), strict=True)
+    ]
+    for row in zip(*cells, strict=True):
         text.write(",".join(map(repr, row)) + "\n")
     with files.failure_reported(f"write {named(target)}"):
         files.write_text(target, text.getvalue())
+
+
+def _are_whole(values: ArrayLike) -> bool:
+    return bool(np.asarray(values).dtype.kind in "iu")
 
 
 class _File:

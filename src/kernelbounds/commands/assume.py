@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,14 +33,20 @@ from kernelbounds.commands.shared import (
     save_picture,
     say,
     unit_of,
+    warn,
     warn_if_few_are_covered,
 )
 from kernelbounds.csv_table import write_csv
+from kernelbounds.errors import InputError
 from kernelbounds.plot import canvas
-from kernelbounds.problem import Assumed
+from kernelbounds.problem import Assumed, Problem
 
 # Functions in the picture, of each kind, points along each, and slices to choose from.
 SHOWN, EXCLUDED, POINTS, TRIED = 10, 2, 121, 16
+CAPTION = (
+    "All panels cut the same functions, along one input each. One that is too wild is drawn only "
+    "where it is wildest."
+)
 
 
 def command(
@@ -55,6 +62,9 @@ def command(
     quantile: QuantileOption = None,
     problem: ProblemOption = None,
     out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("assume"),
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace a problem.json that says something else.")
+    ] = False,
 ) -> None:
     """See what your assumptions admit, and choose the norm bound B, before you measure.
 
@@ -67,6 +77,8 @@ def command(
         input, output, noise, turns, interactions, delta, norm_bound, kernel, experiments,
         quantile, problem,
     )  # fmt: skip
+    if not force:
+        _refuse_another(out / "problem.json", described)
     found = assumed_with_progress(described)
     show(found)
     where = folder(out)
@@ -75,6 +87,24 @@ def command(
     write_csv(where / "norms.csv", {one.name: np.sort(one.norms) for one in found.candidates})
     say(f"wrote {where / 'norms.csv'}")
     save_picture(where / "functions.png", lambda: draw(found))
+
+
+def _refuse_another(path: Path, described: Problem) -> None:
+    """Raise where other assumptions are in the file already; a study may rest on them."""
+    if not path.exists():
+        return
+    with suppress(InputError):
+        if _stated(Problem.load(path)) == _stated(described):
+            return
+    raise InputError(
+        f"{str(path)!r} is there already, and is not what you state now; nothing was changed. Give "
+        "another folder with --out, or --force to replace it."
+    )
+
+
+def _stated(problem: Problem) -> dict[str, Any]:
+    """What a user has said, without what was suggested."""
+    return problem.replace(**dict.fromkeys(problem.suggested), suggested=()).as_data()
 
 
 def show(found: Assumed) -> None:
@@ -113,34 +143,43 @@ def show(found: Assumed) -> None:
             "functions are not in the space of that kernel."
         )
     if problem.noise is None:
-        say(f"Noise was not given; bands are for {found.noise:.3g}{unit}, 1 % of the range.")
+        warn(
+            f"the noise is missing. The bands above are for {found.noise:.3g}{unit}, 1 % of the "
+            "range; the other commands need it: --noise, the standard deviation when the same "
+            "settings are run again, rounded up."
+        )
 
 
 def draw(found: Assumed) -> Any:
     """Slices of random functions, a panel for each input: some that are admitted, and the wildest.
 
-    The wildest are those of the largest norm, where that is not admitted.
+    The wildest are those of the largest norm, where that is not admitted. Each of them is drawn
+    along the input along which it is most bent, since along others it may well look tame.
     """
     problem, norms = found.problem, found.chosen.norms
     within = norms <= float(problem.norm_bound or np.inf)
     inside = np.flatnonzero(within)[:SHOWN]
-    outside = [at for at in np.argsort(-norms)[:EXCLUDED] if not within[at]]
+    unit = np.linspace(0, 1, POINTS)
     panels = canvas.new_axes(problem.dim, share_y=True)
     for axis, (ax, one) in enumerate(zip(panels, problem.inputs, strict=True)):
-        unit = np.linspace(0, 1, POINTS)
-        x = one.unscaled(unit)
         admitted = [_along(found, int(at), axis, unit) for at in inside]
         plot.functions(
-            x, np.reshape(admitted, (-1, POINTS)), Box([one.low], [one.high]), ax,
+            one.unscaled(unit), np.reshape(admitted, (-1, POINTS)), Box([one.low], [one.high]), ax,
             log=[one.log], labels=[one.label], output=problem.output.label if axis == 0 else "",
         )  # fmt: skip
         if one.integer:
             canvas.whole_ticks(ax.xaxis)
-        for at in outside:
-            label = "too wild: not admitted" if at == outside[0] else None
-            values = _along(found, int(at), axis, unit)
-            ax.plot(x, values, color=canvas.NO_GUARANTEE, linestyle=canvas.DASHED, label=label)
+    outside = [int(at) for at in np.argsort(-norms)[:EXCLUDED] if not within[at]]
+    too_wild: dict[str, Any] = {"color": canvas.NO_GUARANTEE, "linestyle": canvas.DASHED}
+    for at in outside:
+        slices = [_along(found, at, axis, unit) for axis in range(problem.dim)]
+        axis = int(np.argmax([_bend(values) for values in slices]))
+        panels[axis].plot(problem.inputs[axis].unscaled(unit), slices[axis], **too_wild)
+    if outside:
+        panels[0].plot([], [], label="too wild: not admitted", **too_wild)
     panels[0].plot([], [], color="black", linewidth=0.9, label="admitted (all other lines)")
+    if problem.dim > 1:
+        panels[0].figure.supxlabel(CAPTION, fontsize="small")
     canvas.legend(panels, own=True)
     return panels
 
@@ -156,4 +195,9 @@ def _along(found: Assumed, at: int, axis: int, unit: Array) -> Array:
         points = np.tile(rng.random(found.problem.dim), (len(unit), 1))
         points[:, axis] = one.scaled(one.unscaled(unit))  # whole numbers have steps between them
         slices.append(found.values(found.functions[at], points))
-    return max(slices, key=lambda values: float(np.abs(np.diff(values, 2)).sum()))
+    return max(slices, key=_bend)
+
+
+def _bend(values: Array) -> float:
+    """How much a slice bends: the sum of what its slope changes by."""
+    return float(np.abs(np.diff(values, 2)).sum())

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,6 +13,7 @@ import typer
 from kernelbounds import plot
 from kernelbounds.arrays import Array
 from kernelbounds.bounds import Bound, FixedDesign
+from kernelbounds.commands import findings
 from kernelbounds.commands.options import (
     DeltaOption,
     ExperimentsOption,
@@ -30,22 +31,18 @@ from kernelbounds.commands.options import (
 from kernelbounds.commands.shared import (
     TableArgument,
     folder,
-    print_table,
+    progress,
     read_points,
     read_runs,
     save_picture,
     say,
     settled_with_progress,
-    unit_of,
-    warn,
 )
 from kernelbounds.csv_table import write_csv
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
 from kernelbounds.problem import Problem
-from kernelbounds.problem.doubts import look_chosen, share_alone
-from kernelbounds.sequence import ConfidenceSequence
-from kernelbounds.study.points import settable, written
-from kernelbounds.study.status import checked_assumptions
+from kernelbounds.study.points import settable
+from kernelbounds.surface import in_parts
 
 # Columns of bounds.csv, besides the inputs.
 BOUNDS = ("lower", "upper")
@@ -53,8 +50,6 @@ BOUNDS = ("lower", "upper")
 # and points that fill the box take its place.
 GRID = {1: 201, 2: 41, 3: 13}
 FILLING = 2000
-# By which factor assumptions change, to see what depends on them; at so many points at most.
-LOOSER, NOISIER, SENSITIVITY_AT = 2.0, (2.0, 5.0), 20_000
 
 
 def command(
@@ -74,8 +69,8 @@ def command(
         str,
         typer.Option(
             metavar="grid|rows|FILE",
-            help="Where: a grid of the ranges, the rows of the table, or the rows of another CSV "
-            "file with a column for each input.",
+            help="Where: a grid of the ranges, the rows of the table (with what was measured "
+            "beside), or the rows of another CSV file with a column for each input.",
         ),
     ] = "grid",
     grid: Annotated[
@@ -111,43 +106,59 @@ def command(
     )  # fmt: skip
     if described.noise is None:
         raise InputError("say how noisy the output is, such as --noise 0.5; 0 is none.")
-    for name in described.names:
+    measured = [described.output.name] if at == "rows" else []
+    for name in (*described.names, *measured):
         if name in BOUNDS:
             raise InputError(
-                f"bounds.csv has a column {name!r} for the bounds; give that input another name, "
+                f"bounds.csv has a column {name!r} for the bounds; give your own another name, "
                 "here and in the table."
             )
-    X, y = read_runs(table, described)
-    points = _points(described, X, at, grid)
+    runs = read_runs(table, described)
+    points = _points(described, runs.points, at, grid)
     described = settled_with_progress(described)
     chosen = FixedDesign() if fixed_design else None
     sequence = described.sequence()
-    sequence.update(described.scaled(X), y)
-    _warn_of(described, sequence, y, fixed_design)
+    sequence.update(described.scaled(runs.points), runs.outcomes)
+    findings.warn_of(described, sequence, runs, fixed_design)
 
     def bounds(where: Array, bound: Bound | None = chosen) -> tuple[Array, Array]:
         return sequence.bounds(described.scaled(where), bound)
 
     try:
-        lower, upper = bounds(points)
+        with progress("bounds", len(points)) as step:
+            lower, upper = _in_parts(bounds, points, fixed_design, step)
     except EmptyConfidenceSetError as error:
-        least = described.norm_at_least(error.norm_lower_bound)
-        raise InputError(_refuted(described, least, error.noise_lower_bound)) from None
+        raise InputError(findings.refuted(described, runs, chosen, error)) from None
     place = folder(out)
     described.save(place / "problem.json")
     columns = dict(zip(described.names, points.T, strict=True))
+    if at == "rows":
+        columns[described.output.name] = runs.outcomes
     write_csv(place / "bounds.csv", columns | dict(zip(BOUNDS, (lower, upper), strict=True)))
-    _summarise(described, sequence, points, lower, upper, chosen)
+    found = findings.Found(described, sequence, chosen, points, lower, upper, len(points))
+    # Bounds of a fixed design hold at the points asked for together, and at no further ones.
+    if at == "grid" and not fixed_design:
+        below, above = bounds(runs.points)
+        found = replace(
+            found,
+            points=np.concatenate([points, runs.points]),
+            lower=np.concatenate([lower, below]),
+            upper=np.concatenate([upper, above]),
+        )
+    findings.summarise(found)
     for name in ("problem.json", "bounds.csv"):
         say(f"wrote {place / name}")
-    best = points[int(np.argmax(lower))]
+    best = found.surest.point
     process = plot.gaussian_process(sequence) if gaussian_process else None
     overlay = None
     if process is not None:
         overlay = {
             process.label: lambda where: process(described.scaled(rounded(described, where)))
         }
-    save_picture(place / "bounds.png", lambda: draw(described, bounds, (X, y), best, overlay))
+    save_picture(
+        place / "bounds.png",
+        lambda: draw(described, bounds, (runs.points, runs.outcomes), best, overlay),
+    )
 
 
 def _points(problem: Problem, rows: Array, at: str, grid: int | None) -> Array:
@@ -169,126 +180,20 @@ def _points(problem: Problem, rows: Array, at: str, grid: int | None) -> Array:
     return np.unique(points, axis=0)  # whole numbers may coincide
 
 
-def _warn_of(
-    problem: Problem, sequence: ConfidenceSequence, outcomes: Array, fixed_design: bool
-) -> None:
-    """What speaks against using the data like this."""
-    out = problem.output
-    reach = 4 * float(problem.noise or 0.0)
-    beyond = np.count_nonzero((outcomes < out.low - reach) | (outcomes > out.high + reach))
-    if beyond:
-        warn(
-            f"{beyond} of {len(outcomes)} outcomes are outside of the range "
-            f"{out.low:g}:{out.high:g} stated for {out.name}, by more than noise explains: the "
-            "suggested B is for functions within it."
-        )
-    alone = share_alone(problem.kernel, sequence.points)
-    if alone > 0.5:
-        warn(
-            f"{100 * alone:.0f} % of the settings are related to no other one: for so few data "
-            "the length scales are far too short, and bounds between settings say nothing. Fewer "
-            "turns or interactions, if that is true of your system, or more data, would help."
-        )
-    if fixed_design and look_chosen(sequence.points, outcomes):
-        warn(
-            "later settings are near the best ones before them, as if they had been chosen by "
-            "outcomes: then the bounds of a fixed design are wrong, and --fixed-design has to be "
-            "left out. If a plan made beforehand has them in this order, all is well."
-        )
-    norm, noise = checked_assumptions(problem, sequence)
-    for name, one in (("B", norm), ("the noise", noise)):
-        if one.strained and one.at_least <= one.assumed:
-            warn(
-                f"the data need {name} of at least {one.at_least:.3g}{unit_of(problem)}, and "
-                f"{one.assumed:.3g}{unit_of(problem)} is assumed: they nearly refute it. Was it "
-                "stated with room to spare?"
-            )
-
-
-def _refuted(problem: Problem, norm: float, noise: float) -> str:
-    """What to do when no function satisfies the assumptions: B or the noise would have to grow."""
-    larger = noisier = ""
-    unit = unit_of(problem)
-    if math.isfinite(norm):
-        larger = f"B would have to be at least {norm:.3g}{unit}"
-    if math.isfinite(noise):
-        noisier = f"the noise at least {noise:.3g}{unit}"
-    least = ", or ".join(part for part in (larger, noisier) if part)
-    return (
-        f"the data refute the assumptions: no function with B = {problem.norm_bound:.4g}{unit} and "
-        f"noise {problem.noise:g}{unit} explains them"
-        + (f" ({least})" if least else "")
-        + ". Is the noise "
-        "larger than you said, does the output turn more often, do inputs interact, or is a row "
-        "wrong? State it anew with room to spare; since you have seen the data, the guarantee "
-        "then holds only as far as you would have stated the same without them."
-    )
-
-
-def _summarise(
-    problem: Problem,
-    sequence: ConfidenceSequence,
+def _in_parts(
+    bounds: Callable[[Array], tuple[Array, Array]],
     points: Array,
-    lower: Array,
-    upper: Array,
-    bound: Bound | None,
-) -> None:
-    """What the bounds mean, the best point, and what looser assumptions cost."""
-    out, unit = problem.output, unit_of(problem)
-    half = float(np.mean(upper - lower) / 2)
-    when = (
-        "if the settings were fixed before the first outcome, and you look once"
-        if bound is not None
-        else "and after any number of further runs, wherever they are"
-    )
-    say(
-        f"With probability {1 - problem.delta:g} the true {out.name} is between lower and upper at "
-        f"all points at once, {when}, provided that the assumptions hold: noise of at most "
-        f"{problem.noise:g}{unit}, and a norm of at most {problem.norm_bound:.4g}{unit}. "
-        f"The band is ±{half:.3g}{unit} on average; {out.name} was stated to move by "
-        f"{out.range:g}{unit}."
-    )
-    if "norm_bound" in problem.suggested:
-        missed = problem.delta + 1 - problem.quantile
-        say(
-            f"That norm was suggested: it covers {100 * problem.quantile:g} of 100 random "
-            f"functions with your range and turns, so that of 100 systems like these the band "
-            f"misses at most {100 * missed:.3g}."
-        )
-    if 2 * half > out.range:
-        say(
-            "On average the band is wider than the range you stated, so at most points these runs "
-            "say nothing. More runs would help, or assuming less freedom where that is true "
-            "(fewer turns, --interactions pairs or none): kernelbounds plan says how much. The "
-            "band is narrower near the runs: --at rows."
-        )
-    high, low = int(np.argmax(lower)), int(np.argmin(upper))
-    say(
-        f"The largest lower bound is at {written(problem, points[high])}: {out.name} is between "
-        f"{lower[high]:.4g} and {upper[high]:.4g}{unit} there, and at none of these {len(points)} "
-        f"points above {upper.max():.4g}{unit}. The smallest upper bound is at "
-        f"{written(problem, points[low])}: between {lower[low]:.4g} and {upper[low]:.4g}{unit}, "
-        f"and at none of them below {lower.min():.4g}{unit}."
-    )
-    few = points[:: -(-len(points) // SENSITIVITY_AT)]
-    rows = []
-    for name, norm, noise in (
-        ("as stated", 1.0, 1.0),
-        (f"{LOOSER:g} B", LOOSER, 1.0),
-        *((f"{times:g} times the noise", 1.0, times) for times in NOISIER),
-    ):
-        loose = problem.replace(
-            norm_bound=norm * float(problem.norm_bound or 0.0),
-            noise=noise * float(problem.noise or 0.0),
-        ).sequence()
-        loose.update(sequence.points, sequence.outcomes)
-        below, above = loose.bounds(problem.scaled(few), bound)
-        rows.append([
-            name, f"±{np.mean(above - below) / 2:.3g}{unit}", f"{below.max():.4g}{unit}",
-        ])  # fmt: skip
-    print_table(
-        "Sensitivity to the assumptions", ["assumption", "band", "largest lower bound"], rows
-    )
+    together: bool,
+    step: Callable[[float], None],
+) -> tuple[Array, Array]:
+    """Bounds at many points, part by part for the bar; those of a fixed design at once."""
+    parts = [points] if together else in_parts(points)
+    found = []
+    for part in parts:
+        found.append(bounds(part))
+        step(len(part))
+    lower, upper = (np.concatenate(sides) for sides in zip(*found, strict=True))
+    return lower, upper
 
 
 def draw(

@@ -25,6 +25,7 @@ from kernelbounds.commands.shared import TableArgument, folder, read_runs, say
 from kernelbounds.csv_table import write_csv
 from kernelbounds.errors import InputError
 from kernelbounds.problem import Problem, calibrate
+from kernelbounds.problem.calibration import count_repeats
 
 
 def command(
@@ -58,7 +59,7 @@ def command(
     described = problem_from_options(
         input, output, noise, turns, interactions, delta, None, None, experiments, quantile, problem
     )
-    X, y = read_runs(table, described)
+    X, y, _ = read_runs(table, described)
     pilot = len(y)
     if split is not None:
         if not 0 < split < 1:
@@ -69,6 +70,13 @@ def command(
     say(f"What {pilot} rows suggest:")
     for one in found.suggestions:
         say(f"  {one.what}: {one.value}\n      {one.kind}: {one.why}")
+    left_out = count_repeats(X) - count_repeats(X[:pilot])
+    if left_out > 0:
+        say(
+            f"Repeated settings that were not used for the noise: {_rows(left_out)}, which "
+            "are among the rows kept apart, which must not be looked at. A larger --split, or a "
+            "table whose first rows have repeats, would use them."
+        )
     where = folder(out)
     found.problem.save(where / "problem.json")
     say(f"wrote {where / 'problem.json'}")
@@ -82,6 +90,10 @@ def command(
         _write_rows(where / name, described, X[part], y[part])
     more = " --noise ..." if found.problem.noise is None else ""
     say(f"Now: kernelbounds bound {where / 'fresh.csv'} --problem {where / 'problem.json'}{more}")
+
+
+def _rows(count: int) -> str:
+    return f"{count} row{'' if count == 1 else 's'}"
 
 
 def _write_rows(path: Path, problem: Problem, X: Array, y: Array) -> None:

@@ -42,7 +42,8 @@ NoiseOption = Annotated[
     float | None,
     typer.Option(
         "--noise",
-        help="Standard deviation of the noise, in units of the output; 0 is none.",
+        help="Standard deviation of the noise, in units of the output; 0 is none. Round it up: "
+        "twice the true value widens the band somewhat, half of it voids the guarantee.",
         rich_help_panel=_PANEL,
         show_default=False,
     ),
@@ -52,7 +53,9 @@ TurnsOption = Annotated[
     typer.Option(
         "--turns",
         help="How many times the output may turn, from rising to falling or back, as one input "
-        "goes through its range: a steady rise has none, one optimum is one, a full wave two.",
+        "goes through its range: a steady rise has none, one optimum is one, a full wave two. It "
+        "must be true at ANY value of the others: a steady rise when cold and an optimum when hot "
+        "are one turn.",
         rich_help_panel=_PANEL,
         show_default="2",
     ),
@@ -62,7 +65,9 @@ InteractionsOption = Annotated[
     typer.Option(
         "--interactions",
         metavar="all|pairs|none",
-        help="Whether the effect of an input may depend on all others, on one at a time, or none.",
+        help="none: effects add up. pairs: the effect of an input may depend on one other at a "
+        "time, as in a x b + b x c. all: on all others together, as in a x b x c. If the output is "
+        "a product of effects, its logarithm is their sum: none.",
         rich_help_panel=_PANEL,
         show_default="all",
     ),

@@ -74,7 +74,9 @@ def command(
 ) -> None:
     """Predict the width of the band and the certified regret, from the assumptions alone.
 
-    Writes problem.json, plan.csv, plan.png and design.csv, settings that fill the ranges evenly.
+    Regret is by how much the best settings known may fall short of the best possible. Writes
+    problem.json, plan.csv, plan.png and design.csv, settings that fill the ranges evenly. With
+    three inputs it takes about half a minute; --no-compare and a smaller --most are faster.
 
     Example: kernelbounds plan --problem assume/problem.json --within 5
     """
@@ -142,11 +144,21 @@ def show(expected: Plan) -> None:
         rows,
     )  # fmt: skip
     say(
+        "Band: the true output is known to ± this on average. Regret: by how much the best "
+        "settings known may fall short of the best possible, as study status certifies it."
+    )
+    say(
         "At most: for certain if the assumptions hold, whatever the outcomes, with settings that "
         "fill the ranges evenly (mean half-width; largest width for the regret). Simulated: what "
         "happened with 4 of the random functions; the regret is that of choosing one of 256 "
         "settings step by step, and over the whole ranges it takes more. The output's range is "
         f"{problem.output.range:g}{unit_of(problem)}: a wider band says less than that."
+    )
+    say(
+        "Plan by 'band, at most': it is for certain, and regrets certified by studies over whole "
+        "ranges were of about that size too in simulations, 0.7 to 1.7 times. 'Regret, at most' is "
+        "for the worst of all functions, and the last column for a choice among 256 settings that "
+        "were fixed beforehand."
     )
 
 

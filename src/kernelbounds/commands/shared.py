@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import typer
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -25,6 +26,8 @@ TableArgument = Annotated[
     Path, typer.Argument(metavar="TABLE.csv", help="With a column for each input and the output.")
 ]
 
+FEW_LINES = 5  # of a table, named in a message
+
 
 def folder(out: Path) -> Path:
     """The folder, made where it is not there."""
@@ -34,12 +37,12 @@ def folder(out: Path) -> Path:
 
 
 @contextmanager
-def progress(description: str, total: int) -> Iterator[Callable[[], None]]:
-    """A progress bar on standard error; yields what to call after each step."""
+def progress(description: str, total: int) -> Iterator[Callable[..., None]]:
+    """A progress bar on standard error; yields what to call after each step, or so many of them."""
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(description, total=total)
-        yield lambda: bar.advance(task)
+        yield lambda steps=1: bar.advance(task, steps)
 
 
 def assumed_with_progress(problem: Problem) -> Assumed:
@@ -70,23 +73,46 @@ def warn_if_few_are_covered(found: Assumed) -> None:
         )
 
 
-def read_runs(table: Path, problem: Problem) -> tuple[Array, Array]:
-    """Points (n, d) and outcomes (n,) in the user's units, from a CSV file."""
-    points = read_points(table, problem, (problem.output.name,))
-    return points[:, :-1], points[:, -1]
+class Runs(NamedTuple):
+    """A table of runs: points (n, d) and outcomes (n,) in the user's units, and their lines."""
+
+    points: Array
+    outcomes: Array
+    lines: NDArray[np.int64]
 
 
-def read_points(table: Path, problem: Problem, more: Sequence[str] = ()) -> Array:
-    """The inputs, and then other columns, from a CSV file; (n, d + more)."""
-    names = [*problem.names, *more]
-    found = read_csv(table, names)
+def read_runs(table: Path, problem: Problem) -> Runs:
+    """From a CSV file, with a column for each input and for the output."""
+    values, lines = _read(table, problem, [*problem.names, problem.output.name])
+    return Runs(values[:, :-1], values[:, -1], lines)
+
+
+def read_points(table: Path, problem: Problem) -> Array:
+    """Points (n, d) in the user's units, from a CSV file."""
+    return _read(table, problem, problem.names)[0]
+
+
+def _read(table: Path, problem: Problem, names: Sequence[str]) -> tuple[Array, NDArray[np.int64]]:
+    """Columns of these names, the inputs first, and the lines of the rows."""
+    found = read_csv(table, list(names))
     values = np.stack([found.columns[name] for name in names], axis=-1)
     for row, name, value, expected in problem.outside(values[:, : problem.dim]):
         raise InputError(
             f"{table}: line {found.lines[row]}, column {name!r}: {in_digits(value)} is not "
             f"{expected}; correct it, or state a wider range."
         )
-    return values
+    return values, np.asarray(found.lines)
+
+
+def in_lines(lines: Sequence[int] | NDArray[np.int64]) -> str:
+    """Lines of a table as text, not more than a few of them.
+
+    >>> in_lines([4]), in_lines([2, 3]), in_lines(range(2, 12))
+    ('line 4', 'lines 2, 3', 'lines 2, 3, 4, 5, 6 and 5 more')
+    """
+    few = ", ".join(str(line) for line in lines[:FEW_LINES])
+    more = f" and {len(lines) - FEW_LINES} more" if len(lines) > FEW_LINES else ""
+    return f"line{'' if len(lines) == 1 else 's'} {few}{more}"
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -22,8 +22,8 @@ is used twice:
 * **Truncation.** Eigenvalues below a cut are raised to one floor just above it. For a ridge
   alpha this enlarges a variance by at most a factor 1 + (floor / (2 alpha))^2, whatever the
   data (``docs/mathematics/bounds.md``). The outcomes are not small along those directions, so their
-  Krylov space is kept in the basis: energies and means lose only terms of order
-  (floor / alpha)^(2 KRYLOV - 1).
+  Krylov space is kept in the basis: energies change only by terms of order
+  (floor / alpha)^(2 KRYLOV - 1), and means by terms of order (floor / alpha)^KRYLOV.
 """
 
 from __future__ import annotations
@@ -43,8 +43,9 @@ SLACK = 32
 # Where there is no floor, directions with eigenvalues below so many slacks are dropped: rounding
 # errors may be a quarter of them.
 DROPPED = 4
-# Krylov vectors of the outcomes that are kept: energies and means then change by terms of order
-# (floor / alpha)^7, which is 2e-19 at the finest ridge.
+# Krylov vectors of the outcomes that are kept: energies then change by terms of order
+# (floor / alpha)^7, which is 1e-19 at the finest ridge, and means by terms of order
+# (floor / alpha)^4, which is 1e-11.
 KRYLOV = 4
 # How far a floor is above the largest value below it, relatively. The Krylov vectors' bound divides
 # by the difference; a thousandth keeps that well-conditioned and costs next to nothing.

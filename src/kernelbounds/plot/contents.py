@@ -112,7 +112,8 @@ def draw_rest(
         draw_truth(ax, x, truth)
     if data is not None:
         opacity = inputs.nearness(data[0], points[0], [shown], reach)
-        draw_dots(ax, data[0][:, shown], data[1], opacity, "data")
+        label = "data" if data[0].shape[1] == 1 else "data, fainter away from the slice"
+        draw_dots(ax, data[0][:, shown], data[1], opacity, label)
     inputs.label_axis(ax, "x", shown)
     tidy(ax)
 

@@ -27,6 +27,8 @@ RESTARTS = 4
 CONFIDENCE = 0.95
 # With fewer rows a fit of length scales says nothing.
 FEWEST = 5
+# With fewer repeats than this, how they scatter says next to nothing of the noise.
+FEWEST_REPEATS = 2
 
 
 @dataclass(frozen=True)
@@ -90,6 +92,8 @@ def calibrate(problem: Problem, X: Array, y: Array) -> Calibration:
     scales, residual = _fitted(points, outcomes)
     noise, estimated = _noise(problem, points, outcomes, residual)
     level = problem.noise if problem.noise is not None else estimated
+    if problem.noise is not None:
+        noise = _with_what_was_stated(noise, problem, estimated)
     # Rice's formula: a Gaussian process with an RBF kernel turns so many times on average.
     turns = [math.ceil(math.sqrt(3) / (math.pi * scale)) for scale in scales]
     inputs = [replace(i, turns=n) for i, n in zip(problem.inputs, turns, strict=True)]
@@ -156,11 +160,13 @@ def _noise(
     _, group, counts = np.unique(points, axis=0, return_inverse=True, return_counts=True)
     group = group.reshape(-1)
     freedom = len(points) - len(counts)
-    if freedom < 2:
-        why = (
-            "what a Gaussian process leaves unexplained, and often far too little, so that it is "
-            "not in the problem: repeat some settings to measure it, or state it generously"
-        )
+    if freedom < FEWEST_REPEATS:
+        why = "what a Gaussian process leaves unexplained, and often far too little"
+        if problem.noise is None:
+            why += (
+                ", so that it is not in the problem: repeat some settings to measure it, or state "
+                "it generously"
+            )
         return Suggestion("noise", f"{residual:.3g}{unit}", "heuristic", why), residual
     means = np.bincount(group, outcomes) / counts
     spread = math.sqrt(float(np.sum((outcomes - means[group]) ** 2)) / freedom)
@@ -171,3 +177,17 @@ def _noise(
         f"is below {upper:.3g}{unit} with confidence {CONFIDENCE:g}"
     )
     return Suggestion("noise", f"{upper:.3g}{unit}", "estimate", why), upper
+
+
+def _with_what_was_stated(found: Suggestion, problem: Problem, estimated: float) -> Suggestion:
+    """The noise that was stated is kept, whatever the data suggest; that is said, and any doubt."""
+    unit = after_number(problem.output.unit)
+    kept = f"you stated {problem.noise:g}{unit}; kept"
+    if found.kind == "estimate" and estimated > float(problem.noise or 0.0):
+        kept += ", though that is less: state it anew if you have no reason to trust it more"
+    return replace(found, why=f"{found.why}. {kept[0].upper()}{kept[1:]}")
+
+
+def count_repeats(points: Array) -> int:
+    """How many of the rows (n, d) repeat the settings of another one."""
+    return len(points) - len(np.unique(points, axis=0))

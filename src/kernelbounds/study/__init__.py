@@ -9,6 +9,7 @@ file                 idea
 ``points.py``        settings of the inputs, as they are given and as they can be set
 ``outcomes.py``      outcomes as they are given, and tables of old runs
 ``deciding.py``      what to try next, and the certificate
+``promising.py``     the settings with the best estimate
 ``status.py``        how the study stands, and what to do
 ``replay.py``        what was known in the past
 ``pictures.py``      history, certificates over time, slices
@@ -16,8 +17,8 @@ file                 idea
 ===================  =========================================================================
 """
 
-from kernelbounds.study.records import Trial
+from kernelbounds.study.records import Promising, Trial
 from kernelbounds.study.status import Checked, Status
 from kernelbounds.study.study import Study
 
-__all__ = ["Checked", "Status", "Study", "Trial"]
+__all__ = ["Checked", "Promising", "Status", "Study", "Trial"]

@@ -19,6 +19,7 @@ def card(
     certificates: list[tuple[int, Certificate]],
     title: str = "Study",
     advice: str = "",
+    promising: str = "",
 ) -> notebook.Html:
     """What is sought, how far it is, and the certificates that were made so far."""
     out = problem.output
@@ -42,6 +43,8 @@ def card(
             ("certified", f"within {at_most(best.regret)}{unit} of the best possible"),
         ]
         picture = best.picture()
+    if promising:
+        facts.append(("most promising, not proved", promising))
     if aim is not None:
         facts.append(("aim", f"within {aim:.4g}{unit}"))
     if len(certificates) > 1:

@@ -60,3 +60,30 @@ class Trial:
     def as_data(self) -> dict[str, Any]:
         """The attributes as plain data for JSON."""
         return dataclasses.asdict(self)
+
+
+@dataclass(frozen=True)
+class Promising:
+    """The settings with the best estimate, which need not be proved to be good.
+
+    Attributes
+    ----------
+    values : dict
+        The settings by the names of the inputs, in their units.
+    estimate : float
+        Of the true output there: the middle of the interval. It carries no guarantee of its own.
+    lower, upper : float
+        The interval, which does: bounds on the true output there.
+    """
+
+    values: dict[str, float]
+    estimate: float
+    lower: float
+    upper: float
+
+    def as_data(self) -> dict[str, Any]:
+        """The attributes as plain data for JSON, with the settings as ``named``."""
+        return {
+            "named": self.values, "estimate": self.estimate,
+            "lower": self.lower, "upper": self.upper,
+        }  # fmt: skip

@@ -14,13 +14,16 @@ from kernelbounds.problem.quantities import after_number
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study import at_a_glance
 from kernelbounds.study.points import written
-from kernelbounds.study.records import Trial
+from kernelbounds.study.records import Promising, Trial
 
 # An assumption is strained when the data allow little less than what is assumed.
 STRAINED = 0.9
 # By which power of the number of observations the regret falls, at least and at most, whatever the
 # last certificates say: the trend of a few is rough.
 SLOWEST, FASTEST = 0.25, 2.0
+# A certified regret of more than this times limit - lower bound needs no explanation: with the
+# three digits printed, nobody would notice the difference.
+NOTICED = 0.995
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,9 @@ class Status:
     more_observations : int or None
         About how many it may take to get there: a guess from the trend of the certificates. None
         where there is no aim, or it is reached, or no trend is to be seen.
+    most_promising : Promising or None
+        The settings with the best estimate, in the user's units. None where there is no
+        certificate.
     """
 
     problem: Problem
@@ -85,6 +91,7 @@ class Status:
     noise: Checked
     stop_within: float | None
     more_observations: int | None
+    most_promising: Promising | None = None
 
     @property
     def stop(self) -> bool | None:
@@ -121,6 +128,32 @@ class Status:
         return said
 
     @property
+    def _why_smaller(self) -> str:
+        """Why the regret is less than the numbers printed above it seem to say."""
+        best = self.certificate
+        if best is None or self.limit is None:
+            return ""
+        difference = best.upper - self.limit if self.minimise else self.limit - best.lower
+        if best.regret > NOTICED * difference:
+            return ""
+        return (
+            f"\n  (smaller than the difference of {'upper' if self.minimise else 'lower'} bound "
+            "and limit, because no function is worst at both places)"
+        )
+
+    @property
+    def _promising(self) -> str:
+        """The settings with the best estimate, and how far it may be off."""
+        found = self.most_promising
+        if found is None:
+            return ""
+        unit = after_number(self.problem.output.unit)
+        return (
+            f"{written(self.problem, found.values.values())} (estimate {found.estimate:.4g}{unit}, "
+            f"between {found.lower:.4g} and {found.upper:.4g}{unit})"
+        )
+
+    @property
     def _checked(self) -> list[tuple[str, Checked]]:
         return [("norm bound", self.norm_bound), ("noise", self.noise)]
 
@@ -144,8 +177,10 @@ class Status:
                 f"{best.upper:.4g}{unit}",
                 f"  {out.name} anywhere: not {side} {self.limit:.4g}{unit}",
                 f"  within {best.regret:.3g}{unit} of the best possible {out.name}, with "
-                f"probability {1 - problem.delta:g}, if the assumptions hold",
+                f"probability {1 - problem.delta:g}, if the assumptions hold{self._why_smaller}",
             ]
+        if self.most_promising is not None:
+            lines.append(f"most promising, not proved: {self._promising}")
         lines.append(
             f"assumptions: noise {problem.noise:g}{unit}, norm bound "
             f"{problem.norm_bound:.4g}{unit}, kernel {kernel_to_text(problem.kernel)}"
@@ -163,7 +198,7 @@ class Status:
         found = [] if self.certificate is None else [(self.observations, self.certificate)]
         return at_a_glance.card(
             self.problem, self.minimise, self.stop_within, self.observations, self.pending, found,
-            title="Status", advice=" ".join(self.advice),
+            title="Status", advice=" ".join(self.advice), promising=self._promising,
         )  # fmt: skip
 
     def as_data(self) -> dict[str, Any]:
@@ -179,6 +214,7 @@ class Status:
             "withdrawn": self.withdrawn,
             "pending": [one.as_data() for one in self.pending],
             "best": best,
+            "most_promising": self.most_promising and self.most_promising.as_data(),
             "limit": self.limit,
             "confidence": 1 - self.problem.delta,
             "refuted": self.refuted,

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import Any, Self, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from kernelbounds import files, notebook
 from kernelbounds.arrays import Array, as_flag, as_scalar, as_whole, brief
@@ -37,6 +37,7 @@ from kernelbounds.study.database import checked_path, refuse_existing
 from kernelbounds.study.deciding import certified, next_point, surest, with_the_past
 from kernelbounds.study.outcomes import number_of, old_runs, telling, tellings
 from kernelbounds.study.points import domain_of, named
+from kernelbounds.study.promising import most_promising
 from kernelbounds.study.records import Trial
 from kernelbounds.study.replay import evenly, replayed, running_best
 from kernelbounds.study.status import Status, checked_assumptions, more_needed
@@ -308,11 +309,13 @@ class Study:
     # --- what is known
 
     @property
-    def observations(self) -> dict[str, Array]:
+    def observations(self) -> dict[str, NDArray[Any]]:
         """Columns by name, in the order told: the number of the trial, inputs and output."""
         with self._lock:
             points, outcomes = self._data()
-            columns = {"trial": np.array([one.trial for one in self._rows], dtype=float)}
+            columns: dict[str, NDArray[Any]] = {
+                "trial": np.array([one.trial for one in self._rows], dtype=np.int64)
+            }
         columns |= {name: points[:, at] for at, name in enumerate(self.problem.names)}
         return columns | {self.problem.output.name: outcomes}
 
@@ -383,12 +386,13 @@ class Study:
         aim = self.stop_within if stop_within is None else _checked_aim(stop_within)
         with self._lock:
             sequence = self.sequence
-            count, best, more = len(sequence), None, None
+            count, best, more, promising = len(sequence), None, None, None
             norm, noise = checked_assumptions(self.problem, sequence)
             refuted = norm.at_least > norm.assumed or noise.at_least > noise.assumed
             if count and not refuted:
                 try:
                     best = self.certificate(seconds)
+                    promising = most_promising(self.problem, sequence, self._domain, self.minimise)
                 except EmptyConfidenceSetError:
                     refuted = True
             if best is not None and aim is not None and best.regret > aim:
@@ -396,7 +400,7 @@ class Study:
                 more = more_needed(old, count, best.regret, aim)
             return Status(
                 self.problem, self.minimise, count, self._store.withdrawn, self.pending, best,
-                refuted, norm, noise, aim, more,
+                refuted, norm, noise, aim, more, promising,
             )  # fmt: skip
 
     def certificates(self, most: int = 10, seconds: float = 20.0) -> list[tuple[int, Certificate]]:

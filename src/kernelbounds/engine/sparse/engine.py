@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -16,7 +17,7 @@ from kernelbounds.engine.observations import Outcomes
 from kernelbounds.engine.path_query import PathQuery, Predictions
 from kernelbounds.engine.ridge_fit import Forecasts
 from kernelbounds.engine.ridge_path import RidgePath, rounding
-from kernelbounds.engine.sparse.basis import DROPPED, Basis
+from kernelbounds.engine.sparse.basis import DROPPED, Basis, Seen
 from kernelbounds.engine.sparse.block import Block
 from kernelbounds.engine.sparse.dictionary import OF_FEATURES, SHARE_OF_ERROR, Dictionary
 from kernelbounds.engine.sparse.dual import Dual
@@ -283,17 +284,15 @@ class SparseEngine:
         path, basis = self.path(), self._basis
         assert basis is not None
         phi, rest, _ = self.dictionary.features(points)
-        scaled = basis.scales[:, None] * phi
-        along = basis.of_features @ phi
-        prior = np.einsum("mn,mn->n", scaled, scaled)
+        seen, border = basis.see(phi), basis.see(self._border)
+        prior = self._products(seen, seen, _squares)
         if not self._span:
             floor = self._floor_of(basis)
             prior = prior + floor / (floor - self._excess) * rest
-            prior += basis.left_out(phi, path.eigen.floor)
         # The direction of what is left of the outcomes has nothing of k'(x).
-        u = np.concatenate([along, np.zeros((1, len(rest)))])
-        border = (basis.scales[:, None] * self._border).T @ scaled
-        return PathQuery(path, prior, u, border, np.zeros(len(rest)))
+        u = np.concatenate([seen.along, np.zeros((1, len(rest)))])
+        newest = self._products(border, seen, _matrix)
+        return PathQuery(path, prior, u, newest, np.zeros(len(rest)))
 
     def energy_and_log_det(self, ridge: float) -> tuple[float, float]:
         """E, rounded down, and ln det(I + K'/alpha) of its basis; for the ellipsoids, not for R_t.
@@ -341,6 +340,16 @@ class SparseEngine:
             found.append((other, math.sqrt(level)))
         return found
 
+    def _products(self, left: Seen, right: Seen, inner: Callable[[Array, Array], Array]) -> Array:
+        """Inner products of features in K'.
+
+        Functions of the span may be any, so we take those without directions that are left out.
+        """
+        assert self._basis is not None
+        if self._span:
+            return inner(left.along / self._basis.values[:, None], right.along)
+        return self._basis.products(left, right, inner)
+
     def _floor_of(self, basis: Basis) -> float:
         """It never falls while a basis is used, since the scales of the basis are of its time."""
         return max(self._floor, basis.floor)
@@ -361,24 +370,22 @@ class SparseEngine:
             floor = self._floor if self._late.any() and not self._span else 0.0
             self._basis = Basis.of(stats, accuracy, scales, floor)
             self._border, self._outcomes = np.empty((len(scales), 0)), np.empty(0)
-        basis, border = self._basis, self._basis.scales[:, None] * self._border
+        basis, border = self._basis, self._basis.see(self._border)
         lowest = 0.0 if self._span else self._floor_of(basis)
         lost = SHARE_OF_ERROR * self.dictionary.error
-        slack = (rounding(stats.terms, accuracy) + lost) * stats.trace
-        # Enough for what is left out of the basis.
-        slack = 0.0 if self._span else max(slack, 2 * basis.dropped - lowest)
+        slack = (rounding(stats.terms, accuracy) + lost) * stats.trace + basis.room
+        slack = 0.0 if self._span else slack
         floor = lowest + slack
         spectrum = np.append(basis.values + floor, floor)
         # The errors of z are those of b over the root of an eigenvalue.
         accuracy *= 4 + math.sqrt(1 / (DROPPED * rounding(stats.terms, accuracy)))
         columns = np.broadcast_to(0.0, (stats.terms, len(spectrum)))
-        along = basis.of_features @ self._border
-        along = np.append(along, np.zeros((1, border.shape[1])), axis=0)
+        along = np.append(border.along, np.zeros((1, self._border.shape[1])), axis=0)
         least = max(floor, EPS * stats.trace)  # the finest ridge that makes a difference
         eigen = Eigenbasis(
             columns, spectrum, least, basis.outcomes, slack, False, np.empty(0), accuracy
         )
-        corner = border.T @ border + lowest * np.eye(border.shape[1])
+        corner = self._products(border, border, _matrix) + lowest * np.eye(self._border.shape[1])
         return RidgePath(
             eigen, columns, spectrum, along.T, along, corner, self._outcomes,
             float(np.sqrt(stats.squares)), stats.trace,
@@ -388,3 +395,11 @@ class SparseEngine:
 def size_of_block(count: int) -> int:
     """How many of the next observations are taken together."""
     return min(max(count // BLOCK_OF_COUNT, SMALLEST_BLOCK), LARGEST_BLOCK)
+
+
+def _squares(left: Array, right: Array) -> Array:
+    return np.asarray(np.einsum("mn,mn->n", left, right))
+
+
+def _matrix(left: Array, right: Array) -> Array:
+    return np.asarray(left.T @ right)
