@@ -47,9 +47,11 @@ class ConfidenceSequence:
     """Upper and lower bounds on an unknown function that hold at all times and points at once.
 
     Assume that f* lies in the function space of ``kernel`` with norm at most B, and that each
-    outcome is y = f*(x) + noise with conditionally sigma-sub-Gaussian noise. The points may be
-    chosen adaptively, by any rule that looks only at the past. Then, with probability at least
-    1 - delta, lower(x) <= f*(x) <= upper(x) for every x after every number of observations.
+    outcome is y = f*(x) + noise, where the noise is sigma-sub-Gaussian given its x and all
+    observations that were added before. The points may be chosen adaptively, by any rule that looks
+    only at the past, and outcomes must not be sorted or left out by their values. Then, with
+    probability at least 1 - delta, lower(x) <= f*(x) <= upper(x) for every x after every number of
+    observations.
 
     Parameters
     ----------
