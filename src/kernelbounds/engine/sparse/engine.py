@@ -40,8 +40,8 @@ BORDER = 48
 # within 2 per cent of the least.
 SHARE, LEAST_SHARE = 0.6, 0.1
 # That is for queries among the observations. Far from those what is unknown is the residual, which
-# K' multiplies by 1 + 1/s, while s rho adds s rho / 16 (sigma/B)^2 to all squared widths, relatively
-# (see ``_negligible``). The best s rho there is four times the geometric mean of rho and
+# K' multiplies by 1 + 1/s, while s rho adds to all squared widths this over 16 (sigma/B)^2,
+# relatively (see ``_negligible``). The best s rho there is four times the geometric mean of rho and
 # (sigma/B)^2; it is half of that at least, and so many times (sigma/B)^2, which costs a percent.
 FAR, COSTS_NOTHING = 2.0, 0.3
 # Up to this part of the latter, rho is as good as nothing, and 1 + 1/s as good as 1.
