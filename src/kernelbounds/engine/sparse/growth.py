@@ -107,7 +107,7 @@ class Growth:
         if not self.count or size > self.most / 2:
             return most
         typical = self.ridge / typical_ridge(1.0, self.count)
-        return np.clip(OF_SUM * typical / self.count, most / SMALLER, most)
+        return np.asarray(np.clip(OF_SUM * typical / self.count, most / SMALLER, most))
 
     def joining(self, dictionary: Dictionary, block: Block) -> tuple[Dictionary, Joined]:
         """The dictionary with the rows that join, in order; none depends on rows after it."""
