@@ -18,7 +18,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 import kernelbounds as kb
 from kernelbounds.kernels import OnInputs, kernel_to_text
-from kernelbounds.problem import Input, Output, Problem
+from kernelbounds.problem import Input, Output, Problem, assuming
 
 fuzz = settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -669,3 +669,24 @@ def test_the_truth_is_inside_with_noise():
     # With failures of probability delta this is wrong once in 10^4; in fact there are none or few.
     assert not too_many(failures, runs, delta)
     assert np.mean(upper - lower) < 200  # and the bounds say something: g moves by up to 300
+
+
+def test_what_was_suggested_is_marked_as_long_as_it_is():
+    """`bound` says how many of 100 functions a suggested B covers: not so of a B that was given."""
+    known = Problem(["x=0:1"], "y=0:1", 0.1, kernel="Matern(0.5)", norm_bound=5.0)
+    settled = known.replace(suggested=["kernel", "norm_bound"])
+    assert settled.replace(noise=0.2).suggested == ("kernel", "norm_bound")
+    own = settled.replace(norm_bound=7.0)
+    assert own.suggested == ("kernel",) and own.norm_bound == 7.0
+    # B is for one kernel, and says nothing for another.
+    other = settled.replace(kernel="Matern(0.7)")
+    assert other.suggested == () and other.norm_bound is None
+    assert settled.replace(kernel="Matern(0.7)", norm_bound=3.0).norm_bound == 3.0
+    assert known.replace(kernel="Matern(0.7)").norm_bound == 5.0  # which was given
+    anew = settled.replace(turns=3)
+    assert anew.suggested == () and anew.kernel is None and anew.norm_bound is None
+    # Asked again with other noise, the same B is still a suggestion.
+    assert assuming.assume(settled.replace(noise=0.2), functions=20).problem.suggested == (
+        "kernel",
+        "norm_bound",
+    )

@@ -214,6 +214,19 @@ def test_kernel_ucb_plays_on_finite_sets_and_certifies():
     assert truth.max() - truth[found.index] <= found.regret < 0.7
 
 
+@pytest.mark.parametrize("noise_scale", [1e-12, 1e-10, 1e-9])
+@pytest.mark.parametrize("kernel", [RBF(1.5), RBF(0.3), Matern(5.0, nu=2.5)])
+def test_noise_below_rounding_errors(kernel, noise_scale):
+    rng = np.random.default_rng(0)
+    X = rng.random((60, 1))
+    function = kb.RKHSFunction(kernel, X[:3], rng.standard_normal(3)).rescaled(0.9)
+    sequence = kb.ConfidenceSequence(kernel, 1.0, noise_scale, engine=kb.Sparse())
+    for block in np.split(np.arange(60), [20, 21, 40]):
+        sequence.update(X[block], function(X[block]))
+    lower, upper = sequence.bounds(X)
+    assert np.all((lower <= function(X)) & (function(X) <= upper))
+
+
 def test_what_is_lost_is_reported():
     sequence = kb.ConfidenceSequence(
         Matern(0.3, nu=1.5), 3.0, 0.1, engine=kb.Sparse.filling([0, 0], [1, 1], 20)

@@ -73,9 +73,9 @@ def command(
     left_out = count_repeats(X) - count_repeats(X[:pilot])
     if left_out > 0:
         say(
-            f"Repeated settings that were not used for the noise: {_rows(left_out)}, which "
-            "are among the rows kept apart, which must not be looked at. A larger --split, or a "
-            "table whose first rows have repeats, would use them."
+            f"Repeated settings that were not used for the noise: {_rows(left_out)}. They are "
+            "among the rows kept apart, which must not be looked at. A larger --split, or a table "
+            "whose first rows have repeats, would use them."
         )
     where = folder(out)
     found.problem.save(where / "problem.json")

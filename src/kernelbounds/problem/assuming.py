@@ -169,7 +169,11 @@ def assume(
         step()
     chosen = _chosen(problem, candidates)
     bound = problem.norm_bound or chosen.norm_bound
-    suggested = [name for name in SUGGESTED if getattr(problem, name) is None]
+    suggested = [
+        name
+        for name in SUGGESTED
+        if getattr(problem, name) is None or name in problem.suggested  # now, or by an earlier call
+    ]
     found = problem.replace(kernel=chosen.kernel, norm_bound=bound, suggested=suggested)
     return Assumed(found, tuple(candidates), chosen, tuple(drawn), noise)
 

@@ -293,11 +293,19 @@ class Problem:
         return math.sqrt(max(0.0, of_sequence**2 - level))
 
     def replace(self, **changes: Any) -> Problem:
-        """The same with some arguments changed; what was suggested for others is taken back."""
+        """The same with some arguments changed; what was suggested for others is taken back.
+
+        So is a norm bound that was suggested for another kernel; and what is given now is not
+        suggested any more.
+        """
         forgotten: dict[str, Any] = {}
         if changes.keys() & DECISIVE:
-            forgotten = dict.fromkeys(self.suggested) | {"suggested": ()}
-        return Problem(**(self._arguments() | forgotten | changes))
+            forgotten = dict.fromkeys(self.suggested)
+        elif "kernel" in changes and "norm_bound" in self.suggested:
+            forgotten = {"norm_bound": None}
+        given = forgotten.keys() | changes.keys()
+        still = {"suggested": tuple(name for name in self.suggested if name not in given)}
+        return Problem(**(self._arguments() | forgotten | still | changes))
 
     def _arguments(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
