@@ -314,17 +314,23 @@ def test_an_interrupt_leaves_everything_as_it_was(make):
     np.testing.assert_array_equal(found.bounds(POINTS), before)
 
 
-def test_an_interrupt_in_the_middle_of_the_work(tmp_path, monkeypatch):
-    found, path = sparse(), as_csv(table(300), tmp_path)
-    found.update(*rows_of(["a", "b", "y"], table(40, 7))[:2])
-    before, append = found.bounds(POINTS), SparseEngine.append
+def interrupt_after(count, monkeypatch):
+    """As by Ctrl-C, once so many observations are there."""
+    append = SparseEngine.append
 
     def interrupted(self, points, outcomes):
-        if self.data.count > 150:
+        if self.data.count > count:
             raise KeyboardInterrupt
         append(self, points, outcomes)
 
     monkeypatch.setattr(SparseEngine, "append", interrupted)
+
+
+def test_an_interrupt_in_the_middle_of_the_work(tmp_path, monkeypatch):
+    found, path = sparse(), as_csv(table(300), tmp_path)
+    found.update(*rows_of(["a", "b", "y"], table(40, 7))[:2])
+    before = found.bounds(POINTS)
+    interrupt_after(150, monkeypatch)
     with pytest.raises(KeyboardInterrupt):
         found.update_from(path, **COLUMNS, batch=50)
     assert len(found) == 40
@@ -353,14 +359,8 @@ def test_an_update_of_many_rows_reports_and_is_the_same(monkeypatch, capfd):
 def test_an_interrupt_in_the_middle_of_an_update(monkeypatch):
     found = sparse()
     found.update(*rows_of(["a", "b", "y"], table(40, 7))[:2])
-    before, append = found.bounds(POINTS), SparseEngine.append
-
-    def interrupted(self, points, outcomes):
-        if self.data.count > 150:
-            raise KeyboardInterrupt
-        append(self, points, outcomes)
-
-    monkeypatch.setattr(SparseEngine, "append", interrupted)
+    before = found.bounds(POINTS)
+    interrupt_after(150, monkeypatch)
     monkeypatch.setattr(streaming, "REPORTED", 50)
     with pytest.raises(KeyboardInterrupt):
         found.update(*rows_of(["a", "b", "y"], table(300))[:2])

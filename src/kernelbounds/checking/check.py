@@ -28,7 +28,6 @@ CLAUSES: dict[str, Callable[[Bound], None]] = {
     "points": clauses.points,
     "copies": clauses.copies,
     "data": clauses.data,
-    "weights": clauses.weights,
     "largest": clauses.largest,
     "dual": dual,
 }
@@ -99,8 +98,6 @@ def check_bound(bound: Bound) -> BoundReport:
     - *copies*: a deep copy gives the same bounds, which batches need;
     - *data*: asking again gives the same, on data added one by one or at once, whatever other
       data the object was asked about before;
-    - *weights*: the truth is inside also where observations have noise scales of their own, some
-      small and some large, which it may also refuse by a ``KernelBoundsError``;
     - *largest*: ``largest`` agrees with ``extremes``;
     - *dual*, for a :class:`~kernelbounds.bounds.DualBound`: ``attained`` agrees with
       ``extremes``, its ridges, scales and ``joint_bound`` give its values by the formula of the
@@ -108,7 +105,9 @@ def check_bound(bound: Bound) -> BoundReport:
     - *coverage*: in 60 short runs whose points are chosen by the bound itself, the truth leaves the
       bounds no more often than delta = 0.1 allows. Where so many misses have a probability below
       0.05, 240 runs more are made before that is judged. Of a bound whose ``guarantee`` covers
-      less, the points are random, it is asked for at the end only, or at one x only.
+      less, the points are random, it is asked for at the end only, or at one x only;
+    - *weights*: the truth is inside also where observations have noise scales of their own, some
+      small and some large, which it may also refuse by a ``KernelBoundsError``.
 
     A valid bound fails with probability at most 1e-4, over the random numbers that are fixed
     here. To pass is no proof: a bound may be too narrow where these runs do not lead.
@@ -129,6 +128,7 @@ def check_bound(bound: Bound) -> BoundReport:
     for clause, check in CLAUSES.items():
         _apply(bound, clause, check)
     misses, runs, width = _apply(bound, "coverage", coverage)
+    _apply(bound, "weights", clauses.weights)  # last, so that a narrow bound is called that
     return BoundReport(misses, runs, width, _apply(bound, "units", clauses.follows_units))
 
 
