@@ -14,7 +14,7 @@ import sklearn
 from rich.console import Console
 from threadpoolctl import threadpool_limits
 
-from benchmarks import bandits, cluster, cone, greedy, growth, loop, repeats, scale, step
+from benchmarks import bandits, cluster, cone, greedy, growth, long, loop, repeats, scale, step
 from benchmarks.report import table
 
 BENCHMARKS = {
@@ -25,6 +25,7 @@ BENCHMARKS = {
     "bandits": bandits.run,
     "greedy": greedy.run,
     "repeats": repeats.run,
+    "long": long.run,
     "scale": scale.run,
     "cluster": cluster.run,
 }

@@ -10,7 +10,7 @@ from problems import BOUNDS, KERNELS, Own, data_sets, sequence, truth
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern
 
 import kernelbounds as kb
-from kernelbounds.functionals import Average, Derivative, Difference, Sum
+from kernelbounds.functionals import Average, Derivative, Difference, Several, Sum
 from kernelbounds.kernels import derivative_cross, has_derivatives
 
 instances = st.fixed_dictionaries(
@@ -232,7 +232,7 @@ def _refused(make, match):
     ("make", "match"),
     [
         (lambda: Difference([0.0, 1.0], [0.0]), "x has 2 coordinates, and x2 has 1"),
-        (lambda: Difference([[0.0, 1.0]], [0.0, 1.0]), "x must be one point"),
+        (lambda: Difference([[0.0], [1.0]], [0.0, 1.0]), "x must be one point"),
         (lambda: Difference([], []), "x must be one point"),
         (lambda: Difference([np.nan], [0.0]), "x"),
         (lambda: Average([[0.0], [1.0]], [1.0, -1.0]), "weights of an average must be at least 0"),
@@ -248,6 +248,32 @@ def _refused(make, match):
 )
 def test_what_is_no_functional_is_refused(make, match):
     _refused(make, match)
+
+
+def test_one_point_may_be_a_row():
+    assert np.array_equal(Difference([[0.2]], [[0.7]]).points, Difference([0.2], [0.7]).points)
+    assert Derivative([[0.2, 0.4]], 1).dim == 2
+
+
+SINGLE = Difference([0.2], [0.7])
+
+
+@pytest.mark.parametrize(
+    "given",
+    [SINGLE, [SINGLE] * 2, Derivative([0.2], 0), Average([[0.2]]), Several([SINGLE] * 2)],
+    ids=["difference", "list", "derivative", "average", "several"],
+)
+def test_a_functional_in_the_place_of_points_is_refused(given):
+    """Not taken as a sequence, of which one functional would have no end."""
+    seq = kb.ConfidenceSequence(RBF(0.5), 2.0, 0.1)
+    seq.update([[0.0]], [0.0])
+    asked = [seq.bounds, seq.upper, seq.lower, seq.gradients, seq.inflation, kb.Finite, np.asarray]
+    asked += [lambda one: seq.update(one, [0.1]), lambda one: seq.update([[0.1]], one)]
+    for ask in asked:
+        _refused(lambda ask=ask: ask(given), r"bounds are those of bounds_of\(")
+    if not isinstance(given, list):
+        with pytest.raises(TypeError, match="not iterable"):
+            list(given)
 
 
 @pytest.mark.parametrize("t", [0, 5])

@@ -10,6 +10,7 @@ from scipy.stats import binom
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern
 
 import kernelbounds as kb
+from kernelbounds.bounds.ellipsoids import EllipsoidBound, Ellipsoids
 from kernelbounds.engine import SparseEngine
 from kernelbounds.functionals import Difference
 
@@ -84,6 +85,27 @@ def test_never_tighter_on_random_problems(name, seed, count, size, bound, weight
     inducing = np.concatenate([rng.random((size, 2)), X[: size // 2]])
     sparse, exact = pair(kernel, X, y, inducing, noise, mixture=mixture)
     assert looseness(sparse, exact, points, bound).min() > -1e-9
+
+
+class Own(EllipsoidBound):
+    """AMM at a ridge, as somebody would write it: it knows R_t, and says so."""
+
+    def ellipsoids(self, known, points):
+        ridges = np.array([0.5])
+        return Ellipsoids.of_radius(known, ridges, known.predict(points, ridges))
+
+    @property
+    def from_radius(self):
+        return True
+
+
+def test_a_bound_of_ones_own_from_the_radius():
+    _, X, y, points = data(3, 120, KERNELS["Matern"])
+    sparse, exact = pair(KERNELS["Matern"], X, y, X[:30])
+    assert looseness(sparse, exact, points, Own()).min() > -1e-9
+    assert np.array_equal(sparse.bounds(points, Own()), sparse.bounds(points, kb.AMM(0.5)))
+    upper = sparse.gradients(points, Own())[1]
+    assert np.array_equal(upper, sparse.gradients(points, kb.AMM(0.5))[1])
 
 
 @pytest.mark.parametrize("name", ["RBF", "Matern", "on inputs"])
@@ -192,6 +214,19 @@ def test_kernel_ucb_plays_on_finite_sets_and_certifies():
     assert truth.max() - truth[found.index] <= found.regret < 0.7
 
 
+@pytest.mark.parametrize("noise_scale", [1e-12, 1e-10, 1e-9])
+@pytest.mark.parametrize("kernel", [RBF(1.5), RBF(0.3), Matern(5.0, nu=2.5)])
+def test_noise_below_rounding_errors(kernel, noise_scale):
+    rng = np.random.default_rng(0)
+    X = rng.random((60, 1))
+    function = kb.RKHSFunction(kernel, X[:3], rng.standard_normal(3)).rescaled(0.9)
+    sequence = kb.ConfidenceSequence(kernel, 1.0, noise_scale, engine=kb.Sparse())
+    for block in np.split(np.arange(60), [20, 21, 40]):
+        sequence.update(X[block], function(X[block]))
+    lower, upper = sequence.bounds(X)
+    assert np.all((lower <= function(X)) & (function(X) <= upper))
+
+
 def test_what_is_lost_is_reported():
     sequence = kb.ConfidenceSequence(
         Matern(0.3, nu=1.5), 3.0, 0.1, engine=kb.Sparse.filling([0, 0], [1, 1], 20)
@@ -212,7 +247,7 @@ def test_what_is_lost_is_reported():
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (lambda s: s.bounds([[0.5, 0.5]], kb.AY()), "AY"),
+        (lambda s: s.bounds([[0.5, 0.5]], kb.AY()), "AY.* if known.radius is all .* from_radius"),
         (lambda s: s.bounds([[0.5, 0.5]], kb.FixedDesign()), "FixedDesign"),
         (lambda s: s.points, "points"),
         (lambda s: s.predicted_width([[0.5, 0.5]], [[0.2, 0.2]]), "exact engine"),

@@ -71,6 +71,18 @@ def test_never_tighter_on_random_problems(
     assert np.min((high - most_) / size) > -1e-9 and np.min((least - low) / size) > -1e-9
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", [kb.Sparse(), BOX.filling(300)], ids=["grown", "given"])
+@pytest.mark.parametrize("name", ["RBF", "Matern", "rough"])
+def test_never_tighter_than_exact_with_four_thousand_observations(name, engine):
+    kernel = KERNELS[name]
+    _, X, y, points = data(4, 4000, kernel)
+    sparse, exact = pair(kernel, X, y, engine)
+    asked = np.concatenate([points, X[:50], X[-50:]])
+    for bound in BOUNDS:
+        assert looseness(sparse, exact, asked, bound).min() > -1e-9
+
+
 @pytest.mark.parametrize("name", ["RBF", "Matern"])
 def test_in_pieces_or_at_once_the_same_points_join(name):
     _, X, y, points = data(5, 300, KERNELS[name])

@@ -139,6 +139,8 @@ def as_floats(values: ArrayLike, name: str, *, largest: float = LARGEST) -> Arra
     refuse_masked(values, name)
     try:
         raw = np.asarray(values)
+    except InputError:  # of an object of this package, which says what it is for
+        raise
     except (TypeError, ValueError):
         raise InputError(f"{name} must be an array of real numbers, got {brief(values)}.") from None
     if raw.dtype.kind not in "fiub":

@@ -47,9 +47,11 @@ class ConfidenceSequence:
     """Upper and lower bounds on an unknown function that hold at all times and points at once.
 
     Assume that f* lies in the function space of ``kernel`` with norm at most B, and that each
-    outcome is y = f*(x) + noise with conditionally sigma-sub-Gaussian noise. The points may be
-    chosen adaptively, by any rule that looks only at the past. Then, with probability at least
-    1 - delta, lower(x) <= f*(x) <= upper(x) for every x after every number of observations.
+    outcome is y = f*(x) + noise, where the noise is sigma-sub-Gaussian given its x and all
+    observations that were added before. The points may be chosen adaptively, by any rule that looks
+    only at the past, and outcomes must not be sorted or left out by their values. Then, with
+    probability at least 1 - delta, lower(x) <= f*(x) <= upper(x) for every x after every number of
+    observations.
 
     Parameters
     ----------
@@ -78,7 +80,8 @@ class ConfidenceSequence:
         ``docs/how-to/how-wrong.md``; not for AY and IGP.
     engine : Sparse, optional
         For more observations than fit into a kernel matrix, see :class:`~kernelbounds.Sparse`; with
-        CMM, DMM and AMM. None: all observations are kept, exactly.
+        CMM, DMM, AMM and other bounds whose :attr:`~kernelbounds.Bound.from_radius` is True. None:
+        all observations are kept, exactly.
 
     Examples
     --------
@@ -320,7 +323,8 @@ class ConfidenceSequence:
     def bounds(self, X: ArrayLike, bound: Bound | None = None) -> tuple[Array, Array]:
         """Lower and upper bounds on f* at points of shape (m, d); two arrays of shape (m,).
 
-        One point may also be given in the shape (d,), here and in the methods below.
+        One point may also be given in the shape (d,), here and in the methods below. Differences,
+        averages, derivatives and other functionals of f* are for :meth:`bounds_of`.
 
         Raises :class:`EmptyConfidenceSetError` when the data refute the assumptions.
         """
@@ -646,7 +650,11 @@ class ConfidenceSequence:
         if not self._known.base.keeps_observations and not (
             checked.any_shares and checked.guarantee.sequential
         ):
-            raise InputError(f"{brief(bound)} is not known with a sparse engine; use CMM().")
+            raise InputError(
+                f"{brief(bound)} is not known with a sparse engine; use CMM(), DMM() or AMM(). A "
+                "bound of your own can be used there if known.radius is all that it knows of the "
+                "noise, and its property from_radius returns True."
+            )
         return checked
 
     def _extremes(self, X: ArrayLike, bound: Bound | None, signs: Sequence[int]) -> Array:

@@ -41,14 +41,21 @@ class Case:
         return self.known.trivial(self.points)
 
 
-def make_case(count: int, dim: int = 2, noise: float = NOISE, seed: int = 0) -> Case:
-    """Asked about are random points, points of the data, twice the same, and one far away."""
+def make_case(
+    count: int, dim: int = 2, noise: float = NOISE, seed: int = 0, spread: float = 1.0
+) -> Case:
+    """Asked about are random points, points of the data, twice the same, and one far away.
+
+    Noise scales of the observations are ``noise`` divided and multiplied by ``spread``, in turn.
+    """
     rng = np.random.default_rng([seed, count, dim])
     truth = random_truth(rng, dim)
     data = rng.random((count, dim))
     data[count // 2 :: 7] = data[0]  # some are repeated
     sequence = ConfidenceSequence(KERNEL, NORM, noise, SURE)
-    sequence.update(data, truth(data) + noise * rng.standard_normal(count))
+    scales = noise * spread ** np.resize([-1.0, 1.0], count)
+    outcomes = truth(data) + scales * rng.standard_normal(count)
+    sequence.update(data, outcomes, None if spread == 1 else scales)
     asked = np.concatenate([rng.random((12, dim)), data[:3], data[:1], np.full((1, dim), 30.0)])
     return Case(sequence.known, truth, asked)
 

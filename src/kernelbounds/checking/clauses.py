@@ -69,6 +69,26 @@ def sides(bound: Bound) -> None:
         equal(case, both, np.array(alone), "for both signs at once and one at a time")
 
 
+def weights(bound: Bound) -> None:
+    """The truth is inside also where observations have noise scales of their own."""
+    for count in (4, 40):
+        for seed in range(4):
+            # What is 20 times too precise or too vague is seen beyond the width of most bounds.
+            case = make_case(count, seed=seed, spread=20.0)
+            try:
+                upper, opposite = ask(bound, case.known, case.points)
+            except KernelBoundsError:
+                return  # it refuses such data, and says so
+            truth, slack = case.truth(case.points), AGREEMENT * case.scale
+            if np.any(truth > upper + slack) or np.any(-truth > opposite + slack):
+                raise BrokenError(
+                    "does not contain the truth where observations have noise scales sigma_s of "
+                    "their own: known.outcomes are w_s y_s with the known.weights w_s = sigma / "
+                    "sigma_s, which observe w_s f*(x_s) with noise of scale sigma; use them so, or "
+                    "raise an InputError where weights are not 1"
+                )
+
+
 def points(bound: Bound) -> None:
     """A bound depends on its point alone."""
     for count in (3, 150):

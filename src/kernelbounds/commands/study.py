@@ -279,7 +279,7 @@ def drop(
     file: FileArgument,
     trial: Annotated[int, typer.Option("--trial", min=1, help="A pending trial.")],
 ) -> None:
-    """Give up a pending trial, which will have no outcome."""
+    """Give up a pending trial, which will have no outcome; but not because that is bad."""
     with Study(file) as study:
         gone = study.drop(trial)
         typer.echo(f"dropped trial {trial}: {written(study.problem, gone.values.values())}")

@@ -95,7 +95,7 @@ class Difference(Sum):
 
     Parameters
     ----------
-    x, x2 : arrays of shape (d,)
+    x, x2 : arrays of shape (d,) or (1, d)
 
     Examples
     --------
@@ -156,7 +156,7 @@ class Derivative(Functional):
 
     Parameters
     ----------
-    x : array of shape (d,)
+    x : array of shape (d,) or (1, d)
     axis : int
         The coordinate, counted from 0.
 
@@ -220,6 +220,8 @@ class Derivative(Functional):
 
 def _point(values: ArrayLike, name: str) -> Array:
     point = np.atleast_1d(as_floats(values, name))
+    if point.ndim == 2 and len(point) == 1:
+        point = point[0]
     if point.ndim != 1 or not point.size:
-        raise InputError(f"{name} must be one point of shape (d,), got {brief(values)}.")
+        raise InputError(f"{name} must be one point of shape (d,) or (1, d), got {brief(values)}.")
     return point

@@ -16,13 +16,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
-from kernelbounds.arrays import EPS, Array
+from kernelbounds.arrays import EPS, Array, brief
+from kernelbounds.errors import InputError
 from kernelbounds.offset import Level, Offset
 
 
@@ -33,6 +34,17 @@ class Functionals(ABC):
     those of ``vectors`` at x_s are at most a few EPS sqrt(``magnitudes`` k(x_s, x_s)), and those
     of ``squared_norms`` a few EPS ``magnitudes``, where the kernel's own are.
     """
+
+    # What is indexed by slices and arrays alone is no sequence. Without this, Python and NumPy
+    # would ask for the items 0, 1, 2 and so on, of which one functional has no end.
+    __iter__: None = None
+
+    def __array__(self, *_args: Any, **_settings: Any) -> NoReturn:
+        """Refused, alone and in lists, wherever points or outcomes are expected."""
+        raise InputError(
+            f"{brief(self)} is a functional of f*, where numbers are expected; its bounds are "
+            "those of bounds_of(...), not of bounds(...)."
+        )
 
     @abstractmethod
     def __len__(self) -> int:

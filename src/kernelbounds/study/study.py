@@ -241,7 +241,10 @@ class Study:
         return self._trial(self._store.trial(as_whole(number, "number of a trial", least=1)))
 
     def drop(self, trial: Trial | int) -> Trial:
-        """Give up a pending trial, which will have no outcome."""
+        """Give up a pending trial, which will have no outcome.
+
+        Not because of its outcome: with only the good ones told, there is no guarantee.
+        """
         return self._trial(self._store.drop(number_of(trial)))
 
     def _trial(self, one: StoredTrial) -> Trial:
@@ -259,6 +262,8 @@ class Study:
         key: str | None = None,
     ) -> Told:
         """Add an outcome; when this returns, it is on the disk. It may be of any settings.
+
+        Trials may be told in any order that does not depend on outcomes that are not told yet.
 
         Parameters
         ----------

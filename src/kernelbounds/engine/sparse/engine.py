@@ -37,9 +37,15 @@ BORDER = 48
 # s in K' is this times the root of what the residuals add to k(x,x), relative to what is unknown
 # there, over what rho adds to ridges; and no less than the second. Measured with RBF and Matérn
 # kernels and 100 to 1000 inducing points, where widths within a factor of two of the best s are
-# within 2 per cent of the least. In any case s rho is so many times (sigma/B)^2 at least, which
-# costs next to nothing: see ``_negligible``.
-SHARE, LEAST_SHARE, COSTS_NOTHING = 0.6, 0.1, 0.3
+# within 2 per cent of the least.
+SHARE, LEAST_SHARE = 0.6, 0.1
+# That is for queries among the observations. Far from those what is unknown is the residual, which
+# K' multiplies by 1 + 1/s, while s rho adds to all squared widths this over 16 (sigma/B)^2,
+# relatively (see ``_negligible``). The best s rho there is four times the geometric mean of rho and
+# (sigma/B)^2; it is half of that at least, and so many times (sigma/B)^2, which costs a percent.
+FAR, COSTS_NOTHING = 2.0, 0.3
+# Up to this part of the latter, rho is as good as nothing, and 1 + 1/s as good as 1.
+NEGLIGIBLE = 0.1
 # So many of the newest points are landmarks, where searches start. A few will do, because a policy
 # tries what is best again and again.
 NEWEST_LANDMARKS = 64
@@ -251,9 +257,11 @@ class SparseEngine:
         """What the newest observations may add to rho.
 
         With rho, energies fall by t sigma^2 rho / alpha, which is little beside alpha B^2 at
-        ridges alpha about 4 sqrt(t) (sigma/B)^2 if it is little beside 16 (sigma/B)^2.
+        ridges alpha about 4 sqrt(t) (sigma/B)^2 if it is little beside 16 (sigma/B)^2. But it is
+        to be little beside s rho, too.
         """
-        return self._typical * len(self._newest.rows) / max(self.statistics.count, 1)
+        part = len(self._newest.rows) / max(self.statistics.count, 1)
+        return NEGLIGIBLE * COSTS_NOTHING * self._typical * part
 
     @property
     def _floor(self) -> float:
@@ -264,8 +272,9 @@ class SparseEngine:
         ridge = typical_ridge(self._typical, stats.count)
         rest = stats.residual / stats.count / self._growth.mean_unknown
         share = SHARE * math.sqrt(rest * ridge / self._excess)
-        more = max(max(share, LEAST_SHARE) * self._excess, COSTS_NOTHING * self._typical)
-        return self._excess + more
+        more = max(share, LEAST_SHARE) * self._excess
+        far = FAR * math.sqrt(self._excess * self._typical)
+        return self._excess + max(more, far, COSTS_NOTHING * self._typical)
 
     def predict(self, points: Targets, ridges: Array) -> Predictions:
         """Mean, variance and energy at points and ridges, rounded so that bounds get looser."""

@@ -69,7 +69,18 @@ class Forecaster:
         )
 
     def after(self, block: Block, total: Statistics) -> Forecaster:
-        """With a block more, which is in the total: of few rows by Woodbury's formula."""
+        """With a block more, which is in the total.
+
+        Where the ridge is nothing beside rounding errors, and matrices are singular, the block is
+        not used: forecasts may know less than all.
+        """
+        try:
+            return self._after(block, total)
+        except np.linalg.LinAlgError:
+            return self
+
+    def _after(self, block: Block, total: Statistics) -> Forecaster:
+        """The same: of few rows by Woodbury's formula."""
         size, count = block.phi.shape
         if self.updated + count > max(size, UPDATES):
             return Forecaster.of(self.ridge, total)

@@ -6,8 +6,9 @@ A row joins when the inducing points so far do not see enough of it,
 
 where rho_alpha^2 = alpha phi' (A + alpha I)^-1 phi + r is what is unknown at x, at a ridge alpha
 like those of CMM, and v what is left of that once x is observed. The half-widths of CMM are about
-sqrt(2 v) B then, so that the ratio is what the residual adds to the square of a width. All of this
-is known before the outcome.
+sqrt(2 v) B then, so that the ratio is what the residual adds to the square of a width. Where many
+rows are close to each other the limit is smaller (``OF_SUM``). All of this is known before the
+outcome.
 """
 
 from __future__ import annotations
@@ -30,6 +31,10 @@ SEEN = 8.0
 # dimensions, 1000 to 64,000 observations, Hybrid and Single), and the best ridge of CMM is about
 # that over B^2.
 OF_ROOT = 4.0
+# Where observations are close together their residuals add up to rho. So a row joins with less, by
+# a factor of SMALLER at most, if t rows like it would make rho more than this times (sigma/B)^2; as
+# long as half of the room is free, since of rough kernels there is always more to see.
+OF_SUM, SMALLER = 0.03, 25.0
 # rho_alpha^2 is computed anew when this part of the observations, or more, is new.
 BLOCK_OF_COUNT = 16
 
@@ -96,6 +101,14 @@ class Growth:
         unknown = self.unknown(block)
         return np.asarray(self.ridge * unknown / np.maximum(self.ridge + unknown, 1e-300))
 
+    def _limit(self, block: Block, size: int) -> Array:
+        """Residuals above which a row joins, but for the room that is left; (n,)."""
+        most = self.tolerance * self.left_unknown(block)
+        if not self.count or size > self.most / 2:
+            return most
+        typical = self.ridge / typical_ridge(1.0, self.count)
+        return np.asarray(np.clip(OF_SUM * typical / self.count, most / SMALLER, most))
+
     def joining(self, dictionary: Dictionary, block: Block) -> tuple[Dictionary, Joined]:
         """The dictionary with the rows that join, in order; none depends on rows after it."""
         size, (points, w) = len(dictionary), (block.points, block.weights)
@@ -106,7 +119,7 @@ class Growth:
             return dictionary, Joined(rows, made)
         least = SEEN * (JITTER + dictionary.least_residual) * block.prior
         # The fuller the dictionary, the more a point must have to say: there is room to the last.
-        limit = self.tolerance * self.left_unknown(block)
+        limit = self._limit(block, size)
         rest, corners = block.residuals, []
         while len(rows) < room:
             start = rows[-1] + 1 if rows else 0
