@@ -36,6 +36,7 @@ def played(factor: float, seed: int, rounds: int) -> tuple[bool, bool]:
 
 
 def main() -> None:
+    """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=40)
     parser.add_argument("--rounds", type=int, default=60)

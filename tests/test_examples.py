@@ -34,6 +34,12 @@ def test_bands_are_drawn(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out.count("truth inside 100%") == 5
 
 
+def test_too_small_norm_bounds_are_counted(monkeypatch, capsys):
+    found = run(monkeypatch, "too_small.py", "--runs", "1", "--rounds", "3")
+    assert capsys.readouterr().out.startswith("| B / norm of f* | wrong in, of 1 |")
+    assert found["played"](0.3, 0, 6) != (False, False)
+
+
 def test_norms_are_printed(monkeypatch, capsys):
     run(monkeypatch, "norms.py", "--points", "150")
     printed = capsys.readouterr().out

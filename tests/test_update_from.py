@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import decimal
 import os
@@ -18,6 +19,7 @@ from hypothesis import strategies as st
 from sklearn.gaussian_process.kernels import RBF
 
 import kernelbounds as kb
+from kernelbounds import streaming
 from kernelbounds.csv_table import csv_batches, read_csv, write_csv
 from kernelbounds.engine import SparseEngine
 from kernelbounds.sources import as_source
@@ -329,6 +331,43 @@ def test_an_interrupt_in_the_middle_of_the_work(tmp_path, monkeypatch):
     np.testing.assert_array_equal(found.bounds(POINTS), before)
 
 
+def test_an_update_of_many_rows_reports_and_is_the_same(monkeypatch, capfd):
+    X, y = rows_of(["a", "b", "y"], table(330))[:2]
+    at_once, by_batches, shown = sparse(), sparse(), []
+    at_once.update(X, y)
+
+    @contextlib.contextmanager
+    def recorded(title, total):
+        yield lambda text, done: shown.append((text, done))
+
+    monkeypatch.setattr(streaming, "REPORTED", 100)
+    by_batches.update(X, y)  # which is no terminal
+    assert capfd.readouterr() == ("", "")
+    np.testing.assert_array_equal(by_batches.bounds(POINTS), at_once.bounds(POINTS))
+    monkeypatch.setattr(streaming, "late_progress", recorded)
+    sparse().update(X, y)
+    assert [done for _, done in shown] == [100, 200, 300, 330]
+    assert shown[-1][0] == "330 of 330 rows"
+
+
+def test_an_interrupt_in_the_middle_of_an_update(monkeypatch):
+    found = sparse()
+    found.update(*rows_of(["a", "b", "y"], table(40, 7))[:2])
+    before, append = found.bounds(POINTS), SparseEngine.append
+
+    def interrupted(self, points, outcomes):
+        if self.data.count > 150:
+            raise KeyboardInterrupt
+        append(self, points, outcomes)
+
+    monkeypatch.setattr(SparseEngine, "append", interrupted)
+    monkeypatch.setattr(streaming, "REPORTED", 50)
+    with pytest.raises(KeyboardInterrupt):
+        found.update(*rows_of(["a", "b", "y"], table(300))[:2])
+    assert len(found) == 40
+    np.testing.assert_array_equal(found.bounds(POINTS), before)
+
+
 def test_bounds_may_be_asked_for_meanwhile_but_nothing_added():
     columns = table(200)
     found = sparse()
@@ -456,6 +495,7 @@ import numpy as np
 import pyarrow as pa, pyarrow.parquet as pq
 from sklearn.gaussian_process.kernels import RBF
 import kernelbounds as kb
+from kernelbounds import streaming
 
 count, path = int(sys.argv[1]), sys.argv[2]
 rng = np.random.default_rng(0)

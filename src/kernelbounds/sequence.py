@@ -218,7 +218,8 @@ class ConfidenceSequence:
         """Add observations in the order they were made.
 
         ``X`` has shape (n, d) and ``y`` shape (n,); one observation may also be given as a point
-        of shape (d,) and a number. Nothing is added when an error is raised.
+        of shape (d,) and a number. Nothing is added when an error is raised, or on an interrupt.
+        With a sparse engine many rows take long: after two seconds a bar is shown on a terminal.
 
         ``noise_scale`` is that of these observations, a number or (n,), where it is not that of
         the sequence. It must be known before the outcome is.
@@ -304,7 +305,7 @@ class ConfidenceSequence:
     ) -> None:
         """:meth:`update` with arrays that were checked already."""
         with self._known.lock:
-            self._known.append(points, outcomes, noise_scales)
+            streaming.add_rows(self._known, streaming.Observed(points, outcomes, noise_scales))
             self._warn_if_costly()
 
     def checked_noise_scales(self, given: ArrayLike | None, count: int) -> Array | None:

@@ -17,6 +17,8 @@ from kernelbounds.progress import late_progress
 from kernelbounds.sources import Rows, Source, as_source
 
 Transform = Callable[[Array], Any]
+# Rows between two reports of progress: with the largest dictionary they take about a second.
+REPORTED = 1000
 
 
 class Observed(NamedTuple):
@@ -179,6 +181,31 @@ def _add_by_blocks(
         grown = before.snapshot()
     append_all(known, grown, _watched(given, "adding", total, progress))
     return take_over(known, before, start, grown)
+
+
+def add_rows(known: Knowledge, rows: Observed) -> None:
+    """Add observations that are there already; on an error or an interrupt none are added.
+
+    Where many take long, progress is shown on a terminal.
+    """
+    total = len(rows.outcomes)
+    if known.base.keeps_observations or total <= REPORTED:
+        known.append(*rows)
+        return
+    with known.lock, late_progress("adding", total) as report:
+        grown = known.base.snapshot()
+        append_all(known, grown, _reported(rows, report))
+        known.base = grown
+
+
+def _reported(rows: Observed, report: Callable[..., None]) -> Iterator[Observed]:
+    """Rows a batch at a time, of which each is reported once it was taken."""
+    done, total = 0, len(rows.outcomes)
+    while len(rows.outcomes):
+        some, rows = rows.split(REPORTED)
+        yield some
+        done += len(some.outcomes)
+        report(f"{done:,} of {total:,} rows", done)
 
 
 def append_all(known: Knowledge, grown: Any, batches: Iterable[Observed]) -> None:
