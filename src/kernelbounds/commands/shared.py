@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
+from scipy.stats import qmc
 
 from kernelbounds import files
 from kernelbounds.arrays import Array
@@ -39,6 +40,9 @@ def folder(out: Path) -> Path:
 @contextmanager
 def progress(description: str, total: int) -> Iterator[Callable[..., None]]:
     """A progress bar on standard error; yields what to call after each step, or so many of them."""
+    # SciPy reads a table for Sobol's points when they are first needed, in compiled code that
+    # swallows a Ctrl-C. That is done before there is a bar, where nobody presses it yet.
+    qmc.Sobol(1).random(1)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(description, total=total)
