@@ -75,7 +75,11 @@ def command(
     ] = "grid",
     grid: Annotated[
         int | None,
-        typer.Option(min=2, help="Points of the grid along each input.", show_default=False),
+        typer.Option(
+            min=2,
+            help="Points of the grid along each input.",
+            show_default="201, 41, 13 for one, two, three inputs",
+        ),
     ] = None,
     fixed_design: Annotated[
         bool,

@@ -97,7 +97,8 @@ def slices(
         contents.draw_band(
             ax, lines[number][:, at], pairs[number], label or contents.name_of(bounds)
         )
-        ax.axvline(point[at], color="black", linewidth=0.8, linestyle=":", zorder=0)
+        where = "where the slices meet"
+        ax.axvline(point[at], color="black", linewidth=0.8, linestyle=":", zorder=0, label=where)
         contents.draw_rest(
             ax, inputs, at, lines[number], overlays[number], real[number], observed, far
         )

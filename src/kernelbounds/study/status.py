@@ -122,8 +122,8 @@ class Status:
             said.append(f"Go on: the aim is to be certified within {self.stop_within:g}{unit}.")
             if self.more_observations is not None:
                 said.append(
-                    f"It may take about {self.more_observations} more observations: a guess from "
-                    "the trend of the certificates, without guarantee."
+                    f"It may take about {self.more_observations} more observations, or several "
+                    "times that: a guess from the trend of the certificates."
                 )
         return said
 
