@@ -245,7 +245,7 @@ class TestSlices:
         assert [ax.get_xscale() for ax in found] == ["linear", "linear", "log"]
         assert [ax.get_xlabel() for ax in found][1:] == ["pressure [bar]", "time [s]"]
         assert [ax.get_ylabel() for ax in found] == ["yield [%]", "", ""]
-        assert legend_of(found) == ["bounds", "no guarantee", "truth"]
+        assert legend_of(found) == ["bounds", "where the slices meet", "no guarantee", "truth"]
 
     def test_data_fade_with_their_distance_from_the_slice(self):
         X = np.array([[30.0, 2.0, 1.0], [36.0, 2.0, 1.0], [79.0, 2.0, 1.0]])
