@@ -477,7 +477,11 @@ def test_calibrate_keeps_rows_apart_and_loses_none(run, shelf):
     assert again.problem.as_data() == problem.as_data()
 
 
-@pytest.mark.parametrize("words", [("--turns", "2"), ("--quantile", "0.98")], ids=str)
+@pytest.mark.parametrize(
+    "words",
+    [("--turns", "2"), pytest.param(("--quantile", "0.98"), marks=pytest.mark.slow)],
+    ids=str,
+)
 def test_what_was_suggested_follows_anew_when_words_change(run, shelf, words):
     """And what was given by the user stays."""
     run("assume", *_inputs(1, "--turns", "1", "--noise", "1"), "--experiments", 20)

@@ -172,6 +172,7 @@ class TestSummary:
         assert "75.0 % [19.4, 99.4]" in text and "12.50 %" in text and "RBF, d = 3" in text
 
 
+@pytest.mark.slow
 def test_reproduces_and_goes_on(tmp_path, monkeypatch):
     monkeypatch.setattr(studies, "KERNELS", {"matern-3/2": 1})
     monkeypatch.setattr(studies, "LAWS", studies.LAWS[:2])

@@ -145,6 +145,7 @@ def _killed_while_writing(path):
     return left
 
 
+@pytest.mark.slow
 def test_what_a_killed_process_has_left_is_removed_by_the_next_save(tmp_path, seq):
     file, other = tmp_path / "x.npz", tmp_path / "y.npz"
     old, young, others = (_killed_while_writing(path) for path in (file, file, other))

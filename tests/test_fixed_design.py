@@ -353,8 +353,15 @@ class TestWidths:
 
 
 class TestBound:
-    @design
-    def test_keeps_the_contract(self, bound):
+    @pytest.mark.parametrize(
+        "name",
+        [
+            pytest.param(name, marks=() if name in ("all x", "one x") else pytest.mark.slow)
+            for name in DESIGNS
+        ],
+    )
+    def test_keeps_the_contract(self, name):
+        bound = DESIGNS[name]
         report = kb.check_bound(bound)
         assert report.follows_units and report.width < 0.9 and report.misses < 6
 

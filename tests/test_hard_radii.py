@@ -97,6 +97,7 @@ def test_the_truth_stays_inside(case, t):
             assert seq.noise_lower_bound <= noise_scale
 
 
+@pytest.mark.slow
 def test_a_long_run():
     rng = np.random.default_rng(0)
     X = rng.random((2000, 2))

@@ -64,8 +64,15 @@ def test_batch_members_asked_one_by_one_are_the_same():
         policy.begin(s.x)
 
 
-@pytest.mark.parametrize("bound", [kb.CMM(), kb.DMM(), kb.AMM()], ids=str)
-@pytest.mark.parametrize("domain", ["box", "finite"])
+@pytest.mark.parametrize(
+    ("bound", "domain"),
+    [
+        (kb.CMM(), "box"), (kb.CMM(), "finite"), (kb.DMM(), "finite"), (kb.AMM(), "finite"),
+        pytest.param(kb.DMM(), "box", marks=pytest.mark.slow),
+        pytest.param(kb.AMM(), "box", marks=pytest.mark.slow),
+    ],
+    ids=str,
+)  # fmt: skip
 @pytest.mark.parametrize("kernel", [KERNEL, RBF(0.5)], ids=str)
 def test_noiseless_bandits_find_the_maximum(bound, domain, kernel):
     policy, function, _ = policy_on(

@@ -273,10 +273,14 @@ class TestReproduce:
         assert _reproduce(*names, "--out", "one", "--workers", 1).returncode == 0
         assert cells == {p.name: p.stat().st_mtime_ns for p in (place / "one/cells").iterdir()}
 
-        two = _reproduce(*names, "--out", "two", "--workers", 2)
-        assert two.returncode == 0, two.stderr
-        assert two.stdout == done.stdout
+    @pytest.mark.slow
+    def test_two_workers_find_the_same(self, place):
+        names = ["table1", "--methods", "CMM,mine_of_the_tests.bounds:Wide", *OPTIONS]
+        one, two = (_reproduce(*names, "--out", f"{n}", "--workers", n) for n in (1, 2))
+        assert one.returncode == two.returncode == 0, two.stderr
+        assert one.stdout == two.stdout
 
+    @pytest.mark.slow
     def test_a_bound_that_was_changed_is_run_again(self, place):
         def cells(folder):
             return {p.name: p.stat().st_mtime_ns for p in (place / folder / "cells").iterdir()}

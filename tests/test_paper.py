@@ -165,6 +165,7 @@ class TestRuns:
         assert isinstance(result.exception, kb.InputError)
         assert "cannot write results" in str(result.exception)
 
+    @pytest.mark.slow
     def test_killed_and_resumed(self, done, tmp_path):
         command = [sys.executable, "-m", "kernelbounds.cli", "reproduce", "table1", *OPTIONS]
         command += ["--out", str(tmp_path), "--workers", "2"]

@@ -56,8 +56,19 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("mixture", [Single(0.7), Hybrid()], ids=["single", "hybrid"])
-@pytest.mark.parametrize("case", CASES, ids=lambda case: "-".join(map(str, case)))
+def _named(case, mixture, **more):
+    return pytest.param(case, mixture, id="-".join(map(str, case)) + f"-{mixture}", **more)
+
+
+# Those of the paper's radius with odd numbers take seconds, and are left to the slow tests.
+@pytest.mark.parametrize(
+    ("case", "mixture"),
+    [
+        *(_named(case, Hybrid()) for case in CASES),
+        *(_named(case, Single(0.7)) for case in CASES[::2]),
+        *(_named(case, Single(0.7), marks=pytest.mark.slow) for case in CASES[1::2]),
+    ],
+)
 def test_never_too_tight_and_not_needlessly_loose(case, mixture):
     name, length_scale, variance, layout, noise_scale, norm_bound = case
     rng = np.random.default_rng(CASES.index(case))

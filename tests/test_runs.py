@@ -61,6 +61,7 @@ policy.run(experiment, 12 - len(policy.sequence), save_to=path)
 """
 
 
+@pytest.mark.slow
 def test_a_killed_run_resumes_with_the_same_decisions(tmp_path):
     whole, killed = tmp_path / "whole.npz", tmp_path / "killed.npz"
     subprocess.run([sys.executable, "-c", CHILD, whole, "0"], check=True)

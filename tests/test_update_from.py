@@ -527,6 +527,7 @@ def measured(count, folder):
     return float(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="peaks are in other units elsewhere")
 def test_memory_of_many_rows(tmp_path):
     assert measured(100_000, tmp_path) < 60
