@@ -86,7 +86,7 @@ def _certificate_failures(bound, runs, rounds, *, box=False, believed_noise=NOIS
     return failures
 
 
-@pytest.mark.parametrize("name", ["CMM", "DMM", "AMM"])
+@pytest.mark.parametrize("name", ["CMM"])  # and others, and longer, below
 def test_certificates_are_true_at_all_times(name):
     runs = 40
     failures = _certificate_failures(BOUNDS[name], runs, 20)

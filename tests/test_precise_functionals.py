@@ -94,7 +94,13 @@ def _exact_pair(seq, mixture, X, y, scales):
     ), ridge  # fmt: skip
 
 
-@pytest.mark.parametrize("mixture", [Single(0.7), Hybrid()], ids=["single", "hybrid"])
+@pytest.mark.parametrize(
+    "mixture",
+    [
+        pytest.param(Single(0.7), id="single", marks=pytest.mark.slow),
+        pytest.param(Hybrid(), id="hybrid"),
+    ],
+)
 @pytest.mark.parametrize("name", CASES)
 def test_never_too_tight_and_not_needlessly_loose(name, mixture):
     kernel, norm_bound, noise_scale, scales, level, within, at = CASES[name]
