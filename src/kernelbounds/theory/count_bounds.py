@@ -28,7 +28,14 @@ FACTOR = math.e / (math.e - 1)
 
 
 def solve_log1p(a: ArrayLike, b: ArrayLike) -> Array:
-    """X <= A ln(1 + B X) implies X <= e/(e - 1) A ln(1 + A B) (Cor. D.6)."""
+    """X <= A ln(1 + B X) implies X <= e/(e - 1) A ln(1 + A B) (Cor. D.6).
+
+    Examples
+    --------
+    >>> from kernelbounds import theory
+    >>> theory.solve_log1p(2.0, [0.1, 10.0]).round(3)
+    array([0.577, 9.633])
+    """
     A, B = _factors(a, b)
     return np.asarray(FACTOR * A * np.log1p(A * B))
 
@@ -37,6 +44,12 @@ def solve_log(a: ArrayLike, b: ArrayLike) -> Array:
     """X <= A ln(B X) implies X <= e/(e - 1) A ln(A B) (Lemma D.7 at eta = 1/e).
 
     Where A B < 1 no X > 0 satisfies the premise, and this is 0.
+
+    Examples
+    --------
+    >>> from kernelbounds import theory
+    >>> theory.solve_log(2.0, [0.1, 10.0]).round(3)
+    array([0.   , 9.478])
     """
     A, B = _factors(a, b)
     return np.asarray(FACTOR * A * np.log(np.maximum(A * B, 1.0)))
@@ -53,6 +66,13 @@ def potential_count_bound_under(decay: Decay, ridge: ArrayLike, threshold: float
 
     No potential exceeds kappa/alpha, so the count is 0 for alpha > kappa/b^2. (The print has
     alpha >= kappa/b^2; but at equality the first potential can be b^2, and counts.)
+
+    Examples
+    --------
+    >>> from kernelbounds import theory
+    >>> decay = theory.ExponentialDecay(constant=1.0, rate=1.0, exponent=1.0)
+    >>> theory.potential_count_bound_under(decay, [0.01, 0.1, 2.0]).round(1)
+    array([2408. , 1346.6,    0. ])
     """
     alpha, b = as_ridge(ridge), as_threshold(threshold)
     largest = np.max(list(count_components(decay, alpha, b).values()), axis=0)
@@ -64,6 +84,14 @@ def count_components(decay: Decay, ridge: ArrayLike, threshold: float = 1.0) -> 
 
     Lemma D.10 has two, here "logarithmic" and "polynomial". Lemma D.11 has A to E, and F when
     beta_e < 1. A component whose case cannot occur is 0.
+
+    Examples
+    --------
+    >>> from kernelbounds import theory
+    >>> decay = theory.PolynomialDecay(constant=1.0, exponent=3.0)
+    >>> parts = theory.count_components(decay, ridge=0.1)
+    >>> {name: round(float(value), 1) for name, value in parts.items()}
+    {'logarithmic': 37.2, 'polynomial': 422.0}
     """
     alpha, b = as_ridge(ridge), as_threshold(threshold)
     per_gain = 1 / math.log1p(b**2)

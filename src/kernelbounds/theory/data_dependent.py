@@ -31,7 +31,22 @@ from kernelbounds.theory.regret_bounds import log_level
 
 @dataclass(frozen=True)
 class RunBound:
-    """Bounds on the regret of each round of a run; arrays of shape (T,)."""
+    """Bounds on the regret of each round of a run; arrays of shape (T,).
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from kernelbounds import theory
+    >>> seq = kb.ConfidenceSequence(RBF(0.3), norm_bound=3.0, noise_scale=0.1, bound=kb.AMM())
+    >>> ucb = kb.KernelUCB(seq, domain=kb.Finite([[0.1], [0.5], [0.9]]))
+    >>> for _ in range(6):
+    ...     x = ucb.ask().x
+    ...     ucb.tell(x, 1 - x[0])
+    >>> bound = theory.run_bound(ucb)
+    >>> bound.gains.round(2), bound.counts
+    (array([1.67, 3.25, 4.82, 5.15, 5.35, 5.49]), array([1., 2., 3., 3., 3., 3.]))
+    """
 
     terms: Array
     potentials: Array
@@ -82,6 +97,20 @@ def run_bound(
     -----
     The lemma is about one kernel and one noise scale: runs with parts, an unknown level among them,
     or with noise scales of their own are refused.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from kernelbounds import theory
+    >>> seq = kb.ConfidenceSequence(RBF(0.3), norm_bound=3.0, noise_scale=0.1, bound=kb.AMM())
+    >>> ucb = kb.KernelUCB(seq, domain=kb.Finite([[0.1], [0.5], [0.9]]))
+    >>> for _ in range(6):
+    ...     x = ucb.ask().x
+    ...     ucb.tell(x, 1 - x[0])
+    >>> bound = theory.run_bound(ucb)
+    >>> bound.cumulative.round(2)
+    array([ 6.  , 12.  , 18.  , 19.45, 20.49, 21.35])
     """
     sequence = run.sequence if isinstance(run, KernelUCB) else run
     if not isinstance(sequence, ConfidenceSequence):

@@ -29,7 +29,15 @@ from kernelbounds.theory.checks import as_numbers
 
 @dataclass(frozen=True)
 class PolynomialDecay:
-    """xi_i <= C_p i^(-beta_p) with C_p > 0 and beta_p > 1."""
+    """xi_i <= C_p i^(-beta_p) with C_p > 0 and beta_p > 1.
+
+    Examples
+    --------
+    >>> from kernelbounds import theory
+    >>> decay = theory.PolynomialDecay(constant=1.0, exponent=3.0)
+    >>> decay.envelope([1, 2, 4])
+    array([1.      , 0.125   , 0.015625])
+    """
 
     constant: float
     exponent: float
@@ -57,7 +65,15 @@ class PolynomialDecay:
 
 @dataclass(frozen=True)
 class ExponentialDecay:
-    """xi_i <= C_e1 exp(-C_e2 i^beta_e) with C_e1, C_e2 > 0 and 0 < beta_e <= 1."""
+    """xi_i <= C_e1 exp(-C_e2 i^beta_e) with C_e1, C_e2 > 0 and 0 < beta_e <= 1.
+
+    Examples
+    --------
+    >>> from kernelbounds import theory
+    >>> decay = theory.ExponentialDecay(constant=1.0, rate=1.0, exponent=1.0)
+    >>> decay.envelope([1, 2, 4]).round(3)
+    array([0.368, 0.135, 0.018])
+    """
 
     constant: float
     rate: float
@@ -93,7 +109,15 @@ Decay = PolynomialDecay | ExponentialDecay
 
 
 def decay_exponent(kernel: Kernel, dim: int) -> float:
-    """beta_p = (2 nu + d)/d of a Matern kernel, beta_e = 1/d of the RBF kernel (App. D.4)."""
+    """beta_p = (2 nu + d)/d of a Matern kernel, beta_e = 1/d of the RBF kernel (App. D.4).
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import Matern
+    >>> from kernelbounds import theory
+    >>> theory.decay_exponent(Matern(0.3, nu=2.5), dim=2)
+    3.5
+    """
     nu = smoothness(checked_kernel(kernel))
     d = as_whole(dim, "dim", least=1)
     return 1 / d if np.isinf(nu) else (2 * nu + d) / d

@@ -35,6 +35,13 @@ def information_gain_bound(decay: Decay, rounds: ArrayLike, ridge: ArrayLike) ->
     C_beta = ln(C_e1 psi^2/(alpha C_e2)) for beta_e = 1 and
     ln(2 C_e1 psi^2/(alpha beta_e C_e2)) + C~_beta below. The bracket counts as 0 where it is
     negative, which the print does not say: D = 0 then does.
+
+    Examples
+    --------
+    >>> from kernelbounds import theory
+    >>> decay = theory.ExponentialDecay(constant=1.0, rate=1.0, exponent=1.0)
+    >>> theory.information_gain_bound(decay, [10, 100, 1000], ridge=0.1).round(1)
+    array([ 47.1, 102.4, 178.9])
     """
     T, alpha = as_rounds(rounds), as_ridge(ridge)
     check_shapes(rounds=T, ridge=alpha)

@@ -38,13 +38,28 @@ def elliptical_potentials(kernel: Kernel, X: ArrayLike, ridge: float) -> Array:
     """rho^2_alpha,t-1(x_t)/alpha for t = 1 .. T.
 
     Their ln(1 + .) add up to ln det(I + K_T/alpha) (Lemma D.8).
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from kernelbounds import theory
+    >>> theory.elliptical_potentials(RBF(0.3), [[0.1], [0.5], [0.9]], ridge=0.1).round(2)
+    array([10.  ,  8.46,  8.3 ])
     """
     run = run_of(kernel, X, ridge)
     return np.asarray(run.variances / run.ridge)
 
 
 def potential_counts(kernel: Kernel, X: ArrayLike, ridge: float, threshold: float = 1.0) -> Array:
-    """tau_t(alpha): rounds s <= t whose potential is at least b^2, Eq. (16), for t = 1 .. T."""
+    """tau_t(alpha): rounds s <= t whose potential is at least b^2, Eq. (16), for t = 1 .. T.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from kernelbounds import theory
+    >>> theory.potential_counts(RBF(0.3), [[0.1], [0.5], [0.5]], ridge=0.1)
+    array([1., 2., 2.])
+    """
     b = as_threshold(threshold)
     return np.cumsum(elliptical_potentials(kernel, X, ridge) >= b**2).astype(np.float64)
 
@@ -54,12 +69,25 @@ def potential_sum_bound(gain: ArrayLike) -> Array:
 
     ``gain`` is the information gain (1/2) ln det of the run, or any upper bound on it. Printed
     with 3/2; since min(1, v) <= ln(1 + v)/ln 2 the factor 1/ln 2 = 1.4427 would do.
+
+    Examples
+    --------
+    >>> from kernelbounds import theory
+    >>> theory.potential_sum_bound([1.0, 2.0])
+    array([3., 6.])
     """
     return 3.0 * as_numbers(gain, "gain", positive=False)
 
 
 def potential_count_bound(gain: ArrayLike, threshold: float = 1.0) -> Array:
-    """tau <= 2 gamma / ln(1 + b^2) (Lemma D.9, the second inequality)."""
+    """tau <= 2 gamma / ln(1 + b^2) (Lemma D.9, the second inequality).
+
+    Examples
+    --------
+    >>> from kernelbounds import theory
+    >>> theory.potential_count_bound([1.0, 2.0]).round(2)
+    array([2.89, 5.77])
+    """
     b = as_threshold(threshold)
     return 2 * as_numbers(gain, "gain", positive=False) / math.log1p(b**2)
 
@@ -69,6 +97,12 @@ def self_consistent_counts(gains: ArrayLike, threshold: float = 1.0) -> Array:
 
     By its first inequality no run of T rounds has more large potentials than this. ``gains`` are
     upper bounds on gamma_n for n = 1, 2, ...
+
+    Examples
+    --------
+    >>> from kernelbounds import theory
+    >>> theory.self_consistent_counts([0.9, 1.1, 1.2, 1.25, 1.3])
+    array([1., 2., 3., 3., 3.])
     """
     bounds = np.atleast_1d(potential_count_bound(gains, threshold))
     if bounds.ndim != 1:

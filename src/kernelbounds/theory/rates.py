@@ -30,7 +30,15 @@ from kernelbounds.theory.eigendecay import decay_exponent
 
 @dataclass(frozen=True)
 class Rate:
-    """Regret O(T^power ln(T)^log_power) when c or alpha is proportional to T^tuning_power."""
+    """Regret O(T^power ln(T)^log_power) when c or alpha is proportional to T^tuning_power.
+
+    Examples
+    --------
+    >>> from kernelbounds import theory
+    >>> rate = theory.Rate(power=0.5, log_power=2.0, tuned="ridge", tuning_power=-1.0)
+    >>> rate.below_root, round(float(rate.tuning(1000)), 6)
+    (False, 0.001)
+    """
 
     power: float
     log_power: float
@@ -66,14 +74,30 @@ class Rate:
 
 
 def polynomial_rate(exponent: float) -> Rate:
-    """c ~ T^(-1/(beta_p + 1)): T^((beta_p + 3)/(2 beta_p + 2)) ln(T)^(1 - 1/beta_p), D.13."""
+    """c ~ T^(-1/(beta_p + 1)): T^((beta_p + 3)/(2 beta_p + 2)) ln(T)^(1 - 1/beta_p), D.13.
+
+    Examples
+    --------
+    >>> from kernelbounds import theory
+    >>> rate = theory.polynomial_rate(4.0)
+    >>> rate.power, rate.log_power, rate.tuned, rate.tuning_power
+    (0.7, 0.75, 'mixture_scale', -0.2)
+    """
     beta = as_scalar(exponent, "exponent", above=1.0, most=LARGEST)
     power = (beta + 3) / (2 * beta + 2)
     return Rate(power, 1 - 1 / beta, "mixture_scale", -1 / (beta + 1))
 
 
 def exponential_rate(exponent: float) -> Rate:
-    """c ~ 1: sqrt(T) ln(T)^(1 + 1/beta_e), Prop. D.14."""
+    """c ~ 1: sqrt(T) ln(T)^(1 + 1/beta_e), Prop. D.14.
+
+    Examples
+    --------
+    >>> from kernelbounds import theory
+    >>> rate = theory.exponential_rate(0.5)
+    >>> rate.power, rate.log_power
+    (0.5, 3.0)
+    """
     beta = as_scalar(exponent, "exponent", above=0.0, most=1.0)
     return Rate(0.5, 1 + 1 / beta, "mixture_scale", 0.0)
 
@@ -82,6 +106,13 @@ def noiseless_polynomial_rate(exponent: float) -> Rate:
     """alpha ~ T^((1 - beta_p^2)/(1 + beta_p^2)): T^((beta_p + 1)/(beta_p^2 + 1)) ln T, D.15.
 
     Below sqrt(T) when beta_p > 1 + sqrt(2).
+
+    Examples
+    --------
+    >>> from kernelbounds import theory
+    >>> rate = theory.noiseless_polynomial_rate(3.0)
+    >>> rate.power, rate.tuned, rate.tuning_power
+    (0.4, 'ridge', -0.8)
     """
     beta = as_scalar(exponent, "exponent", above=1.0, most=LARGEST)
     squared = beta**2
@@ -89,7 +120,15 @@ def noiseless_polynomial_rate(exponent: float) -> Rate:
 
 
 def noiseless_exponential_rate(exponent: float) -> Rate:
-    """alpha ~ 1/T: ln(T)^(1 + 1/beta_e), Prop. D.16 (its statement prints alpha ~ 1)."""
+    """alpha ~ 1/T: ln(T)^(1 + 1/beta_e), Prop. D.16 (its statement prints alpha ~ 1).
+
+    Examples
+    --------
+    >>> from kernelbounds import theory
+    >>> rate = theory.noiseless_exponential_rate(0.5)
+    >>> rate.power, rate.log_power, rate.tuning_power
+    (0.0, 3.0, -1.0)
+    """
     beta = as_scalar(exponent, "exponent", above=0.0, most=1.0)
     return Rate(0.0, 1 + 1 / beta, "ridge", -1.0)
 
@@ -98,6 +137,14 @@ def regret_rate(kernel: Kernel, dim: int, *, noiseless: bool = False) -> Rate:
     """The proved rate for an RBF or Matern kernel in [0, 1]^dim.
 
     For Matern kernels nu > 1/2 is assumed (App. D.4).
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from kernelbounds import theory
+    >>> rate = theory.regret_rate(RBF(0.3), dim=2)
+    >>> rate.power, rate.log_power
+    (0.5, 3.0)
     """
     quiet = as_flag(noiseless, "noiseless")
     nu, beta = smoothness(checked_kernel(kernel)), decay_exponent(kernel, dim)

@@ -40,7 +40,14 @@ from kernelbounds.theory.gain_bounds import information_gain_bound
 
 
 def largest_value(norm_bound: float, kernel_bound: float) -> float:
-    """C = sqrt(kappa) B, by Cauchy-Schwarz. (Sec. 6 has kappa B.)"""
+    """C = sqrt(kappa) B, by Cauchy-Schwarz. (Sec. 6 has kappa B.)
+
+    Examples
+    --------
+    >>> from kernelbounds import theory
+    >>> theory.largest_value(norm_bound=3.0, kernel_bound=4.0)
+    6.0
+    """
     B = as_scalar(norm_bound, "norm_bound", least=0.0)
     return B * math.sqrt(as_scalar(kernel_bound, "kernel_bound", above=0.0))
 
@@ -50,6 +57,14 @@ def radius_bound(assumptions: Assumptions, gain: ArrayLike) -> Array:
     sqrt(2 sigma^2 gamma + sigma^2 B^2/c + 2 sigma^2 ln(1/delta)), Eq. (17).
 
     With another mixture than the paper's, its price is added to 2 ln(1/delta), here and below.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from kernelbounds import theory
+    >>> known = kb.Assumptions(norm_bound=3.0, noise_scale=0.1, delta=0.01)
+    >>> theory.radius_bound(known, gain=[1.0, 5.0]).round(3)
+    array([0.688, 0.744])
     """
     a = _noisy(assumptions)
     gamma = as_numbers(gain, "gain", positive=False)
@@ -67,6 +82,17 @@ def regret_bound(
     """With probability 1 - delta, for all T at once (Thm. 6.2), the regret is at most
 
     2 C tau_T + sigma sqrt(24 T gamma_T (gamma_T + B^2/(2 c) + ln(1/delta))).
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from kernelbounds import theory
+    >>> known = kb.Assumptions(norm_bound=3.0, noise_scale=0.1, delta=0.01)
+    >>> found = theory.regret_bound(
+    ...     known, [10, 100], gain=[4.0, 6.0], count=[3, 4], value_bound=3.0
+    ... )
+    >>> found.round(1)
+    array([34. , 88.2])
     """
     a, T = _noisy(assumptions), as_rounds(rounds)
     gamma, tau = (
@@ -88,6 +114,15 @@ def noiseless_regret_bound(
     """Without noise, at every ridge alpha > 0 (Eq. 56), the regret is at most
 
     2 C tau_T(alpha) + sqrt(12 alpha B^2 T gamma_T(alpha)).
+
+    Examples
+    --------
+    >>> from kernelbounds import theory
+    >>> found = theory.noiseless_regret_bound(
+    ...     3.0, [10, 100], ridge=0.01, gain=[4.0, 6.0], count=[3, 4], value_bound=3.0
+    ... )
+    >>> found.round(1)
+    array([24.6, 49.5])
     """
     T, alpha = as_rounds(rounds), as_ridge(ridge)
     gamma, tau = (
@@ -107,7 +142,18 @@ def regret_bound_under(
     rounds: ArrayLike,
     mixture_scale: ArrayLike = 1.0,
 ) -> Array:
-    """Thm. 6.2 with Lemmas D.3, D.10 and D.11: explicit in T. c may depend on T, as an array."""
+    """Thm. 6.2 with Lemmas D.3, D.10 and D.11: explicit in T. c may depend on T, as an array.
+
+    Examples
+    --------
+    >>> from kernelbounds import theory
+    >>> decay = theory.ExponentialDecay(constant=1.0, rate=1.0, exponent=1.0)
+    >>> found = theory.regret_bound_under(
+    ...     decay, norm_bound=3.0, noise_scale=0.1, delta=0.01, rounds=[100, 10_000]
+    ... )
+    >>> found.round(0)
+    array([ 1498., 34048.])
+    """
     T = as_rounds(rounds)
     a = _noisy(Assumptions(norm_bound, noise_scale, delta, Single()))
     c = as_numbers(mixture_scale, "mixture_scale")
@@ -122,7 +168,18 @@ def regret_bound_under(
 def noiseless_regret_bound_under(
     decay: Decay, norm_bound: float, rounds: ArrayLike, ridge: ArrayLike
 ) -> Array:
-    """Eq. (56) with Lemmas D.3, D.10 and D.11: explicit in T. The ridge may depend on T."""
+    """Eq. (56) with Lemmas D.3, D.10 and D.11: explicit in T. The ridge may depend on T.
+
+    Examples
+    --------
+    >>> from kernelbounds import theory
+    >>> decay = theory.ExponentialDecay(constant=1.0, rate=1.0, exponent=1.0)
+    >>> found = theory.noiseless_regret_bound_under(
+    ...     decay, norm_bound=3.0, rounds=[100, 10_000], ridge=[0.01, 0.0001]
+    ... )
+    >>> found.round(0)
+    array([  739., 32972.])
+    """
     T, alpha = as_rounds(rounds), as_ridge(ridge)
     gamma = information_gain_bound(decay, T, alpha)
     tau = np.minimum(T, potential_count_bound_under(decay, alpha))

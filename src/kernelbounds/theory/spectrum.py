@@ -30,7 +30,16 @@ RESOLVED = 1e-12  # eigenvalues below this times the largest are rounding errors
 
 @dataclass(frozen=True)
 class Spectrum:
-    """The first eigenvalues of a kernel under the uniform measure on [0, 1]^d."""
+    """The first eigenvalues of a kernel under the uniform measure on [0, 1]^d.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from kernelbounds import theory
+    >>> spectrum = theory.nystrom_spectrum(RBF(0.3), dim=1, count=8, points=64)
+    >>> len(spectrum.eigenvalues), round(spectrum.kernel_bound, 3)
+    (8, 1.0)
+    """
 
     eigenvalues: Array
     eigenfunction_bound: float
@@ -43,6 +52,14 @@ def nystrom_spectrum(kernel: Kernel, dim: int, count: int = 64, points: int = 10
     With K/n = U diag(xi) U', the eigenfunctions at the points are sqrt(n) U. At most ``count``
     eigenvalues are returned, and none that double precision cannot resolve. Those far below the
     first are less accurate; take ``points`` well above ``count``.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from kernelbounds import theory
+    >>> spectrum = theory.nystrom_spectrum(RBF(0.3), dim=1, count=8, points=64)
+    >>> spectrum.eigenvalues[:3].round(3)
+    array([0.59 , 0.29 , 0.094])
     """
     k = kernels.checked_kernel(kernel)
     d, m = (as_whole(v, name, least=1) for v, name in ((dim, "dim"), (count, "count")))
@@ -70,7 +87,17 @@ def sobol(count: int, dim: int) -> Array:
 
 
 def polynomial_envelope(spectrum: Spectrum, exponent: float) -> PolynomialDecay:
-    """The smallest C_p with xi_i <= C_p i^(-beta_p) for all eigenvalues given."""
+    """The smallest C_p with xi_i <= C_p i^(-beta_p) for all eigenvalues given.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import Matern
+    >>> from kernelbounds import theory
+    >>> spectrum = theory.nystrom_spectrum(Matern(0.3, nu=1.5), dim=1, count=8, points=64)
+    >>> decay = theory.polynomial_envelope(spectrum, exponent=4.0)
+    >>> theory.is_above(decay, spectrum.eigenvalues)
+    True
+    """
     values = _eigenvalues(spectrum)
     power = np.arange(1, len(values) + 1) ** as_scalar(exponent, "exponent", above=1.0)
     constant = float((values * power).max())
@@ -78,7 +105,17 @@ def polynomial_envelope(spectrum: Spectrum, exponent: float) -> PolynomialDecay:
 
 
 def exponential_envelope(spectrum: Spectrum, exponent: float) -> ExponentialDecay:
-    """C_e2 by least squares on ln xi_i, then the smallest C_e1 that is above them all."""
+    """C_e2 by least squares on ln xi_i, then the smallest C_e1 that is above them all.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from kernelbounds import theory
+    >>> spectrum = theory.nystrom_spectrum(RBF(0.3), dim=1, count=8, points=64)
+    >>> decay = theory.exponential_envelope(spectrum, exponent=1.0)
+    >>> round(decay.rate, 2)
+    1.67
+    """
     values = _eigenvalues(spectrum)
     beta = as_scalar(exponent, "exponent", above=0.0, most=1.0)
     power = np.arange(1, len(values) + 1) ** beta
@@ -97,6 +134,14 @@ def fitted_decay(kernel: Kernel, dim: int, count: int = 64, points: int = 1024) 
     """The envelope with the known exponent of an RBF or Matern kernel, above its spectrum.
 
     Its constants are numerical: right for the eigenvalues looked at, and taken on trust beyond.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import Matern
+    >>> from kernelbounds import theory
+    >>> decay = theory.fitted_decay(Matern(0.3, nu=1.5), dim=1, count=8, points=64)
+    >>> f"constant {decay.constant:.2f}, exponent {decay.exponent:g}"
+    'constant 13.49, exponent 4'
     """
     exponent = decay_exponent(kernel, dim)
     spectrum = nystrom_spectrum(kernel, dim, count, points)
@@ -106,7 +151,17 @@ def fitted_decay(kernel: Kernel, dim: int, count: int = 64, points: int = 1024) 
 
 
 def is_above(decay: Decay, eigenvalues: ArrayLike) -> bool:
-    """Whether an envelope is above some eigenvalues, given in falling order."""
+    """Whether an envelope is above some eigenvalues, given in falling order.
+
+    Examples
+    --------
+    >>> from kernelbounds import theory
+    >>> decay = theory.PolynomialDecay(constant=1.0, exponent=3.0)
+    >>> theory.is_above(decay, [0.9, 0.1, 0.01])
+    True
+    >>> theory.is_above(decay, [0.9, 0.2, 0.01])
+    False
+    """
     values = as_numbers(eigenvalues, "eigenvalues", positive=False)
     if values.ndim != 1:
         raise InputError(f"eigenvalues must be a 1-D array, got shape {values.shape}.")

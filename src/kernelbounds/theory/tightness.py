@@ -33,7 +33,15 @@ from kernelbounds.theory.checks import check_in_space
 
 @dataclass(frozen=True)
 class Gap:
-    """The factors before rho(x) of AMM and of a rival at the same ridge."""
+    """The factors before rho(x) of AMM and of a rival at the same ridge.
+
+    Examples
+    --------
+    >>> from kernelbounds import theory
+    >>> gap = theory.Gap(ours=5.0, rival=7.0)
+    >>> gap.difference, gap.ratio
+    (2.0, 1.4)
+    """
 
     ours: float
     rival: float
@@ -53,6 +61,15 @@ def gap_to_ay(assumptions: Assumptions, log_det: float, ridge: float) -> Gap:
     """AMM with alpha = lambda, c = sigma^2/lambda against AY at lambda (Thm. 6.1, first part).
 
     The difference p + B - sqrt(p^2 + B^2) is 2 p B/(p + B + sqrt(p^2 + B^2)).
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from kernelbounds import theory
+    >>> known = kb.Assumptions(norm_bound=3.0, noise_scale=0.1, delta=0.01)
+    >>> gap = theory.gap_to_ay(known, log_det=5.0, ridge=0.01)
+    >>> round(gap.ratio, 3)
+    1.405
     """
     alpha = as_scalar(ridge, "ridge", above=0.0)
     p = _noise_part(assumptions, log_det, 0.0) / math.sqrt(alpha)
@@ -63,6 +80,15 @@ def gap_to_igp(assumptions: Assumptions, log_det: float, eta: float, count: int)
     """AMM with alpha = 1 + eta, c = sigma^2/(1 + eta) against IGP at eta (Thm. 6.1, second part).
 
     IGP does not divide by sqrt(1 + eta), adds t eta under the root, and adds B outside of it.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from kernelbounds import theory
+    >>> known = kb.Assumptions(norm_bound=3.0, noise_scale=0.1, delta=0.01)
+    >>> gap = theory.gap_to_igp(known, log_det=5.0, eta=0.05, count=40)
+    >>> round(gap.ratio, 3)
+    1.126
     """
     h, t = as_scalar(eta, "eta", above=0.0), as_whole(count, "count", least=0)
     p = _noise_part(assumptions, log_det, 0.0) / math.sqrt(1 + h)
@@ -81,7 +107,14 @@ def _noise_part(assumptions: Assumptions, log_det: float, more: float) -> float:
 
 @dataclass(frozen=True)
 class Row:
-    """How wide one bound is, relative to CMM, over some points."""
+    """How wide one bound is, relative to CMM, over some points.
+
+    Examples
+    --------
+    >>> from kernelbounds import theory
+    >>> print(theory.Row("AY", mean_width=0.8, mean_ratio=1.6, largest_ratio=1.9))
+    AY: width 0.8, 1.600 times CMM's on average, 1.900 at most
+    """
 
     name: str
     mean_width: float
@@ -97,7 +130,20 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One row a bound: the package's, and then those that were given."""
+    """One row a bound: the package's, and then those that were given.
+
+    Examples
+    --------
+    >>> from kernelbounds import theory
+    >>> rows = theory.Row("CMM", 0.5, 1.0, 1.0), theory.Row("AY", 0.8, 1.6, 1.9)
+    >>> found = theory.Comparison(rows)
+    >>> print(found)
+    bound   mean width  mean / CMM  most / CMM
+    CMM            0.5       1.000       1.000
+    AY             0.8       1.600       1.900
+    >>> found["AY"].largest_ratio
+    1.9
+    """
 
     rows: tuple[Row, ...]
 
@@ -133,6 +179,19 @@ def compare(
     Widths are as users see them, limited to +-B sqrt(k(x,x)). ``eta`` is IGP's; None is 2/t.
     Without noise DMM, AMM and AY use the smallest ridge that double precision allows. ``bounds``
     are more to compare, by name: of the package with other settings, or of your own.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from kernelbounds import theory
+    >>> seq = kb.ConfidenceSequence(RBF(0.3), norm_bound=3.0, noise_scale=0.1)
+    >>> seq.update([[0.1], [0.5], [0.9]], [0.3, 1.0, 0.2])
+    >>> found = theory.compare(seq, [[0.3], [0.7]])
+    >>> [row.name for row in found.rows]
+    ['CMM', 'DMM', 'AMM', 'AY', 'IGP']
+    >>> found["AY"].mean_ratio > found["CMM"].mean_ratio
+    True
     """
     if not isinstance(sequence, ConfidenceSequence):
         raise InputError(f"sequence must be a ConfidenceSequence, got {brief(sequence)}.")
