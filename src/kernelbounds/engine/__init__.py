@@ -25,7 +25,7 @@ from kernelbounds.engine.ridge_fit import LEAST, Forecasts, RidgeFit
 from kernelbounds.engine.ridge_path import RidgePath, rounding
 from kernelbounds.engine.ridge_search import largest_minimum, minimise_over_ridge
 from kernelbounds.engine.rows import Representers, Rows
-from kernelbounds.engine.sparse import Approximation, Growth, SparseEngine
+from kernelbounds.engine.sparse import Approximation, Attaining, Growth, SparseEngine
 from kernelbounds.functionals import Functionals, Targets
 
 K = TypeVar("K")
@@ -34,6 +34,7 @@ V = TypeVar("V")
 __all__ = [
     "WITHOUT_ROUNDING",
     "Approximation",
+    "Attaining",
     "Engine",
     "Estimators",
     "Forecasts",

@@ -29,7 +29,6 @@ points (``engine/sparse/dual.py``).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
@@ -37,22 +36,12 @@ from sklearn.gaussian_process.kernels import Kernel
 from kernelbounds import kernels
 from kernelbounds.arrays import Array
 from kernelbounds.bounds import Attained
+from kernelbounds.engine import Attaining
 from kernelbounds.functionals import Differences, Targets
 
 # Any scale is valid. One that is this many times the scale that balances the dual function without
 # data, sqrt(k(x,x) / joint_bound), would cost half of the digits.
 LARGEST_SCALE = 1e7
-
-
-class Attaining(NamedTuple):
-    """The dual function at a scale for each of m points, and what attains it; (m,) each."""
-
-    unexplained: Array  # k(x,x) - p'(K + alpha I)^-1 p, rounded up
-    squared_norm: Array  # of the witness, times the squared scale, rounded up
-    own: float
-    pulls: Array  # (m, n)
-    curvature: float
-    pulls_error: Array  # of the witness for errors of the pulls, times the scale; in norm
 
 
 class Witness(ABC):

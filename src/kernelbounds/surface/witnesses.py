@@ -8,8 +8,8 @@ import numpy as np
 
 from kernelbounds.arrays import Array
 from kernelbounds.bounds import Attained, Knowledge
-from kernelbounds.engine import WITHOUT_ROUNDING, SparseEngine, rounding
-from kernelbounds.surface.witness import Attaining, Witness
+from kernelbounds.engine import WITHOUT_ROUNDING, Attaining, SparseEngine, rounding
+from kernelbounds.surface.witness import Witness
 
 # A gradient is not as forgiving of errors of the weights as a value. Each refinement multiplies
 # them by the condition number times the rounding error; two leave the digits of the data.
@@ -101,7 +101,7 @@ class OfInducingPoints(Witness):
         here = self._dual.at(self._found.ridges, self._sign * scales, moved)
         of_reference = len(self._reference) * here.own * np.sqrt(self.magnitudes)
         lost = here.pulls_error + self._dual.error * of_reference
-        return Attaining(*here[:-1], lost)
+        return here._replace(pulls_error=lost)
 
 
 def _dots(left: Array, right: Array) -> Array:

@@ -28,6 +28,7 @@ of the outcomes is one more direction. So nothing is needed but sums over the ob
 
 from kernelbounds.engine.sparse.block import Block
 from kernelbounds.engine.sparse.dictionary import Dictionary
+from kernelbounds.engine.sparse.dual import Attaining
 from kernelbounds.engine.sparse.engine import Approximation, SparseEngine
 from kernelbounds.engine.sparse.forecaster import Forecaster
 from kernelbounds.engine.sparse.growth import Growth
@@ -36,6 +37,7 @@ from kernelbounds.engine.sparse.statistics import Statistics
 
 __all__ = [
     "Approximation",
+    "Attaining",
     "Block",
     "Chunk",
     "Dictionary",

@@ -32,18 +32,18 @@ from kernelbounds.engine.sparse.statistics import Statistics
 from kernelbounds.functionals import Functionals, Targets
 
 
-class AtScales(NamedTuple):
-    """The dual of m targets at a scale for each, in terms of |k(., x) - k(., c)| = ``moved``.
+class Attaining(NamedTuple):
+    """The dual of m targets at a scale for each, and the function that attains it.
 
-    The function that attains it, times the scale, is ``own`` times the target's representer less
-    sum_j ``pulls``_j k(., z_j).
+    That function, times the scale, is ``own`` times the target's representer less
+    sum_j ``pulls``_j k(., z_j), for n centres z_j: inducing points, or all observations.
     """
 
-    unexplained: Array  # k'(x,x) - p'(K' + alpha I)^-1 p, rounded up wherever x is, (m,)
+    unexplained: Array  # k(x,x) - p'(K + alpha I)^-1 p, rounded up, (m,)
     squared_norm: Array  # of that function, rounded up, (m,)
     own: float
-    pulls: Array  # (m, inducing points)
-    curvature: float  # of the dual is 2 ``curvature`` at most
+    pulls: Array  # (m, n)
+    curvature: float  # the dual, times the scale, has second derivatives of this at most
     pulls_error: Array  # of that function for errors of the pulls, in norm, (m,)
 
 
@@ -87,7 +87,7 @@ class Dual(NamedTuple):
         shrunk = np.einsum("km,km->m", along, along * (a / (self.values[:, None] + a)))
         return np.asarray(shrunk + self.enlarging * self.residuals)
 
-    def at(self, ridges: Array, signed_scales: Array, moved: Array) -> AtScales:
+    def at(self, ridges: Array, signed_scales: Array, moved: Array) -> Attaining:
         """At a ridge and a scale for each target, (m,), and as far around it as it is moved."""
         stats, tau, a, phi = self.statistics, signed_scales, ridges + self.floor, self.features
         b = self.factors * stats.products
@@ -121,7 +121,7 @@ class Dual(NamedTuple):
         # as before: sqrt(k(z,z)).
         sizes = np.sqrt(np.einsum("jk,jk->j", self.dictionary.factor, self.dictionary.factor))
         lost_pulls = self.error * (sizes @ np.abs(pulls))
-        return AtScales(unexplained, squared, own, pulls.T, curvature, lost_pulls)
+        return Attaining(unexplained, squared, own, pulls.T, curvature, lost_pulls)
 
 
 def _dots(left: Array, right: Array) -> Array:
