@@ -48,12 +48,22 @@ def interval(lower: float, upper: float, digits: int = DIGITS) -> str:
 
 
 def coordinates(values: Iterable[float]) -> str:
-    """A point, of which four digits of each coordinate are enough to recognise it.
+    """A point, see :func:`coordinate`.
 
-    >>> coordinates([0.123456, 20000.0])
-    '[0.1235, 2e+04]'
+    >>> coordinates([0.123456, 1_700_000_000.25])
+    '[0.1235, 1700000000.25]'
     """
-    return f"[{', '.join(f'{value:.4g}' for value in values)}]"
+    return f"[{', '.join(map(coordinate, values))}]"
+
+
+def coordinate(value: float) -> str:
+    """Of a point: four digits are enough to recognise it, and all before the decimal point.
+
+    Large ones, such as time stamps, have three digits after it, too: they are far from zero and
+    close to each other.
+    """
+    large = math.isfinite(value) and 1e4 <= abs(value) < 1e12
+    return f"{round(value, 3):.15g}" if large else f"{value:.4g}"
 
 
 def _step(value: float, digits: int) -> int:

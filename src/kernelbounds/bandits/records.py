@@ -11,7 +11,7 @@ import numpy as np
 
 from kernelbounds import notebook
 from kernelbounds.arrays import Array
-from kernelbounds.rounding import at_least, at_most, coordinates, interval
+from kernelbounds.rounding import at_least, at_most, coordinate, coordinates, interval
 
 
 @dataclass(frozen=True)
@@ -219,7 +219,9 @@ def _where(record: Suggestion | Certificate) -> str:
     """The action, by names where it has them."""
     place = f", index={record.index}" if record.index is not None else ""
     if record.named:
-        return ", ".join(f"{name}={value:.4g}" for name, value in record.named.items()) + place
+        return (
+            ", ".join(f"{name}={coordinate(value)}" for name, value in record.named.items()) + place
+        )
     return f"x={coordinates(record.x)}{place}"
 
 
