@@ -45,7 +45,7 @@ from kernelbounds.bounds.radius import Radius
 from kernelbounds.bounds.refutation import least_norm, least_squared_radius
 from kernelbounds.engine import RidgePath, minimise_over_ridge
 from kernelbounds.errors import EmptyConfidenceSetError
-from kernelbounds.functionals import Targets
+from kernelbounds.functionals.targets import Targets
 
 # Computed eigenvectors are orthonormal up to 16 rounding errors and so many for each observation:
 # V'V differs from I by less, in the spectral norm (by up to 31 of them at t = 700, with LAPACK).
