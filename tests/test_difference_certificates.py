@@ -12,7 +12,8 @@ from problems import BOUNDS, KERNELS, POINTS, too_many, truth
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
 import kernelbounds as kb
-from kernelbounds.functionals import Difference, Differences
+from kernelbounds.functionals import Difference
+from kernelbounds.functionals.targets import Differences
 from kernelbounds.mixtures import Hybrid
 from kernelbounds.surface import Clipped, Surface
 

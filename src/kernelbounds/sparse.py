@@ -10,10 +10,12 @@ from scipy.stats import qmc
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds.arrays import Array, as_points, as_scalar, as_vector, as_whole
-from kernelbounds.bounds import CMM, TIE, Assumptions, Knowledge
+from kernelbounds.bounds import CMM, Assumptions, Knowledge
+from kernelbounds.bounds.bound import TIE
 from kernelbounds.engine import Growth, SparseEngine
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
-from kernelbounds.mixtures import Hybrid, RunningLosses, Single
+from kernelbounds.mixtures import Hybrid, Single
+from kernelbounds.mixtures.running import RunningLosses
 from kernelbounds.surface import extremes
 
 # The largest dictionary that grows by itself: 1500 inducing points take a second to decompose.

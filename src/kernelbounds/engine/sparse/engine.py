@@ -29,7 +29,7 @@ from kernelbounds.engine.sparse.residuals import Chunk
 from kernelbounds.engine.sparse.statistics import Statistics
 from kernelbounds.engine.sparse.summary import Summary
 from kernelbounds.errors import InputError
-from kernelbounds.functionals import Targets
+from kernelbounds.functionals.targets import Targets
 
 # A block of rows ends where this many are in it, at least, at most, and relative to those before:
 # then it is decided anew what is unknown, for :class:`Growth`, and chunks end.
