@@ -248,9 +248,8 @@ def test_what_is_lost_is_reported():
     ("wrong", "said"),
     [
         (lambda s: s.bounds([[0.5, 0.5]], kb.AY()), "AY.* if known.radius is all .* from_radius"),
-        (lambda s: s.bounds([[0.5, 0.5]], kb.FixedDesign()), "FixedDesign"),
         (lambda s: s.points, "points"),
-        (lambda s: s.predicted_width([[0.5, 0.5]], [[0.2, 0.2]]), "exact engine"),
+        (lambda s: s.predicted_width([[0.5, 0.5]], [[0.2, 0.2]]), "outcomes .* FixedDesign"),
         (lambda s: s.update([[0.5]], [1.0]), "coordinates|dimension"),
         (lambda s: kb.KernelUCB(s, kb.Finite([[0.5, 0.5]], once=True)).ask(), "points"),
         (

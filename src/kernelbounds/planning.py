@@ -64,10 +64,10 @@ def predicted_width(
 ) -> Array:
     """What upper - lower will at most be at points (m, d), whatever the outcomes; (m,)."""
     a = known.assumptions
-    if not known.base.keeps_observations:
+    if not known.base.keeps_observations and not isinstance(bound, FixedDesign):
         raise InputError(
-            "how wide bounds will be is told with an exact engine, and not with a sparse one; for "
-            "a plan, make a sequence without engine=."
+            f"how wide bounds will be depends on the outcomes with a sparse engine and {bound!r}; "
+            "for a plan, ask for FixedDesign(), or make a sequence without engine=."
         )
     if a.misspecification:
         raise InputError(

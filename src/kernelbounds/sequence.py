@@ -23,7 +23,7 @@ from kernelbounds.arrays import (
     as_scalar,
     brief,
 )
-from kernelbounds.bounds import CMM, Assumptions, Bound, DualBound, Knowledge
+from kernelbounds.bounds import CMM, Assumptions, Bound, DualBound, FixedDesign, Knowledge
 from kernelbounds.engine import Approximation, Engine, SparseEngine
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
 from kernelbounds.functionals import Functional, Several
@@ -577,6 +577,11 @@ class ConfidenceSequence:
             points = as_points(X, "X", self._known.base.dim, one=True)
             if self._known.base.keeps_observations or not len(self):
                 return np.ones(len(points))
+            if not chosen.from_radius:
+                raise InputError(
+                    f"what a sparse engine costs is known of bounds from R_t, such as CMM(), and "
+                    f"not of {chosen!r}."
+                )
             upper, negative_lower = self._extremes(points, chosen, (1, -1))
             return inflation(self._known, points, upper + negative_lower)
 
@@ -649,10 +654,11 @@ class ConfidenceSequence:
                 f"misspecification of {most:g}; CMM, DMM and AMM do."
             )
         if not self._known.base.keeps_observations and not (
-            checked.any_shares and checked.guarantee.sequential
+            checked.from_radius or isinstance(checked, FixedDesign)
         ):
             raise InputError(
-                f"{brief(bound)} is not known with a sparse engine; use CMM(), DMM() or AMM(). A "
+                f"{brief(bound)} is not known with a sparse engine; use CMM(), DMM() or AMM(), or "
+                "FixedDesign() where no point was chosen by looking at outcomes. A "
                 "bound of your own can be used there if known.radius is all that it knows of the "
                 "noise, and its property from_radius returns True."
             )

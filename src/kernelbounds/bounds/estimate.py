@@ -30,7 +30,6 @@ from scipy.special import ndtr, ndtri
 
 from kernelbounds.arrays import EPS, Array
 from kernelbounds.bounds.knowledge import Knowledge
-from kernelbounds.bounds.projection import enlarged
 from kernelbounds.engine import Estimators, rounding, vertex
 from kernelbounds.functionals import Targets
 
@@ -62,7 +61,7 @@ def estimated_half_widths(known: Knowledge, points: Targets, delta: float, noise
 
 
 def _half_widths(known: Knowledge, found: Estimators, delta: float, noise: str) -> Array:
-    path, half = known.engine.path(), half_widths(known, found, margins(delta, noise))
+    path, half = known.engine.eigenpath(), half_widths(known, found, margins(delta, noise))
     # The estimate itself is an inner product of c and z, and z of eigenvectors and outcomes.
     lost = 2 * rounding(path.eigen.count, path.eigen.accuracy) * path.size * found.length
     return np.asarray(half * (1 + 16 * EPS) + lost)
@@ -70,7 +69,7 @@ def _half_widths(known: Knowledge, found: Estimators, delta: float, noise: str) 
 
 def shortest(known: Knowledge, points: Targets, delta: float, noise: str) -> Estimators:
     """The ridge estimators with the shortest intervals."""
-    path = known.engine.path()
+    path = known.engine.eigenpath()
     path = path.leading(path.eigen.eigenvectors)
     query = known.engine.query_along(path, points)
     low, high = math.log(path.eigen.slack), math.log(INFINITE * float(path.levels.max()))
@@ -84,7 +83,8 @@ def shortest(known: Knowledge, points: Targets, delta: float, noise: str) -> Est
 
 def half_widths(known: Knowledge, found: Estimators, margin: Callable[[Array], Array]) -> Array:
     """B bias + sigma |w| q, rounded up but for the last digit."""
-    a, orthonormal = known.assumptions, math.sqrt(enlarged(known.engine.rows.count))
+    a, all_of_them = known.assumptions, np.array([known.engine.eigenpath().eigen.eigenvectors])
+    orthonormal = math.sqrt(float(known.engine.enlarged(all_of_them)[0]))
     bias, deviation = a.norm_bound * found.bias, a.noise_scale * orthonormal * found.length
     return np.asarray(bias + deviation * margin(bias / np.maximum(deviation, 1e-300)))
 

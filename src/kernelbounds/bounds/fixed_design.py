@@ -146,7 +146,7 @@ class FixedDesign(Bound):
         delta = known.assumptions.delta / (1 if self.simultaneous else 2)
         if known.assumptions.noise_scale == 0:  # nothing is random, and CMM is exact
             return known, None
-        if not known.engine.path().eigen.eigenvectors:  # all functions vanish at the points
+        if not known.engine.eigenpath().eigen.eigenvectors:  # all functions vanish at the points
             return known.at_delta(delta), None
         projection = Projection.of(known, SHARE * delta, self.noise)
         return known.at_delta((1 - SHARE) * delta), projection

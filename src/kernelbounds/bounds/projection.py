@@ -47,9 +47,6 @@ from kernelbounds.engine import RidgePath, minimise_over_ridge
 from kernelbounds.errors import EmptyConfidenceSetError
 from kernelbounds.functionals import Targets
 
-# Computed eigenvectors are orthonormal up to 16 rounding errors and so many for each observation:
-# V'V differs from I by less, in the spectral norm (by up to 31 of them at t = 700, with LAPACK).
-ORTHONORMAL = 1.0
 # Ridges at which numbers of directions are compared, and their range, relative to (sigma / B)^2 and
 # (r_t / B)^2; beyond this times the largest eigenvalue they are as good as infinite.
 RIDGES, LEAST, MOST, INFINITE = 48, 0.01, 100.0, 1e10
@@ -57,11 +54,6 @@ RIDGES, LEAST, MOST, INFINITE = 48, 0.01, 100.0, 1e10
 NEWTON = 12
 # The relative error of scipy's quantiles is below 1e-12.
 OF_QUANTILES = 1e-11
-
-
-def enlarged(count: int) -> float:
-    """At least |V'V|, of computed eigenvectors of a matrix with so many rows."""
-    return 1 + (16 + ORTHONORMAL * count) * EPS
 
 
 def relative_radii(counts: Array, delta: float, noise: str) -> Array:
@@ -90,9 +82,10 @@ class Projection:
     @classmethod
     def of(cls, known: Knowledge, delta: float, noise: str, count: int | None = None) -> Projection:
         """With so many directions, or those that promise the narrowest bounds at the data."""
-        path = known.engine.path()
-        counts = np.arange(1.0, path.eigen.eigenvectors + 1)
-        relative = relative_radii(counts, delta, noise) * enlarged(path.eigen.count)
+        path = known.engine.eigenpath()
+        counts = np.arange(1, path.eigen.eigenvectors + 1)
+        relative = relative_radii(counts.astype(float), delta, noise)
+        relative *= known.engine.enlarged(counts)
         if count is None:
             count = promising_count(known, path, relative)
         return cls(known, path.leading(count), float(relative[count - 1]))
@@ -147,10 +140,11 @@ def promising_count(known: Knowledge, path: RidgePath, relative: Array) -> int:
     This looks at points, weights, B and sigma, and not at outcomes, so that p is fixed as they are.
     """
     a, eigen = known.assumptions, path.eigen
-    values = eigen.spectrum[: eigen.eigenvectors][::-1]  # descending
+    size = eigen.eigenvectors
+    values, levels = eigen.eigenvalues[-size:][::-1], eigen.spectrum[:size][::-1]  # descending
     squared = a.noise_scale**2 * relative
     ridges = _ridges(known, path, float(squared[-1]))[:, None]
-    variances = path.trace - np.cumsum(values**2 / (values + ridges), axis=1)
+    variances = path.trace - np.cumsum(values**2 / (levels + ridges), axis=1)
     widths = (squared / ridges + a.norm_bound**2) * np.maximum(variances, 0.0)
     return 1 + int(widths.min(axis=0).argmin())
 

@@ -73,6 +73,9 @@ class Eigenbasis:
     flat: bool  # whether directions outside the basis carry the floor; else they are dropped
     eigenvalues: Array  # all of the kernel matrix's, where it was decomposed as a whole
     accuracy: float = EPS  # of the kernel's values, relatively
+    # How many columns are eigenvectors of the matrix, of one that was decomposed as a whole. They
+    # come first, in ascending order of their eigenvalues; the others depend on the outcomes.
+    eigenvectors: int = 0
 
     @property
     def count(self) -> int:
@@ -94,14 +97,6 @@ class Eigenbasis:
         """The smallest ridge at which the floor does not matter."""
         return FINEST * self.floor if self.flat else 0.0
 
-    @property
-    def eigenvectors(self) -> int:
-        """How many columns are eigenvectors of the matrix, of one that was decomposed as a whole.
-
-        They come first, in ascending order of their eigenvalues; the others depend on the outcomes.
-        """
-        return self.count - int(np.searchsorted(self.eigenvalues, DROPPED * self.slack))
-
     def leading(self, size: int) -> Eigenbasis:
         """The eigenvectors of the largest eigenvalues alone, of a matrix decomposed as a whole.
 
@@ -110,7 +105,10 @@ class Eigenbasis:
         """
         kept = slice(self.eigenvectors - size, self.eigenvectors)
         basis = np.ascontiguousarray(self.basis[:, kept])
-        return replace(self, basis=basis, spectrum=self.spectrum[kept], z=self.z[kept], flat=False)
+        return replace(
+            self, basis=basis, spectrum=self.spectrum[kept], z=self.z[kept], flat=False,
+            eigenvectors=size,
+        )  # fmt: skip
 
     @classmethod
     def of(cls, gram: Array, outcomes: Array, cut: float, accuracy: float = EPS) -> Eigenbasis:
@@ -135,6 +133,7 @@ class Eigenbasis:
             cut > 0,
             values,
             accuracy,
+            len(values) - tail,
         )
 
     def extended(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds.arrays import EPS, Array
@@ -19,6 +20,7 @@ from kernelbounds.engine.ridge_fit import Forecasts
 from kernelbounds.engine.ridge_path import RidgePath, rounding
 from kernelbounds.engine.sparse.basis import DROPPED, Basis, Seen
 from kernelbounds.engine.sparse.block import Block
+from kernelbounds.engine.sparse.design import Design, floor_of
 from kernelbounds.engine.sparse.dictionary import OF_FEATURES, SHARE_OF_ERROR, Dictionary
 from kernelbounds.engine.sparse.dual import Dual
 from kernelbounds.engine.sparse.forecaster import Forecaster
@@ -122,6 +124,7 @@ class SparseEngine:
         self._basis: Basis | None = None
         self._path: RidgePath | None = None
         self._decomposed: tuple[Array, Array] | None = None  # Phi' Phi, for :meth:`dual`
+        self._design: Design | None = None
         self._span = False  # whether K' is Phi Phi' alone, see :meth:`within_span`
         self.statistics, self.dictionary = Statistics.none(0), Dictionary.empty(kernel, 0, EPS)
         if inducing is not None:
@@ -190,7 +193,7 @@ class SparseEngine:
         self.statistics = self.statistics + Statistics.of(block)
         self._forecaster = forecaster.after(block, self.statistics)
         self._newest, self._path = self._newest.with_more(block), None
-        self._decomposed = None
+        self._decomposed = self._design = None
         self._extend_border(block)
         if self.statistics.count == self._ends_at:
             self._end_block()
@@ -326,6 +329,27 @@ class SparseEngine:
             self._decomposed, targets,
         )  # fmt: skip
 
+    def eigenpath(self) -> RidgePath:
+        """A path whose directions, eigenvectors of Phi Phi', depend on the points alone."""
+        return self._fixed_design().path
+
+    def enlarged(self, counts: NDArray[np.intp]) -> Array:
+        """At least |V'V|, where V are so many leading eigenvectors."""
+        return self._fixed_design().enlarged(counts)
+
+    def query_along(self, path: RidgePath, points: Targets) -> PathQuery:
+        """What :meth:`query` tells, along leading directions of :meth:`eigenpath` alone."""
+        return self._fixed_design().query(self.dictionary, path, points)
+
+    def _fixed_design(self) -> Design:
+        if self._design is None:
+            self._newest = self._newest.settle(self.dictionary, self._negligible)
+            floor = floor_of(self.statistics, self._excess, self._typical)
+            self._design = Design.of(
+                self.dictionary, self.statistics, self._scales(floor), floor, self._excess
+            )
+        return self._design
+
     def within_spans(self) -> list[tuple[SparseEngine, float]]:
         """Engines of Phi Phi' alone, and how far the functions of the span may be from it.
 
@@ -338,7 +362,8 @@ class SparseEngine:
         for level in sorted({late[0], late[len(late) // 2], late[-1]}) if len(late) else []:
             first = int(np.searchsorted(self._late, level, side="right"))
             other, stats, kept = copy.copy(self), self.statistics, self.dictionary
-            other._span, other._path, other._basis, other._decomposed = True, None, None, None
+            other._span, other._path, other._basis = True, None, None
+            other._decomposed = other._design = None
             other._late = self._late[:first]
             other.statistics = replace(
                 stats, moments=stats.moments[:first, :first], products=stats.products[:first]
