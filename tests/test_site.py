@@ -110,6 +110,20 @@ def test_formulas_are_set_and_names_are_left_alone(browser, tmp_path):
     )
 
 
+def test_the_search_works_from_a_disk(site, browser):
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    place, _ = site
+    browser.get((place / "build" / "site" / "index.html").as_uri())
+    browser.find_element("css selector", ".md-search__button").click()
+    dialog = WebDriverWait(browser, 10).until(lambda it: it.switch_to.active_element.shadow_root)
+    dialog.find_element("css selector", "input").send_keys("certificate")
+    shown = "return arguments[0].querySelector('dialog').innerText"
+    WebDriverWait(browser, 10).until(
+        lambda it: "How good the best action known is" in it.execute_script(shown, dialog)
+    )
+
+
 def test_every_page_is_in_the_navigation():
     configuration = yaml.load((ROOT / "mkdocs.yml").read_text(), Loader)
     listed = list(pages_of(configuration["nav"]))
