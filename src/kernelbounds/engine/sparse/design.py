@@ -33,7 +33,7 @@ from kernelbounds.engine.ridge_path import RidgePath, rounding
 from kernelbounds.engine.sparse.basis import DROPPED, Basis
 from kernelbounds.engine.sparse.dictionary import SHARE_OF_ERROR, Dictionary
 from kernelbounds.engine.sparse.statistics import Statistics
-from kernelbounds.functionals import Functionals, Targets
+from kernelbounds.functionals.targets import Functionals, Targets
 
 # An estimate with weights w is wrong by up to B^2 (c1 |w|^2 + (1 + 1/s) r(x)) for what inducing
 # points do not see, squared. With the mean residual and |w|^2 = m/t the best s rho is
