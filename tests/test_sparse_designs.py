@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import mpmath as mp
 import numpy as np
 import pytest
@@ -183,8 +185,10 @@ def test_functionals_files_and_a_second_look(tmp_path):
 
 def test_where_nothing_is_seen():
     """Before the first observation, and where all functions vanish."""
-    for bound in KINDS.values():
-        seq = kb.ConfidenceSequence(DotProduct(sigma_0=0.0), 2.0, 0.1, engine=kb.Sparse())
+    for bound, engine in itertools.product(
+        [kb.CMM(), kb.AMM(), *KINDS.values()], [kb.Sparse(), kb.Sparse([[1.0]])]
+    ):
+        seq = kb.ConfidenceSequence(DotProduct(sigma_0=0.0), 2.0, 0.1, engine=engine)
         np.testing.assert_array_equal(seq.bounds([[3.0]], bound), [[-6.0], [6.0]])
         seq.update([[0.0], [0.0]], [0.01, -0.02])
         np.testing.assert_array_equal(seq.bounds([[3.0]], bound), [[-6.0], [6.0]])

@@ -66,7 +66,7 @@ class Design:
         accuracy, enlarging = dictionary.accuracy, floor / (floor - excess)
         basis = Basis.of(stats, accuracy, scales, floor)
         values, largest = basis.values, float(np.max(scales, initial=1.0)) ** 2
-        error = rounding(stats.terms, accuracy) * largest * stats.trace
+        error = rounding(stats.terms, accuracy) * largest * stats.size
         lost = SHARE_OF_ERROR * dictionary.error * stats.trace  # of features
         # h with the least sum of what is added.
         h = math.sqrt(float((1 / values).sum() / values.sum())) if len(values) else 1.0

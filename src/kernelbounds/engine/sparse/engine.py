@@ -407,7 +407,7 @@ class SparseEngine:
         basis, border = self._basis, self._basis.see(self._border)
         lowest = 0.0 if self._span else self._floor_of(basis)
         lost = SHARE_OF_ERROR * self.dictionary.error
-        slack = (rounding(stats.terms, accuracy) + lost) * stats.trace + basis.room
+        slack = (rounding(stats.terms, accuracy) + lost) * stats.size + basis.room
         slack = 0.0 if self._span else slack
         floor = lowest + slack
         spectrum = np.append(basis.values + floor, floor)
