@@ -82,7 +82,7 @@ class Design:
         none = np.empty((0, len(values)))
         trace = float(stats.moments.diagonal() @ scales**2) + enlarging * stats.residual
         path = RidgePath(
-            eigen, columns, spectrum, none, none.T, none[:, :0], none[:, 0],
+            eigen, columns, spectrum, none, none.T, np.empty((0, 0)), np.empty(0),
             math.sqrt(stats.squares), trace,
         )  # fmt: skip
         return cls(basis, path, enlarging, error)

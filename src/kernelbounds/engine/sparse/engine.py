@@ -273,9 +273,9 @@ class SparseEngine:
         if not stats.count:
             return 0.0
         ridge = typical_ridge(self._typical, stats.count)
-        rest = stats.residual / stats.count / self._growth.mean_unknown
-        share = SHARE * math.sqrt(rest * ridge / self._excess)
-        more = max(share, LEAST_SHARE) * self._excess
+        rest = stats.residual / stats.count / max(self._growth.mean_unknown, 1e-300)
+        share = SHARE * math.sqrt(rest * ridge * self._excess)
+        more = max(share, LEAST_SHARE * self._excess)
         far = FAR * math.sqrt(self._excess * self._typical)
         return self._excess + max(more, far, COSTS_NOTHING * self._typical)
 
