@@ -38,8 +38,10 @@ class Sum(Functional):
 
     Parameters
     ----------
-    points : array of shape (n, d), the z_i
-    weights : array of shape (n,), the w_i
+    points : array of shape (n, d)
+        The z_i, a row for each.
+    weights : array of shape (n,)
+        The w_i, of any sign.
 
     Examples
     --------
@@ -61,7 +63,7 @@ class Sum(Functional):
 
     @property
     def dim(self) -> int:
-        """d."""
+        """The number of coordinates, d."""
         return int(self.points.shape[1])
 
     def of_mean(self, offset: Offset) -> Level:
@@ -96,6 +98,7 @@ class Difference(Sum):
     Parameters
     ----------
     x, x2 : arrays of shape (d,) or (1, d)
+        The two points.
 
     Examples
     --------
@@ -121,7 +124,8 @@ class Average(Sum):
 
     Parameters
     ----------
-    points : array of shape (n, d), the z_i
+    points : array of shape (n, d)
+        The z_i, a row for each.
     weights : array of shape (n,), optional
         None: all the same. They are at least zero, and not all zero.
 
@@ -157,6 +161,7 @@ class Derivative(Functional):
     Parameters
     ----------
     x : array of shape (d,) or (1, d)
+        Where the slope is asked for.
     axis : int
         The coordinate, counted from 0.
 
@@ -185,7 +190,7 @@ class Derivative(Functional):
 
     @property
     def dim(self) -> int:
-        """d."""
+        """The number of coordinates, d."""
         return len(self.point)
 
     def of_mean(self, offset: Offset) -> Level:
