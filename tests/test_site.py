@@ -95,6 +95,7 @@ def test_pages_load_nothing_from_elsewhere(site):
 def test_formulas_are_set_and_names_are_left_alone(browser, tmp_path):
     """Indices and powers in plain text become subscripts and superscripts, outside of code."""
     text = "R_t² λ_max μ_λ,t−1 Σ_(j ≤ m_c) D^(−1/2) E_{σ²/c} T^0.5 R_xR_x noise_scale test_cone"
+    text += " rho^2_alpha,t-1 f*_t C_e1 i^beta_e T^log_power LEVEL_SHARE"
     script = (DOCS / "assets" / "formulas.js").read_text()
     page = tmp_path / "page.html"
     page.write_text(
@@ -106,7 +107,8 @@ def test_formulas_are_set_and_names_are_left_alone(browser, tmp_path):
     assert found == (
         "<p>R<sub>t</sub>² λ<sub>max</sub> μ<sub>λ,t−1</sub> Σ<sub>j ≤ m<sub>c</sub></sub> "
         "D<sup>−1/2</sup> E<sub>σ²/c</sub> T<sup>0.5</sup> R<sub>x</sub>R<sub>x</sub> "
-        "noise_scale test_cone</p><code>R_t</code>"
+        "noise_scale test_cone rho<sup>2</sup><sub>alpha,t-1</sub> f*<sub>t</sub> C<sub>e1</sub> "
+        "i<sup>beta<sub>e</sub></sup> T<sup>log_power</sup> LEVEL_SHARE</p><code>R_t</code>"
     )
 
 

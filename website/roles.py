@@ -1,7 +1,7 @@
 """For the reference pages: what docstrings say in the words of Sphinx becomes Markdown.
 
-Roles such as ``:class:`~kernelbounds.Box``` become code, simple tables become tables, and the star
-of f* stays a star.
+Roles such as ``:class:`~kernelbounds.Box``` become code, pages of the site become links, simple
+tables become tables, and the star of f* stays a star.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ from typing import Any
 from griffe import Docstring, Extension, Object
 
 ROLE = re.compile(r":(?:class|meth|func|attr|mod|exc|data):`(~?)([\w.]+)`")
+PAGE = re.compile(r"``docs/([\w/-]+\.md)``")
+# The type of a parameter is set as code already.
+TYPE = re.compile(r"^( *[\w, ]+ : )(.*`.*)$", re.MULTILINE)
 # In Markdown two stars in a paragraph would set what is between them in italics.
 STAR = re.compile(r"^(?!\s*>>>)(.*)$", re.MULTILINE)
 RULE = re.compile(r"=+(?: +=+)+")
@@ -50,4 +53,6 @@ class Roles(Extension):
         """Called for every module, class, function and attribute."""
         if isinstance(obj.docstring, Docstring):
             text = STAR.sub(lambda line: line[1].replace("f*", "f∗"), obj.docstring.value)
-            obj.docstring.value = _tables(ROLE.sub(_code, text))
+            text = PAGE.sub(r"[\1](../\1)", ROLE.sub(_code, text))
+            text = TYPE.sub(lambda line: line[1] + line[2].replace("`", ""), text)
+            obj.docstring.value = _tables(text)

@@ -2,11 +2,13 @@
 // This sets what follows _ and ^ as subscripts and superscripts. Without it the pages read as they are written.
 (() => {
   // A group in brackets, some words, a number, or a letter (with another index: α,t−1). Names such as
-  // noise_scale, which go on with letters, are none of these.
+  // noise_scale, which go on with letters, are none of these; but no name has a ^ in it.
   const index =
-    "\\((?<group>[^()]*(?:\\([^()]*\\)[^()]*)*)\\)|\\{(?<braced>[^{}]*)\\}|" +
-    "(?<plain>(?:max|min|mm|out|in|ij|si|alpha|beta|lambda|½|[−-]?\\d+(?:\\.\\d+)?|[A-Za-zα-ωΑ-Ω⊥](?:,[a-zα-ω](?:−\\d)?)?)(?![a-z_]))";
-  const pattern = new RegExp(`(?<=[\\p{L}\\p{M}\\p{N}\\)\\]}‖|′'~∂⁰¹²³*])(?<kind>[_^])(?:${index})`, "gu");
+    "\\((?<group>[^()]*(?:\\([^()]*\\)[^()]*)*)\\)|\\{(?<braced>[^{}]*)\\}|(?<plain>" +
+    "(?<=\\^)(?:\\d+(?![\\d.])|[A-Za-zα-ω]\\w*)|" +
+    "(?:max|min|mm|out|in|ij|si|½|[−-]?\\d+(?:\\.\\d+)?|[A-Z](?![A-Z])|" +
+    "(?:alpha|beta|lambda|[a-zα-ωΑ-Ω⊥]\\d?)(?:,[a-zα-ω](?:[−-]\\d)?)?)(?![a-z_]))";
+  const pattern = new RegExp(`(?<=[\\p{L}\\p{M}\\p{N}\\)\\]}‖|′'~∂⁰¹²³*∗])(?<kind>[_^])(?:${index})`, "gu");
   const set = (text) => {
     const parts = [];
     let done = 0;
@@ -14,7 +16,7 @@
       const { kind, plain } = found.groups;
       const group = found.groups.group ?? found.groups.braced;
       const raised = document.createElement(kind === "_" ? "sub" : "sup");
-      raised.append(...(group === undefined ? [plain] : set(group)));
+      raised.append(...set(group ?? plain));
       parts.push(text.slice(done, found.index), raised);
       done = found.index + found[0].length;
     }

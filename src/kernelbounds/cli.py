@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from pathlib import Path
 from typing import Annotated
@@ -42,7 +43,10 @@ for _name, _module in (
 ):
     app.command(_name, no_args_is_help=True)(_module.command)
 app.command("demo")(demo.command)  # the only one that needs no arguments
-app.add_typer(study_app, name="study")
+app.add_typer(study_app, name="study", short_help=study_app.info.help)
+# Else lists of commands, on the site for one, cut their first sentences after 45 characters.
+for _one in (*app.registered_commands, *study_app.registered_commands):
+    _one.short_help = (inspect.getdoc(_one.callback) or "").partition("\n")[0]
 
 
 def _version(wanted: bool) -> None:

@@ -117,7 +117,9 @@ class KernelConfidenceRegressor(RegressorMixin, BaseEstimator):  # type: ignore[
         Parameters
         ----------
         X : array (n, d)
+            The inputs, a row for each observation.
         y : array (n,)
+            The outcomes.
         sample_weight : array (n,), optional
             An observation with weight w has the noise scale sigma / sqrt(w), as the mean of w
             outcomes has; it must be known before the outcome is. Those with weight 0 are left out.

@@ -36,6 +36,7 @@ class Parts:
     Parameters
     ----------
     parts : sequence of (kernel, bound)
+        A kernel for each part, and a bound on the norm of that part.
 
     Examples
     --------

@@ -19,8 +19,11 @@ class RKHSFunction:
     Parameters
     ----------
     kernel : scikit-learn kernel
-    centres : array of shape (n, d), the z_i
-    weights : array of shape (n,), the w_i
+        Its hyperparameters are used as they stand.
+    centres : array of shape (n, d)
+        The z_i, a row for each.
+    weights : array of shape (n,)
+        The w_i.
 
     Examples
     --------

@@ -472,12 +472,15 @@ class ConfidenceSequence:
         Parameters
         ----------
         X : array of shape (m, d)
+            Where the bounds will be asked for.
         design : array of shape (n, d), or int
             Where observations are planned; or a number of points that fill ``domain`` evenly.
         domain : Box, optional
+            Needed where ``design`` is a number.
         noise_scale : float or array of shape (n,), optional
             That of the observations planned, as for :meth:`update`.
         bound : bound, optional
+            None: the one of the sequence.
 
         Examples
         --------
@@ -605,6 +608,7 @@ class ConfidenceSequence:
         Parameters
         ----------
         path : path
+            A file that :meth:`save` has written.
         kernel : scikit-learn kernel, optional
             Needed only for a kernel class of your own; it must be the one that was saved.
             Whether or not it is given, the kernel matrix is computed again and compared.

@@ -28,6 +28,7 @@ class Finite:
     Parameters
     ----------
     points : array of shape (m, d)
+        The actions, a row for each.
     once : bool
         Whether each action can be tried only once. If so, actions that were told or are pending
         are not asked for again.
@@ -61,7 +62,7 @@ class Finite:
 
     @property
     def dim(self) -> int:
-        """d."""
+        """The number of coordinates, d."""
         return int(self.points.shape[1])
 
     @property
@@ -123,7 +124,7 @@ class Box:
 
     @property
     def dim(self) -> int:
-        """d."""
+        """The number of coordinates, d."""
         return len(self.lower)
 
     @property

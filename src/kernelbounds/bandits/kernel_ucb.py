@@ -36,6 +36,7 @@ class KernelUCB(Policy):
     Parameters
     ----------
     sequence : ConfidenceSequence
+        It is used as it is and updated by :meth:`tell`. It may hold observations already.
     domain : Box or Finite, optional
         None: each :meth:`ask` brings its own actions.
     minimise : bool

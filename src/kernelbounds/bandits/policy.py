@@ -280,6 +280,7 @@ class Policy(ABC):
         Parameters
         ----------
         experiment : function of an action (d,) that returns its outcome
+            It is called once for each action.
         rounds : int
             Stop after so many at the latest.
         batch : int

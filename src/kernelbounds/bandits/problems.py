@@ -26,6 +26,7 @@ class SyntheticProblem:
     noise_scale : float
         Standard deviation of the Gaussian noise.
     actions_per_round : int
+        How many actions there are to choose from.
 
     Examples
     --------

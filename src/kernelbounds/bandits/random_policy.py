@@ -22,7 +22,9 @@ class RandomPolicy(Policy):
     Parameters
     ----------
     sequence : ConfidenceSequence
+        It gets the outcomes, and certifies.
     domain : Box or Finite, optional
+        None: each :meth:`ask` brings its own actions.
     minimise : bool
         Matters for certificates only.
     rng : numpy.random.Generator or int, optional

@@ -21,6 +21,7 @@ class Suggestion:
     Attributes
     ----------
     x : array of shape (d,)
+        The action to try.
     lower, upper : float
         Bounds on f*(x).
     limit : float

@@ -56,8 +56,10 @@ class Sum(Functional):
 
     Parameters
     ----------
-    points : array of shape (n, d), the z_i
-    weights : array of shape (n,), the w_i
+    points : array of shape (n, d)
+        The z_i, a row for each.
+    weights : array of shape (n,)
+        The w_i, of any sign.
 
     Examples
     --------
@@ -79,7 +81,7 @@ class Sum(Functional):
 
     @property
     def dim(self) -> int:
-        """d."""
+        """The number of coordinates, d."""
         return int(self.points.shape[1])
 
     def of_mean(self, offset: Offset) -> Level:
@@ -114,6 +116,7 @@ class Difference(Sum):
     Parameters
     ----------
     x, x2 : arrays of shape (d,) or (1, d)
+        The two points.
 
     Examples
     --------
@@ -139,7 +142,8 @@ class Average(Sum):
 
     Parameters
     ----------
-    points : array of shape (n, d), the z_i
+    points : array of shape (n, d)
+        The z_i, a row for each.
     weights : array of shape (n,), optional
         None: all the same. They are at least zero, and not all zero.
 
@@ -175,6 +179,7 @@ class Derivative(Functional):
     Parameters
     ----------
     x : array of shape (d,) or (1, d)
+        Where the slope is asked for.
     axis : int
         The coordinate, counted from 0.
 
@@ -203,7 +208,7 @@ class Derivative(Functional):
 
     @property
     def dim(self) -> int:
-        """d."""
+        """The number of coordinates, d."""
         return len(self.point)
 
     def of_mean(self, offset: Offset) -> Level:

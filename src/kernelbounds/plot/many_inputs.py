@@ -41,7 +41,9 @@ def slices(
     Parameters
     ----------
     bounds : ConfidenceSequence, or function of points (m, d) that returns lower and upper, (m,)
+        A sequence is drawn with its data. A function may have units of its own.
     domain : Box
+        Its inputs are those of the panels.
     through : array of shape (d,), dict, Suggestion or Certificate
         The point that all slices have in common, marked by a dotted line. A dict may leave
         coordinates out, which are then in the middle of the box.

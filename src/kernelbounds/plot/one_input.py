@@ -41,6 +41,7 @@ def band(
     Parameters
     ----------
     bounds : ConfidenceSequence, or function of points (m, d) that returns lower and upper, (m,)
+        A sequence is drawn with its data. A function may have units of its own.
     domain : Box
         With one input that is not fixed, such as ``box.fixed({"pressure": 2})``.
     ax : matplotlib axes, optional
@@ -48,6 +49,7 @@ def band(
     data : (X, y), optional
         None: those of the sequence, if bounds is one; ``seq.bounds`` draws without.
     truth : function of points (m, d), optional
+        Drawn as a thin line, where it is known.
     more : dict, optional
         More bounds, by their names in the legend; pairs of lines.
     without_guarantee : function as bounds, or dict of them by name, optional

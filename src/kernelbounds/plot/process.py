@@ -71,6 +71,7 @@ def gaussian_process(sequence: ConfidenceSequence, deviations: float = 2.0) -> G
     Parameters
     ----------
     sequence : ConfidenceSequence
+        Whose data, kernel and noise scales the process has.
     deviations : float
         So many standard deviations of f(x) given the data, on either side of the mean.
 

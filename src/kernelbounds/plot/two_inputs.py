@@ -45,7 +45,9 @@ def maps(
     Parameters
     ----------
     bounds : ConfidenceSequence, or function of points (m, d) that returns lower and upper, (m,)
+        A sequence is drawn with its data. A function may have units of its own.
     domain : Box
+        With two inputs or more.
     axes : three matplotlib axes, optional
         None: those of a new figure.
     data : (X, y), optional

@@ -190,7 +190,7 @@ class Problem:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the inputs."""
+        """The names of the inputs."""
         return tuple(one.name for one in self.inputs)
 
     @property
