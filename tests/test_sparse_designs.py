@@ -192,3 +192,4 @@ def test_where_nothing_is_seen():
         np.testing.assert_array_equal(seq.bounds([[3.0]], bound), [[-6.0], [6.0]])
         seq.update([[0.0], [0.0]], [0.01, -0.02])
         np.testing.assert_array_equal(seq.bounds([[3.0]], bound), [[-6.0], [6.0]])
+    assert seq.inflation([[0.0]]) == 1 and seq.norm_lower_bound == 0

@@ -129,4 +129,5 @@ def inflation(known: Knowledge, points: Array, widths: Array) -> Array:
             least = np.maximum(least, upper + negative_lower)
     # What the search for the best ridge leaves, at both ends.
     least -= 2 * TIE * known.trivial(points)
-    return np.where(least > 0, widths / np.maximum(least, 1e-300), np.inf)
+    unknown = np.where(widths > 0, np.inf, 1.0)
+    return np.where(least > 0, widths / np.maximum(least, 1e-300), unknown)

@@ -415,7 +415,7 @@ class SparseEngine:
         accuracy *= 4 + math.sqrt(1 / (DROPPED * rounding(stats.terms, accuracy)))
         columns = np.broadcast_to(0.0, (stats.terms, len(spectrum)))
         along = np.append(border.along, np.zeros((1, self._border.shape[1])), axis=0)
-        least = max(floor, EPS * stats.trace)  # the finest ridge that makes a difference
+        least = max(floor, EPS * stats.size)  # the finest ridge that makes a difference
         eigen = Eigenbasis(
             columns, spectrum, least, basis.outcomes, slack, False, np.empty(0), accuracy
         )
