@@ -227,6 +227,23 @@ def test_noise_below_rounding_errors(kernel, noise_scale):
     assert np.all((lower <= function(X)) & (function(X) <= upper))
 
 
+@pytest.mark.parametrize("engine", [kb.Sparse(most=1), kb.Sparse([[100.0, 0.0]])], ids=str)
+@pytest.mark.parametrize("name", ["RBF", "rough"])
+def test_what_inducing_points_do_not_see_needs_no_norm(name, engine):
+    """Of a few observations far from them, the larger matrix is nothing but its floor."""
+    kernel = KERNELS[name]
+    function, X, y, _ = data(4, 20, kernel, norm=1.0, noise=1e-3)
+    sequence = kb.ConfidenceSequence(kernel, 1.0, 1e-3, engine=engine)
+    sequence.update(X, y)
+    assert 0.2 < sequence.norm_lower_bound <= function.norm * (1 + 1e-9)
+    assert sequence.noise_lower_bound <= 1e-3
+    refuted = kb.ConfidenceSequence(kernel, 0.2, 1e-3, engine=engine)
+    refuted.update(X, y)
+    for bound in (kb.CMM(), kb.FixedDesign()):
+        with pytest.raises(kb.EmptyConfidenceSetError, match="norm_bound must be at least 0"):
+            refuted.bounds(X, bound)
+
+
 def test_what_is_lost_is_reported():
     sequence = kb.ConfidenceSequence(
         Matern(0.3, nu=1.5), 3.0, 0.1, engine=kb.Sparse.filling([0, 0], [1, 1], 20)

@@ -13,7 +13,7 @@ from kernelbounds.arrays import Array, as_points, as_scalar, as_vector, as_whole
 from kernelbounds.bounds import CMM, Assumptions, Knowledge
 from kernelbounds.bounds.bound import TIE
 from kernelbounds.engine import Growth, SparseEngine
-from kernelbounds.errors import EmptyConfidenceSetError, InputError
+from kernelbounds.errors import InputError, KernelBoundsError
 from kernelbounds.mixtures import Hybrid, Single
 from kernelbounds.mixtures.running import RunningLosses
 from kernelbounds.surface import extremes
@@ -124,7 +124,8 @@ def inflation(known: Knowledge, points: Array, widths: Array) -> Array:
     """Widths at points (m, d) over what exact ones with the same R_t are at least; (m,)."""
     least = np.zeros(len(points))
     for within in known.within_spans():
-        with contextlib.suppress(EmptyConfidenceSetError):  # none of its functions fits the data
+        # None of its functions fits the data; or, where bounds cross, hardly one.
+        with contextlib.suppress(KernelBoundsError):
             upper, negative_lower = extremes(within, CMM(), points, (1, -1))
             least = np.maximum(least, upper + negative_lower)
     # What the search for the best ridge leaves, at both ends.
