@@ -244,6 +244,30 @@ def test_what_inducing_points_do_not_see_needs_no_norm(name, engine):
             refuted.bounds(X, bound)
 
 
+@pytest.mark.parametrize("noise_scale", [1e-4, 1e-3, 1e-2, 1e-1])
+def test_inflation_is_never_less_than_it_is_where_variances_vanish(noise_scale):
+    """At a point that is measured again and again, with a function as large as it may be."""
+    y = 1 + noise_scale * np.random.default_rng(0).standard_normal(5)
+    X = np.full((5, 1), 0.5)
+    sparse = kb.ConfidenceSequence(RBF(0.5), 1.0, noise_scale, engine=kb.Sparse())
+    sparse.update(X, y)
+    lower, upper = sparse.bounds(X[:1])
+    # Of the functions with |f(x)| <= 1 and |f_t - y_t| <= R_t.
+    rest = sparse.known.radius.squared - float(((y - y.mean()) ** 2).sum())
+    exact = 1.0 - (y.mean() - np.sqrt(rest / 5))
+    true = (upper - lower)[0] / exact
+    assert true <= sparse.inflation(X[:1])[0] < 1.01 * true
+
+
+@pytest.mark.parametrize("engine", [None, kb.Sparse(), kb.Sparse([[0.5]])], ids=str)
+def test_a_norm_bound_of_nothing_beside_huge_noise(engine):
+    for noise_scale in (1.0, 1e30, 1e99):
+        sequence = kb.ConfidenceSequence(RBF(0.5), 0.0, noise_scale, engine=engine)
+        sequence.update([[0.1], [0.2], [0.3]], [0.0, noise_scale, -noise_scale])
+        for bound in (kb.CMM(), kb.FixedDesign()):
+            np.testing.assert_array_equal(sequence.bounds([[0.4]], bound), [[0.0], [0.0]])
+
+
 def test_what_is_lost_is_reported():
     sequence = kb.ConfidenceSequence(
         Matern(0.3, nu=1.5), 3.0, 0.1, engine=kb.Sparse.filling([0, 0], [1, 1], 20)

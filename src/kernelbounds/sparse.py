@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import qmc
 from sklearn.gaussian_process.kernels import Kernel
 
-from kernelbounds.arrays import Array, as_points, as_scalar, as_vector, as_whole
+from kernelbounds.arrays import LARGEST, Array, as_points, as_scalar, as_vector, as_whole
 from kernelbounds.bounds import CMM, Assumptions, Knowledge
 from kernelbounds.bounds.bound import TIE
 from kernelbounds.engine import Growth, SparseEngine
@@ -113,8 +113,9 @@ class Sparse:
                 f"with a sparse engine the mixture must be Hybrid or Single, got {a.mixture}: "
                 "forecasts of your own need the single observations, which are not kept."
             )
-        ratio = a.noise_scale / max(a.norm_bound, 1e-100)
-        ridge = a.noise_scale**2 / max(a.mixture_scale, 1e-300)
+        # A norm bound that is nothing beside the noise would make both overflow.
+        ratio = min(a.noise_scale / max(a.norm_bound, 1e-100), LARGEST)
+        ridge = min(a.noise_scale**2 / max(a.mixture_scale, 1e-300), LARGEST**2)
         losses = RunningLosses(a.mixture, ridge, a.noise_scale)
         growth = Growth(self.tolerance, self.most)
         return SparseEngine(kernel, self.points, ridge, ratio**2, losses, growth)
