@@ -268,6 +268,20 @@ def test_a_norm_bound_of_nothing_beside_huge_noise(engine):
             np.testing.assert_array_equal(sequence.bounds([[0.4]], bound), [[0.0], [0.0]])
 
 
+@pytest.mark.parametrize("mixture", [None, kb.mixtures.Single(1.0)], ids=str)
+def test_before_the_first_observation(mixture):
+    """The radius is that of an exact engine, and the dimension that of the inducing points."""
+    exact = kb.ConfidenceSequence(RBF(0.5), 1.0, 0.1, mixture=mixture)
+    for engine in (kb.Sparse(), kb.Sparse([[0.5]])):
+        sparse = kb.ConfidenceSequence(RBF(0.5), 1.0, 0.1, mixture=mixture, engine=engine)
+        assert sparse.radius == pytest.approx(exact.radius, rel=1e-12)
+        question = {"below": ([[0.1]], 5.0)}
+        assert repr(sparse.sensitivity(**question)) == repr(exact.sensitivity(**question))
+    assert sparse.dim == 1 and len(sparse) == 0
+    with pytest.raises(kb.InputError, match=r"2 dimensions, but .* 1"):
+        kb.KernelUCB(sparse, BOX)
+
+
 def test_what_is_lost_is_reported():
     sequence = kb.ConfidenceSequence(
         Matern(0.3, nu=1.5), 3.0, 0.1, engine=kb.Sparse.filling([0, 0], [1, 1], 20)
@@ -300,6 +314,9 @@ def test_what_is_lost_is_reported():
             "noise",
         ),
         (lambda s: kb.ConfidenceSequence(RBF(1.0), 1.0, 0.1, engine=5), "Sparse"),
+        (lambda s: s.outcomes, "keep the outcomes of"),
+        (lambda s: s.noise_scales, "keep the noise scales of"),
+        (lambda s: s.bounds([[0.5, 0.5]], kb.CMM(solver="cone")), 'use solver="dual"'),
     ],
 )
 def test_what_is_not_known_is_said_in_a_sentence(wrong, said, tmp_path, monkeypatch):

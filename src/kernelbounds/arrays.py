@@ -42,7 +42,7 @@ def _check_points(points: Array, name: str, dim: int | None) -> None:
         raise InputError(f"{name} is empty (shape {points.shape}); pass at least one point.")
     if dim is not None and points.shape[1] != dim:
         raise InputError(
-            f"{name} has {points.shape[1]} columns, but the data so far have {dim} dimensions."
+            f"{name} has {points.shape[1]} columns, but the points so far have {dim} dimensions."
         )
 
 

@@ -155,8 +155,11 @@ class ConfidenceSequence:
 
     @property
     def dim(self) -> int | None:
-        """The dimension d of the points; None before the first observation."""
-        return self._known.base.data.dim
+        """The dimension d of the points; None before the first observation.
+
+        With a sparse engine it is that of the inducing points, where these are given.
+        """
+        return self._known.base.dim
 
     @property
     def kernel(self) -> Kernel:

@@ -221,6 +221,6 @@ def checked_domain(domain: Any, dim: int | None) -> Domain | None:
         raise InputError(f"domain must be a kernelbounds.Box or Finite, got {brief(domain)}.")
     if dim is not None and domain.dim != dim:
         raise InputError(
-            f"the domain has {domain.dim} dimensions, but the data of the sequence have {dim}."
+            f"the domain has {domain.dim} dimensions, but the points of the sequence have {dim}."
         )
     return domain

@@ -9,7 +9,7 @@ import numpy as np
 
 from kernelbounds.arrays import Array
 from kernelbounds.bounds.knowledge import Knowledge
-from kernelbounds.errors import KernelBoundsError, MissingExtraError
+from kernelbounds.errors import InputError, KernelBoundsError, MissingExtraError
 from kernelbounds.functionals.targets import Targets
 
 
@@ -22,6 +22,11 @@ def cone_extremes(known: Knowledge, points: Targets, signs: Sequence[int]) -> Ar
         import cvxpy
     except ImportError as error:
         raise MissingExtraError("The cone solver", "cone") from error
+    if not known.engine.keeps_observations:
+        raise InputError(
+            'solver="cone" needs the single observations, which a sparse engine does not keep; use '
+            'solver="dual", which finds the same maximum.'
+        )
     cp: Any = cvxpy  # its types are incomplete
     data = known.engine.rows
     # What outcomes at equal points differ by is beyond any function.

@@ -43,7 +43,8 @@ class RunningLosses:
         sums are infinite.
         """
         if not len(sums):  # before the first
-            return noise_scale, np.zeros(1)
+            none = self.mixture.losses(Forecasts(np.empty(0), np.empty(0)), noise_scale)
+            return noise_scale, np.zeros(none.shape[1])
         scales = self.noise_scale * 2.0**POWERS
         of_each = sums.reshape(len(POWERS), -1)
         at = int(np.searchsorted(scales, noise_scale * (1 - 1e-12)))

@@ -11,6 +11,16 @@ from kernelbounds.arrays import EPS, Array
 from kernelbounds.engine.sparse.statistics import Statistics
 from kernelbounds.errors import InputError
 
+# What an engine that keeps its observations has, in words.
+KEPT_ELSEWHERE = {
+    "points": "points",
+    "outcomes": "outcomes",
+    "observed": "outcomes",
+    "weights": "noise scales",
+    "lower": "kernel matrix",
+    "gram": "kernel matrix",
+}
+
 
 class Summary:
     """What a sparse engine knows of its observations one by one: nothing but their number."""
@@ -39,6 +49,7 @@ class Summary:
         return other
 
     def __getattr__(self, name: str) -> Array:
-        if name in ("points", "outcomes", "observed", "weights", "lower", "gram"):
-            raise InputError(f"a sparse engine does not keep the {name} of its observations.")
+        if name in KEPT_ELSEWHERE:
+            what = KEPT_ELSEWHERE[name]
+            raise InputError(f"a sparse engine does not keep the {what} of its observations.")
         raise AttributeError(name)
