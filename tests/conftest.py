@@ -9,6 +9,16 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("MPLBACKEND", "Agg")
 
 
+@pytest.fixture(scope="module")
+def short_searches():
+    """Searches of boxes with fewer points and ascents, where it does not matter what they find."""
+    import kernelbounds as kb
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(kb.Ascent.__init__, "__defaults__", (128, 2))
+        yield
+
+
 @pytest.fixture(scope="session")
 def browser():
     """Chromium, without a window and without a network of its own."""

@@ -42,7 +42,7 @@ def _failures(bound, runs, rounds, believed_noise=NOISE, believed_norm=NORM):
 
 @pytest.mark.parametrize("name", BOUNDS)
 def test_coverage(name):
-    runs = 80
+    runs = 60
     assert not too_many(_failures(BOUNDS[name], runs, 25), runs, DELTA)
 
 

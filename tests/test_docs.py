@@ -22,6 +22,9 @@ from kernelbounds import theory
 from kernelbounds.cli import app
 from kernelbounds.problem import assuming
 
+# Here it matters that snippets and commands run, and not how well they search a box.
+pytestmark = pytest.mark.usefixtures("short_searches")
+
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]

@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
+pytestmark = pytest.mark.usefixtures("short_searches")  # it matters that they run
+
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 

@@ -10,7 +10,8 @@ from problems import BOUNDS, KERNELS, Own, data_sets, sequence, truth
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern
 
 import kernelbounds as kb
-from kernelbounds.functionals import Average, Derivative, Difference, Several, Sum
+from kernelbounds.functionals import Average, Derivative, Difference, Sum
+from kernelbounds.functionals.targets import Several
 from kernelbounds.kernels import derivative_cross, has_derivatives
 
 instances = st.fixed_dictionaries(

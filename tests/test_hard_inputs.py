@@ -80,8 +80,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("noise_scale", [0.0, 0.1])
-def test_the_truth_stays_inside(case, noise_scale):
+def test_the_truth_stays_inside(case):
     kernel, draw = CASES[case]
     for seed, count in enumerate((8, 16) * 4):
         rng = np.random.default_rng(seed)
@@ -89,9 +88,10 @@ def test_the_truth_stays_inside(case, noise_scale):
         norm_bound = function.norm * (1 + 1e-9)
         X = draw(rng, count)
         points = np.vstack([draw(rng, 30), X[:3]])
-        seq = kb.ConfidenceSequence(kernel, norm_bound, noise_scale)
-        seq.update(X, np.array(function(X)))
-        lower, upper = seq.bounds(points)
-        truth = np.array(function(points))
-        outside = np.maximum(lower - truth, truth - upper).max() / norm_bound
-        assert outside < 1e-9, (seed, outside)
+        outcomes, truth = np.array(function(X)), np.array(function(points))
+        for noise_scale in (0.0, 0.1):
+            seq = kb.ConfidenceSequence(kernel, norm_bound, noise_scale)
+            seq.update(X, outcomes)
+            lower, upper = seq.bounds(points)
+            outside = np.maximum(lower - truth, truth - upper).max() / norm_bound
+            assert outside < 1e-9, (seed, noise_scale, outside)

@@ -22,6 +22,9 @@ from kernelbounds import theory
 from kernelbounds.cli import app
 from kernelbounds.paper import own, specs, store
 
+# What is found in a box does not matter here, only that it is found by all means there are.
+pytestmark = pytest.mark.usefixtures("short_searches")
+
 OWN = {"plain": Plain(), "wider": Wider(0.1), "patient": Patient()}
 MAXIMISERS = [kb.Ascent(scan=64, starts=2), kb.Grid(cells=100), kb.BranchAndBound(tolerance=0.5)]
 
@@ -270,7 +273,8 @@ class TestReproduce:
         assert "Wide (mine_of_the_tests.bounds)" in (place / "one" / "report.html").read_text()
 
         cells = {path.name: path.stat().st_mtime_ns for path in (place / "one/cells").iterdir()}
-        assert _reproduce(*names, "--out", "one", "--workers", 1).returncode == 0
+        again = ["table1", *names[2:], "--out", "one", "--workers", 1]  # drawing takes its time
+        assert _reproduce(*again).returncode == 0
         assert cells == {p.name: p.stat().st_mtime_ns for p in (place / "one/cells").iterdir()}
 
     @pytest.mark.slow

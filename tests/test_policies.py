@@ -16,6 +16,9 @@ from sklearn.gaussian_process.kernels import RBF
 import kernelbounds as kb
 from kernelbounds.surface import Clipped
 
+# The contract is not about how well a box is searched, which takes most of the time.
+pytestmark = pytest.mark.usefixtures("short_searches")
+
 _SOME = np.random.default_rng(7).random((200, 2))
 POLICIES = [kb.KernelUCB, kb.KernelLUCB, kb.RandomPolicy]
 # KernelLUCB searches a box twice for each point, which takes its time: one of the boxes is enough.

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+
 import mpmath as mp
 import numpy as np
 import pytest
 from exact import Exact, Projected, estimated, folded_margin, random_data
 from problems import too_many, truth
-from sklearn.gaussian_process.kernels import RBF, Matern
+from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 from test_sparse_precision import CASES
 
 import kernelbounds as kb
@@ -179,3 +181,15 @@ def test_functionals_files_and_a_second_look(tmp_path):
         seq.bounds(X[:4])
     with pytest.raises(kb.InputError, match="after every outcome"):
         kb.KernelUCB(seq, kb.Box([0, 0], [1, 1]))
+
+
+def test_where_nothing_is_seen():
+    """Before the first observation, and where all functions vanish."""
+    for bound, engine in itertools.product(
+        [kb.CMM(), kb.AMM(), *KINDS.values()], [kb.Sparse(), kb.Sparse([[1.0]])]
+    ):
+        seq = kb.ConfidenceSequence(DotProduct(sigma_0=0.0), 2.0, 0.1, engine=engine)
+        np.testing.assert_array_equal(seq.bounds([[3.0]], bound), [[-6.0], [6.0]])
+        seq.update([[0.0], [0.0]], [0.01, -0.02])
+        np.testing.assert_array_equal(seq.bounds([[3.0]], bound), [[-6.0], [6.0]])
+    assert seq.inflation([[0.0]]) == 1 and seq.norm_lower_bound == 0

@@ -15,12 +15,16 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+from typer.testing import CliRunner
 
 import kernelbounds as kb
+from kernelbounds.cli import app
 from kernelbounds.study import database, store
 from kernelbounds.study.deciding import with_the_past
 from kernelbounds.study.promising import _Score, most_promising
 from kernelbounds.study.status import Checked, more_needed
+
+pytestmark = pytest.mark.usefixtures("short_searches")
 
 KERNEL = "Matern(0.8, nu=2.5)"
 
@@ -742,13 +746,13 @@ def test_a_study_in_memory_is_whole():
 
 
 def test_python_and_commands_share_the_file(path):
-    command = [sys.executable, "-m", "kernelbounds.cli", "study"]
-    asked = subprocess.run([*command, "ask", str(path), "--json"], capture_output=True, check=True)
+    asked = CliRunner().invoke(app, ["study", "ask", str(path), "--json"])
     (trial,) = json.loads(asked.stdout)["trials"]
     with kb.Study(path) as study:
         assert study.ask().as_data() == trial
-        telling = [str(path), "--trial", "1", "yield=61"]
-        subprocess.run([*command, "tell", *telling], check=True, capture_output=True)
+        telling = ["study", "tell", str(path), "--trial", "1", "yield=61"]  # by another process
+        command = [sys.executable, "-m", "kernelbounds.cli", *telling]
+        subprocess.run(command, check=True, capture_output=True)
         assert study.pending == [] and list(study.observations["yield"]) == [61.0]
 
 

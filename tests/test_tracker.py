@@ -9,7 +9,7 @@ from sklearn.gaussian_process.kernels import DotProduct
 
 import kernelbounds as kb
 from kernelbounds.bandits.tracker import FIRST, Tracker
-from kernelbounds.bounds import TIE
+from kernelbounds.bounds.bound import TIE
 
 ALL = np.ones(len(POINTS), dtype=bool)
 # More points than are computed at first, every third of them twice.

@@ -111,7 +111,9 @@ class EmptyConfidenceSetError(KernelBoundsError):
     ) -> None:
         self.norm_lower_bound = norm_lower_bound
         self.noise_lower_bound = noise_lower_bound
-        noise = f"at least {noise_lower_bound:.3g}" if noise_lower_bound > 0 else "above 0"
+        # Known to a few digits, and with a sparse engine up to the next of its noise scales.
+        known = noise_lower_bound > 1.001 * noise_scale
+        noise = f"{'at least' if known else 'above'} {noise_lower_bound:.3g}"
         if math.isinf(norm_lower_bound):
             noisier = "" if math.isinf(noise_lower_bound) else f"noise_scale must be {noise}, or "
             bounds = "bounds on the parts" if in_parts else "norm_bound"

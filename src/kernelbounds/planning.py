@@ -26,7 +26,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from kernelbounds.arrays import Array, as_points, as_whole, brief
-from kernelbounds.bounds import CMM, TIE, Bound, FixedDesign, Knowledge
+from kernelbounds.bounds import CMM, Bound, FixedDesign, Knowledge
+from kernelbounds.bounds.bound import TIE
 from kernelbounds.errors import InputError
 from kernelbounds.surface import in_parts
 

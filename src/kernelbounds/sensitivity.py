@@ -21,8 +21,10 @@ import numpy as np
 from kernelbounds.arrays import LARGEST, as_points, as_scalar, as_whole, brief
 from kernelbounds.bounds import Assumptions, Bound, DualBound, Knowledge
 from kernelbounds.errors import EmptyConfidenceSetError, InputError, MissingExtraError
-from kernelbounds.functionals import Differences, Targets
+from kernelbounds.functionals.targets import Differences, Targets
 from kernelbounds.surface import extremes
+
+__all__ = ["Row", "Sensitivity"]
 
 # Multiples of what was assumed at which a conclusion is tried until it fails; if it never does, it
 # is said to hold however large. Bounds of CMM are precise to 1e-7 of the trivial one, so that far
@@ -112,7 +114,27 @@ def conclusion(
 
 
 class Row(NamedTuple):
-    """What the bounds are under one B; see :meth:`Sensitivity.table`."""
+    """What the bounds are under one B; see :meth:`Sensitivity.table`.
+
+    Attributes
+    ----------
+    norm_bound : float
+        That B.
+    lower, upper : float
+        The bounds on what the conclusion is about.
+    holds : bool
+        Whether the conclusion holds.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> seq = kb.ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
+    >>> seq.update([[0.2], [0.8]], [0.1, 0.9])
+    >>> row = seq.sensitivity(above=([0.8], 0.2)).table(count=2)[0]
+    >>> row.lower > 0.2, row.holds
+    (True, True)
+    """
 
     norm_bound: float
     lower: float
@@ -146,6 +168,18 @@ class Sensitivity:
         The smallest B that the data allow.
     assumed : Assumptions
         What was assumed.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> seq = kb.ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
+    >>> seq.update([[0.2], [0.3], [0.8]], [0.1, 0.2, 0.9])
+    >>> found = seq.sensitivity(above=([0.9], 0.1))  # f(0.9) > 0.1
+    >>> round(found.norm_bound, 1), round(found.noise_scale, 2)
+    (2.4, 0.11)
+    >>> [row.holds for row in found.table(count=5)]
+    [True, True, True, False, False]
     """
 
     norm_bound: float

@@ -26,7 +26,8 @@ from kernelbounds.arrays import (
 from kernelbounds.bounds import CMM, Assumptions, Bound, DualBound, FixedDesign, Knowledge
 from kernelbounds.engine import Approximation, Engine, SparseEngine
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
-from kernelbounds.functionals import Functional, Several
+from kernelbounds.functionals import Functional
+from kernelbounds.functionals.targets import Several
 from kernelbounds.mixtures import Hybrid, Mixture, Single
 from kernelbounds.offset import Offset, checked_offset
 from kernelbounds.parts import Parts, as_parts

@@ -10,10 +10,12 @@ from scipy.stats import qmc
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds.arrays import Array, as_points, as_scalar, as_vector, as_whole
-from kernelbounds.bounds import CMM, TIE, Assumptions, Knowledge
+from kernelbounds.bounds import CMM, Assumptions, Knowledge
+from kernelbounds.bounds.bound import TIE
 from kernelbounds.engine import Growth, SparseEngine
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
-from kernelbounds.mixtures import Hybrid, RunningLosses, Single
+from kernelbounds.mixtures import Hybrid, Single
+from kernelbounds.mixtures.running import RunningLosses
 from kernelbounds.surface import extremes
 
 # The largest dictionary that grows by itself: 1500 inducing points take a second to decompose.
@@ -127,4 +129,5 @@ def inflation(known: Knowledge, points: Array, widths: Array) -> Array:
             least = np.maximum(least, upper + negative_lower)
     # What the search for the best ridge leaves, at both ends.
     least -= 2 * TIE * known.trivial(points)
-    return np.where(least > 0, widths / np.maximum(least, 1e-300), np.inf)
+    unknown = np.where(widths > 0, np.inf, 1.0)
+    return np.where(least > 0, widths / np.maximum(least, 1e-300), unknown)

@@ -23,7 +23,8 @@ from kernelbounds.bounds import Assumptions, Bound, Knowledge
 from kernelbounds.engine import Engine, Forecasts, SparseEngine
 from kernelbounds.engine.sparse import state as sparse_state
 from kernelbounds.errors import InputError, StoredFileError, said
-from kernelbounds.mixtures import Mixture, RunningLosses
+from kernelbounds.mixtures import Mixture
+from kernelbounds.mixtures.running import RunningLosses
 from kernelbounds.offset import Offset
 from kernelbounds.parts import Parts
 

@@ -23,11 +23,32 @@ from kernelbounds.surface import Clipped, Surface, in_parts
 
 
 class Maximum(NamedTuple):
-    """The best point found, its value, and what no point of the box can exceed."""
+    """What a maximiser finds, which one of your own returns too.
+
+    Attributes
+    ----------
+    x : array of shape (d,)
+        The best point found.
+    value : float
+        The value there.
+    ceiling : float
+        What no point of the box can exceed; infinite where nothing is known.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> seq = kb.ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
+    >>> seq.update([[0.2], [0.8]], [0.1, 0.9])
+    >>> box = kb.Box([0.0], [1.0])
+    >>> found = kb.Grid(cells=50).maximise(seq.surface(1), box, starts=np.empty((0, 1)))
+    >>> found.x.shape, found.value <= found.ceiling
+    ((1,), True)
+    """
 
     x: Array
     value: float
-    ceiling: float = math.inf  # infinite: nothing is known
+    ceiling: float = math.inf
 
 
 class Maximiser(Protocol):

@@ -32,7 +32,8 @@ from kernelbounds.bandits.domains import Box, Domain, Finite, checked_domain
 from kernelbounds.bandits.ledger import Entry, Ledger, key_of
 from kernelbounds.bandits.records import Certificate, History, Suggestion
 from kernelbounds.bandits.tracker import Tracker
-from kernelbounds.bounds import Bound, require_sequential
+from kernelbounds.bounds import Bound
+from kernelbounds.bounds.guarantee import require_sequential
 from kernelbounds.errors import EmptyConfidenceSetError, InputError, KernelBoundsError
 from kernelbounds.mixtures import Mixture
 from kernelbounds.offset import Offset

@@ -174,11 +174,31 @@ class Certificate:
 
 @dataclass(frozen=True)
 class History:
-    """What was known of each action when it was played, in the order told; (n,) each.
+    """What was known of each action when it was played: ``history`` of a policy.
 
-    ``lower`` and ``upper`` are bounds on f*, from the outcomes before; ``limit`` is what no action
-    of the same round could beat, see :class:`Suggestion`. Nan: the data had refuted the
-    assumptions.
+    All are arrays of shape (n,), in the order told. Nan: the data had refuted the assumptions.
+
+    Attributes
+    ----------
+    lower, upper : arrays
+        Bounds on f* at the action, from the outcomes before.
+    limit : array
+        What no action of the same round could beat, see :class:`Suggestion`.
+    minimise : bool
+        Whether small values are wanted.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> seq = kb.ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
+    >>> ucb = kb.KernelUCB(seq, kb.Finite([[0.0], [0.5], [1.0]]))
+    >>> for outcome in (0.1, 0.9, 0.3):
+    ...     ucb.tell(ucb.ask().x, outcome)
+    >>> len(ucb.history), bool(ucb.history.regret_bound[2] <= ucb.history.regret_bound[0])
+    (3, True)
+    >>> list(ucb.history.table())[:3]
+    ['round', 'lower', 'upper']
     """
 
     lower: Array

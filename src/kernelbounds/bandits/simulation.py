@@ -41,16 +41,45 @@ class Problem(Protocol):
 
 @dataclass(frozen=True)
 class Trace:
-    """What happened, round by round; arrays of shape (rounds,), and (rounds, d) for ``x``."""
+    """What happened in a run of :func:`simulate`, round by round; arrays of shape (rounds,).
+
+    Attributes
+    ----------
+    x : array of shape (rounds, d)
+        The actions.
+    index : array
+        The place of each among the actions of its round.
+    outcome : array
+        The noisy rewards.
+    value : array
+        f* at the actions, which the policy does not see.
+    regret : array
+        f* at the best action of the round minus ``value``; ``value`` minus f* at the best action
+        when minimising.
+    lower, upper : arrays
+        Bounds on ``value``, from before the outcome.
+    seconds : array
+        Spent in ``ask`` and ``tell``.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> problem = kb.SyntheticProblem.draw(RBF(0.5), dim=1, rng=np.random.default_rng(0), norm=5.0)
+    >>> policy = kb.KernelUCB(problem.sequence(kb.AMM(), rounds=5))
+    >>> trace = kb.simulate(policy, problem, rounds=5, rng=np.random.default_rng(1))
+    >>> bool((trace.lower <= trace.value).all()), bool((trace.regret >= 0).all())
+    (True, True)
+    """
 
     x: Array
-    index: Array  # of the action among those of the round
-    outcome: Array  # the noisy reward
-    value: Array  # f* at the action
-    regret: Array  # f* at the best action of the round, minus value
-    lower: Array  # bounds on value, from before the outcome
+    index: Array
+    outcome: Array
+    value: Array
+    regret: Array
+    lower: Array
     upper: Array
-    seconds: Array  # in ask and tell
+    seconds: Array
 
     def table(self) -> dict[str, Array]:
         """Columns by name, as ``pandas.DataFrame`` takes them."""

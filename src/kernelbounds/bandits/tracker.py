@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelbounds.arrays import Array
-from kernelbounds.bounds import TIE
+from kernelbounds.bounds.bound import TIE
 from kernelbounds.surface import POINTS_AT_ONCE, Surface
 
 # Points that are computed at first; then twice as many, and so on. A query of so many costs hardly

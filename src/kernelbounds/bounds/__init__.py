@@ -3,19 +3,12 @@
 from kernelbounds.bounds.amm import AMM
 from kernelbounds.bounds.assumptions import Assumptions
 from kernelbounds.bounds.ay import AY
-from kernelbounds.bounds.bound import (
-    TIE,
-    Attained,
-    Bound,
-    DualBound,
-    as_upper_bounds,
-    checked_extremes,
-    fault_of,
-)
+from kernelbounds.bounds.bound import Attained, Bound, DualBound
 from kernelbounds.bounds.cmm import CMM
 from kernelbounds.bounds.dmm import DMM
+from kernelbounds.bounds.ellipsoids import EllipsoidBound, Ellipsoids
 from kernelbounds.bounds.fixed_design import FixedDesign
-from kernelbounds.bounds.guarantee import Guarantee, require_sequential
+from kernelbounds.bounds.guarantee import Guarantee
 from kernelbounds.bounds.igp import IGP
 from kernelbounds.bounds.knowledge import Knowledge
 from kernelbounds.bounds.radius import Radius
@@ -26,17 +19,14 @@ __all__ = [
     "CMM",
     "DMM",
     "IGP",
-    "TIE",
     "Assumptions",
     "Attained",
     "Bound",
     "DualBound",
+    "EllipsoidBound",
+    "Ellipsoids",
     "FixedDesign",
     "Guarantee",
     "Knowledge",
     "Radius",
-    "as_upper_bounds",
-    "checked_extremes",
-    "fault_of",
-    "require_sequential",
 ]

@@ -8,7 +8,7 @@ import numpy as np
 
 from kernelbounds.bounds.ellipsoids import EllipsoidBound, Ellipsoids, checked_ridge
 from kernelbounds.bounds.knowledge import Knowledge
-from kernelbounds.functionals import Targets
+from kernelbounds.functionals.targets import Targets
 
 
 @dataclass(frozen=True, repr=False)

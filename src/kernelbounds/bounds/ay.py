@@ -11,7 +11,7 @@ from kernelbounds.arrays import Array
 from kernelbounds.bounds.assumptions import Assumptions
 from kernelbounds.bounds.ellipsoids import EllipsoidBound, Ellipsoids, checked_ridge
 from kernelbounds.bounds.knowledge import Knowledge
-from kernelbounds.functionals import Targets
+from kernelbounds.functionals.targets import Targets
 
 
 @dataclass(frozen=True, repr=False)

@@ -15,7 +15,7 @@ from kernelbounds.bounds.guarantee import Guarantee
 from kernelbounds.bounds.knowledge import Knowledge
 from kernelbounds.engine import Largest, RidgePath
 from kernelbounds.errors import KernelBoundsError
-from kernelbounds.functionals import Targets
+from kernelbounds.functionals.targets import Targets
 
 # Bounds that agree within this, relative to the trivial bound, tie. CMM's search leaves differences
 # below it, which depend on the points that are computed together.
@@ -167,9 +167,28 @@ def fault_of(found: Any, wanted: tuple[int, int]) -> str | None:
 
 @dataclass(frozen=True)
 class Attained:
-    """Upper bounds on s f*(x), and the ridges and scales at which they are; (signs, m).
+    """The values of a :class:`DualBound`, and where its minimum over ridges and scales is.
 
-    ``path`` is the path on which the ridges were found, where they form a continuum.
+    Attributes
+    ----------
+    values : array of shape (signs, m)
+        Upper bounds on s f*(x) at m points.
+    ridges, scales : arrays of shape (signs, m)
+        The alpha and the scale at which the formula of :class:`DualBound` gives these values.
+    path : RidgePath or None
+        The path on which the ridges were found, where they form a continuum.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> seq = kb.ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
+    >>> seq.update([[0.2], [0.8]], [0.1, 0.9])
+    >>> found = kb.AMM(ridge=0.5).attained(seq.known, np.array([[0.4]]), signs=(1, -1))
+    >>> found.ridges.tolist()
+    [[0.5], [0.5]]
+    >>> bool(found.values[0, 0] == seq.upper([0.4], bound=kb.AMM(ridge=0.5))[0])
+    True
     """
 
     values: Array
@@ -190,7 +209,7 @@ class DualBound(Bound):
     are of this kind. Every ridge in question and every scale gives a valid bound.
 
     An interval around ridge estimates is written most easily as an
-    :class:`~kernelbounds.bounds.ellipsoids.EllipsoidBound`, which has all methods but
+    :class:`~kernelbounds.bounds.EllipsoidBound`, which has all methods but
     ``ellipsoids``; where its factors are not R~_alpha / sqrt(alpha), it needs a
     :meth:`joint_bound` of its own.
 

@@ -16,7 +16,7 @@ from kernelbounds.bounds.knowledge import Knowledge
 from kernelbounds.bounds.radius import Radius
 from kernelbounds.engine import Largest, RidgePath, largest_minimum, minimise_over_ridge
 from kernelbounds.errors import InputError
-from kernelbounds.functionals import Targets
+from kernelbounds.functionals.targets import Targets
 
 # Log ridges, relative to (R_t / B)^2, between which nearly all minimisers are: measured in loops of
 # 1000 rounds on the paper's problems. Elsewhere the search takes another window, and more time.

@@ -10,7 +10,7 @@ import numpy as np
 from kernelbounds.arrays import Array
 from kernelbounds.bounds.knowledge import Knowledge
 from kernelbounds.errors import KernelBoundsError, MissingExtraError
-from kernelbounds.functionals import Targets
+from kernelbounds.functionals.targets import Targets
 
 
 def cone_extremes(known: Knowledge, points: Targets, signs: Sequence[int]) -> Array:

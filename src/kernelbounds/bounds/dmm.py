@@ -13,7 +13,7 @@ from kernelbounds.bounds.ellipsoids import EllipsoidBound, Ellipsoids
 from kernelbounds.bounds.knowledge import Knowledge
 from kernelbounds.engine import Largest, highest
 from kernelbounds.errors import InputError
-from kernelbounds.functionals import Targets
+from kernelbounds.functionals.targets import Targets
 
 PAPERS_GRID = (0.1, 0.3, 1.0, 3.0, 10.0)  # times sigma^2/c, Sec. 7
 # Small ridges are left out where larger ones, and a witness a little below those, rule them out.

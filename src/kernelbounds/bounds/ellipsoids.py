@@ -12,16 +12,38 @@ from kernelbounds.arrays import Array, as_scalar
 from kernelbounds.bounds.bound import Attained, DualBound
 from kernelbounds.bounds.knowledge import Knowledge
 from kernelbounds.engine import Predictions
-from kernelbounds.functionals import Targets
+from kernelbounds.functionals.targets import Targets
 
 
 class Ellipsoids(NamedTuple):
-    """Intervals s mu_alpha(x) + beta_alpha rho_alpha(x) at m points for g ridges alpha."""
+    """Intervals s mu_alpha(x) + beta_alpha rho_alpha(x) at m points for g ridges alpha.
 
-    ridges: Array  # alpha, (g, 1)
-    factors: Array  # beta_alpha, (g, 1)
-    mean: Array  # mu_alpha, (g, m)
-    variance: Array  # rho_alpha^2, (g, m)
+    Attributes
+    ----------
+    ridges : array of shape (g, 1)
+        alpha.
+    factors : array of shape (g, 1)
+        beta_alpha.
+    mean, variance : arrays of shape (g, m)
+        mu_alpha and rho_alpha^2.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> seq = kb.ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
+    >>> seq.update([[0.2], [0.8]], [0.1, 0.9])
+    >>> found = kb.DMM().ellipsoids(seq.known, np.array([[0.4], [0.5]]))
+    >>> found.mean.shape  # five ridges, two points
+    (5, 2)
+    >>> found.ends((1, -1)).shape  # and two signs
+    (2, 5, 2)
+    """
+
+    ridges: Array
+    factors: Array
+    mean: Array
+    variance: Array
 
     @classmethod
     def of_radius(cls, known: Knowledge, ridges: Array, found: Predictions) -> Ellipsoids:
@@ -39,11 +61,32 @@ class Ellipsoids(NamedTuple):
 
 
 class EllipsoidBound(DualBound):
-    """The smallest ends of some intervals, for each point and side."""
+    """The smallest ends of some intervals around ridge estimates, for each point and side.
+
+    A bound of one's own of this kind has to say what the intervals are, and has gradients,
+    functionals and sharper certificates from that.
+
+    Examples
+    --------
+    AMM at twice the ridge of the paper:
+
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> from kernelbounds.bounds import EllipsoidBound, Ellipsoids
+    >>> class Doubled(EllipsoidBound):
+    ...     def ellipsoids(self, known, points):
+    ...         ridges = np.array([2 * known.reference_ridge])
+    ...         return Ellipsoids.of_radius(known, ridges, known.predict(points, ridges))
+    >>> seq = kb.ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1, bound=Doubled())
+    >>> seq.update([[0.2], [0.8]], [0.1, 0.9])
+    >>> amm = kb.AMM(ridge=2 * seq.known.reference_ridge)
+    >>> bool(seq.upper([0.4])[0] == seq.upper([0.4], bound=amm)[0])
+    True
+    """
 
     @abstractmethod
     def ellipsoids(self, known: Knowledge, points: Targets) -> Ellipsoids:
-        """The intervals."""
+        """The intervals at m points, or of m functionals."""
 
     def extremes(self, known: Knowledge, points: Targets, signs: Sequence[int]) -> Array:
         """See :class:`~kernelbounds.bounds.Bound`."""

@@ -31,7 +31,7 @@ from scipy.special import ndtr, ndtri
 from kernelbounds.arrays import EPS, Array
 from kernelbounds.bounds.knowledge import Knowledge
 from kernelbounds.engine import Estimators, rounding, vertex
-from kernelbounds.functionals import Targets
+from kernelbounds.functionals.targets import Targets
 
 # Log ridges are tried in such steps, from the slack of the eigenvalues, below which they have no
 # effect, to this times the largest one, where a bound is the one without data. The place of the

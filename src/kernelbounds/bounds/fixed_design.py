@@ -16,7 +16,7 @@ from kernelbounds.bounds.guarantee import Guarantee
 from kernelbounds.bounds.knowledge import Knowledge
 from kernelbounds.bounds.projection import Projection
 from kernelbounds.errors import InputError, KernelBoundsError
-from kernelbounds.functionals import Targets
+from kernelbounds.functionals.targets import Targets
 
 # Of delta, what the leading directions are given, and CMM the rest. With half of it bounds are one
 # percent narrower where directions are few, and up to 4 percent wider than CMM's elsewhere; with

@@ -10,7 +10,7 @@ import numpy as np
 from kernelbounds.arrays import Array, as_scalar
 from kernelbounds.bounds.ellipsoids import EllipsoidBound, Ellipsoids
 from kernelbounds.bounds.knowledge import Knowledge
-from kernelbounds.functionals import Targets
+from kernelbounds.functionals.targets import Targets
 
 
 @dataclass(frozen=True, repr=False)

@@ -20,7 +20,7 @@ from kernelbounds.bounds.radius import Radius
 from kernelbounds.bounds.refutation import least_noise, least_norm, least_squared_radius
 from kernelbounds.engine import Engine, Forecasts, Outcomes, Predictions, SparseEngine
 from kernelbounds.errors import EmptyConfidenceSetError
-from kernelbounds.functionals import Functionals, Targets, squared_norms
+from kernelbounds.functionals.targets import Functionals, Targets, squared_norms
 from kernelbounds.offset import Level, Offset
 from kernelbounds.parts import Parts, count_for_shares
 
@@ -62,6 +62,20 @@ class Knowledge:
 
     ``lock`` is held while a bound looks, and while observations are added, so that sequences may
     be used from several threads.
+
+    Examples
+    --------
+    It is what ``extremes`` of a bound gets, and also ``known`` of a confidence sequence:
+
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> seq = kb.ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
+    >>> seq.update([[0.2], [0.8]], [0.1, 0.9])
+    >>> known = seq.known
+    >>> known.count, known.trivial(np.array([[0.5]])).tolist()
+    (2, [2.0])
+    >>> known.predict(np.array([[0.5]]), ridges=np.array([0.1, 1.0])).mean.shape
+    (2, 1)
     """
 
     def __init__(

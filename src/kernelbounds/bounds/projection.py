@@ -45,7 +45,7 @@ from kernelbounds.bounds.radius import Radius
 from kernelbounds.bounds.refutation import least_norm, least_squared_radius
 from kernelbounds.engine import RidgePath, minimise_over_ridge
 from kernelbounds.errors import EmptyConfidenceSetError
-from kernelbounds.functionals import Targets
+from kernelbounds.functionals.targets import Targets
 
 # Ridges at which numbers of directions are compared, and their range, relative to (sigma / B)^2 and
 # (r_t / B)^2; beyond this times the largest eigenvalue they are as good as infinite.

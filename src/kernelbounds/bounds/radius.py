@@ -21,10 +21,31 @@ from kernelbounds.arrays import EPS, Array
 
 @dataclass(frozen=True)
 class Radius:
-    """R_t^2 = ``energy`` + ``penalty``, and B.
+    """The radius R_t of the data constraint, in two terms, and the norm bound B.
 
-    With the paper's mixture the former is E at alpha = sigma^2/c, where it cancels exactly in
-    R~^2; with others it is 0. Without noise R_t = 0 (Sec. 6.3).
+    R_t^2 = ``energy`` + ``penalty``. With the paper's mixture the former is E at
+    alpha = sigma^2/c, where it cancels exactly in R~^2; with others it is 0. Without noise R_t = 0
+    (Sec. 6.3). A bound of one's own finds it as ``known.radius``.
+
+    Attributes
+    ----------
+    energy, penalty : float
+        The two terms of R_t^2.
+    norm_bound : float
+        B.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> seq = kb.ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
+    >>> seq.update([[0.2], [0.8]], [0.1, 0.9])
+    >>> radius = seq.known.radius
+    >>> radius.squared == radius.energy + radius.penalty, radius.norm_bound
+    (True, 2.0)
+    >>> energy = seq.known.energy_and_log_det(0.5)[0]
+    >>> bool(np.isclose(radius.around(0.5, energy), seq.ridge_radius(0.5) ** 2))
+    True
     """
 
     energy: float

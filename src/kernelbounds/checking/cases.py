@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Matern
 
 from kernelbounds.arrays import Array
-from kernelbounds.bounds import TIE, Bound, Knowledge, fault_of
+from kernelbounds.bounds import Bound, Knowledge
+from kernelbounds.bounds.bound import TIE, fault_of
 from kernelbounds.rkhs import RKHSFunction
 from kernelbounds.sequence import ConfidenceSequence
 

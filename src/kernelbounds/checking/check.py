@@ -49,6 +49,16 @@ class BoundReport:
     follows_units : bool
         Whether the bounds are multiplied by s when outcomes, B and sigma are, with the default
         radius. All bounds of the package are; it is no part of the contract.
+
+    Examples
+    --------
+    Of a bound that was wrong in 2 of 60 runs, where 6 are allowed, and is wider than CMM by 40
+    per cent, ``check_bound`` would return
+
+    >>> from kernelbounds.checking import BoundReport
+    >>> report = BoundReport(misses=2, runs=60, width=1.4, follows_units=True)
+    >>> report.expected, round(report.p_value, 2)
+    (6.0, 0.99)
     """
 
     misses: int

@@ -27,7 +27,7 @@ from kernelbounds.engine.ridge_path import RidgePath, rounding
 from kernelbounds.engine.ridge_search import largest_minimum, minimise_over_ridge
 from kernelbounds.engine.rows import Representers, Rows
 from kernelbounds.engine.sparse import Approximation, Attaining, Growth, SparseEngine
-from kernelbounds.functionals import Functionals, Targets
+from kernelbounds.functionals.targets import Functionals, Targets
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -235,6 +235,6 @@ def _limits(eigen: Eigenbasis) -> tuple[float, float]:
     below the finest ridge a truncated path still tells that a minimiser is there.) Above, the
     ridge is as good as infinite.
     """
-    bottom = eigen.finest / 8 if eigen.flat else eigen.slack
+    bottom = max(eigen.finest / 8 if eigen.flat else eigen.slack, TINIEST)
     top = max(float(eigen.spectrum.max(initial=eigen.slack)), bottom)
     return float(np.log(bottom)), float(np.log(top) + np.log(INFINITE))

@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
 from kernelbounds.arrays import EPS, Array
-from kernelbounds.functionals import Functionals, Targets, squared_norms
+from kernelbounds.functionals.targets import Functionals, Targets, squared_norms
 
 # The error of a kernel's values, in units of EPS, that is covered where the linear algebra rounds
 # by multiples of EPS. It raises eigenvalues by 32 EPS times the largest one (``eigenbasis.py``), of

@@ -4,23 +4,5 @@
 """
 
 from kernelbounds.functionals.functional import Average, Derivative, Difference, Functional, Sum
-from kernelbounds.functionals.targets import (
-    Differences,
-    Functionals,
-    Several,
-    Targets,
-    squared_norms,
-)
 
-__all__ = [
-    "Average",
-    "Derivative",
-    "Difference",
-    "Differences",
-    "Functional",
-    "Functionals",
-    "Several",
-    "Sum",
-    "Targets",
-    "squared_norms",
-]
+__all__ = ["Average", "Derivative", "Difference", "Functional", "Sum"]

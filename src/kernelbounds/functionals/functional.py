@@ -22,7 +22,25 @@ COVERED = 4.0
 
 
 class Functional(Functionals):
-    """One linear functional L of f*, to be bounded by :meth:`ConfidenceSequence.bounds_of`."""
+    """One linear functional L of f*, to be bounded by :meth:`ConfidenceSequence.bounds_of`.
+
+    Differences, sums, averages and derivatives are of this kind, and several of them may be
+    bounded together.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from kernelbounds.functionals import Derivative, Difference, Functional
+    >>> asked = [Difference([0.0], [0.1]), Derivative([0.5], axis=0)]
+    >>> all(isinstance(one, Functional) for one in asked)
+    True
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> seq = kb.ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
+    >>> seq.update([[0.0], [1.0]], [0.3, -0.2])
+    >>> lower, upper = seq.bounds_of(asked)
+    >>> bool((lower < upper).all())
+    True
+    """
 
     def __len__(self) -> int:
         """One."""

@@ -7,7 +7,6 @@ once with probability at least 1 - delta. Everything else is made from it.
 from kernelbounds.mixtures.hybrid import Hybrid
 from kernelbounds.mixtures.mixture import Mixture
 from kernelbounds.mixtures.prequential import Prequential
-from kernelbounds.mixtures.running import RunningLosses
 from kernelbounds.mixtures.single import Single
 
-__all__ = ["Hybrid", "Mixture", "Prequential", "RunningLosses", "Single"]
+__all__ = ["Hybrid", "Mixture", "Prequential", "Single"]

@@ -26,7 +26,8 @@ from kernelbounds.arrays import Array
 from kernelbounds.bandits import KernelUCB, SyntheticProblem
 from kernelbounds.bounds import CMM, Bound, FixedDesign, Knowledge
 from kernelbounds.errors import KernelBoundsError
-from kernelbounds.functionals import Average, Functional, Several, Sum
+from kernelbounds.functionals import Average, Functional, Sum
+from kernelbounds.functionals.targets import Several
 from kernelbounds.paper import specs, studies
 from kernelbounds.paper.studies import Study
 from kernelbounds.sequence import ConfidenceSequence

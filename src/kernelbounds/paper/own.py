@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from types import ModuleType
 
 from kernelbounds.arrays import brief, shortened
-from kernelbounds.bounds import Bound, require_sequential
+from kernelbounds.bounds import Bound
+from kernelbounds.bounds.guarantee import require_sequential
 from kernelbounds.errors import InputError, said
 
 

@@ -50,20 +50,33 @@ DEFAULT_NOISE = 0.01
 
 @dataclass(frozen=True)
 class Candidate:
-    """A kernel, the norms of the functions in its space and the band to be expected.
+    """One of the kernels that :func:`assume` has compared, with its norm bound and its band.
 
     Attributes
     ----------
     name : str
+        In words, with its length scales for inputs scaled to [0, 1].
     kernel : kernel
+        The kernel itself.
     norms : array
-        Of the functions, in their order, in units of the output.
+        Of the random functions, in their order, in units of the output.
     norm_bound : float
-        That of which the stated share is smaller.
+        The B that goes with this kernel: the stated share of the norms is smaller.
     settled : bool
         Whether the norms are known: if not, those of finer and finer sets of points do not settle.
     width : float
         Mean half-width predicted after the planned number of experiments; infinite if not settled.
+
+    Examples
+    --------
+    The kernel that was chosen is the one with the narrowest band:
+
+    >>> from kernelbounds.problem import Problem, assume
+    >>> found = assume(Problem(["x=0:1"], "y=-1:1", noise=0.02, turns=1), functions=10)
+    >>> [one.name for one in found.candidates if not one.settled]
+    ['RBF, ℓ = 0.38']
+    >>> found.chosen.width == min(one.width for one in found.candidates)
+    True
     """
 
     name: str
@@ -76,17 +89,31 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Assumed:
-    """What was found: a problem with kernel and norm bound, and from what they were chosen.
+    """What :func:`assume` returns: a kernel and a norm bound, and what they were chosen from.
 
     Attributes
     ----------
     problem : Problem
+        The one given, now with a kernel and a norm bound.
     candidates : tuple of Candidate
+        All kernels that were compared.
     chosen : Candidate
+        The one that was taken.
     functions : tuple of RandomFunction
-        On the unit cube, with values in [-1, 1].
+        The random functions, on the unit cube, with values in [-1, 1].
     noise : float
         With which widths were predicted.
+
+    Examples
+    --------
+    >>> from kernelbounds.problem import Problem, assume
+    >>> found = assume(Problem(["x=0:1"], "y=-1:1", noise=0.02, turns=1), functions=20)
+    >>> found
+    Assumed(Matérn-5/2, ℓ = 0.75, B = 17.92, which covers 95% of 20 random functions)
+    >>> found.problem.norm_bound == found.chosen.norm_bound
+    True
+    >>> round(found.miss_probability, 2)  # delta, and one function in ten whose norm is above B
+    0.11
     """
 
     problem: Problem

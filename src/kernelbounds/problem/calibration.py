@@ -38,11 +38,13 @@ class Suggestion:
     Attributes
     ----------
     what : str
+        What it is about, such as "noise".
     value : str
         In the user's units.
     kind : str
         "guarantee", "stated assumption", "estimate" or "heuristic".
     why : str
+        Where the value comes from.
     """
 
     what: str
@@ -53,7 +55,7 @@ class Suggestion:
 
 @dataclass(frozen=True)
 class Calibration:
-    """What pilot data suggest.
+    """What pilot data suggest, see :func:`calibrate`.
 
     Attributes
     ----------
@@ -61,6 +63,19 @@ class Calibration:
         The one given, with the turns that are suggested, a kernel and a norm bound for them, and
         the noise where it was given or measured by repeats.
     suggestions : tuple of Suggestion
+        One line for each quantity: ``what`` it is, its ``value`` in your units, of which ``kind``
+        it is (a guarantee, a stated assumption, an estimate or a heuristic), and ``why``.
+
+    Examples
+    --------
+    >>> from kernelbounds.problem import Problem, calibrate
+    >>> x = np.linspace(0, 1, 8)
+    >>> found = calibrate(Problem(["x=0:1"], "y=-1.5:1.5", noise=0.1), x[:, None], np.sin(4 * x))
+    >>> turns = found.suggestions[2]
+    >>> turns.what, turns.value, turns.kind
+    ('turns', 'x 1', 'heuristic')
+    >>> found.problem.inputs[0].turns  # and the problem has them
+    1
     """
 
     problem: Problem

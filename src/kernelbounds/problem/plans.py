@@ -27,11 +27,12 @@ RUNS, ACTIONS = 4, 256
 
 @dataclass(frozen=True)
 class Plan:
-    """What to expect after n experiments.
+    """What to expect after so many experiments, see :func:`plan`.
 
     Attributes
     ----------
     assumed : Assumed
+        The kernel and the norm bound, and what they were chosen from.
     counts : array of int
         Numbers of experiments.
     half_width, largest_half_width : arrays
@@ -41,6 +42,19 @@ class Plan:
         Means over simulated runs, with some of the random functions as the truth: of the half-width
         after a space-filling design, and of the regret that KernelUCB's certificates state. Nan
         beyond the planned number of experiments.
+
+    Examples
+    --------
+    >>> from kernelbounds.problem import Problem, plan
+    >>> problem = Problem(
+    ...     ["x=0:1"], "y=-1:1", noise=0.02, experiments=2, kernel="Matern(0.75, nu=2.5)",
+    ...     norm_bound=10.0,
+    ... )
+    >>> expected = plan(problem, most=8)
+    >>> expected
+    Plan(y at most ±0.520 after 5, ±0.235 after 8 experiments)
+    >>> expected.half_width.round(2), expected.regret.round(1)  # after each of the counts
+    (array([0.52, 0.23]), array([5.8, 2.4]))
     """
 
     assumed: Assumed

@@ -11,6 +11,7 @@ real systems. s is as large as the number of turns allows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
 
@@ -63,13 +64,17 @@ class _Part:
     shape: int
     weight: float
 
-    def wave(self, x: Array, speed: float) -> Array:
+    def angles(self, x: Array) -> Array:
+        """omega_j . w(x), (m, TERMS): all that a wave needs to know of points."""
         z = x[:, self.inputs]
         warped = z + self.slopes * np.sin(2 * np.pi * (z - self.centres)) / (2 * np.pi)
-        return np.cos(speed * (warped @ self.frequencies.T) + self.phases) @ self.heights
+        return np.asarray(warped @ self.frequencies.T)
 
-    def value(self, x: Array, speed: float, low: float, high: float) -> Array:
-        between = 2 * (self.wave(x, speed) - low) / (high - low) - 1
+    def wave(self, angles: Array, speed: float) -> Array:
+        return np.cos(speed * angles + self.phases) @ self.heights
+
+    def value(self, angles: Array, speed: float, low: float, high: float) -> Array:
+        between = 2 * (self.wave(angles, speed) - low) / (high - low) - 1
         if self.shape == 1:
             between = np.tanh(self.bend * between) / np.tanh(self.bend)
         elif self.shape == 2:
@@ -86,13 +91,16 @@ class RandomFunction:
     def __init__(self, rng: np.random.Generator, turns: Array, subsets: list[tuple[int, ...]]):
         self._turns = turns
         self.parts = [_random_part(rng, turns, inputs, len(subsets)) for inputs in subsets]
-        lines = rng.random((LINES, len(turns)))
-        everywhere = with_corners(qmc.Sobol(len(turns), rng=rng).random(POINTS))
+        lines = self._angles_along(rng.random((LINES, len(turns))))
+        points = with_corners(qmc.Sobol(len(turns), rng=rng).random(POINTS))
+        everywhere = [part.angles(points) for part in self.parts]
         slow, fast = SLOWEST, FASTEST
         for _ in range(STEPS):
             middle = float(np.sqrt(slow * fast))
-            self._set_speed(middle, everywhere)
-            slow, fast = (slow, middle) if self._turns_too_often(lines) else (middle, fast)
+            if len(self.parts) > 1:  # the turns of a single part do not depend on its range
+                self._set_speed(middle, everywhere)
+            too_fast = self._turns_too_often(lines, middle)
+            slow, fast = (slow, middle) if too_fast else (middle, fast)
         self._set_speed(slow, everywhere)
         values = self._raw(everywhere)
         self._low, self._high = float(values.min()), float(values.max())
@@ -104,34 +112,44 @@ class RandomFunction:
 
     def __call__(self, x: Array) -> Array:
         """Values (m,) at points (m, d) of the unit cube."""
-        return np.asarray(2 * (self._raw(x) - self._low) / (self._high - self._low) - 1)
+        values = self._raw([part.angles(x) for part in self.parts])
+        return np.asarray(2 * (values - self._low) / (self._high - self._low) - 1)
 
     def of_part(self, at: int, x: Array) -> Array:
         """What one of the parts adds to the value, but for a constant; (m,)."""
-        return (
-            self.parts[at].value(x, self._speed, *self._ranges[at]) * 2 / (self._high - self._low)
-        )
+        part = self.parts[at]
+        value = part.value(part.angles(x), self._speed, *self._ranges[at])
+        return value * 2 / (self._high - self._low)
 
-    def _set_speed(self, speed: float, points: Array) -> None:
+    def _set_speed(self, speed: float, angles: list[Array]) -> None:
         self._speed = speed
-        waves = [part.wave(points, speed) for part in self.parts]
+        waves = [part.wave(one, speed) for part, one in zip(self.parts, angles, strict=True)]
         self._ranges = [(float(wave.min()), float(wave.max())) for wave in waves]
 
-    def _raw(self, x: Array, of: int | None = None) -> Array:
-        """The sum of the parts, or of those that depend on one of the inputs."""
-        total = np.zeros(len(x))
-        for part, ends in zip(self.parts, self._ranges, strict=True):
-            if of is None or of in part.inputs:
-                total += part.value(x, self._speed, *ends)
-        return total
+    def _raw(self, angles: Sequence[Array | None]) -> Array:
+        """The sum of the parts, or of those whose angles are given."""
+        given = zip(self.parts, angles, self._ranges, strict=True)
+        values = [
+            part.value(one, self._speed, *ends) for part, one, ends in given if one is not None
+        ]
+        return np.asarray(sum(values[1:], values[0]))
 
-    def _turns_too_often(self, lines: Array) -> bool:
+    def _angles_along(self, lines: Array) -> list[list[Array | None]]:
+        """Along each input, on lines through these points; other parts are constant there."""
+        found = []
         for at, most in enumerate(self._turns):
             along = np.linspace(0, 1, POINTS_OF_TURN * (int(most) + 1) + 1)
             x = np.repeat(lines, len(along), axis=0)
             x[:, at] = np.tile(along, len(lines))
-            # The parts of other inputs are constant along the line.
-            rises = np.diff(self._raw(x, at).reshape(len(lines), -1), axis=1) > 0
+            found.append([part.angles(x) if at in part.inputs else None for part in self.parts])
+        return found
+
+    def _turns_too_often(self, lines: list[list[Array | None]], speed: float) -> bool:
+        for angles, most in zip(lines, self._turns, strict=True):
+            # A single part turns where its wave does, because h is monotone.
+            one = angles[0] if len(self.parts) == 1 else None
+            values = self._raw(angles) if one is None else self.parts[0].wave(one, speed)
+            rises = np.diff(values.reshape(LINES, -1), axis=1) > 0
             if np.any(np.count_nonzero(np.diff(rises, axis=1), axis=1) > most):
                 return True
         return False

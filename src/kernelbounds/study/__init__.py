@@ -19,6 +19,7 @@ file                 idea
 
 from kernelbounds.study.records import Promising, Trial
 from kernelbounds.study.status import Checked, Status
+from kernelbounds.study.store import Told
 from kernelbounds.study.study import Study
 
-__all__ = ["Checked", "Promising", "Status", "Study", "Trial"]
+__all__ = ["Checked", "Promising", "Status", "Study", "Told", "Trial"]

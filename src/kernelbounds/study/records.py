@@ -12,7 +12,7 @@ from kernelbounds.rounding import at_most, interval
 
 @dataclass(frozen=True)
 class Trial:
-    """Settings to be tried at the bench.
+    """Settings to be tried at the bench, from :meth:`Study.ask`.
 
     Attributes
     ----------
@@ -25,6 +25,19 @@ class Trial:
     gain : float
         By how much the output there may at most be better than what was sure then: than the best
         lower bound at a setting observed (the best upper bound when minimising).
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> problem = kb.Problem(
+    ...     ["speed[rpm]=100:500"], "yield[%]=0:100", noise=0.5, kernel="Matern(0.8, nu=2.5)",
+    ...     norm_bound=80.0,
+    ... )
+    >>> study = kb.Study.create(":memory:", problem)
+    >>> trial = study.ask()
+    >>> trial.number, list(trial.values), trial.lower < trial.upper
+    (1, ['speed'], True)
+    >>> told = study.tell(trial, 63.1)
     """
 
     number: int
@@ -66,6 +79,8 @@ class Trial:
 class Promising:
     """The settings with the best estimate, which need not be proved to be good.
 
+    They are the ``most_promising`` of a :class:`Status`: what one would use today.
+
     Attributes
     ----------
     values : dict
@@ -74,6 +89,19 @@ class Promising:
         Of the true output there: the middle of the interval. It carries no guarantee of its own.
     lower, upper : float
         The interval, which does: bounds on the true output there.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> problem = kb.Problem(
+    ...     ["batches=1:9:integer"], "yield[%]=0:100", noise=0.5, kernel="Matern(0.8, nu=2.5)",
+    ...     norm_bound=80.0,
+    ... )
+    >>> study = kb.Study.create(":memory:", problem)
+    >>> told = study.tell({"batches": 4}, 63.1)
+    >>> found = study.status(seconds=0.1).most_promising
+    >>> list(found.values), found.lower < found.estimate < found.upper
+    (['batches'], True)
     """
 
     values: dict[str, float]

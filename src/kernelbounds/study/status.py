@@ -28,13 +28,27 @@ NOTICED = 0.995
 
 @dataclass(frozen=True)
 class Checked:
-    """What the data say of an assumption.
+    """What the data say of an assumption: ``norm_bound`` or ``noise`` of a :class:`Status`.
 
     Attributes
     ----------
     assumed : float
+        What was assumed when the study was made, in the user's units.
     at_least : float
         The smallest value that these data allow, when the other assumptions stay as they are.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> problem = kb.Problem(
+    ...     ["speed[rpm]=100:500"], "yield[%]=0:100", noise=0.5, kernel="Matern(0.8, nu=2.5)",
+    ...     norm_bound=80.0,
+    ... )
+    >>> study = kb.Study.create(":memory:", problem)
+    >>> study.status().noise  # before the first observation the data allow everything
+    Checked(assumed=0.5, at_least=0.0)
+    >>> study.status().noise.strained
+    False
     """
 
     assumed: float
@@ -53,16 +67,20 @@ class Checked:
 
 @dataclass(frozen=True)
 class Status:
-    """How a study stands. ``str`` of it is a readable text, :meth:`as_data` is for JSON.
+    """How a study stands, from :meth:`Study.status`.
+
+    ``str`` of it is a readable text, and :meth:`as_data` is for JSON.
 
     Attributes
     ----------
     problem : Problem
         With the assumptions made at creation.
     minimise : bool
+        Whether small values of the output are wanted.
     observations, withdrawn : int
         How many there are, and how many others were taken back.
     pending : list of Trial
+        Those that were asked for and not told yet.
     certificate : Certificate or None
         In the user's units; None before the first observation, and where the assumptions are
         refuted.
@@ -78,6 +96,21 @@ class Status:
     most_promising : Promising or None
         The settings with the best estimate, in the user's units. None where there is no
         certificate.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> problem = kb.Problem(
+    ...     ["batches=1:9:integer"], "yield[%]=0:100", noise=0.5, kernel="Matern(0.8, nu=2.5)",
+    ...     norm_bound=80.0,
+    ... )
+    >>> study = kb.Study.create(":memory:", problem, stop_within=5.0)
+    >>> told = study.tell({"batches": 4}, 63.1)
+    >>> status = study.status(seconds=0.1)
+    >>> status.observations, status.stop, status.certificate.named
+    (1, False, {'batches': 4.0})
+    >>> status.advice
+    ['Go on: the aim is to be certified within 5 %.']
     """
 
     problem: Problem

@@ -99,7 +99,28 @@ class Telling(NamedTuple):
 
 
 class Told(NamedTuple):
-    """The number of the trial, and whether the same outcome was there already by its key."""
+    """What :meth:`Study.tell` returns once an outcome is on the disk.
+
+    Attributes
+    ----------
+    trial : int
+        The number of the trial that the outcome is of.
+    again : bool
+        Whether the same outcome was there already, by its key, and nothing was added.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> problem = kb.Problem(
+    ...     ["speed[rpm]=100:500"], "yield[%]=0:100", noise=0.5, kernel="Matern(0.8, nu=2.5)",
+    ...     norm_bound=80.0,
+    ... )
+    >>> study = kb.Study.create(":memory:", problem)
+    >>> study.tell({"speed": 300}, 63.1, key="run 7")
+    Told(trial=1, again=False)
+    >>> study.tell({"speed": 300}, 63.1, key="run 7").again  # a script that is run twice
+    True
+    """
 
     trial: int
     again: bool

@@ -8,9 +8,10 @@ from typing import TypeVar
 import numpy as np
 
 from kernelbounds.arrays import Array
-from kernelbounds.bounds import Bound, Knowledge, checked_extremes
+from kernelbounds.bounds import Bound, Knowledge
+from kernelbounds.bounds.bound import checked_extremes
 from kernelbounds.errors import KernelBoundsError
-from kernelbounds.functionals import Functionals, Targets
+from kernelbounds.functionals.targets import Functionals, Targets
 
 # Lower bounds that exceed upper ones by more than this, relative to the trivial bound, are not
 # explained by CMM's search, whose errors stay below TIE = 1e-7 of it.

@@ -15,9 +15,10 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
 from kernelbounds.arrays import Array
-from kernelbounds.bounds import TIE, Attained, Bound, DualBound, Knowledge, as_upper_bounds
+from kernelbounds.bounds import Attained, Bound, DualBound, Knowledge
+from kernelbounds.bounds.bound import TIE, as_upper_bounds
 from kernelbounds.engine import Largest
-from kernelbounds.functionals import Differences, Targets
+from kernelbounds.functionals.targets import Differences, Targets
 from kernelbounds.offset import Level
 from kernelbounds.surface.clipping import (
     CROSSING,

@@ -37,7 +37,7 @@ from kernelbounds import kernels
 from kernelbounds.arrays import Array
 from kernelbounds.bounds import Attained
 from kernelbounds.engine import Attaining
-from kernelbounds.functionals import Differences, Targets
+from kernelbounds.functionals.targets import Differences, Targets
 
 # Any scale is valid. One that is this many times the scale that balances the dual function without
 # data, sqrt(k(x,x) / joint_bound), would cost half of the digits.
@@ -50,7 +50,7 @@ class Witness(ABC):
     With a ``reference`` z (d,) they are bounds on the differences s (f(x) - f(z)).
     """
 
-    magnitudes: Array  # k(x,x), or see :class:`~kernelbounds.functionals.Functionals`; (m,)
+    magnitudes: Array  # k(x,x), or see :class:`~kernelbounds.functionals.targets.Functionals`; (m,)
     variance: Array  # at the ridges, (m,)
     error: float  # of sums over all that is known, relative to their terms
 

@@ -57,7 +57,7 @@ class Basis:
     def of(cls, stats: Statistics, accuracy: float, scales: Array, floor: float) -> Basis:
         """From their statistics."""
         values, vectors = np.linalg.eigh(stats.moments * np.multiply.outer(scales, scales))
-        error = rounding(stats.terms, accuracy) * stats.trace
+        error = rounding(stats.terms, accuracy) * stats.size
         first = int(np.searchsorted(values, DROPPED * error))
         dropped = max(float(values[first - 1]), FAINT * error) + error if first else 0.0
         faint = int(np.searchsorted(values[:first], dropped / FAINT, side="right"))

@@ -33,7 +33,7 @@ from kernelbounds.engine.ridge_path import RidgePath, rounding
 from kernelbounds.engine.sparse.basis import DROPPED, Basis
 from kernelbounds.engine.sparse.dictionary import SHARE_OF_ERROR, Dictionary
 from kernelbounds.engine.sparse.statistics import Statistics
-from kernelbounds.functionals import Functionals, Targets
+from kernelbounds.functionals.targets import Functionals, Targets
 
 # An estimate with weights w is wrong by up to B^2 (c1 |w|^2 + (1 + 1/s) r(x)) for what inducing
 # points do not see, squared. With the mean residual and |w|^2 = m/t the best s rho is
@@ -66,7 +66,7 @@ class Design:
         accuracy, enlarging = dictionary.accuracy, floor / (floor - excess)
         basis = Basis.of(stats, accuracy, scales, floor)
         values, largest = basis.values, float(np.max(scales, initial=1.0)) ** 2
-        error = rounding(stats.terms, accuracy) * largest * stats.trace
+        error = rounding(stats.terms, accuracy) * largest * stats.size
         lost = SHARE_OF_ERROR * dictionary.error * stats.trace  # of features
         # h with the least sum of what is added.
         h = math.sqrt(float((1 / values).sum() / values.sum())) if len(values) else 1.0
@@ -82,7 +82,7 @@ class Design:
         none = np.empty((0, len(values)))
         trace = float(stats.moments.diagonal() @ scales**2) + enlarging * stats.residual
         path = RidgePath(
-            eigen, columns, spectrum, none, none.T, none[:, :0], none[:, 0],
+            eigen, columns, spectrum, none, none.T, np.empty((0, 0)), np.empty(0),
             math.sqrt(stats.squares), trace,
         )  # fmt: skip
         return cls(basis, path, enlarging, error)

@@ -12,7 +12,7 @@ from kernelbounds import kernels
 from kernelbounds.arrays import EPS, Array
 from kernelbounds.engine.ridge_path import rounding
 from kernelbounds.errors import InputError
-from kernelbounds.functionals import Functionals, Targets, squared_norms
+from kernelbounds.functionals.targets import Functionals, Targets, squared_norms
 
 # Added to the diagonal of K_mm, relative to each of its entries: above the errors of its factor,
 # which are a few times m EPS. What it adds to residuals is of its own size.

@@ -29,7 +29,7 @@ from kernelbounds.arrays import Array
 from kernelbounds.engine.ridge_path import rounding
 from kernelbounds.engine.sparse.dictionary import ENLARGED, Dictionary
 from kernelbounds.engine.sparse.statistics import Statistics
-from kernelbounds.functionals import Functionals, Targets
+from kernelbounds.functionals.targets import Functionals, Targets
 
 
 class Attaining(NamedTuple):

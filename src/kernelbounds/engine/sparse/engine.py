@@ -29,7 +29,7 @@ from kernelbounds.engine.sparse.residuals import Chunk
 from kernelbounds.engine.sparse.statistics import Statistics
 from kernelbounds.engine.sparse.summary import Summary
 from kernelbounds.errors import InputError
-from kernelbounds.functionals import Targets
+from kernelbounds.functionals.targets import Targets
 
 # A block of rows ends where this many are in it, at least, at most, and relative to those before:
 # then it is decided anew what is unknown, for :class:`Growth`, and chunks end.
@@ -273,9 +273,9 @@ class SparseEngine:
         if not stats.count:
             return 0.0
         ridge = typical_ridge(self._typical, stats.count)
-        rest = stats.residual / stats.count / self._growth.mean_unknown
-        share = SHARE * math.sqrt(rest * ridge / self._excess)
-        more = max(share, LEAST_SHARE) * self._excess
+        rest = stats.residual / stats.count / max(self._growth.mean_unknown, 1e-300)
+        share = SHARE * math.sqrt(rest * ridge * self._excess)
+        more = max(share, LEAST_SHARE * self._excess)
         far = FAR * math.sqrt(self._excess * self._typical)
         return self._excess + max(more, far, COSTS_NOTHING * self._typical)
 
@@ -407,7 +407,7 @@ class SparseEngine:
         basis, border = self._basis, self._basis.see(self._border)
         lowest = 0.0 if self._span else self._floor_of(basis)
         lost = SHARE_OF_ERROR * self.dictionary.error
-        slack = (rounding(stats.terms, accuracy) + lost) * stats.trace + basis.room
+        slack = (rounding(stats.terms, accuracy) + lost) * stats.size + basis.room
         slack = 0.0 if self._span else slack
         floor = lowest + slack
         spectrum = np.append(basis.values + floor, floor)
@@ -415,7 +415,7 @@ class SparseEngine:
         accuracy *= 4 + math.sqrt(1 / (DROPPED * rounding(stats.terms, accuracy)))
         columns = np.broadcast_to(0.0, (stats.terms, len(spectrum)))
         along = np.append(border.along, np.zeros((1, self._border.shape[1])), axis=0)
-        least = max(floor, EPS * stats.trace)  # the finest ridge that makes a difference
+        least = max(floor, EPS * stats.size)  # the finest ridge that makes a difference
         eigen = Eigenbasis(
             columns, spectrum, least, basis.outcomes, slack, False, np.empty(0), accuracy
         )

@@ -75,6 +75,6 @@ class Chunk:
         rest = gram - rows.phi.T @ rows.phi
         rest = 0.5 * (rest + rest.T)
         largest = float(np.abs(rest).sum(axis=1).max())
-        square = float(np.sqrt(np.linalg.norm(rest @ rest)))
+        square = float(np.sqrt(np.linalg.norm(rest @ rest.T)))  # half the work of rest @ rest
         excess = min(self.largest, (1 + ENLARGED) * (min(largest, square) + error))
         return replace(self, settled=count, excess=excess)

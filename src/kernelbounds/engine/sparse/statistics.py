@@ -9,6 +9,9 @@ import numpy as np
 from kernelbounds.arrays import Array
 from kernelbounds.engine.sparse.block import Block
 
+# What is smaller than this is nothing; its square is still a number.
+LEAST_TRACE = 1e-120
+
 
 @dataclass(frozen=True)
 class Statistics:
@@ -52,6 +55,11 @@ class Statistics:
     def none(cls, size: int) -> Statistics:
         """Of no observations."""
         return cls(np.zeros((size, size)), np.zeros(size), 0.0, 0, 0.0, 0.0, 0.0, 0.0)
+
+    @property
+    def size(self) -> float:
+        """The trace of K, to which errors relate; positive also where all functions vanish."""
+        return max(self.trace, LEAST_TRACE)
 
     def with_features(self, rows: Block) -> Statistics:
         """With as many features as some of the rows have by now; the others have zeros there."""
