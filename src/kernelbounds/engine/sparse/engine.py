@@ -67,6 +67,15 @@ class Approximation:
     mean_residual : float
         k(x,x) - |phi(x)|^2, mean over the observations; what is unknown at a point like those
         besides is (1 + 1/s) times that. Compare with the square of a bound's half-width over B.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> seq = kb.ConfidenceSequence(RBF(0.3), norm_bound=3.0, noise_scale=0.1, engine=kb.Sparse())
+    >>> seq.update(np.linspace(0, 1, 500)[:, None], np.zeros(500))
+    >>> seq.approximation.inducing < 40, seq.approximation.mean_residual < 1e-6
+    (True, True)
     """
 
     inducing: int
