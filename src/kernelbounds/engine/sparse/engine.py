@@ -146,6 +146,7 @@ class SparseEngine:
         self.dim, self.data = dim, copy.copy(self.data)
         self.data.accuracy = dictionary.accuracy
         self.statistics, self._newest = Statistics.none(size), Chunk.empty(size, dim)
+        self._closed = self.statistics  # of all but the newest observations
         # rho when each of the directions joined: of that much, observations do not see it.
         self._late = np.zeros(size)
         self._forecaster = Forecaster.of(self._ridge, self.statistics)
@@ -199,13 +200,14 @@ class SparseEngine:
             self._late, self._basis = np.append(self._late, late), None
             block = block.with_features(joined.features, self.dictionary)
         self._lose(forecaster.forecasts(then))
-        self.statistics = self.statistics + Statistics.of(block)
+        added = Statistics.of(block)
+        self.statistics = self.statistics + added
         self._forecaster = forecaster.after(block, self.statistics)
         self._newest, self._path = self._newest.with_more(block), None
         self._decomposed = self._design = None
         self._extend_border(block)
         if self.statistics.count == self._ends_at:
-            self._end_block()
+            self._end_block(added)
         self.data = self.data.of(self.statistics, points.shape[1])
 
     def _lose(self, forecasts: Forecasts) -> None:
@@ -222,13 +224,16 @@ class SparseEngine:
             self._border = np.concatenate([self._border, block.phi], axis=1)
             self._outcomes = np.append(self._outcomes, block.outcomes)
 
-    def _end_block(self) -> None:
+    def _end_block(self, last: Statistics) -> None:
+        """The last rows of a block, with these statistics, are there."""
         count = self.statistics.count
         self._ends_at = count + size_of_block(count)
         if self._newest.full:
             closed = self._newest.settle(self.dictionary, self._negligible)
             excess = self.statistics.excess + closed.largest
-            self.statistics = replace(self.statistics, excess=excess)
+            chunk = last if last.count == len(closed.rows) else Statistics.of(closed.rows)
+            self._closed = replace(self._closed.carrying(chunk), excess=excess)
+            self.statistics = self._closed
             self._newest = Chunk.empty(len(self.dictionary), closed.rows.points.shape[1])
         self._growth = self._growth.after(self.statistics, self._typical)
 
