@@ -227,6 +227,47 @@ def test_noise_below_rounding_errors(kernel, noise_scale):
     assert np.all((lower <= function(X)) & (function(X) <= upper))
 
 
+@pytest.mark.parametrize("engine", [kb.Sparse(most=1), kb.Sparse([[100.0, 0.0]])], ids=str)
+@pytest.mark.parametrize("name", ["RBF", "rough"])
+def test_what_inducing_points_do_not_see_needs_no_norm(name, engine):
+    """Of a few observations far from them, the larger matrix is nothing but its floor."""
+    kernel = KERNELS[name]
+    function, X, y, _ = data(4, 20, kernel, norm=1.0, noise=1e-3)
+    sequence = kb.ConfidenceSequence(kernel, 1.0, 1e-3, engine=engine)
+    sequence.update(X, y)
+    assert 0.2 < sequence.norm_lower_bound <= function.norm * (1 + 1e-9)
+    assert sequence.noise_lower_bound <= 1e-3
+    refuted = kb.ConfidenceSequence(kernel, 0.2, 1e-3, engine=engine)
+    refuted.update(X, y)
+    for bound in (kb.CMM(), kb.FixedDesign()):
+        with pytest.raises(kb.EmptyConfidenceSetError, match="norm_bound must be at least 0"):
+            refuted.bounds(X, bound)
+
+
+@pytest.mark.parametrize("noise_scale", [1e-4, 1e-3, 1e-2, 1e-1])
+def test_inflation_is_never_less_than_it_is_where_variances_vanish(noise_scale):
+    """At a point that is measured again and again, with a function as large as it may be."""
+    y = 1 + noise_scale * np.random.default_rng(0).standard_normal(5)
+    X = np.full((5, 1), 0.5)
+    sparse = kb.ConfidenceSequence(RBF(0.5), 1.0, noise_scale, engine=kb.Sparse())
+    sparse.update(X, y)
+    lower, upper = sparse.bounds(X[:1])
+    # Of the functions with |f(x)| <= 1 and |f_t - y_t| <= R_t.
+    rest = sparse.known.radius.squared - float(((y - y.mean()) ** 2).sum())
+    exact = 1.0 - (y.mean() - np.sqrt(rest / 5))
+    true = (upper - lower)[0] / exact
+    assert true <= sparse.inflation(X[:1])[0] < 1.01 * true
+
+
+@pytest.mark.parametrize("engine", [None, kb.Sparse(), kb.Sparse([[0.5]])], ids=str)
+def test_a_norm_bound_of_nothing_beside_huge_noise(engine):
+    for noise_scale in (1.0, 1e30, 1e99):
+        sequence = kb.ConfidenceSequence(RBF(0.5), 0.0, noise_scale, engine=engine)
+        sequence.update([[0.1], [0.2], [0.3]], [0.0, noise_scale, -noise_scale])
+        for bound in (kb.CMM(), kb.FixedDesign()):
+            np.testing.assert_array_equal(sequence.bounds([[0.4]], bound), [[0.0], [0.0]])
+
+
 def test_what_is_lost_is_reported():
     sequence = kb.ConfidenceSequence(
         Matern(0.3, nu=1.5), 3.0, 0.1, engine=kb.Sparse.filling([0, 0], [1, 1], 20)

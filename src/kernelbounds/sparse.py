@@ -9,11 +9,11 @@ from numpy.typing import ArrayLike
 from scipy.stats import qmc
 from sklearn.gaussian_process.kernels import Kernel
 
-from kernelbounds.arrays import Array, as_points, as_scalar, as_vector, as_whole
+from kernelbounds.arrays import LARGEST, Array, as_points, as_scalar, as_vector, as_whole
 from kernelbounds.bounds import CMM, Assumptions, Knowledge
 from kernelbounds.bounds.bound import TIE
 from kernelbounds.engine import Growth, SparseEngine
-from kernelbounds.errors import EmptyConfidenceSetError, InputError
+from kernelbounds.errors import InputError, KernelBoundsError
 from kernelbounds.mixtures import Hybrid, Single
 from kernelbounds.mixtures.running import RunningLosses
 from kernelbounds.surface import extremes
@@ -113,8 +113,9 @@ class Sparse:
                 f"with a sparse engine the mixture must be Hybrid or Single, got {a.mixture}: "
                 "forecasts of your own need the single observations, which are not kept."
             )
-        ratio = a.noise_scale / max(a.norm_bound, 1e-100)
-        ridge = a.noise_scale**2 / max(a.mixture_scale, 1e-300)
+        # A norm bound that is nothing beside the noise would make both overflow.
+        ratio = min(a.noise_scale / max(a.norm_bound, 1e-100), LARGEST)
+        ridge = min(a.noise_scale**2 / max(a.mixture_scale, 1e-300), LARGEST**2)
         losses = RunningLosses(a.mixture, ridge, a.noise_scale)
         growth = Growth(self.tolerance, self.most)
         return SparseEngine(kernel, self.points, ridge, ratio**2, losses, growth)
@@ -124,7 +125,8 @@ def inflation(known: Knowledge, points: Array, widths: Array) -> Array:
     """Widths at points (m, d) over what exact ones with the same R_t are at least; (m,)."""
     least = np.zeros(len(points))
     for within in known.within_spans():
-        with contextlib.suppress(EmptyConfidenceSetError):  # none of its functions fits the data
+        # None of its functions fits the data; or, where bounds cross, hardly one.
+        with contextlib.suppress(KernelBoundsError):
             upper, negative_lower = extremes(within, CMM(), points, (1, -1))
             least = np.maximum(least, upper + negative_lower)
     # What the search for the best ridge leaves, at both ends.

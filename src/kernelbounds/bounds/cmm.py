@@ -9,7 +9,7 @@ from typing import Literal, Self
 
 import numpy as np
 
-from kernelbounds.arrays import Array, brief
+from kernelbounds.arrays import LARGEST, Array, brief
 from kernelbounds.bounds.bound import Attained, DualBound
 from kernelbounds.bounds.cone import cone_extremes
 from kernelbounds.bounds.knowledge import Knowledge
@@ -120,7 +120,7 @@ def _finest(known: Knowledge) -> float:
     if known.apart:  # one path for all that is believed
         return 0.0
     a = known.assumptions
-    return 0.2 * (a.misfit / max(a.norm_bound, 1e-100)) ** 2
+    return 0.2 * min(a.misfit / max(a.norm_bound, 1e-100), LARGEST) ** 2
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,7 @@ class DualFunction:
         """Around (R_t / B)^2, mostly above, and lower where there are many observations."""
         radius = self.radius
         centre = radius.squared / max(radius.norm_bound**2, 1e-280)
-        log_centre = math.log(max(centre, 1e-280))
+        log_centre = math.log(min(max(centre, 1e-280), 1e280))
         log_centre -= FALL * math.log(max(self.count / LIKELY_UP_TO, 1.0))
         return log_centre + LIKELY[0], log_centre + LIKELY[1]
 

@@ -30,15 +30,17 @@ NOISE_ACCURACY, LEAST_NOISE = 1e-3, 1e-6
 def least_norm(path: RidgePath, squared_radius: float) -> float:
     """B_min = sup over alpha of sqrt((E_alpha - R_t^2) / alpha), of a path for all ridges.
 
-    It is infinite when outcomes contradict each other whatever the norm.
+    It is infinite when outcomes contradict each other whatever the norm; that is never so of a
+    matrix that is surely definite.
     """
 
     def excess(ridges: Array) -> Array:
         return np.asarray((path.energy(ridges) - squared_radius) / ridges)
 
-    tiny, small = excess(path.eigen.floor * np.array([TINY, SMALL]))
-    if tiny > 0 and tiny > 0.5 * (SMALL / TINY) * small:
-        return math.inf
+    if not path.eigen.definite:
+        tiny, small = excess(path.eigen.floor * np.array([TINY, SMALL]))
+        if tiny > 0 and tiny > 0.5 * (SMALL / TINY) * small:
+            return math.inf
     return math.sqrt(_supremum(path, excess))
 
 
@@ -71,8 +73,11 @@ def least_noise(squared_radius: Callable[[float], float], least: float, unit: fl
 
 def _supremum(path: RidgePath, function: Callable[[Array], Array]) -> float:
     """The largest value of a function of the ridge, 0 at least."""
-    floor, best = path.eigen.floor, 0.0
-    low, high = math.log(floor), math.log(path.eigen.spectrum.max(initial=floor)) + 20
+    eigen, best = path.eigen, 0.0
+    floor = eigen.floor
+    # The floor of a definite matrix may be large, and smaller ridges matter: bounds try them, too.
+    low = math.log(min(floor, eigen.slack) if eigen.definite else floor)
+    high = math.log(eigen.spectrum.max(initial=floor)) + 20
     for _ in range(PASSES):
         grid = np.linspace(low, high, POINTS)
         values = function(np.exp(grid))

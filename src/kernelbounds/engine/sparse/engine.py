@@ -425,14 +425,17 @@ class SparseEngine:
         slack = 0.0 if self._span else slack
         floor = lowest + slack
         spectrum = np.append(basis.values + floor, floor)
-        # The errors of z are those of b over the root of an eigenvalue.
-        accuracy *= 4 + math.sqrt(1 / (DROPPED * rounding(stats.terms, accuracy)))
+        # The errors of z are those of b over the root of an eigenvalue. What exact bounds exceed is
+        # not rounded up for these, but no more than exact bounds are.
+        if not self._span:
+            accuracy *= 4 + math.sqrt(1 / (DROPPED * rounding(stats.terms, accuracy)))
         columns = np.broadcast_to(0.0, (stats.terms, len(spectrum)))
         along = np.append(border.along, np.zeros((1, self._border.shape[1])), axis=0)
         least = max(floor, EPS * stats.size)  # the finest ridge that makes a difference
         eigen = Eigenbasis(
-            columns, spectrum, least, basis.outcomes, slack, False, np.empty(0), accuracy
-        )
+            columns, spectrum, least, basis.outcomes, slack, False, np.empty(0), accuracy,
+            definite=not self._span,
+        )  # fmt: skip
         corner = self._products(border, border, _matrix) + lowest * np.eye(self._border.shape[1])
         return RidgePath(
             eigen, columns, spectrum, along.T, along, corner, self._outcomes,
