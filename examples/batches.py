@@ -57,6 +57,9 @@ def main() -> None:
         right.plot(batch * hours, mean, color=colour, label=name)
     left.set(xlabel="hours, one for each batch", ylabel="certified regret", yscale="log")
     right.set(xlabel="trials")
+    ticks = [0.2, 0.5, 1, 2, 5]
+    left.set_yticks(ticks, labels=[f"{tick:g}" for tick in ticks])
+    left.minorticks_off()
     left.set_title("By the clock")
     right.set_title("By the trial")
     left.legend(frameon=False)

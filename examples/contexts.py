@@ -50,7 +50,7 @@ def main() -> None:
     weathers = np.linspace(-10, 15, 6)
     print("outside  best flow  certified within  in truth within")
     found = [
-        ucb.certificate(fixed={"outside": float(w)}, tolerance=0.1, seconds=1.0) for w in weathers
+        ucb.certificate(fixed={"outside": float(w)}, tolerance=0.1, seconds=4.0) for w in weathers
     ]
     for weather, one in zip(weathers, found, strict=True):
         least = 10 - 0.3 * weather
@@ -58,12 +58,13 @@ def main() -> None:
               f"{cost(one.x) - least:15.2f}")  # fmt: skip
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(10, 4), layout="constrained")
     shown = left.scatter(*seq.points.T, c=np.arange(len(seq)), s=25, cmap="viridis")
-    figure.colorbar(shown, label="day")
+    figure.colorbar(shown, label="day of the trial")
     left.plot(weathers, [one.named["flow"] for one in found], "*", color="#9b2335", markersize=12)
     left.plot(weathers, 36 - 0.6 * weathers, "k--", linewidth=1)
     left.set(xlabel="outside [°C]", ylabel="flow [°C]", title="Tried, certified (stars), the truth")
     right.plot(weathers, [one.regret for one in found], "o-", color="#0014a8")
-    right.set(xlabel="outside [°C]", title="The star costs at most this more than the best")
+    right.set(xlabel="outside [°C]", ylabel="certified regret")
+    right.set_title("The star costs at most this more than the best")
     right.set_ylim(bottom=0)
     for axis in (left, right):
         axis.spines[["top", "right"]].set_visible(False)

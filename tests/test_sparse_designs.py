@@ -145,7 +145,7 @@ def test_directions_and_widths_know_nothing_of_outcomes(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_coverage(kind):
     """At one time, for signs and for Gaussian noise, and functions as large as they may be."""
-    runs, missed, bound = 150, 0, KINDS[kind]
+    runs, missed, bound = 80, 0, KINDS[kind]
     rng = np.random.default_rng(5)
     X, x = rng.random((60, 1)), np.array([[0.37]])
     asked = np.linspace(0, 1, 30)[:, None] if bound.simultaneous else x

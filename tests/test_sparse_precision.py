@@ -12,7 +12,8 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 import kernelbounds as kb
 from kernelbounds.arrays import EPS
 from kernelbounds.engine import Growth, Outcomes, SparseEngine
-from kernelbounds.engine.sparse import Dictionary
+from kernelbounds.engine.ridge_path import rounding
+from kernelbounds.engine.sparse import Block, Dictionary, Statistics
 
 mp.mp.dps = 50
 
@@ -147,3 +148,40 @@ def test_never_tighter_than_fifty_digits(name, engine):
         truth.at(x)
         for sign, found in ((1, upper[at]), (-1, -lower[at])):
             assert found >= float(min(truth.cmm(sign), 1e4)) - 1e-9 * 1e4
+
+
+def test_sums_of_many_blocks_are_as_precise_as_those_of_one():
+    """Numbers of one sign, whose rounding errors add up where they are not carried along."""
+    rng = np.random.default_rng(0)
+    total = plain = Statistics.none(2)
+    exact, count = mp.matrix(2, 2), 0
+    for _ in range(2000):
+        phi = 0.1 * rng.random((2, 3))
+        ones = np.ones(3)
+        block = Block(np.zeros((3, 1)), phi, 0 * ones, (phi**2).sum(axis=0), 0.1 * ones, ones)
+        added = Statistics.of(block)
+        total, plain, count = total.carrying(added), plain + added, count + 3
+        exact += mp.matrix(phi.tolist()) * mp.matrix(phi.tolist()).T
+    assert total.count == plain.count == count and total.terms == 3
+    error = [
+        max(abs(mp.mpf(one.moments[i, j]) - exact[i, j]) for i in range(2) for j in range(2))
+        for one in (total, plain)
+    ]
+    assert error[0] < rounding(total.terms) * total.trace / 4
+    assert error[1] > 10 * error[0]  # or else there is no need for it
+
+
+def test_a_file_from_before_sums_were_carried_along_goes_on(tmp_path):
+    rng = np.random.default_rng(1)
+    X = rng.random((1500, 1))
+    seq = kb.ConfidenceSequence(RBF(0.5), 3.0, 0.1, engine=kb.Sparse())
+    seq.update(X, np.sin(3 * X[:, 0]))
+    header, arrays = seq.pack()
+    del header["sparse"]["_closed"]
+    arrays = {name: one for name, one in arrays.items() if not name.startswith("_closed")}
+    again = kb.ConfidenceSequence.unpack(tmp_path, header, arrays)
+    for one in (seq, again):
+        one.update(X, np.sin(3 * X[:, 0]))
+        assert len(one) == 3000 and one.known.base._closed.count >= 2000
+    for upper, mine in zip(again.bounds([[0.3], [1.5]]), seq.bounds([[0.3], [1.5]])):
+        np.testing.assert_allclose(upper, mine, rtol=1e-3, atol=1e-3)

@@ -63,7 +63,7 @@ def sum_up(known: Knowledge, rows: Intake, first: int, pieces: list[Piece]) -> S
 
 def add_up(first: Statistics, second: Statistics) -> Statistics:
     """The statistics of both."""
-    return first + second
+    return first.carrying(second)
 
 
 def grow(known: Knowledge, rows: Intake, start: Statistics | None, pieces: list[Piece]) -> Part:

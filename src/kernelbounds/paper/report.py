@@ -148,7 +148,7 @@ def _curves(name: str, runs: dict[str, list[Runs]]) -> bool:
 def _summary(runs: list[Runs]) -> str:
     """Two sentences on what was run."""
     if not runs:
-        return "No game was played for this report. It shows what needs none."
+        return "The paper's bandit problems were not run. The pictures show what was."
     settings = {one.setting for one in runs}
     methods = tables.methods(runs) or {one.method for one in runs}
     text = (

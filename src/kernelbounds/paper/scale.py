@@ -164,9 +164,10 @@ def draw(found: list[Weighed], folder: Path) -> None:
                 if quantity == "megabytes":
                     axis.set_ylim(bottom=0)
                 else:
-                    axis.set_yscale("log")
+                    # Widths may lie within one power of ten, which alone would be no scale.
+                    axis.set_yscale("log", subs=[2, 5])
                     axis.yaxis.set_major_formatter(_plain)
-                    axis.yaxis.set_minor_formatter("")
+                    axis.yaxis.set_minor_formatter(_plain if quantity == "half_width" else "")
             if kernel in (last := largest(found)):
                 _ahead(axes[1, column], last[kernel])
             axes[0, column].set_title(f"{KERNELS[kernel]}, ℓ = {loads.LENGTH_SCALE:g}", fontsize=10)

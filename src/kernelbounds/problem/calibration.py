@@ -45,6 +45,16 @@ class Suggestion:
         "guarantee", "stated assumption", "estimate" or "heuristic".
     why : str
         Where the value comes from.
+
+    Examples
+    --------
+    >>> from kernelbounds.problem import Problem, calibrate
+    >>> x = np.linspace(0, 1, 8)
+    >>> found = calibrate(Problem(["x=0:1"], "y=-1.5:1.5", noise=0.1), x[:, None], np.sin(4 * x))
+    >>> {one.kind for one in found.suggestions} <= {
+    ...     "guarantee", "stated assumption", "estimate", "heuristic"
+    ... }
+    True
     """
 
     what: str

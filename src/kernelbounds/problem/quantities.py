@@ -33,7 +33,9 @@ class Quantity:
     Parameters
     ----------
     name : str
+        That of its column in tables.
     low, high : float
+        The ends of its range.
     unit : str
         For labels only.
     """
@@ -127,7 +129,9 @@ class Input(Quantity):
     Parameters
     ----------
     name : str
+        That of its column in tables.
     low, high : float
+        The ends of its range.
     unit : str
         For labels only.
     log : bool

@@ -67,6 +67,15 @@ class Approximation:
     mean_residual : float
         k(x,x) - |phi(x)|^2, mean over the observations; what is unknown at a point like those
         besides is (1 + 1/s) times that. Compare with the square of a bound's half-width over B.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> seq = kb.ConfidenceSequence(RBF(0.3), norm_bound=3.0, noise_scale=0.1, engine=kb.Sparse())
+    >>> seq.update(np.linspace(0, 1, 500)[:, None], np.zeros(500))
+    >>> seq.approximation.inducing < 40, seq.approximation.mean_residual < 1e-6
+    (True, True)
     """
 
     inducing: int
@@ -137,6 +146,7 @@ class SparseEngine:
         self.dim, self.data = dim, copy.copy(self.data)
         self.data.accuracy = dictionary.accuracy
         self.statistics, self._newest = Statistics.none(size), Chunk.empty(size, dim)
+        self._closed = self.statistics  # of all but the newest observations
         # rho when each of the directions joined: of that much, observations do not see it.
         self._late = np.zeros(size)
         self._forecaster = Forecaster.of(self._ridge, self.statistics)
@@ -190,13 +200,14 @@ class SparseEngine:
             self._late, self._basis = np.append(self._late, late), None
             block = block.with_features(joined.features, self.dictionary)
         self._lose(forecaster.forecasts(then))
-        self.statistics = self.statistics + Statistics.of(block)
+        added = Statistics.of(block)
+        self.statistics = self.statistics + added
         self._forecaster = forecaster.after(block, self.statistics)
         self._newest, self._path = self._newest.with_more(block), None
         self._decomposed = self._design = None
         self._extend_border(block)
         if self.statistics.count == self._ends_at:
-            self._end_block()
+            self._end_block(added)
         self.data = self.data.of(self.statistics, points.shape[1])
 
     def _lose(self, forecasts: Forecasts) -> None:
@@ -213,13 +224,16 @@ class SparseEngine:
             self._border = np.concatenate([self._border, block.phi], axis=1)
             self._outcomes = np.append(self._outcomes, block.outcomes)
 
-    def _end_block(self) -> None:
+    def _end_block(self, last: Statistics) -> None:
+        """The last rows of a block, with these statistics, are there."""
         count = self.statistics.count
         self._ends_at = count + size_of_block(count)
         if self._newest.full:
             closed = self._newest.settle(self.dictionary, self._negligible)
             excess = self.statistics.excess + closed.largest
-            self.statistics = replace(self.statistics, excess=excess)
+            chunk = last if last.count == len(closed.rows) else Statistics.of(closed.rows)
+            self._closed = replace(self._closed.carrying(chunk), excess=excess)
+            self.statistics = self._closed
             self._newest = Chunk.empty(len(self.dictionary), closed.rows.points.shape[1])
         self._growth = self._growth.after(self.statistics, self._typical)
 

@@ -89,7 +89,7 @@ def sums(engine: SparseEngine, first: int, batches: Iterable[tuple[Array, Outcom
             rows = slice(start, start + length)
             some = Outcomes(*(part[rows] for part in outcomes))
             block = Block.of(engine.dictionary, points[rows], some)
-            total = total + Statistics.of(block)
+            total = total.carrying(Statistics.of(block))
     return total
 
 
@@ -100,6 +100,7 @@ def resumed(engine: SparseEngine, known: Statistics) -> SparseEngine:
     """
     other, dim = travelling(engine), engine.dictionary.inducing.shape[1]
     other.statistics, other.data = known, engine.data.of(known, dim)
+    other._closed = known
     other._newest = Chunk.empty(len(engine.dictionary), dim)
     other._forecaster = Forecaster.of(engine._forecaster.ridge, known)
     other._ends_at = known.count + size_of_block(known.count)
@@ -111,15 +112,9 @@ def joined(before: SparseEngine, parts: Sequence[Part]) -> SparseEngine:
     last = parts[-1].engine
     assert last is not None
     whole, known = last.snapshot(), before.statistics
-    # A tree has fewer errors than one block after another; those are counted as on one machine.
-    terms = known.terms
-    for size in block_sizes(before, last.statistics.count - known.count):
-        terms = max(terms, size) + 4
-    whole.statistics = replace(
-        last.statistics,
-        excess=known.excess + sum(part.excess for part in parts),
-        terms=max(terms, last.statistics.terms),
-    )
+    excess = known.excess + sum(part.excess for part in parts)
+    whole.statistics = replace(last.statistics, excess=excess)
+    whole._closed = replace(last._closed, excess=excess)
     lost = [one for one in (before._lost, *(part.losses for part in parts)) if one is not None]
     whole._lost = np.sum(lost, axis=0) if lost else None
     whole.dictionary = before.dictionary  # the same, once in memory

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -28,6 +28,7 @@ MISFIT = 64.0
 OWN = ("_late", "_lost", "_border", "_outcomes")  # arrays of the engine's own
 PARTS = {
     "statistics": Statistics,
+    "_closed": Statistics,
     "_forecaster": Forecaster,
     "_growth": Growth,
     "_basis": Basis,
@@ -80,10 +81,19 @@ def unpack(
             setattr(engine, name, _given(header, arrays, name, kind))
     rows = _given(header, arrays, "rows", Block)
     engine._newest = Chunk(rows, int(header["settled"]), float(header["excess"]))
+    if "_closed" not in header:  # of an earlier version: what was a part of a chunk is one
+        excess = engine.statistics.excess + engine._newest.largest
+        engine.statistics = engine._closed = replace(engine.statistics, excess=excess)
+        rows = Block.empty(len(dictionary), dim)
+        engine._newest = Chunk(rows)
     for name in OWN:
         if name in arrays:
             setattr(engine, name, arrays[name])
     _check_shape("moments", engine.statistics.moments, (len(dictionary),) * 2)
+    closed = engine._closed
+    _check_shape("closed", closed.moments, (len(closed.products),) * 2)
+    if not closed.count + len(engine._newest.rows) == engine.statistics.count:
+        raise ValueError(f"{closed.count} observations in chunks that are complete")
     _check_shape("late", engine._late, (len(dictionary),))
     _check_shape("features", rows.phi, (len(dictionary), len(rows)))
     if engine.statistics.count:
