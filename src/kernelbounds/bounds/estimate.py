@@ -83,8 +83,8 @@ def shortest(known: Knowledge, points: Targets, delta: float, noise: str) -> Est
 
 def half_widths(known: Knowledge, found: Estimators, margin: Callable[[Array], Array]) -> Array:
     """B bias + sigma |w| q, rounded up but for the last digit."""
-    a, all_of_them = known.assumptions, np.array([known.engine.eigenpath().eigen.eigenvectors])
-    orthonormal = math.sqrt(float(known.engine.enlarged(all_of_them)[0]))
+    a, directions = known.assumptions, known.engine.eigenpath().eigen.eigenvectors
+    orthonormal = math.sqrt(float(known.engine.enlarged(np.array([directions]))[0]))
     bias, deviation = a.norm_bound * found.bias, a.noise_scale * orthonormal * found.length
     return np.asarray(bias + deviation * margin(bias / np.maximum(deviation, 1e-300)))
 

@@ -234,6 +234,7 @@ class SparseEngine:
             chunk = last if last.count == len(closed.rows) else Statistics.of(closed.rows)
             self._closed = replace(self._closed.carrying(chunk), excess=excess)
             self.statistics = self._closed
+            self._basis = None  # of sums with larger errors
             self._newest = Chunk.empty(len(self.dictionary), closed.rows.points.shape[1])
         self._growth = self._growth.after(self.statistics, self._typical)
 

@@ -81,7 +81,7 @@ def unpack(
             setattr(engine, name, _given(header, arrays, name, kind))
     rows = _given(header, arrays, "rows", Block)
     engine._newest = Chunk(rows, int(header["settled"]), float(header["excess"]))
-    if "_closed" not in header:  # of an earlier version: what was a part of a chunk is one
+    if "_closed" not in header:  # from before sums were carried along: a chunk ends with the file
         excess = engine.statistics.excess + engine._newest.largest
         engine.statistics = engine._closed = replace(engine.statistics, excess=excess)
         rows = Block.empty(len(dictionary), dim)

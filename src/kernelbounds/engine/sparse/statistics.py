@@ -50,26 +50,16 @@ class Statistics:
     def carrying(self, other: Statistics) -> Statistics:
         """Of both, with what rounding leaves carried along: errors do not grow with such sums.
 
-        Of ten million observations in blocks of a thousand, one after another, they would be ten
-        times those of the blocks.
+        Ten million observations are ten thousand blocks of a thousand: added one after another,
+        they count as sums of 41,000 terms in place of a thousand.
         """
-        size = len(other.products)
-        known, total = self.padded(size), self.padded(size) + other
-        moments = _carried(known.moments, known.moments_rest, other.moments, other.moments_rest)
-        products = _carried(
-            known.products, known.products_rest, other.products, other.products_rest
-        )
-        squares = _carried(known.squares, known.squares_rest, other.squares, other.squares_rest)
-        return replace(
-            total,
-            moments=moments[0],
-            products=products[0],
-            squares=squares[0],
-            terms=max(self.terms, other.terms),
-            moments_rest=moments[1],
-            products_rest=products[1],
-            squares_rest=squares[1],
-        )
+        known, carried = self.padded(len(other.products)), {}
+        for name in ("moments", "products", "squares"):
+            rest = f"{name}_rest"
+            carried[name], carried[rest] = _carried(
+                *(getattr(one, part) for one in (known, other) for part in (name, rest))
+            )
+        return replace(known + other, terms=max(self.terms, other.terms), **carried)
 
     def padded(self, size: int) -> Statistics:
         """With so many features, of which the observations have zeros in place of the last."""
