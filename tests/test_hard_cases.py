@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import mpmath as mp
 import numpy as np
 import pytest
+from exact_kernels import exact as exact_value
 from problems import BOUNDS, truth
 from sklearn.gaussian_process.kernels import (
     RBF,
@@ -168,3 +170,36 @@ def test_a_norm_bound_so_small_that_no_eigenvector_is_kept(norm_bound, t):
             lower, upper = seq.bounds(Q)
             np.testing.assert_allclose(upper, norm_bound, rtol=1e-6)
             np.testing.assert_allclose(lower, -norm_bound, rtol=1e-6)
+
+
+@pytest.mark.parametrize("within", [1e5, 1e7, 1e9])
+def test_a_level_far_beyond_the_data_refutes_nothing(within):
+    """Beside a level of 1e5, most of the kernel matrix is below its rounding errors."""
+    kernel, rng = Matern(1.0, nu=2.5), np.random.default_rng(1)
+    X = rng.uniform(0, 3, (30, 1))
+    y = truth(kernel, rng, 1.5, dim=1)(X) + 0.01 * rng.standard_normal(30)
+    seq = kb.ConfidenceSequence(kernel, 2.0, 0.01, offset=kb.Offset(0, within=within))
+    seq.update(X, y)
+    assert 0 < seq.norm_lower_bound < 1  # relative to the bounds, which are right
+
+
+def test_values_along_eigenvectors_below_rounding_errors_refute_nothing():
+    points = np.linspace(0, 1, 12)[:, None]
+    gram = mp.matrix([[exact_value(RBF(0.6), x, z) for x in points] for z in points])
+    values, vectors = mp.eigsy(gram)
+    for i in range(12):
+        if values[i] < mp.mpf("2e-12") * values[11]:
+            seq = kb.ConfidenceSequence(RBF(0.6), 1.0, 0.0)  # the function has norm 0.9
+            seq.update(
+                points, np.array([0.9 * mp.sqrt(values[i]) * v for v in vectors[:, i]], float)
+            )
+            assert seq.norm_lower_bound <= 0.9
+
+
+def test_contradictions_beyond_a_kernel_of_low_rank_need_an_enormous_norm():
+    """No straight line bends, and rounding errors leave no more than that to be said."""
+    seq = kb.ConfidenceSequence(DotProduct(1.0), 5.0, 0.0)
+    seq.update(np.linspace(0, 1, 9)[:, None], np.linspace(0, 1, 9) ** 2)
+    assert 1e5 < seq.norm_lower_bound < np.inf
+    with pytest.raises(kb.EmptyConfidenceSetError, match="norm_bound must be at least"):
+        seq.bounds([[0.5]])

@@ -395,7 +395,9 @@ class Knowledge:
     @property
     def norm_lower_bound(self) -> float:
         """B_min: with probability at least 1 - delta it is at most ||f*|| at all times at once."""
-        return least_norm(self.engine.path(), self.radius.squared) if self.count else 0.0
+        if not self.count:
+            return 0.0
+        return least_norm(self.engine.path(), self.radius.squared, self.base.data.scatter)
 
     @property
     def noise_lower_bound(self) -> float:

@@ -18,30 +18,25 @@ from kernelbounds.engine import RidgePath
 # A grid over all ridges, refined around its best point: each pass narrows log alpha by 2/47, so
 # that after four passes it is known to about 3e-4 of a unit and the value, at a maximum, to 1e-7.
 POINTS, PASSES = 48, 4
-# Ridges, relative to the smallest that double precision can tell from zero, by which a supremum
-# that is infinite is recognised: (E - R^2)/alpha then grows a hundredfold between them.
-TINY, SMALL = 1e2, 1e4
 # The smallest noise scale is sought between powers of two, then by bisection, to this accuracy. At
 # less than this fraction of the misfit that no function avoids, radii are all rounding errors, or
 # come from forecasts alone, which any noise scale allows.
 NOISE_ACCURACY, LEAST_NOISE = 1e-3, 1e-6
 
 
-def least_norm(path: RidgePath, squared_radius: float) -> float:
+def least_norm(path: RidgePath, squared_radius: float, scatter: float) -> float:
     """B_min = sup over alpha of sqrt((E_alpha - R_t^2) / alpha), of a path for all ridges.
 
-    It is infinite when outcomes contradict each other whatever the norm; that is never so of a
-    matrix that is surely definite.
+    It is infinite where outcomes at equal points contradict each other, whatever the norm: every
+    E_alpha is at least their ``scatter``. No other contradiction can be told for certain from one
+    that a large norm resolves, since eigenvalues below rounding errors need not be zero. The
+    supremum is finite there, and valid: the path's matrix is at least the kernel matrix.
     """
-
-    def excess(ridges: Array) -> Array:
-        return np.asarray((path.energy(ridges) - squared_radius) / ridges)
-
-    if not path.eigen.definite:
-        tiny, small = excess(path.eigen.floor * np.array([TINY, SMALL]))
-        if tiny > 0 and tiny > 0.5 * (SMALL / TINY) * small:
-            return math.inf
-    return math.sqrt(_supremum(path, excess))
+    if scatter > squared_radius:
+        return math.inf
+    return math.sqrt(
+        _supremum(path, lambda ridges: (path.energy(ridges) - squared_radius) / ridges)
+    )
 
 
 def least_squared_radius(path: RidgePath, norm_bound: float) -> float:
@@ -74,10 +69,9 @@ def least_noise(squared_radius: Callable[[float], float], least: float, unit: fl
 def _supremum(path: RidgePath, function: Callable[[Array], Array]) -> float:
     """The largest value of a function of the ridge, 0 at least."""
     eigen, best = path.eigen, 0.0
-    floor = eigen.floor
-    # The floor of a definite matrix may be large, and smaller ridges matter: bounds try them, too.
-    low = math.log(min(floor, eigen.slack) if eigen.definite else floor)
-    high = math.log(eigen.spectrum.max(initial=floor)) + 20
+    # The floor may be large, and bounds try smaller ridges, too. Below the slack none matters.
+    low = math.log(min(eigen.floor, eigen.slack or eigen.floor))
+    high = math.log(eigen.spectrum.max(initial=eigen.floor)) + 20
     for _ in range(PASSES):
         grid = np.linspace(low, high, POINTS)
         values = function(np.exp(grid))

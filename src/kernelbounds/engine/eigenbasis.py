@@ -76,9 +76,6 @@ class Eigenbasis:
     # How many columns are eigenvectors of the matrix, of one that was decomposed as a whole. They
     # come first, in ascending order of their eigenvalues; the others depend on the outcomes.
     eigenvectors: int = 0
-    # Whether even the smallest of the values is more than rounding errors, so that some function
-    # fits any outcomes. (Else a value may stand for zero, along which all functions vanish.)
-    definite: bool = False
 
     @property
     def count(self) -> int:

@@ -145,6 +145,11 @@ class Observations:
         return self._of_point[: self.count]
 
     @property
+    def scatter(self) -> float:
+        """How far outcomes at equal points are from their means, |y - mean|^2, rounded down."""
+        return self._replayed([self.count])[0].scatter.least
+
+    @property
     def blocks_from(self) -> int | None:
         """The observation from which on they are forecast a block at a time, if there is one."""
         return next((one.start for one in self.windows if one.in_block), None)

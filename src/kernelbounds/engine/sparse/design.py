@@ -77,7 +77,7 @@ class Design:
         columns = np.broadcast_to(0.0, (stats.terms, len(values)))
         eigen = Eigenbasis(
             columns, spectrum, floor, basis.outcomes[:-1], floor, False, values, accuracy,
-            len(values), definite=True,
+            len(values),
         )  # fmt: skip
         none = np.empty((0, len(values)))
         trace = float(stats.moments.diagonal() @ scales**2) + enlarging * stats.residual

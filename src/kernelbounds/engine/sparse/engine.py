@@ -434,8 +434,7 @@ class SparseEngine:
         along = np.append(border.along, np.zeros((1, self._border.shape[1])), axis=0)
         least = max(floor, EPS * stats.size)  # the finest ridge that makes a difference
         eigen = Eigenbasis(
-            columns, spectrum, least, basis.outcomes, slack, False, np.empty(0), accuracy,
-            definite=not self._span,
+            columns, spectrum, least, basis.outcomes, slack, False, np.empty(0), accuracy
         )  # fmt: skip
         corner = self._products(border, border, _matrix) + lowest * np.eye(self._border.shape[1])
         return RidgePath(

@@ -30,6 +30,7 @@ class Summary:
         self.accuracy = self.first_accuracy = EPS
         self.dim: int | None = None
         self.squared_weights = 0.0
+        self.scatter = 0.0  # of outcomes at equal points, at least
 
     def accuracy_in(self, dim: int) -> float:
         """How precise the kernel's values are."""
