@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from problems import truth
 from scipy.stats import binom
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern
 
@@ -329,3 +330,17 @@ def test_what_is_not_known_is_said_in_a_sentence(wrong, said, tmp_path, monkeypa
         wrong(sequence)
     assert "\n" not in str(caught.value)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("ratio", [1e-10, 1e-13, 1e-140, 1e-150])
+def test_noise_that_is_nothing_beside_the_norm_with_repeated_settings(ratio):
+    """The ridge of forecasts is far below rounding errors, whose inverses overflow."""
+    kernel, norm = Matern(0.003, nu=1.5), 1.0 if ratio > 1e-60 else 1e60
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = rng.integers(0, 11, (200, 1)) / 10
+        function = truth(kernel, rng, 0.7 * norm, dim=1)
+        seq = kb.ConfidenceSequence(kernel, norm, ratio * norm, engine=kb.Sparse())
+        seq.update(X, function(X) + ratio * norm * rng.standard_normal(len(X)))
+        lower, upper = seq.bounds(X[:5])
+        assert np.all(lower <= function(X[:5])) and np.all(function(X[:5]) <= upper)

@@ -24,7 +24,7 @@ POINTS, PASSES = 48, 4
 NOISE_ACCURACY, LEAST_NOISE = 1e-3, 1e-6
 
 
-def least_norm(path: RidgePath, squared_radius: float, scatter: float) -> float:
+def least_norm(path: RidgePath, squared_radius: float, scatter: float = 0.0) -> float:
     """B_min = sup over alpha of sqrt((E_alpha - R_t^2) / alpha), of a path for all ridges.
 
     It is infinite where outcomes at equal points contradict each other, whatever the norm: every

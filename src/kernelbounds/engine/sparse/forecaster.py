@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from kernelbounds.arrays import EPS, Array
+from kernelbounds.arrays import EPS, LARGEST, Array
 from kernelbounds.engine.ridge_fit import Forecasts
 from kernelbounds.engine.sparse.block import Block
 from kernelbounds.engine.sparse.statistics import Statistics
@@ -42,22 +42,26 @@ class Forecaster:
         before s add sum_j<s L_sj u_j to the mean, and L_ss^2 - 1 is what is left of the variance.
         A feature that a row does not have yet is zero. Means and variances may be anything that is
         known before the outcome, so that rounding errors do no harm; but y - m is to be its
-        difference from y.
+        difference from y. Where the ridge is so small that they overflow, nothing is forecast.
         """
         phi, y = block.phi, block.outcomes
-        solved = self.inverse @ phi
-        errors, seen = y - self.products @ solved, phi.T @ solved
-        pivots = 1 + np.maximum(seen.diagonal(), 0.0)
-        try:
-            factor = np.linalg.cholesky(seen + np.eye(len(y)))
-        except np.linalg.LinAlgError:  # rounding errors are larger than the ridge
-            pass
-        else:
-            pivots = np.maximum(factor.diagonal() ** 2, 1.0)
-            # Of rows before alone, and then one subtraction, so that y has one rounding error.
-            errors -= np.tril(factor, -1) @ solve_triangular(factor, errors, lower=True)
-        rounded = np.abs(errors) + 8 * EPS * np.abs(y)
-        return Forecasts(rounded, self.ridge * (pivots - 1) + block.residuals)
+        with np.errstate(over="ignore", invalid="ignore"):
+            solved = self.inverse @ phi
+            errors, seen = y - self.products @ solved, phi.T @ solved
+            pivots = 1 + np.maximum(seen.diagonal(), 0.0)
+            try:
+                factor = np.linalg.cholesky(seen + np.eye(len(y)))
+            except np.linalg.LinAlgError:  # rounding errors are larger than the ridge
+                pass
+            else:
+                pivots = np.maximum(factor.diagonal() ** 2, 1.0)
+                # Of rows before alone, and then one subtraction, so that y has one rounding error.
+                whitened = solve_triangular(factor, errors, lower=True, check_finite=False)
+                errors -= np.tril(factor, -1) @ whitened
+            variances = self.ridge * (pivots - 1) + block.residuals
+        known = (np.abs(errors) < LARGEST) & (variances < LARGEST)  # neither is nan
+        rounded = np.abs(np.where(known, errors, y)) + 8 * EPS * np.abs(y)
+        return Forecasts(rounded, np.where(known, variances, block.prior))
 
     def with_features(self, size: int) -> Forecaster:
         """With more features, of which nothing is known yet."""
@@ -71,13 +75,15 @@ class Forecaster:
     def after(self, block: Block, total: Statistics) -> Forecaster:
         """With a block more, which is in the total.
 
-        Where the ridge is nothing beside rounding errors, and matrices are singular, the block is
-        not used: forecasts may know less than all.
+        Where the ridge is nothing beside rounding errors, and matrices are singular or overflow,
+        the block is not used: forecasts may know less than all.
         """
         try:
-            return self._after(block, total)
+            with np.errstate(over="ignore", invalid="ignore"):
+                other = self._after(block, total)
         except np.linalg.LinAlgError:
             return self
+        return other if np.isfinite(other.inverse).all() else self
 
     def _after(self, block: Block, total: Statistics) -> Forecaster:
         """The same: of few rows by Woodbury's formula."""
