@@ -309,6 +309,39 @@ def test_anchors_of_proofs_exist():
         assert anchor in anchors(page), f"{target}#{anchor}"
 
 
+# Claims that are easily made without what their proofs need: a pattern, and what a paragraph that
+# has it must also say.
+CONDITIONS = [
+    (r"\bany (?:order|that does not depend on outcomes),? if the points were", "independent"),
+    (r"\btold? (?:trials |results )?in any order\b", r"settings"),
+    (r"chi-squared with p degrees", r"at most"),
+    (r"in their order, all or none, from a|old runs from a CSV file", r"before"),
+    (r"[Rr]ounding errors\W* are on the safe side", r"measure"),
+    (r"\bsomebody else (?:has )?filled", r"not|unless"),
+    (r"CMM\W.{0,40}\b(?:narrowest|tightest)\b", r"never"),
+]
+
+
+def paragraphs():
+    """Those of all pages but the one that is made from docstrings, and docstrings as a whole."""
+    for page in set(PAGES) - {DOCS / "reference" / "command-line.md"}:
+        yield from ((page.name, one) for one in re.split(r"\n\s*\n", page.read_text()))
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                yield path.name, ast.get_docstring(node) or ""
+
+
+def test_conditions_stand_beside_the_claims_that_need_them():
+    for place, text in paragraphs():
+        plain = " ".join(text.split())
+        for claim, condition in CONDITIONS:
+            if re.search(claim, plain):
+                assert re.search(condition, plain), f"{place}: {plain[:200]}"
+    fixed = " ".join((kb.FixedDesign.__doc__ or "").split())
+    assert "given *all* of the points" in fixed and "unless the plan is known" in fixed
+
+
 def test_every_public_name_is_documented():
     text = "".join(page.read_text() for page in PAGES)
     for name in kb.__all__:
