@@ -315,7 +315,10 @@ CONDITIONS = [
     (r"\bany (?:order|that does not depend on outcomes),? if the points were", "independent"),
     (r"\btold? (?:trials |results )?in any order\b", r"settings"),
     (r"chi-squared with p degrees", r"at most"),
-    (r"in their order, all or none, from a|old runs from a CSV file", r"before"),
+    (
+        r"in their order, all or none, from a|old runs from a CSV file",
+        r"before (?:the first|you tell)",
+    ),
     (r"[Rr]ounding errors\W* are on the safe side", r"measure"),
     (r"\bsomebody else (?:has )?filled", r"not|unless"),
     (r"CMM\W.{0,40}\b(?:narrowest|tightest)\b", r"never"),
