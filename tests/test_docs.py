@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import os
@@ -18,7 +19,7 @@ import pytest
 from typer.testing import CliRunner
 
 import kernelbounds as kb
-from kernelbounds import theory
+from kernelbounds import bandits, bounds, functionals, mixtures, theory
 from kernelbounds.cli import app
 from kernelbounds.problem import assuming
 
@@ -233,6 +234,115 @@ def test_a_wrong_name_is_noticed():
 def test_tests_named_in_the_paper_table_exist():
     for name in set(re.findall(r"\btest_\w+", PAPER_PAGE)):
         assert (ROOT / "tests" / f"{name}.py").exists(), name
+
+
+CLAIMS = DOCS / "mathematics" / "claims.md"
+PROMISES = CLAIMS.read_text()
+
+
+@cache
+def tests_of(file):
+    """`test_name` and `TestClass::test_name` of a file of tests."""
+    tree = ast.parse((ROOT / "tests" / f"{file}.py").read_text())
+    found = set()
+    for place, prefix in [(tree, "")] + [
+        (one, f"{one.name}::") for one in tree.body if isinstance(one, ast.ClassDef)
+    ]:
+        found |= {prefix + one.name for one in place.body if isinstance(one, ast.FunctionDef)}
+    return found
+
+
+def promises():
+    """The rows of the tables, without their headings."""
+    rows = re.findall(r"^\| (?!promise |what |---)(.*) \|$", PROMISES, re.MULTILINE)
+    assert len(rows) > 80  # or else the pattern no longer finds them
+    return [re.split(r" (?<!\\)\| ", row) for row in rows]
+
+
+def test_every_promise_has_conditions_a_proof_and_a_test():
+    for row in promises():
+        assert len(row) == 4 and all(map(str.strip, row)), row
+        named = re.findall(r"`(test_\w+)::([\w:]+)`", row[3])
+        assert named, f"no test: {row[0]}"
+        for file, name in named:
+            assert name in tests_of(file), f"tests/{file}.py has no {name}; see {CLAIMS.name}."
+
+
+def test_what_has_no_row_among_the_promises_is_noticed():
+    """Everything public is named on the page, with a promise or among what promises nothing."""
+    code = " ".join(re.findall(r"`([^`]+)`", PROMISES))
+    named = set(re.findall(r"\w+", code))
+    for module in (kb, functionals, mixtures):
+        assert set(module.__all__) - {"functionals", "mixtures"} <= named, module
+    for thing in (getattr(bounds, name) for name in bounds.__all__):
+        if issubclass(thing, kb.Bound):
+            assert thing.__name__ in named, thing
+    inside = {"update_checked", "checked_noise_scales", "pack", "unpack", "dim", "table"}
+    inside |= {"choose", "told", "settings", "restore"}  # which policies of one's own implement
+    for short, kind in (
+        ("seq", kb.ConfidenceSequence), ("policy", bandits.Policy), ("study", kb.Study),
+        ("history", bandits.History),
+    ):  # fmt: skip
+        for name in set(vars(kind)) - inside:
+            if not name.startswith("_"):
+                assert re.search(rf"\b{short}\.{name}\b", code), f"{short}.{name}"
+    for command in ("assume", "plan", "calibrate", "bound", "reproduce", "demo"):
+        assert f"kernelbounds {command}" in code, command
+
+
+def anchors(page):
+    """Of the headings of a page, as the site makes them."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE)
+    found = set()
+    for heading in re.findall(r"^#+ (.*)$", text, re.MULTILINE):
+        plain = re.sub(r"[^\w\- ]", "", heading.lower()).strip()
+        found.add(plain.replace(" ", "-"))
+    return found
+
+
+def test_anchors_of_proofs_exist():
+    """The strict build checks all of them; this takes no time."""
+    links = re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", PROMISES)
+    assert len(links) > 60
+    for target, anchor in links:
+        page = CLAIMS.parent / target if target else CLAIMS
+        assert anchor in anchors(page), f"{target}#{anchor}"
+
+
+# Claims that are easily made without what their proofs need: a pattern, and what a paragraph that
+# has it must also say.
+CONDITIONS = [
+    (r"\bany (?:order|that does not depend on outcomes),? if the points were", "independent"),
+    (r"\btold? (?:trials |results )?in any order\b", r"settings"),
+    (r"chi-squared with p degrees", r"at most"),
+    (
+        r"in their order, all or none, from a|old runs from a CSV file",
+        r"before (?:the first|you tell)",
+    ),
+    (r"[Rr]ounding errors\W* are on the safe side", r"measure"),
+    (r"\bsomebody else (?:has )?filled", r"not|unless"),
+    (r"CMM\W.{0,40}\b(?:narrowest|tightest)\b", r"never"),
+]
+
+
+def paragraphs():
+    """Those of all pages but the one that is made from docstrings, and docstrings as a whole."""
+    for page in set(PAGES) - {DOCS / "reference" / "command-line.md"}:
+        yield from ((page.name, one) for one in re.split(r"\n\s*\n", page.read_text()))
+    for path in sorted(SOURCE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
+                yield path.name, ast.get_docstring(node) or ""
+
+
+def test_conditions_stand_beside_the_claims_that_need_them():
+    for place, text in paragraphs():
+        plain = " ".join(text.split())
+        for claim, condition in CONDITIONS:
+            if re.search(claim, plain):
+                assert re.search(condition, plain), f"{place}: {plain[:200]}"
+    fixed = " ".join((kb.FixedDesign.__doc__ or "").split())
+    assert "given *all* of the points" in fixed and "unless the plan is known" in fixed
 
 
 def test_every_public_name_is_documented():

@@ -54,7 +54,7 @@ class KernelConfidenceRegressor(RegressorMixin, BaseEstimator):  # type: ignore[
     mixture_scale : float, optional
         Short for ``mixture=kernelbounds.mixtures.Single(mixture_scale)``.
     bound : bound, optional
-        That of ``predict_interval``; None is ``CMM()``, the tightest.
+        That of ``predict_interval``; None is ``CMM()``.
     mixture : mixture, optional
         How the radius is made, see :mod:`kernelbounds.mixtures`; None is ``Hybrid()``.
     offset : Offset or float, optional

@@ -50,9 +50,9 @@ class ConfidenceSequence:
     Assume that f* lies in the function space of ``kernel`` with norm at most B, and that each
     outcome is y = f*(x) + noise, where the noise is sigma-sub-Gaussian given its x and all
     observations that were added before. The points may be chosen adaptively, by any rule that looks
-    only at the past, and outcomes must not be sorted or left out by their values. Then, with
-    probability at least 1 - delta, lower(x) <= f*(x) <= upper(x) for every x after every number of
-    observations.
+    only at observations that were added before, and outcomes must not be sorted or left out by
+    their values. Then, with probability at least 1 - delta, lower(x) <= f*(x) <= upper(x) for every
+    x after every number of observations.
 
     Parameters
     ----------
@@ -68,11 +68,12 @@ class ConfidenceSequence:
         c > 0, short for ``mixture=kernelbounds.mixtures.Single(c)``, the paper's radius;
         :func:`kernelbounds.mixture_scale` gives its choice of c for a planned number of rounds.
     bound : CMM, DMM, AMM, AY or IGP, or a :class:`Bound` of your own
-        The default for the methods below; CMM is the tightest of those that hold at all times.
-        :class:`~kernelbounds.FixedDesign` is for points that were fixed before the outcomes.
+        The default for the methods below; CMM is exact for its confidence set, and so never wider
+        than DMM and AMM. :class:`~kernelbounds.FixedDesign` is for points that were fixed before
+        the outcomes.
     mixture : mixture, optional
-        How the radius R_t is made, see :mod:`kernelbounds.mixtures`; None is ``Hybrid()``, the
-        tightest, which needs no scale.
+        How the radius R_t is made, see :mod:`kernelbounds.mixtures`; None is ``Hybrid()``, as a
+        rule the tightest, which needs no scale.
     offset : Offset or float, optional
         What is known of the level of f*, beside the kernel; see :class:`~kernelbounds.Offset`.
     misspecification : float, optional
@@ -251,8 +252,9 @@ class ConfidenceSequence:
         With a :class:`~kernelbounds.Sparse` engine, data need not fit in memory. All rows are added
         or, on an error or an interrupt, none; what is not a number is refused with its place.
 
-        Rows are taken in the order of the source. It must be that in which they were observed, or
-        the points were fixed in advance; rows must not be sorted or left out by their outcomes.
+        Rows are taken in the order of the source. It must be that in which they were observed; or
+        any that does not depend on outcomes, if the points were fixed in advance and the noise is
+        independent from row to row. Rows must not be sorted or left out by their outcomes.
 
         Parameters
         ----------

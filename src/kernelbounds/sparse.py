@@ -33,7 +33,8 @@ class Sparse:
 
     ``Sparse()`` chooses inducing points among the observations as they come: one joins when those
     before see too little of it. ``Sparse(points)`` has these alone, and :meth:`filling` some that
-    fill a box. They must be chosen without a look at the outcomes.
+    fill a box. They must be chosen without a look at the outcomes. Where observations join them,
+    which ones are passed to one ``update`` must not be decided by their outcomes, either.
 
     Parameters
     ----------

@@ -184,10 +184,11 @@ class Policy(ABC):
     def tell(self, X: Points, y: ArrayLike, noise_scale: ArrayLike | None = None) -> None:
         """Add outcomes, of actions that were asked for or others, one or many.
 
-        They may come in another order than that of :meth:`ask`, if it does not depend on outcomes
-        that are not told yet: each must have sub-Gaussian noise given all that was told before, and
-        given that it is the next to be told. If bad runs take longer, or fail, tell all of them in
-        the order in which they were begun; see ``docs/how-to/bandits.md``.
+        They may come in another order than that of :meth:`ask`, if neither it nor the actions told
+        before depend on outcomes that are not told yet: each must have sub-Gaussian noise given all
+        that was told before, and given that it is the next to be told. If bad runs take longer, or
+        fail, tell all of them in the order in which they were begun. An outcome by which somebody
+        has chosen an action is told before that action's; see ``docs/how-to/bandits.md``.
 
         As :meth:`ConfidenceSequence.update`, and suggestions or, for a box with names, dicts may
         take the place of points. When an error is raised nothing has changed. Points outside of

@@ -10,13 +10,14 @@ code            symbol                          meaning
 ==============  ==============================  =============================================
 
 For w that depends on points alone, w'y - f*(x) = w'eps - <f*, phi(x) - sum_s w_s phi(x_s)>. The
-last term is at most B bias, and w'eps is sigma |w|-sub-Gaussian. So with probability at least
-1 - delta
+last term is at most B bias, and w'eps is sigma |w|-sub-Gaussian, given all points. So with
+probability at least 1 - delta
 
     |w'y - f*(x)|  <=  B bias + sigma |w| sqrt(2 ln(2/delta)).
 
-Gaussian noise makes w'y - f*(x) Gaussian with a mean of at most B bias, and in place of the right
-side there is the 1 - delta quantile of |N(B bias, sigma^2 |w|^2)| (Armstrong and Kolesar, 2018).
+Independent Gaussian noise makes w'y - f*(x) Gaussian with a mean of at most B bias and a standard
+deviation of at most sigma |w|, and in place of the right side there is the 1 - delta quantile of
+|N(B bias, sigma^2 |w|^2)| (Armstrong and Kolesar, 2018), which grows with both for delta <= 1/2.
 The ridge alpha is the one that makes the interval shortest, for each x, whatever the outcomes.
 """
 

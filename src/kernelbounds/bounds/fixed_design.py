@@ -28,9 +28,12 @@ SHARE = 1 / 4
 class FixedDesign(Bound):
     """Narrower bounds for points that nobody chose by looking at outcomes, at one time.
 
-    The points, and how many there are, are fixed before any outcome is known: a plan, a table
-    that somebody else filled, random points. For points chosen as one goes along, and for data that
-    are looked at while they come, it is **not valid**; that is what CMM is for.
+    The points, their noise scales, and how many there are, are fixed before any outcome is known:
+    by a plan, a grid or a random number generator. The noise of each row is sigma-sub-Gaussian
+    given *all* of the points and the outcomes of the rows before it; if it is independent from row
+    to row, rows may come in any order. For points chosen as one goes along, by whomever, and for
+    data that are looked at while they come, it is **not valid**; that is what CMM is for. So it is
+    not for a table that somebody else has filled, unless the plan is known by which they did.
 
     All x at once: the noise has only p coordinates V_p' eps along the p leading eigenvectors of the
     kernel matrix, with |V_p' eps| <= r_p as in :mod:`kernelbounds.bounds.projection`. The bound is
@@ -51,8 +54,8 @@ class FixedDesign(Bound):
         With ``simultaneous=False``: the bounds hold together at any so many x that were fixed
         beforehand, as the points of the data were.
     noise : "sub-Gaussian" or "Gaussian"
-        Gaussian noise, of standard deviation at most sigma and independent, allows for narrower
-        ones.
+        Gaussian noise, independent given all of the points and of standard deviation at most
+        sigma, allows for narrower ones.
 
     Examples
     --------

@@ -23,9 +23,10 @@ class Guarantee:
     uniform : bool
         Whether they hold at all x together; else at each x on its own.
     adaptive : bool
-        Whether the points of the data may have been chosen by looking at earlier outcomes.
+        Whether the points of the data may have been chosen by looking at earlier outcomes. The
+        noise is then what it is given all that was added before; else given all points.
     noise : str
-        "sub-Gaussian", or "Gaussian" where it must be that.
+        "sub-Gaussian", or "Gaussian" where it must be that, and independent.
 
     Examples
     --------

@@ -10,8 +10,9 @@ code             symbol          meaning
 ===============  ==============  ==========================================================
 
 The points were fixed before the outcomes, and V_p is a function of the points, so that V_p' eps
-has p coordinates however many observations there are. For sigma-sub-Gaussian noise and a standard
-Gaussian vector g in R^p that is independent of it,
+has p coordinates however many observations there are. Let the noise be sigma-sub-Gaussian given all
+points, each eps_s given those before it, so that E exp(a'eps) <= exp(sigma^2 |a|^2 / 2) for each
+fixed vector a. With a standard Gaussian vector g in R^p that is independent of it,
 
     E exp(lambda |V_p' eps|^2 / (2 sigma^2)) = E exp(sqrt(lambda) g'V_p' eps / sigma)
         <= E exp(lambda |V_p g|^2 / 2) = (1 - lambda)^(-p/2),          0 < lambda < 1,
@@ -20,7 +21,9 @@ and by Markov's inequality |V_p' eps|^2 <= sigma^2 (2 ln(1/delta) - p ln(1 - lam
 probability at least 1 - delta. The lambda that makes it smallest depends on p and delta alone. With
 -ln(1 - lambda) <= lambda + lambda^2 / (2 (1 - lambda)) and 1/lambda = 1 + sqrt(p / (4 L)) it is
 sigma^2 (p + 2 sqrt(p L) + 2 L), L = ln(1/delta), the bound of Hsu, Kakade and Zhang (2012). Of
-Gaussian noise |V_p' eps|^2 / sigma^2 is chi-squared with p degrees of freedom.
+independent Gaussian noise with standard deviations of at most sigma, |V_p' eps|^2 / sigma^2 is
+stochastically at most chi-squared with p degrees of freedom: the covariance of V_p' eps is at most
+sigma^2 I, so that it is a sum of p independent squares with weights of at most 1.
 
 Then max f(x) subject to |V_p'(f_t - y_t)| <= r_p and ||f|| <= B has the dual of CMM, restricted to
 p directions: with u = V_p' k_t(x) and z = V_p' y_t,

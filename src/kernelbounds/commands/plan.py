@@ -149,7 +149,8 @@ def show(expected: Plan) -> None:
     )
     say(
         "At most: for certain if the assumptions hold, whatever the outcomes, with settings that "
-        "fill the ranges evenly (mean half-width; largest width for the regret). Simulated: what "
+        "fill the ranges evenly (mean half-width at 128 points; for the regret, the largest width "
+        "at these and in the corners). Simulated: what "
         "happened with 4 of the random functions; the regret is that of choosing one of 256 "
         "settings step by step, and over the whole ranges it takes more. The output's range is "
         f"{problem.output.range:g}{unit_of(problem)}: a wider band says less than that."

@@ -194,6 +194,8 @@ def tell(
 ) -> None:
     """Tell an outcome. When this returns, it is safe on the disk.
 
+    Tell an outcome by which you choose other settings before you tell the outcome at those.
+
     Example: kernelbounds study tell reactor.db --trial 3 yield=63.1
 
     Or with settings of your own: kernelbounds study tell reactor.db temperature=200 yield=63.1
@@ -309,7 +311,8 @@ def import_command(
 ) -> None:
     """Add old runs from a CSV file, in their order, all or none; what is there is not added again.
 
-    They must be all runs that were made, and not a selection by their outcomes.
+    They must be all runs that were made, and not a selection by their outcomes. Import them before
+    you tell a trial that was chosen by anybody who knows them.
     """
     with Study(file) as study:
         told = study.import_runs(csv)

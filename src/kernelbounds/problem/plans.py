@@ -36,8 +36,8 @@ class Plan:
     counts : array of int
         Numbers of experiments.
     half_width, largest_half_width : arrays
-        Half of upper - lower after a space-filling design, at most, whatever the outcomes: mean and
-        largest over points of the box.
+        Half of upper - lower after a space-filling design, at most, whatever the outcomes: mean
+        over 128 points that fill the box, and largest over these and its corners.
     simulated_half_width, simulated_regret : arrays
         Means over simulated runs, with some of the random functions as the truth: of the half-width
         after a space-filling design, and of the regret that KernelUCB's certificates state. Nan
@@ -101,10 +101,11 @@ class Plan:
 
     @property
     def regret(self) -> Array:
-        """What a certificate states at most: the largest width, upper - lower.
+        """What a certificate states at most, among the points looked at: the largest width.
 
-        Where x* has the largest upper bound, no lower bound is below that of x* for the best action
-        known, and the regret is at most upper(x*) - lower(x*).
+        Where x* has the largest upper bound, the best action known has no smaller lower bound than
+        x*, and its regret is at most upper(x*) - lower(x*). Over a whole box the largest width may
+        be a little more, and a search that ends early states more.
         """
         return 2 * self.largest_half_width
 

@@ -13,7 +13,7 @@ POINTS = 128
 
 
 def predicted_half_widths(problem: Problem, experiments: int) -> tuple[float, float]:
-    """Half of upper - lower after a space-filling design, at most: mean and largest of the cube.
+    """Half of upper - lower after a space-filling design, at most: mean and largest over points.
 
     See :meth:`kernelbounds.ConfidenceSequence.predicted_width`.
     """

@@ -263,7 +263,9 @@ class Study:
     ) -> Told:
         """Add an outcome; when this returns, it is on the disk. It may be of any settings.
 
-        Trials may be told in any order that does not depend on outcomes that are not told yet.
+        Trials may be told in any order that does not depend on outcomes that are not told yet, as
+        long as the settings of those told before do not, either: an outcome by which somebody has
+        chosen settings is told before the outcome at these.
 
         Parameters
         ----------
@@ -297,7 +299,8 @@ class Study:
         has grown may be imported again, and an export too.
 
         They must be all runs that were made, in the order in which they were made, and not a
-        selection by their outcomes.
+        selection by their outcomes. Import them before the first trial that was chosen by anybody
+        who knows their outcomes.
         """
         return self._store.tell_missing(old_runs(self.problem, runs))
 

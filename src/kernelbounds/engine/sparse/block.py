@@ -41,14 +41,17 @@ class Block:
     def __len__(self) -> int:
         return len(self.weights)
 
-    def with_features(self, more: Array, dictionary: Dictionary) -> Block:
-        """The same rows with more features, (k, n), of a dictionary that has grown."""
+    def with_features(self, more: Array, least: float) -> Block:
+        """The same rows with more features, (k, n), of a dictionary that has grown.
+
+        ``least`` is added to residuals, relative to k(x,x). A larger dictionary has larger errors
+        than those in the residuals of a smaller one, so that residuals that must not be too small
+        need its :attr:`Dictionary.least_residual`.
+        """
         if not len(more):
             return self
         seen = (1 + ENLARGED) * (more**2).sum(axis=0)
-        least = dictionary.least_residual * self.prior
-        # The residuals had the error of the smaller dictionary, which is less.
-        rest = np.maximum(self.residuals - seen, 0.0) + least
+        rest = np.maximum(self.residuals - seen, 0.0) + least * self.prior
         return replace(self, phi=np.concatenate([self.phi, more]), residuals=rest)
 
     def joined(self, other: Block) -> Block:

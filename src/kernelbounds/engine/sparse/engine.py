@@ -191,14 +191,16 @@ class SparseEngine:
         block = Block.of(self.dictionary, points, outcomes)
         self.dictionary, joined = self._growth.joining(self.dictionary, block)
         forecaster, size = self._forecaster, len(self.dictionary)
-        then = block.with_features(joined.before, self.dictionary)
+        # A forecast may know less than all, and must not know how many points join after its row:
+        # so nothing is added for the errors of the dictionary at the end of the block.
+        then = block.with_features(joined.before, least=0.0)
         if joined.rows:
             forecaster = forecaster.with_features(size)
             self._newest = self._newest.seen_by(self.dictionary)
             self.statistics = self.statistics.with_features(self._newest.rows)
             late = np.full(len(joined.rows), self.statistics.excess)
             self._late, self._basis = np.append(self._late, late), None
-            block = block.with_features(joined.features, self.dictionary)
+            block = block.with_features(joined.features, self.dictionary.least_residual)
         self._lose(forecaster.forecasts(then))
         added = Statistics.of(block)
         self.statistics = self.statistics + added

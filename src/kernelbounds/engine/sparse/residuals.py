@@ -49,7 +49,7 @@ class Chunk:
         """The same with the features of more inducing points: R only falls."""
         rows = self.rows
         more = dictionary.more_features(rows.phi, rows.points, rows.weights)
-        return replace(self, rows=rows.with_features(more, dictionary))
+        return replace(self, rows=rows.with_features(more, dictionary.least_residual))
 
     @property
     def largest(self) -> float:
