@@ -241,7 +241,7 @@ PROMISES = CLAIMS.read_text()
 
 
 @cache
-def tests_of(file):
+def named_tests(file):
     """`test_name` and `TestClass::test_name` of a file of tests."""
     tree = ast.parse((ROOT / "tests" / f"{file}.py").read_text())
     found = set()
@@ -265,7 +265,7 @@ def test_every_promise_has_conditions_a_proof_and_a_test():
         named = re.findall(r"`(test_\w+)::([\w:]+)`", row[3])
         assert named, f"no test: {row[0]}"
         for file, name in named:
-            assert name in tests_of(file), f"tests/{file}.py has no {name}; see {CLAIMS.name}."
+            assert name in named_tests(file), f"tests/{file}.py has no {name}; see {CLAIMS.name}."
 
 
 def test_what_has_no_row_among_the_promises_is_noticed():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import lapack, solve_triangular
 
 from kernelbounds.arrays import EPS, LARGEST, Array
 from kernelbounds.engine.ridge_fit import Forecasts
@@ -49,15 +49,14 @@ class Forecaster:
             solved = self.inverse @ phi
             errors, seen = y - self.products @ solved, phi.T @ solved
             pivots = 1 + np.maximum(seen.diagonal(), 0.0)
-            try:
-                factor = np.linalg.cholesky(seen + np.eye(len(y)))
-            except np.linalg.LinAlgError:  # rounding errors are larger than the ridge
-                pass
-            else:
-                pivots = np.maximum(factor.diagonal() ** 2, 1.0)
-                # Of rows before alone, and then one subtraction, so that y has one rounding error.
-                whitened = solve_triangular(factor, errors, lower=True, check_finite=False)
-                errors -= np.tril(factor, -1) @ whitened
+            factor = _leading_factor(seen + np.eye(len(y)))
+            some = slice(len(factor))
+            pivots[some] = np.maximum(factor.diagonal() ** 2, 1.0)
+            # Of rows before alone, and then one subtraction, so that y has one rounding error.
+            whitened = solve_triangular(factor, errors[some], lower=True, check_finite=False)
+            # A row that overflows tells nothing of those after it, nor of those before.
+            whitened = np.where(np.isfinite(whitened), whitened, 0.0)
+            errors[some] -= np.tril(factor, -1) @ whitened
             variances = self.ridge * (pivots - 1) + block.residuals
         known = (np.abs(errors) < LARGEST) & (variances < LARGEST)  # neither is nan
         rounded = np.abs(np.where(known, errors, y)) + 8 * EPS * np.abs(y)
@@ -95,3 +94,17 @@ class Forecaster:
         inverse = self.inverse - solved @ np.linalg.solve(inner, solved.T)
         products = self.products + block.phi @ block.outcomes
         return Forecaster(self.ridge, inverse, products, self.updated + count)
+
+
+def _leading_factor(matrix: Array) -> Array:
+    """The Cholesky factor of as many leading rows as have one.
+
+    Where rounding errors are larger than the ridge, not all of them do. How many depends on these
+    rows alone, and not on those after them.
+    """
+    factor, failed = lapack.dpotrf(matrix, lower=1)
+    if failed:
+        return _leading_factor(matrix[: failed - 1, : failed - 1])
+    sound = np.isfinite(factor).all(axis=1) & (factor.diagonal() > 0)
+    count = len(matrix) if sound.all() else int(sound.argmin())
+    return np.asarray(factor[:count, :count])
