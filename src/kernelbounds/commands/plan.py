@@ -207,7 +207,7 @@ def draw(expected: Plan) -> Any:
         canvas.log_ticks(ax.yaxis, values.min(), values.max())
         canvas.log_ticks(ax.xaxis, expected.counts[0], expected.counts[-1])
         ax.set_xlabel("experiments")
-        ax.set_ylabel(name)
+        ax.set_ylabel(canvas.as_written(name))
         canvas.tidy(ax)
     canvas.legend(panels, own=True)
     return panels
