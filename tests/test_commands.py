@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -258,8 +259,37 @@ def test_assume_does_not_replace_other_assumptions(run, tmp_path):
         message = _refused(run, tmp_path, "assume", *_inputs(1, "--turns", "2", "--noise", "1"))
         assert "nothing was changed" in message and "--force" in message and "--out" in message
         assert there.read_bytes() == content
-    problem.replace(suggested=["kernel", "norm_bound"]).save(there)  # the same, stated again
-    assert run("assume", *_inputs(1, "--turns", "1", "--noise", "1"))[0] == 0
+    # The same is stated, and another kernel suggested, as by another version of the library.
+    problem.replace(suggested=["kernel", "norm_bound"]).save(there)
+    content = there.read_bytes()
+    message = _refused(run, tmp_path, "assume", *_inputs(1, "--turns", "1", "--noise", "1"))
+    assert "kernel = Matern(length_scale=0.7," in message and "same statements" in message
+    assert there.read_bytes() == content
+
+
+@pytest.mark.usefixtures("few_functions")
+def test_assume_again_keeps_every_digit_of_the_file(run, monkeypatch):
+    """Norms have other last digits with another number of threads; a study rests on the first."""
+    words = ["assume", *_inputs(1, "--turns", "1", "--noise", "1")]
+    there = Path("assume/problem.json")
+    run(*words)
+    first = there.read_bytes()
+    exact = assuming.norms_of
+
+    def with_rounding(*given):
+        norms, settled = exact(*given)
+        return norms * (1 + 1e-9), settled
+
+    monkeypatch.setattr(assuming, "norms_of", with_rounding)
+    code, said, _ = run(*words)
+    assert code == 0 and "kept assume/problem.json, which says the same" in said
+    assert there.read_bytes() == first
+    assert run(*words, "--force")[0] == 0
+    assert there.read_bytes() != first
+    # What a file does not say yet is added.
+    stated = Problem(["a=0:1"], "y=0:100", 1.0, turns=1)
+    stated.save(there)
+    assert run(*words)[0] == 0 and Problem.load(there).suggested == ("kernel", "norm_bound")
 
 
 def test_assume_with_a_norm_bound_that_admits_nothing(run, tmp_path):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +12,7 @@ import numpy as np
 import typer
 
 from kernelbounds import plot
-from kernelbounds.arrays import Array
+from kernelbounds.arrays import Array, shortened
 from kernelbounds.bandits import Box
 from kernelbounds.commands.options import (
     DeltaOption,
@@ -40,9 +42,12 @@ from kernelbounds.csv_table import write_csv
 from kernelbounds.errors import InputError
 from kernelbounds.plot import canvas
 from kernelbounds.problem import Assumed, Problem
+from kernelbounds.problem.problem import SUGGESTED
 
 # Functions in the picture, of each kind, points along each, and slices to choose from.
 SHOWN, EXCLUDED, POINTS, TRIED = 10, 2, 121, 16
+# Norm bounds of the same problem differ by less, whatever the threads: 1e-9 was seen.
+ROUNDING = 1e-6
 CAPTION = (
     "All panels cut the same functions, along one input each. One that is too wild is drawn only "
     "where it is wildest."
@@ -77,28 +82,60 @@ def command(
         input, output, noise, turns, interactions, delta, norm_bound, kernel, experiments,
         quantile, problem,
     )  # fmt: skip
-    if not force:
-        _refuse_another(out / "problem.json", described)
+    path = out / "problem.json"
+    kept = None if force else _kept(path, described)
     found = assumed_with_progress(described)
+    if kept is not None:
+        found = _as_kept(path, kept, found)
     show(found)
     where = folder(out)
-    found.problem.save(where / "problem.json")
-    say(f"wrote {where / 'problem.json'}")
+    if kept is not None and kept.as_data() == found.problem.as_data():
+        say(f"kept {path}, which says the same")
+    else:
+        found.problem.save(path)
+        say(f"wrote {path}")
     write_csv(where / "norms.csv", {one.name: np.sort(one.norms) for one in found.candidates})
     say(f"wrote {where / 'norms.csv'}")
     save_picture(where / "functions.png", lambda: draw(found))
 
 
-def _refuse_another(path: Path, described: Problem) -> None:
-    """Raise where other assumptions are in the file already; a study may rest on them."""
+def _kept(path: Path, described: Problem) -> Problem | None:
+    """The problem in the file, if there is one; raise where other things are stated in it."""
     if not path.exists():
-        return
+        return None
     with suppress(InputError):
-        if _stated(Problem.load(path)) == _stated(described):
-            return
-    raise InputError(
-        f"{str(path)!r} is there already, and is not what you state now; nothing was changed. Give "
-        "another folder with --out, or --force to replace it."
+        there = Problem.load(path)
+        if _stated(there) == _stated(described):
+            return there
+    raise _another(path, "is not what you state now")
+
+
+def _as_kept(path: Path, kept: Problem, found: Assumed) -> Assumed:
+    """What was found, with the suggestions of the file; raise where they differ, but for rounding.
+
+    A study may rest on the file, so that its digits must stay. Those found anew may differ in the
+    last ones, on another machine or with another number of threads.
+    """
+    there, now = kept.as_data(), found.problem.as_data()
+    for name in SUGGESTED:
+        if there[name] is None:
+            continue
+        if name == "norm_bound" and math.isclose(there[name], now[name], rel_tol=ROUNDING):
+            now[name] = there[name]
+        if there[name] != now[name]:
+            old, new = (shortened(str(data[name]), 100) for data in (there, now))
+            raise _another(
+                path,
+                f"has {name} = {old}, where {new} follows from the same statements in this version "
+                "of kernelbounds",
+            )
+    return replace(found, problem=Problem.from_data(now))
+
+
+def _another(path: Path, why: str) -> InputError:
+    return InputError(
+        f"{str(path)!r} is there already, and {why}; nothing was changed. Give another folder with "
+        "--out, or --force to replace it."
     )
 
 
