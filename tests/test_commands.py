@@ -170,7 +170,8 @@ def test_assume(assumed):
     chosen = re.search(r"→ (Matérn[^│]*?)\s+│", said)[1]
     assert np.isclose(norms[chosen][180], problem.norm_bound)  # the 181st of 200: 0.9 of 201
     # delta, and the share of functions that B does not cover: what the whole route promises.
-    assert "the band misses at most 11 at some settings: 10 that B does not cover, and 1" in said
+    assert "the band misses about 11 at some settings, on average: 10 that B does not" in said
+    assert "with confidence 0.95 that it misses at most 17." in said
 
 
 def test_bound_with_the_file_and_with_options_is_the_same(assumed, shelf, run, tmp_path):
@@ -192,7 +193,7 @@ def test_bound_with_the_file_and_with_options_is_the_same(assumed, shelf, run, t
     lows, highs = (np.concatenate(pair) for pair in zip((lower, upper), at_rows, strict=True))
     best = np.argmax(lows)  # a row of the table here, which the grid misses
     assert lows[best] > lower.max() and f"{lows[best]:.4g} and {highs[best]:.4g}" in said
-    assert "With probability 0.99" in said and "band misses at most 11 somewhere: 10 that" in said
+    assert "With probability 0.99" in said and "misses about 11 somewhere, on average: 10" in said
     assert "Sensitivity to the assumptions" in said
     words = [*REACTOR, "--noise", "0.5", "--turns", "1", "--grid", 5, "--out", "again"]
     assert run("bound", table, *words)[0] == 0
@@ -493,7 +494,7 @@ def test_calibrate_keeps_rows_apart_and_loses_none(run, shelf):
     )
     np.testing.assert_array_equal(np.concatenate([pilot, fresh]), whole)
     assert len(pilot) == 12 and problem.quantile == 0.8 and problem.norm_bound > 0
-    for kind in ("heuristic:", "stated assumption:", "guarantee:"):
+    for kind in ("heuristic:", "stated assumption:", "estimate:"):
         assert kind in said
     command = re.search(r"Now: kernelbounds (.*?problem\.json)", said)[1].split()
     assert "problem.json --noise ..." in said and problem.noise is None  # a fit is no measurement

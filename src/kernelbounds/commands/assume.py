@@ -42,6 +42,7 @@ from kernelbounds.csv_table import write_csv
 from kernelbounds.errors import InputError
 from kernelbounds.plot import canvas
 from kernelbounds.problem import Assumed, Problem
+from kernelbounds.problem.assuming import CONFIDENCE
 from kernelbounds.problem.problem import SUGGESTED
 
 # Functions in the picture, of each kind, points along each, and slices to choose from.
@@ -167,9 +168,11 @@ def show(found: Assumed) -> None:
     say(
         f"Taken: {found.chosen.name}, the narrowest band, with B = {problem.norm_bound:.4g}{unit}. "
         f"It covers {100 * found.share_covered:.0f} % of these functions. So, of 100 systems that "
-        f"are like them, the band misses at most {100 * found.miss_probability:.3g} at some "
-        f"settings: {100 * (found.miss_probability - problem.delta):.3g} that B does not cover, "
-        f"and {100 * problem.delta:.3g} by chance (delta). If your system is wilder than all of "
+        f"are like them, the band misses about {100 * found.miss_probability:.3g} at some "
+        f"settings, on average: {100 * (found.miss_probability - problem.delta):.3g} that B does "
+        f"not cover, and {100 * problem.delta:.3g} by chance (delta). From so many functions one "
+        f"can say with confidence {CONFIDENCE:g} that it misses at most "
+        f"{math.ceil(100 * found.miss_probability_at_most)}. If your system is wilder than all of "
         "them, no guarantee holds: look at functions.png, and allow more turns, or a larger "
         "--quantile, if in doubt."
     )

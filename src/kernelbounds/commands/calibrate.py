@@ -51,7 +51,7 @@ def command(
 ) -> None:
     """Suggest length scales, the noise and B from pilot data.
 
-    Each suggestion says whether it is a guarantee, an estimate, a stated assumption or a heuristic.
+    Each suggestion says whether it is an estimate, a stated assumption or a heuristic.
     Writes problem.json for the other commands, for use on OTHER data than these.
 
     Example: kernelbounds calibrate pilot.csv --problem assume/problem.json --split 0.4

@@ -158,8 +158,9 @@ def summarise(found: Found) -> None:
         missed = problem.delta + 1 - problem.quantile
         say(
             f"Of 100 systems like the random functions with your range and turns, the band misses "
-            f"at most {100 * missed:.3g} somewhere: {100 * (1 - problem.quantile):.3g} that the "
-            f"suggested norm bound does not cover, and {100 * problem.delta:.3g} by chance."
+            f"about {100 * missed:.3g} somewhere, on average: {100 * (1 - problem.quantile):.3g} "
+            "that the suggested norm bound does not cover, and "
+            f"{100 * problem.delta:.3g} by chance."
         )
     say(
         f"With probability {1 - problem.delta:g} the true {out.name} is between lower and upper at "
