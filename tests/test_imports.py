@@ -64,8 +64,8 @@ def test_the_lists_of_public_names_agree():
     for name in kb.__all__:
         assert name in dir(kb) and getattr(kb, name) is not None
     assert kb.problem.Problem is kb.Problem  # modules are there, too, as if they were imported
-    with pytest.raises(AttributeError, match="module 'kernelbounds' has no attribute 'Sparce'"):
-        kb.Sparce  # noqa: B018
+    with pytest.raises(AttributeError, match="module 'kernelbounds' has no attribute 'Nothing'"):
+        kb.Nothing  # noqa: B018
 
 
 def test_the_limits_in_the_help_of_plan_are_those_of_plans():
