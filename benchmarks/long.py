@@ -94,7 +94,10 @@ def _late(seconds: Array) -> float:
 
 def main() -> None:
     """Play one long run, and say what it took on the way."""
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 10 * ROUNDS
+    given = sys.argv[1:] or [str(10 * ROUNDS)]
+    if len(given) > 1 or not given[0].isdecimal() or int(given[0]) == 0:
+        sys.exit(f"usage: python -m benchmarks.long [ROUNDS], got {' '.join(given)}")
+    rounds = int(given[0])
     seconds = np.empty(rounds)
     marks = {n * 10**k for n in (1, 2, 5) for k in range(3, 9) if n * 10**k < rounds} | {rounds}
     print("    round   regret  inducing  ms a step    MB")

@@ -9,8 +9,10 @@ import sys
 import numpy as np
 import pytest
 from matplotlib import pyplot
+from matplotlib.cbook import is_math_text
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
@@ -494,3 +496,41 @@ def test_without_matplotlib(monkeypatch):
 def test_importing_the_library_does_not_import_matplotlib():
     code = "import sys, kernelbounds as kb; kb.plot.band; sys.exit('matplotlib' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# --- text
+
+
+# The first cannot be read as a formula at all, and the second can, but means dollars.
+DOLLARS = ["cost$^$", "price [$] less [$]"]
+
+
+def _in_one_input(name):
+    box, seq = kb.Box.named(**{name: (0.1, 1.0)}), observed()
+    shared = {"output": name, "resolution": 9}
+    yield kb.plot.band(seq, box, label=name, more={name * 2: seq}, **shared)
+    yield kb.plot.band(seq, BOX, labels=[name], without_guarantee={name: Counting()}, **shared)
+    yield kb.plot.compare(seq, box, {name: kb.CMM()}, **shared)
+    yield kb.plot.functions([0.0, 1.0], [[0.0, 1.0]], box, output=name)
+
+
+def _in_more(name):
+    shared = {"labels": [name, f"b {name}", f"c {name}"], "output": name}
+    yield kb.plot.maps(Counting(), THREE, resolution=3, **shared)[0]
+    yield kb.plot.slices(Counting(), THREE, None, resolution=3, label=name, **shared)[0]
+
+
+def _in_rounds(name):
+    yield kb.plot.regret({name: [[1.0, 0.5], [0.8, 0.6]]}, output=name)
+    yield kb.plot.certificate([5, 10], [3.0, 1.2], output=name)
+    yield kb.plot.certificate([5, 10], limits=[3.0, 1.2], best=[0.0, 1.0], output=name)
+
+
+@pytest.mark.parametrize("name", DOLLARS)
+@pytest.mark.parametrize("pictures", [_in_one_input, _in_more, _in_rounds])
+def test_dollar_signs_are_no_formulas(pictures, name):
+    for ax in pictures(name):
+        ax.figure.canvas.draw()
+        texts = [one.get_text() for one in ax.figure.findobj(Text)]
+        with_dollars = [one for one in texts if name in one.replace(r"\$", "$")]
+        assert len(with_dollars) >= 1 and not any(map(is_math_text, with_dollars))

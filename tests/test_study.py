@@ -508,6 +508,17 @@ def test_pictures(study, tmp_path):
     assert [file.name for file in study.plot(out, seconds=2)] == names[:2]
 
 
+def test_pictures_of_names_and_units_with_dollar_signs(tmp_path):
+    """matplotlib reads what is between two of them as a formula, and these are none."""
+    described = kb.Problem(
+        ["cost$^$=1:9", "b[$/$]=0:1"], "gain$[k$^]=0:100", noise=0.5, kernel=KERNEL,
+        norm_bound=80.0,
+    )  # fmt: skip
+    with kb.Study.create(tmp_path / "dollars.db", described) as study:
+        study.tell_many([[2.0, 0.1], [5.0, 0.5], [8.0, 0.9]], [10.0, 30.0, 20.0])
+        assert len(study.plot(tmp_path, seconds=1)) == 3
+
+
 # --- files
 
 

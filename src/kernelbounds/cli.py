@@ -16,7 +16,6 @@ from kernelbounds.commands import assume, bound, calibrate, demo, plan
 from kernelbounds.commands.study import study_app
 from kernelbounds.errors import KernelBoundsError
 from kernelbounds.paper import specs, studies, trials
-from kernelbounds.paper.reproduce import reproduce
 
 QUICK_ROUNDS, QUICK_REPETITIONS = 150, 3
 
@@ -106,6 +105,8 @@ def reproduce_command(
     ] = None,
 ) -> None:
     """Run what is missing, then write tables, figures and a report."""
+    from kernelbounds.paper.reproduce import reproduce
+
     console = Console(stderr=True)
 
     def say(text: str) -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
-from kernelbounds import plot
-from kernelbounds.arrays import Array
-from kernelbounds.bandits import Box
+import kernelbounds as kb  # whose names are imported when they are used, and not for help
+from kernelbounds.arrays import Array, shortened
 from kernelbounds.commands.options import (
     DeltaOption,
     ExperimentsOption,
@@ -38,11 +39,11 @@ from kernelbounds.commands.shared import (
 )
 from kernelbounds.csv_table import write_csv
 from kernelbounds.errors import InputError
-from kernelbounds.plot import canvas
-from kernelbounds.problem import Assumed, Problem
 
 # Functions in the picture, of each kind, points along each, and slices to choose from.
 SHOWN, EXCLUDED, POINTS, TRIED = 10, 2, 121, 16
+# Norm bounds of the same problem differ by less, whatever the threads: 1e-9 was seen.
+ROUNDING = 1e-6
 CAPTION = (
     "All panels cut the same functions, along one input each. One that is too wild is drawn only "
     "where it is wildest."
@@ -77,37 +78,69 @@ def command(
         input, output, noise, turns, interactions, delta, norm_bound, kernel, experiments,
         quantile, problem,
     )  # fmt: skip
-    if not force:
-        _refuse_another(out / "problem.json", described)
+    path = out / "problem.json"
+    kept = None if force else _kept(path, described)
     found = assumed_with_progress(described)
+    if kept is not None:
+        found = _as_kept(path, kept, found)
     show(found)
     where = folder(out)
-    found.problem.save(where / "problem.json")
-    say(f"wrote {where / 'problem.json'}")
+    if kept is not None and kept.as_data() == found.problem.as_data():
+        say(f"kept {path}, which says the same")
+    else:
+        found.problem.save(path)
+        say(f"wrote {path}")
     write_csv(where / "norms.csv", {one.name: np.sort(one.norms) for one in found.candidates})
     say(f"wrote {where / 'norms.csv'}")
     save_picture(where / "functions.png", lambda: draw(found))
 
 
-def _refuse_another(path: Path, described: Problem) -> None:
-    """Raise where other assumptions are in the file already; a study may rest on them."""
+def _kept(path: Path, described: kb.Problem) -> kb.Problem | None:
+    """The problem in the file, if there is one; raise where other things are stated in it."""
     if not path.exists():
-        return
+        return None
     with suppress(InputError):
-        if _stated(Problem.load(path)) == _stated(described):
-            return
-    raise InputError(
-        f"{str(path)!r} is there already, and is not what you state now; nothing was changed. Give "
-        "another folder with --out, or --force to replace it."
+        there = kb.Problem.load(path)
+        if _stated(there) == _stated(described):
+            return there
+    raise _another(path, "is not what you state now")
+
+
+def _as_kept(path: Path, kept: kb.Problem, found: kb.problem.Assumed) -> kb.problem.Assumed:
+    """What was found, with the suggestions of the file; raise where they differ, but for rounding.
+
+    A study may rest on the file, so that its digits must stay. Those found anew may differ in the
+    last ones, on another machine or with another number of threads.
+    """
+    there, now = kept.as_data(), found.problem.as_data()
+    for name in kb.problem.problem.SUGGESTED:
+        if there[name] is None:
+            continue
+        if name == "norm_bound" and math.isclose(there[name], now[name], rel_tol=ROUNDING):
+            now[name] = there[name]
+        if there[name] != now[name]:
+            old, new = (shortened(str(data[name]), 100) for data in (there, now))
+            raise _another(
+                path,
+                f"has {name} = {old}, where {new} follows from the same statements in this version "
+                "of kernelbounds",
+            )
+    return replace(found, problem=kb.Problem.from_data(now))
+
+
+def _another(path: Path, why: str) -> InputError:
+    return InputError(
+        f"{str(path)!r} is there already, and {why}; nothing was changed. Give another folder with "
+        "--out, or --force to replace it."
     )
 
 
-def _stated(problem: Problem) -> dict[str, Any]:
+def _stated(problem: kb.Problem) -> dict[str, Any]:
     """What a user has said, without what was suggested."""
     return problem.replace(**dict.fromkeys(problem.suggested), suggested=()).as_data()
 
 
-def show(found: Assumed) -> None:
+def show(found: kb.problem.Assumed) -> None:
     """The kernels, and which of them is taken."""
     problem, unit = found.problem, unit_of(found.problem)
     in_unit = f" [{problem.output.unit}]" if unit else ""
@@ -130,9 +163,11 @@ def show(found: Assumed) -> None:
     say(
         f"Taken: {found.chosen.name}, the narrowest band, with B = {problem.norm_bound:.4g}{unit}. "
         f"It covers {100 * found.share_covered:.0f} % of these functions. So, of 100 systems that "
-        f"are like them, the band misses at most {100 * found.miss_probability:.3g} at some "
-        f"settings: {100 * (found.miss_probability - problem.delta):.3g} that B does not cover, "
-        f"and {100 * problem.delta:.3g} by chance (delta). If your system is wilder than all of "
+        f"are like them, the band misses about {100 * found.miss_probability:.3g} at some "
+        f"settings, on average: {100 * (found.miss_probability - problem.delta):.3g} that B does "
+        f"not cover, and {100 * problem.delta:.3g} by chance (delta). From so many functions one "
+        f"can say with confidence {kb.problem.assuming.CONFIDENCE:g} that it misses at most "
+        f"{math.ceil(100 * found.miss_probability_at_most)}. If your system is wilder than all of "
         "them, no guarantee holds: look at functions.png, and allow more turns, or a larger "
         "--quantile, if in doubt."
     )
@@ -150,21 +185,22 @@ def show(found: Assumed) -> None:
         )
 
 
-def draw(found: Assumed) -> Any:
+def draw(found: kb.problem.Assumed) -> Any:
     """Slices of random functions, a panel for each input: some that are admitted, and the wildest.
 
     The wildest are those of the largest norm, where that is not admitted. Each of them is drawn
     along the input along which it is most bent, since along others it may well look tame.
     """
-    problem, norms = found.problem, found.chosen.norms
+    problem, norms, canvas = found.problem, found.chosen.norms, kb.plot.canvas
     within = norms <= float(problem.norm_bound or np.inf)
     inside = np.flatnonzero(within)[:SHOWN]
     unit = np.linspace(0, 1, POINTS)
     panels = canvas.new_axes(problem.dim, share_y=True)
     for axis, (ax, one) in enumerate(zip(panels, problem.inputs, strict=True)):
         admitted = [_along(found, int(at), axis, unit) for at in inside]
-        plot.functions(
-            one.unscaled(unit), np.reshape(admitted, (-1, POINTS)), Box([one.low], [one.high]), ax,
+        box = kb.Box([one.low], [one.high])
+        kb.plot.functions(
+            one.unscaled(unit), np.reshape(admitted, (-1, POINTS)), box, ax,
             log=[one.log], labels=[one.label], output=problem.output.label if axis == 0 else "",
         )  # fmt: skip
         if one.integer:
@@ -184,7 +220,7 @@ def draw(found: Assumed) -> Any:
     return panels
 
 
-def _along(found: Assumed, at: int, axis: int, unit: Array) -> Array:
+def _along(found: kb.problem.Assumed, at: int, axis: int, unit: Array) -> Array:
     """One of the functions as one input goes through its range, where it is most bent.
 
     The others are at random; of several such slices this one shows what the norm is for.

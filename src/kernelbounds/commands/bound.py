@@ -10,9 +10,8 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
-from kernelbounds import plot
+import kernelbounds as kb  # whose names are imported when they are used, and not for help
 from kernelbounds.arrays import Array
-from kernelbounds.bounds import Bound, FixedDesign
 from kernelbounds.commands import findings
 from kernelbounds.commands.options import (
     DeltaOption,
@@ -40,9 +39,6 @@ from kernelbounds.commands.shared import (
 )
 from kernelbounds.csv_table import write_csv
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
-from kernelbounds.problem import Problem
-from kernelbounds.study.points import settable
-from kernelbounds.surface import in_parts
 
 # Columns of bounds.csv, besides the inputs.
 BOUNDS = ("lower", "upper")
@@ -120,12 +116,12 @@ def command(
     runs = read_runs(table, described)
     points = _points(described, runs.points, at, grid)
     described = settled_with_progress(described)
-    chosen = FixedDesign() if fixed_design else None
+    chosen = kb.FixedDesign() if fixed_design else None
     sequence = described.sequence()
     sequence.update(described.scaled(runs.points), runs.outcomes)
     findings.warn_of(described, sequence, runs, fixed_design)
 
-    def bounds(where: Array, bound: Bound | None = chosen) -> tuple[Array, Array]:
+    def bounds(where: Array, bound: kb.Bound | None = chosen) -> tuple[Array, Array]:
         return sequence.bounds(described.scaled(where), bound)
 
     try:
@@ -153,7 +149,7 @@ def command(
     for name in ("problem.json", "bounds.csv"):
         say(f"wrote {place / name}")
     best = found.surest.point
-    process = plot.gaussian_process(sequence) if gaussian_process else None
+    process = kb.plot.gaussian_process(sequence) if gaussian_process else None
     overlay = None
     if process is not None:
         overlay = {
@@ -165,7 +161,7 @@ def command(
     )
 
 
-def _points(problem: Problem, rows: Array, at: str, grid: int | None) -> Array:
+def _points(problem: kb.Problem, rows: Array, at: str, grid: int | None) -> Array:
     """Where bounds are asked for, in the user's units."""
     if at == "rows":
         return rows
@@ -173,14 +169,14 @@ def _points(problem: Problem, rows: Array, at: str, grid: int | None) -> Array:
         return read_points(Path(at), problem)
     side = grid or GRID.get(problem.dim)
     if side is None:
-        return settable(problem, problem.unit_box.filling(FILLING))
+        return kb.study.points.settable(problem, problem.unit_box.filling(FILLING))
     if side**problem.dim > 1_000_000:
         raise InputError(
             f"a grid of {side} points along each of {problem.dim} inputs has "
             f"{float(side) ** problem.dim:.3g} points; a million are the most."
         )
     unit = np.meshgrid(*[np.linspace(0, 1, side)] * problem.dim, indexing="ij")
-    points = settable(problem, np.stack(unit, axis=-1).reshape(-1, problem.dim))
+    points = kb.study.points.settable(problem, np.stack(unit, axis=-1).reshape(-1, problem.dim))
     return np.unique(points, axis=0)  # whole numbers may coincide
 
 
@@ -191,7 +187,7 @@ def _in_parts(
     step: Callable[[float], None],
 ) -> tuple[Array, Array]:
     """Bounds at many points, part by part for the bar; those of a fixed design at once."""
-    parts = [points] if together else in_parts(points)
+    parts = [points] if together else kb.surface.in_parts(points)
     found = []
     for part in parts:
         found.append(bounds(part))
@@ -201,7 +197,7 @@ def _in_parts(
 
 
 def draw(
-    problem: Problem,
+    problem: kb.Problem,
     bounds: Callable[[Array], tuple[Array, Array]],
     data: tuple[Array, Array],
     best: Array,
@@ -219,11 +215,13 @@ def draw(
         return bounds(rounded(problem, where))
 
     if problem.dim == 2 and overlay is None:
-        return plot.maps(anywhere, problem.box, **shared)
+        return kb.plot.maps(anywhere, problem.box, **shared)
     if problem.dim == 1:
-        axes = [plot.band(anywhere, problem.box, without_guarantee=overlay, **shared)]
+        axes = [kb.plot.band(anywhere, problem.box, without_guarantee=overlay, **shared)]
     else:
-        axes = list(plot.slices(anywhere, problem.box, best, without_guarantee=overlay, **shared))
+        axes = list(
+            kb.plot.slices(anywhere, problem.box, best, without_guarantee=overlay, **shared)
+        )
     # Far beyond the range stated, where there are no data, one need not see how far.
     out = problem.output
     for ax in axes:
@@ -232,7 +230,7 @@ def draw(
     return axes
 
 
-def rounded(problem: Problem, where: Array) -> Array:
+def rounded(problem: kb.Problem, where: Array) -> Array:
     """Points for a picture: whole numbers have steps between them."""
     points = [one.unscaled(one.scaled(where[:, i])) for i, one in enumerate(problem.inputs)]
     return np.stack(points, axis=-1)

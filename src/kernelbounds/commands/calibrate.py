@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+import kernelbounds as kb  # whose names are imported when they are used, and not for help
 from kernelbounds.arrays import Array
 from kernelbounds.commands.options import (
     DeltaOption,
@@ -24,8 +25,6 @@ from kernelbounds.commands.options import (
 from kernelbounds.commands.shared import TableArgument, folder, read_runs, say
 from kernelbounds.csv_table import write_csv
 from kernelbounds.errors import InputError
-from kernelbounds.problem import Problem, calibrate
-from kernelbounds.problem.calibration import count_repeats
 
 
 def command(
@@ -51,7 +50,7 @@ def command(
 ) -> None:
     """Suggest length scales, the noise and B from pilot data.
 
-    Each suggestion says whether it is a guarantee, an estimate, a stated assumption or a heuristic.
+    Each suggestion says whether it is an estimate, a stated assumption or a heuristic.
     Writes problem.json for the other commands, for use on OTHER data than these.
 
     Example: kernelbounds calibrate pilot.csv --problem assume/problem.json --split 0.4
@@ -66,11 +65,12 @@ def command(
             raise InputError(f"--split must be between 0 and 1, got {split:g}.")
         pilot = round(split * len(y))
     with Console(stderr=True).status("fitting length scales, and norms under them"):
-        found = calibrate(described, X[:pilot], y[:pilot])
+        found = kb.problem.calibrate(described, X[:pilot], y[:pilot])
     say(f"What {pilot} rows suggest:")
     for one in found.suggestions:
         say(f"  {one.what}: {one.value}\n      {one.kind}: {one.why}")
-    left_out = count_repeats(X) - count_repeats(X[:pilot])
+    repeats = kb.problem.calibration.count_repeats
+    left_out = repeats(X) - repeats(X[:pilot])
     if left_out > 0:
         say(
             f"Repeated settings that were not used for the noise: {_rows(left_out)}. They are "
@@ -96,7 +96,7 @@ def _rows(count: int) -> str:
     return f"{count} row{'' if count == 1 else 's'}"
 
 
-def _write_rows(path: Path, problem: Problem, X: Array, y: Array) -> None:
+def _write_rows(path: Path, problem: kb.Problem, X: Array, y: Array) -> None:
     columns = dict(zip(problem.names, X.T, strict=True))
     write_csv(path, columns | {problem.output.name: y})
     say(f"wrote {path}")

@@ -6,13 +6,16 @@ import os
 import sys
 import webbrowser
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kernelbounds import demo, files
+from kernelbounds import files
 from kernelbounds.commands.shared import print_table, progress, say
 from kernelbounds.rounding import at_most
+
+if TYPE_CHECKING:
+    from kernelbounds import demo
 
 
 def command(
@@ -36,6 +39,8 @@ def command(
 
     What a norm bound admits, the bands of all bounds, a race, a certificate and a plan.
     """
+    from kernelbounds import demo
+
     if out.suffix.lower() not in (".html", ".htm"):
         raise typer.BadParameter(f"{out} must end in .html.", param_hint="--out")
     try:

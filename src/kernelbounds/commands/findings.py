@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+import kernelbounds as kb  # whose names are imported when they are used, and not for help
 from kernelbounds.arrays import Array
-from kernelbounds.bounds import Bound
 from kernelbounds.commands.shared import (
     Runs,
     in_lines,
@@ -20,18 +20,17 @@ from kernelbounds.commands.shared import (
     warn,
 )
 from kernelbounds.errors import EmptyConfidenceSetError
-from kernelbounds.problem import Problem
-from kernelbounds.problem.doubts import look_chosen, share_alone
-from kernelbounds.sequence import ConfidenceSequence
-from kernelbounds.study.points import written
-from kernelbounds.study.status import checked_assumptions
 
 # By which factor assumptions change, to see what depends on them; at so many points at most.
 LOOSER, NOISIER, SENSITIVITY_AT = 2.0, (2.0, 5.0), 20_000
 
 
-def warn_of(problem: Problem, sequence: ConfidenceSequence, runs: Runs, fixed_design: bool) -> None:
+def warn_of(
+    problem: kb.Problem, sequence: kb.ConfidenceSequence, runs: Runs, fixed_design: bool
+) -> None:
     """What speaks against using the data like this."""
+    from kernelbounds.problem import doubts
+
     out, outcomes = problem.output, runs.outcomes
     reach = 4 * float(problem.noise or 0.0)
     beyond = runs.lines[(outcomes < out.low - reach) | (outcomes > out.high + reach)]
@@ -41,20 +40,20 @@ def warn_of(problem: Problem, sequence: ConfidenceSequence, runs: Runs, fixed_de
             f"{out.low:g}:{out.high:g} stated for {out.name}, by more than noise explains "
             f"({in_lines(beyond)} of the table): the suggested B is for functions within it."
         )
-    alone = share_alone(problem.kernel, sequence.points)
+    alone = doubts.share_alone(problem.kernel, sequence.points)
     if alone > 0.5:
         warn(
             f"{100 * alone:.0f} % of the settings are related to no other one: for so few data "
             "the length scales are far too short, and bounds between settings say nothing. Fewer "
             "turns or interactions, if that is true of your system, or more data, would help."
         )
-    if fixed_design and look_chosen(sequence.points, outcomes):
+    if fixed_design and doubts.look_chosen(sequence.points, outcomes):
         warn(
             "later settings are near the best ones before them, as if they had been chosen by "
             "outcomes: then the bounds of a fixed design are wrong, and --fixed-design has to be "
             "left out. If a plan made beforehand has them in this order, all is well."
         )
-    norm, noise = checked_assumptions(problem, sequence)
+    norm, noise = kb.study.status.checked_assumptions(problem, sequence)
     for name, one in (("B", norm), ("the noise", noise)):
         if one.strained and one.at_least <= one.assumed:
             warn(
@@ -65,7 +64,7 @@ def warn_of(problem: Problem, sequence: ConfidenceSequence, runs: Runs, fixed_de
 
 
 def refuted(
-    problem: Problem, runs: Runs, bound: Bound | None, error: EmptyConfidenceSetError
+    problem: kb.Problem, runs: Runs, bound: kb.Bound | None, error: EmptyConfidenceSetError
 ) -> str:
     """What to do when no function satisfies the assumptions: B or the noise would have to grow."""
     norm, noise = problem.norm_at_least(error.norm_lower_bound), error.noise_lower_bound
@@ -88,7 +87,7 @@ def refuted(
     )
 
 
-def _first_refuting(problem: Problem, runs: Runs, bound: Bound | None) -> int:
+def _first_refuting(problem: kb.Problem, runs: Runs, bound: kb.Bound | None) -> int:
     """The line of a row that refutes the assumptions together with those before it.
 
     By bisection: fewer rows than ``low`` + 1 do not refute them, and ``high`` do.
@@ -123,9 +122,9 @@ class Found:
     grid, which misses the settings that were measured.
     """
 
-    problem: Problem
-    sequence: ConfidenceSequence
-    bound: Bound | None
+    problem: kb.Problem
+    sequence: kb.ConfidenceSequence
+    bound: kb.Bound | None
     points: Array
     lower: Array
     upper: Array
@@ -148,6 +147,7 @@ class Found:
 def summarise(found: Found) -> None:
     """What the bounds mean, the best point, and what looser assumptions cost."""
     problem, out, unit = found.problem, found.problem.output, unit_of(found.problem)
+    written = kb.study.points.written
     half = float(np.mean((found.upper - found.lower)[: found.asked]) / 2)
     when = (
         "if the settings were fixed before the first outcome, and you look once"
@@ -158,8 +158,9 @@ def summarise(found: Found) -> None:
         missed = problem.delta + 1 - problem.quantile
         say(
             f"Of 100 systems like the random functions with your range and turns, the band misses "
-            f"at most {100 * missed:.3g} somewhere: {100 * (1 - problem.quantile):.3g} that the "
-            f"suggested norm bound does not cover, and {100 * problem.delta:.3g} by chance."
+            f"about {100 * missed:.3g} somewhere, on average: {100 * (1 - problem.quantile):.3g} "
+            "that the suggested norm bound does not cover, and "
+            f"{100 * problem.delta:.3g} by chance."
         )
     say(
         f"With probability {1 - problem.delta:g} the true {out.name} is between lower and upper at "

@@ -11,8 +11,8 @@ from typing import Annotated
 
 import typer
 
+import kernelbounds as kb  # whose names are imported when they are used, and not for help
 from kernelbounds.errors import InputError
-from kernelbounds.problem import Problem
 
 _PANEL = "The problem"
 
@@ -143,7 +143,7 @@ def problem_from_options(
     experiments: int | None = None,
     quantile: float | None = None,
     problem: Path | None = None,
-) -> Problem:
+) -> kb.Problem:
     """The problem that options say; those that are None are as :class:`Problem` has them.
 
     Examples
@@ -167,11 +167,11 @@ def problem_from_options(
             raise InputError(
                 "--problem has the inputs and the output already; pass it, or --input and --output."
             )
-        return Problem.load(problem).replace(**others)
+        return kb.Problem.load(problem).replace(**others)
     if not input:
         raise InputError(
             "say at least one input, such as --input temperature=180:220, or --problem FILE."
         )
     if output is None:
         raise InputError("say what is measured, such as --output yield=0:100.")
-    return Problem(input, output, **others)  # type: ignore[arg-type]
+    return kb.Problem(input, output, **others)  # type: ignore[arg-type]

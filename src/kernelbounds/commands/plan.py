@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 
+import kernelbounds as kb  # whose names are imported when they are used, and not for help
 from kernelbounds.commands.options import (
     DeltaOption,
     ExperimentsOption,
@@ -33,12 +34,9 @@ from kernelbounds.commands.shared import (
 )
 from kernelbounds.csv_table import write_csv
 from kernelbounds.errors import InputError
-from kernelbounds.kernels import kernel_to_text
-from kernelbounds.plot import canvas
-from kernelbounds.problem import Plan, Problem, plan
-from kernelbounds.problem.plans import FURTHEST, MOST, alternatives, needed, steps_of
-from kernelbounds.problem.widths import predicted_half_widths
-from kernelbounds.study.points import settable
+
+# As in kernelbounds.problem.plans, which would take too long to import for a line of help.
+FURTHEST, MOST = 5000, 1000
 
 
 def command(
@@ -89,10 +87,10 @@ def command(
     aim = within if within is not None else described.output.range / 10
     if not 0 < aim < math.inf:
         raise InputError(f"--within must be above 0, got {aim:g}.")
-    with progress("predicting", steps_of(described, most)) as step:
-        expected = plan(described, most, step)
+    with progress("predicting", kb.problem.plans.steps_of(described, most)) as step:
+        expected = kb.problem.plan(described, most, step)
     show(expected)
-    others = list(alternatives(described)) if compare else []
+    others = list(kb.problem.plans.alternatives(described)) if compare else []
     rows = []
     with progress("what other assumptions would buy", len(others) + 1) as step:
         for name, one in [("as stated", expected.problem), *others]:
@@ -108,20 +106,20 @@ def command(
     _write(expected, folder(out), design or 5 * described.dim)
 
 
-def _row(name: str, problem: Problem, aim: float, most: int) -> list[str]:
+def _row(name: str, problem: kb.Problem, aim: float, most: int) -> list[str]:
     try:
         settled = problem.settled()
     except InputError:
         return [name, "?", "?", "?"]
-    count, unit = needed(settled, aim, most), unit_of(settled)
-    width = predicted_half_widths(settled, settled.experiments)[0]
+    count, unit = kb.problem.plans.needed(settled, aim, most), unit_of(settled)
+    width = kb.problem.widths.predicted_half_widths(settled, settled.experiments)[0]
     return [
         name, f"{settled.norm_bound:.4g}{unit}", f"±{width:.3g}{unit}",
         f"more than {most}" if count is None else str(count),
     ]  # fmt: skip
 
 
-def show(expected: Plan) -> None:
+def show(expected: kb.problem.Plan) -> None:
     """Widths and regrets by the number of experiments."""
 
     def cell(value: float) -> str:
@@ -136,9 +134,10 @@ def show(expected: Plan) -> None:
         )
     ]  # fmt: skip
     problem = expected.problem
+    kernel = kb.kernels.kernel_to_text(problem.kernel)
     print_table(
-        f"{problem.output.label}: band and certified regret, with "
-        f"{kernel_to_text(problem.kernel)}, B = {problem.norm_bound:.4g}{unit_of(problem)}",
+        f"{problem.output.label}: band and certified regret, with {kernel}, "
+        f"B = {problem.norm_bound:.4g}{unit_of(problem)}",
         ["experiments", "band, at most", "band, simulated", "regret, at most",
          "regret among 256, simulated"],
         rows,
@@ -163,7 +162,7 @@ def show(expected: Plan) -> None:
     )
 
 
-def _write(expected: Plan, where: Path, size: int) -> None:
+def _write(expected: kb.problem.Plan, where: Path, size: int) -> None:
     problem = expected.problem
     problem.save(where / "problem.json")
     finite = np.isfinite(expected.simulated_half_width)
@@ -177,16 +176,16 @@ def _write(expected: Plan, where: Path, size: int) -> None:
         "half_width_simulated": expected.simulated_half_width[finite],
         "regret_simulated": expected.simulated_regret[finite],
     })  # fmt: skip
-    points = settable(problem, problem.unit_box.filling(size))
+    points = kb.study.points.settable(problem, problem.unit_box.filling(size))
     write_csv(where / "design.csv", dict(zip(problem.names, points.T, strict=True)))
     for name in ("problem.json", "plan.csv", "simulated.csv", "design.csv"):
         say(f"wrote {where / name}")
     save_picture(where / "plan.png", lambda: draw(expected))
 
 
-def draw(expected: Plan) -> Any:
+def draw(expected: kb.problem.Plan) -> Any:
     """Half-widths and regrets against the number of experiments, both logarithmic."""
-    problem = expected.problem
+    problem, canvas = expected.problem, kb.plot.canvas
     unit = f" [{problem.output.unit}]" if problem.output.unit else ""
     panels = canvas.new_axes(2)
     rows = (
@@ -208,7 +207,7 @@ def draw(expected: Plan) -> Any:
         canvas.log_ticks(ax.yaxis, values.min(), values.max())
         canvas.log_ticks(ax.xaxis, expected.counts[0], expected.counts[-1])
         ax.set_xlabel("experiments")
-        ax.set_ylabel(name)
+        ax.set_ylabel(canvas.as_written(name))
         canvas.tidy(ax)
     canvas.legend(panels, own=True)
     return panels

@@ -13,15 +13,12 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
-from scipy.stats import qmc
 
+import kernelbounds as kb  # whose names are imported when they are used, and not for help
 from kernelbounds import files
 from kernelbounds.arrays import Array
 from kernelbounds.csv_table import read_csv
 from kernelbounds.errors import InputError, MissingExtraError
-from kernelbounds.problem import Problem
-from kernelbounds.problem.assuming import Assumed, assume, steps
-from kernelbounds.problem.quantities import after_number, in_digits
 
 TableArgument = Annotated[
     Path, typer.Argument(metavar="TABLE.csv", help="With a column for each input and the output.")
@@ -42,6 +39,8 @@ def progress(description: str, total: int) -> Iterator[Callable[..., None]]:
     """A progress bar on standard error; yields what to call after each step, or so many of them."""
     # SciPy reads a table for Sobol's points when they are first needed, in compiled code that
     # swallows a Ctrl-C. That is done before there is a bar, where nobody presses it yet.
+    from scipy.stats import qmc
+
     qmc.Sobol(1).random(1)
     columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
@@ -49,13 +48,13 @@ def progress(description: str, total: int) -> Iterator[Callable[..., None]]:
         yield lambda steps=1: bar.advance(task, steps)
 
 
-def assumed_with_progress(problem: Problem) -> Assumed:
+def assumed_with_progress(problem: kb.Problem) -> kb.problem.Assumed:
     """:func:`~kernelbounds.problem.assume`, with a bar."""
-    with progress("norms of functions like yours", steps(problem)) as step:
-        return assume(problem, step=step)
+    with progress("norms of functions like yours", kb.problem.assuming.steps(problem)) as step:
+        return kb.problem.assume(problem, step=step)
 
 
-def settled_with_progress(problem: Problem) -> Problem:
+def settled_with_progress(problem: kb.Problem) -> kb.Problem:
     """:meth:`Problem.settled`, with a bar."""
     if problem.kernel is not None and problem.norm_bound is not None:
         return problem
@@ -64,7 +63,7 @@ def settled_with_progress(problem: Problem) -> Problem:
     return found.problem
 
 
-def warn_if_few_are_covered(found: Assumed) -> None:
+def warn_if_few_are_covered(found: kb.problem.Assumed) -> None:
     """Say when a norm bound that was given leaves out most functions of the stated kind."""
     problem = found.problem
     if found.share_covered < problem.quantile:
@@ -85,25 +84,28 @@ class Runs(NamedTuple):
     lines: NDArray[np.int64]
 
 
-def read_runs(table: Path, problem: Problem) -> Runs:
+def read_runs(table: Path, problem: kb.Problem) -> Runs:
     """From a CSV file, with a column for each input and for the output."""
     values, lines = _read(table, problem, [*problem.names, problem.output.name])
     return Runs(values[:, :-1], values[:, -1], lines)
 
 
-def read_points(table: Path, problem: Problem) -> Array:
+def read_points(table: Path, problem: kb.Problem) -> Array:
     """Points (n, d) in the user's units, from a CSV file."""
     return _read(table, problem, problem.names)[0]
 
 
-def _read(table: Path, problem: Problem, names: Sequence[str]) -> tuple[Array, NDArray[np.int64]]:
+def _read(
+    table: Path, problem: kb.Problem, names: Sequence[str]
+) -> tuple[Array, NDArray[np.int64]]:
     """Columns of these names, the inputs first, and the lines of the rows."""
     found = read_csv(table, list(names))
     values = np.stack([found.columns[name] for name in names], axis=-1)
     for row, name, value, expected in problem.outside(values[:, : problem.dim]):
+        cell = kb.problem.quantities.in_digits(value)
         raise InputError(
-            f"{table}: line {found.lines[row]}, column {name!r}: {in_digits(value)} is not "
-            f"{expected}; correct it, or state a wider range."
+            f"{table}: line {found.lines[row]}, column {name!r}: {cell} is not {expected}; correct "
+            "it, or state a wider range."
         )
     return values, np.asarray(found.lines)
 
@@ -155,6 +157,6 @@ def save_picture(path: Path, draw: Callable[[], Any]) -> None:
     say(f"wrote {path}")
 
 
-def unit_of(problem: Problem) -> str:
+def unit_of(problem: kb.Problem) -> str:
     """Of the output, after a number."""
-    return after_number(problem.output.unit)
+    return kb.problem.quantities.after_number(problem.output.unit)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,6 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
+import kernelbounds as kb  # whose names are imported when they are used, and not for help
 from kernelbounds.commands.options import (
     DeltaOption,
     ExperimentsOption,
@@ -27,12 +29,6 @@ from kernelbounds.commands.options import (
 )
 from kernelbounds.commands.shared import settled_with_progress, unit_of
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
-from kernelbounds.problem import Problem
-from kernelbounds.problem.quantities import NUMBER
-from kernelbounds.problem.widths import predicted_half_widths
-from kernelbounds.study import Study, Trial
-from kernelbounds.study.database import refuse_existing
-from kernelbounds.study.points import check_names, written
 
 study_app = typer.Typer(
     help="Experiments one after the other, in a file: what to try next, and how good the best is.",
@@ -87,20 +83,20 @@ def create(
         input, output, noise, turns, interactions, delta, norm_bound, kernel, experiments,
         quantile, problem,
     )  # fmt: skip
-    refuse_existing(file)
+    kb.study.database.refuse_existing(file)
     if described.noise is None:
         raise InputError("a study needs --noise, the standard deviation of the output; 0 is none.")
     settled = settled_with_progress(described)
-    with Study.create(file, settled, minimise=minimise, stop_within=stop_within) as study:
+    with kb.Study.create(file, settled, minimise=minimise, stop_within=stop_within) as study:
         typer.echo(f"made {file}")
         typer.echo(str(study.status()))
     if stop_within is not None:
         _note_if_far(settled, stop_within)
 
 
-def _note_if_far(problem: Problem, aim: float) -> None:
+def _note_if_far(problem: kb.Problem, aim: float) -> None:
     """Say so when an aim is small against the band that so many runs would give."""
-    width, _ = predicted_half_widths(problem, problem.experiments)
+    width, _ = kb.problem.widths.predicted_half_widths(problem, problem.experiments)
     if aim < width / FAR:
         unit = unit_of(problem)
         _say(
@@ -126,7 +122,7 @@ def ask(
     as_json: JsonOption = False,
 ) -> None:
     """What to try next. Asking again gives the same trials until they are told or dropped."""
-    with Study(file) as study:
+    with kb.Study(file) as study:
         wanted = count or (1 if more else max(1, len(study.pending)))
         with Console(stderr=True).status("looking for the best settings to try"):
             try:
@@ -145,7 +141,7 @@ def ask(
         typer.echo(f"then: kernelbounds study tell {file} --trial {first.number} {name}=...")
 
 
-def _described(study: Study, trial: Trial) -> str:
+def _described(study: kb.Study, trial: kb.study.Trial) -> str:
     """The settings, and what is known of the output there now."""
     out, unit = study.problem.output, unit_of(study.problem)
     lower, upper = trial.lower, trial.upper
@@ -162,7 +158,7 @@ def _described(study: Study, trial: Trial) -> str:
             "\n  it was chosen before the latest outcomes; for a new choice: kernelbounds study "
             f"drop {study.path} --trial {trial.number}"
         )
-    return f"trial {trial.number}: {written(study.problem, trial.values.values())}\n  {known}"
+    return f"trial {trial.number}: {_written(study.problem, trial.values.values())}\n  {known}"
 
 
 @study_app.command("tell", no_args_is_help=True)
@@ -200,10 +196,10 @@ def tell(
 
     Or with settings of your own: kernelbounds study tell reactor.db temperature=200 yield=63.1
     """
-    with Study(file) as study:
+    with kb.Study(file) as study:
         given, output = _numbers(values), study.problem.output
         asked = {} if trial is None else study.trial(trial).values
-        check_names(study.problem, asked | given, [output.name])
+        kb.study.points.check_names(study.problem, asked | given, [output.name])
         point = {name: (asked | given)[name] for name in study.problem.names}
         told = study.tell(point, given[output.name], trial=trial, key=key)
         count, waiting = len(study), study.pending
@@ -212,7 +208,7 @@ def tell(
             return
         again = ", which was told before: nothing changed" if told.again else ""
         typer.echo(
-            f"trial {told.trial}: {written(study.problem, point.values())} "
+            f"trial {told.trial}: {_written(study.problem, point.values())} "
             f"{output.name}={given[output.name]:g}{again}; {_counted(count)}"
         )
         far = 10 * (study.problem.noise or 0.0) + output.range
@@ -237,7 +233,7 @@ def status(
     as_json: JsonOption = False,
 ) -> None:
     """How the study stands: the best settings, what is certified, whether to stop."""
-    with Study(file) as study:
+    with kb.Study(file) as study:
         found = study.status(seconds, stop_within)
         if as_json:
             _print_json(found.as_data())
@@ -254,7 +250,7 @@ def plot(
     ] = 20.0,
 ) -> None:
     """Draw the history, the certificate over time, and slices through the best settings."""
-    with Study(file) as study:
+    with kb.Study(file) as study:
         for path in study.plot(out, seconds):
             typer.echo(f"wrote {path}")
 
@@ -265,10 +261,10 @@ def undo(file: FileArgument) -> None:
 
     To take back an outcome because of its value voids the guarantee.
     """
-    with Study(file) as study:
+    with kb.Study(file) as study:
         gone = study.undo()
         for number, values, value in gone[:10]:
-            settings = written(study.problem, values.values())
+            settings = _written(study.problem, values.values())
             typer.echo(
                 f"taken back: trial {number}: {settings} {study.problem.output.name}={value:g}"
             )
@@ -282,9 +278,9 @@ def drop(
     trial: Annotated[int, typer.Option("--trial", min=1, help="A pending trial.")],
 ) -> None:
     """Give up a pending trial, which will have no outcome; but not because that is bad."""
-    with Study(file) as study:
+    with kb.Study(file) as study:
         gone = study.drop(trial)
-        typer.echo(f"dropped trial {trial}: {written(study.problem, gone.values.values())}")
+        typer.echo(f"dropped trial {trial}: {_written(study.problem, gone.values.values())}")
 
 
 @study_app.command("export")
@@ -293,7 +289,7 @@ def export(
     csv: Annotated[Path, typer.Argument(metavar="CSV", help="Written, or replaced.")],
 ) -> None:
     """Write all observations to a CSV file."""
-    with Study(file) as study:
+    with kb.Study(file) as study:
         study.export(csv)
         typer.echo(f"wrote {_counted(len(study))} to {csv}")
 
@@ -314,7 +310,7 @@ def import_command(
     They must be all runs that were made, and not a selection by their outcomes. Import them before
     you tell a trial that was chosen by anybody who knows them.
     """
-    with Study(file) as study:
+    with kb.Study(file) as study:
         told = study.import_runs(csv)
         new = sum(not one.again for one in told)
         old = f", {len(told) - new} were there already" if new < len(told) else ""
@@ -329,13 +325,17 @@ def _numbers(pairs: list[str]) -> dict[str, float]:
         name, separator, text = (part.strip() for part in pair.rpartition("="))
         if not separator or not name:
             raise InputError(f"write name=value, such as temperature=200, got {pair!r}.")
-        if not NUMBER.fullmatch(text):
+        if not kb.problem.quantities.NUMBER.fullmatch(text):
             hint = "; write a point for the decimal comma" if "," in text else ""
             raise InputError(f"{name} must be a number, got {text!r}{hint}.")
         if name in found:
             raise InputError(f"{name} is given twice.")
         found[name] = float(text)
     return found
+
+
+def _written(problem: kb.Problem, values: Iterable[float]) -> str:
+    return kb.study.points.written(problem, values)
 
 
 def _counted(observations: int) -> str:

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
+if TYPE_CHECKING:  # the help of the command line has to be quick
+    from sklearn.gaussian_process.kernels import Kernel
+
 
 NORM, NOISE, DELTA = 10.0, 0.1, 0.01
 LENGTH_SCALE, DIM = 0.5, 3
@@ -62,6 +64,8 @@ class Load:
 
     def make_kernel(self) -> Kernel:
         """The scikit-learn kernel."""
+        from sklearn.gaussian_process.kernels import RBF, Matern
+
         return RBF(LENGTH_SCALE) if self.kernel == "rbf" else Matern(LENGTH_SCALE, nu=2.5)
 
     def as_data(self) -> dict[str, Any]:

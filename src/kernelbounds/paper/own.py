@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import ModuleType
 
+import kernelbounds as kb
 from kernelbounds.arrays import brief, shortened
-from kernelbounds.bounds import Bound
-from kernelbounds.bounds.guarantee import require_sequential
 from kernelbounds.errors import InputError, said
 
 
@@ -28,14 +27,14 @@ def label(method: str) -> str:
     return f"{name} ({place})"
 
 
-def bound_of(method: str) -> Bound:
+def bound_of(method: str) -> kb.Bound:
     """The bound, or one made by the class without arguments."""
     bound = _imported(method)
-    require_sequential(bound)
+    kb.bounds.guarantee.require_sequential(bound)
     return bound
 
 
-def _imported(method: str) -> Bound:
+def _imported(method: str) -> kb.Bound:
     place, _, name = method.partition(":")
     if not name.isidentifier() or not all(part.isidentifier() for part in place.split(".")):
         raise InputError(
@@ -45,10 +44,10 @@ def _imported(method: str) -> Bound:
     if found is None:
         raise InputError(f"the module {place} has no {name}, which the method {method} names.")
     if not isinstance(found, type):
-        if isinstance(found, Bound):
+        if isinstance(found, kb.Bound):
             return found
         raise InputError(f"{method} is not a kernelbounds.Bound, but {brief(found)}.")
-    if not issubclass(found, Bound):
+    if not issubclass(found, kb.Bound):
         raise InputError(f"{method} is a class that is not derived from kernelbounds.Bound.")
     try:
         return found()

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
-
-from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
+from typing import TYPE_CHECKING, Any
 
 from kernelbounds.errors import InputError
 from kernelbounds.paper import own
 from kernelbounds.paper.loads import Load, loads
 from kernelbounds.paper.studies import Study, studies
 from kernelbounds.paper.trials import Trial, trials
+
+if TYPE_CHECKING:  # the help of the command line has to be quick
+    from sklearn.gaussian_process.kernels import Kernel
 
 ROUNDS, REPETITIONS = 1000, 10
 NORM, NOISE, DELTA = 10.0, 0.1, 0.01  # the truth, and what the learner is told by default
@@ -62,6 +63,8 @@ class Setting:
 
     def make_kernel(self) -> Kernel:
         """The scikit-learn kernel."""
+        from sklearn.gaussian_process.kernels import RBF, Matern
+
         nu = SMOOTHNESS[self.kernel]
         if nu is None:
             return RBF(self.length_scale)

@@ -7,9 +7,11 @@ paper's experiments, and it is run and stored like one.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
+if TYPE_CHECKING:  # the help of the command line has to be quick
+    from sklearn.gaussian_process.kernels import Kernel
+
 
 DELTA = 0.1
 LENGTH_SCALE = 0.5
@@ -73,6 +75,8 @@ class Study:
 
     def make_kernel(self) -> Kernel:
         """The scikit-learn kernel."""
+        from sklearn.gaussian_process.kernels import RBF, Matern
+
         if self.kernel == "rbf":
             return RBF(LENGTH_SCALE)
         return Matern(LENGTH_SCALE, nu={"matern-5/2": 2.5, "matern-3/2": 1.5}[self.kernel])

@@ -7,9 +7,11 @@ experiments, and it is run and stored like one.
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from sklearn.gaussian_process.kernels import Kernel, Matern
+if TYPE_CHECKING:  # the help of the command line has to be quick
+    from sklearn.gaussian_process.kernels import Kernel
+
 
 ROUNDS, REPETITIONS = 400, 3
 NOISE, DELTA = 0.01, 0.05  # sigma is relative to the range of the function
@@ -59,6 +61,8 @@ class Trial:
 
     def make_kernel(self) -> Kernel:
         """The scikit-learn kernel."""
+        from sklearn.gaussian_process.kernels import Matern
+
         return Matern(length_scale=self.length_scale, nu=self.nu)
 
     def as_data(self) -> dict[str, Any]:

@@ -73,6 +73,17 @@ def new_axes(
     return list(axes.flat[:count])
 
 
+def as_written(text: object) -> str:
+    """A text for matplotlib with its dollar signs escaped, between which it would read a formula.
+
+    All words of a user go through here: names, units and labels.
+
+    >>> print(as_written("price [$], cost [$]"))
+    price [\\$], cost [\\$]
+    """
+    return str(text).replace("$", r"\$")
+
+
 def given_axes(axes: Any, count: int, what: str) -> list[Axes]:
     """The axes that a user passes for several panels, in a list or an array of any shape."""
     several = isinstance(axes, Iterable)

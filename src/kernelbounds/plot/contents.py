@@ -9,7 +9,7 @@ import numpy as np
 
 from kernelbounds.arrays import Array, as_floats, as_observations, brief
 from kernelbounds.errors import InputError
-from kernelbounds.plot.canvas import COLOURS, DASHED, NO_GUARANTEE, STYLES, tidy
+from kernelbounds.plot.canvas import COLOURS, DASHED, NO_GUARANTEE, STYLES, as_written, tidy
 from kernelbounds.plot.inputs import REACH, Inputs
 from kernelbounds.sequence import ConfidenceSequence
 
@@ -90,7 +90,7 @@ def draw_band(
     colour, style = COLOURS[number % len(COLOURS)], STYLES[number % len(STYLES)]
     if fill:
         ax.fill_between(x, lower, upper, color=colour, alpha=0.16, linewidth=0)
-    ax.plot(x, upper, color=colour, linestyle=style, linewidth=1.3, label=label)
+    ax.plot(x, upper, color=colour, linestyle=style, linewidth=1.3, label=as_written(label))
     ax.plot(x, lower, color=colour, linestyle=style, linewidth=1.3)
 
 
@@ -121,8 +121,9 @@ def draw_rest(
 def draw_overlay(ax: Axes, x: Array, pair: tuple[Array, Array], label: str) -> None:
     """What has no guarantee is dashed and not filled."""
     lower, upper = map(_finite, pair)
-    ax.plot(x, upper, color=NO_GUARANTEE, linestyle=DASHED, linewidth=1.2, label=label)
-    ax.plot(x, lower, color=NO_GUARANTEE, linestyle=DASHED, linewidth=1.2)
+    style: dict[str, Any] = {"color": NO_GUARANTEE, "linestyle": DASHED, "linewidth": 1.2}
+    ax.plot(x, upper, label=as_written(label), **style)
+    ax.plot(x, lower, **style)
 
 
 def draw_truth(ax: Axes, x: Array, values: Array) -> None:

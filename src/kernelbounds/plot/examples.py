@@ -80,7 +80,7 @@ def functions(
     if observed is not None:
         contents.draw_dots(axes, observed[0][:, 0], observed[1], np.ones(len(observed[1])), "data")
     inputs.label_axis(axes, "x", 0)
-    axes.set_ylabel(output)
+    axes.set_ylabel(canvas.as_written(output))
     canvas.tidy(axes)
     canvas.legend([axes], own=ax is None)
     return axes

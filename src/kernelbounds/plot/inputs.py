@@ -11,7 +11,7 @@ import numpy as np
 from kernelbounds.arrays import Array, as_vector, as_whole, brief
 from kernelbounds.bandits import Box
 from kernelbounds.errors import InputError
-from kernelbounds.plot.canvas import log_ticks
+from kernelbounds.plot.canvas import as_written, log_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -126,7 +126,7 @@ class Inputs:
             **{
                 f"{which}scale": "log" if self.log[at] else "linear",
                 f"{which}lim": np.exp(limits) if self.log[at] else limits,
-                f"{which}label": self.labels[at],
+                f"{which}label": as_written(self.labels[at]),
             }
         )
         if self.log[at]:

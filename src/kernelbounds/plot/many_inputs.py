@@ -107,6 +107,6 @@ def slices(
         if not inputs.log[at]:
             canvas.few_ticks(ax.xaxis)
         if canvas.is_leftmost(ax):
-            ax.set_ylabel(output)
+            ax.set_ylabel(canvas.as_written(output))
     canvas.legend(panels, own=axes is None)
     return np.array(panels, dtype=object)

@@ -168,7 +168,7 @@ class _Scene:
         contents.draw_rest(
             axes, self.inputs, self.shown, self.points, self.overlays, self.truth, self.data
         )
-        axes.set_ylabel(output)
+        axes.set_ylabel(canvas.as_written(output))
         canvas.legend([axes], own=ax is None)
         return axes
 

@@ -64,14 +64,15 @@ def regret(
         colour = canvas.COLOURS[number % len(canvas.COLOURS)]
         style = canvas.STYLES[number % len(canvas.STYLES)]
         rounds, mean = 1 + np.arange(total.shape[1]), total.mean(axis=0)
-        axes.plot(rounds, mean, color=colour, linestyle=style, linewidth=1.4, label=name)
+        shown = canvas.as_written(name)
+        axes.plot(rounds, mean, color=colour, linestyle=style, linewidth=1.4, label=shown)
         if len(total) > 1:
             low, high = total.min(axis=0), total.max(axis=0)
             if spread == "error":
                 error = total.std(axis=0, ddof=1) / np.sqrt(len(total))
                 low, high = mean - error, mean + error
             axes.fill_between(rounds, low, high, color=colour, alpha=0.15, linewidth=0)
-    axes.set(xlabel="round", ylabel=output)
+    axes.set(xlabel="round", ylabel=canvas.as_written(output))
     axes.set_ylim(bottom=0)
     axes.set_xlim(left=0)
     canvas.whole_ticks(axes.xaxis)
@@ -139,10 +140,10 @@ def certificate(
     regret_curve, limit, achieved = curves
     if limit is not None and achieved is not None:
         _interval(axes, t, limit, achieved)
-        axes.set_ylabel("f(x)" if output is None else output)
+        axes.set_ylabel("f(x)" if output is None else canvas.as_written(output))
     elif regret_curve is not None:
         _steps(axes, t, regret_curve, line)
-        axes.set_ylabel("certified regret" if output is None else output)
+        axes.set_ylabel("certified regret" if output is None else canvas.as_written(output))
     axes.set_xlabel("observations")
     canvas.whole_ticks(axes.xaxis)
     canvas.tidy(axes)

@@ -118,12 +118,12 @@ def maps(
         else [(drawn[i], panels[i : i + 1], output) for i in (0, 1)]
     )
     for colours, beside, name in bars:
-        bar = panels[0].figure.colorbar(colours, ax=beside, label=name)
+        bar = panels[0].figure.colorbar(colours, ax=beside, label=canvas.as_written(name))
         bar.outline.set_visible(False)
     held = [i for i in range(domain.dim) if i not in (across, up)]
     if own and 0 < len(held) <= MOST_HELD:
         where = ", ".join(f"{known.labels[i]} = {point[i]:.4g}" for i in held)
-        panels[0].figure.suptitle(f"at {where}", fontsize="medium")
+        panels[0].figure.suptitle(canvas.as_written(f"at {where}"), fontsize="medium")
     return np.array(panels, dtype=object)
 
 

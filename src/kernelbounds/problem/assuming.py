@@ -4,7 +4,7 @@
 code                meaning
 ==================  ====================================================================
 ``scales``          length scales for inputs scaled to [0, 1]: ``reach`` / (turns + 1)
-``norms``           of the functions, less the best constant, (number of functions,)
+``norms``           of the functions, less the best level, (number of functions,)
 ``width``           half of the predicted width of the band, mean over points
 ==================  ====================================================================
 
@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.stats import beta
 from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
 
 from kernelbounds import kernels
@@ -32,6 +33,8 @@ from kernelbounds.problem.widths import predicted_half_widths
 # With so many functions, the one that decides of B is not always the same extreme one: in 19 of 20
 # sets of 200, the norm bound covers between 86 and 94 of 100 functions, and 90 of them on average.
 FUNCTIONS = 200
+# With this probability over the draw of the functions, a norm bound covers at least what is said.
+CONFIDENCE = 0.95
 # Kernels, and length scales relative to the range of an input over its turns + 1. Those between
 # are predicted to be narrower by less than 3 per cent, in 36 cases of up to six inputs, and
 # Matérn-7/2 by less than 4. RBF is there for comparison: most functions have an infinite norm.
@@ -114,6 +117,8 @@ class Assumed:
     True
     >>> round(found.miss_probability, 2)  # delta, and one function in ten whose norm is above B
     0.11
+    >>> round(found.miss_probability_at_most, 2)  # which is all that twenty functions can tell
+    0.31
     """
 
     problem: Problem
@@ -130,14 +135,30 @@ class Assumed:
 
     @property
     def miss_probability(self) -> float:
-        """That the band misses a function of this kind somewhere, at most: delta and what B leaves.
+        """About how often the band misses a function of this kind somewhere, on average over draws.
 
         A further random function has a norm above the suggested B with probability 1 - quantile at
-        most, and otherwise bounds fail with probability delta. With a B that was given, the share
+        most, and otherwise bounds fail with probability delta. That is an average over draws of
+        the functions, for a kernel that was not chosen by them. With a B that was given, the share
         of the functions that it does not cover takes the place of 1 - quantile.
         """
         suggested = "norm_bound" in self.problem.suggested
         covered = self.problem.quantile if suggested else self.share_covered
+        return min(1.0, self.problem.delta + 1 - covered)
+
+    @property
+    def miss_probability_at_most(self) -> float:
+        """What the miss probability is at most for these functions, with confidence CONFIDENCE.
+
+        Where k of n norms are at most B, the share of all functions of this kind that B covers is
+        above the quantile of the beta distribution with parameters k and n + 1 - k, but for the
+        probability of that quantile: 1 - CONFIDENCE, divided by the number of kernels, of which
+        any could have been taken.
+        """
+        n = len(self.functions)
+        k = round(self.share_covered * n)
+        doubt = (1 - CONFIDENCE) / len(self.candidates)
+        covered = float(beta.ppf(doubt, k, n + 1 - k)) if k else 0.0
         return min(1.0, self.problem.delta + 1 - covered)
 
     @property

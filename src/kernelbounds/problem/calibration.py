@@ -1,4 +1,4 @@
-"""What pilot data suggest of the assumptions: heuristics, and one guarantee."""
+"""What pilot data suggest of the assumptions: estimates and heuristics, and no guarantee."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Suggestion:
     value : str
         In the user's units.
     kind : str
-        "guarantee", "stated assumption", "estimate" or "heuristic".
+        "stated assumption", "estimate" or "heuristic".
     why : str
         Where the value comes from.
 
@@ -51,9 +51,7 @@ class Suggestion:
     >>> from kernelbounds.problem import Problem, calibrate
     >>> x = np.linspace(0, 1, 8)
     >>> found = calibrate(Problem(["x=0:1"], "y=-1.5:1.5", noise=0.1), x[:, None], np.sin(4 * x))
-    >>> {one.kind for one in found.suggestions} <= {
-    ...     "guarantee", "stated assumption", "estimate", "heuristic"
-    ... }
+    >>> {one.kind for one in found.suggestions} <= {"stated assumption", "estimate", "heuristic"}
     True
     """
 
@@ -74,7 +72,7 @@ class Calibration:
         the noise where it was given or measured by repeats.
     suggestions : tuple of Suggestion
         One line for each quantity: ``what`` it is, its ``value`` in your units, of which ``kind``
-        it is (a guarantee, a stated assumption, an estimate or a heuristic), and ``why``.
+        it is (a stated assumption, an estimate or a heuristic), and ``why``.
 
     Examples
     --------
@@ -93,10 +91,11 @@ class Calibration:
 
 
 def calibrate(problem: Problem, X: Array, y: Array) -> Calibration:
-    """Length scales, noise and a lower bound on B from pilot data, in the user's units.
+    """Length scales, noise and an estimate of the least B from pilot data, in the user's units.
 
     The guarantee of bounds is for assumptions that were made without the data they are used on:
-    take other data for those, or say that you did not.
+    take other data for those, or say that you did not. For the same reason nothing here is
+    guaranteed: even the least B is that of a kernel, and often of a noise, fitted to the same data.
 
     Examples
     --------
@@ -105,7 +104,7 @@ def calibrate(problem: Problem, X: Array, y: Array) -> Calibration:
     >>> y = np.sin(4 * x) + 0.1 * np.tile([-1, 1], 8)
     >>> found = calibrate(Problem(["x=0:1"], "y=-1.5:1.5"), x[:, None], y)
     >>> [one.kind for one in found.suggestions]
-    ['estimate', 'heuristic', 'heuristic', 'stated assumption', 'guarantee']
+    ['estimate', 'heuristic', 'heuristic', 'stated assumption', 'estimate']
     """
     points = problem.scaled(X)
     outcomes = as_vector(y, "y", len(points))
@@ -144,9 +143,10 @@ def calibrate(problem: Problem, X: Array, y: Array) -> Calibration:
         Suggestion(
             "B at least",
             f"{least:.4g}{unit}" if math.isfinite(least) else "no B is large enough",
-            "guarantee",
-            f"with probability {1 - problem.delta:g}, if that kernel and noise are right; the data "
-            "cannot say how large B is at most",
+            "estimate",
+            "a smaller one does not explain these data with that kernel and noise; that would be "
+            f"guaranteed, with probability {1 - problem.delta:g}, if neither had been fitted to "
+            "the same data, and no data can say how large B is at most",
         ),
     )  # fmt: skip
     if problem.noise is None and noise.kind == "heuristic":

@@ -1,10 +1,13 @@
 """Norms of functions on the unit cube, from their values on two grids.
 
-The norm of a function in the space of a kernel is at least that of its interpolant on n points,
+The norm of a function less a constant c, in the space of a kernel, is at least that of its
+interpolant on n points,
 
-    N_n^2 = min over c of (f - c)^T K^{-1} (f - c),
+    N_n^2(c) = (f - c)^T K^{-1} (f - c) = N_n^2(c*) + (c - c*)^2 1^T K^{-1} 1,
 
-and rises to it as the points fill the cube. For a smooth function most of what is missing is in its
+and rises to it as the points fill the cube. The best constant of which |c| is at most ``LEVEL`` is
+c* or the end next to it: that is the level which :meth:`Problem.sequence` admits, and without any
+turns c* is often further out. For a smooth function most of what is missing is in its
 slopes at the faces of the cube, so the points are those of a grid that is closer there (Chebyshev).
 With m points a side the rest then falls like m^{-2}, and two grids, of m and of m' < m points a
 side, tell how much it still is (Richardson's extrapolation):
@@ -19,6 +22,7 @@ are never enough points: then norms look as if they had settled long before they
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -29,6 +33,8 @@ from kernelbounds import kernels
 from kernelbounds.arrays import Array
 from kernelbounds.problem.random_functions import RandomFunction
 
+# The level of a function with values in [-1, 1] is at most the whole range away from the middle.
+LEVEL = 2.0
 # Points a side of the two grids, by the number of inputs that act together.
 SIDES = {1: (181, 256), 2: (17, 24), 3: (8, 11), 4: (5, 7)}
 # Of more inputs there are norms at scattered points only, and how much is missing cannot be told.
@@ -88,31 +94,51 @@ def _values(
 def norms_of(
     pieces: Sequence[Sampled], kernels_of_pieces: Sequence[Kernel], quantile: float
 ) -> tuple[Array, bool]:
-    """Norms of the functions, (number of functions,), and whether they are known.
+    """Norms of the functions, less their best levels, (functions,), and whether they are known.
 
     The norm in the space of a sum of kernels is at most the root of the sum of the squares for the
     parts. Where norms are not known they are lower bounds.
     """
-    known = rest = np.zeros(pieces[0].fine[1].shape[1])
-    for piece, kernel in zip(pieces, kernels_of_pieces, strict=True):
-        squared = squared_norms(kernel, *piece.fine)
-        coarse = squared_norms(kernel, *piece.coarse, COARSE_JITTER)
-        rise = np.maximum(squared - coarse, 0.0)
-        known = known + squared
-        rest = rest + (rise * piece.rest_per_rise if piece.rest_per_rise < np.inf else np.inf)
-    least, estimated = np.sqrt(known), np.sqrt(known + rest)
-    settled = np.all(np.isfinite(rest)) and bool(
-        np.quantile(estimated, quantile) <= (1 + SETTLED) * np.quantile(least, quantile)
-    )
+    both = list(zip(pieces, kernels_of_pieces, strict=True))
+    known = _together([squared_norms(kernel, *piece.fine) for piece, kernel in both])
+    coarse = _together([squared_norms(k, *piece.coarse, COARSE_JITTER) for piece, k in both])
+    rest_per_rise = max(piece.rest_per_rise for piece in pieces)
+    if rest_per_rise == np.inf:
+        return np.sqrt(known), False
+    least = np.sqrt(known)
+    estimated = np.sqrt(known + np.maximum(known - coarse, 0.0) * rest_per_rise)
+    settled = np.quantile(estimated, quantile) <= (1 + SETTLED) * np.quantile(least, quantile)
     return (estimated, True) if settled else (least, False)
 
 
-def squared_norms(kernel: Kernel, points: Array, values: Array, jitter: float = JITTER) -> Array:
-    """min over c of (f - c)^T K^{-1} (f - c), for each column of values (n, functions)."""
+class SquaredNorms(NamedTuple):
+    """least + curvature (c - best)^2, for functions less a constant c; (number of functions,)."""
+
+    least: Array
+    best: Array
+    curvature: float
+
+
+def _together(parts: list[SquaredNorms]) -> Array:
+    """The least sum of squares over constants of the parts whose sum is at most LEVEL.
+
+    The best ones are moved by e in all, and each in proportion to 1 / curvature: that adds
+    e^2 / sum(1 / curvature).
+    """
+    beyond = np.maximum(np.abs(sum(part.best for part in parts)) - LEVEL, 0.0)
+    stiffness = 1 / sum(1 / part.curvature for part in parts)
+    return np.asarray(sum(part.least for part in parts) + stiffness * beyond**2)
+
+
+def squared_norms(
+    kernel: Kernel, points: Array, values: Array, jitter: float = JITTER
+) -> SquaredNorms:
+    """(f - c)^T K^{-1} (f - c) as a function of c, for each column f of values (n, functions)."""
     matrix = kernels.cross(kernel, points, points)
     matrix.flat[:: len(points) + 1] *= 1 + jitter
     ones = np.ones((len(points), 1))
     solved = cho_solve(cho_factor(matrix), np.concatenate([ones, values], axis=1))
     energy = np.einsum("nj,nj->j", values, solved[:, 1:])
-    constant = solved[:, :1].sum()
-    return np.asarray(np.maximum(energy - (ones.T @ solved[:, 1:])[0] ** 2 / constant, 0.0))
+    curvature = float(solved[:, 0].sum())
+    best = solved[:, 1:].sum(axis=0) / curvature
+    return SquaredNorms(np.maximum(energy - curvature * best**2, 0.0), best, curvature)

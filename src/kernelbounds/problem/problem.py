@@ -65,8 +65,8 @@ class Problem:
     delta : float
         Failure probability of all bounds at once, given that the assumptions are true.
     quantile : float
-        B is suggested such that this share of random functions with that range and so many turns
-        has a smaller norm; all others are not covered by the guarantee.
+        B is suggested such that about this share of random functions with that range and so many
+        turns has a smaller norm; all others are not covered by the guarantee.
     experiments : int
         About how many measurements are planned: the kernel is the one whose band is then predicted
         to be the narrowest.
@@ -287,7 +287,8 @@ class Problem:
     def norm_at_least(self, of_sequence: float) -> float:
         """The least ||g|| with which the norm of b + g is at least this, in :meth:`sequence`.
 
-        ||g||^2 >= ||b + g||^2 - s B^2 there, so that it is above B where the data refute B.
+        ||g||^2 >= ||b + g||^2 - s B^2 for all levels b that are admitted there, at most the range
+        away from its middle. So the result is above B where the data refute B.
         """
         level = LEVEL_SHARE * float(self.norm_bound or 0.0) ** 2
         return math.sqrt(max(0.0, of_sequence**2 - level))

@@ -116,10 +116,10 @@ class RandomFunction:
         return np.asarray(2 * (values - self._low) / (self._high - self._low) - 1)
 
     def of_part(self, at: int, x: Array) -> Array:
-        """What one of the parts adds to the value, but for a constant; (m,)."""
-        part = self.parts[at]
+        """What one of the parts adds to the value, with its share of the constant; (m,)."""
+        part, share = self.parts[at], 1 / len(self.parts)
         value = part.value(part.angles(x), self._speed, *self._ranges[at])
-        return value * 2 / (self._high - self._low)
+        return 2 * (value - share * self._low) / (self._high - self._low) - share
 
     def _set_speed(self, speed: float, angles: list[Array]) -> None:
         self._speed = speed

@@ -32,7 +32,7 @@ def history(problem: Problem, outcomes: Array, best: Best, ax: Axes | None = Non
         1 + np.arange(len(outcomes)), outcomes, "o", color="black", markersize=3.5,
         label="outcomes",
     )  # fmt: skip
-    axes.set(xlabel="observations", ylabel=problem.output.label)
+    axes.set(xlabel="observations", ylabel=canvas.as_written(problem.output.label))
     # Bounds of the first few observations may be far out, where nothing else is to be seen.
     low, high = min(outcomes.min(), problem.output.low), max(outcomes.max(), problem.output.high)
     axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))

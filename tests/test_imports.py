@@ -1,0 +1,72 @@
+"""What is imported, and when: help must not wait for SciPy and scikit-learn."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import kernelbounds as kb
+from kernelbounds.commands import plan as plan_command
+from kernelbounds.problem import plans
+
+SLOW = {"matplotlib", "pandas", "scipy", "sklearn"}
+
+
+def _modules(code):
+    """All that are imported once this was run, in a process of its own."""
+    code += "\nimport sys; print('modules:', *sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, encoding="utf-8"
+    )
+    return set(done.stdout.partition("modules:")[2].split())
+
+
+def test_the_package_alone_imports_nothing_else():
+    found = _modules("import kernelbounds")
+    ours = {name for name in found if name.startswith("kernelbounds.")}
+    assert ours == {"kernelbounds.version"} and not found & (SLOW | {"numpy"})
+    assert "kernelbounds.study" in _modules("from kernelbounds import Study")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--help"], ["study", "--help"], ["study", "ask", "--help"], ["reproduce", "--help"],
+     ["plan", "--no-such-option"], ["no-such-command"]],
+    ids=" ".join,
+)  # fmt: skip
+def test_help_and_slips_do_not_wait(words):
+    found = _modules(f"""
+import sys
+from kernelbounds import cli
+sys.argv = ["kernelbounds", *{words!r}]
+try:
+    cli.main()
+except SystemExit as end:
+    assert end.code == {0 if "--help" in words else 2}
+""")
+    assert "kernelbounds.commands.bound" in found and not found & SLOW
+
+
+def test_the_lists_of_public_names_agree():
+    tree = ast.parse(inspect.getsource(kb))
+    checked = {
+        alias.asname or alias.name
+        for block in tree.body if isinstance(block, ast.If)
+        for line in block.body if isinstance(line, ast.ImportFrom)
+        for alias in line.names
+    }  # fmt: skip
+    modules = {"functionals", "mixtures", "plot"}
+    assert set(kb.__all__) == checked == {*kb._HOMES, *modules}
+    for name in kb.__all__:
+        assert name in dir(kb) and getattr(kb, name) is not None
+    assert kb.problem.Problem is kb.Problem  # modules are there, too, as if they were imported
+    with pytest.raises(AttributeError, match="module 'kernelbounds' has no attribute 'Nothing'"):
+        kb.Nothing  # noqa: B018
+
+
+def test_the_limits_in_the_help_of_plan_are_those_of_plans():
+    assert (plan_command.MOST, plan_command.FURTHEST) == (plans.MOST, plans.FURTHEST)
