@@ -8,14 +8,21 @@ upper bound on it. Only the radius changes: since then a bound has grown to at m
 
 at the ridge of then. These ceilings are cheap for all points; the bound itself is computed only
 where a ceiling exceeds the best bound so far.
+
+That is so where the kernel between earlier points stays as it was, and the ridge in question: where
+a surface is ``lasting``. Of others all bounds are computed every time.
 """
 
 from __future__ import annotations
+
+import math
+import time
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kernelbounds.arrays import Array
+from kernelbounds.bandits.maximisers import in_time
 from kernelbounds.bounds.bound import TIE
 from kernelbounds.surface import POINTS_AT_ONCE, Surface
 
@@ -48,18 +55,30 @@ class Tracker:
         opposite = Surface(surface.known, surface.bound, -surface.sign).values(self.points[tied])
         return value, int(tied[np.argmax(opposite >= opposite.max() - tie)])
 
-    def largest_clipped(self, surface: Surface) -> float:
-        """The largest of all bounds, limited to the trivial ones: no point has a larger s f*."""
+    def largest_clipped(self, surface: Surface, deadline: float = math.inf) -> float:
+        """The largest of all bounds, limited to the trivial ones: no point has a larger s f*.
+
+        After the deadline, a time as of ``time.monotonic``, it is an upper bound on that.
+        """
         trivial = surface.trivial(self.points)
         everywhere, most = np.ones(len(trivial), dtype=bool), surface.most(self.points, trivial)
-        return self._highest(surface, everywhere, most, TIE * float(trivial.max()))[0]
+        return self._highest(surface, everywhere, most, TIE * float(trivial.max()), deadline)[0]
 
     def _highest(
-        self, surface: Surface, allowed: NDArray[np.bool_], most: Array, tie: float
+        self,
+        surface: Surface,
+        allowed: NDArray[np.bool_],
+        most: Array,
+        tie: float,
+        deadline: float = math.inf,
     ) -> tuple[float, NDArray[np.intp]]:
-        """The largest bound, those above ``most`` counting as that, and all points that tie."""
+        """The largest bound, those above ``most`` counting as that, and all points that tie.
+
+        After the deadline a ceiling takes the place of a bound.
+        """
         if not surface.lasting or not surface.known.count:
-            values = np.where(allowed, np.minimum(surface.values(self.points), most), -np.inf)
+            values = limited_values(surface, self.points, most, deadline)
+            values[~allowed] = -np.inf
             return float(values.max()), np.flatnonzero(values >= values.max() - tie)
         if self._shares != surface.known.shares:  # earlier bounds were those of another kernel
             self._values[:], self._shares = np.inf, surface.known.shares
@@ -72,6 +91,9 @@ class Tracker:
             unknown = np.flatnonzero((ceilings > best - 2 * tie) & np.isneginf(values))
             if not len(unknown):
                 return float(best), np.flatnonzero(values >= best - tie)
+            if time.monotonic() >= deadline:
+                values[unknown] = ceilings[unknown]
+                return float(values.max()), np.flatnonzero(values >= values.max() - tie)
             if len(unknown) > size:
                 top = np.argpartition(-ceilings[unknown], size - 1)[:size]
                 unknown = np.sort(unknown[top])
@@ -95,3 +117,11 @@ class Tracker:
             surface.joint_bound(found.ridges),
         )
         self._counts[which] = surface.known.count
+
+
+def limited_values(surface: Surface, points: Array, most: Array, deadline: float) -> Array:
+    """Bounds at points (m, d), no larger than ``most``; that itself after the deadline; (m,)."""
+    values = most.copy()
+    for part in in_time(points, deadline):
+        values[part] = np.minimum(surface.values(points[part]), most[part])
+    return values

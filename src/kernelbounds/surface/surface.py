@@ -64,8 +64,13 @@ class Surface:
 
     @property
     def lasting(self) -> bool:
-        """Whether what attains a bound stays admissible; see :meth:`DualBound.lasting`."""
-        return isinstance(self.bound, DualBound) and self.bound.lasting(self.known)
+        """Whether what attains a bound stays admissible; see :meth:`DualBound.lasting`.
+
+        With a sparse engine it does not: new observations change its features, and so its kernel
+        between points that were there before.
+        """
+        keeps = self.known.base.keeps_observations
+        return keeps and isinstance(self.bound, DualBound) and self.bound.lasting(self.known)
 
     def targets(self, points: Array) -> Targets:
         """What is bounded at points (m, d)."""
