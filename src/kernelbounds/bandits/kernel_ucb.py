@@ -89,7 +89,7 @@ class KernelUCB(Policy):
 
     def _choose_finite(self, space: Finite, count: int) -> list[Suggestion]:
         # Of a set that is not followed from round to round both bounds are had at one go.
-        followed = space is self.domain and self.surface(self.sign).lasting
+        followed = space is self.domain and self.surface(self.sign).stage is not None
         if count == 1 and not (followed or space.once or self.ledger.pending):
             return [self._largest(space)]
         limit, tracker = self.limit(space), Tracker(space.points)

@@ -4,13 +4,12 @@ A bound is the smallest value of a dual function, and the dual function with the
 and the weights of an earlier time, the weights of newer observations being zero, is still an
 upper bound on it. Only the radius changes: since then a bound has grown to at most
 
-    value + scale (joint_bound_now - joint_bound_then) / 2
+    value + scale (growth joint_bound_now - joint_bound_then) / 2
 
-at the ridge of then. These ceilings are cheap for all points; the bound itself is computed only
-where a ceiling exceeds the best bound so far.
-
-That is so where the kernel between earlier points stays as it was, and the ridge in question: where
-a surface is ``lasting``. Of others all bounds are computed every time.
+at the ridge of then, where the kernel between earlier points has been multiplied by ``growth`` at
+most: 1, but with a sparse engine. These ceilings are cheap for all points; the bound itself is
+computed only where a ceiling exceeds the best bound so far. See "bounds on a fixed set, lazily" in
+``docs/mathematics/bounds.md``.
 """
 
 from __future__ import annotations
@@ -40,7 +39,8 @@ class Tracker:
         self._counts = np.zeros(len(points), dtype=np.int64)  # observations at that time
         self._ridges, self._scales = np.ones(len(points)), np.zeros(len(points))
         self._joint_bound = np.zeros(len(points))
-        self._shares: tuple[float, ...] = ()  # of the parts of f*, see :class:`Knowledge`
+        self._stage: object = None  # see :class:`Surface`, of all values, with the sizes of each
+        self._sizes = np.empty((len(points), 0))
 
     def largest(self, surface: Surface, allowed: NDArray[np.bool_]) -> tuple[float, int]:
         """The largest bound among the points that are allowed, and the index of its point.
@@ -76,12 +76,10 @@ class Tracker:
 
         After the deadline a ceiling takes the place of a bound.
         """
-        if not surface.lasting or not surface.known.count:
+        if surface.stage is None or not surface.known.count:
             values = limited_values(surface, self.points, most, deadline)
             values[~allowed] = -np.inf
             return float(values.max()), np.flatnonzero(values >= values.max() - tie)
-        if self._shares != surface.known.shares:  # earlier bounds were those of another kernel
-            self._values[:], self._shares = np.inf, surface.known.shares
         ceilings = np.where(allowed, np.minimum(self.ceilings(surface), most), -np.inf)
         fresh = allowed & (self._counts == surface.known.count)
         values = np.where(fresh, np.minimum(self._values, most), -np.inf)
@@ -103,10 +101,16 @@ class Tracker:
 
     def ceilings(self, surface: Surface) -> Array:
         """What the bounds at most are now, give or take rounding; (n,)."""
+        assert surface.stage is not None
+        stage, sizes = surface.stage
+        if stage != self._stage:  # earlier bounds were those of another kernel
+            self._values[:], self._stage = np.inf, stage
+            self._sizes = np.ones((len(self.points), len(sizes)))
         result, known = self._values.copy(), np.isfinite(self._values)
         if known.any():
-            growth = surface.joint_bound(self._ridges[known]) - self._joint_bound[known]
-            result[known] += self._scales[known] * growth / 2
+            growth = (sizes / self._sizes[known]).max(axis=1, initial=1.0)
+            more = growth * surface.joint_bound(self._ridges[known]) - self._joint_bound[known]
+            result[known] += self._scales[known] * more / 2
         return result
 
     def _compute(self, surface: Surface, which: NDArray[np.intp]) -> None:
@@ -117,6 +121,8 @@ class Tracker:
             surface.joint_bound(found.ridges),
         )
         self._counts[which] = surface.known.count
+        assert surface.stage is not None
+        self._sizes[which] = surface.stage[1]
 
 
 def limited_values(surface: Surface, points: Array, most: Array, deadline: float) -> Array:
