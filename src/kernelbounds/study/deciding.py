@@ -17,7 +17,7 @@ import numpy as np
 from kernelbounds.arrays import Array
 from kernelbounds.bandits import Ascent, Box, BranchAndBound, Certificate, Finite, KernelUCB
 from kernelbounds.bandits.certificates import FOR_LOWER, Negated, certify_action, until
-from kernelbounds.bandits.maximisers import Maximum, check_certifiable
+from kernelbounds.bandits.maximisers import Maximum, check_certifiable, in_time
 from kernelbounds.problem import Problem
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study.points import named, settable, whole_inputs
@@ -97,11 +97,14 @@ def _certified_in_box(
         optimistic, pessimistic = sequence.surface(sign), Clipped(sequence.surface(-sign))
         check_certifiable(optimistic)
         start, played = time.monotonic(), sequence.points
-        best = played[np.argmin(pessimistic.values(played))]
+        by = start + FOR_LOWER * seconds
+        values = np.full(len(played), np.inf)
+        for part in in_time(played, by):
+            values[part] = pessimistic.values(played[part])
+        best = played[np.argmin(values)]
         # Beside the best observed, with the same whole numbers.
         near = box.fixed({at: float(best[at]) for at in whole_inputs(problem)})
         starts = np.clip(played, near.lower, near.upper)
-        by = start + FOR_LOWER * seconds
         top = Ascent().climb(Negated(pessimistic), near, starts, by).x
         feasible = problem.scaled(settable(problem, np.stack([top, best])))
         feasible = np.concatenate([feasible, best[None]])
