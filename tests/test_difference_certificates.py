@@ -187,7 +187,7 @@ def test_it_is_that_of_the_functionals():
 
 @pytest.mark.parametrize("space", ["finite", "box"])
 def test_batches_with_parts_and_a_level(space):
-    """What is pending is believed; with it shares may change, and nothing of the sequence does."""
+    """What is pending is believed, and nothing of the sequence changes by it."""
     rng = np.random.default_rng(0)
     seq, function = PROBLEMS["all"].start(rng, 6)
     domain = kb.Finite(POINTS) if space == "finite" else kb.Box([0, 0], [1, 1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 
 import numpy as np
@@ -10,6 +11,7 @@ from problems import BOUNDS, DOMAINS, KERNEL, POINTS, Own, noisy_only, policy_on
 from sklearn.gaussian_process.kernels import RBF
 
 import kernelbounds as kb
+from kernelbounds.bandits.believing import believing
 
 
 @pytest.mark.parametrize("name", BOUNDS)
@@ -98,6 +100,27 @@ def test_believed_outcomes_refute_nothing(name, noise_scale):
         kb.KernelUCB, DOMAINS["finite"], bound=BOUNDS[name], t=6, noise_scale=noise_scale
     )
     assert len(policy.ask(n=15)) == 15
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+@pytest.mark.parametrize("t", [0, 7, 15, 20])
+def test_believed_outcomes_do_not_decide_on_shares(name, t):
+    """Functions that they leave in the set are then in the same ball, and none is refuted."""
+    rng = np.random.default_rng(t)
+    parts = kb.Parts([(kb.OnInputs(KERNEL, [0]), 3.0), (kb.OnInputs(KERNEL, [1]), 3.0)])
+    seq = kb.ConfidenceSequence(parts, noise_scale=0.1, bound=BOUNDS[name])
+    X = rng.random((t, 2)) * [1.0, 1e-3]
+    if t:
+        seq.update(X, np.sin(3 * X[:, 0]))
+    points = rng.random((33 - t, 2))
+    believed = believing(seq, points)
+    assert len(believed) == 33
+    assert believed.known.shares == seq.known.shares
+    assert believed.norm_lower_bound <= 1.0
+    told = copy.deepcopy(seq)
+    told.update(points, believed.outcomes[t:])
+    assert told.known.shares != seq.known.shares  # as they would be with real outcomes
+    assert believing(told, points[:1]).known.shares == told.known.shares
 
 
 @pytest.mark.parametrize("name", BOUNDS)

@@ -16,6 +16,9 @@ from sklearn.gaussian_process.kernels import (
 )
 
 import kernelbounds as kb
+from kernelbounds import kernels
+from kernelbounds.engine import Engine, SparseEngine
+from kernelbounds.kernels.features import _product
 
 MATERN = Matern(length_scale=0.4, nu=2.5)
 
@@ -173,3 +176,88 @@ def test_certified_asking():
     assert s.upper <= s.limit <= s.upper + 0.05 + 1e-6
     ucb.tell(s.x, 0.0)
     assert ucb.history.regret_bound[-1] == s.limit - s.lower
+
+
+@pytest.fixture
+def slow_machine(monkeypatch):
+    """A clock that stands still but for queries: 50 milliseconds for each, and one for a point."""
+    now = [0.0]
+
+    def slowed(query):
+        def slow_query(self, points, *args, **kwargs):
+            now[0] += 0.05 + len(points) / 1000
+            return query(self, points, *args, **kwargs)
+
+        return slow_query
+
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    for engine in (Engine, SparseEngine):
+        monkeypatch.setattr(engine, "query", slowed(engine.query))
+    return lambda: now[0]
+
+
+BEGUN = 4.5  # seconds of that clock: four blocks of points, begun in time
+
+
+@pytest.mark.parametrize("bound", [kb.CMM(), kb.AMM()])
+@pytest.mark.parametrize("which", ["domain", "actions", "sparse"])
+@pytest.mark.parametrize("minimise", [False, True])
+def test_finite_sets_are_certified_in_time(slow_machine, bound, which, minimise):
+    """What was not looked at counts by its trivial bounds, so that all is true however early."""
+    function, rng = _in_the_model("branin"), np.random.default_rng(0)
+    engine = kb.Sparse() if which == "sparse" else None
+    seq = kb.ConfidenceSequence(function.kernel, 5.0, 0.1, bound=bound, engine=engine)
+    X, points = rng.random((60, 2)), rng.random((9000, 2))
+    seq.update(X, function(X) + 0.1 * rng.standard_normal(60))
+    sign = -1 if minimise else 1
+    values, regrets = sign * function(points), []
+    for seconds in (0.5, 5.0, 20.0, 1000.0):
+        ucb = kb.KernelUCB(
+            seq, None if which == "actions" else kb.Finite(points), minimise=minimise
+        )
+        start = slow_machine()
+        found = ucb.certificate(points if which == "actions" else None, seconds=seconds)
+        assert slow_machine() - start < seconds + BEGUN
+        limit = found.min_lower if minimise else found.max_upper
+        assert values.max() <= sign * limit <= 5.0
+        assert values.max() - values[found.index] <= found.regret <= 10.0
+        assert found.lower <= sign * values[found.index] <= found.upper
+        regrets.append(found.regret)
+    assert slow_machine() - start > 10  # a look at all points takes longer than the first three
+    assert regrets[-1] < 0.5 * regrets[0]
+
+
+@pytest.mark.parametrize("kernel", [MATERN, RBF(0.4) + ConstantKernel(0.1)])
+@pytest.mark.parametrize("seconds", [0.1, 3.0, 30.0])
+def test_boxes_are_certified_in_time(slow_machine, kernel, seconds):
+    function, rng = truth(kernel, np.random.default_rng(3), 3.0), np.random.default_rng(0)
+    seq = kb.ConfidenceSequence(kernel, 3.0, 0.1)
+    X = rng.random((200, 2))
+    seq.update(X, function(X) + 0.1 * rng.standard_normal(200))
+    start = slow_machine()
+    found = kb.KernelUCB(seq, _unit_box(2)).certificate(seconds=seconds, tolerance=1e-6)
+    assert slow_machine() - start < seconds + BEGUN
+    values = function(_grid(2))
+    assert values.max() <= found.max_upper
+    assert values.max() - function(found.x[None])[0] <= found.regret
+    start = slow_machine()
+    kb.Ascent().climb(seq.surface(1), _unit_box(2), X, deadline=start + seconds)
+    assert slow_machine() - start < seconds + 1.2
+
+
+def test_powers_of_kernels_are_certified_in_time():
+    """A power of a million is twenty squares, and not a million products."""
+    centres, halves = np.random.default_rng(0).random((2, 5, 2))
+    base = kernels.features_in_boxes(RBF(0.5), centres, 0.01 * halves)
+    product = base
+    for exponent in range(2, 12):
+        product = _product(product, base)
+        found = kernels.features_in_boxes(RBF(0.5) ** exponent, centres, 0.01 * halves)
+        for one, other in zip(found, product, strict=True):
+            np.testing.assert_allclose(one, other, rtol=1e-13)
+    seq = kb.ConfidenceSequence(RBF(300.0) ** 10**6, 5.0, 0.1)
+    seq.update(centres, centres[:, 0])
+    start = time.monotonic()
+    found = kb.KernelUCB(seq, _unit_box(2)).certificate(seconds=0.2)
+    assert time.monotonic() - start < 3
+    assert found.regret <= 10.0

@@ -132,6 +132,81 @@ class TestRunBound:
             theory.run_bound(false, 0.01)
 
 
+def _rising():
+    """A function of norm 2 on a grid, by far the best at one end, and how to observe it."""
+    rng = np.random.default_rng(0)
+    grid = np.linspace(0, 1, 60)[:, None]
+    function = kb.RKHSFunction(RBF(0.3), np.array([[0.0], [1.0]]), np.array([-1.0, 1.0]))
+    function = function.rescaled(2.0)
+    seq = kb.ConfidenceSequence(RBF(0.3), 2.0, 0.01, bound=kb.AMM())
+    return grid, function, seq, lambda x: function(x[None])[0] + 0.01 * rng.standard_normal()
+
+
+class TestRunsThatTheLemmaIsNotAbout:
+    """Points that do not maximise the bound from all outcomes before them."""
+
+    def test_batches(self):
+        """The regret of this run is more than twice the sum of the lemma's terms."""
+        grid, function, seq, observe = _rising()
+        ucb = kb.KernelUCB(seq, kb.Finite(grid))
+        history = ucb.run(observe, 40, batch=40)
+        regret = np.cumsum(function(grid).max() - function(seq.points))
+        assert regret[-1] > 2 * theory.run_bound(seq).cumulative[-1]  # of which nothing is checked
+        assert np.all(regret <= history.cumulative_regret_bound)
+        with pytest.raises(kb.InputError, match=r"history\.cumulative_regret_bound") as caught:
+            theory.run_bound(ucb)
+        assert str(caught.value).count(". ") == 0
+
+    @pytest.mark.parametrize("how", ["own points", "ascent", "mixed", "told late"])
+    def test_others(self, how):
+        grid, _, seq, observe = _rising()
+        box = how == "ascent"
+        ucb = kb.KernelUCB(seq, kb.Box([0.0], [1.0]) if box else kb.Finite(grid))
+        if how == "own points":
+            ucb.tell(grid[::20], [observe(x) for x in grid[::20]])
+        elif how == "told late":
+            asked = [ucb.ask(grid[at:]) for at in (0, 1, 2, 3, 4)]
+            for one in asked:
+                ucb.tell(one.x, observe(one.x))
+        else:
+            ucb.run(observe, 4)
+            if how == "mixed":
+                ucb.tell(grid[3], observe(grid[3]))
+        with pytest.raises(kb.InputError, match=r"history\.cumulative_regret_bound"):
+            theory.run_bound(ucb)
+
+    def test_observations_from_before_the_policy(self):
+        grid, _, seq, observe = _rising()
+        seq.update(grid[::20], [observe(x) for x in grid[::20]])
+        ucb = kb.KernelUCB(seq, kb.Finite(grid))
+        ucb.run(observe, 4)
+        with pytest.raises(kb.InputError, match="skip=3"):
+            theory.run_bound(ucb)
+        assert len(theory.run_bound(ucb, skip=3).terms) == 4
+        with pytest.raises(kb.InputError, match="skip=3"):
+            theory.run_bound(ucb, skip=2)
+
+    @pytest.mark.parametrize("maximiser", [kb.BranchAndBound(tolerance=0.05), kb.Grid(cells=200)])
+    def test_what_a_certified_maximiser_leaves_open_is_added(self, maximiser):
+        _, _, seq, observe = _rising()
+        ucb = kb.KernelUCB(seq, kb.Box([0.0], [1.0]), maximiser=maximiser)
+        history = ucb.run(observe, 8)
+        found, alone = theory.run_bound(ucb), theory.run_bound(seq)
+        assert np.all(found.terms >= np.minimum(history.regret_bound, 4.0))
+        assert np.all(found.terms >= alone.terms)
+        left_open = np.maximum(history.limit - history.upper, 0.0)
+        assert np.all(found.terms <= alone.terms + left_open + 1e-6)
+
+    def test_actions_that_may_be_tried_once(self):
+        """Of those left, the maximiser of the bound need not be that of all."""
+        grid, function, seq, observe = _rising()
+        ucb = kb.KernelUCB(seq, kb.Finite(grid[::4], once=True))
+        ucb.run(observe, 15)
+        regret = np.cumsum(function(grid[::4]).max() - function(seq.points))
+        assert regret[-1] > theory.run_bound(seq).cumulative[-1]
+        assert np.all(regret <= theory.run_bound(ucb).cumulative)
+
+
 DELTA, NORM, NOISE = 0.2, 2.0, 0.3
 GRID = np.linspace(0, 1, 30)[:, None]
 

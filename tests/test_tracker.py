@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from problems import BOUNDS, KERNEL, POINTS, noisy_only, truth
-from sklearn.gaussian_process.kernels import DotProduct
+from sklearn.gaussian_process.kernels import DotProduct, Matern
 
 import kernelbounds as kb
 from kernelbounds.bandits.tracker import FIRST, Tracker
@@ -38,7 +38,7 @@ def test_ceilings_stay_above_the_bounds_when_observations_are_added(name, sign, 
     """At the count that they were computed at they are the bounds."""
     seq, observe, _ = _sequence(name, t=t)
     surface, tracker = seq.surface(sign), Tracker(POINTS)
-    assert surface.lasting
+    assert surface.stage is not None
     assert np.all(np.isinf(tracker.ceilings(surface)))
     tracker.largest(surface, ALL)
     np.testing.assert_allclose(tracker.ceilings(surface), surface.values(POINTS), atol=5e-7)
@@ -138,3 +138,39 @@ def test_ceilings_when_the_shares_of_parts_change(name, t):
     tie = TIE * float(surface.trivial(MANY).max())
     _is_the_largest(values, opposite, tie, *tracker.largest(surface, everywhere))
     assert np.all(tracker.ceilings(surface) >= values - 5e-7)
+
+
+ENGINES = {
+    "few": kb.Sparse(most=10),
+    "given": kb.Sparse.filling([0], [1], 8),
+    "enough": kb.Sparse.filling([0], [1], 64),
+    "growing": kb.Sparse(tolerance=0.1),
+}
+
+
+@pytest.mark.parametrize("name", ["CMM", "AMM"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_features_of_a_sparse_engine_change(name, engine):
+    """Bounds of an earlier time are no ceilings there as they are, or not at all."""
+    kernel, rng = Matern(0.1, nu=1.5), np.random.default_rng(0)
+    function, points = truth(kernel, rng, 3.6, dim=1), rng.random((300, 1))
+    engine = ENGINES[engine]
+    seq = kb.ConfidenceSequence(kernel, 4.0, 0.1, engine=engine, bound=BOUNDS[name])
+    ucb, tracker = kb.KernelUCB(seq, kb.Finite(points)), Tracker(points)
+    tie, kept = 5 * TIE * 4.0, 0
+    for count in range(30):
+        asked, surface = ucb.ask(), seq.surface(1)
+        values, opposite = surface.values(points), seq.surface(-1).values(points)
+        assert asked.limit == pytest.approx(min(values.max(), 4.0), abs=tie)
+        if count:
+            assert np.all(ucb.tracker.ceilings(surface) >= values - tie)
+            ceilings = tracker.ceilings(surface)
+            assert np.all(ceilings >= values - tie)
+            kept += np.isfinite(ceilings).all()
+        _is_the_largest(values, opposite, tie, values.max(), asked.index)
+        allowed = rng.random(len(points)) < 0.5
+        of_allowed = np.where(allowed, values, -np.inf)
+        _is_the_largest(of_allowed, opposite, tie, *tracker.largest(surface, allowed))
+        assert tracker.largest_clipped(surface) == pytest.approx(min(values.max(), 4.0), abs=tie)
+        ucb.tell(asked.x, function(asked.x[None])[0] + 0.1 * rng.standard_normal())
+    assert kept > 5 or engine is ENGINES["growing"]  # where new ones join in most rounds

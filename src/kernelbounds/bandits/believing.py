@@ -12,18 +12,23 @@ from kernelbounds.sequence import ConfidenceSequence
 
 
 def believing(sequence: ConfidenceSequence, points: Iterable[Array]) -> ConfidenceSequence:
-    """A copy of the sequence, as if each point had had an outcome in the middle of its bounds."""
+    """A copy of the sequence, as if each point had had an outcome in the middle of its bounds.
+
+    Shares of the parts of f* stay as the real outcomes have them.
+    """
     believed = copy.deepcopy(sequence)
+    believed.known.keep_shares()
     for point in points:
         believe(believed, point)
     return believed
 
 
 def believe(sequence: ConfidenceSequence, point: Array) -> None:
-    """Add an outcome in the middle of the exact bounds.
+    """Add an outcome in the middle of the exact bounds, to a copy made by :func:`believing`.
 
     Some function in the confidence set has that value there, and stays in the set as the radius
-    grows: what is believed refutes nothing.
+    grows: what is believed refutes nothing. (With a sparse engine, whose kernel changes with each
+    observation, this is not proved.)
     """
     try:
         lower, upper = sequence.bounds(point[None], bound=CMM())

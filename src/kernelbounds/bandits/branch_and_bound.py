@@ -25,7 +25,8 @@ class BranchAndBound:
 
     The box is cut into cells, those that may still hold the maximum into smaller ones, until the
     best ceiling and the best value agree within the tolerance, or a value is found above the
-    trivial bound, or time or cells run out; the ceiling is valid either way. Ceilings of
+    trivial bound, or time or cells run out; the ceiling is valid either way. A look at some points
+    and at one cell is taken in any case, however short the time. Ceilings of
     cells come from :meth:`~kernelbounds.surface.Surface.ceilings`; they tighten with the square of
     a cell's size where the kernel is smooth enough. Practical up to three dimensions or so.
 
@@ -69,8 +70,9 @@ class BranchAndBound:
     def compare(self, surface: Surface | Clipped, box: Box, starts: Array, level: float) -> Maximum:
         """The same, but stop as soon as it is clear on which side of ``level`` the maximum is."""
         check_certifiable(surface)
-        deadline = time.monotonic() + self.seconds
-        best = Ascent().climb(surface, box, starts)
+        start = time.monotonic()
+        deadline = start + self.seconds
+        best = Ascent().climb(surface, box, starts, start + self.seconds / 2)
         if best.ceiling == best.value:  # a box that is a point
             return best
         cells, (most, varies) = _Cells(surface, box), most_over(surface, box)
@@ -82,11 +84,12 @@ class BranchAndBound:
                 # Beyond the trivial bound a ceiling says nothing.
                 decided = best.value > min(level, most) or ceiling <= level < math.inf
                 precise = ceiling <= best.value + tolerance
-                if decided or precise or cells.count >= self.cells or time.monotonic() >= deadline:
+                left = deadline - time.monotonic()
+                if decided or precise or cells.count >= self.cells or left <= 0:
                     return best._replace(ceiling=ceiling)
                 gap = ceiling - best.value
                 report(f"gap {gap:.3g} (to be {tolerance:.3g}), {cells.count} cells")
-                cells.split(best.value)
+                cells.split(best.value, left)
 
 
 class _Cells:
@@ -99,16 +102,21 @@ class _Cells:
         self._ceilings = np.empty(0)
         self.best = Maximum(self._centres[0], -math.inf)
         self.count = 0
+        self._pace = 0.0  # seconds that a cell took, the last time
         self._ceilings = self._evaluate(self._centres, self._halves)
 
     def highest(self) -> float:
         """What no point of any cell exceeds."""
         return float(self._ceilings.max(initial=-math.inf))
 
-    def split(self, value: float) -> None:
-        """Halve the cells with the highest ceilings, and forget those that cannot beat a value."""
+    def split(self, value: float, seconds: float) -> None:
+        """Halve the cells with the highest ceilings, and forget those that cannot beat a value.
+
+        There are fewer of them, but one at least, where all would take longer than so many seconds.
+        """
         open_ = self._ceilings > value
-        order = np.argsort(-self._ceilings, kind="stable")[:SPLIT_AT_ONCE]
+        at_once = min(SPLIT_AT_ONCE, max(1, int(seconds / max(2 * self._pace, 1e-9))))
+        order = np.argsort(-self._ceilings, kind="stable")[:at_once]
         chosen = order[open_[order]]
         centres, halves = self._centres[chosen], self._halves[chosen]
         axis = self._longest(centres, halves)
@@ -125,8 +133,10 @@ class _Cells:
         self._ceilings = np.concatenate([self._ceilings[open_], ceilings])
 
     def _evaluate(self, centres: Array, halves: Array) -> Array:
+        start = time.monotonic()
         values, ceilings = self._surface.ceilings(centres, halves)
         self.count += len(centres)
+        self._pace = (time.monotonic() - start) / len(centres)
         at = int(values.argmax())
         if values[at] > self.best.value:
             self.best = Maximum(centres[at].copy(), float(values[at]))

@@ -88,7 +88,9 @@ class KernelUCB(Policy):
         )
 
     def _choose_finite(self, space: Finite, count: int) -> list[Suggestion]:
-        if space is not self.domain and count == 1 and not self.ledger.pending:
+        # Of a set that is not followed from round to round both bounds are had at one go.
+        followed = space is self.domain and self.surface(self.sign).stage is not None
+        if count == 1 and not (followed or space.once or self.ledger.pending):
             return [self._largest(space)]
         limit, tracker = self.limit(space), Tracker(space.points)
         if space is self.domain and self.tracker is not None:
@@ -108,7 +110,7 @@ class KernelUCB(Policy):
             believe(believed, found[-1].x)
 
     def _largest(self, space: Finite) -> Suggestion:
-        """The first choice among actions that are new in this round, at one go."""
+        """The first choice among all actions of a set, at one go."""
         surface = self.surface(self.sign)
         trivial = surface.trivial(space.points)
         value, index, opposite = surface.largest(space.points, trivial)

@@ -8,6 +8,8 @@ good enough.
 from __future__ import annotations
 
 import math
+import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -19,7 +21,7 @@ from kernelbounds import kernels
 from kernelbounds.arrays import Array, as_whole
 from kernelbounds.bandits.domains import Box
 from kernelbounds.errors import InputError
-from kernelbounds.surface import Clipped, Surface, in_parts
+from kernelbounds.surface import POINTS_AT_ONCE, Clipped, Surface, in_parts
 
 
 class Maximum(NamedTuple):
@@ -111,11 +113,17 @@ class Ascent:
         """See :class:`Maximiser`."""
         return self.climb(surface, box, starts)
 
-    def climb(self, function: Function, box: Box, starts: Array) -> Maximum:
-        """The best point found of any function."""
+    def climb(
+        self, function: Function, box: Box, starts: Array, deadline: float = math.inf
+    ) -> Maximum:
+        """The best point of any function that is found by a time, as of ``time.monotonic``.
+
+        Some points are looked at in any case.
+        """
         free = np.flatnonzero(box.upper > box.lower)
         points = np.concatenate([starts, box.filling(self.scan)])
-        values = function.values(points)
+        seen = [(points[part], function.values(points[part])) for part in in_time(points, deadline)]
+        points, values = (np.concatenate(parts) for parts in zip(*seen, strict=True))
         at = int(values.argmax())
         best = Maximum(points[at], float(values[at]))
         if not len(free):
@@ -123,12 +131,16 @@ class Ascent:
         if best.value == math.inf:  # a bound may say nothing at all, for a while
             return best
         for start in _spread(points, values, self.starts, box):
-            found = self._from(function, box, points[start], free)
+            if time.monotonic() >= deadline:
+                break
+            found = self._from(function, box, points[start], free, deadline)
             if found.value > best.value:
                 best = found
         return best
 
-    def _from(self, function: Function, box: Box, start: Array, free: NDArray[np.intp]) -> Maximum:
+    def _from(
+        self, function: Function, box: Box, start: Array, free: NDArray[np.intp], deadline: float
+    ) -> Maximum:
         """One ascent, in coordinates where the box is the unit cube."""
         low, width = box.lower[free], (box.upper - box.lower)[free]
         x = start.copy()
@@ -144,15 +156,19 @@ class Ascent:
             value, gradient = function.values_and_gradients(place(unit))
             return -float(value[0]), -gradient[0, free] * width
 
+        def stop_late(_: Array) -> None:
+            if time.monotonic() >= deadline:
+                raise StopIteration  # upon which the best so far is returned
+
         unit, sides = (start[free] - low) / width, [(0.0, 1.0)] * len(free)
         if function.smooth:
             found = minimize(
                 loss_and_gradient, unit, jac=True, method="L-BFGS-B", bounds=sides,
-                options={"maxiter": 60},
+                callback=stop_late, options={"maxiter": 60},
             )  # fmt: skip
         else:
             found = minimize(
-                loss, unit, method="Nelder-Mead", bounds=sides,
+                loss, unit, method="Nelder-Mead", bounds=sides, callback=stop_late,
                 options={"maxfev": 100 * len(free), "xatol": 1e-6, "fatol": 1e-9},
             )  # fmt: skip
         place(found.x)
@@ -198,6 +214,21 @@ class Grid:
             if values[at] > best.value:
                 best = Maximum(part[at], float(values[at]))
         return best._replace(ceiling=ceiling)
+
+
+def in_time(points: Array, deadline: float) -> Iterator[slice]:
+    """Slices of the points, a bounded number in each, as long as there is time; at least one.
+
+    Each takes points from all over, so that those before a deadline are no corner of the whole.
+    """
+    if deadline == math.inf:
+        yield slice(None)
+        return
+    parts = -(-len(points) // POINTS_AT_ONCE)
+    for first in range(parts):
+        if first and time.monotonic() >= deadline:
+            return
+        yield slice(first, None, parts)
 
 
 def check_certifiable(surface: Surface | Clipped) -> None:

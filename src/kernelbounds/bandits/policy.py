@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from functools import partial
 from os import PathLike
 from typing import Any, Self, overload
 
@@ -31,7 +32,7 @@ from kernelbounds.bandits.certificates import certify_box, certify_finite
 from kernelbounds.bandits.domains import Box, Domain, Finite, checked_domain
 from kernelbounds.bandits.ledger import Entry, Ledger, key_of
 from kernelbounds.bandits.records import Certificate, History, Suggestion
-from kernelbounds.bandits.tracker import Tracker
+from kernelbounds.bandits.tracker import Tracker, limited_values
 from kernelbounds.bounds import Bound
 from kernelbounds.bounds.guarantee import require_sequential
 from kernelbounds.errors import EmptyConfidenceSetError, InputError, KernelBoundsError
@@ -240,13 +241,17 @@ class Policy(ABC):
     ) -> Certificate:
         """The best action known, and how far from optimal it can be at most.
 
-        Over a box the maximum is certified by :class:`BranchAndBound` with this tolerance and
-        time limit; when time runs out first, the certificate is looser and as true.
+        Over a box the maximum is certified by :class:`BranchAndBound` with this tolerance.
+
+        When ``seconds`` are over the certificate is looser, and as true: what was not looked at
+        counts by its trivial bound, B sqrt(k(x,x)). More than ``seconds`` are taken only where
+        they are less than the minimum: the first look after new outcomes, which is that of
+        :meth:`bounds`, and looks at about a thousand points.
         """
         maximiser = BranchAndBound(tolerance, seconds)
         with self.sequence.known.lock:
             space = space_of(self.domain, self.dim, actions, fixed)
-            return self._certify(space, maximiser, math.inf)
+            return self._certify(space, maximiser, math.inf, maximiser.seconds)
 
     def is_good_enough(self, regret: float) -> bool:
         """Whether the best action known is certified to have a smaller regret than this."""
@@ -254,13 +259,20 @@ class Policy(ABC):
         maximiser = BranchAndBound(tolerance=regret / 16)
         with self.sequence.known.lock:
             space = space_of(self.domain, self.dim, None, None)
-            return self._certify(space, maximiser, regret).regret < regret
+            return self._certify(space, maximiser, regret, math.inf).regret < regret
 
-    def _certify(self, space: Domain, maximiser: BranchAndBound, enough: float) -> Certificate:
-        """A certificate; only good enough to tell whether the regret is below ``enough``."""
+    def _certify(
+        self, space: Domain, maximiser: BranchAndBound, enough: float, seconds: float
+    ) -> Certificate:
+        """A certificate; only good enough to tell whether the regret is below ``enough``.
+
+        ``seconds`` are for a finite set; over a box the maximiser has its own.
+        """
         optimistic, pessimistic = self.surface(self.sign), self.surface(-self.sign)
         if isinstance(space, Finite):
-            return certify_finite(optimistic, pessimistic, space.points, self.limit(space))
+            return certify_finite(
+                optimistic, pessimistic, space.points, partial(self.limit, space), seconds
+            )
         played = space.clipped(self.sequence.landmarks)
         return certify_box(optimistic, pessimistic, space, played, maximiser, enough)
 
@@ -326,13 +338,16 @@ class Policy(ABC):
         """Upper bounds on s f* as a function, before clipping."""
         return self.sequence.surface(sign)
 
-    def limit(self, space: Finite) -> float:
-        """What s f* does not exceed on a finite set: the largest of the clipped bounds."""
+    def limit(self, space: Finite, deadline: float = math.inf) -> float:
+        """What s f* does not exceed on a finite set: the largest of the clipped bounds.
+
+        After the deadline, a time as of ``time.monotonic``, it is no less than that.
+        """
         surface = self.surface(self.sign)
         if space is self.domain and self.tracker is not None:
-            return self.tracker.largest_clipped(surface)
+            return self.tracker.largest_clipped(surface, deadline)
         most = surface.most(space.points, surface.trivial(space.points))
-        return float(np.minimum(surface.values(space.points), most).max())
+        return float(limited_values(surface, space.points, most, deadline).max())
 
     def available(self, space: Finite, taken: list[Array]) -> NDArray[np.bool_]:
         """Which points of a finite set may be asked for, when some are taken in this batch."""

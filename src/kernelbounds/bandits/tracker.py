@@ -4,18 +4,24 @@ A bound is the smallest value of a dual function, and the dual function with the
 and the weights of an earlier time, the weights of newer observations being zero, is still an
 upper bound on it. Only the radius changes: since then a bound has grown to at most
 
-    value + scale (joint_bound_now - joint_bound_then) / 2
+    value + scale (growth joint_bound_now - joint_bound_then) / 2
 
-at the ridge of then. These ceilings are cheap for all points; the bound itself is computed only
-where a ceiling exceeds the best bound so far.
+at the ridge of then, where the kernel between earlier points has been multiplied by ``growth`` at
+most: 1, but with a sparse engine. These ceilings are cheap for all points; the bound itself is
+computed only where a ceiling exceeds the best bound so far. See "bounds on a fixed set, lazily" in
+``docs/mathematics/bounds.md``.
 """
 
 from __future__ import annotations
+
+import math
+import time
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kernelbounds.arrays import Array
+from kernelbounds.bandits.maximisers import in_time
 from kernelbounds.bounds.bound import TIE
 from kernelbounds.surface import POINTS_AT_ONCE, Surface
 
@@ -33,7 +39,8 @@ class Tracker:
         self._counts = np.zeros(len(points), dtype=np.int64)  # observations at that time
         self._ridges, self._scales = np.ones(len(points)), np.zeros(len(points))
         self._joint_bound = np.zeros(len(points))
-        self._shares: tuple[float, ...] = ()  # of the parts of f*, see :class:`Knowledge`
+        self._stage: object = None  # see :class:`Surface`, of all values, with the sizes of each
+        self._sizes = np.empty((len(points), 0))
 
     def largest(self, surface: Surface, allowed: NDArray[np.bool_]) -> tuple[float, int]:
         """The largest bound among the points that are allowed, and the index of its point.
@@ -48,21 +55,31 @@ class Tracker:
         opposite = Surface(surface.known, surface.bound, -surface.sign).values(self.points[tied])
         return value, int(tied[np.argmax(opposite >= opposite.max() - tie)])
 
-    def largest_clipped(self, surface: Surface) -> float:
-        """The largest of all bounds, limited to the trivial ones: no point has a larger s f*."""
+    def largest_clipped(self, surface: Surface, deadline: float = math.inf) -> float:
+        """The largest of all bounds, limited to the trivial ones: no point has a larger s f*.
+
+        After the deadline, a time as of ``time.monotonic``, it is an upper bound on that.
+        """
         trivial = surface.trivial(self.points)
         everywhere, most = np.ones(len(trivial), dtype=bool), surface.most(self.points, trivial)
-        return self._highest(surface, everywhere, most, TIE * float(trivial.max()))[0]
+        return self._highest(surface, everywhere, most, TIE * float(trivial.max()), deadline)[0]
 
     def _highest(
-        self, surface: Surface, allowed: NDArray[np.bool_], most: Array, tie: float
+        self,
+        surface: Surface,
+        allowed: NDArray[np.bool_],
+        most: Array,
+        tie: float,
+        deadline: float = math.inf,
     ) -> tuple[float, NDArray[np.intp]]:
-        """The largest bound, those above ``most`` counting as that, and all points that tie."""
-        if not surface.lasting or not surface.known.count:
-            values = np.where(allowed, np.minimum(surface.values(self.points), most), -np.inf)
+        """The largest bound, those above ``most`` counting as that, and all points that tie.
+
+        After the deadline a ceiling takes the place of a bound.
+        """
+        if surface.stage is None or not surface.known.count:
+            values = limited_values(surface, self.points, most, deadline)
+            values[~allowed] = -np.inf
             return float(values.max()), np.flatnonzero(values >= values.max() - tie)
-        if self._shares != surface.known.shares:  # earlier bounds were those of another kernel
-            self._values[:], self._shares = np.inf, surface.known.shares
         ceilings = np.where(allowed, np.minimum(self.ceilings(surface), most), -np.inf)
         fresh = allowed & (self._counts == surface.known.count)
         values = np.where(fresh, np.minimum(self._values, most), -np.inf)
@@ -72,6 +89,9 @@ class Tracker:
             unknown = np.flatnonzero((ceilings > best - 2 * tie) & np.isneginf(values))
             if not len(unknown):
                 return float(best), np.flatnonzero(values >= best - tie)
+            if time.monotonic() >= deadline:
+                values[unknown] = ceilings[unknown]
+                return float(values.max()), np.flatnonzero(values >= values.max() - tie)
             if len(unknown) > size:
                 top = np.argpartition(-ceilings[unknown], size - 1)[:size]
                 unknown = np.sort(unknown[top])
@@ -81,10 +101,16 @@ class Tracker:
 
     def ceilings(self, surface: Surface) -> Array:
         """What the bounds at most are now, give or take rounding; (n,)."""
+        assert surface.stage is not None
+        stage, sizes = surface.stage
+        if stage != self._stage:  # earlier bounds were those of another kernel
+            self._values[:], self._stage = np.inf, stage
+            self._sizes = np.ones((len(self.points), len(sizes)))
         result, known = self._values.copy(), np.isfinite(self._values)
         if known.any():
-            growth = surface.joint_bound(self._ridges[known]) - self._joint_bound[known]
-            result[known] += self._scales[known] * growth / 2
+            growth = (sizes / self._sizes[known]).max(axis=1, initial=1.0)
+            more = growth * surface.joint_bound(self._ridges[known]) - self._joint_bound[known]
+            result[known] += self._scales[known] * more / 2
         return result
 
     def _compute(self, surface: Surface, which: NDArray[np.intp]) -> None:
@@ -95,3 +121,13 @@ class Tracker:
             surface.joint_bound(found.ridges),
         )
         self._counts[which] = surface.known.count
+        assert surface.stage is not None
+        self._sizes[which] = surface.stage[1]
+
+
+def limited_values(surface: Surface, points: Array, most: Array, deadline: float) -> Array:
+    """Bounds at points (m, d), no larger than ``most``; that itself after the deadline; (m,)."""
+    values = most.copy()
+    for part in in_time(points, deadline):
+        values[part] = np.minimum(surface.values(points[part]), most[part])
+    return values

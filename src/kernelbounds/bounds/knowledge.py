@@ -90,6 +90,7 @@ class Knowledge:
         self.parts, self.offset = parts, offset or Offset()
         self._mixture_scale = assumptions.mixture_scale
         self.apart = False  # whether it is one of :meth:`believing`, on data that do not grow
+        self._keeps_shares = False  # see :meth:`keep_shares`
         self.lock = threading.RLock()
         self._shares: tuple[float, ...] = ()  # of the parts, in ``engine``
         self._shared, self._decided_by = engine, 0  # that engine, and the points that decided
@@ -145,7 +146,7 @@ class Knowledge:
         data = self.base.data
         if self.parts is None or not self.base.keeps_observations:
             return self.base
-        n = count_for_shares(data.count)
+        n = self._decided_by if self._keeps_shares else count_for_shares(data.count)
         if n != self._decided_by or not self._shares:
             self._shares, self._decided_by = self.parts.equal_shares, n
             self._shared = self.base
@@ -161,6 +162,14 @@ class Knowledge:
             points = data.points[new]
             self._shared.append(points, self.weighed(points, observed, data.weights[new]))
         return self._shared
+
+    def keep_shares(self) -> None:
+        """Let the observations so far decide on the shares of the parts, and later ones not.
+
+        So the space in which f* has norm at most 1 stays the same, whatever is added.
+        """
+        _ = self.engine  # which decides
+        self._keeps_shares = True
 
     def seen_by(self, any_shares: bool) -> Knowledge:
         """What a bound may look at: all of this, if it is valid whatever the shares of the parts.

@@ -99,6 +99,11 @@ class Engine:
         """None: there is none."""
         return None
 
+    @property
+    def stage(self) -> tuple[int, Array]:
+        """Always the same, as the kernel is; see :class:`SparseEngine`."""
+        return 0, np.empty(0)
+
     def snapshot(self) -> Engine:
         """Another engine on the observations so far, to be read only; it forgets on its own."""
         other = Engine(self.data.kernel)

@@ -38,11 +38,7 @@ def features_in_boxes(kernel: Kernel, centres: Array, half_widths: Array) -> Fea
             return _product(one, two)
         return Features(*(np.hypot(a, b) for a, b in zip(one, two, strict=True)))
     if type(kernel) is Exponentiation:
-        base = features_in_boxes(kernel.kernel, centres, half_widths)
-        result = base
-        for _ in range(int(kernel.exponent) - 1):
-            result = _product(result, base)
-        return result
+        return _power(features_in_boxes(kernel.kernel, centres, half_widths), int(kernel.exponent))
     if type(kernel) is OnInputs:
         seen = kernel.select(centres), kernel.select(half_widths)
         return features_in_boxes(kernel.kernel, *seen)
@@ -77,6 +73,15 @@ def _stationary(kernel: Kernel, half_widths: Array) -> Features:
     bent = 2 * kappa.drop(square) + 2 * square * kappa.slope(square) + kappa.bend * square
     bent += 2 * error * (1 + kappa.bend * square)
     return Features(one, np.sqrt(moved), np.sqrt(np.maximum(bent, 0.0)))
+
+
+def _power(base: Features, exponent: int) -> Features:
+    """By squaring, since the product is associative: a power of a million is twenty squares."""
+    if exponent == 1:
+        return base
+    root = _power(base, exponent // 2)
+    square = _product(root, root)
+    return _product(square, base) if exponent % 2 else square
 
 
 def _product(one: Features, two: Features) -> Features:

@@ -8,6 +8,7 @@ that are valid and a little loose, but what is suggested and recommended is feas
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -15,8 +16,8 @@ import numpy as np
 
 from kernelbounds.arrays import Array
 from kernelbounds.bandits import Ascent, Box, BranchAndBound, Certificate, Finite, KernelUCB
-from kernelbounds.bandits.certificates import Negated, certify_action
-from kernelbounds.bandits.maximisers import Maximum, check_certifiable
+from kernelbounds.bandits.certificates import FOR_LOWER, Negated, certify_action, until
+from kernelbounds.bandits.maximisers import Maximum, check_certifiable, in_time
 from kernelbounds.problem import Problem
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study.points import named, settable, whole_inputs
@@ -63,7 +64,7 @@ def certified(
 ) -> Certificate:
     """The best settings known and their regret, in the user's units."""
     if isinstance(domain, Finite):
-        found = KernelUCB(sequence, domain, minimise=minimise).certificate()
+        found = KernelUCB(sequence, domain, minimise=minimise).certificate(seconds=seconds)
     else:
         found = _certified_in_box(problem, sequence, domain, -1 if minimise else 1, seconds)
     point = problem.unscaled(found.x[None])[0]
@@ -95,17 +96,21 @@ def _certified_in_box(
     with sequence.known.lock:
         optimistic, pessimistic = sequence.surface(sign), Clipped(sequence.surface(-sign))
         check_certifiable(optimistic)
-        played = sequence.points
-        best = played[np.argmin(pessimistic.values(played))]
+        start, played = time.monotonic(), sequence.points
+        by = start + FOR_LOWER * seconds
+        values = np.full(len(played), np.inf)
+        for part in in_time(played, by):
+            values[part] = pessimistic.values(played[part])
+        best = played[np.argmin(values)]
         # Beside the best observed, with the same whole numbers.
         near = box.fixed({at: float(best[at]) for at in whole_inputs(problem)})
         starts = np.clip(played, near.lower, near.upper)
-        top = Ascent().climb(Negated(pessimistic), near, starts).x
+        top = Ascent().climb(Negated(pessimistic), near, starts, by).x
         feasible = problem.scaled(settable(problem, np.stack([top, best])))
         feasible = np.concatenate([feasible, best[None]])
         sure = -pessimistic.values(feasible)
         at = int(sure.argmax())
         return certify_action(
             optimistic, box, Maximum(feasible[at], float(sure[at])), played,
-            BranchAndBound(seconds=seconds), math.inf,
+            until(BranchAndBound(seconds=seconds), start + seconds), math.inf,
         )  # fmt: skip

@@ -63,9 +63,17 @@ class Surface:
         )
 
     @property
-    def lasting(self) -> bool:
-        """Whether what attains a bound stays admissible; see :meth:`DualBound.lasting`."""
-        return isinstance(self.bound, DualBound) and self.bound.lasting(self.known)
+    def stage(self) -> tuple[object, Array] | None:
+        """What earlier bounds must share with those of now to limit them, and sizes.
+
+        Since an earlier time with an equal stage, the kernel between points of that time has been
+        multiplied by the largest ratio of a size to what it was then, or by less. None: earlier
+        bounds say nothing of those of now, see :meth:`DualBound.lasting`.
+        """
+        if not (isinstance(self.bound, DualBound) and self.bound.lasting(self.known)):
+            return None
+        stage, sizes = self.known.engine.stage
+        return (stage, self.known.shares), sizes
 
     def targets(self, points: Array) -> Targets:
         """What is bounded at points (m, d)."""

@@ -20,7 +20,7 @@ import numpy as np
 
 from kernelbounds import kernels
 from kernelbounds.arrays import Array, as_scalar, as_whole, brief
-from kernelbounds.bandits import Finite, KernelUCB
+from kernelbounds.bandits import Finite, History, KernelUCB
 from kernelbounds.bounds import Assumptions
 from kernelbounds.engine.run_pass import along_run
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
@@ -82,10 +82,17 @@ def run_bound(
     cumulative regret of KernelUCB with CMM, with DMM on a grid that contains the ridge, or with
     AMM at that ridge, at all times at once. It may be taken while the run goes on.
 
+    The lemma is about points that maximise the upper bound made from *all* outcomes before them:
+    asked for one at a time, from a finite set or with a maximiser that certifies. Of a KernelUCB
+    this is checked, and a run with batches, points of your own or :class:`Ascent` is refused where
+    its record does not confirm the lemma; ``history.cumulative_regret_bound`` is valid there.
+    What a certifying maximiser has left open in a round is added to the term of that round.
+
     Parameters
     ----------
-    run : ConfidenceSequence or KernelUCB
-        With the observations in the order they were made, each at a maximiser of the upper bound.
+    run : KernelUCB or ConfidenceSequence
+        A sequence does not know how its points were chosen: pass one only if its observations are
+        in the order in which they were made, each at a maximiser of the upper bound.
     ridge : float, optional
         None: that of AMM, otherwise sigma^2/c. CMM without noise needs one.
     value_bound : float, optional
@@ -143,8 +150,36 @@ def run_bound(
         )
     radii = np.sqrt(np.maximum(squared, 0.0))
     potentials = here.variances / alpha
-    terms = np.minimum(2 * bound, 2 * radii * np.sqrt(potentials))
-    return RunBound(terms[first:], potentials[first:], radii[first:], alpha, bound)
+    widths = (2 * radii * np.sqrt(potentials))[first:]
+    if isinstance(run, KernelUCB):
+        widths = np.maximum(widths, _as_recorded(run.history, widths, first, bound))
+    terms = np.minimum(2 * bound, widths)
+    return RunBound(terms, potentials[first:], radii[first:], alpha, bound)
+
+
+def _as_recorded(history: History, widths: Array, first: int, value_bound: float) -> Array:
+    """The regret bounds in a policy's record, where that shows the lemma's premise in all rounds.
+
+    The record has the bounds from which an action was chosen. An action that was chosen from all
+    outcomes before its own was no more uncertain than the lemma says, and its regret is at most
+    that and what it fell short of the limit.
+    """
+    count = len(widths)
+    if len(history) < count:
+        raise InputError(
+            f"the policy has played {len(history)} of the {first + count} observations; pass "
+            f"skip={first + count - len(history)} for those that it was given at the start."
+        )
+    found, recorded = history.regret_bound[-count:], history.width[-count:]
+    confirmed = np.isfinite(found) & (recorded <= widths * (1 + 1e-6) + 1e-6 * value_bound)
+    if not confirmed.all():
+        raise InputError(
+            "Lemma D.12 is about points that maximise the bound from all outcomes before them, "
+            f"which round {int(np.argmin(confirmed)) + 1} does not confirm (a batch, pending "
+            "trials, a point of your own, or a maximiser that certifies nothing, such as Ascent); "
+            "history.cumulative_regret_bound of the policy is valid for all runs."
+        )
+    return found
 
 
 def _squared_radii(

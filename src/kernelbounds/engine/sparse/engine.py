@@ -251,6 +251,21 @@ class SparseEngine:
         mean = stats.residual / max(stats.squared_weights, 1e-300)
         return Approximation(len(self.dictionary), self._floor, mean)
 
+    @property
+    def stage(self) -> tuple[int, Array]:
+        """A number that changes when features or their scales do, and sizes that K' grows with.
+
+        While the number stays the same, K' between earlier observations and any queries is at most
+        what it was, times the largest ratio of a size to what it was, or times 1. The sizes are
+        what is added to the diagonal of K', and what multiplies the residuals of queries.
+        """
+        if not self.statistics.count:
+            return 0, np.ones(2)
+        path, basis = self.path(), self._basis
+        assert basis is not None
+        floor = self._floor_of(basis)
+        return basis.count, np.array([path.levels[-1], floor / (floor - self._excess)])
+
     def newest_points(self, most: int) -> Array:
         """Some of the newest observations' points, as far as they are kept; (n, d)."""
         return self._newest.rows.points[-most:]
