@@ -160,7 +160,7 @@ class Knowledge:
                 points, weights = data.points[:n], data.weights[:n]
                 trace = float((kernels.diagonal(data.kernel, points) * weights**2).sum())
                 ridge = n * self.assumptions.misfit**2 + LEAST_RIDGE * max(trace, 1e-100)
-                self._shares = self.parts.shares(points, weights, ridge)
+                self._shares = self.parts.shares(points, weights, ridge, LEAST_RIDGE)
                 self._shared = Engine(self.parts.kernel(self._shares))
         new = slice(self._shared.data.count, None)
         if len(observed := data.observed[new]):
