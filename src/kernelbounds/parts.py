@@ -126,9 +126,11 @@ class Parts:
             # The best a leave phi(x) - sum a phi with the coefficients alpha (K + alpha I)^-1.
             left = alpha * np.linalg.inv(matrix + alpha * identity)
             rest = np.array([np.vdot(left, gram @ left) for gram in grams])
-            # Had x not been observed, the coefficient of phi(x) would be 1, the others in proportion.
+            # Had x not been observed, that of phi(x) would be 1, and the others in proportion.
             apart = left / np.diagonal(left)
-            unseen = sum(np.vdot(apart, gram @ apart) / s for gram, s in zip(grams, shares))
+            unseen = sum(
+                np.vdot(apart, gram @ apart) / s for gram, s in zip(grams, shares, strict=True)
+            )
             seen = float((rest / shares).sum()) / max(float(unseen), 1e-300)
             rest += seen * rounding * np.vdot(identity - apart, identity - apart)
             roots = np.sqrt(np.maximum(rest, 0.0))
