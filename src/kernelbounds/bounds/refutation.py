@@ -75,7 +75,7 @@ def least_noise(admissible: Callable[[float], bool], certain: float, anchor: flo
     number = math.floor(TO_THE_OCTAVE * math.log2(certain / anchor))
 
     def on_grid(number: int) -> float:
-        return anchor * 2.0 ** (number / TO_THE_OCTAVE)
+        return float(anchor * 2.0 ** (number / TO_THE_OCTAVE))
 
     low = max(on_grid(number), SMALLEST_NOISE)
     if admissible(low):
