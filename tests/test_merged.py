@@ -342,8 +342,8 @@ def test_all_else_is_as_with_single_rows(noise):
         np.testing.assert_allclose(ours, theirs, **precise)
     target = kb.functionals.Difference(NEW[0], NEW[1])
     np.testing.assert_allclose(merged.bounds_of(target), single.bounds_of(target), **precise)
-    # It is found by bisection, to a thousandth.
-    assert merged.noise_lower_bound == pytest.approx(single.noise_lower_bound, rel=2e-3)
+    # It is on a grid of steps of a percent, or found by bisection to a thousandth.
+    assert merged.noise_lower_bound == pytest.approx(single.noise_lower_bound, rel=0.011)
     if noise:
         low = merged.lower(NEW[:1])[0] - 0.1
         found = [seq.sensitivity(above=(NEW[0], low)) for seq in (merged, single)]

@@ -8,13 +8,15 @@ import time
 import numpy as np
 import pytest
 from problems import observe, truth
-from scipy.stats import binom
+from scipy.stats import binom, chi2
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
 import kernelbounds as kb
+from kernelbounds.bounds.refutation import TO_THE_OCTAVE, certain_noise, least_noise
 from kernelbounds.mixtures import Hybrid, Prequential, Single
 
 KERNEL = RBF(0.3)
+STEP = 2 ** (1 / TO_THE_OCTAVE) * (1 + 1e-9)  # of the grid
 MIXTURES = {
     "hybrid": Hybrid(),
     "single": Single(0.5),
@@ -41,14 +43,14 @@ def test_just_enough(mixture, noise_scale, believed):
     X, y = _data(80, noise_scale)
     found = _sequence(X, y, believed * noise_scale, mixture).noise_lower_bound
     assert found > 0
-    enough = _sequence(X, y, 1.01 * found, mixture)
+    enough = _sequence(X, y, STEP * found, mixture)
     assert enough.norm_lower_bound <= 2.0
     enough.bounds(X[:2])
     less = _sequence(X, y, 0.99 * found, mixture)
     assert less.norm_lower_bound > 2.0
     with pytest.raises(kb.EmptyConfidenceSetError) as caught:
         less.bounds(X[:2])
-    assert caught.value.noise_lower_bound == pytest.approx(found, rel=2e-3)
+    assert 1 / STEP < caught.value.noise_lower_bound / found < STEP
     assert f"{caught.value.noise_lower_bound:.3g}" in str(caught.value)
 
 
@@ -70,6 +72,54 @@ def test_a_lower_confidence_bound(mixture):
         last.append(found[-1])
     assert binom.sf(failures - 1, runs, delta) > 1e-4
     assert np.median(last) > 0.05  # and it says something
+
+
+class TestTheScan:
+    """Nothing is assumed of R_t as a function of sigma."""
+
+    @pytest.mark.parametrize("anchor", [1.0, 0.1, 3e7])
+    def test_the_first_admissible_one_counts(self, anchor):
+        """A search that jumps may find the end of the second interval of these."""
+        tried = []
+
+        def admissible(scale):
+            tried.append(scale)
+            return 0.30 < scale < 0.32 or scale > 0.5
+
+        found = least_noise(admissible, 0.2, anchor)
+        assert 0.30 / STEP <= found <= 0.30
+        assert tried == sorted(tried) and tried[0] <= 0.2
+        steps = TO_THE_OCTAVE * np.log2(np.array(tried) / anchor)
+        np.testing.assert_allclose(steps, np.round(steps), atol=1e-6)
+        np.testing.assert_allclose(np.diff(steps), 1.0, atol=1e-6)
+
+    def test_the_grid_is_that_of_what_was_assumed(self):
+        for noise_scale in (0.02, 0.05, 0.07):
+            X, y = _data(60, 0.1)
+            steps = TO_THE_OCTAVE * math.log2(
+                _sequence(X, y, noise_scale, Hybrid()).noise_lower_bound / noise_scale
+            )
+            assert steps == pytest.approx(round(steps), abs=1e-6)
+
+    @pytest.mark.parametrize("delta", [0.5, 0.01, 1e-300])
+    @pytest.mark.parametrize("count", [1, 7, 100, 10_000])
+    def test_what_is_certain(self, count, delta):
+        """Gaussian noise has so much energy less often, and a definite part is made use of."""
+        energy = 1 / certain_noise(1.0, count, delta) ** 2
+        assert chi2.sf(energy, count) < 1e-12 * delta
+        # With enough data no factor is lost but that of the slowest rate.
+        assert energy / count > 1.115
+        if count * 1e-3 > -math.log(delta):
+            assert energy / count < 1.3
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_none_below_it_is_admissible(self, seed):
+        """By brute force, from a hundredth of it on."""
+        X, y = _data(25, 0.3, seed)
+        found = _sequence(X, y, 0.1, Hybrid()).noise_lower_bound
+        assert found > 0.05
+        for scale in found * 1.1 ** -np.arange(48.0):
+            assert _sequence(X, y, scale, Hybrid()).norm_lower_bound > 2.0
 
 
 @pytest.mark.parametrize("mixture", MIXTURES.values(), ids=MIXTURES)

@@ -190,6 +190,31 @@ def test_bounds_by_a_log_determinant_have_a_kernel_fixed_in_advance(bound):
     assert one.certificate().regret == other.certificate().regret
 
 
+@pytest.mark.parametrize("noise_scale", [1e-3, 1e-2, 0.1])
+@pytest.mark.parametrize("t", [10, 40])
+@pytest.mark.parametrize("within", [1.0, 1e3, 1e4, 1e6])
+def test_shares_suit_a_level_of_which_little_is_known(t, noise_scale, within, monkeypatch):
+    """Small ones would drown the rest in rounding errors, and large ones cost width themselves."""
+    kernel, rng = Matern(0.5, nu=2.5), np.random.default_rng(0)
+    f = kb.RKHSFunction(kernel, rng.random((10, 1)), rng.standard_normal(10)).rescaled(1.5)
+    X, grid = rng.random((t, 1)), np.linspace(0, 1, 50)[:, None]
+    y = f(X) + 0.3 * within + noise_scale * rng.standard_normal(t)
+
+    def width():
+        seq = kb.ConfidenceSequence(kernel, 2.0, noise_scale, offset=kb.Offset(0.0, within))
+        seq.update(X, y)
+        lower, upper = seq.bounds(grid)
+        assert np.all(lower <= f(grid) + 0.3 * within) and np.all(f(grid) + 0.3 * within <= upper)
+        return np.mean(upper - lower)
+
+    chosen, others = width(), []
+    for share in (0.01, 0.03, 0.1, 0.3, 0.5):
+        fixed = np.array([1 - share, share])
+        monkeypatch.setattr(kb.Parts, "shares", lambda *_, fixed=fixed: tuple(fixed * (1 - 1e-14)))
+        others.append(width())
+    assert chosen < 1.1 * min(others)
+
+
 def test_chosen_shares_are_better():
     rng = np.random.default_rng(0)
     seq, _ = _observed(rng, 100)

@@ -6,6 +6,7 @@ import builtins
 import copy
 import math
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -283,6 +284,95 @@ def test_it_is_drawn(monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without)
     with pytest.raises(kb.MissingExtraError, match=r"kernelbounds\[plot\]"):
         found.plot()
+
+
+DESIGNS = {
+    "all x": kb.FixedDesign(),
+    "one x": kb.FixedDesign(False),
+    "one x, Gaussian": kb.FixedDesign(False, noise="Gaussian"),
+}
+
+
+@pytest.mark.parametrize("bound", DESIGNS.values(), ids=DESIGNS)
+class TestFixedDesigns:
+    """Directions, their radius and weights are those of the B and sigma that were assumed."""
+
+    # With directions and ridges chosen anew for every B, these are not nested.
+    @pytest.mark.parametrize("seed", [2, 17, 20, 27])
+    def test_sets_are_nested(self, seed, bound):
+        seq, x = fixed_design(seed)
+        low, high = (float(end[0]) for end in seq.bounds(x, bound))
+        for asked in ({"above": (x, low - 0.3)}, {"below": (x, high + 0.3)}):
+            found = seq.sensitivity(**asked, bound=bound)
+            assert found.norm_bound > B and found.noise_scale > SIGMA
+            rows = found.table(60)
+            norms, lower, upper, holds = map(np.array, zip(*rows))
+            assert norms[0] < B < found.norm_bound and norms[-1] > 20
+            slack = 1e-7 * norms[-1]
+            assert np.all(np.diff(lower) <= slack) and np.all(np.diff(upper) >= -slack)
+            assert list(holds) == [norm <= found.norm_bound for norm in norms]
+
+    def test_bounds_widen_with_sigma_but_for_the_radius(self, bound, monkeypatch):
+        """That of CMM, and it is left out here."""
+        monkeypatch.setattr(kb.CMM, "extremes", lambda *_: np.full((2, 1), np.inf))
+        seq, x = fixed_design(2)
+        now = seq.known.believing()
+        ends = [
+            bound.extremes(now.believing(noise_scale=scale), x[None], (1, -1))[:, 0]
+            for scale in np.geomspace(0.02, 2.0, 40)
+        ]
+        assert np.all(np.diff(ends, axis=0) > 0)
+
+    def test_as_they_are_nothing_changes(self, bound):
+        seq, x = fixed_design(0)
+        (lower,), (upper,) = seq.bounds(x, bound)
+        found = seq.sensitivity(above=(x, lower - 0.2), bound=bound)
+        same = found.conclusion.ends(found.known.believing(norm_bound=B))
+        assert same == pytest.approx((lower, upper), abs=1e-6)
+
+    def test_it_is_a_look(self, bound):
+        seq, x = fixed_design(0)
+        low = float(seq.lower(x, bound)[0])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            seq.sensitivity(above=(x, low - 1.0), bound=bound).table(3)
+        seq.update(x, low + 1.0)
+        with pytest.warns(UserWarning, match="one number of observations") as caught:
+            seq.sensitivity(above=(x, low - 1.0), bound=bound)
+        assert caught[0].filename == __file__
+
+    def test_after_a_look_at_it_bounds_warn(self, bound):
+        seq, x = fixed_design(0)
+        seq.sensitivity(above=(x, -20.0), bound=bound)
+        seq.update(x, 0.0)
+        with pytest.warns(UserWarning, match="one number of observations"):
+            seq.bounds(x, bound)
+
+    def test_where_nothing_was_noisy(self, bound):
+        X, _, best, _ = data()
+        seq = observed(X, truth(KERNEL, np.random.default_rng(0), 4.0)(X), noise_scale=0.0)
+        value = float(seq.lower(best, bound)[0]) - 0.5
+        assert 0 < seq.sensitivity(above=(best, value), bound=bound).noise_scale < 10
+
+
+def test_an_estimate_that_the_other_bounds_rule_out_is_no_conclusion(monkeypatch):
+    seq, x = fixed_design(0)
+    seq.bounds(x, kb.FixedDesign(False))
+    off = np.array([[1e3], [-999.0]])
+    monkeypatch.setattr("kernelbounds.bounds.fixed_design.estimated", lambda *_: off)
+    with pytest.raises(kb.KernelBoundsError, match="exclude each other"):
+        seq.sensitivity(above=(x, -20.0), bound=kb.FixedDesign(False))
+
+
+def fixed_design(seed):
+    """Points that were fixed, outcomes, and a place."""
+    rng = np.random.default_rng(seed)
+    kernel = [Matern(0.5, nu=2.5), RBF(0.3), Matern(0.3, nu=1.5)][seed % 3]
+    X = rng.random(([40, 10, 20][seed % 3], 1))
+    f = kb.RKHSFunction(kernel, rng.random((10, 1)), rng.standard_normal(10)).rescaled(4.0)
+    seq = kb.ConfidenceSequence(kernel, B, 2 * SIGMA)
+    seq.update(X, f(X) + 2 * SIGMA * rng.standard_normal(len(X)))
+    return seq, rng.random(1)
 
 
 class TestRefusals:

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 import kernelbounds as kb
 from kernelbounds import cli
+from kernelbounds.functionals import Derivative, Difference
 
 
 @pytest.fixture
@@ -100,6 +101,60 @@ def test_contradictory_outcomes_without_noise_refute_every_norm():
     assert seq.norm_lower_bound == np.inf
     with pytest.raises(kb.EmptyConfidenceSetError, match="however large"):
         seq.bounds([[0.1]])
+
+
+# Of these, 14, 51, 66 and 76 need the values between the ridges that are tried.
+@pytest.mark.parametrize("seed", [0, 1, 2, 3, 14, 51, 66, 76])
+@pytest.mark.parametrize("missing", [0.3, 1e-2, 1e-4, 1e-8])
+def test_every_query_of_cmm_notices_that_no_function_is_left(seed, missing):
+    seq, x = refuted(seed, missing, kb.CMM())
+    queries = (
+        lambda: seq.bounds([x]),
+        lambda: seq.upper([x]),
+        lambda: seq.lower([[50.0, 50.0]]),
+        lambda: seq.bounds_of(Difference(x, seq.points[0])),
+        lambda: seq.bounds_of(Derivative(x, axis=0)),
+        lambda: seq.gradients([x]),
+        lambda: seq.surface(1).ceilings(x[None], np.full((1, 2), 0.1)),
+        lambda: kb.KernelUCB(seq).ask(actions=seq.points),
+    )
+    for query in queries:
+        with pytest.raises(kb.EmptyConfidenceSetError):
+            query()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_ellipsoids_notice_what_their_own_ridges_tell(seed):
+    seq, x = refuted(seed, 0.05, kb.AMM())
+    c = seq.known.reference_ridge
+    for bound, ridges in ((kb.AMM(), [c]), (kb.DMM([c, 8 * c]), [c, 8 * c]), (kb.AY(), [])):
+        if np.isnan([seq.ridge_radius(ridge) for ridge in ridges]).any():
+            with pytest.raises(kb.EmptyConfidenceSetError):
+                seq.bounds_of(Difference(x, seq.points[0]), bound)
+        else:
+            seq.upper([x], bound)
+    assert seq.norm_lower_bound > seq.assumptions.norm_bound  # which always tells
+
+
+def refuted(seed, missing, bound):
+    """Data that need a norm which B is below, by a relative difference, and a place."""
+    rng = np.random.default_rng(seed)
+    kernel = [Matern(0.5, nu=2.5), RBF(0.3), Matern(0.3, nu=1.5), RBF(1.0)][rng.integers(4)]
+    t = int(rng.choice([2, 5, 20, 60, 100]))
+    X = rng.random((t, 2))
+    f = kb.RKHSFunction(kernel, rng.random((10, 2)), rng.standard_normal(10)).rescaled(4.0)
+    noise_scale = 10.0 ** -rng.integers(0, 5)
+    y = f(X) + noise_scale * rng.standard_normal(t)
+
+    def of_norm(norm_bound):
+        mixture = kb.mixtures.Hybrid(relative_scale=0.03 / norm_bound**2)
+        seq = kb.ConfidenceSequence(kernel, norm_bound, noise_scale, mixture=mixture, bound=bound)
+        seq.update(X, y)
+        return seq
+
+    seq = of_norm((1 - missing) * of_norm(1.0).norm_lower_bound)
+    assert seq.norm_lower_bound > seq.assumptions.norm_bound > 0
+    return seq, rng.random(2)
 
 
 def test_an_outlier_is_noticed_at_once():

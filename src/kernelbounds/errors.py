@@ -76,7 +76,9 @@ class EmptyConfidenceSetError(KernelBoundsError):
 
     With probability at least 1 - delta this does not happen when the norm bound, the noise
     scale and the kernel are right, so at least one of them is wrong (or an event of probability
-    at most delta has occurred).
+    at most delta has occurred). Every query of CMM notices; AMM and DMM only where the ellipsoid at
+    one of their own ridges is empty, and AY and IGP never. ``norm_lower_bound`` of a sequence
+    always tells.
 
     Attributes
     ----------

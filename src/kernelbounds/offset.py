@@ -35,12 +35,18 @@ class Offset:
     The level is known, and the deviation is an unknown constant of a known range: the guarantee
     holds whatever it is. To subtract the mean of the outcomes instead would void it.
 
+    A range of up to a thousand times the norm bound costs a few percent of the bounds' width. A
+    wider one costs digits, and with them width: with 1e5 times the norm bound, bounds may be ten
+    times as wide. ``docs/how-to/structure.md`` has a table, and says how one measurement makes the
+    range small.
+
     Parameters
     ----------
     level : float or function
         A number, or the known mean of f* as a function of points (m, d) that returns (m,).
     within : float
-        The deviation is between -within and within.
+        The deviation is between -within and within; at most a thousand times the norm bound, if
+        you can.
 
     Examples
     --------

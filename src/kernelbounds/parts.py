@@ -95,7 +95,9 @@ class Parts:
         ]
         return sum(scaled[1:], scaled[0])
 
-    def shares(self, points: Array, weights: Array, ridge: float) -> tuple[float, ...]:
+    def shares(
+        self, points: Array, weights: Array, ridge: float, slack: float = 0.0
+    ) -> tuple[float, ...]:
         """Those that make the variances at the points small, given observations there.
 
         The variance at x is the least, over a, of
@@ -104,18 +106,33 @@ class Parts:
 
         For given a the best shares are proportional to the square roots of B_i^2 |..|^2, here
         summed over x = x_1 .. x_n. So a and the shares are chosen in turn.
+
+        An engine adds ``slack`` times the trace, sum_i (B_i^2 / s_i) tr K_i, to the ridge, for
+        rounding errors. A part that is larger than the others by orders of magnitude, as a level
+        of which little is known, drowns them in that if its share is small. So slack tr K_i |a|^2
+        is added to |..|^2, relative to what |..|^2 would be if x had not been observed: at such
+        points more is unknown, and rounding errors matter less.
         """
         outer = np.multiply.outer(weights, weights)
         grams = [
             bound**2 * kernels.cross(kernel, points, points) * outer
             for kernel, bound in self._present
         ]
-        shares = np.array(self.equal_shares)
+        shares, identity = np.array(self.equal_shares), np.eye(len(points))
+        rounding = slack * np.array([np.trace(gram) for gram in grams])
         for _ in range(STEPS):
             matrix = sum(gram / share for gram, share in zip(grams, shares, strict=True))
-            inverse = np.linalg.inv(matrix + ridge * np.eye(len(points)))
-            # The best a leave phi(x) - sum a phi with the coefficients ridge (K + ridge I)^-1.
-            rest = np.array([np.vdot(inverse, gram @ inverse) for gram in grams])
+            alpha = ridge + float((rounding / shares).sum())
+            # The best a leave phi(x) - sum a phi with the coefficients alpha (K + alpha I)^-1.
+            left = alpha * np.linalg.inv(matrix + alpha * identity)
+            rest = np.array([np.vdot(left, gram @ left) for gram in grams])
+            # Had x not been observed, that of phi(x) would be 1, and the others in proportion.
+            apart = left / np.diagonal(left)
+            unseen = sum(
+                np.vdot(apart, gram @ apart) / s for gram, s in zip(grams, shares, strict=True)
+            )
+            seen = float((rest / shares).sum()) / max(float(unseen), 1e-300)
+            rest += seen * rounding * np.vdot(identity - apart, identity - apart)
             roots = np.sqrt(np.maximum(rest, 0.0))
             shares = np.maximum(roots, LEAST_SHARE * roots.max())
             if not (np.isfinite(shares).all() and shares.max() > 0):

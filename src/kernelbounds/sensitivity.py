@@ -6,7 +6,9 @@ far: with s = 1 for upper and s = -1 for lower bounds, and a number v,
     margin = s v - max over what is bounded of (the upper bound on s L f*),
 
 and it holds where that is positive. Where only B grows, confidence sets are nested, so that margins
-fall; the largest B is bracketed, and the bracket narrowed by interpolation.
+fall; the largest B is bracketed, and the bracket narrowed by interpolation. For that, all that a
+bound chooses by looking at B stays as it was chosen for the B that was assumed: c of the mixture,
+and the directions and weights of :class:`~kernelbounds.FixedDesign`.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ import numpy as np
 
 from kernelbounds.arrays import LARGEST, as_points, as_scalar, as_whole, brief
 from kernelbounds.bounds import Assumptions, Bound, DualBound, Knowledge
-from kernelbounds.errors import EmptyConfidenceSetError, InputError, MissingExtraError
+from kernelbounds.errors import InputError, KernelBoundsError, MissingExtraError
 from kernelbounds.functionals.targets import Differences, Targets
 from kernelbounds.surface import extremes
 
@@ -50,8 +52,11 @@ class Conclusion:
     def margin(self, known: Knowledge) -> float:
         """Positive where it holds; see the module."""
         seen = known.seen_by(self.bound.any_shares)
-        found = extremes(seen, self.bound, self.targets, (self.sign,))
-        return self.sign * self.value - float(found.max())
+        # Where a bound is the smaller one of several, the two sides tell whether these are
+        # compatible; that of one set says so itself.
+        signs = (self.sign,) if isinstance(self.bound, DualBound) else (self.sign, -self.sign)
+        found = extremes(seen, self.bound, self.targets, signs)
+        return self.sign * self.value - float(found[0].max())
 
     def ends(self, known: Knowledge) -> tuple[float, float]:
         """Bounds on the largest of what is bounded, or on the only one."""
@@ -148,13 +153,19 @@ class Sensitivity:
 
     In each the other stays, and so does c of the mixture, as it was chosen: c = 0.03 B^2 of
     :class:`~kernelbounds.mixtures.Hybrid` stays that of the B that was assumed, and R_t with it.
-    Noise scales of single observations are multiplied by what multiplies sigma.
+    Noise scales of single observations are multiplied by what multiplies sigma. With
+    :class:`~kernelbounds.FixedDesign` the number of directions, their radius r_p / sigma, and the
+    weights of an estimate stay as well: they are those of the B and sigma that were assumed. So
+    bounds under another B are not those of a sequence made with that B, which would choose its own,
+    but they are as valid, and the sets are nested.
 
     Attributes
     ----------
     norm_bound : float
         The conclusion holds under it and, the sets being nested, under every smaller B that the
-        data allow; under 1.01 times it, it does not. Infinite: it holds even with a thousand times
+        data allow; under 1.01 times it, it does not. With probability at least 1 - delta it is
+        true if the norm of f* is at most this; for a bound at one time, or at one x, if these
+        were fixed beforehand, as its guarantee says. Infinite: it holds even with a thousand times
         the B that was assumed. Where f* has parts, it is the number by which all their bounds may
         be multiplied.
     noise_scale : float
@@ -165,7 +176,7 @@ class Sensitivity:
         with sigma, so that nothing is proved of those between, unless the mixture is
         :class:`~kernelbounds.mixtures.Single` and the bound CMM.
     norm_lower_bound : float
-        The smallest B that the data allow.
+        The smallest B that the data allow: below it the confidence sets of the bound are empty.
     assumed : Assumptions
         What was assumed.
 
@@ -201,7 +212,9 @@ class Sensitivity:
         def under(**changed: float) -> float:
             try:
                 return conclusion.margin(now.believing(**changed))
-            except EmptyConfidenceSetError:  # which says nothing in favour of it
+            except InputError:
+                raise
+            except KernelBoundsError:  # bounds of no function say nothing in favour of it
                 return -math.inf
 
         # |L f| <= B size, by Cauchy-Schwarz.
@@ -209,7 +222,8 @@ class Sensitivity:
         norm_bound = largest(lambda B: under(norm_bound=B), a.norm_bound, margin, unit)
         unit = a.norm_bound * size or 1.0
         noise_scale = largest(lambda s: under(noise_scale=s), a.noise_scale, margin, unit)
-        return cls(norm_bound, noise_scale, now.norm_lower_bound, a, conclusion, now)
+        least = conclusion.bound.norm_lower_bound(now)
+        return cls(norm_bound, noise_scale, least, a, conclusion, now)
 
     @property
     def in_parts(self) -> bool:
@@ -230,7 +244,9 @@ class Sensitivity:
 
         They start where the data allow it, or at a quarter of what was assumed, and end at four
         times the answer; where that is infinite, at a thousand times what was assumed. Of
-        ``regret_below``, they are bounds on the largest f(p) - f(x) over the points p.
+        ``regret_below``, they are bounds on the largest f(p) - f(x) over the points p. Rows are
+        fewer where :class:`~kernelbounds.FixedDesign` takes the smaller of bounds that exclude
+        each other under a small B.
         """
         number = as_whole(count, "count", least=2)
         assumed = self.assumed.norm_bound
@@ -240,7 +256,13 @@ class Sensitivity:
         rows = []
         for norm_bound in np.geomspace(min(least, self.norm_bound), most, number).tolist():
             with self.known.lock:
-                lower, upper = self.conclusion.ends(self.known.believing(norm_bound=norm_bound))
+                believed = self.known.believing(norm_bound=norm_bound)
+                try:
+                    lower, upper = self.conclusion.ends(believed)
+                except InputError:
+                    raise
+                except KernelBoundsError:  # of two sets that exclude each other
+                    continue
             end = upper if self.conclusion.sign == 1 else -lower
             holds = self.conclusion.sign * self.conclusion.value > end
             rows.append(Row(norm_bound, lower, upper, holds))

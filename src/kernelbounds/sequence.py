@@ -421,7 +421,9 @@ class ConfidenceSequence:
     ) -> Sensitivity:
         """How large B, and how large sigma, may be for a conclusion to hold still on these data.
 
-        The conclusion is one of the following, and must hold as things are.
+        The conclusion is one of the following, and must hold as things are. What the answer means
+        is said at :class:`~kernelbounds.sensitivity.Sensitivity`. To ask about a bound that holds
+        at one time, such as :class:`~kernelbounds.FixedDesign`, is to look at it.
 
         Parameters
         ----------
@@ -456,6 +458,7 @@ class ConfidenceSequence:
             regret_below=regret_below,
         )
         with self._known.lock:
+            self._look(asked.bound, len(asked.targets))
             return Sensitivity.of(self._known, asked)
 
     def predicted_width(
@@ -538,8 +541,9 @@ class ConfidenceSequence:
     def noise_lower_bound(self) -> float:
         """The smallest noise scale that these data allow with this norm bound and kernel.
 
-        With probability 1 - delta it is at most the true sigma, if those are right. The
-        assumptions are refuted when it exceeds noise_scale.
+        With probability 1 - delta it is at most the true sigma at all times, if those are right.
+        The assumptions are refuted when it exceeds noise_scale. Noise scales are tried in steps of
+        one percent, and it is the last one below all that the data allow.
         """
         with self._known.lock:
             return self._known.noise_lower_bound

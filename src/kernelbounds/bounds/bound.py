@@ -101,6 +101,10 @@ class Bound(ABC):
         """Whether :meth:`extremes` takes linear functionals of f* in place of points."""
         return False
 
+    def norm_lower_bound(self, known: Knowledge) -> float:
+        """The smallest B with which its confidence sets are not empty."""
+        return known.norm_lower_bound
+
     def refute(self, known: Knowledge) -> None:
         """Raise :class:`EmptyConfidenceSetError` where the data refute the assumptions."""
         known.refute_if_empty()

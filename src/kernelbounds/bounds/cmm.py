@@ -159,8 +159,11 @@ class DualFunction:
         return np.maximum(np.sqrt(ridge / squared) * deviation, 1e-150)
 
     def factor(self, ridge: Array, energy: Array) -> Array:
-        """R~_alpha / sqrt(alpha), Eq. (dual_ucb_alpha)."""
-        return np.asarray(np.sqrt(self._around(ridge, energy) / ridge))
+        """R~_alpha / sqrt(alpha), Eq. (dual_ucb_alpha), at ridges in increasing order."""
+        squared = self._around(ridge, energy)
+        if _may_be_negative_between(ridge, squared):
+            self.refute()
+        return np.asarray(np.sqrt(squared / ridge))
 
     def at_scale(self, ridge: Array, scale: Array, unexplained: Array) -> Array:
         """The dual from k(x,x) - p'(K + alpha I)^-1 p = rho^2 + 2 scale mu - scale^2 E/alpha."""
@@ -172,3 +175,26 @@ class DualFunction:
             return squared
         self.refute()
         return np.maximum(squared, 0.0)
+
+
+def _may_be_negative_between(ridges: Array, squared: Array) -> bool:
+    """Whether R~_alpha^2 may be negative near its least value, if that is not at an end.
+
+    E_alpha is concave, hence R~_alpha^2 convex in alpha, and above the lines through two
+    neighbouring values outside of these two. Where the least value is at an end, another window of
+    the search has it inside.
+    """
+    at = int(squared.argmin())
+    if not 2 <= at < len(ridges) - 2:
+        return False
+    (a, b, c, d, e), (u, v, w, x, y) = ridges[at - 2 : at + 3], squared[at - 2 : at + 3]
+    falling, rising = (w - v) / (c - b), (x - w) / (d - c)
+    left = _crossing(b, v, (v - u) / (b - a), c, w, rising)
+    return min(left, _crossing(c, w, falling, d, x, (y - x) / (e - d))) < 0
+
+
+def _crossing(a: float, u: float, falling: float, b: float, v: float, rising: float) -> float:
+    """The least value, between a and b, of the larger of two lines through (a, u) and (b, v)."""
+    if falling >= 0 or rising <= 0:
+        return min(u, v)
+    return u + falling * (v - u - rising * (b - a)) / (falling - rising)

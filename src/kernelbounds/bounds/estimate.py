@@ -18,7 +18,9 @@ probability at least 1 - delta
 Independent Gaussian noise makes w'y - f*(x) Gaussian with a mean of at most B bias and a standard
 deviation of at most sigma |w|, and in place of the right side there is the 1 - delta quantile of
 |N(B bias, sigma^2 |w|^2)| (Armstrong and Kolesar, 2018), which grows with both for delta <= 1/2.
-The ridge alpha is the one that makes the interval shortest, for each x, whatever the outcomes.
+The ridge alpha is the one that makes the interval shortest, for each x, whatever the outcomes. That
+ridge is chosen for the B and sigma that were assumed at first, and stays where others are believed:
+the interval then grows with B, and with sigma.
 """
 
 from __future__ import annotations
@@ -30,6 +32,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from kernelbounds.arrays import EPS, Array
+from kernelbounds.bounds.assumptions import Assumptions
 from kernelbounds.bounds.knowledge import Knowledge
 from kernelbounds.engine import Estimators, rounding, vertex
 from kernelbounds.functionals.targets import Targets
@@ -69,7 +72,7 @@ def _half_widths(known: Knowledge, found: Estimators, delta: float, noise: str) 
 
 
 def shortest(known: Knowledge, points: Targets, delta: float, noise: str) -> Estimators:
-    """The ridge estimators with the shortest intervals."""
+    """The ridge estimators with the shortest intervals under the B and sigma assumed at first."""
     path = known.engine.eigenpath()
     path = path.leading(path.eigen.eigenvectors)
     query = known.engine.query_along(path, points)
@@ -78,13 +81,20 @@ def shortest(known: Knowledge, points: Targets, delta: float, noise: str) -> Est
     grid = high - STEP * np.arange(5.0 + math.ceil((high - low) / STEP))[::-1]
     table = margins(delta, noise)(TABLE)
     found = query.estimators(np.exp(grid))
-    tried = half_widths(known, found, lambda biases: np.interp(biases, TABLE, table))
+    tried = half_widths(
+        known, found, lambda biases: np.interp(biases, TABLE, table), known.chosen_for
+    )
     return query.estimates(np.exp(vertex(grid, tried)))
 
 
-def half_widths(known: Knowledge, found: Estimators, margin: Callable[[Array], Array]) -> Array:
-    """B bias + sigma |w| q, rounded up but for the last digit."""
-    a, directions = known.assumptions, known.engine.eigenpath().eigen.eigenvectors
+def half_widths(
+    known: Knowledge,
+    found: Estimators,
+    margin: Callable[[Array], Array],
+    assumed: Assumptions | None = None,
+) -> Array:
+    """B bias + sigma |w| q, rounded up but for the last digit, under what is or was assumed."""
+    a, directions = assumed or known.assumptions, known.engine.eigenpath().eigen.eigenvectors
     orthonormal = math.sqrt(float(known.engine.enlarged(np.array([directions]))[0]))
     bias, deviation = a.norm_bound * found.bias, a.noise_scale * orthonormal * found.length
     return np.asarray(bias + deviation * margin(bias / np.maximum(deviation, 1e-300)))

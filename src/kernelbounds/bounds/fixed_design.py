@@ -114,8 +114,10 @@ class FixedDesign(Bound):
         both = _smaller(rest, projection, points, (1, -1))
         delta = a.delta / (2 * self.points)
         narrower = np.minimum(both, estimated(known, points, (1, -1), delta, self.noise))
-        # An estimate that the other bounds rule out failed, as it may at one x in 2/delta.
-        found = np.where(narrower.sum(axis=0) < 0, both, narrower)
+        # An estimate that the other bounds rule out failed, as it may at one x in 2/delta. It is
+        # left out, but not where other assumptions are believed: intervals that come back when B
+        # shrinks would not be nested, and one that is empty speaks against that B.
+        found = narrower if known.apart else np.where(narrower.sum(axis=0) < 0, both, narrower)
         return found[[0 if sign > 0 else 1 for sign in signs]]
 
     def predicted_width(self, known: Knowledge, points: Targets) -> Array:
@@ -131,6 +133,12 @@ class FixedDesign(Bound):
             delta = known.assumptions.delta / (2 * self.points)
             half = np.minimum(half, estimated_half_widths(known, points, delta, self.noise))
         return 2 * half
+
+    def norm_lower_bound(self, known: Knowledge) -> float:
+        """See :class:`~kernelbounds.bounds.Bound`; it leaves neither of the two sets empty."""
+        rest, projection = self._sets(known)
+        least = 0.0 if projection is None else projection.norm_lower_bound
+        return max(rest.norm_lower_bound, least)
 
     def refute(self, known: Knowledge) -> None:
         """See :class:`~kernelbounds.bounds.Bound`; called where bounds cross."""

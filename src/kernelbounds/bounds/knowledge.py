@@ -17,7 +17,12 @@ from kernelbounds import kernels
 from kernelbounds.arrays import EPS, Array
 from kernelbounds.bounds.assumptions import Assumptions
 from kernelbounds.bounds.radius import Radius
-from kernelbounds.bounds.refutation import least_noise, least_norm, least_squared_radius
+from kernelbounds.bounds.refutation import (
+    certain_noise,
+    least_noise,
+    least_norm,
+    least_squared_radius,
+)
 from kernelbounds.engine import Engine, Forecasts, Outcomes, Predictions, SparseEngine
 from kernelbounds.errors import EmptyConfidenceSetError
 from kernelbounds.functionals.targets import Functionals, Targets, squared_norms
@@ -88,7 +93,8 @@ class Knowledge:
     ) -> None:
         self.base, self.assumptions = engine, assumptions
         self.parts, self.offset = parts, offset or Offset()
-        self._mixture_scale = assumptions.mixture_scale
+        # What c, and other settings that are valid whatever they are, were chosen for.
+        self.chosen_for = assumptions
         self.apart = False  # whether it is one of :meth:`believing`, on data that do not grow
         self._keeps_shares = False  # see :meth:`keep_shares`
         self.lock = threading.RLock()
@@ -155,7 +161,7 @@ class Knowledge:
                 points, weights = data.points[:n], data.weights[:n]
                 trace = float((kernels.diagonal(data.kernel, points) * weights**2).sum())
                 ridge = n * self.assumptions.misfit**2 + LEAST_RIDGE * max(trace, 1e-100)
-                self._shares = self.parts.shares(points, weights, ridge)
+                self._shares = self.parts.shares(points, weights, ridge, LEAST_RIDGE)
                 self._shared = Engine(self.parts.kernel(self._shares))
         new = slice(self._shared.data.count, None)
         if len(observed := data.observed[new]):
@@ -240,7 +246,7 @@ class Knowledge:
     @property
     def mixture_scale(self) -> float:
         """c, which stays as it is where another norm bound is believed."""
-        return self._mixture_scale
+        return self.chosen_for.mixture_scale
 
     @property
     def reference_ridge(self) -> float:
@@ -275,17 +281,23 @@ class Knowledge:
                 )
             radius = Radius(*parts, a.norm_bound)
             if a.misspecification and self.count:
-                length = math.sqrt(self.base.data.squared_weights) * (1 + self.count * EPS)
-                radius = radius.enlarged(a.misspecification * length)
+                radius = radius.enlarged(self._most_misspecified)
             self._radius = self.count, radius
         return self._radius[1]
+
+    @property
+    def _most_misspecified(self) -> float:
+        """epsilon ||w_t||, rounded up."""
+        length = math.sqrt(self.base.data.squared_weights) * (1 + self.count * EPS)
+        return self.assumptions.misspecification * length
 
     def believing(
         self, *, norm_bound: float | None = None, noise_scale: float | None = None
     ) -> Knowledge:
-        """The observations so far under another B or sigma, with the mixture as it was chosen.
+        """The observations so far under another B or sigma, with all settings as they were chosen.
 
-        So c stays, and with it R_t and the reference ridge where only B is another one.
+        So c stays, and with it R_t and the reference ridge where only B is another one; and so do
+        the directions and weights of a fixed design, which look at ``chosen_for``.
         Noise scales of single observations are multiplied by what multiplies sigma, so that their
         weights stay, and parts keep their shares. What is believed after that shares the work on
         the kernel matrix, which is the same: start from ``believing()`` to ask for several.
@@ -413,15 +425,24 @@ class Knowledge:
         """The smallest noise scale under which some function of norm at most B fits the data.
 
         With probability at least 1 - delta it is at most the true sigma, if B and the kernel are
-        right. It is found by bisection, for R_t with that noise scale.
+        right. It is the last one, on a grid of steps of one percent, below the first with an R_t
+        that leaves a function.
         """
         a = self.assumptions
         least = least_squared_radius(self.engine.path(), a.norm_bound) if self.count else 0.0
+        # The noise has to explain what misspecification does not of the least misfit.
+        energy = max(math.sqrt(least) - self._most_misspecified, 0.0) ** 2
+        if energy == 0:
+            return 0.0
+        self.forecasts()  # which those below share, where they do not depend on sigma
+        now = self.believing()
 
-        def squared_radius(noise_scale: float) -> float:
-            return self.believing(noise_scale=noise_scale).radius.squared
+        def admissible(noise_scale: float) -> bool:
+            return now.believing(noise_scale=noise_scale).radius.squared >= least
 
-        return least_noise(squared_radius, least, math.sqrt(least / max(self.count, 1)))
+        # The grid is fixed by what was assumed, and has its unit.
+        anchor = a.noise_scale or a.norm_bound or 1.0
+        return least_noise(admissible, certain_noise(energy, self.count, a.delta), anchor)
 
     def refute_if_empty(self) -> None:
         """Raise :class:`EmptyConfidenceSetError` when B_min > B."""

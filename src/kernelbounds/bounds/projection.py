@@ -42,6 +42,7 @@ import numpy as np
 from scipy.stats import chi2
 
 from kernelbounds.arrays import EPS, Array
+from kernelbounds.bounds.assumptions import Assumptions
 from kernelbounds.bounds.cmm import DualFunction
 from kernelbounds.bounds.knowledge import Knowledge
 from kernelbounds.bounds.radius import Radius
@@ -118,14 +119,19 @@ class Projection:
 
         R~_alpha^2 is at most r_p^2 + alpha B^2, of which outcomes only take away; (m,).
         """
-        ridges = _ridges(self.known, self.path, self.radius.squared)
+        ridges = _ridges(self.known.assumptions, self.path, self.radius.squared)
         variance = self.known.engine.query_along(self.path, points).predict(ridges).variance
         factors = np.sqrt(self.radius.joint_bound(ridges))
         return np.asarray((factors[:, None] * np.sqrt(variance)).min(axis=0))
 
+    @property
+    def norm_lower_bound(self) -> float:
+        """The smallest B with which some function is in it."""
+        return least_norm(self.path, self.radius.squared)
+
     def refute_if_empty(self) -> None:
         """Raise :class:`EmptyConfidenceSetError` when no function of norm at most B is in it."""
-        a, least = self.known.assumptions, least_norm(self.path, self.radius.squared)
+        a, least = self.known.assumptions, self.norm_lower_bound
         if least > a.norm_bound:
             noise = math.sqrt(least_squared_radius(self.path, a.norm_bound) / self.relative)
             in_parts = self.known.parts is not None
@@ -141,20 +147,22 @@ def promising_count(known: Knowledge, path: RidgePath, relative: Array) -> int:
         (tr K - sum_{i<=p} lambda_i^2 / (lambda_i + alpha)) / t.
 
     This looks at points, weights, B and sigma, and not at outcomes, so that p is fixed as they are.
+    B and sigma are those that were assumed at first, also where others are believed, so that sets
+    for several B have the same p and are nested.
     """
-    a, eigen = known.assumptions, path.eigen
+    a, eigen = known.chosen_for, path.eigen
     size = eigen.eigenvectors
     values, levels = eigen.eigenvalues[-size:][::-1], eigen.spectrum[:size][::-1]  # descending
     squared = a.noise_scale**2 * relative
-    ridges = _ridges(known, path, float(squared[-1]))[:, None]
+    ridges = _ridges(a, path, float(squared[-1]))[:, None]
     variances = path.trace - np.cumsum(values**2 / (levels + ridges), axis=1)
     widths = (squared / ridges + a.norm_bound**2) * np.maximum(variances, 0.0)
     return 1 + int(widths.min(axis=0).argmin())
 
 
-def _ridges(known: Knowledge, path: RidgePath, squared: float) -> Array:
+def _ridges(a: Assumptions, path: RidgePath, squared: float) -> Array:
     """Between far too small and far too large, for squared radii up to this one."""
-    a, eigen = known.assumptions, path.eigen
+    eigen = path.eigen
     ends = np.array([LEAST * a.noise_scale**2, MOST * squared]) / max(a.norm_bound**2, 1e-280)
     low, high = np.log(np.clip(ends, eigen.slack, INFINITE * float(eigen.spectrum.max())))
     return np.exp(np.linspace(low, high, RIDGES))

@@ -14,13 +14,19 @@ import numpy as np
 from kernelbounds.arrays import LARGEST, Array
 from kernelbounds.bounds.assumptions import SMALLEST_NOISE
 from kernelbounds.engine import RidgePath
+from kernelbounds.mixtures.hybrid import energy_bound
 
 # A grid over all ridges, refined around its best point: each pass narrows log alpha by 2/47, so
 # that after four passes it is known to about 3e-4 of a unit and the value, at a maximum, to 1e-7.
 POINTS, PASSES = 48, 4
-# The smallest noise scale is sought between powers of two, then by bisection, to this accuracy. At
-# less than this fraction of the misfit that no function avoids, radii are all rounding errors, or
-# come from forecasts alone, which any noise scale allows.
+# Noise scales are tried on a grid with so many points to the octave, one percent apart.
+TO_THE_OCTAVE = 64
+# The energy of noise exceeds what these rates of :class:`~kernelbounds.mixtures.Hybrid` give
+# without forecasts with a probability of this times delta: next to delta, that is nothing.
+RATES, RARELY = np.array([0.2, 0.4, 0.7, 0.9]), 1e-12
+# Where even smaller noise scales are admissible, they are bisected to this accuracy. At less than
+# this fraction of what is certain, radii are all rounding errors, or come from forecasts alone,
+# which any noise scale allows.
 NOISE_ACCURACY, LEAST_NOISE = 1e-3, 1e-6
 
 
@@ -44,25 +50,48 @@ def least_squared_radius(path: RidgePath, norm_bound: float) -> float:
     return _supremum(path, lambda ridges: path.energy(ridges) - ridges * norm_bound**2)
 
 
-def least_noise(squared_radius: Callable[[float], float], least: float, unit: float) -> float:
-    """The smallest sigma with R_t^2(sigma) >= ``least``, from below, near ``unit``.
+def certain_noise(energy: float, count: int, delta: float) -> float:
+    """What sigma is not below if the noise has at least this energy, but for 1e-12 delta."""
+    halves = -count * np.log1p(-RATES) / (2 * RATES)
+    rarely = max(RARELY * delta, 5e-324)
+    return math.sqrt(energy / energy_bound(tuple(RATES), halves, count, 1.0, rarely))
 
-    Zero means that a tiny fraction of the unit is enough, infinity that nothing is.
+
+def least_noise(admissible: Callable[[float], bool], certain: float, anchor: float) -> float:
+    """The noise scale below the first admissible one, on a grid that is fixed before the data.
+
+    The grid is ``anchor`` times powers of a number. It is scanned from below, from the last one on
+    that sigma is not below for certain, because R_t need not grow with sigma: see
+    ``docs/mathematics/radius.md``. If that one is admissible, a smaller one is returned that is
+    not, or zero where a tiny fraction is enough. Infinity means that nothing is.
     """
-    if least <= 0:
+    if certain < SMALLEST_NOISE:
         return 0.0
-    low = high = unit = max(unit, SMALLEST_NOISE)
-    while squared_radius(high) < least:
-        low, high = high, 2 * high
-        if high > LARGEST:
-            return math.inf
-    while low == high or squared_radius(low) >= least:
+    number = math.floor(TO_THE_OCTAVE * math.log2(certain / anchor))
+
+    def on_grid(number: int) -> float:
+        return float(anchor * 2.0 ** (number / TO_THE_OCTAVE))
+
+    low = max(on_grid(number), SMALLEST_NOISE)
+    if admissible(low):
+        return _smaller(admissible, low)
+    while (high := on_grid(number + 1)) <= LARGEST:
+        if admissible(high):
+            return low
+        low, number = high, number + 1
+    return math.inf
+
+
+def _smaller(admissible: Callable[[float], bool], most: float) -> float:
+    """A noise scale just below an admissible one, and below ``most``; 0 where that is tiny."""
+    low = high = most
+    while admissible(low):
         low, high = low / 2, low
-        if low < max(LEAST_NOISE * unit, SMALLEST_NOISE):
+        if low < max(LEAST_NOISE * most, SMALLEST_NOISE):
             return 0.0
     while high > (1 + NOISE_ACCURACY) * low:
         middle = math.sqrt(low * high)
-        low, high = (low, middle) if squared_radius(middle) >= least else (middle, high)
+        low, high = (low, middle) if admissible(middle) else (middle, high)
     return low
 
 
