@@ -36,7 +36,8 @@ def save(policy: Policy, path: str | PathLike[str]) -> None:
 def check(policy: Policy, path: str | PathLike[str]) -> None:
     """Refuse now what :func:`save` would refuse later."""
     storage.check_writable(path)
-    _pack(policy)
+    with policy.lock:
+        _pack(policy)
 
 
 def _pack(policy: Policy) -> storage.Packed:
