@@ -27,18 +27,18 @@ T = TypeVar("T", Statistics, Forecaster, Growth, Basis, Block)
 # precision they may differ by.
 MISFIT = 64.0
 OWN = ("_late", "_lost")  # arrays of the engine's own
-# The shapes of all arrays in a file, with a letter for each length: m inducing points in d
+# The shapes of all arrays in a file, with a letter for each length: m inducing points in k
 # dimensions, n newest observations, c features in the sums of complete chunks, g in those of the
 # growth rule, j sums of losses; the basis has r directions and q that are left out, with r + 1
 # outcomes (s).
 SHAPES = {
-    "inducing": "md", "factor": "mm", "_late": "m", "_lost": "j",
+    "inducing": "mk", "factor": "mm", "_late": "m", "_lost": "j",
     "statistics.moments": "mm", "statistics.products": "m",
     "statistics.moments_rest": "mm", "statistics.products_rest": "m",
     "_closed.moments": "cc", "_closed.products": "c",
     "_closed.moments_rest": "cc", "_closed.products_rest": "c",
     "_forecaster.inverse": "mm", "_forecaster.products": "m", "_growth.inverse": "gg",
-    "rows.points": "nd", "rows.phi": "mn", "rows.residuals": "n", "rows.prior": "n",
+    "rows.points": "nk", "rows.phi": "mn", "rows.residuals": "n", "rows.prior": "n",
     "rows.outcomes": "n", "rows.weights": "n",
     "_basis.values": "r", "_basis.of_features": "rm", "_basis.outcomes": "s", "_basis.scales": "m",
     "_basis.squares": "q", "_basis.of_dropped": "qm",
@@ -96,7 +96,7 @@ def unpack(
     dim = _whole(header, "dim")
     accuracy = engine.data.accuracy_in(dim)
     dictionary = Dictionary(kernel, arrays["inducing"], arrays["factor"], accuracy)
-    _check(sizes["d"] == dim, "dimensions")
+    _check(sizes["k"] == dim, "dimensions")
     engine._begin(dictionary)
     for name, kind in PARTS.items():
         if name in header:
