@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import copy
+import io
 import json
 import tracemalloc
+import warnings
+import zipfile
 
 import numpy as np
 import pytest
@@ -211,3 +215,120 @@ def test_a_stored_bound_is_one_of_the_packages_or_own(tmp_path):
         np.savez(tmp_path / "y.npz", **{**arrays, "header": np.frombuffer(packed, dtype=np.uint8)})
         with pytest.raises(kb.StoredFileError, match="damaged"):
             kb.ConfidenceSequence.load(tmp_path / "y.npz")
+
+
+def _as_npy(array):
+    file = io.BytesIO()
+    np.lib.format.write_array(file, array, version=(1, 0))
+    return file.getvalue()
+
+
+ZEROS = _as_npy(np.zeros(4_000_000))  # 32 MB, and 32 kB when they are compressed
+CLAIMED = ZEROS[:128]  # the header of such an array, and nothing behind it
+BOMBS = {
+    "unknown name": ("more", ZEROS, zipfile.ZIP_DEFLATED, None),
+    "unknown claim": ("more", CLAIMED, zipfile.ZIP_STORED, None),
+    "known name": ("outcomes", ZEROS, zipfile.ZIP_DEFLATED, "larger than the file"),
+    "claim": ("outcomes", CLAIMED, zipfile.ZIP_STORED, r"of shape \(4000000,\) in 128 bytes"),
+    "header": ("header", ZEROS, zipfile.ZIP_DEFLATED, "larger than the file"),
+    "compressed": ("header", ZEROS[:100], zipfile.ZIP_DEFLATED, "header is compressed"),
+    "twice": ("gram", _as_npy(np.zeros(3)), zipfile.ZIP_STORED, "two arrays of one name"),
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_a_small_file_takes_little_memory(tmp_path, bomb):
+    _saved(tmp_path / "x.npz", RBF(0.4))
+    name, content, method, message = BOMBS[bomb]
+    for path, load in zip((tmp_path / "x.npz", tmp_path / "x.policy"), _loads(tmp_path / "x.npz")):
+        with zipfile.ZipFile(path) as archive:
+            parts = {one: archive.read(one) for one in archive.namelist()}
+        if bomb != "twice":
+            parts.pop(f"{name}.npy", None)
+        with warnings.catch_warnings(), zipfile.ZipFile(path, "w") as archive:
+            warnings.simplefilter("ignore")  # of a name that is there twice
+            archive.writestr(f"{name}.npy", content, compress_type=method)
+            for one, part in parts.items():
+                archive.writestr(one, part)
+        assert path.stat().st_size < 1e5
+        tracemalloc.start()
+        try:
+            if message is None:
+                assert len(load()) == len(X)
+            else:
+                _refused(load, kb.StoredFileError, message)
+            assert tracemalloc.get_traced_memory()[1] < 2e6
+        finally:
+            tracemalloc.stop()
+
+
+def test_arrays_that_share_their_bytes_are_refused(tmp_path):
+    """Several names for one place in the file."""
+    _saved(tmp_path / "x.npz", RBF(0.4))
+    with zipfile.ZipFile(tmp_path / "x.npz", "a") as archive:
+        place = archive.getinfo("gram.npy")
+        for name in sorted(storage.NAMES - {"gram"}):
+            archive.NameToInfo[f"{name}.npy"] = again = copy.copy(place)
+            again.filename = f"{name}.npy"
+        archive.filelist[:] = archive.NameToInfo.values()
+        archive._didModify = True
+    _refused(_loads(tmp_path / "x.npz")[0], kb.StoredFileError, "larger than the file|[Oo]verlap")
+
+
+def _sparse():
+    """A sequence whose file has all that a file of a sparse engine may have."""
+    seq = kb.ConfidenceSequence(RBF(0.4), 3.0, 0.1, engine=kb.Sparse(most=12))
+    points = np.random.default_rng(1).random((1100, 2))
+    seq.update(points[:-5], np.sin(points[:-5].sum(axis=1)))
+    seq.bounds(X[:2])
+    seq.update(points[-5:], np.sin(points[-5:].sum(axis=1)))
+    return seq
+
+
+def _tampered(header, arrays):
+    """What a file may become: arrays of other shapes and values, numbers that are none."""
+    for name, part in arrays.items():
+        others = [None, part[None], part[:-1], np.concatenate([part, part[-1:]]), part.astype(str)]
+        others += [-part - 1.0, np.full_like(part, 1e99), part.T[:-1].T, np.zeros_like(part)]
+        for other in others:
+            changed = {key: one for key, one in arrays.items() if key != name}
+            yield name, header, changed if other is None else changed | {name: other}
+    numbers = header["sparse"]
+    places = [(None, name) for name, one in numbers.items() if not isinstance(one, dict)]
+    places += [(p, name) for p, one in numbers.items() if isinstance(one, dict) for name in one]
+    for part, name in places:
+        for value in (-1, 0.5, 10**30, "x", None):
+            changed = copy.deepcopy(header)
+            (changed["sparse"] if part is None else changed["sparse"][part])[name] = value
+            yield f"{part}.{name} = {value}", changed, arrays
+
+
+@pytest.mark.filterwarnings("ignore:with 12 inducing points")
+def test_tampered_sparse_files_are_refused_or_can_be_used(tmp_path):
+    """Whatever is raised after loading is one of the library's own errors."""
+    path, refused, raw = tmp_path / "x.npz", 0, []
+    _sparse().save(path)
+    with np.load(path) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    header = json.loads(bytes(arrays.pop("header")))
+    assert any(name.startswith("sparse._basis") for name in arrays)
+    for what, changed, parts in _tampered(header, arrays):
+        storage.write(path, changed, parts)
+        try:
+            seq = kb.ConfidenceSequence.load(path)
+        except kb.StoredFileError as error:
+            refused += "\n" not in str(error)
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                seq.bounds(X[:2])
+                seq.bounds(X[:2], kb.FixedDesign())
+                seq.update(X, Y)
+                seq.bounds(X[:2])
+            except kb.KernelBoundsError:
+                pass
+            except Exception as error:
+                raw.append(f"{what}: {error!r}")
+    assert not raw, raw[:5]
+    assert refused > 250

@@ -225,24 +225,119 @@ def test_undo_takes_back_what_was_told_last(study, path):
     assert sorted(rows.fetchall()) == [(40.0,), (41.0,), (50.0,)]
 
 
+def written_table(path, *rows):
+    """A CSV file of temperatures and yields, all with the same catalyst."""
+    lines = [f"{temperature},0.4,{value}" for temperature, value in rows]
+    path.write_text("\n".join(["temperature,catalyst,yield", *lines, ""]))
+    return path
+
+
 def test_old_runs_come_from_a_table_that_may_grow(study, tmp_path):
     table = tmp_path / "old.csv"
     table.write_text(
         "who;catalyst;temperature;yield\nAda;0,2;190;40\nBob;0,2;190;40\nBob;0,3;195;42,5\n"
     )
     assert [one.again for one in study.import_runs(table)] == [False] * 3
+    assert study.import_runs(table) == [(1, True), (2, True), (3, True)]
     with open(table, "a") as file:
-        file.write("Ada;0,5;200;60\n")
-    assert [one.again for one in study.import_runs(table)] == [True] * 3 + [False]
-    assert list(study.observations["yield"]) == [40.0, 40.0, 42.5, 60.0]
+        file.write("Ada;0,5;200;60\nAda;0,3;195;42,5\n")
+    assert study.import_runs(table) == [(1, True), (2, True), (3, True), (4, False), (5, False)]
+    assert list(study.observations["yield"]) == [40.0, 40.0, 42.5, 60.0, 42.5]
     copy = tmp_path / "copy.csv"
     study.export(copy)
-    assert all(one.again for one in study.import_runs(copy))
     again = kb.Study.create(":memory:", problem())
     again.import_runs(copy)
     for name, column in study.observations.items():
         assert np.array_equal(column, again.observations[name])
-    assert [value for _, _, value in study.undo()] == [60.0]
+    assert [value for _, _, value in study.undo()] == [60.0, 42.5]
+    assert [one.again for one in study.import_runs(table)] == [True] * 3 + [False] * 2
+
+
+def test_repeats_with_equal_outcomes_are_data(study, tmp_path):
+    """Single rows, one by one, with outcomes that are rounded: each of them counts."""
+    values = [round(60 + noise) for noise in np.random.default_rng(0).standard_normal(30)]
+    table = written_table(tmp_path / "runs.csv")
+    rows = []
+    for value in values:
+        rows.append((200, value))
+        written_table(table, *rows)
+        study.import_runs(table)
+    assert list(study.observations["yield"]) == values
+    for number, value in enumerate(values):
+        one = written_table(tmp_path / f"run-{number}.csv", (200, value))
+        with pytest.raises(kb.InputError, match="or 0 if all of them are new runs"):
+            study.import_runs(one)
+        study.import_runs(one, skip=0)
+    assert list(study.observations["yield"]) == values * 2
+    for value in values:
+        study.import_runs(settings_of([200.0], [0.4]) | {"yield": [value]}, skip=0)
+    assert list(study.observations["yield"]) == values * 3
+
+
+def test_a_row_that_may_be_there_already_is_asked_about(study, tmp_path):
+    """Never left out, never doubled in silence."""
+    monday = written_table(tmp_path / "monday.csv", (190, 40), (190, 40), (200, 60))
+    study.import_runs(monday)
+    tuesday = written_table(tmp_path / "tuesday.csv", (190, 40), (190, 40), (200, 60), (205, 61))
+    message = (
+        r"^line 2 of the table, temperature=190 °C catalyst=0.4 yield=40, is equal to trial 1; "
+        r"nothing was changed\..* already: 3, as it seems, or 0 if all of them are new runs\.$"
+    )
+    with pytest.raises(kb.InputError, match=message):
+        study.import_runs(tuesday)
+    assert study.import_runs(tuesday, skip=3) == [(4, False)]
+    written_table(tuesday, (190, 40), (190, 40), (200, 60), (205, 61), (206, 62))
+    assert study.import_runs(tuesday) == [(4, True), (5, False)]  # now it is known
+    # A run that was told, and that stands in the table as well.
+    study.tell(settings_of(195.0), 50.0)
+    rows = [(190, 40), (190, 40), (200, 60), (195, 50), (210, 66)]
+    written_table(monday, *rows)
+    with pytest.raises(kb.InputError, match=r"line 5 .* trial 6.* 4, as it seems, or 3 if all oth"):
+        study.import_runs(monday)
+    assert study.import_runs(monday, skip=4) == [(7, False)]
+    assert [one.again for one in study.import_runs(monday)] == [True] * 4
+    with pytest.raises(kb.InputError, match="skip is 6, and the table has 5 rows"):
+        study.import_runs(monday, skip=6)
+    with pytest.raises(kb.InputError, match="skip"):
+        study.import_runs(monday, skip=-1)
+    assert list(study.observations["yield"]) == [40.0, 40.0, 60.0, 61.0, 62.0, 50.0, 66.0]
+
+
+def test_a_table_that_was_edited_is_refused(study, tmp_path):
+    rows = [(190, 40), (195, 42.5), (200, 60)]
+    table = written_table(tmp_path / "old.csv", *rows)
+    study.import_runs(table)
+    message = (
+        r"^line 3 of 'old.csv' was temperature=195 °C catalyst=0.4 yield=42.5 when it was imported,"
+        r" as trial 2, and is now temperature=195 °C catalyst=0.4 yield=42; nothing was changed\."
+    )
+    with pytest.raises(kb.InputError, match=message):
+        study.import_runs(written_table(table, (190, 40), (195, 42), (200, 60), (205, 61)))
+    with pytest.raises(kb.InputError, match=r"row 3 of 'old.csv' .* is not there any more"):
+        study.import_runs(written_table(table, *rows[:2]))
+    assert len(study) == 3
+    study.undo()  # a slip, corrected
+    study.import_runs(written_table(table, (190, 40), (195, 42), (200, 60)))
+    assert list(study.observations["yield"]) == [40.0, 42.0, 60.0]
+    # Another table under the same name, which may then grow in its turn.
+    study.import_runs(written_table(table, (181, 10)), skip=0)
+    written_table(table, (181, 10), (182, 11))
+    assert [one.again for one in study.import_runs(table)] == [True, False]
+    assert list(study.observations["yield"]) == [40.0, 42.0, 60.0, 10.0, 11.0]
+
+
+def test_a_table_is_known_by_its_path_from_the_study(study, path, tmp_path):
+    for day in ("monday", "tuesday"):
+        (tmp_path / day).mkdir()
+        written_table(tmp_path / day / "runs.csv", (200, 60 if day == "monday" else 61))
+        assert [one.again for one in study.import_runs(tmp_path / day / "runs.csv")] == [False]
+    study.close()
+    moved = tmp_path / "elsewhere"
+    moved.mkdir()
+    for name in ("reactor.db", "monday", "tuesday"):
+        (tmp_path / name).rename(moved / name)
+    with kb.Study(moved / "reactor.db") as again:
+        assert [one.again for one in again.import_runs(moved / "tuesday" / "runs.csv")] == [True]
 
 
 def test_old_runs_all_or_none(study, tmp_path):
@@ -596,86 +691,77 @@ def test_a_damaged_file_is_refused(study, path):
         kb.Study(path)
 
 
-VERSION_1 = """
-CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE trials (
-    number INTEGER PRIMARY KEY, point TEXT NOT NULL,
-    state TEXT NOT NULL CHECK (state IN ('pending', 'told', 'dropped')),
-    asked TEXT, lower REAL, upper REAL, gain REAL);
-CREATE TABLE outcomes (
-    id INTEGER PRIMARY KEY, batch INTEGER NOT NULL,
-    trial INTEGER NOT NULL REFERENCES trials (number),
-    point TEXT NOT NULL, value REAL NOT NULL, key TEXT, told TEXT NOT NULL, withdrawn TEXT);
-CREATE UNIQUE INDEX one_outcome_of_a_trial ON outcomes (trial) WHERE withdrawn IS NULL;
-CREATE UNIQUE INDEX one_outcome_of_a_key ON outcomes (key) WHERE withdrawn IS NULL;
-CREATE TABLE certificates (
-    id INTEGER PRIMARY KEY, count INTEGER NOT NULL,
-    outcome INTEGER NOT NULL REFERENCES outcomes (id),
-    seconds REAL NOT NULL, computed TEXT NOT NULL, data TEXT NOT NULL);
-INSERT INTO meta VALUES
-    ('problem', '{"format": "kernelbounds problem 1", "inputs": [{"name": "temperature", "low": 180,
-      "high": 220, "unit": "", "log": false, "integer": false, "turns": null}], "output": {"name":
-      "yield", "low": 0, "high": 100, "unit": ""}, "noise": 0.5, "turns": 2, "interactions": "all",
-      "delta": 0.01, "quantile": 0.95, "experiments": 100, "kernel":
-      "Matern(length_scale=0.8, nu=2.5)", "norm_bound": 80.0}'),
-    ('minimise', 'false'), ('stop_within', 'null'), ('kernelbounds', '0.1.0');
-INSERT INTO trials VALUES
-    (1, '[200.0]', 'told', '2026-01-05T10:00:00+00:00', -20.0, 120.0, 140.0),
-    (2, '[180.0]', 'pending', '2026-01-05T10:10:00+00:00', 10.0, 90.0, 31.0);
-INSERT INTO outcomes VALUES
-    (1, 1, 1, '[200.0]', 36.1, NULL, '2026-01-05T10:05:00+00:00', '2026-01-05T10:06:00+00:00'),
-    (2, 2, 1, '[200.0]', 63.1, 'a', '2026-01-05T10:07:00+00:00', NULL);
-PRAGMA application_id = 1801605972;
-PRAGMA user_version = 1;
-"""
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """The bytes of a file with a row of every kind."""
+    path = tmp_path_factory.mktemp("small") / "reactor.db"
+    with kb.Study.create(path, problem()) as study:
+        study.tell_many([[190.0, 0.25], [191.5, 0.5]], [40.0, 41.5], keys=["a", "b"])
+        study.undo()
+        study.import_runs({"temperature": [190.0, 212.0], "catalyst": [0.25] * 2, "yield": [4, 5]})
+        study._store.add_pending([((200.0, 0.5), 1.0, 2.0, 3.0)], [])
+        study._store.add_certificate(1, 3, 1.0, {"x": [200.0, 0.4], "regret": 3.0})
+    return path.read_bytes()
 
 
-@pytest.fixture
-def old(tmp_path):
-    """A file of format 1, as the first release wrote it. It must be read for ever."""
-    path = tmp_path / "old.db"
+def all_of(path):
+    with kb.Study(path) as study:
+        kept = study._store
+        return (
+            repr(study.problem), kept.meta, kept.outcomes, kept.withdrawn, kept.certificates,
+            [kept.trial(number) for number in range(1, 6)],
+        )  # fmt: skip
+
+
+def test_a_byte_that_is_wrong_is_noticed_or_means_nothing(small, tmp_path):
+    path = write(tmp_path / "reactor.db", small)
+    right, rng, refused = all_of(path), np.random.default_rng(0), []
+    used = np.flatnonzero(np.frombuffer(small, dtype=np.uint8))
+    for at in rng.choice(used, 200, replace=False):
+        damaged = bytearray(small)
+        damaged[at] ^= int(rng.integers(1, 256))
+        write(path, damaged)
+        try:
+            assert all_of(path) == right
+        except (kb.StoredFileError, kb.InputError) as error:
+            refused.append(str(error))
+    assert len(refused) > 150 and not any("\n" in one for one in refused)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (b"[190.0, 0.25]", b"[190.0, 0.35]", r"row \d of its (trials|outcomes) is not as it was"),
+        (b'"norm_bound": 80.0', b'"norm_bound": 20.0', "row 1 of its meta is not as it was"),
+        (b'"regret": 3.0', b'"regret": 1.0', "row 1 of its certificates is not as it was"),
+        (
+            b"REFERENCES trials (number)",
+            b"REFERENCES trials (numbed)",
+            "its tables are not those of a study",
+        ),
+        (b"[212.0, 0.25]", b"[212.0, \xff.25]", "there is text in it that cannot be read"),
+    ],
+)
+def test_a_digit_that_is_wrong_is_one_sentence(small, tmp_path, old, new, message):
+    """In Python and at the command line."""
+    assert old in small
+    path = write(tmp_path / "reactor.db", small.replace(old, new, 1))
+    with pytest.raises(kb.StoredFileError, match=f"is damaged .{message}.*take a copy from before"):
+        kb.Study(path)
+    found = CliRunner().invoke(app, ["study", "export", str(path), str(tmp_path / "runs.csv")])
+    assert isinstance(found.exception, kb.StoredFileError) and not found.output
+
+
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [(1, "in format 1, .* format 2 only; export"), (3, "newer kernelbounds, in format 3, .* to 2")],
+)
+def test_other_formats_are_refused(path, version, message):
     db = sqlite3.connect(path)
-    db.executescript(VERSION_1)
+    db.execute(f"PRAGMA user_version = {version}")
     db.close()
-    return path
-
-
-def test_files_of_format_1_are_read(old):
-    with kb.Study(old) as study:
-        assert list(study.observations["yield"]) == [63.1]
-        assert study.ask().values == {"temperature": 180.0}
-        study.tell(study.ask(), 50.0)
-        assert study.status(seconds=1).withdrawn == 1
-
-
-STEPS = {
-    1: ["ALTER TABLE outcomes ADD COLUMN remark TEXT"],
-    2: ["CREATE TABLE benches (name TEXT)", "UPDATE outcomes SET remark = 'old'"],
-}
-
-
-def test_older_formats_are_brought_up_to_date(old, monkeypatch):
-    newer = replace(store.FORMAT, version=3, migrations=STEPS)
-    monkeypatch.setattr(store, "FORMAT", newer)
-    with kb.Study(old) as study:
-        assert list(study.observations["yield"]) == [63.1]
-        assert study._store._file.number("PRAGMA user_version") == 3
-        assert study._store._file.rows("SELECT DISTINCT remark FROM outcomes") == [("old",)]
-    monkeypatch.undo()
-    with pytest.raises(kb.StoredFileError, match=r"newer kernelbounds, in format 3, .* up to 1"):
-        kb.Study(old)
-
-
-def test_a_migration_that_fails_changes_nothing(old, monkeypatch):
-    broken = {1: STEPS[1], 2: [*STEPS[2], "DROP TABLE nowhere"]}
-    newer = replace(store.FORMAT, version=3, migrations=broken)
-    monkeypatch.setattr(store, "FORMAT", newer)
-    with pytest.raises(kb.StoredFileError, match="no such table"):
-        kb.Study(old)
-    monkeypatch.undo()
-    with kb.Study(old) as study:
-        assert len(study) == 1
-        assert not study._store._file.rows("SELECT * FROM sqlite_master WHERE name = 'benches'")
+    with pytest.raises(kb.StoredFileError, match=message):
+        kb.Study(path)
 
 
 def test_a_file_that_cannot_be_written_to_may_be_read(study):
@@ -838,18 +924,24 @@ class StudyMachine(RuleBasedStateMachine):
 
     @rule(temperatures=st.lists(st.integers(180, 183), min_size=1, max_size=4))
     def import_runs(self, temperatures):
-        there = [one[0] for batch in self.batches for one in batch]
+        """All rows are added, but where one is equal to an outcome that is a question first."""
+        there = {one[0] for batch in self.batches for one in batch}
+        columns = {
+            "temperature": temperatures,
+            "catalyst": [0.4] * len(temperatures),
+            "yield": [1.0] * len(temperatures),
+        }
+        skip = None
+        if there & set(map(float, temperatures)):
+            with pytest.raises(kb.InputError, match="is equal to trial"):
+                self.study.import_runs(columns)
+            skip = 0
         batch = []
         for one in map(float, temperatures):
-            if one in there:
-                there.remove(one)
-            else:
-                self.add(one, batch)
-        columns = {"temperature": temperatures, "catalyst": [0.4] * len(temperatures)}
-        told = self.study.import_runs(columns | {"yield": [1.0] * len(temperatures)})
-        assert sum(not one.again for one in told) == len(batch)
-        if batch:
-            self.batches.append(batch)
+            self.add(one, batch)
+        told = self.study.import_runs(columns, skip=skip)
+        assert told == [(number, False) for _, number, _ in batch]
+        self.batches.append(batch)
 
     @rule()
     def refuse(self):

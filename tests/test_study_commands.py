@@ -79,12 +79,21 @@ def test_a_day_at_the_bench(reactor):
     assert "Stop: certified within 1000" in text and "with probability 0.99" in text
     assert done("undo", reactor).startswith("taken back: trial 4: temperature=199")
     assert "wrote 2 observations to runs.csv" in done("export", reactor, "runs.csv")
-    assert "imported 0 runs, 2 were there already" in done("import", reactor, "runs.csv")
+    assert "already: 2, as it seems, or 0 if all" in refused("import", reactor, "runs.csv")
+    assert "imported 0 runs; 2 obs" in done("import", reactor, "runs.csv", "--skip", "2")
     rows = Path("runs.csv").read_text().splitlines()
     assert rows[0].startswith("trial,temperature") and rows[1].startswith("1,")
     Path("one.csv").write_text("temperature,pressure,catalyst,yield\n200,2e5,0.5,61\n")
-    assert "imported 1 run;" in done("import", reactor, "one.csv")
-    done("undo", reactor)
+    assert "imported 1 run; 3 obs" in done("import", reactor, "one.csv")
+    found = study("import", reactor, "one.csv")
+    assert "imported 0 runs, after 1 that was imported before; 3 obs" in found.stdout
+    assert "note: the table has no new rows" in found.stderr and "--skip 0" in found.stderr
+    with open("one.csv", "a") as file:
+        file.write("200,2e5,0.5,61\n")
+    assert "1 run, after 1 that was imported before; 4" in done("import", reactor, "one.csv")
+    assert "imported 2 runs; 6 obs" in done("import", reactor, "one.csv", "--skip", "0")
+    for _ in range(3):
+        done("undo", reactor)
     assert done("plot", reactor, "--out", "pictures", "--seconds", "2").count("wrote ") == 3
 
 

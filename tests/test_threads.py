@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import pickle
 import sys
 import threading
 import time
+import warnings
 
 import numpy as np
 import pytest
@@ -177,3 +179,90 @@ def test_a_lock_that_is_held_keeps_others_out():
         assert other.is_alive() and len(seq) == 0
     other.join(timeout=10)
     assert len(seq) == 1
+
+
+def pickled(one):
+    return pickle.loads(pickle.dumps(one))
+
+
+@pytest.mark.parametrize("copied", [pickled, copy.deepcopy])
+@pytest.mark.parametrize("kind", ["sequence", "policy", "regressor"])
+def test_a_copy_waits_for_the_lock(kind, copied):
+    regressor = kb.KernelConfidenceRegressor(KERNEL, 5.0, 0.1).fit(POINTS[:5], np.zeros(5))
+    policy = kb.KernelUCB(regressor.sequence_, kb.Finite(POINTS))
+    one = {"sequence": policy.sequence, "policy": policy, "regressor": regressor}[kind]
+    copies = []
+    with policy.lock:
+        other = threading.Thread(target=lambda: copies.append(copied(one)))
+        other.start()
+        other.join(timeout=0.1)
+        assert other.is_alive()
+        policy.sequence.update(POINTS[5:7], [0.1, 0.2])
+    other.join(timeout=20)
+    name = {"policy": "sequence", "regressor": "sequence_"}.get(kind)
+    found = getattr(copies[0], name) if name else copies[0]
+    assert found.outcomes.tolist() == [0.0] * 5 + [0.1, 0.2]
+    assert found.known.lock is not policy.lock
+
+
+@pytest.mark.parametrize("copied", [pickled, copy.deepcopy])
+@pytest.mark.parametrize("engine", [None, kb.Sparse(most=40)], ids=["exact", "sparse"])
+def test_a_copy_is_of_one_moment(engine, copied):
+    """Taken without a hold on the lock, while another thread updates."""
+    X = np.random.default_rng(0).random((150, 2))
+    y, steps, copies = np.array([outcome(x) for x in X]), range(0, 150, 3), []
+    done = threading.Event()
+
+    def bounds_after_each(sequence):
+        for at in steps:
+            sequence.update(X[at : at + 3], y[at : at + 3])
+            yield sequence.bounds(GRID)
+
+    def new():
+        return kb.ConfidenceSequence(KERNEL, 5.0, 0.1, engine=engine)
+
+    def update(sequence):
+        try:
+            for _ in bounds_after_each(sequence):
+                time.sleep(2e-3)  # the others want the lock too
+        finally:
+            done.set()
+
+    def take(sequence):
+        while not done.is_set():
+            copies.append(copied(sequence))
+
+    seq = new()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of few inducing points
+        at_once(lambda: update(seq), lambda: take(seq), lambda: take(seq))
+        right = list(bounds_after_each(new()))
+    assert len(copies) >= 5
+    for one in copies[:: 1 + len(copies) // 10]:
+        assert len(one) % 3 == 0
+        if len(one):
+            np.testing.assert_allclose(
+                one.bounds(GRID), right[len(one) // 3 - 1], rtol=1e-7, atol=1e-7
+            )
+
+
+def test_a_copy_of_a_policy_is_of_one_moment():
+    policy = kb.KernelUCB(kb.ConfidenceSequence(KERNEL, 5.0, 0.1), kb.Finite(POINTS))
+    done, copies = threading.Event(), []
+
+    def work():
+        for _ in range(30):
+            s = policy.ask()
+            policy.tell(s, outcome(s.x))
+        done.set()
+
+    def take():
+        while not done.is_set():
+            copies.extend([pickled(policy), copy.deepcopy(policy)])
+
+    at_once(work, take, take)
+    for one in copies:
+        assert len(one.sequence) == len(one.history)
+        one.tell(one.ask(), 0.0)
+    shallow = copy.copy(policy)
+    assert shallow.sequence is policy.sequence and shallow.lock is policy.lock

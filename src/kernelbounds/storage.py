@@ -7,8 +7,11 @@ even where a kernel evaluates differently, bit for bit, one point at a time or m
 from __future__ import annotations
 
 import json
+import math
+import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+import zipfile
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from types import ModuleType
@@ -33,6 +36,10 @@ FORMAT, VERSION = "kernelbounds.ConfidenceSequence", 4
 # matrix has a row for each observation, none are merged, and there are no sparse engines.
 READABLE = (2, 3, 4)
 ARRAYS = ("points", "outcomes", "gram")
+# All arrays that a saved sequence may have; others in its file are not looked at.
+NAMES = frozenset((*ARRAYS, "weights", "merged_at", "forecasts")) | {
+    f"sparse.{name}" for name in sparse_state.SHAPES
+}
 BOUNDS = ("AMM", "AY", "CMM", "DMM", "FixedDesign", "IGP")
 MIXTURES = ("Hybrid", "Single")
 CONSTANTS = ("norm_bound", "noise_scale", "delta", "misspecification")
@@ -54,7 +61,7 @@ def save(path: str | PathLike[str], known: Knowledge, bound: Bound) -> None:
 
 def load(path: str | PathLike[str], own: Own) -> tuple[Knowledge, Bound]:
     """What :func:`save` wrote."""
-    header, arrays = read(path, FORMAT, READABLE, "a saved confidence sequence")
+    header, arrays = read(path, FORMAT, READABLE, "a saved confidence sequence", NAMES)
     return unpack(path, header, arrays, own)
 
 
@@ -170,15 +177,31 @@ def check_writable(path: str | PathLike[str]) -> None:
         files.check_writable(target)
 
 
-def read(path: str | PathLike[str], kind: str, versions: Sequence[int], noun: str) -> Packed:
-    """What :func:`write` wrote, if it is of this kind and one of these versions."""
+def read(
+    path: str | PathLike[str],
+    kind: str,
+    versions: Sequence[int],
+    noun: str,
+    names: Collection[str] | None = None,
+) -> Packed:
+    """What :func:`write` wrote, if it is of this kind and one of these versions.
+
+    Only arrays with these names are read, and they are of floats; None stands for all that are
+    there. What is read takes no more memory than the file takes on the disk: it is not compressed,
+    and an array must be as large as its header says before there is an array.
+    """
     source = files.as_path(path)
     name = repr(str(source))
     try:
         files.check_regular(source.stat().st_mode)  # reading a FIFO would wait for ever
-        with open(source, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            header = json.loads(bytes(archive["header"]))
-            arrays = {key: archive[key] for key in archive.files if key != "header"}
+        with open(source, "rb") as file, zipfile.ZipFile(file) as archive:
+            there = [one.removesuffix(".npy") for one in archive.namelist()]
+            known = [one for one in there if names is None or one in names or one == "header"]
+            _check_sizes(archive, known, os.fstat(file.fileno()).st_size)
+            header = json.loads(_member(archive, "header").tobytes())
+            arrays = {key: _member(archive, key) for key in known if key != "header"}
+            if names is not None and any(one.dtype.str[1:] != "f8" for one in arrays.values()):
+                raise ValueError("arrays that are not of floats")
     except FileNotFoundError:
         raise StoredFileError(f"there is no file {name}.") from None
     except OSError as error:
@@ -193,6 +216,29 @@ def read(path: str | PathLike[str], kind: str, versions: Sequence[int], noun: st
             f"reads {' and '.join(map(str, versions))}."
         )
     return header, arrays
+
+
+def _check_sizes(archive: zipfile.ZipFile, names: Sequence[str], most: int) -> None:
+    """Refuse arrays that together are larger than the file, since they overlap or lie."""
+    if len(set(names)) < len(names):
+        raise ValueError("two arrays of one name")
+    if sum(archive.getinfo(f"{name}.npy").file_size for name in names) > most:
+        raise ValueError("arrays that are larger than the file")
+
+
+def _member(archive: zipfile.ZipFile, name: str) -> Array:
+    """An array of the archive, as :func:`numpy.savez` writes it."""
+    info = archive.getinfo(f"{name}.npy")
+    if info.compress_type != zipfile.ZIP_STORED:
+        raise ValueError(f"{name} is compressed")
+    with archive.open(info) as file:
+        if np.lib.format.read_magic(file) != (1, 0):
+            raise ValueError(f"{name} is in another version of NumPy's format")
+        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+        if math.prod(shape) * dtype.itemsize != info.file_size - file.tell():
+            raise ValueError(f"{name} of shape {shape} in {info.file_size} bytes")
+        file.seek(0)
+        return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
 
 
 @contextmanager

@@ -7,6 +7,7 @@ Inside, everything is a maximisation of s f*, with the sign s = -1 when minimisi
 from __future__ import annotations
 
 import math
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -35,6 +36,7 @@ from kernelbounds.bandits.records import Certificate, History, Suggestion
 from kernelbounds.bandits.tracker import Tracker, limited_values
 from kernelbounds.bounds import Bound
 from kernelbounds.bounds.guarantee import require_sequential
+from kernelbounds.copies import CopiedWhole
 from kernelbounds.errors import EmptyConfidenceSetError, InputError, KernelBoundsError
 from kernelbounds.mixtures import Mixture
 from kernelbounds.offset import Offset
@@ -43,7 +45,7 @@ from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.surface import Surface
 
 
-class Policy(ABC):
+class Policy(CopiedWhole, ABC):
     """Chooses actions, learns from outcomes, and knows how good its best action provably is.
 
     A policy of one's own implements :meth:`choose`, and :meth:`settings` and :meth:`restore` if it
@@ -100,6 +102,11 @@ class Policy(ABC):
         return f"{type(self).__name__}({self.sequence!r}, {self.domain!r}{aim})"
 
     @property
+    def lock(self) -> threading.RLock:
+        """That of the sequence, which every method holds while it works."""
+        return self.sequence.known.lock
+
+    @property
     def dim(self) -> int | None:
         """The dimension of actions; None while it is not known."""
         if self.domain is not None:
@@ -154,7 +161,7 @@ class Policy(ABC):
             before it, and the pending ones, had had an outcome in the middle of its bounds; the
             bounds reported come from real outcomes only.
         """
-        with self.sequence.known.lock:
+        with self.lock:
             space = space_of(self.domain, self.dim, actions, fixed)
             count = 1 if n is None else as_whole(n, "n", least=1)
             found = self.choose(space, count)
@@ -172,13 +179,13 @@ class Policy(ABC):
 
         Actions are given as for :meth:`tell`. An action is pending until its outcome is told.
         """
-        with self.sequence.known.lock:
+        with self.lock:
             self.ledger.pending += list(as_actions(X, self.domain, self.dim))
 
     @property
     def pending(self) -> Array:
         """The actions under way, (n, d), in the order of :meth:`begin`."""
-        with self.sequence.known.lock:
+        with self.lock:
             waiting = self.ledger.pending
             return np.array(waiting).reshape(len(waiting), self.dim or 0)
 
@@ -195,7 +202,7 @@ class Policy(ABC):
         take the place of points. When an error is raised nothing has changed. Points outside of
         the box that were not asked for are taken with a warning.
         """
-        with self.sequence.known.lock:
+        with self.lock:
             points, outcomes = as_observations(by_position(X, self.domain), y, self.dim)
             if isinstance(self.domain, Box):
                 own = np.array([not self.ledger.was_asked(point) for point in points])
@@ -220,7 +227,7 @@ class Policy(ABC):
     @property
     def history(self) -> History:
         """What was known of each action told, before its outcome."""
-        with self.sequence.known.lock:
+        with self.lock:
             return self.ledger.history
 
     def bounds(self, X: Points, bound: Bound | None = None) -> tuple[Array, Array]:
@@ -249,7 +256,7 @@ class Policy(ABC):
         :meth:`bounds`, and looks at about a thousand points.
         """
         maximiser = BranchAndBound(tolerance, seconds)
-        with self.sequence.known.lock:
+        with self.lock:
             space = space_of(self.domain, self.dim, actions, fixed)
             return self._certify(space, maximiser, math.inf, maximiser.seconds)
 
@@ -257,7 +264,7 @@ class Policy(ABC):
         """Whether the best action known is certified to have a smaller regret than this."""
         # A maximum this close to the limit is left undecided, and the answer is no.
         maximiser = BranchAndBound(tolerance=regret / 16)
-        with self.sequence.known.lock:
+        with self.lock:
             space = space_of(self.domain, self.dim, None, None)
             return self._certify(space, maximiser, regret, math.inf).regret < regret
 
@@ -313,7 +320,7 @@ class Policy(ABC):
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to one file, atomically; see :meth:`load`."""
-        with self.sequence.known.lock:
+        with self.lock:
             saving.save(self, path)
 
     @classmethod

@@ -26,6 +26,7 @@ P = TypeVar("P", bound="Policy")
 
 FORMAT, VERSION = "kernelbounds.Policy", 4
 READABLE = (2, 3, 4)  # they hold sequences of the same versions
+NAMES = storage.NAMES | {"domain", "pending", "asked", "asked_bounds", "records"}
 
 
 def save(policy: Policy, path: str | PathLike[str]) -> None:
@@ -36,7 +37,8 @@ def save(policy: Policy, path: str | PathLike[str]) -> None:
 def check(policy: Policy, path: str | PathLike[str]) -> None:
     """Refuse now what :func:`save` would refuse later."""
     storage.check_writable(path)
-    _pack(policy)
+    with policy.lock:
+        _pack(policy)
 
 
 def _pack(policy: Policy) -> storage.Packed:
@@ -82,7 +84,7 @@ def load(
     offset: Offset | None,
 ) -> P:
     """What :func:`save` wrote."""
-    header, arrays = storage.read(path, FORMAT, READABLE, "a saved policy")
+    header, arrays = storage.read(path, FORMAT, READABLE, "a saved policy", NAMES)
     if header.get("policy") != cls.__name__:
         raise StoredFileError(
             f"{str(path)!r} holds a {header.get('policy')}, not a {cls.__name__}."

@@ -23,6 +23,7 @@ from kernelbounds.bounds.refutation import (
     least_norm,
     least_squared_radius,
 )
+from kernelbounds.copies import CopiedWhole
 from kernelbounds.engine import Engine, Forecasts, Outcomes, Predictions, SparseEngine
 from kernelbounds.errors import EmptyConfidenceSetError
 from kernelbounds.functionals.targets import Functionals, Targets, squared_norms
@@ -39,7 +40,7 @@ LOSSES_AT_ONCE = 50_000
 NONE_MADE = Forecasts(np.empty(0), np.empty(0))
 
 
-class Knowledge:
+class Knowledge(CopiedWhole):
     """All that a bound may look at: observations, assumptions, and the radius R_t.
 
     ====================  ===============  ====================================================
@@ -65,8 +66,8 @@ class Knowledge:
     one with shares that suit the points (``engine``). What R_t bounds is the noise, whatever the
     kernel, and the shares of ``base`` do not look ahead.
 
-    ``lock`` is held while a bound looks, and while observations are added, so that sequences may
-    be used from several threads.
+    ``lock`` is held while a bound looks, while observations are added and while a copy is made, so
+    that sequences may be used from several threads.
 
     Examples
     --------
@@ -97,20 +98,24 @@ class Knowledge:
         self.chosen_for = assumptions
         self.apart = False  # whether it is one of :meth:`believing`, on data that do not grow
         self._keeps_shares = False  # see :meth:`keep_shares`
-        self.lock = threading.RLock()
+        self._lock = threading.RLock()
         self._shares: tuple[float, ...] = ()  # of the parts, in ``engine``
         self._shared, self._decided_by = engine, 0  # that engine, and the points that decided
         self._radius: tuple[int, Radius] | None = None  # with the count that it is of
         self._forecasts = forecasts or NONE_MADE
         self._sums: tuple[int, Array | float] = 0, 0.0  # of losses, with the count they are of
 
-    def __getstate__(self) -> dict[str, Any]:
-        """For copies, each of which gets a lock of its own."""
-        return {name: value for name, value in vars(self).items() if name != "lock"}
+    @property
+    def lock(self) -> threading.RLock:
+        """It is the object's own; copies have others."""
+        return self._lock
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self.lock = threading.RLock()
+    def __setstate__(self, parts: dict[str, Any]) -> None:
+        vars(self).update(parts)
+        self._lock = threading.RLock()
+
+    def _parts(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
 
     def at_delta(self, delta: float) -> Knowledge:
         """The same with another delta, for a bound that shares its own among several; to be read.

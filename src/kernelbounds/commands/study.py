@@ -304,18 +304,31 @@ def import_command(
             help="With a column for each input and for the output, by their names.",
         ),
     ],
+    skip: Annotated[
+        int | None,
+        typer.Option(
+            "--skip",
+            min=0,
+            help="How many rows at the beginning are in the study already; 0 if all are new runs.",
+            show_default="those imported from this file before",
+        ),
+    ] = None,
 ) -> None:
-    """Add old runs from a CSV file, in their order, all or none; what is there is not added again.
+    """Add old runs from a CSV file, in their order, all or none; or its new rows, if it has grown.
 
     They must be all runs that were made, and not a selection by their outcomes. Import them before
-    you tell a trial that was chosen by anybody who knows them.
+    you tell a trial that was chosen by anybody who knows them. No row is left out because of its
+    outcome: where it may be in the study already, you are asked for --skip.
     """
     with kb.Study(file) as study:
-        told = study.import_runs(csv)
+        told = study.import_runs(csv, skip=skip)
         new = sum(not one.again for one in told)
-        old = f", {len(told) - new} were there already" if new < len(told) else ""
+        was = "was" if len(told) - new == 1 else "were"
+        old = f", after {len(told) - new} that {was} imported before" if new < len(told) else ""
         runs = f"{new} run{'' if new == 1 else 's'}"
         typer.echo(f"imported {runs}{old}; {_counted(len(study))}")
+        if told and not new:
+            _say("note: the table has no new rows; if all of its runs are new: --skip 0")
 
 
 def _numbers(pairs: list[str]) -> dict[str, float]:

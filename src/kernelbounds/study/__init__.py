@@ -7,7 +7,8 @@ file                 idea
 ``store.py``         the file: its tables
 ``database.py``      SQLite: transactions, versions, errors
 ``points.py``        settings of the inputs, as they are given and as they can be set
-``outcomes.py``      outcomes as they are given, and tables of old runs
+``outcomes.py``      outcomes as they are given
+``tables.py``        tables of old runs, which may have been imported before
 ``deciding.py``      what to try next, and the certificate
 ``promising.py``     the settings with the best estimate
 ``status.py``        how the study stands, and what to do

@@ -10,18 +10,23 @@ the same file at the same time, and any of them may be killed at any instant.
 * ``journal_mode = DELETE``: at rest there is one file, which may be copied, mailed and kept on a
   network drive. The faster write-ahead log would add two files without which the first is not
   complete, and needs memory that is shared by all who use it.
+* Each row has a checksum of its own, in the column ``digest``. Whoever opens the file has SQLite
+  check its structure, and then checks every row: a byte that a disk or a copy got wrong is noticed
+  before anything is computed from it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sqlite3
 import stat
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -32,19 +37,20 @@ MEMORY = ":memory:"
 # Seconds to wait while others write, which takes milliseconds; of each try, so that an interrupt is
 # noticed; and between two tries.
 PATIENCE, TRY, PAUSE = 30.0, 0.2, 0.005
+UNREADABLE = "there is text in it that cannot be read"
 
 
 @dataclass(frozen=True)
 class Format:
     """What is in a file: whose it is, by a number in SQLite's header, its version, its tables.
 
-    ``migrations`` has statements that lead from each older version to the next.
+    Each table has a column ``digest``. A statement that changes a row sets it to NULL, and the
+    checksum is written when the transaction ends.
     """
 
     application: int
     version: int
     schema: Sequence[str]
-    migrations: Mapping[int, Sequence[str]]
 
 
 class Database:
@@ -57,6 +63,7 @@ class Database:
         self._connect()
         try:
             self._check_format(form)
+            self._check_content(form)
         except BaseException:
             self.close()
             raise
@@ -104,6 +111,10 @@ class Database:
             self._patiently("BEGIN IMMEDIATE")
             try:
                 yield self._db
+                for table, columns in self._tables.items():
+                    self._db.execute(
+                        f"UPDATE {table} SET digest = checksum({columns}) WHERE digest IS NULL"
+                    )
                 self._patiently("COMMIT")
             except BaseException:
                 with suppress(sqlite3.Error):
@@ -142,6 +153,7 @@ class Database:
                 target, uri=True, timeout=TRY, isolation_level=None, check_same_thread=False
             )
             try:
+                self._db.create_function("checksum", -1, _checksum, deterministic=True)
                 for pragma in ("synchronous = EXTRA", "foreign_keys = ON", "trusted_schema = OFF"):
                     self._patiently(f"PRAGMA {pragma}")
             except BaseException:
@@ -158,22 +170,46 @@ class Database:
                 f"one reads up to {form.version}: pip install -U kernelbounds."
             )
         if version < form.version:
-            self._migrate(form)
+            raise StoredFileError(
+                f"{self.name} is a study in format {version}, and this kernelbounds reads format "
+                f"{form.version} only; export its runs with the release that wrote it, and import "
+                "them into a new study."
+            )
 
-    def _migrate(self, form: Format) -> None:
-        """From an older version to this one, in one transaction."""
-        with self.writing() as db:
-            # Somebody else may have done it while this process waited.
-            for version in range(self.number("PRAGMA user_version"), form.version):
-                for statement in form.migrations[version]:
-                    db.execute(statement)
-            db.execute(f"PRAGMA user_version = {form.version}")
+    def _check_content(self, form: Format) -> None:
+        """Refuse a file whose structure, tables or rows are not as they were written."""
+        found = self.rows("PRAGMA integrity_check(1)")[0][0]
+        if found != "ok":
+            raise _damaged(self.name, " ".join(found.split()))
+        if not set(form.schema) <= {sql for (sql,) in self.rows("SELECT sql FROM sqlite_master")}:
+            raise _damaged(self.name, "its tables are not those of a study")
+        for table, columns in self._tables.items():
+            wrong = f"SELECT rowid FROM {table} WHERE digest IS NOT checksum({columns}) LIMIT 1"
+            for (number,) in self.rows(wrong):
+                raise _damaged(self.name, f"row {number} of its {table} is not as it was written")
+
+    @cached_property
+    def _tables(self) -> dict[str, str]:
+        """The columns that the checksums of rows are made of, for each table."""
+        found: dict[str, list[str]] = {}
+        for table, column in self.rows(
+            "SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c "
+            "WHERE m.type = 'table' ORDER BY m.name, c.cid"
+        ):
+            found.setdefault(table, []).append(column)
+        return {
+            table: ", ".join(column for column in columns if column != "digest")
+            for table, columns in found.items()
+            if "digest" in columns
+        }
 
     @contextmanager
     def _reported(self) -> Iterator[None]:
         """Errors of SQLite become one sentence each."""
         try:
             yield
+        except UnicodeDecodeError as error:  # of a message that quotes broken text
+            raise _damaged(self.name, UNREADABLE) from error
         except sqlite3.Error as error:
             raise _explained(error, self.name) from error
 
@@ -228,6 +264,15 @@ def _exists(name: str) -> InputError:
     return InputError(f"{name} is there already; choose another name for the new study.")
 
 
+def _damaged(name: str, how: str) -> StoredFileError:
+    return StoredFileError(f"{name} is damaged ({how}); take a copy from before.")
+
+
+def _checksum(*values: Any) -> str:
+    """Of the values of a row, which SQLite hands over as numbers, text and None."""
+    return hashlib.blake2b(repr(values).encode(), digest_size=8).hexdigest()
+
+
 def _code(error: sqlite3.Error) -> int:
     """The primary code; 0 where the error is Python's own."""
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
@@ -236,9 +281,7 @@ def _code(error: sqlite3.Error) -> int:
 def _explained(error: sqlite3.Error, name: str) -> Exception:
     messages: dict[int, Callable[[], Exception]] = {
         sqlite3.SQLITE_NOTADB: lambda: StoredFileError(f"{name} is not a study of kernelbounds."),
-        sqlite3.SQLITE_CORRUPT: lambda: StoredFileError(
-            f"{name} is damaged ({said(error)}); take a copy from before."
-        ),
+        sqlite3.SQLITE_CORRUPT: lambda: _damaged(name, said(error)),
         sqlite3.SQLITE_READONLY: lambda: InputError(
             f"cannot write to {name}: the file was moved or deleted while it was open."
             if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_READONLY_DBMOVED
@@ -261,6 +304,9 @@ def _explained(error: sqlite3.Error, name: str) -> Exception:
         return made()
     if isinstance(error, sqlite3.ProgrammingError) and "closed" in str(error):
         return InputError(f"the study {name} was closed; open it again with Study({name}).")
+    # The function is the checksum, which any row can have unless there is broken text in it.
+    if "user-defined function" in str(error) or "UTF-8" in str(error):
+        return _damaged(name, UNREADABLE)
     return StoredFileError(f"{name} cannot be used: {said(error)}.")
 
 

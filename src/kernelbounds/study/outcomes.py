@@ -1,19 +1,17 @@
-"""Outcomes as users give them, one, many, or in a table of old runs, made ready for the file."""
+"""Outcomes as users give them, one or many, made ready for the file."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from os import PathLike
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kernelbounds.arrays import Array, as_scalar, as_vector, as_whole, brief
-from kernelbounds.csv_table import read_csv
 from kernelbounds.errors import InputError
 from kernelbounds.problem import Problem
-from kernelbounds.study.points import check_names, checked_point
+from kernelbounds.study.points import checked_point
 from kernelbounds.study.records import Trial
 from kernelbounds.study.store import Telling
 
@@ -47,24 +45,6 @@ def tellings(problem: Problem, points: Any, values: Any, keys: Any) -> list[Tell
         telling(problem, point, value, None, key)
         for point, value, key in zip(listed, outcomes, names, strict=True)
     ]
-
-
-def old_runs(problem: Problem, runs: Any) -> list[Telling]:
-    """Runs from a CSV file, a dict of columns or a data frame."""
-    names, lines = [*problem.names, problem.output.name], None
-    if isinstance(runs, str | PathLike):
-        table = read_csv(runs, names)
-        columns: Any = table.columns
-        lines = table.lines
-    elif isinstance(runs, Mapping) or hasattr(runs, "columns"):
-        columns = {name: runs[name] for name in names if name in runs}
-        check_names(problem, columns, [problem.output.name])
-    else:
-        raise InputError(f"runs must be a CSV file or columns by name, got {brief(runs)}.")
-    points = checked_rows(problem, {name: columns[name] for name in problem.names}, lines)
-    outcomes = as_vector(columns[problem.output.name], problem.output.name, len(points))
-    rows = zip(points.tolist(), outcomes.tolist(), strict=True)
-    return [Telling(tuple(point), value) for point, value in rows]
 
 
 def checked_rows(

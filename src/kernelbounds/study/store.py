@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +18,8 @@ from kernelbounds.errors import InputError
 from kernelbounds.study.database import Database, Format
 
 SCHEMA = (
-    "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    # Each table has a checksum of each of its rows, see ``database.py``.
+    "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL, digest TEXT)",
     # A point is a JSON list of numbers in the units of the inputs, in their order. Of a trial that
     # was told without being asked for, asked is NULL; lower, upper and gain are what was known of
     # it when it was asked for.
@@ -29,10 +30,12 @@ SCHEMA = (
         asked TEXT,
         lower REAL,
         upper REAL,
-        gain REAL
+        gain REAL,
+        digest TEXT
     )""",
     # In the order in which they were told; those of one batch together. The point is where it was
-    # measured, which need not be the point of its trial.
+    # measured, which need not be the point of its trial. Of one that was imported, source is the
+    # name of its table, if that has one, and row its number in the table, from 1 on.
     """CREATE TABLE outcomes (
         id INTEGER PRIMARY KEY,
         batch INTEGER NOT NULL,
@@ -40,8 +43,11 @@ SCHEMA = (
         point TEXT NOT NULL,
         value REAL NOT NULL,
         key TEXT,
+        source TEXT,
+        row INTEGER,
         told TEXT NOT NULL,
-        withdrawn TEXT
+        withdrawn TEXT,
+        digest TEXT
     )""",
     "CREATE UNIQUE INDEX one_outcome_of_a_trial ON outcomes (trial) WHERE withdrawn IS NULL",
     "CREATE UNIQUE INDEX one_outcome_of_a_key ON outcomes (key) WHERE withdrawn IS NULL",
@@ -52,14 +58,14 @@ SCHEMA = (
         outcome INTEGER NOT NULL REFERENCES outcomes (id),
         seconds REAL NOT NULL,
         computed TEXT NOT NULL,
-        data TEXT NOT NULL
+        data TEXT NOT NULL,
+        digest TEXT
     )""",
 )
 FORMAT = Format(
     application=0x6B625354,  # "kbST"
-    version=1,
+    version=2,
     schema=SCHEMA,
-    migrations={},
 )
 
 Point = tuple[float, ...]
@@ -86,7 +92,13 @@ class StoredOutcome(NamedTuple):
     point: Point
     value: float
     key: str | None
+    source: str | None
+    row: int | None
     told: str
+
+
+# The columns of a StoredOutcome, in their order.
+OUTCOME = "id, trial, point, value, key, source, row, told"
 
 
 class Telling(NamedTuple):
@@ -96,6 +108,8 @@ class Telling(NamedTuple):
     value: float
     trial: int | None = None
     key: str | None = None
+    source: str | None = None
+    row: int | None = None
 
 
 class Told(NamedTuple):
@@ -106,7 +120,8 @@ class Told(NamedTuple):
     trial : int
         The number of the trial that the outcome is of.
     again : bool
-        Whether the same outcome was there already, by its key, and nothing was added.
+        Whether the same outcome was there already, by its key or by its row in a table that was
+        imported before, and nothing was added.
 
     Examples
     --------
@@ -147,7 +162,7 @@ class Store:
         new = cls.__new__(cls)
         pairs = list(meta.items())
         new._file = Database.create(
-            path, FORMAT, lambda db: db.executemany("INSERT INTO meta VALUES (?, ?)", pairs)
+            path, FORMAT, lambda db: db.executemany("INSERT INTO meta VALUES (?, ?, NULL)", pairs)
         )
         return new
 
@@ -213,7 +228,9 @@ class Store:
             if found.state != "pending":
                 how = "told" if found.state == "told" else "dropped"
                 raise InputError(f"trial {number} is not pending: it was {how} already.")
-            db.execute("UPDATE trials SET state = 'dropped' WHERE number = ?", (number,))
+            db.execute(
+                "UPDATE trials SET state = 'dropped', digest = NULL WHERE number = ?", (number,)
+            )
             return found
 
     # --- outcomes
@@ -222,8 +239,7 @@ class Store:
     def outcomes(self) -> list[StoredOutcome]:
         """Those that were not withdrawn, in the order told."""
         rows = self._file.rows(
-            "SELECT id, trial, point, value, key, told FROM outcomes "
-            "WHERE withdrawn IS NULL ORDER BY id"
+            f"SELECT {OUTCOME} FROM outcomes WHERE withdrawn IS NULL ORDER BY id"
         )
         return [_outcome(row) for row in rows]
 
@@ -248,22 +264,17 @@ class Store:
             batch, now = self._next_batch(), _now()
             return [self._tell(db, one, batch, now) for one in tellings]
 
-    def tell_missing(self, tellings: Sequence[Telling]) -> list[Told]:
-        """Add those outcomes that are not there yet, all of them or none.
+    def tell_chosen(
+        self, choose: Callable[[list[StoredOutcome]], Sequence[Telling | Told]]
+    ) -> list[Told]:
+        """Add outcomes that are chosen by a look at what is there, all of them or none.
 
-        An outcome is there if one has the same settings and value; of two equal ones, the second is
-        if two have.
+        ``choose`` also names those that are there already.
         """
         with self._file.writing() as db:
-            there: dict[tuple[Point, float], list[int]] = {}
-            for old in reversed(self.outcomes):
-                there.setdefault((old.point, old.value), []).append(old.trial)
-            batch, now = self._next_batch(), _now()
+            chosen, batch, now = choose(self.outcomes), self._next_batch(), _now()
             return [
-                Told(there[one.point, one.value].pop(), True)
-                if there.get((one.point, one.value))
-                else self._tell(db, one, batch, now)
-                for one in tellings
+                one if isinstance(one, Told) else self._tell(db, one, batch, now) for one in chosen
             ]
 
     def _next_batch(self) -> int:
@@ -280,11 +291,11 @@ class Store:
                 return self._told_again(one, *old)
         number = self._trial_of(db, one, point)
         db.execute(
-            "INSERT INTO outcomes (batch, trial, point, value, key, told) "
-            "VALUES (?, ?, ?, ?, ?, ?)",
-            (batch, number, point, one.value, one.key, now),
+            "INSERT INTO outcomes (batch, trial, point, value, key, source, row, told) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            (batch, number, point, one.value, one.key, one.source, one.row, now),
         )
-        db.execute("UPDATE trials SET state = 'told' WHERE number = ?", (number,))
+        db.execute("UPDATE trials SET state = 'told', digest = NULL WHERE number = ?", (number,))
         return Told(number, False)
 
     def _told_again(self, one: Telling, trial: int, point: str, value: float) -> Told:
@@ -323,17 +334,17 @@ class Store:
             if not batch:
                 raise InputError(f"there is nothing to take back: {self.name} has no outcomes.")
             gone = self._file.rows(
-                "SELECT id, trial, point, value, key, told FROM outcomes "
-                "WHERE withdrawn IS NULL AND batch = ? ORDER BY id",
+                f"SELECT {OUTCOME} FROM outcomes WHERE withdrawn IS NULL AND batch = ? ORDER BY id",
                 batch,
             )
             db.execute(
-                "UPDATE outcomes SET withdrawn = ? WHERE withdrawn IS NULL AND batch = ?",
+                "UPDATE outcomes SET withdrawn = ?, digest = NULL "
+                "WHERE withdrawn IS NULL AND batch = ?",
                 (_now(), batch),
             )
             db.executemany(
                 "UPDATE trials SET state = CASE WHEN asked IS NULL THEN 'dropped' "
-                "ELSE 'pending' END WHERE number = ?",
+                "ELSE 'pending' END, digest = NULL WHERE number = ?",
                 [(row[1],) for row in gone],
             )
             return [_outcome(row) for row in gone]
@@ -377,8 +388,8 @@ class Store:
 
 
 def _outcome(row: Sequence[Any]) -> StoredOutcome:
-    number, trial, point, value, key, told = row
-    return StoredOutcome(number, trial, _point(point), value, key, told)
+    number, trial, point, *rest = row
+    return StoredOutcome(number, trial, _point(point), *rest)
 
 
 def _point(text: str) -> Point:

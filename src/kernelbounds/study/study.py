@@ -35,7 +35,7 @@ from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study import at_a_glance, pictures
 from kernelbounds.study.database import checked_path, refuse_existing
 from kernelbounds.study.deciding import certified, next_point, surest, with_the_past
-from kernelbounds.study.outcomes import number_of, old_runs, telling, tellings
+from kernelbounds.study.outcomes import number_of, telling, tellings
 from kernelbounds.study.points import domain_of, named
 from kernelbounds.study.promising import most_promising
 from kernelbounds.study.records import Trial
@@ -47,6 +47,7 @@ from kernelbounds.study.store import (
     StoredTrial,
     Told,
 )
+from kernelbounds.study.tables import Table
 from kernelbounds.version import __version__
 
 # Numbers of observations at which the picture of the history has bounds, at most.
@@ -291,18 +292,37 @@ class Study:
         """Add outcomes in their order, all or none; points as a list, an array or columns."""
         return self._store.tell(tellings(self.problem, points, values, keys))
 
-    def import_runs(self, runs: Any) -> list[Told]:
+    def import_runs(self, runs: Any, *, skip: int | None = None) -> list[Told]:
         """Add old runs in their order, all or none, from a CSV file, a dict or a data frame.
 
-        Columns are found by the names of the inputs and the output; others do not matter. Runs that
-        are there already, with equal settings and outcome, are not added again: so a table that
-        has grown may be imported again, and an export too.
+        Columns are found by the names of the inputs and the output; others do not matter. They must
+        be all runs that were made, in the order in which they were made, and not a selection by
+        their outcomes.
 
-        They must be all runs that were made, in the order in which they were made, and not a
-        selection by their outcomes. Import them before the first trial that was chosen by anybody
-        who knows their outcomes.
+        Import them before the first trial that was chosen by anybody who knows their outcomes.
+
+        A CSV file that has grown at its end may be imported again: a study knows it by its path,
+        and how many of its rows it has. Those must still be what they were, and the rows after them
+        are added. No row is ever left out because of its outcome, since a repeat may have the same.
+        Where a row is equal to an observation that did not come from this file, the table is
+        refused, and ``skip`` settles whether the run is a new one.
+
+        Parameters
+        ----------
+        runs : path, dict of columns or data frame
+            One row for each run.
+        skip : int, optional
+            How many rows at the beginning are in the study already; 0 if all are new runs. All
+            others are added, whatever is in them.
+
+        Returns
+        -------
+        list of :class:`Told`
+            One for each run that is new, after those that were imported from this file before,
+            which have ``again=True``.
         """
-        return self._store.tell_missing(old_runs(self.problem, runs))
+        table = Table.of(self.problem, runs, self.path)
+        return self._store.tell_chosen(lambda there: table.to_tell(there, skip))
 
     def undo(self) -> list[tuple[int, dict[str, float], float]]:
         """Take back what was told or imported last: trial number, settings and outcome of each.

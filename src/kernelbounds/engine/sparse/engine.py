@@ -421,10 +421,10 @@ class SparseEngine:
         return max(self._floor, basis.floor)
 
     def _scales(self, floor: float) -> Array:
-        """1 / sqrt(1 - tau_j / ((1 + s) rho)) of the directions j, and what features lose."""
+        """Of the directions; functions of the span are what they are."""
         if self._span:
             return np.ones(len(self._late))
-        return np.sqrt((1 + OF_FEATURES) / (1 - self._late / floor))
+        return features_scaled(self._late, floor)
 
     def _renewed(self) -> RidgePath:
         """The path of all observations: those in the basis, and the newest as its border."""
@@ -458,6 +458,11 @@ class SparseEngine:
             eigen, columns, spectrum, along.T, along, corner, self._outcomes,
             float(np.sqrt(stats.squares)), stats.trace,
         )  # fmt: skip
+
+
+def features_scaled(late: Array, floor: float) -> Array:
+    """1 / sqrt(1 - tau_j / ((1 + s) rho)) of the directions j, and what features lose."""
+    return np.asarray(np.sqrt((1 + OF_FEATURES) / (1 - late / floor)))
 
 
 def size_of_block(count: int) -> int:

@@ -10,11 +10,12 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
 from kernelbounds.arrays import LARGEST, Array
+from kernelbounds.engine.ridge_fit import Forecasts
 from kernelbounds.engine.ridge_path import rounding
 from kernelbounds.engine.sparse.basis import Basis
 from kernelbounds.engine.sparse.block import Block
 from kernelbounds.engine.sparse.dictionary import Dictionary, jitter
-from kernelbounds.engine.sparse.engine import Losses, SparseEngine
+from kernelbounds.engine.sparse.engine import LARGEST_BLOCK, Losses, SparseEngine, features_scaled
 from kernelbounds.engine.sparse.forecaster import Forecaster
 from kernelbounds.engine.sparse.growth import Growth
 from kernelbounds.engine.sparse.residuals import Chunk
@@ -25,7 +26,28 @@ T = TypeVar("T", Statistics, Forecaster, Growth, Basis, Block)
 # Kernel values are computed again on loading, perhaps by another release: how many times their
 # precision they may differ by.
 MISFIT = 64.0
-OWN = ("_late", "_lost", "_border", "_outcomes")  # arrays of the engine's own
+OWN = ("_late", "_lost")  # arrays of the engine's own
+# The shapes of all arrays in a file, with a letter for each length: m inducing points in k
+# dimensions, n newest observations, c features in the sums of complete chunks, g in those of the
+# growth rule, j sums of losses; the basis has r directions and q that are left out, with r + 1
+# outcomes (s).
+SHAPES = {
+    "inducing": "mk", "factor": "mm", "_late": "m", "_lost": "j",
+    "statistics.moments": "mm", "statistics.products": "m",
+    "statistics.moments_rest": "mm", "statistics.products_rest": "m",
+    "_closed.moments": "cc", "_closed.products": "c",
+    "_closed.moments_rest": "cc", "_closed.products_rest": "c",
+    "_forecaster.inverse": "mm", "_forecaster.products": "m", "_growth.inverse": "gg",
+    "rows.points": "nk", "rows.phi": "mn", "rows.residuals": "n", "rows.prior": "n",
+    "rows.outcomes": "n", "rows.weights": "n",
+    "_basis.values": "r", "_basis.of_features": "rm", "_basis.outcomes": "s", "_basis.scales": "m",
+    "_basis.squares": "q", "_basis.of_dropped": "qm",
+}  # fmt: skip
+SAME = 1e-6  # up to which numbers that are computed again are the same, relatively
+LARGEST_SUM = 1e250  # of squares of the largest numbers there may be
+# Whole numbers above this are not exact in all that is computed with them.
+MOST = 2**53
+A_FORECAST = Forecasts(np.zeros(1), np.zeros(1))
 PARTS = {
     "statistics": Statistics,
     "_closed": Statistics,
@@ -61,44 +83,92 @@ def unpack(
     kernel: Kernel, header: dict[str, Any], arrays: dict[str, Array], losses: Losses
 ) -> SparseEngine:
     """What :func:`pack` was given; a ValueError where it does not fit together."""
-    for name, part in arrays.items():
-        if not np.all(np.abs(part) <= LARGEST):
-            raise ValueError(f"values of {name} that are not finite")
+    sizes = _checked_sizes(arrays)
     growth = _given(header, arrays, "_growth", Growth)
-    ridge, typical = float(header["ridge"]), float(header["typical"])
+    ridge, typical = _number(header, "ridge"), _number(header, "typical")
+    if not ridge:
+        raise ValueError("a ridge of 0")
     engine = SparseEngine(kernel, None, ridge, typical, losses, growth)
-    engine._ends_at = int(header["ends_at"])
+    engine._ends_at = _whole(header, "ends_at")
     if header["dim"] is None:
+        _check(sizes.get("g", 0) == 0 < engine._ends_at <= LARGEST_BLOCK, "blocks")
         return engine
-    dim = int(header["dim"])
+    dim = _whole(header, "dim")
     accuracy = engine.data.accuracy_in(dim)
     dictionary = Dictionary(kernel, arrays["inducing"], arrays["factor"], accuracy)
-    _check_shape("inducing", dictionary.inducing, (len(dictionary), dim))
-    _check_shape("factor", dictionary.factor, (len(dictionary),) * 2)
+    _check(sizes["k"] == dim, "dimensions")
     engine._begin(dictionary)
     for name, kind in PARTS.items():
         if name in header:
             setattr(engine, name, _given(header, arrays, name, kind))
     rows = _given(header, arrays, "rows", Block)
-    engine._newest = Chunk(rows, int(header["settled"]), float(header["excess"]))
+    engine._newest = Chunk(rows, _whole(header, "settled"), _number(header, "excess"))
     if "_closed" not in header:  # from before sums were carried along: a chunk ends with the file
         excess = engine.statistics.excess + engine._newest.largest
         engine.statistics = engine._closed = replace(engine.statistics, excess=excess)
-        rows = Block.empty(len(dictionary), dim)
-        engine._newest = Chunk(rows)
-    for name in OWN:
-        if name in arrays:
-            setattr(engine, name, arrays[name])
-    _check_shape("moments", engine.statistics.moments, (len(dictionary),) * 2)
-    closed = engine._closed
-    _check_shape("closed", closed.moments, (len(closed.products),) * 2)
-    if not closed.count + len(engine._newest.rows) == engine.statistics.count:
-        raise ValueError(f"{closed.count} observations in chunks that are complete")
-    _check_shape("late", engine._late, (len(dictionary),))
-    _check_shape("features", rows.phi, (len(dictionary), len(rows)))
+        engine._newest, engine._basis = Chunk(Block.empty(len(dictionary), dim)), None
+    engine._late, engine._lost = arrays["_late"], arrays.get("_lost")
+    _check_engine(engine, sizes)
+    if engine._basis is not None:
+        border = len(rows) - (engine.statistics.count - engine._basis.count)
+        _check(border >= 0, "border")
+        engine._border = np.ascontiguousarray(rows.phi[:, border:])
+        engine._outcomes = rows.outcomes[border:]
     if engine.statistics.count:
         engine.data = engine.data.of(engine.statistics, dim)
     return engine
+
+
+def _checked_sizes(arrays: dict[str, Array]) -> dict[str, int]:
+    """The length that each letter of ``SHAPES`` stands for, where all arrays agree."""
+    sizes: dict[str, int] = {}
+    for name, part in arrays.items():
+        wanted = SHAPES[name]
+        if part.ndim != len(wanted) or any(
+            sizes.setdefault(letter, length) != length
+            for letter, length in zip(wanted, part.shape, strict=True)
+        ):
+            raise ValueError(f"{name} of shape {part.shape}")
+        if not np.all(np.abs(part) <= LARGEST):
+            raise ValueError(f"values of {name} that are not finite")
+    return sizes
+
+
+def _check_engine(engine: SparseEngine, sizes: dict[str, int]) -> None:
+    """Refuse parts that cannot be of one engine."""
+    total, closed, newest, basis = engine.statistics, engine._closed, engine._newest, engine._basis
+    rows, late = newest.rows, engine._late
+    _check(sizes["c"] <= sizes["m"] if "c" in sizes else True, "complete chunks")
+    _check(sizes["g"] <= sizes["m"], "growth")
+    _check(closed.count + len(rows) == total.count, "numbers of observations")
+    _check(total.count < engine._ends_at <= total.count + LARGEST_BLOCK, "blocks")
+    _check(engine._forecaster.ridge == engine._ridge, "forecasts")
+    _check(newest.settled <= len(rows), "settled observations")
+    _check(np.all(rows.weights > 0), "weights")
+    _check(np.all(rows.residuals >= 0), "residuals")
+    # |phi(x)|^2 is at most k(x,x), up to rounding errors that are far from this.
+    seen = np.einsum("mn,mn->n", rows.phi, rows.phi)
+    _check(np.all(seen <= 2 * rows.prior + SAME * rows.prior.max(initial=0.0)), "features")
+    _check(np.all(np.diff(late, prepend=0.0, append=total.excess) >= 0), "directions")
+    if engine._lost is None or engine._losses_of is None:
+        _check(not total.count, "losses")
+    else:
+        _check(engine._lost.shape == engine._losses_of(A_FORECAST).shape[1:], "losses")
+    if basis is not None:
+        _check(sizes["s"] == sizes["r"] + 1, "outcomes of the basis")
+        _check(basis.count <= total.count and np.all(basis.values > 0), "values of the basis")
+        _check(np.all((basis.squares >= 0) & (basis.squares < basis.room)), "directions left out")
+        scales = features_scaled(late, basis.floor if late.any() else 1.0)
+        _check(np.allclose(basis.scales, scales, rtol=SAME, atol=0), "scales of the basis")
+        # Directions are orthonormal, so that these rows have the length D^1/2, and those 1.
+        lengths = np.linalg.norm(basis.of_features / scales, axis=1) / np.sqrt(basis.values)
+        others = np.linalg.norm(basis.of_dropped / scales, axis=1)
+        _check(np.allclose(np.append(lengths, others), 1.0, rtol=SAME, atol=0), "directions")
+
+
+def _check(fits: Any, noun: str) -> None:
+    if not fits:
+        raise ValueError(f"{noun} that do not fit")
 
 
 def misfit(engine: SparseEngine) -> str | None:
@@ -136,14 +206,34 @@ def _take(header: dict[str, Any], arrays: dict[str, Array], name: str, part: Any
 
 
 def _given(header: dict[str, Any], arrays: dict[str, Array], name: str, kind: type[T]) -> T:
-    prefix = f"{name}."
-    given: dict[str, Any] = {
-        key.removeprefix(prefix): one for key, one in arrays.items() if key.startswith(prefix)
-    }
-    given |= {key: np.inf if one is None else one for key, one in header[name].items()}
+    """A part from its numbers and arrays, each of which is what its field says."""
+    given: dict[str, Any] = {}
+    for one in fields(kind):
+        if f"{name}.{one.name}" in arrays:
+            given[one.name] = arrays[f"{name}.{one.name}"]
+        elif one.name in header[name]:
+            if one.type == "Array":
+                raise ValueError(f"a number in place of {name}.{one.name}")
+            convert = _whole if one.type == "int" else _number
+            given[one.name] = convert(header[name], one.name)
     return kind(**given)
 
 
-def _check_shape(name: str, found: Array, wanted: tuple[int, ...]) -> None:
-    if found.shape != wanted:
-        raise ValueError(f"{name} of shape {found.shape} in place of {wanted}")
+def _number(data: dict[str, Any], name: str) -> float:
+    """A number that is not negative, but for those that may be by rounding errors."""
+    value = data[name]
+    if value is None and name == "mean_unknown":
+        return np.inf  # which JSON does not have
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"{name} is not a number")
+    least = -LARGEST_SUM if name.endswith(("_rest", "_unknown")) else 0.0
+    if not least <= value <= LARGEST_SUM:
+        raise ValueError(f"{name} = {value:g}")
+    return float(value)
+
+
+def _whole(data: dict[str, Any], name: str) -> int:
+    value = data[name]
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST:
+        raise ValueError(f"{name} is not a whole number")
+    return value

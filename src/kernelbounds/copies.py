@@ -1,0 +1,42 @@
+"""Copies of what several threads use: each is of one moment, between two updates."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from typing import Any, Self
+
+
+class CopiedWhole:
+    """An object that is copied and pickled while its ``lock`` is held.
+
+    A shallow copy shares what it holds, and is made for readers who have the lock anyway.
+    """
+
+    @property
+    def lock(self) -> threading.RLock:
+        """What is held while the object changes."""
+        raise NotImplementedError
+
+    def __copy__(self) -> Self:
+        new = type(self).__new__(type(self))
+        new.__setstate__(self._parts())
+        return new
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        new = memo[id(self)] = type(self).__new__(type(self))
+        with self.lock:
+            new.__setstate__(copy.deepcopy(self._parts(), memo))
+        return new
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle, which writes this after the lock has been given back: so it is a copy."""
+        with self.lock:
+            return copy.deepcopy(self._parts())
+
+    def __setstate__(self, parts: dict[str, Any]) -> None:
+        vars(self).update(parts)
+
+    def _parts(self) -> dict[str, Any]:
+        """The attributes that copies have."""
+        return dict(vars(self))
