@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from kernelbounds.paper import figure1
+from kernelbounds.paper import figures as figure1
 
 
 def main() -> None:

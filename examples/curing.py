@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kernelbounds.csv_table import write_csv
+from kernelbounds.io.csv_table import write_csv
 
 RANGES = {"temperature": (140.0, 190.0), "minutes": (10.0, 40.0)}
 NOISE = 0.5  # MPa

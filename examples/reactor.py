@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kernelbounds.csv_table import write_csv
+from kernelbounds.io.csv_table import write_csv
 
 RANGES = {"temperature": (180.0, 220.0), "pressure": (1e5, 3e5), "catalyst": (0.1, 0.9)}
 NOISE = 0.5

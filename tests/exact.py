@@ -6,8 +6,7 @@ from functools import partial
 
 import mpmath as mp
 import numpy as np
-from exact_kernels import exact as exact_value
-from exact_kernels import exact_derivative, exact_squared_norm
+from exact_kernels import exact as exact_value, exact_derivative, exact_squared_norm
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds.functionals import Derivative, Sum

@@ -16,10 +16,10 @@ from sklearn.gaussian_process.kernels import Matern
 
 import kernelbounds as kb
 from kernelbounds.kernels import kernel_to_text
-from kernelbounds.problem import Problem
-from kernelbounds.problem import assume as assume_
-from kernelbounds.problem.assuming import CONFIDENCE, KERNELS, steps
-from kernelbounds.problem.norms import (
+from kernelbounds.problem import Problem, assume as assume_
+from kernelbounds.problem.assuming import (
+    CONFIDENCE,
+    KERNELS,
     LEVEL,
     SIDES,
     Sampled,
@@ -28,6 +28,7 @@ from kernelbounds.problem.norms import (
     grid,
     norms_of,
     squared_norms,
+    steps,
 )
 from kernelbounds.problem.random_functions import RandomFunction, subsets_of, with_corners
 

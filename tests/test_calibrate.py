@@ -12,8 +12,8 @@ from scipy.stats import binom, qmc
 
 import kernelbounds as kb
 from kernelbounds.problem import Problem, calibrate
+from kernelbounds.problem.assuming import squared_norms
 from kernelbounds.problem.calibration import CONFIDENCE, FEWEST, _noise
-from kernelbounds.problem.norms import squared_norms
 
 KINDS = ["estimate", "heuristic", "heuristic", "stated assumption", "estimate"]
 

@@ -13,7 +13,7 @@ from scipy.stats import binom
 import kernelbounds as kb
 from kernelbounds.bounds import Attained
 from kernelbounds.bounds.ellipsoids import Ellipsoids
-from kernelbounds.checking import BoundReport, clauses, coverage
+from kernelbounds.checking import BoundReport, check as clauses, coverage
 from kernelbounds.engine import Largest
 
 

@@ -11,8 +11,8 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 import kernelbounds as kb
-from kernelbounds.cluster import passes, tasks
 from kernelbounds.engine.sparse.ranges import chunk_ends
+from kernelbounds.sequence import cluster as passes, cluster as tasks
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")

@@ -15,12 +15,11 @@ import pytest
 
 import kernelbounds as kb
 from kernelbounds import cli
-from kernelbounds.commands import assume as assume_command
-from kernelbounds.commands import bound as bound_command
-from kernelbounds.csv_table import header_of, read_csv, write_csv
+from kernelbounds.cli import assume as assume_command, bound as bound_command
+from kernelbounds.io.csv_table import header_of, read_csv, write_csv
 from kernelbounds.problem import Problem, assuming
 from kernelbounds.problem.plans import needed
-from kernelbounds.problem.widths import predicted_half_widths
+from kernelbounds.problem.problem import predicted_half_widths
 
 REACTOR = ["--input", "temperature=180:220", "--input", "pressure=1e5:3e5", "--input",
            "catalyst=0.1:0.9", "--output", "yield=0:100"]  # fmt: skip
@@ -136,7 +135,7 @@ def assumed(tmp_path_factory):
     words = ["assume", *REACTOR, "--noise", "0.5", "--turns", "1", "--out", str(out)]
     env = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "COLUMNS": "200"}
     done = subprocess.run(
-        [sys.executable, "-m", "kernelbounds.cli", *words], env=env, capture_output=True, text=True,
+        [sys.executable, "-m", "kernelbounds", *words], env=env, capture_output=True, text=True,
         check=False, encoding="utf-8",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -595,7 +594,7 @@ def test_an_interrupt_between_files_leaves_whole_ones(run, shelf, tmp_path, monk
 
 def test_a_real_interrupt_leaves_nothing(tmp_path):
     """While functions are drawn, which takes seconds."""
-    command = [sys.executable, "-m", "kernelbounds.cli", "assume", *REACTOR, "--turns", "4"]
+    command = [sys.executable, "-m", "kernelbounds", "assume", *REACTOR, "--turns", "4"]
     child = subprocess.Popen(
         [*command, "--noise", "1", "--out", str(tmp_path / "out")],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

@@ -9,12 +9,11 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 
 import kernelbounds as kb
-from kernelbounds.csv_table import header_of, read_csv, write_csv
+from kernelbounds.io.csv_table import header_of, read_csv, write_csv
 
 
 @pytest.fixture(scope="module")

@@ -11,8 +11,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Kernel, Matern
 
 import kernelbounds as kb

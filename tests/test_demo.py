@@ -17,7 +17,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from kernelbounds import cli, demo, files
+from kernelbounds import cli, demo
+from kernelbounds.io import files
 
 ROOT = Path(__file__).parent.parent
 

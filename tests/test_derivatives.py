@@ -18,7 +18,7 @@ from sklearn.gaussian_process.kernels import (
 
 import kernelbounds as kb
 from kernelbounds import kernels
-from kernelbounds.kernels.matern import BESSEL_ERROR, NEAREST, matern
+from kernelbounds.kernels.stationary import BESSEL_ERROR, NEAREST, matern
 
 EPS = np.finfo(float).eps
 # Of a length scale, in three dimensions.

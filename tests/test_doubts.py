@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 import kernelbounds as kb
 from kernelbounds.kernels import OnInputs
-from kernelbounds.problem.doubts import BY_CHANCE, look_chosen, share_alone
+from kernelbounds.problem.calibration import BY_CHANCE, look_chosen, share_alone
 
 OUTCOMES = {
     "noise": lambda X, rng: rng.standard_normal(len(X)),

@@ -16,7 +16,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF
 
 import kernelbounds as kb
-from kernelbounds import files
+from kernelbounds.io import files
 from kernelbounds.paper.specs import Choices
 from kernelbounds.paper.store import Store
 

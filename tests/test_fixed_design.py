@@ -14,14 +14,12 @@ from exact import Exact, Projected, estimated, folded_margin, kernel_value, rand
 from own_bounds import Plain, Wider
 from problems import KERNELS, observe, sequence, too_many, truth
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
-from test_precision import CASES, LAYOUTS
-from test_precision import KERNELS as PRECISE
+from test_precision import CASES, KERNELS as PRECISE, LAYOUTS
 
 import kernelbounds as kb
 from kernelbounds import theory
-from kernelbounds.bounds import Guarantee
-from kernelbounds.bounds import projection as projections
-from kernelbounds.bounds.estimate import folded_margins, half_widths, margins, shortest
+from kernelbounds.bounds import Guarantee, projection as projections
+from kernelbounds.bounds.fixed_design import folded_margins, half_widths, margins, shortest
 from kernelbounds.bounds.projection import Projection, relative_radii
 from kernelbounds.functionals import Average, Derivative, Difference, Sum
 
@@ -524,7 +522,7 @@ class TestRefusals:
             policy.bounds([[0.5]], bound)
 
     def test_reproductions(self):
-        from kernelbounds.paper.own import bound_of
+        from kernelbounds.paper.specs import bound_of
 
         with pytest.raises(kb.InputError, match="is not valid"):
             bound_of("kernelbounds:FixedDesign")
@@ -641,7 +639,7 @@ def test_coverage(case):
 @pytest.mark.parametrize("name", ["all x, Gaussian", "one x, Gaussian"])
 def test_a_radius_that_is_too_small_is_noticed(name, monkeypatch):
     """By 30 percent, in the same test."""
-    from kernelbounds.bounds import estimate
+    from kernelbounds.bounds import fixed_design as estimate
 
     honest, width = projections.relative_radii, estimate.half_widths
     monkeypatch.setattr(projections, "relative_radii", lambda *asked: 0.49 * honest(*asked))

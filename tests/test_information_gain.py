@@ -7,8 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from problems import KERNELS, instances
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 

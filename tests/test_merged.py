@@ -11,13 +11,12 @@ import mpmath as mp
 import numpy as np
 import pytest
 from exact import Exact
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 import kernelbounds as kb
 from kernelbounds.engine import observations
-from kernelbounds.engine.repeats import Merged
+from kernelbounds.engine.observations import Merged
 from kernelbounds.mixtures import Hybrid, Single
 
 KERNEL = Matern(0.5, nu=2.5)

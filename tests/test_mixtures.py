@@ -8,8 +8,7 @@ import math
 import mpmath as mp
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from problems import DOMAINS, KERNELS, instances, observe, sequence, truth
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern
 

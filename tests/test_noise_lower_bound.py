@@ -12,7 +12,7 @@ from scipy.stats import binom, chi2
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
 import kernelbounds as kb
-from kernelbounds.bounds.refutation import TO_THE_OCTAVE, certain_noise, least_noise
+from kernelbounds.bounds.radius import TO_THE_OCTAVE, certain_noise, least_noise
 from kernelbounds.mixtures import Hybrid, Prequential, Single
 
 KERNEL = RBF(0.3)

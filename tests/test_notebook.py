@@ -8,16 +8,16 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from problems import BOUNDS
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 import kernelbounds as kb
-from kernelbounds import at_a_glance, notebook
+from kernelbounds.display import cards as notebook
+from kernelbounds.display.numbers import at_least, at_most, interval
 from kernelbounds.problem import Input, Plan, assume
 from kernelbounds.problem.plans import counts_up_to
-from kernelbounds.rounding import at_least, at_most, interval
+from kernelbounds.sequence import overview as at_a_glance
 from kernelbounds.study.records import Trial
 
 NASTY = "<script>alert('1')</script> & \"x\""

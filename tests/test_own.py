@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 import kernelbounds as kb
 from kernelbounds import theory
 from kernelbounds.cli import app
-from kernelbounds.paper import own, specs, store
+from kernelbounds.paper import specs, specs as own, store
 
 # What is found in a box does not matter here, only that it is found by all means there are.
 pytestmark = pytest.mark.usefixtures("short_searches")
@@ -246,7 +246,7 @@ def place(tmp_path, monkeypatch):
 
 
 def _reproduce(*arguments):
-    command = [sys.executable, "-m", "kernelbounds.cli", "reproduce", *map(str, arguments)]
+    command = [sys.executable, "-m", "kernelbounds", "reproduce", *map(str, arguments)]
     path = os.pathsep.join([str(Path(kb.__file__).parent.parent), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "PYTHONPATH": path}
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)

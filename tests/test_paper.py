@@ -18,7 +18,16 @@ from typer.testing import CliRunner
 import kernelbounds as kb
 from kernelbounds import theory
 from kernelbounds.cli import app
-from kernelbounds.paper import cells, growth, published, runner, specs, store, summary, tables
+from kernelbounds.paper import (
+    cells,
+    reproduce as runner,
+    specs,
+    store,
+    tables,
+    tables as published,
+    tables as summary,
+    theory as growth,
+)
 from kernelbounds.paper.recursion import Recursion
 from kernelbounds.paper.specs import Cell, Choices, Setting
 
@@ -167,7 +176,7 @@ class TestRuns:
 
     @pytest.mark.slow
     def test_killed_and_resumed(self, done, tmp_path):
-        command = [sys.executable, "-m", "kernelbounds.cli", "reproduce", "table1", *OPTIONS]
+        command = [sys.executable, "-m", "kernelbounds", "reproduce", "table1", *OPTIONS]
         command += ["--out", str(tmp_path), "--workers", "2"]
         child = subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)
         place = tmp_path / "cells"
@@ -183,7 +192,7 @@ class TestRuns:
         assert _equal(_results(done), _results(tmp_path))
 
     def test_interrupted(self, tmp_path):
-        command = [sys.executable, "-m", "kernelbounds.cli", "reproduce", "table1", *OPTIONS]
+        command = [sys.executable, "-m", "kernelbounds", "reproduce", "table1", *OPTIONS]
         command += ["--rounds", "500", "--out", str(tmp_path), "--workers", "1"]
         child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         while not list(tmp_path.glob("cells/*.npz")):
@@ -229,7 +238,7 @@ class TestCluster:
             with distributed.Client(scheduler_file=str(address_file)) as client:
                 client.wait_for_workers(2, timeout=60)
                 address = client.scheduler.address
-            command = [sys.executable, "-m", "kernelbounds.cli", "reproduce", "table1", *options]
+            command = [sys.executable, "-m", "kernelbounds", "reproduce", "table1", *options]
             command += ["--out", str(tmp_path / "far"), "--dask", address]
             run = subprocess.Popen(command, **quiet)
             while not list((tmp_path / "far").glob("cells/*.npz")):

@@ -8,16 +8,15 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from problems import BOUNDS, KERNELS, observe, sequence, truth
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 import kernelbounds as kb
 from kernelbounds import theory
+from kernelbounds.assume.parts import count_for_shares
 from kernelbounds.functionals import Average, Derivative, Difference, Sum
 from kernelbounds.mixtures import Hybrid, Single
-from kernelbounds.parts import count_for_shares
 
 SMOOTH = Matern(0.5, nu=2.5)
 PAIRS = [(kb.OnInputs(SMOOTH, [0]), 3.0), (kb.OnInputs(RBF(0.4), [1]), 0.3), (SMOOTH, 1.0)]

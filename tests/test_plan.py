@@ -9,8 +9,8 @@ from scipy.stats import qmc
 import kernelbounds as kb
 from kernelbounds.problem import Problem, assume, plan
 from kernelbounds.problem.plans import RUNS, alternatives, counts_up_to, needed, steps_of
+from kernelbounds.problem.problem import POINTS, predicted_half_widths
 from kernelbounds.problem.random_functions import with_corners
-from kernelbounds.problem.widths import POINTS, predicted_half_widths
 
 CASES = [
     (1, "Matern(0.75, nu=2.5)", 12.0, 0.05),

@@ -6,8 +6,7 @@ import copy
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from own_bounds import Wider
 from problems import KERNEL, KERNELS, truth
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern

@@ -11,8 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from problems import KERNELS, too_many
 from sklearn.gaussian_process.kernels import RBF, Matern
 

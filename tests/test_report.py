@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from kernelbounds.paper import report, specs
-from kernelbounds.paper.summary import Runs
+from kernelbounds.paper.tables import Runs
 
 FACTS = {"seed": "0", "a <b> & c": "</script><script>alert(1)</script>"}
 

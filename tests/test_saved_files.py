@@ -16,7 +16,7 @@ from problems import KERNELS
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Kernel, Matern, PairwiseKernel
 
 import kernelbounds as kb
-from kernelbounds import storage
+from kernelbounds.sequence import storage
 
 X = np.random.default_rng(0).random((30, 2))
 Y = np.sin(X.sum(axis=1))

@@ -10,9 +10,9 @@ from problems import Own
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 import kernelbounds as kb
-from kernelbounds import storage
 from kernelbounds.functionals import Average, Difference
 from kernelbounds.mixtures import Single
+from kernelbounds.sequence import storage
 
 X = np.random.default_rng(0).random((30, 2))
 Y = np.sin(X.sum(axis=1))

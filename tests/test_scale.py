@@ -9,7 +9,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from kernelbounds.paper import loads, scale, specs, weighing
+from kernelbounds.paper import cells as weighing, loads, scale, specs
 from kernelbounds.paper.loads import Load
 from kernelbounds.paper.store import Store
 

@@ -14,10 +14,17 @@ import kernelbounds as kb
 from kernelbounds.bounds import Bound, cmm, dmm
 from kernelbounds.bounds.cmm import DualFunction
 from kernelbounds.engine import highest, largest_minimum, minimise_over_ridge
-from kernelbounds.engine.chebyshev import Chebyshev
-from kernelbounds.engine.even_grid import finer, vertex
-from kernelbounds.engine.highest import FEW, Largest
-from kernelbounds.engine.ridge_search import FINER, INFINITE, Window, WindowSearch
+from kernelbounds.engine.ridge_search import (
+    FEW,
+    FINER,
+    INFINITE,
+    Chebyshev,
+    Largest,
+    Window,
+    WindowSearch,
+    finer,
+    vertex,
+)
 
 # --- interpolation
 

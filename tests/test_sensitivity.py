@@ -17,7 +17,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 import kernelbounds as kb
 from kernelbounds.functionals import Difference
 from kernelbounds.mixtures import Hybrid, Prequential, Single
-from kernelbounds.sensitivity import largest
+from kernelbounds.sequence.sensitivity import largest
 
 B, SIGMA = 5.0, 0.1
 MIXTURES = {"hybrid": Hybrid(), "single": Single(0.5)}

@@ -15,22 +15,12 @@ import typer
 import yaml
 
 import kernelbounds as kb
-from kernelbounds import (
-    bandits,
-    bounds,
-    checking,
-    functionals,
-    mixtures,
-    plot,
-    sensitivity,
-    storage,
-    study,
-    theory,
-)
+from kernelbounds import bandits, bounds, checking, functionals, mixtures, plot, study, theory
 from kernelbounds.bandits import saving
 from kernelbounds.cli import app
 from kernelbounds.paper import store
 from kernelbounds.problem import problem
+from kernelbounds.sequence import sensitivity, storage
 
 ROOT = Path(__file__).parent.parent
 DOCS, REFERENCE = ROOT / "docs", ROOT / "docs" / "reference"

@@ -13,8 +13,12 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 from test_sparse_precision import CASES
 
 import kernelbounds as kb
-from kernelbounds.bounds.estimate import estimated as estimated_bounds
-from kernelbounds.bounds.estimate import half_widths, margins, shortest
+from kernelbounds.bounds.fixed_design import (
+    estimated as estimated_bounds,
+    half_widths,
+    margins,
+    shortest,
+)
 from kernelbounds.bounds.projection import Projection
 
 NOISES = {

@@ -6,16 +6,14 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.stats import binom
 from sklearn.gaussian_process.kernels import RBF, Matern
 from tests.test_sparse import BOUNDS, BOX, KERNELS, data, looseness, pair
 
 import kernelbounds as kb
 from kernelbounds.engine import Growth, SparseEngine
-from kernelbounds.engine.sparse import engine as engine_module
-from kernelbounds.engine.sparse import residuals
+from kernelbounds.engine.sparse import engine as engine_module, statistics as residuals
 
 PARTS = kb.Parts([(RBF(0.4), 2.0), (Matern(0.3, nu=1.5), 1.0)])
 TOLERANCES = [0.004, 0.1, 1.0]

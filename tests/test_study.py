@@ -12,16 +12,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
+from hypothesis import settings, strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from typer.testing import CliRunner
 
 import kernelbounds as kb
 from kernelbounds.cli import app
 from kernelbounds.study import database, store
-from kernelbounds.study.deciding import with_the_past
-from kernelbounds.study.promising import _Score, most_promising
+from kernelbounds.study.deciding import _Score, most_promising, with_the_past
 from kernelbounds.study.status import Checked, more_needed
 
 pytestmark = pytest.mark.usefixtures("short_searches")
@@ -848,7 +846,7 @@ def test_python_and_commands_share_the_file(path):
     with kb.Study(path) as study:
         assert study.ask().as_data() == trial
         telling = ["study", "tell", str(path), "--trial", "1", "yield=61"]  # by another process
-        command = [sys.executable, "-m", "kernelbounds.cli", *telling]
+        command = [sys.executable, "-m", "kernelbounds", *telling]
         subprocess.run(command, check=True, capture_output=True)
         assert study.pending == [] and list(study.observations["yield"]) == [61.0]
 

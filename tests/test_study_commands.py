@@ -174,7 +174,7 @@ def test_refuted_assumptions_lead_to_a_new_study(reactor):
 
 
 def test_errors_are_one_line_for_people_and_an_exit_code_for_scripts(reactor):
-    command = [sys.executable, "-m", "kernelbounds.cli", "study", "status", "nowhere.db"]
+    command = [sys.executable, "-m", "kernelbounds", "study", "status", "nowhere.db"]
     found = subprocess.run(command, capture_output=True, text=True)
     assert found.returncode == 1 and found.stdout == ""
     assert found.stderr.startswith("error: there is no study 'nowhere.db'")

@@ -183,7 +183,7 @@ def test_a_command_that_was_killed_is_told_again(tmp_path):
     path = tmp_path / "reactor.db"
     kb.Study.create(path, problem()).close()
     telling = ["temperature=200", "catalyst=0.4", "yield=63.1", "--key", "monday"]
-    command = [sys.executable, "-m", "kernelbounds.cli", "study", "tell", str(path), *telling]
+    command = [sys.executable, "-m", "kernelbounds", "study", "tell", str(path), *telling]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     while process.poll() is None and not os.path.exists(f"{path}-journal"):
         time.sleep(0.0005)

@@ -14,9 +14,9 @@ from typer.testing import CliRunner
 import kernelbounds as kb
 from kernelbounds.cli import app
 from kernelbounds.paper import cells, specs, tightness
-from kernelbounds.paper.radii import Limit, Scales
+from kernelbounds.paper.cells import Limit, Scales
 from kernelbounds.paper.specs import Cell, Choices, Setting
-from kernelbounds.paper.summary import Runs
+from kernelbounds.paper.tables import Runs
 
 SIGMA, DELTA, B = 0.1, 0.05, 5.0
 

@@ -14,15 +14,14 @@ import threading
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from sklearn.gaussian_process.kernels import RBF
 
 import kernelbounds as kb
-from kernelbounds import streaming
-from kernelbounds.csv_table import csv_batches, read_csv, write_csv
 from kernelbounds.engine import SparseEngine
-from kernelbounds.sources import as_source
+from kernelbounds.io.csv_table import csv_batches, read_csv, write_csv
+from kernelbounds.io.sources import as_source
+from kernelbounds.sequence import updating as streaming
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -590,7 +589,7 @@ def test_batches_accept_what_whole_files_do(tmp_path, separator, rows, slips, en
 @pytest.mark.parametrize("ends", ["\n", "\r", "\r\n"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be"])
 def test_the_line_of_a_bad_character_in_a_large_file(tmp_path, monkeypatch, ends, encoding):
-    monkeypatch.setattr("kernelbounds.csv_table.BLOCK", 7)
+    monkeypatch.setattr("kernelbounds.io.csv_table.BLOCK", 7)
     path = tmp_path / "x.csv"
     start = "" if encoding == "utf-8" else "\ufeff"
     good = start + ends.join(["a,b", *(["1,2"] * 50)]) + ends

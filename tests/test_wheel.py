@@ -46,7 +46,7 @@ def test_the_wheel_works_without_extras(clean, tmp_path):
     table = "x,y\n" + "".join(f"{i / 9},{i % 3}\n" for i in range(10))
     (tmp_path / "runs.csv").write_text(table)
     words = ["bound", "runs.csv", "--input", "x=0:1", "--output", "y=-5:5", "--noise", "1"]
-    done = _run(clean, "-m", "kernelbounds.cli", *words, folder=tmp_path)
+    done = _run(clean, "-m", "kernelbounds", *words, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "bounds" / "bounds.csv").exists()
     assert "kernelbounds[plot]" in done.stderr and not (tmp_path / "bounds" / "bounds.png").exists()

@@ -12,11 +12,11 @@ from sklearn.gaussian_process.kernels import Kernel, Matern
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kernelbounds.arrays import Array, as_floats, as_vector, brief, refuse_masked
+from kernelbounds.assume.offset import Offset
+from kernelbounds.assume.parts import Parts
 from kernelbounds.bounds import Bound
 from kernelbounds.errors import InputError
 from kernelbounds.mixtures import Mixture
-from kernelbounds.offset import Offset
-from kernelbounds.parts import Parts
 from kernelbounds.sequence import ConfidenceSequence
 
 # Square roots of weights are ratios of noise scales, which a sequence takes up to 1e50.

@@ -1,15 +1,13 @@
 """Bandits on confidence bounds: domains, maximisers, policies, certificates, simulation."""
 
-from kernelbounds.bandits.branch_and_bound import BranchAndBound
+from kernelbounds.bandits.certificates import Certificate, History, Suggestion
 from kernelbounds.bandits.domains import Box, Finite
 from kernelbounds.bandits.kernel_lucb import KernelLUCB
 from kernelbounds.bandits.kernel_ucb import KernelUCB
-from kernelbounds.bandits.maximisers import Ascent, Grid, Maximum
+from kernelbounds.bandits.maximisers import Ascent, BranchAndBound, Grid, Maximum
 from kernelbounds.bandits.policy import Policy
-from kernelbounds.bandits.problems import SyntheticProblem
 from kernelbounds.bandits.random_policy import RandomPolicy
-from kernelbounds.bandits.records import Certificate, History, Suggestion
-from kernelbounds.bandits.simulation import Trace, simulate
+from kernelbounds.bandits.simulation import SyntheticProblem, Trace, simulate
 
 __all__ = [
     "Ascent",

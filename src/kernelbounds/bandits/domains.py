@@ -10,15 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.stats import qmc
 
-from kernelbounds.arrays import (
-    Array,
-    as_flag,
-    as_points,
-    as_scalar,
-    as_vector,
-    as_whole,
-    brief,
-)
+from kernelbounds.arrays import Array, as_flag, as_points, as_scalar, as_vector, as_whole, brief
 from kernelbounds.errors import InputError
 
 

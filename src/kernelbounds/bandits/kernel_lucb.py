@@ -7,12 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from kernelbounds.arrays import Array
-from kernelbounds.bandits.believing import believe, believing
-from kernelbounds.bandits.certificates import Negated
+from kernelbounds.bandits.certificates import Negated, Suggestion
 from kernelbounds.bandits.domains import Box, Domain, Finite
+from kernelbounds.bandits.kernel_ucb import believe, believing
 from kernelbounds.bandits.maximisers import Ascent
 from kernelbounds.bandits.policy import Policy
-from kernelbounds.bandits.records import Suggestion
 from kernelbounds.bounds import DualBound
 from kernelbounds.errors import InputError
 from kernelbounds.sequence import ConfidenceSequence

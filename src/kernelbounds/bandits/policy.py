@@ -2,14 +2,20 @@
 
 Inside, everything is a maximisation of s f*, with the sign s = -1 when minimising:
 ``surface(s)`` is the optimistic bound on s f* and minus ``surface(-s)`` the pessimistic one.
+
+What a policy remembers of its actions: which are pending, and what was known of each.
+
+Actions as users give them: arrays, suggestions, or dicts of named coordinates.
 """
 
 from __future__ import annotations
 
 import math
 import threading
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from array import array
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from typing import Any, Self, overload
@@ -19,30 +25,147 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
-from kernelbounds.arrays import Array, as_flag, as_observations, as_whole, brief
-from kernelbounds.bandits import running, saving
-from kernelbounds.bandits.actions import (
-    Points,
-    as_actions,
-    by_position,
-    space_of,
-    warn_if_outside,
+from kernelbounds.arrays import Array, as_flag, as_observations, as_points, as_rows, as_whole, brief
+from kernelbounds.assume.offset import Offset
+from kernelbounds.assume.parts import Parts
+from kernelbounds.bandits import saving, saving as running
+from kernelbounds.bandits.certificates import (
+    Certificate,
+    History,
+    Suggestion,
+    certify_box,
+    certify_finite,
 )
-from kernelbounds.bandits.branch_and_bound import BranchAndBound
-from kernelbounds.bandits.certificates import certify_box, certify_finite
 from kernelbounds.bandits.domains import Box, Domain, Finite, checked_domain
-from kernelbounds.bandits.ledger import Entry, Ledger, key_of
-from kernelbounds.bandits.records import Certificate, History, Suggestion
+from kernelbounds.bandits.maximisers import BranchAndBound
 from kernelbounds.bandits.tracker import Tracker, limited_values
 from kernelbounds.bounds import Bound
-from kernelbounds.bounds.guarantee import require_sequential
+from kernelbounds.bounds.bound import require_sequential
 from kernelbounds.copies import CopiedWhole
 from kernelbounds.errors import EmptyConfidenceSetError, InputError, KernelBoundsError
 from kernelbounds.mixtures import Mixture
-from kernelbounds.offset import Offset
-from kernelbounds.parts import Parts
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.surface import Surface
+
+Entry = tuple[float, float, float]  # lower and upper bound, and limit, before the outcome
+
+
+class Ledger:
+    """Actions asked for, under way, and told."""
+
+    def __init__(self, minimise: bool) -> None:
+        self._minimise = minimise
+        self.pending: list[Array] = []
+        self.asked: dict[bytes, Entry] = {}
+        self._told = array("d")  # entries one after the other: 24 bytes a round, however many
+
+    def ask(self, one: Suggestion) -> None:
+        """Keep what is known of an action until its outcome is told.
+
+        Asked for in several rounds before that, it may be told for any of them: the loosest holds.
+        """
+        key, worst = key_of(one.x), min if self._minimise else max
+        lower, upper, limit = self.asked.get(key, (one.lower, one.upper, one.limit))
+        self.asked[key] = min(lower, one.lower), max(upper, one.upper), worst(limit, one.limit)
+
+    def was_asked(self, point: Array) -> bool:
+        """Whether an action was asked for and not told since."""
+        return key_of(point) in self.asked
+
+    def entries(self, points: Array, others: Callable[[Array], list[Entry]]) -> list[Entry]:
+        """What was known of actions; of those that were not asked for, what ``others`` says."""
+        found = [self.asked.get(key_of(point)) for point in points]
+        if None in found:
+            return [old or new for old, new in zip(found, others(points), strict=True)]
+        return [entry for entry in found if entry is not None]
+
+    def tell(self, points: Array, entries: list[Entry]) -> None:
+        """Outcomes of these actions are known."""
+        self.record(entries)
+        for point in points:
+            waiting = [at for at, one in enumerate(self.pending) if np.array_equal(one, point)]
+            if waiting:
+                del self.pending[waiting[0]]
+            if len(waiting) < 2:
+                self.asked.pop(key_of(point), None)
+
+    def record(self, entries: Iterable[Entry]) -> None:
+        """Add what was known of actions that are told."""
+        for entry in entries:
+            self._told.extend(entry)
+
+    @property
+    def told(self) -> Array:
+        """What was known of the actions told, (n, 3); a copy."""
+        return np.array(self._told).reshape(-1, 3)
+
+    @property
+    def history(self) -> History:
+        """What was known of each action told, before its outcome."""
+        lower, upper, limit = self.told.T
+        return History(lower, upper, limit, self._minimise)
+
+
+def key_of(point: Array) -> bytes:
+    """Equal for equal points, and for minus zero and zero."""
+    return (point + 0.0).tobytes()
+
+
+Points = ArrayLike | Mapping[str, float] | Suggestion | Sequence[Suggestion]
+
+
+def by_position(X: Any, domain: Domain | None) -> Any:
+    """Points, where they are suggestions or dicts, as numbers."""
+    if isinstance(X, Suggestion):
+        return X.x
+    if isinstance(X, Mapping):
+        if not isinstance(domain, Box):
+            raise InputError("a point can be a dict only for a Box with names.")
+        return domain.point(X)
+    if isinstance(X, list | tuple) and X and isinstance(X[0], Mapping | Suggestion):
+        return [by_position(one, domain) for one in X]
+    return X
+
+
+def as_actions(X: Points, domain: Domain | None, dim: int | None) -> Array:
+    """One action or several, (n, d)."""
+    return as_points(as_rows(by_position(X, domain), "X"), "X", dim)
+
+
+def space_of(
+    domain: Domain | None,
+    dim: int | None,
+    actions: ArrayLike | None,
+    fixed: Mapping[Any, float] | None,
+) -> Domain:
+    """The set to choose from in a round."""
+    if actions is not None:
+        if fixed is not None:
+            raise InputError("pass either actions or fixed, not both.")
+        return Finite.of_checked(as_points(actions, "actions", dim))
+    if domain is None:
+        raise InputError(
+            "there is nothing to choose from: pass actions=, or a domain (kernelbounds.Box or "
+            "Finite) when the policy is made."
+        )
+    if fixed is None:
+        return domain
+    if not isinstance(domain, Box):
+        raise InputError("fixed needs a Box as domain.")
+    return domain.fixed(fixed)
+
+
+def warn_if_outside(box: Box, points: Array, stacklevel: int) -> None:
+    """Outcomes elsewhere are data as good as others, but perhaps the units are wrong."""
+    outside = (points < box.lower) | (points > box.upper)
+    if outside.any():
+        row, at = np.argwhere(outside)[0]
+        warnings.warn(
+            f"{int(outside.any(axis=1).sum())} of {len(points)} points told are outside of the "
+            f"box, the first with {points[row, at]:g} in coordinate {box.label(at)}, which is "
+            f"between {box.lower[at]:g} and {box.upper[at]:g}; the outcomes are used as data.",
+            stacklevel=stacklevel + 1,
+        )
 
 
 class Policy(CopiedWhole, ABC):

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from kernelbounds.arrays import Array, brief
+from kernelbounds.bandits.certificates import Suggestion
 from kernelbounds.bandits.domains import Domain, Finite
 from kernelbounds.bandits.policy import Policy
-from kernelbounds.bandits.records import Suggestion
 from kernelbounds.errors import InputError
 from kernelbounds.sequence import ConfidenceSequence
 

@@ -1,23 +1,27 @@
-"""Policies on disk: the sequence, the domain, what is pending and what was known when."""
+"""Runs: ask, try and tell, round after round.
+
+Policies on disk: the sequence, the domain, what is pending and what was known when.
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from kernelbounds import storage
-from kernelbounds.arrays import Array
+from kernelbounds.arrays import Array, as_flag, as_outcome, as_scalar, as_whole, brief
+from kernelbounds.assume.offset import Offset
+from kernelbounds.assume.parts import Parts
 from kernelbounds.bandits.domains import Box, Domain, Finite
 from kernelbounds.bounds import Bound
+from kernelbounds.display.progress import late_progress
 from kernelbounds.errors import InputError, StoredFileError, said
 from kernelbounds.mixtures import Mixture
-from kernelbounds.offset import Offset
-from kernelbounds.parts import Parts
-from kernelbounds.sequence import ConfidenceSequence
+from kernelbounds.sequence import ConfidenceSequence, storage
 
 if TYPE_CHECKING:
     from kernelbounds.bandits.policy import Policy
@@ -116,3 +120,49 @@ def _unpack_domain(data: dict[str, Any], limits: Array) -> Domain | None:
     if data["kind"] == "Finite":
         return Finite(limits, data["once"])
     return Box(limits[0], limits[1], data["names"]) if data["kind"] == "Box" else None
+
+
+if TYPE_CHECKING:
+    from kernelbounds.bandits.policy import Policy
+
+
+def run(
+    policy: Policy,
+    experiment: Callable[[Any], float],
+    rounds: int,
+    *,
+    batch: int,
+    named: bool,
+    stop_when_regret_below: float | None,
+    save_to: str | PathLike[str] | None,
+) -> None:
+    """See :meth:`~kernelbounds.bandits.Policy.run`."""
+    total, size = as_whole(rounds, "rounds", least=1), as_whole(batch, "batch", least=1)
+    if not callable(experiment):
+        raise InputError(f"experiment must be a function of an action, got {brief(experiment)}.")
+    if as_flag(named, "named") and not (isinstance(policy.domain, Box) and policy.domain.names):
+        raise InputError("named=True needs a Box with names as domain.")
+    if save_to is not None:
+        check(policy, save_to)
+    enough = stop_when_regret_below
+    if enough is not None:
+        enough = as_scalar(enough, "stop_when_regret_below", above=0.0)
+    if enough is not None and len(policy.sequence) and policy.is_good_enough(enough):
+        if save_to is not None:  # a run that has nothing left to do leaves its file, too
+            policy.save(save_to)
+        return
+    done = 0
+    with late_progress("running", total) as report:
+        while done < total:
+            found = policy.ask(n=min(size, total - done))
+            tried = [dict(one.named) if named else one.x.copy() for one in found]
+            outcomes = [
+                as_outcome(experiment(action), "the outcome of an experiment") for action in tried
+            ]
+            policy.tell(np.array([one.x for one in found]), outcomes)
+            done += len(found)
+            if save_to is not None:
+                policy.save(save_to)
+            report(f"round {done} of {total}", done)
+            if enough is not None and policy.is_good_enough(enough):
+                break

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kernelbounds.arrays import Array
-from kernelbounds.bounds.assumptions import Assumptions
+from kernelbounds.assume.assumptions import Assumptions
 from kernelbounds.bounds.ellipsoids import EllipsoidBound, Ellipsoids, checked_ridge
 from kernelbounds.bounds.knowledge import Knowledge
 from kernelbounds.functionals.targets import Targets

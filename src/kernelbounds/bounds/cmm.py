@@ -1,22 +1,67 @@
-"""CMM: the exact martingale-mixture bound (Thm. ucb_representer and Eq. dual_ucb_alpha)."""
+"""CMM: the exact martingale-mixture bound (Thm. ucb_representer and Eq. dual_ucb_alpha).
+
+The paper's cone program for the exact bound (Thm. ucb_representer), solved with CVXPY.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
 from kernelbounds.arrays import LARGEST, Array, brief
 from kernelbounds.bounds.bound import Attained, DualBound
-from kernelbounds.bounds.cone import cone_extremes
 from kernelbounds.bounds.knowledge import Knowledge
 from kernelbounds.bounds.radius import Radius
 from kernelbounds.engine import Largest, RidgePath, largest_minimum, minimise_over_ridge
-from kernelbounds.errors import InputError
+from kernelbounds.errors import InputError, KernelBoundsError, MissingExtraError
 from kernelbounds.functionals.targets import Targets
+
+
+def cone_extremes(known: Knowledge, points: Targets, signs: Sequence[int]) -> Array:
+    """max of s k_{t+1}(x)'w s.t. ||K_{t,t+1} w - y_t|| <= R_t, ||L_{t+1} w|| <= B; (signs, m).
+
+    L_{t+1} comes from the eigendecomposition of K_{t+1}, which needs no jitter.
+    """
+    try:
+        import cvxpy
+    except ImportError as error:
+        raise MissingExtraError("The cone solver", "cone") from error
+    if not known.engine.keeps_observations:
+        raise InputError(
+            'solver="cone" needs the single observations, which a sparse engine does not keep; use '
+            'solver="dual", which finds the same maximum.'
+        )
+    cp: Any = cvxpy  # its types are incomplete
+    data = known.engine.rows
+    # What outcomes at equal points differ by is beyond any function.
+    radius = np.sqrt(max(known.radius.squared - data.scatter.least, 0.0))
+    result = np.empty((len(signs), len(points)))
+    prior, vectors, _ = data.representers(points)
+    for i, corner in enumerate(prior[:, None, None]):
+        column = vectors[:, i : i + 1]
+        gram = np.block([[data.gram, column], [column.T, corner]])
+        spectrum, basis = np.linalg.eigh(gram)
+        root = np.sqrt(np.maximum(spectrum, 0.0))[:, None] * basis.T
+        w = cp.Variable(len(gram))
+        constraints = [
+            cp.norm(gram[:-1] @ w - data.outcomes) <= radius,
+            cp.norm(root @ w) <= known.assumptions.norm_bound,
+        ]
+        for s, sign in enumerate(signs):
+            problem = cp.Problem(cp.Maximize(sign * gram[-1] @ w), constraints)
+            problem.solve(solver=cp.CLARABEL)
+            if problem.status not in ("optimal", "optimal_inaccurate"):
+                raise KernelBoundsError(
+                    f"the cone program at point {i} ended as {problem.status!r}; "
+                    'use solver="dual", which also says when the confidence set is empty.'
+                )
+            result[s, i] = problem.value
+    return result
+
 
 # Log ridges, relative to (R_t / B)^2, between which nearly all minimisers are: measured in loops of
 # 1000 rounds on the paper's problems. Elsewhere the search takes another window, and more time.

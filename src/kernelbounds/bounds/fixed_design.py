@@ -1,22 +1,136 @@
-"""FixedDesign: points that were fixed before the outcomes, at one moment in time."""
+"""FixedDesign: points that were fixed before the outcomes, at one moment in time.
+
+One value of f* from a fixed design: a linear estimate, its bias and its noise.
+
+==============  ==============================  =============================================
+code            symbol                          meaning
+==============  ==============================  =============================================
+``weights``     w = (K + alpha I)^-1 k_t(x)     of the estimate w'y; any others are as valid
+``length``      |w|                             the noise of the estimate, in units of sigma
+``bias``        |phi(x) - sum_s w_s phi(x_s)|   how far off it can be, in units of B
+``margin``      q                               what is added to the bias, in units of the noise
+==============  ==============================  =============================================
+
+For w that depends on points alone, w'y - f*(x) = w'eps - <f*, phi(x) - sum_s w_s phi(x_s)>. The
+last term is at most B bias, and w'eps is sigma |w|-sub-Gaussian, given all points. So with
+probability at least 1 - delta
+
+    |w'y - f*(x)|  <=  B bias + sigma |w| sqrt(2 ln(2/delta)).
+
+Independent Gaussian noise makes w'y - f*(x) Gaussian with a mean of at most B bias and a standard
+deviation of at most sigma |w|, and in place of the right side there is the 1 - delta quantile of
+|N(B bias, sigma^2 |w|^2)| (Armstrong and Kolesar, 2018), which grows with both for delta <= 1/2.
+The ridge alpha is the one that makes the interval shortest, for each x, whatever the outcomes. That
+ridge is chosen for the B and sigma that were assumed at first, and stays where others are believed:
+the interval then grows with B, and with sigma.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
-from kernelbounds.arrays import Array, as_flag, as_whole, brief
-from kernelbounds.bounds.bound import Bound
+from kernelbounds.arrays import EPS, Array, as_flag, as_whole, brief
+from kernelbounds.assume.assumptions import Assumptions
+from kernelbounds.bounds.bound import Bound, Guarantee
 from kernelbounds.bounds.cmm import CMM
-from kernelbounds.bounds.estimate import estimated, estimated_half_widths
-from kernelbounds.bounds.guarantee import Guarantee
 from kernelbounds.bounds.knowledge import Knowledge
 from kernelbounds.bounds.projection import Projection
+from kernelbounds.engine import Estimators, rounding, vertex
 from kernelbounds.errors import InputError, KernelBoundsError
 from kernelbounds.functionals.targets import Targets
+
+# Log ridges are tried in such steps, from the slack of the eigenvalues, below which they have no
+# effect, to this times the largest one, where a bound is the one without data. The place of the
+# minimum is found by a quartic; the bound is that at the place, wherever it is.
+STEP, INFINITE = 0.5, 1e6
+# Halvings of an interval of length at most ten, to the last digit.
+HALVINGS = 56
+# Of a bias of more than this many standard deviations, one side is all that matters: the
+# other has a probability below 1e-300.
+ONE_SIDED = 40.0
+# Biases at which the search knows the quantile, in standard deviations.
+TABLE = np.append(np.linspace(0.0, 4.0, 65), ONE_SIDED)
+
+
+def estimated(
+    known: Knowledge, points: Targets, signs: Sequence[int], delta: float, noise: str
+) -> Array:
+    """Upper bounds on s f* at m points, each of which holds on its own; (signs, m)."""
+    found = shortest(known, points, delta, noise)
+    half = _half_widths(known, found, delta, noise)
+    return np.array([sign * found.values + half for sign in signs])
+
+
+def estimated_half_widths(known: Knowledge, points: Targets, delta: float, noise: str) -> Array:
+    """(upper - lower) / 2, which does not depend on outcomes, rounding apart; (m,)."""
+    return _half_widths(known, shortest(known, points, delta, noise), delta, noise)
+
+
+def _half_widths(known: Knowledge, found: Estimators, delta: float, noise: str) -> Array:
+    path, half = known.engine.eigenpath(), half_widths(known, found, margins(delta, noise))
+    # The estimate itself is an inner product of c and z, and z of eigenvectors and outcomes.
+    lost = 2 * rounding(path.eigen.count, path.eigen.accuracy) * path.size * found.length
+    return np.asarray(half * (1 + 16 * EPS) + lost)
+
+
+def shortest(known: Knowledge, points: Targets, delta: float, noise: str) -> Estimators:
+    """The ridge estimators with the shortest intervals under the B and sigma assumed at first."""
+    path = known.engine.eigenpath()
+    path = path.leading(path.eigen.eigenvectors)
+    query = known.engine.query_along(path, points)
+    low, high = math.log(path.eigen.slack), math.log(INFINITE * float(path.levels.max()))
+    # From the largest eigenvalue, which does not depend on how observations are merged.
+    grid = high - STEP * np.arange(5.0 + math.ceil((high - low) / STEP))[::-1]
+    table = margins(delta, noise)(TABLE)
+    found = query.estimators(np.exp(grid))
+    tried = half_widths(
+        known, found, lambda biases: np.interp(biases, TABLE, table), known.chosen_for
+    )
+    return query.estimates(np.exp(vertex(grid, tried)))
+
+
+def half_widths(
+    known: Knowledge,
+    found: Estimators,
+    margin: Callable[[Array], Array],
+    assumed: Assumptions | None = None,
+) -> Array:
+    """B bias + sigma |w| q, rounded up but for the last digit, under what is or was assumed."""
+    a, directions = assumed or known.assumptions, known.engine.eigenpath().eigen.eigenvectors
+    orthonormal = math.sqrt(float(known.engine.enlarged(np.array([directions]))[0]))
+    bias, deviation = a.norm_bound * found.bias, a.noise_scale * orthonormal * found.length
+    return np.asarray(bias + deviation * margin(bias / np.maximum(deviation, 1e-300)))
+
+
+def margins(delta: float, noise: str) -> Callable[[Array], Array]:
+    """q as a function of the bias in standard deviations, rounded up."""
+    if noise == "Gaussian":
+        return lambda biases: folded_margins(biases, delta)
+    always = math.sqrt(2 * math.log(2 / delta)) * (1 + 8 * EPS)
+    return lambda biases: np.full_like(biases, always)
+
+
+def folded_margins(biases: Array, delta: float) -> Array:
+    """q(b) such that |N(b, 1)| exceeds b + q with probability delta, for delta at most 1/2.
+
+    That is P(N > q) + P(N > 2b + q) = delta, so that q is between the quantiles of delta and of
+    delta/2, and falls with b. The upper end of the last interval is returned.
+    """
+    b = np.minimum(biases, ONE_SIDED)
+    low, high = np.full_like(b, -ndtri(delta)), np.full_like(b, -ndtri(delta / 2) + 1e-12)
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        enough = ndtr(-middle) + ndtr(-2 * b - middle) <= delta
+        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+    # ndtr is right to a few rounding errors, and its relative slope is at least q.
+    return np.asarray(high + 1e-12)
+
 
 # Of delta, what the leading directions are given, and CMM the rest. With half of it bounds are one
 # percent narrower where directions are few, and up to 4 percent wider than CMM's elsewhere; with
@@ -43,7 +157,7 @@ class FixedDesign(Bound):
     or CMM, whichever is smaller, each at a share of delta. p is chosen from the points alone.
 
     One x: a linear estimate of f*(x), its largest bias and its noise, at half of delta
-    (:mod:`kernelbounds.bounds.estimate`), or the bound for all x at the other half.
+    (:mod:`kernelbounds.bounds.fixed_design`), or the bound for all x at the other half.
 
     Parameters
     ----------

@@ -15,9 +15,11 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
 from kernelbounds.arrays import EPS, Array
-from kernelbounds.bounds.assumptions import Assumptions
-from kernelbounds.bounds.radius import Radius
-from kernelbounds.bounds.refutation import (
+from kernelbounds.assume.assumptions import Assumptions
+from kernelbounds.assume.offset import Level, Offset
+from kernelbounds.assume.parts import Parts, count_for_shares
+from kernelbounds.bounds.radius import (
+    Radius,
     certain_noise,
     least_noise,
     least_norm,
@@ -27,8 +29,6 @@ from kernelbounds.copies import CopiedWhole
 from kernelbounds.engine import Engine, Forecasts, Outcomes, Predictions, SparseEngine
 from kernelbounds.errors import EmptyConfidenceSetError
 from kernelbounds.functionals.targets import Functionals, Targets, squared_norms
-from kernelbounds.offset import Level, Offset
-from kernelbounds.parts import Parts, count_for_shares
 
 # Without noise the reference ridge is this times the trace of the kernel matrix: twice the slack
 # by which the engine raises eigenvalues, below which a ridge has no effect.

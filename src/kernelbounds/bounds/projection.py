@@ -42,11 +42,10 @@ import numpy as np
 from scipy.stats import chi2
 
 from kernelbounds.arrays import EPS, Array
-from kernelbounds.bounds.assumptions import Assumptions
+from kernelbounds.assume.assumptions import Assumptions
 from kernelbounds.bounds.cmm import DualFunction
 from kernelbounds.bounds.knowledge import Knowledge
-from kernelbounds.bounds.radius import Radius
-from kernelbounds.bounds.refutation import least_norm, least_squared_radius
+from kernelbounds.bounds.radius import Radius, least_norm, least_squared_radius
 from kernelbounds.engine import RidgePath, minimise_over_ridge
 from kernelbounds.errors import EmptyConfidenceSetError
 from kernelbounds.functionals.targets import Targets

@@ -8,7 +8,7 @@ import numpy as np
 
 from kernelbounds.arrays import Array
 from kernelbounds.bounds import Bound, DualBound, Knowledge
-from kernelbounds.checking.cases import (
+from kernelbounds.checking.coverage import (
     AGREEMENT,
     BOTH,
     KERNEL,

@@ -4,7 +4,6 @@ Each chapter is a file of its own: it runs the library and returns numbers, read
 is ``tour.html`` with the style of ``tour.css``, and ``tour.js`` draws the numbers.
 """
 
-from kernelbounds.demo.page import as_html
-from kernelbounds.demo.tour import FULL, QUICK, Size, Tour, steps, take
+from kernelbounds.demo.tour import FULL, QUICK, Size, Tour, as_html, steps, take
 
 __all__ = ["FULL", "QUICK", "Size", "Tour", "as_html", "steps", "take"]

@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import Matern
 
 from kernelbounds.bounds import AMM, AY, CMM, DMM, IGP, Bound, FixedDesign
 from kernelbounds.demo.numbers import number, numbers
-from kernelbounds.rkhs import RKHSFunction
+from kernelbounds.kernels.rkhs import RKHSFunction
 from kernelbounds.sequence import ConfidenceSequence
 
 KERNEL = Matern(length_scale=0.2, nu=2.5)

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Matern
 
 from kernelbounds.demo.numbers import numbers
-from kernelbounds.rkhs import RKHSFunction
+from kernelbounds.kernels.rkhs import RKHSFunction
 
 # Length scales, and how they are called on the page.
 FAMILIES = {"slowly": 0.4, "moderately": 0.15, "quickly": 0.06}

@@ -8,7 +8,7 @@ from typing import Any
 from kernelbounds.demo.numbers import number, numbers
 from kernelbounds.problem import Problem, assume, assuming
 from kernelbounds.problem.plans import counts_up_to
-from kernelbounds.problem.widths import predicted_half_widths
+from kernelbounds.problem.problem import predicted_half_widths
 
 INPUT, OUTPUT, NOISE = "temperature[°C]=180:220", "yield[%]=0:100", 1.0
 TURNS = (0, 1, 2)

@@ -12,7 +12,7 @@ from kernelbounds.arrays import Array
 from kernelbounds.bandits import Finite, KernelUCB
 from kernelbounds.bounds import AMM, AY, CMM, DMM, IGP, Bound
 from kernelbounds.demo.numbers import numbers
-from kernelbounds.rkhs import RKHSFunction
+from kernelbounds.kernels.rkhs import RKHSFunction
 from kernelbounds.sequence import ConfidenceSequence
 
 KERNEL = Matern(length_scale=0.2, nu=2.5)

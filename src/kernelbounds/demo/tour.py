@@ -1,14 +1,23 @@
-"""The tour: the numbers of all chapters, and what the terminal says of them."""
+"""The page: a template, its style and script, and the numbers, in one file without a network.
+
+The tour: the numbers of all chapters, and what the terminal says of them.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from html import escape
+from importlib.resources import files
 from typing import Any
 
 from threadpoolctl import threadpool_limits
 
 from kernelbounds.demo import bands, closing, norms, planned, race
+from kernelbounds.version import __version__
 
 
 @dataclass(frozen=True)
@@ -68,3 +77,26 @@ def take(size: Size = FULL, seed: int = 1, step: Callable[[], object] = bool) ->
             closing.chapter(size.certificates, size.places, seed, step),
             planned.chapter(size.experiments, size.functions, step),
         )
+
+
+def as_html(tour: Tour, seed: int) -> str:
+    """The whole page."""
+    parts = {
+        "style": _file("tour.css"),
+        "script": _file("tour.js"),
+        "data": _json(tour),
+        "version": escape(__version__),
+        "seed": str(seed),
+    }
+    return re.sub(r"\{\{ (\w+) \}\}", lambda match: parts[match[1]], _file("tour.html"))
+
+
+def _file(name: str) -> str:
+    return files("kernelbounds.demo").joinpath(name).read_text(encoding="utf-8")
+
+
+def _json(tour: Tour) -> str:
+    """Fit for a script element: no ``<`` can end it."""
+    data = dataclasses.asdict(tour)
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c")

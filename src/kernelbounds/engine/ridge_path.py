@@ -1,4 +1,6 @@
-"""Kernel ridge regression along the whole path of ridge values.
+"""A ridge path that follows the data.
+
+Kernel ridge regression along the whole path of ridge values.
 
 =============  =================================  ==============================================
 code           paper                              meaning
@@ -22,13 +24,14 @@ bounds get looser.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from kernelbounds.arrays import EPS, Array
-from kernelbounds.engine.eigenbasis import Eigenbasis
-from kernelbounds.engine.rows import NO_SCATTER, Scatter
+from kernelbounds.engine.eigenbasis import FINEST, Eigenbasis
+from kernelbounds.engine.rows import NO_SCATTER, Rows, Scatter
+from kernelbounds.errors import InputError
 
 
 def rounding(count: int, accuracy: float = EPS) -> float:
@@ -164,3 +167,170 @@ class PathAtRidges:
         self.border_energy: Array = ridges * quadratic
         self.energy: Array = ridges * (self.scaled @ eigen.z) + self.border_energy
         self.energy += path.scatter.least
+
+
+# Observations from which a truncated eigenbasis pays; below, to decompose the whole matrix at every
+# step takes under half a millisecond.
+WORTH_CUTTING = 64
+# Cuts are at least this times the trace of the kernel matrix and the rounding error. With smaller
+# ones the ridges that go with them, 512 times as large, would drown in the rounding errors of the
+# border's Schur complement.
+LEAST_CUT = 1e5
+# A negative eigenvalue this large, relative to the largest, is not explained by rounding, not even
+# in single precision for a matrix that is nearly one; then the function is not a kernel.
+NOT_A_KERNEL = 1e-8
+# Of the eigenvectors kept, from which on to extend a basis is no cheaper than to decompose anew
+# (measured: ``python -m benchmarks loop``, random points).
+DENSE = 0.7
+# The border of a basis that is extended: an eighth of its rank, so that extending, which costs
+# rank^2 t, and carrying the border along, rank t a step, cost about the same; 12 at least.
+SHORTEST_BORDER, BORDER_OF_RANK = 12, 8
+# The border of a basis that is decomposed anew: a sixteenth of the data, likewise for t^3.
+BORDER_OF_COUNT = 16
+
+
+class GrowingPath:
+    """An eigenbasis that is renewed now and then, and the newest observations as its border.
+
+    A truncated basis is decomposed anew whenever the number of observations has doubled, and
+    extended by its border in between. A short path, and one that must serve ridges down to
+    rounding errors, has no border; it is decomposed at every step. When things happen depends on
+    the data alone, and so does the path, however they were appended.
+
+    Parameters
+    ----------
+    data : Rows
+    finest, finest_per_point : float
+        The path is to be accurate for ridges at least ``finest`` or t times
+        ``finest_per_point``, whichever is larger; t counts all observations that are merged in the
+        rows. Both zero: for all ridges.
+    """
+
+    def __init__(self, data: Rows, finest: float, finest_per_point: float) -> None:
+        self._data = data
+        self._finest, self._finest_per_point = finest, finest_per_point
+        self._start, self._bordering, self._dense = 0, False, True
+        self._next = 1  # number of observations at which the basis is to be renewed
+        self._eigen: Eigenbasis | None = None
+        self._columns = self._border = self._own = self._corner = np.empty((0, 0))
+        self._levels = np.empty(0)
+        self._bordered = 0
+
+    def current(self) -> RidgePath:
+        """The path of all observations so far."""
+        count = self._data.count
+        if count >= self._next:
+            self._renew(count)
+        return self._path(count)
+
+    def _renew(self, count: int) -> None:
+        start = 1
+        while _double(start) <= count:
+            start = _double(start)
+        if not self._bordering or start != self._start:
+            self._begin(start, count)
+        while count >= self._next:
+            if self._dense:
+                anchor = self._next
+                while anchor + _dense_border(anchor) <= count:
+                    anchor += _dense_border(anchor)
+                self._decompose(anchor)
+            else:
+                self._extend(self._next)
+        self._next = min(self._next, _double(start) if self._bordering else count + 1)
+
+    def _begin(self, start: int, count: int) -> None:
+        """Decide how to go on until the number of observations has doubled."""
+        trace = float(np.trace(self._data.lower[:start, :start]))
+        self._start, self._dense = start, True
+        self._bordering = (
+            start >= WORTH_CUTTING and self._cut(start) > LEAST_CUT * self._data.accuracy * trace
+        )
+        eigen = self._decompose(start if self._bordering else count)
+        self._dense = len(eigen.z) > DENSE * eigen.count
+        self._adopt(eigen)
+
+    def _decompose(self, count: int) -> Eigenbasis:
+        cut = self._cut(count) if self._bordering else 0.0
+        lower = self._data.lower[:count, :count]
+        eigen = Eigenbasis.of(lower, self._data.outcomes[:count], cut, self._data.accuracy)
+        values = eigen.eigenvalues
+        if values[0] < -NOT_A_KERNEL * values[-1]:
+            raise InputError(
+                f"{self._data.kernel} is not a kernel: its matrix on the data has the negative "
+                f"eigenvalue {values[0]:.3g}."
+            )
+        self._adopt(eigen)
+        return eigen
+
+    def _extend(self, count: int) -> None:
+        path = self._path(count)
+        w, cut = path.border[:, : path.rank], self._cut(count)
+        self._adopt(path.eigen.extended(w, path.outside, path.corner, path.newest, cut))
+
+    def _adopt(self, eigen: Eigenbasis) -> None:
+        # The larger the basis, the dearer to extend; decomposing the whole matrix is dearer yet.
+        rank = len(eigen.z)
+        size = _dense_border(eigen.count)
+        if not self._dense:
+            size = max(SHORTEST_BORDER, rank // BORDER_OF_RANK)
+        self._eigen, self._columns = eigen, eigen.basis
+        self._levels, self._border = eigen.spectrum, np.empty((size, rank))
+        if eigen.open:  # the border has columns of its own
+            self._columns = np.empty((eigen.count, rank + size))
+            self._columns[:, :rank] = eigen.basis
+            self._eigen = replace(eigen, basis=self._columns[:, :rank])
+            self._levels = np.append(eigen.spectrum, np.full(size, eigen.floor))
+            self._border = np.eye(size, rank + size, rank)
+        self._bordered, self._next = 0, eigen.count + size
+        self._own = np.empty((self._columns.shape[1], size))
+        self._corner = np.empty((size, size))
+
+    def _path(self, count: int) -> RidgePath:
+        """The path of the first ``count`` observations."""
+        data, eigen = self._data, self._eigen
+        assert eigen is not None
+        n, rank, size = eigen.count, len(eigen.z), count - eigen.count
+        for b in range(self._bordered, size):
+            row = data.lower[n + b]
+            column, own = row[:n], row[n : n + b + 1]
+            w = column @ eigen.basis
+            self._border[b, :rank] = self._own[:rank, b] = w
+            if eigen.open:
+                rest = column - eigen.basis @ w
+                # The second pass makes it orthogonal to the last digits of itself, not of the
+                # column: what is left of the basis in it counts 1 / (floor + alpha) times, in
+                # place of 1 / (lambda + alpha), and would make bounds too tight.
+                rest -= eigen.basis @ (rest @ eigen.basis)
+                self._columns[:, rank + b] = rest
+                products = rest @ self._columns[:, rank : rank + b + 1]
+                self._own[rank + b, : b + 1] = self._own[rank : rank + b + 1, b] = products
+            self._corner[b, : b + 1] = self._corner[: b + 1, b] = own
+        self._bordered = size
+        used = rank + size if eigen.open else rank
+        return RidgePath(
+            eigen,
+            self._columns[:, :used],
+            self._levels[:used],
+            self._border[:size, :used],
+            self._own[:used, :size],
+            self._corner[:size, :size],
+            data.outcomes[n:count],
+            data.size if count == data.count else data.first(count).size,
+            data.trace,
+            data.scatter,
+        )
+
+    def _cut(self, count: int) -> float:
+        observations = count + self._data.swallowed
+        return max(self._finest, observations * self._finest_per_point) / FINEST
+
+
+def _double(count: int) -> int:
+    """The next number of observations at which to start anew."""
+    return max(2 * count, WORTH_CUTTING)
+
+
+def _dense_border(count: int) -> int:
+    """How large a border may grow before a basis that cannot be extended is decomposed anew."""
+    return 1 + count // BORDER_OF_COUNT

@@ -7,23 +7,179 @@ minimisers are likely and, for the points that ask for it, moves on to the next 
 window everything is interpolated between ridges that all points share. The value returned is that
 of the dual function itself at the place found, so that what a search may lose is tightness, never
 validity.
+
+Polynomial interpolation at Chebyshev points.
+
+Minima of functions that are known on an even grid.
+
+The largest of many bounds, from ceilings that are cheap and few bounds that are not.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from copy import copy
+from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kernelbounds.arrays import EPS, Array
-from kernelbounds.engine.chebyshev import Chebyshev
 from kernelbounds.engine.eigenbasis import Eigenbasis
-from kernelbounds.engine.even_grid import finer, vertex
-from kernelbounds.engine.highest import Largest, highest
 from kernelbounds.engine.path_query import PathQuery
 from kernelbounds.engine.ridge_path import PathAtRidges, RidgePath
+
+
+class Chebyshev:
+    """The interpolating polynomial through values at Chebyshev points of [low, high].
+
+    The quantities of a ridge path are analytic in the logarithm of the ridge, with no
+    singularity closer than i pi to the real line (they are sums of 1/(lambda + alpha)), so the
+    error falls geometrically with the number of points.
+    """
+
+    def __init__(self, low: float, high: float, size: int) -> None:
+        self.low, self.high, self.size = low, high, size
+        self.points = low + (high - low) * (_nodes(size) + 1) / 2
+
+    @classmethod
+    def for_accuracy(cls, low: float, high: float, accuracy: float) -> Chebyshev:
+        """As many points as a singularity at the distance i pi asks for, by Bernstein's theorem."""
+        rate = math.asinh(2 * math.pi / (high - low))
+        return cls(low, high, max(3, math.ceil(-math.log(accuracy) / rate)))
+
+    def grid(self, size: int) -> tuple[Array, Array]:
+        """An even grid of [low, high] and the matrix, (size, nodes), that interpolates on it."""
+        return self.low + (self.high - self.low) * _even(size), _on_even_grid(self.size, size)
+
+    def basis(self, at: Array) -> Array:
+        """Lagrange basis, (nodes, m): values at the nodes times this interpolate at m places."""
+        return _basis(self.size, 2 * (at - self.low) / (self.high - self.low) - 1)
+
+
+@lru_cache(maxsize=128)
+def _nodes(size: int) -> Array:
+    return np.asarray(np.cos(_angles(size)))
+
+
+@lru_cache(maxsize=128)
+def _weights(size: int) -> Array:
+    return np.asarray(np.sin(_angles(size)) * (-1.0) ** np.arange(size))
+
+
+def _angles(size: int) -> Array:
+    return np.asarray((2 * np.arange(size) + 1) * np.pi / (2 * size))
+
+
+@lru_cache(maxsize=128)
+def _even(size: int) -> Array:
+    return np.arange(size) / (size - 1)
+
+
+def _basis(nodes: int, at: Array) -> Array:
+    """The barycentric formula on [-1, 1]."""
+    gap = at - _nodes(nodes)[:, None]
+    gap[np.abs(gap) < 1e-15] = 1e-15
+    terms = _weights(nodes)[:, None] / gap
+    terms /= terms.sum(axis=0)
+    return np.asarray(terms)
+
+
+@lru_cache(maxsize=128)
+def _on_even_grid(nodes: int, size: int) -> Array:
+    return _basis(nodes, 2 * _even(size) - 1).T.copy()
+
+
+# Central differences of orders 1 to 4, scaled for Stirling's formula,
+# f(s) = f_0 + d1 s + d2 s^2 + d3 (s^3 - s) + d4 (s^4 - s^2), at s = -2 .. 2.
+_AROUND = np.arange(-2, 3)[:, None]
+_DIFFERENCES = np.array(
+    [
+        [0, -1 / 2, 0, 1 / 2, 0],
+        [0, 1 / 2, -1, 1 / 2, 0],
+        [-1 / 12, 1 / 6, 0, -1 / 6, 1 / 12],
+        [1 / 24, -1 / 6, 1 / 4, -1 / 6, 1 / 24],
+    ]
+)
+
+
+def vertex(grid: Array, values: Array) -> Array:
+    """The minimiser on an even grid (m,), refined by the parabola through its neighbours and, by
+    a step of Newton's method, the quartic through two on either side.
+    """
+    lowest = values.argmin(axis=0)
+    at = np.minimum(np.maximum(lowest, 2), len(grid) - 3)
+    d1, d2, d3, d4 = _DIFFERENCES @ values[at + _AROUND, np.arange(len(at))]
+    bend = 2 * np.maximum(np.maximum(d2, np.abs(d1)), 1e-200)  # of a minimum, it is d2
+    s = -d1 / bend
+    squared = s * s
+    shift = (d3 * (3 * squared - 1) + d4 * s * (4 * squared - 2)) / bend
+    s -= np.where(np.abs(shift) < 0.5, shift, 0.0)
+    # Near an end of the grid it is a point of the grid.
+    s = np.where(lowest == at, s, lowest - at)
+    return np.asarray(grid[at] + (grid[1] - grid[0]) * s)
+
+
+def finer(grid: Array, best: Array, largest: int) -> Array:
+    """An even grid around minimisers on another, with a quarter of its step where ``largest``
+    points are enough for that.
+    """
+    step = float(grid[1] - grid[0])
+    low, high = max(best.min() - step, grid[0]), min(best.max() + step, grid[-1])
+    size = min(1 + math.ceil(4 * (high - low) / step), largest)
+    return np.linspace(low, high, max(size, len(grid)))
+
+
+# Points that are evaluated at first where the highest is sought. In the paper's problems the
+# highest is among the six highest ceilings in most rounds (``python -m benchmarks bandits``).
+FEW = 6
+
+
+class Largest(NamedTuple):
+    """The largest of upper bounds on s f, at which of the points it is, and the bound on -s f
+    there.
+    """
+
+    value: float
+    at: int
+    opposite: float
+
+    @classmethod
+    def of(cls, values: Array, opposite: Array, tie: float) -> Largest:
+        """From both bounds at all points; places within ``tie`` of the largest tie for it."""
+        value = float(values.max())
+        tied = (values >= value - tie).nonzero()[0]
+        return cls.widest(value, tied, opposite[tied], tie)
+
+    @classmethod
+    def widest(cls, value: float, tied: NDArray[np.intp], opposite: Array, tie: float) -> Largest:
+        """Among points that tie for the largest, the first with the widest interval."""
+        at = int((opposite >= opposite.max() - tie).argmax())
+        return cls(value, int(tied[at]), float(opposite[at]))
+
+
+def highest(
+    ceilings: Array, tie: float, evaluate: Callable[[NDArray[np.intp]], Array | None]
+) -> tuple[float, NDArray[np.intp]] | None:
+    """The largest of m values, and the indices of all within ``tie`` of it, from few values.
+
+    Values are at most their ceilings (m,), give or take a tie, and are evaluated where the
+    ceilings are highest. None when an evaluation fails.
+    """
+    points = np.arange(len(ceilings))
+    if len(ceilings) > FEW:
+        points = np.sort(np.argpartition(-ceilings, FEW)[:FEW])
+    while (values := evaluate(points)) is not None:
+        best = float(values.max())
+        open_ = ~(ceilings < best - 2 * tie)
+        open_[points] = True
+        if np.count_nonzero(open_) == len(points):
+            return best, points[values >= best - tie]
+        points = np.flatnonzero(open_)
+    return None
+
 
 # Beyond the largest eigenvalue times this a bound is the one without data: the relative difference
 # is at most lambda_max / alpha.

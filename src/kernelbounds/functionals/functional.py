@@ -10,9 +10,9 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
 from kernelbounds.arrays import EPS, Array, as_floats, as_points, as_vector, as_whole, brief
+from kernelbounds.assume.offset import Level, Offset
 from kernelbounds.errors import InputError
 from kernelbounds.functionals.targets import Functionals
-from kernelbounds.offset import Level, Offset
 
 # A sum of n terms adds n / 2 rounding errors of its terms to the 4 EPS that are covered, and a
 # double sum n. To be as precise as that, relatively, its magnitude is enlarged.

@@ -27,20 +27,28 @@ file                idea
 """
 
 from kernelbounds.kernels.checks import checked_kernel
-from kernelbounds.kernels.data import from_data, to_data
 from kernelbounds.kernels.derivatives import (
+    Features,
     derivative_cross,
     derivative_diagonal,
     derivative_error,
+    diagonal_gradient,
+    differentiable,
+    features_in_boxes,
     has_derivatives,
+    pull_back,
 )
-from kernelbounds.kernels.features import Features, features_in_boxes
-from kernelbounds.kernels.gradients import diagonal_gradient, differentiable, pull_back
 from kernelbounds.kernels.on_inputs import OnInputs
-from kernelbounds.kernels.precision import UNKNOWN, evaluation_error, measured_error
-from kernelbounds.kernels.smoothness import mixture_scale, smoothness
-from kernelbounds.kernels.text import kernel_from_text, kernel_to_text
-from kernelbounds.kernels.values import cross, diagonal, vectors
+from kernelbounds.kernels.stationary import mixture_scale, smoothness
+from kernelbounds.kernels.text import from_data, kernel_from_text, kernel_to_text, to_data
+from kernelbounds.kernels.values import (
+    UNKNOWN,
+    cross,
+    diagonal,
+    evaluation_error,
+    measured_error,
+    vectors,
+)
 
 __all__ = [
     "UNKNOWN",

@@ -1,4 +1,12 @@
-"""Derivatives of the functions in a kernel's space.
+"""How far the features phi(x) = k(., x) of a kernel, of norm sqrt(k(x,x)), move within a box.
+
+Derivatives of kernels in x.
+
+scikit-learn's kernels know their derivatives in the hyperparameters; these are the ones in x. They
+cover all kernels whose formulas are known here, on all inputs or on some, and their sums, products
+and whole powers.
+
+Derivatives of the functions in a kernel's space.
 
 With phi(x) = k(., x), the derivative of f in coordinate a is the inner product
 
@@ -27,6 +35,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,14 +48,89 @@ from sklearn.gaussian_process.kernels import (
     Sum,
 )
 
-from kernelbounds.arrays import Array
+from kernelbounds.arrays import EPS, Array
 from kernelbounds.errors import InputError
-from kernelbounds.kernels.distances import differences, length_scales, squares
-from kernelbounds.kernels.gradients import diagonal_gradient, differentiable
 from kernelbounds.kernels.on_inputs import OnInputs
-from kernelbounds.kernels.precision import SQUARES, evaluation_error
-from kernelbounds.kernels.stationary import Profile, is_stationary, profile
-from kernelbounds.kernels.values import cross, diagonal
+from kernelbounds.kernels.stationary import (
+    Profile,
+    differences,
+    in_length_scales,
+    is_stationary,
+    length_scales,
+    profile,
+    squares,
+)
+from kernelbounds.kernels.values import SQUARES, cross, diagonal, evaluation_error
+
+
+def differentiable(kernel: Kernel) -> bool:
+    """Whether gradients, and how far features move, are known."""
+    if type(kernel) in (Sum, Product):
+        return differentiable(kernel.k1) and differentiable(kernel.k2)
+    if type(kernel) is Exponentiation:
+        whole = float(kernel.exponent).is_integer() and kernel.exponent >= 1
+        return differentiable(kernel.kernel) and whole
+    if type(kernel) is OnInputs:
+        return differentiable(kernel.kernel)
+    return is_stationary(kernel) or type(kernel) in (DotProduct, ConstantKernel)
+
+
+def pull_back(kernel: Kernel, points: Array, centres: Array, weights: Array) -> Array:
+    """sum_j w_ij grad_x k(x_i, z_j) for points x_i (m, d), centres z_j (n, d), weights (m, n)."""
+    if type(kernel) is Sum:
+        return pull_back(kernel.k1, points, centres, weights) + pull_back(
+            kernel.k2, points, centres, weights
+        )
+    if type(kernel) is Product:
+        first, second = cross(kernel.k1, points, centres), cross(kernel.k2, points, centres)
+        return pull_back(kernel.k1, points, centres, weights * second) + pull_back(
+            kernel.k2, points, centres, weights * first
+        )
+    if type(kernel) is Exponentiation:
+        p, inner = kernel.exponent, cross(kernel.kernel, points, centres)
+        return pull_back(kernel.kernel, points, centres, weights * (p * inner ** (p - 1)))
+    if type(kernel) is OnInputs:
+        seen = kernel.select(points), kernel.select(centres)
+        return _spread(kernel, points, pull_back(kernel.kernel, *seen, weights))
+    if type(kernel) is ConstantKernel:
+        return np.zeros_like(points)
+    if type(kernel) is DotProduct:
+        return np.asarray(weights @ centres)
+    squared, factor = squares(kernel, points, centres)
+    slopes = weights * profile(kernel).slope(factor * squared)
+    # One coordinate after the other: a matrix product around a common origin would be faster, and
+    # lose digits where the points are thousands of length scales apart.
+    columns = [
+        np.vecdot(slopes, differences(kernel, points, centres, axis))
+        for axis in range(points.shape[1])
+    ]
+    return np.asarray(np.column_stack(columns) / length_scales(kernel, points.shape[1]) ** 2)
+
+
+def diagonal_gradient(kernel: Kernel, points: Array) -> Array:
+    """grad_x k(x, x) at points (m, d)."""
+    if type(kernel) is Sum:
+        return diagonal_gradient(kernel.k1, points) + diagonal_gradient(kernel.k2, points)
+    if type(kernel) is Product:
+        first, second = (diagonal(k, points)[:, None] for k in (kernel.k1, kernel.k2))
+        return second * diagonal_gradient(kernel.k1, points) + first * diagonal_gradient(
+            kernel.k2, points
+        )
+    if type(kernel) is Exponentiation:
+        p, inner = kernel.exponent, diagonal(kernel.kernel, points)[:, None]
+        return np.asarray(p * inner ** (p - 1) * diagonal_gradient(kernel.kernel, points))
+    if type(kernel) is OnInputs:
+        return _spread(kernel, points, diagonal_gradient(kernel.kernel, kernel.select(points)))
+    if type(kernel) is DotProduct:
+        return 2 * points
+    return np.zeros_like(points)
+
+
+def _spread(kernel: OnInputs, points: Array, gradients: Array) -> Array:
+    """Gradients in the selected inputs as gradients in all of them."""
+    spread = np.zeros_like(points)
+    spread[:, kernel.inputs] = gradients
+    return spread
 
 
 def has_derivatives(kernel: Kernel) -> bool:
@@ -202,3 +286,75 @@ def _stationary_error(kappa: Profile, dim: int) -> float:
     errors = np.sqrt(s / kappa.bend) * (of_slope + 4 * np.abs(kappa.slope(s)))
     # The bend has an error of 4 u at most, in periodic.py, and its quotient with l^2 one of 2 u.
     return max(1.01 * float(np.max(errors)) / 2, 3.0)
+
+
+class Features(NamedTuple):
+    """Features phi(x) of the points x = c + h in boxes with centres c, from above; (m,) each."""
+
+    size: Array  # max |phi(x)|
+    moved: Array  # max |phi(x) - phi(c)|
+    bent: Array  # max |phi(x) - phi(c) - D phi(c) h|
+
+
+def features_in_boxes(kernel: Kernel, centres: Array, half_widths: Array) -> Features:
+    """How large features get in boxes, and how far they move; centres and half widths (m, d)."""
+    if type(kernel) in (Sum, Product):
+        one = features_in_boxes(kernel.k1, centres, half_widths)
+        two = features_in_boxes(kernel.k2, centres, half_widths)
+        if type(kernel) is Product:
+            return _product(one, two)
+        return Features(*(np.hypot(a, b) for a, b in zip(one, two, strict=True)))
+    if type(kernel) is Exponentiation:
+        return _power(features_in_boxes(kernel.kernel, centres, half_widths), int(kernel.exponent))
+    if type(kernel) is OnInputs:
+        seen = kernel.select(centres), kernel.select(half_widths)
+        return features_in_boxes(kernel.kernel, *seen)
+    zero = np.zeros(len(centres))
+    if type(kernel) is ConstantKernel:
+        return Features(zero + np.sqrt(kernel.constant_value), zero, zero)
+    if type(kernel) is DotProduct:
+        largest = np.linalg.norm(np.abs(centres) + half_widths, axis=1)
+        return Features(
+            np.hypot(largest, kernel.sigma_0), np.linalg.norm(half_widths, axis=1), zero
+        )
+    return _stationary(kernel, half_widths)
+
+
+def _stationary(kernel: Kernel, half_widths: Array) -> Features:
+    """Of a stationary kernel, at distance r,
+
+        |phi(x) - phi(c)|^2               =  2 (1 - kappa(r))
+        |phi(x) - phi(c) - D phi(c) h|^2  =  2 (1 - kappa(r)) + 2 r kappa'(r) - kappa''(0) r^2,
+
+    and both grow with r: the latter's derivative is 2 r (kappa''(r) - kappa''(0)), where
+    -kappa'' is itself positive definite along a line and so largest at zero.
+    """
+    kappa, square = profile(kernel), in_length_scales(kernel, half_widths)
+    # The differences cancel at small r. Each of their terms has an error of kappa's, or of kappa's
+    # times the bend, and those of four operations.
+    error = 2 * EPS * (4 + (evaluation_error(kernel, half_widths.shape[1]) or 0.0))
+    one = np.ones(len(half_widths))
+    moved = 2 * kappa.drop(np.minimum(square, kappa.monotone**2)) + error
+    if np.isinf(kappa.bend):
+        return Features(one, np.sqrt(moved), one * np.inf)
+    bent = 2 * kappa.drop(square) + 2 * square * kappa.slope(square) + kappa.bend * square
+    bent += 2 * error * (1 + kappa.bend * square)
+    return Features(one, np.sqrt(moved), np.sqrt(np.maximum(bent, 0.0)))
+
+
+def _power(base: Features, exponent: int) -> Features:
+    """By squaring, since the product is associative: a power of a million is twenty squares."""
+    if exponent == 1:
+        return base
+    root = _power(base, exponent // 2)
+    square = _product(root, root)
+    return _product(square, base) if exponent % 2 else square
+
+
+def _product(one: Features, two: Features) -> Features:
+    """phi = phi_1 (x) phi_2, by the product rule."""
+    return Features(
+        one.size * two.size,
+        one.moved * two.size + one.size * two.moved,
+        one.bent * two.size + one.size * two.bent + one.moved * two.moved,
+    )

@@ -30,7 +30,7 @@ from kernelbounds.paper.specs import (
     RECURSIONS,
     Setting,
 )
-from kernelbounds.paper.summary import Runs, find
+from kernelbounds.paper.tables import Runs, find
 
 POINTS = 250  # at most, in a curve
 DIGITS = 5  # significant, in a curve

@@ -1,7 +1,7 @@
 """Width, time and memory against the number of observations: tables, figure, and a model.
 
 The model says what a cluster of W workers would take for the time of t observations with m inducing
-points. Of R ranges all but the first and the last are passed over twice (``kernelbounds.cluster``),
+points. Of R ranges all but the first and the last are passed over twice (``sequence/cluster.py``),
 
     seconds = t (growth + sums (1 - 2/R)) / W  +  2 log2(W) (8 m^2 / NETWORK + TASK)  +  bounds,
 
@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kernelbounds.cluster.passes import longest_range
 from kernelbounds.paper import loads
 from kernelbounds.paper.figures import COLOURS, figure_files
 from kernelbounds.paper.loads import Load
 from kernelbounds.paper.store import Store
 from kernelbounds.paper.tables import aligned
+from kernelbounds.sequence.cluster import longest_range
 
 KERNELS = {"rbf": "RBF", "matern-5/2": "Matérn-5/2"}
 ENGINES = {

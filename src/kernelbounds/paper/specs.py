@@ -4,19 +4,117 @@ A :class:`Setting` is a family of random problems and what the learner is told o
 of Table 1, a panel of a figure. A :class:`Cell` is one method on one of its problems, the unit of
 work. Experiments that share cells share their results. Certificates and designs have units of work
 of other kinds, see ``trials.py`` and ``studies.py``.
+
+Bounds of a user's own as methods, by where they are imported from: ``package.module:Name``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import hashlib
+import importlib
+import inspect
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from kernelbounds.errors import InputError
-from kernelbounds.paper import own
+import kernelbounds as kb
+from kernelbounds.arrays import brief, shortened
+from kernelbounds.errors import InputError, said
 from kernelbounds.paper.loads import Load, loads
 from kernelbounds.paper.studies import Study, studies
 from kernelbounds.paper.trials import Trial, trials
+
+
+def is_own(method: str) -> bool:
+    """Whether a method is a place to import a bound from, and not a name of the paper's."""
+    return ":" in method
+
+
+def label(method: str) -> str:
+    """For tables and figures."""
+    place, _, name = method.partition(":")
+    return f"{name} ({place})"
+
+
+def bound_of(method: str) -> kb.Bound:
+    """The bound, or one made by the class without arguments."""
+    bound = _imported(method)
+    kb.bounds.bound.require_sequential(bound)
+    return bound
+
+
+def _imported(method: str) -> kb.Bound:
+    place, _, name = method.partition(":")
+    if not name.isidentifier() or not all(part.isidentifier() for part in place.split(".")):
+        raise InputError(
+            f"a method of your own is written package.module:Name, got {brief(method)}."
+        )
+    found = getattr(_module(place, method), name, None)
+    if found is None:
+        raise InputError(f"the module {place} has no {name}, which the method {method} names.")
+    if not isinstance(found, type):
+        if isinstance(found, kb.Bound):
+            return found
+        raise InputError(f"{method} is not a kernelbounds.Bound, but {brief(found)}.")
+    if not issubclass(found, kb.Bound):
+        raise InputError(f"{method} is a class that is not derived from kernelbounds.Bound.")
+    try:
+        return found()
+    except Exception as error:
+        raise InputError(
+            f"{method} cannot be made without arguments ({said(error)}); name an object of the "
+            "class in the module and give the name of that."
+        ) from error
+
+
+def fingerprint(method: str) -> str:
+    """What the results of a method depend on, as far as one can tell: its class and settings.
+
+    A change of what the class uses from elsewhere is not seen.
+    """
+    bound = bound_of(method)
+    try:
+        source = inspect.getsource(type(bound))
+    except (OSError, TypeError):  # a class that was not read from a file
+        source = ""
+    settings = sorted((name, repr(value)) for name, value in vars(bound).items())
+    return hashlib.sha256(f"{source}{settings}".encode()).hexdigest()[:16]
+
+
+def _module(place: str, method: str) -> ModuleType:
+    try:
+        with _current_directory_first():
+            return importlib.import_module(place)
+    except ModuleNotFoundError as error:
+        missing = error.name or ""
+        if place == missing or place.startswith(f"{missing}."):
+            raise InputError(
+                f"there is no module {missing} for the method {method}; it must be in the current "
+                "directory or be installed."
+            ) from None
+        raise InputError(f"the module {place} cannot be imported: {said(error)}.") from error
+    except Exception as error:
+        raise InputError(
+            f"the module {place} cannot be imported: {type(error).__name__}: "
+            f"{shortened(said(error))}."
+        ) from error
+
+
+@contextmanager
+def _current_directory_first() -> Iterator[None]:
+    """As for a script that is run there, for worker processes too."""
+    here = os.getcwd()
+    sys.path.insert(0, here)
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        sys.path.remove(here)
+
 
 if TYPE_CHECKING:  # the help of the command line has to be quick
     from sklearn.gaussian_process.kernels import Kernel
@@ -109,7 +207,7 @@ Job = Cell | Trial | Study | Load  # a unit of work
 
 @dataclass(frozen=True)
 class Choices:
-    """What a user narrows; ``methods`` may also name bounds of their own, see ``own.py``."""
+    """What a user narrows; ``methods`` may also name bounds of their own, see ``py``."""
 
     rounds: int = ROUNDS
     repetitions: int = REPETITIONS
@@ -125,12 +223,12 @@ class Choices:
         _check("method", self.methods, METHODS, self.own)
         _check("kernel", self.kernels, KERNELS)
         for method in self.own:
-            own.bound_of(method)
+            bound_of(method)
 
     @property
     def own(self) -> list[str]:
         """The methods that are bounds of the user's own."""
-        return [method for method in dict.fromkeys(self.methods) if own.is_own(method)]
+        return [method for method in dict.fromkeys(self.methods) if is_own(method)]
 
 
 def settings(experiment: str, choices: Choices) -> list[Setting]:
@@ -210,7 +308,7 @@ def cells(experiment: str, choices: Choices) -> list[Cell]:
     methods = [*(method for method in METHODS if method in choices.methods), *choices.own]
     if experiment == "theory":
         methods = ["AMM"]
-    fingerprints = {method: own.fingerprint(method) for method in methods if own.is_own(method)}
+    fingerprints = {method: fingerprint(method) for method in methods if is_own(method)}
     if timed:
         methods = [method for method in (*methods, *RECURSIONS) if method != "Random"]
     return [

@@ -17,10 +17,11 @@ import numpy as np
 import scipy
 import sklearn
 
-from kernelbounds import files, storage
 from kernelbounds.arrays import Array
 from kernelbounds.errors import InputError, StoredFileError
+from kernelbounds.io import files
 from kernelbounds.paper.specs import Choices, Job
+from kernelbounds.sequence import storage
 from kernelbounds.version import __version__
 
 FORMAT, VERSION = "kernelbounds.paper.Cell", 1

@@ -4,6 +4,8 @@ Of each setting three bounds are drawn, from the tightest: the data-dependent su
 theorem with the information gain and the count of the run itself, which is all that its proof
 uses; and the theorem before any data, with the largest information gain over points that fill
 the cube.
+
+How fast the measured regret grows, beside what is proved.
 """
 
 from __future__ import annotations
@@ -16,16 +18,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import t as student
 
 from kernelbounds.arrays import Array
-from kernelbounds.paper import growth, specs
+from kernelbounds.paper import specs
 from kernelbounds.paper.cells import sequence_of
 from kernelbounds.paper.figures import COLOURS, figure_files
-from kernelbounds.paper.growth import Growth
 from kernelbounds.paper.specs import Cell, Setting
 from kernelbounds.paper.store import Store
 from kernelbounds.paper.tables import aligned, title
 from kernelbounds.theory import (
+    Rate,
     RunBound,
     maximum_information_gain,
     noiseless_regret_bound,
@@ -35,6 +38,53 @@ from kernelbounds.theory import (
     self_consistent_counts,
 )
 from kernelbounds.theory.spectrum import sobol
+
+PARTS = 8  # with noise, the fit is over the rounds from T/8 to T
+POINTS = 40
+
+
+@dataclass(frozen=True)
+class Growth:
+    """The exponent of T in the regret: one fit a repetition, and their mean."""
+
+    title: str
+    rate: Rate  # proved
+    rounds: int
+    exponents: Array  # (repetitions,)
+
+    @property
+    def mean(self) -> float:
+        """Of the fitted exponents."""
+        return float(self.exponents.mean())
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """A 95 % confidence interval for the mean, by Student's t."""
+        count = len(self.exponents)
+        if count < 2:
+            return -math.inf, math.inf
+        error = float(self.exponents.std(ddof=1)) / math.sqrt(count)
+        reach = float(student.ppf(0.975, count - 1)) * error
+        return self.mean - reach, self.mean + reach
+
+    @property
+    def proved(self) -> float:
+        """The exponent of the proved rate near T, logarithms included."""
+        return float(self.rate.local_exponent(math.sqrt(self.rounds / PARTS * self.rounds)))
+
+
+def slopes(rounds: Array, regret: Array) -> Array:
+    """Least squares of ln regret on ln T; regret is (repetitions, len(rounds))."""
+    logs = np.log(np.maximum(regret, 1e-12))
+    return np.asarray(np.polyfit(np.log(rounds), logs.T, 1)[0])
+
+
+def running_slopes(regret: Array) -> Array:
+    """The same along running sums of T rounds, at points even in ln t from T/8 on."""
+    total = regret.shape[1]
+    at = np.unique(np.geomspace(max(total / PARTS, 1), total, POINTS).round().astype(int))
+    return slopes(at.astype(np.float64), regret[:, at - 1])
+
 
 CANDIDATES = 2048  # points in the cube over which the information gain is maximised
 LABELS = ("measured", "data-dependent bound", "theorem, after the run", "theorem, before the run")
@@ -108,7 +158,7 @@ def _running(setting: Setting, members: list[Cell], store: Store) -> Curves:
         np.array([run.cumulative for run in runs]),
         np.array([regret_bound(a, T, run.gains, run.counts, C) for run in runs]),
         regret_bound(a, T, gains, counts, C),
-        Growth(name, rate, setting.rounds, growth.running_slopes(regret)),
+        Growth(name, rate, setting.rounds, running_slopes(regret)),
     )
 
 
@@ -128,7 +178,7 @@ def _by_horizon(groups: dict[Setting, list[Cell]], store: Store) -> Curves:
     rate = regret_rate(setting.make_kernel(), setting.dim, noiseless=True)
     name = f"{title(setting)}, d = {setting.dim}, no noise"
     measured = np.array(regret).T
-    exponents = growth.slopes(T, measured) if len(T) > 1 else np.full(len(measured), math.nan)
+    exponents = slopes(T, measured) if len(T) > 1 else np.full(len(measured), math.nan)
     return Curves(
         setting.kernel, True, name, T, measured, np.array(data).T, np.array(after).T,
         np.array(before), Growth(name, rate, int(T[-1]), exponents),

@@ -22,8 +22,7 @@ from kernelbounds.paper.cells import radius_ratios
 from kernelbounds.paper.figures import COLOURS, figure_files
 from kernelbounds.paper.specs import KERNELS, LENGTH_SCALES, Cell, Setting
 from kernelbounds.paper.store import Store
-from kernelbounds.paper.summary import Runs, find
-from kernelbounds.paper.tables import aligned, columns, title
+from kernelbounds.paper.tables import Runs, aligned, columns, find, title
 
 NAMES = {
     "DMM": "DMM, the paper's c",

@@ -10,7 +10,7 @@ file                pictures
 ``one_input.py``    :func:`band`, and several bands in one, :func:`compare`
 ``two_inputs.py``   :func:`maps` of lower bounds, upper bounds and widths
 ``many_inputs.py``  :func:`slices`, a band along each input
-``progress.py``     :func:`regret` and :func:`certificate`, round by round
+``display/progress.py``     :func:`regret` and :func:`certificate`, round by round
 ``examples.py``     :func:`functions`, to be compared with what is known of a system
 ``process.py``      :func:`gaussian_process`, for comparison
 ``inputs.py``       the box: grids, names, logarithmic axes, distances
@@ -19,12 +19,10 @@ file                pictures
 ==================  ==================================================================
 """
 
-from kernelbounds.plot.examples import functions
-from kernelbounds.plot.many_inputs import slices
-from kernelbounds.plot.one_input import band, compare
-from kernelbounds.plot.process import GaussianProcess, gaussian_process
+from kernelbounds.plot.contents import GaussianProcess, gaussian_process
+from kernelbounds.plot.one_input import band, compare, functions
 from kernelbounds.plot.progress import certificate, regret
-from kernelbounds.plot.two_inputs import maps
+from kernelbounds.plot.several_inputs import maps, slices
 
 __all__ = [
     "GaussianProcess",

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import qmc
 
-from kernelbounds import notebook
 from kernelbounds.arrays import Array, as_scalar, as_whole
 from kernelbounds.bandits import Finite, KernelUCB
+from kernelbounds.display import cards as notebook
+from kernelbounds.display.numbers import at_most
 from kernelbounds.errors import EmptyConfidenceSetError
 from kernelbounds.problem.assuming import Assumed, assume, steps
-from kernelbounds.problem.problem import Problem
+from kernelbounds.problem.problem import Problem, predicted_half_widths
 from kernelbounds.problem.random_functions import RandomFunction
-from kernelbounds.problem.widths import predicted_half_widths
-from kernelbounds.rounding import at_most
 
 # Numbers of experiments, each this times the one before.
 RATIO = 1.5

@@ -1,4 +1,7 @@
-"""A problem in the user's own words, and what follows from them alone."""
+"""A problem in the user's own words, and what follows from them alone.
+
+How wide the band of a problem will be, from its assumptions alone.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,9 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.stats import qmc
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
 
-from kernelbounds import files, notebook
 from kernelbounds.arrays import (
     EPS,
     LARGEST,
@@ -28,10 +31,28 @@ from kernelbounds.arrays import (
 )
 from kernelbounds.bandits import Box
 from kernelbounds.bounds import Bound
+from kernelbounds.display import cards as notebook
 from kernelbounds.errors import InputError, said
+from kernelbounds.io import files
 from kernelbounds.kernels import checked_kernel, kernel_from_text, kernel_to_text
 from kernelbounds.problem.quantities import Input, Output, checked_turns, in_digits
+from kernelbounds.problem.random_functions import with_corners
 from kernelbounds.sequence import ConfidenceSequence
+
+# Points that fill the cube, besides the corners, where bounds are widest.
+POINTS = 128
+
+
+def predicted_half_widths(problem: Problem, experiments: int) -> tuple[float, float]:
+    """Half of upper - lower after a space-filling design, at most: mean and largest over points.
+
+    See :meth:`kernelbounds.ConfidenceSequence.predicted_width`.
+    """
+    points = with_corners(qmc.Sobol(problem.dim, rng=np.random.default_rng(1)).random(POINTS))
+    design = problem.unit_box.filling(experiments)
+    widths = problem.sequence().predicted_width(points, design)
+    return float(widths[:POINTS].mean() / 2), float(widths.max() / 2)
+
 
 FORMAT = "kernelbounds problem 1"
 INTERACTIONS = ("all", "pairs", "none")

@@ -30,8 +30,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from kernelbounds import files
 from kernelbounds.errors import InputError, StoredFileError, said
+from kernelbounds.io import files
 
 MEMORY = ":memory:"
 # Seconds to wait while others write, which takes milliseconds; of each try, so that an interrupt is

@@ -17,10 +17,10 @@ from typing import Any, Self, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kernelbounds import files, notebook
 from kernelbounds.arrays import Array, as_flag, as_scalar, as_whole, brief
 from kernelbounds.bandits import Certificate
-from kernelbounds.csv_table import write_csv
+from kernelbounds.display import cards as notebook
+from kernelbounds.display.progress import late_progress
 from kernelbounds.errors import (
     EmptyConfidenceSetError,
     InputError,
@@ -28,25 +28,18 @@ from kernelbounds.errors import (
     StoredFileError,
     said,
 )
+from kernelbounds.io import files
+from kernelbounds.io.csv_table import write_csv
 from kernelbounds.plot import canvas
 from kernelbounds.problem import Problem
-from kernelbounds.progress import late_progress
 from kernelbounds.sequence import ConfidenceSequence
-from kernelbounds.study import at_a_glance, pictures
+from kernelbounds.study import pictures, status as at_a_glance
 from kernelbounds.study.database import checked_path, refuse_existing
-from kernelbounds.study.deciding import certified, next_point, surest, with_the_past
-from kernelbounds.study.outcomes import number_of, telling, tellings
-from kernelbounds.study.points import domain_of, named
-from kernelbounds.study.promising import most_promising
-from kernelbounds.study.records import Trial
-from kernelbounds.study.replay import evenly, replayed, running_best
+from kernelbounds.study.deciding import certified, most_promising, next_point, surest, with_the_past
+from kernelbounds.study.pictures import evenly, replayed, running_best
+from kernelbounds.study.records import Trial, domain_of, named, number_of, telling, tellings
 from kernelbounds.study.status import Status, checked_assumptions, more_needed
-from kernelbounds.study.store import (
-    Store,
-    StoredOutcome,
-    StoredTrial,
-    Told,
-)
+from kernelbounds.study.store import Store, StoredOutcome, StoredTrial, Told
 from kernelbounds.study.tables import Table
 from kernelbounds.version import __version__
 

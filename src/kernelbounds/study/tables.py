@@ -16,14 +16,13 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from kernelbounds import files
 from kernelbounds.arrays import as_vector, as_whole, brief
-from kernelbounds.csv_table import read_csv
 from kernelbounds.errors import InputError
+from kernelbounds.io import files
+from kernelbounds.io.csv_table import read_csv
 from kernelbounds.problem import Problem
 from kernelbounds.study.database import shown
-from kernelbounds.study.outcomes import checked_rows
-from kernelbounds.study.points import check_names, written
+from kernelbounds.study.records import check_names, checked_rows, written
 from kernelbounds.study.store import StoredOutcome, Telling, Told
 
 

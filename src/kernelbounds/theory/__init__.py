@@ -3,43 +3,41 @@
 A tutorial is in ``docs/mathematics/theory.md``.
 """
 
-from kernelbounds.theory.count_bounds import (
+from kernelbounds.theory.data_dependent import RunBound, run_bound
+from kernelbounds.theory.eigendecay import (
+    ExponentialDecay,
+    PolynomialDecay,
     count_components,
+    decay_exponent,
+    information_gain_bound,
     potential_count_bound_under,
     solve_log,
     solve_log1p,
 )
-from kernelbounds.theory.data_dependent import RunBound, run_bound
-from kernelbounds.theory.eigendecay import ExponentialDecay, PolynomialDecay, decay_exponent
-from kernelbounds.theory.gain_bounds import information_gain_bound
 from kernelbounds.theory.information_gain import (
     Bracket,
+    elliptical_potentials,
     information_gain,
     information_gains,
     maximum_information_gain,
-)
-from kernelbounds.theory.potentials import (
-    elliptical_potentials,
     potential_count_bound,
     potential_counts,
     potential_sum_bound,
     self_consistent_counts,
 )
-from kernelbounds.theory.rates import (
+from kernelbounds.theory.regret_bounds import (
     Rate,
     exponential_rate,
+    largest_value,
     noiseless_exponential_rate,
     noiseless_polynomial_rate,
-    polynomial_rate,
-    regret_rate,
-)
-from kernelbounds.theory.regret_bounds import (
-    largest_value,
     noiseless_regret_bound,
     noiseless_regret_bound_under,
+    polynomial_rate,
     radius_bound,
     regret_bound,
     regret_bound_under,
+    regret_rate,
 )
 from kernelbounds.theory.spectrum import (
     Spectrum,

@@ -22,7 +22,7 @@ from kernelbounds import kernels
 from kernelbounds.arrays import Array, as_scalar, as_whole, brief
 from kernelbounds.bandits import Finite, History, KernelUCB
 from kernelbounds.bounds import Assumptions
-from kernelbounds.engine.run_pass import along_run
+from kernelbounds.engine.runs import along_run
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.theory.checks import check_in_space

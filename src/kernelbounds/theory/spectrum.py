@@ -22,8 +22,13 @@ from kernelbounds import kernels
 from kernelbounds.arrays import Array, as_scalar, as_whole, brief
 from kernelbounds.errors import InputError
 from kernelbounds.theory.checks import as_numbers
-from kernelbounds.theory.eigendecay import Decay, ExponentialDecay, PolynomialDecay, decay_exponent
-from kernelbounds.theory.gain_bounds import decay_checked
+from kernelbounds.theory.eigendecay import (
+    Decay,
+    ExponentialDecay,
+    PolynomialDecay,
+    decay_checked,
+    decay_exponent,
+)
 
 RESOLVED = 1e-12  # eigenvalues below this times the largest are rounding errors
 

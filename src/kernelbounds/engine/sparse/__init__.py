@@ -26,14 +26,12 @@ Q = Phi U D^-1/2, in which k'(x) is D^1/2 U' phi(x) and the outcomes are D^-1/2 
 of the outcomes is one more direction. So nothing is needed but sums over the observations.
 """
 
-from kernelbounds.engine.sparse.block import Block
-from kernelbounds.engine.sparse.dictionary import Dictionary
+from kernelbounds.engine.sparse.dictionary import Block, Dictionary
 from kernelbounds.engine.sparse.dual import Attaining
 from kernelbounds.engine.sparse.engine import Approximation, SparseEngine
 from kernelbounds.engine.sparse.forecaster import Forecaster
 from kernelbounds.engine.sparse.growth import Growth
-from kernelbounds.engine.sparse.residuals import Chunk
-from kernelbounds.engine.sparse.statistics import Statistics
+from kernelbounds.engine.sparse.statistics import Chunk, Statistics
 
 __all__ = [
     "Approximation",

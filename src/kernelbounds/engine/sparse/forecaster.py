@@ -9,7 +9,7 @@ from scipy.linalg import lapack, solve_triangular
 
 from kernelbounds.arrays import EPS, LARGEST, Array
 from kernelbounds.engine.ridge_fit import Forecasts
-from kernelbounds.engine.sparse.block import Block
+from kernelbounds.engine.sparse.dictionary import Block
 from kernelbounds.engine.sparse.statistics import Statistics
 
 # The inverse for the forecasts is computed anew after so many observations, or m, and updated in

@@ -21,8 +21,7 @@ from scipy.linalg import lapack
 
 from kernelbounds import kernels
 from kernelbounds.arrays import Array
-from kernelbounds.engine.sparse.block import Block
-from kernelbounds.engine.sparse.dictionary import ENLARGED, JITTER, Dictionary, jitter
+from kernelbounds.engine.sparse.dictionary import ENLARGED, JITTER, Block, Dictionary, jitter
 from kernelbounds.engine.sparse.statistics import Statistics
 
 # Residuals below so many times the errors of features are not worth a point: they would not fall.

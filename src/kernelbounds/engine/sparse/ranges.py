@@ -14,11 +14,10 @@ import numpy as np
 
 from kernelbounds.arrays import Array
 from kernelbounds.engine.observations import Outcomes
-from kernelbounds.engine.sparse.block import Block
+from kernelbounds.engine.sparse.dictionary import Block
 from kernelbounds.engine.sparse.engine import SparseEngine, size_of_block
 from kernelbounds.engine.sparse.forecaster import Forecaster
-from kernelbounds.engine.sparse.residuals import CHUNK, Chunk
-from kernelbounds.engine.sparse.statistics import Statistics
+from kernelbounds.engine.sparse.statistics import CHUNK, Chunk, Statistics
 
 
 class Part(NamedTuple):

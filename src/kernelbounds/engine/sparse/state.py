@@ -13,13 +13,11 @@ from kernelbounds.arrays import LARGEST, Array
 from kernelbounds.engine.ridge_fit import Forecasts
 from kernelbounds.engine.ridge_path import rounding
 from kernelbounds.engine.sparse.basis import Basis
-from kernelbounds.engine.sparse.block import Block
-from kernelbounds.engine.sparse.dictionary import Dictionary, jitter
+from kernelbounds.engine.sparse.dictionary import Block, Dictionary, jitter
 from kernelbounds.engine.sparse.engine import LARGEST_BLOCK, Losses, SparseEngine, features_scaled
 from kernelbounds.engine.sparse.forecaster import Forecaster
 from kernelbounds.engine.sparse.growth import Growth
-from kernelbounds.engine.sparse.residuals import Chunk
-from kernelbounds.engine.sparse.statistics import Statistics
+from kernelbounds.engine.sparse.statistics import Chunk, Statistics
 
 T = TypeVar("T", Statistics, Forecaster, Growth, Basis, Block)
 

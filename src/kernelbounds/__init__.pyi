@@ -1,0 +1,60 @@
+"""What the package exports; ``__init__.py`` imports each name when it is first used.
+
+A stub exports only what it imports under its own name: hence ``X as X``.
+"""
+
+from . import (
+    bandits as bandits,
+    bounds as bounds,
+    checking as checking,
+    functionals as functionals,
+    mixtures as mixtures,
+    paper as paper,
+    plot as plot,
+    problem as problem,
+    study as study,
+    theory as theory,
+)
+from .assume.offset import Offset as Offset
+from .assume.parts import Parts as Parts
+from .bandits import (
+    Ascent as Ascent,
+    Box as Box,
+    BranchAndBound as BranchAndBound,
+    Certificate as Certificate,
+    Finite as Finite,
+    Grid as Grid,
+    KernelLUCB as KernelLUCB,
+    KernelUCB as KernelUCB,
+    RandomPolicy as RandomPolicy,
+    Suggestion as Suggestion,
+    SyntheticProblem as SyntheticProblem,
+    simulate as simulate,
+)
+from .bounds import (
+    AMM as AMM,
+    AY as AY,
+    CMM as CMM,
+    DMM as DMM,
+    IGP as IGP,
+    Assumptions as Assumptions,
+    Bound as Bound,
+    FixedDesign as FixedDesign,
+)
+from .checking import check_bound as check_bound
+from .errors import (
+    EmptyConfidenceSetError as EmptyConfidenceSetError,
+    InputError as InputError,
+    KernelBoundsError as KernelBoundsError,
+    MissingExtraError as MissingExtraError,
+    StoredFileError as StoredFileError,
+)
+from .estimator import KernelConfidenceRegressor as KernelConfidenceRegressor
+from .kernels import OnInputs as OnInputs, mixture_scale as mixture_scale
+from .kernels.rkhs import RKHSFunction as RKHSFunction
+from .problem import Problem as Problem
+from .sequence import ConfidenceSequence as ConfidenceSequence
+from .sequence.sparse import Sparse as Sparse
+from .study import Study as Study
+
+__version__: str

@@ -1,0 +1,5 @@
+"""``python -m kernelbounds``: the command line."""
+
+from kernelbounds.cli import main
+
+main()

@@ -1,0 +1,1 @@
+"""What is assumed of the unknown function and of the noise."""

@@ -1,0 +1,364 @@
+"""The commands of studies: ``kernelbounds study create|ask|tell|status|...``."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+import kernelbounds as kb
+from kernelbounds.cli.options import (
+    DeltaOption,
+    ExperimentsOption,
+    InputOption,
+    InteractionsOption,
+    KernelOption,
+    NoiseOption,
+    NormBoundOption,
+    OutputOption,
+    ProblemOption,
+    QuantileOption,
+    TurnsOption,
+    problem_from_options,
+    settled_with_progress,
+    unit_of,
+)
+from kernelbounds.errors import EmptyConfidenceSetError, InputError
+
+study_app = typer.Typer(
+    help="Experiments one after the other, in a file: what to try next, and how good the best is.",
+    no_args_is_help=True,
+)
+
+# An aim is far if it is less than the mean half-width of the band over this. In four simulated
+# studies of two and three inputs, certificates over the whole ranges were 0.7 to 1.7 times the
+# half-width that was predicted for as many runs.
+FAR = 2.0
+
+FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The study.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+SecondsOption = Annotated[
+    float, typer.Option("--seconds", help="For the certificate, at most; less is looser.")
+]
+WithinOption = Annotated[
+    float | None,
+    typer.Option(
+        "--stop-within",
+        help="The aim: to be certified within this of the best possible, in units of the output.",
+        show_default=False,
+    ),
+]
+
+
+@study_app.command("create", no_args_is_help=True)
+def create(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A new file, such as reactor.db.")],
+    input: InputOption = None,
+    output: OutputOption = None,
+    noise: NoiseOption = None,
+    turns: TurnsOption = None,
+    interactions: InteractionsOption = None,
+    delta: DeltaOption = None,
+    norm_bound: NormBoundOption = None,
+    kernel: KernelOption = None,
+    experiments: ExperimentsOption = None,
+    quantile: QuantileOption = None,
+    problem: ProblemOption = None,
+    minimise: Annotated[
+        bool,
+        typer.Option("--minimise/--maximise", help="Whether small or large values are wanted."),
+    ] = False,
+    stop_within: WithinOption = None,
+) -> None:
+    """Make a new study. Its assumptions are fixed from now on: they are made before the data.
+
+    Example: kernelbounds study create reactor.db --problem assume/problem.json --maximise
+    """
+    described = problem_from_options(
+        input, output, noise, turns, interactions, delta, norm_bound, kernel, experiments,
+        quantile, problem,
+    )  # fmt: skip
+    kb.study.database.refuse_existing(file)
+    if described.noise is None:
+        raise InputError("a study needs --noise, the standard deviation of the output; 0 is none.")
+    settled = settled_with_progress(described)
+    with kb.Study.create(file, settled, minimise=minimise, stop_within=stop_within) as study:
+        typer.echo(f"made {file}")
+        typer.echo(str(study.status()))
+    if stop_within is not None:
+        _note_if_far(settled, stop_within)
+
+
+def _note_if_far(problem: kb.Problem, aim: float) -> None:
+    """Say so when an aim is small against the band that so many runs would give."""
+    width, _ = kb.problem.problem.predicted_half_widths(problem, problem.experiments)
+    if aim < width / FAR:
+        unit = unit_of(problem)
+        _say(
+            f"note: an aim of {aim:g}{unit} is far: after {problem.experiments} runs that fill the "
+            f"ranges, the band is ±{width:.3g}{unit} on average, and certificates over whole "
+            "ranges are of about that size. See what is in reach, and what stronger assumptions "
+            "would buy: kernelbounds plan"
+        )
+
+
+@study_app.command("ask")
+def ask(
+    file: FileArgument,
+    count: Annotated[
+        int | None,
+        typer.Option(
+            "--count", min=1, help="So many trials, to be run in parallel.", show_default=False
+        ),
+    ] = None,
+    more: Annotated[
+        bool, typer.Option("--more", help="New ones, beside all that are pending.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """What to try next. Asking again gives the same trials until they are told or dropped."""
+    with kb.Study(file) as study:
+        wanted = count or (1 if more else max(1, len(study.pending)))
+        with Console(stderr=True).status("looking for the best settings to try"):
+            try:
+                trials = study.ask(wanted, more=more)
+            except EmptyConfidenceSetError:
+                raise InputError(
+                    "the data refute the assumptions, so nothing can be suggested; see what to do: "
+                    f"kernelbounds study status {file}"
+                ) from None
+        if as_json:
+            _print_json({"trials": [one.as_data() for one in trials]})
+            return
+        for one in trials:
+            typer.echo(_described(study, one))
+        first, name = trials[0], study.problem.output.name
+        typer.echo(f"then: kernelbounds study tell {file} --trial {first.number} {name}=...")
+
+
+def _described(study: kb.Study, trial: kb.study.Trial) -> str:
+    """The settings, and what is known of the output there now."""
+    out, unit = study.problem.output, unit_of(study.problem)
+    lower, upper = trial.lower, trial.upper
+    with suppress(EmptyConfidenceSetError):  # of a pending trial there is then what was known
+        (lower,), (upper,) = study.bounds(trial.values)
+    known = f"{out.name} between {lower:.4g} and {upper:.4g}{unit}"
+    if lower <= out.low and upper >= out.high:
+        known = f"all of {out.low:g}:{out.high:g}{unit} is possible there, as far as is known"
+    if math.isclose(upper - lower, trial.upper - trial.lower, rel_tol=1e-6):
+        if not known.startswith("all"):
+            known += f"; at most {trial.gain:.3g}{unit} better than what is sure"
+    else:
+        known += (
+            "\n  it was chosen before the latest outcomes; for a new choice: kernelbounds study "
+            f"drop {study.path} --trial {trial.number}"
+        )
+    return f"trial {trial.number}: {_written(study.problem, trial.values.values())}\n  {known}"
+
+
+@study_app.command("tell", no_args_is_help=True)
+def tell(
+    file: FileArgument,
+    values: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="NAME=VALUE...",
+            help="Settings and outcome; with --trial the outcome, and settings that were not as "
+            "asked for.",
+            show_default=False,
+        ),
+    ],
+    trial: Annotated[
+        int | None,
+        typer.Option("--trial", min=1, help="The trial that was run.", show_default=False),
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            "--key",
+            help="A name for this outcome: told again with the same key and content, it is "
+            "acknowledged and counted once.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Tell an outcome. When this returns, it is safe on the disk.
+
+    Tell an outcome by which you choose other settings before you tell the outcome at those.
+
+    Example: kernelbounds study tell reactor.db --trial 3 yield=63.1
+
+    Or with settings of your own: kernelbounds study tell reactor.db temperature=200 yield=63.1
+    """
+    with kb.Study(file) as study:
+        given, output = _numbers(values), study.problem.output
+        asked = {} if trial is None else study.trial(trial).values
+        kb.study.records.check_names(study.problem, asked | given, [output.name])
+        point = {name: (asked | given)[name] for name in study.problem.names}
+        told = study.tell(point, given[output.name], trial=trial, key=key)
+        count, waiting = len(study), study.pending
+        if as_json:
+            _print_json({"trial": told.trial, "again": told.again, "observations": count})
+            return
+        again = ", which was told before: nothing changed" if told.again else ""
+        typer.echo(
+            f"trial {told.trial}: {_written(study.problem, point.values())} "
+            f"{output.name}={given[output.name]:g}{again}; {_counted(count)}"
+        )
+        far = 10 * (study.problem.noise or 0.0) + output.range
+        if abs(given[output.name] - output.low - output.range / 2) > far:
+            _say(
+                f"note: {output.name} = {given[output.name]:g} is far from its range "
+                f"{output.low:g}:{output.high:g}; if that is a slip: kernelbounds study undo {file}"
+            )
+        if trial is None and waiting and not told.again:
+            numbers = ", ".join(str(one.number) for one in waiting)
+            _say(
+                f"note: still pending: trial {numbers}; an outcome of one of those is told with "
+                "--trial, also where the settings were a little different"
+            )
+
+
+@study_app.command("status")
+def status(
+    file: FileArgument,
+    stop_within: WithinOption = None,
+    seconds: SecondsOption = 10.0,
+    as_json: JsonOption = False,
+) -> None:
+    """How the study stands: the best settings, what is certified, whether to stop."""
+    with kb.Study(file) as study:
+        found = study.status(seconds, stop_within)
+        if as_json:
+            _print_json(found.as_data())
+        else:
+            typer.echo(f"{file}: {found}")
+
+
+@study_app.command("plot")
+def plot(
+    file: FileArgument,
+    out: Annotated[Path, typer.Option("--out", help="Folder of the pictures.")] = Path("."),
+    seconds: Annotated[
+        float, typer.Option("--seconds", help="For certificates of the past, at most.")
+    ] = 20.0,
+) -> None:
+    """Draw the history, the certificate over time, and slices through the best settings."""
+    with kb.Study(file) as study:
+        for path in study.plot(out, seconds):
+            typer.echo(f"wrote {path}")
+
+
+@study_app.command("undo")
+def undo(file: FileArgument) -> None:
+    """Take back what was told last, a slip of the pen. It stays in the file as withdrawn.
+
+    To take back an outcome because of its value voids the guarantee.
+    """
+    with kb.Study(file) as study:
+        gone = study.undo()
+        for number, values, value in gone[:10]:
+            settings = _written(study.problem, values.values())
+            typer.echo(
+                f"taken back: trial {number}: {settings} {study.problem.output.name}={value:g}"
+            )
+        if len(gone) > 10:
+            typer.echo(f"taken back: and {len(gone) - 10} more, imported together")
+
+
+@study_app.command("drop")
+def drop(
+    file: FileArgument,
+    trial: Annotated[int, typer.Option("--trial", min=1, help="A pending trial.")],
+) -> None:
+    """Give up a pending trial, which will have no outcome; but not because that is bad."""
+    with kb.Study(file) as study:
+        gone = study.drop(trial)
+        typer.echo(f"dropped trial {trial}: {_written(study.problem, gone.values.values())}")
+
+
+@study_app.command("export")
+def export(
+    file: FileArgument,
+    csv: Annotated[Path, typer.Argument(metavar="CSV", help="Written, or replaced.")],
+) -> None:
+    """Write all observations to a CSV file."""
+    with kb.Study(file) as study:
+        study.export(csv)
+        typer.echo(f"wrote {_counted(len(study))} to {csv}")
+
+
+@study_app.command("import")
+def import_command(
+    file: FileArgument,
+    csv: Annotated[
+        Path,
+        typer.Argument(
+            metavar="CSV",
+            help="With a column for each input and for the output, by their names.",
+        ),
+    ],
+    skip: Annotated[
+        int | None,
+        typer.Option(
+            "--skip",
+            min=0,
+            help="How many rows at the beginning are in the study already; 0 if all are new runs.",
+            show_default="those imported from this file before",
+        ),
+    ] = None,
+) -> None:
+    """Add old runs from a CSV file, in their order, all or none; or its new rows, if it has grown.
+
+    They must be all runs that were made, and not a selection by their outcomes. Import them before
+    you tell a trial that was chosen by anybody who knows them. No row is left out because of its
+    outcome: where it may be in the study already, you are asked for --skip.
+    """
+    with kb.Study(file) as study:
+        told = study.import_runs(csv, skip=skip)
+        new = sum(not one.again for one in told)
+        was = "was" if len(told) - new == 1 else "were"
+        old = f", after {len(told) - new} that {was} imported before" if new < len(told) else ""
+        runs = f"{new} run{'' if new == 1 else 's'}"
+        typer.echo(f"imported {runs}{old}; {_counted(len(study))}")
+        if told and not new:
+            _say("note: the table has no new rows; if all of its runs are new: --skip 0")
+
+
+def _numbers(pairs: list[str]) -> dict[str, float]:
+    """``name=value`` from the command line."""
+    found: dict[str, float] = {}
+    for pair in pairs:
+        name, separator, text = (part.strip() for part in pair.rpartition("="))
+        if not separator or not name:
+            raise InputError(f"write name=value, such as temperature=200, got {pair!r}.")
+        if not kb.problem.quantities.NUMBER.fullmatch(text):
+            hint = "; write a point for the decimal comma" if "," in text else ""
+            raise InputError(f"{name} must be a number, got {text!r}{hint}.")
+        if name in found:
+            raise InputError(f"{name} is given twice.")
+        found[name] = float(text)
+    return found
+
+
+def _written(problem: kb.Problem, values: Iterable[float]) -> str:
+    return kb.study.records.written(problem, values)
+
+
+def _counted(observations: int) -> str:
+    return f"{observations} observation{'' if observations == 1 else 's'}"
+
+
+def _print_json(data: Any) -> None:
+    typer.echo(json.dumps(data, indent=2, ensure_ascii=False))
+
+
+def _say(text: str) -> None:
+    typer.echo(text, err=True)

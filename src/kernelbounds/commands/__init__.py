@@ -1,1 +1,0 @@
-"""Commands for one's own data: assume, plan, calibrate, bound and study; one file each."""

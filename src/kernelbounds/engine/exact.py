@@ -1,0 +1,304 @@
+"""The engine: mean, variance, energy and log-determinant of kernel ridge regression at any ridge.
+
+Only this package factorises matrices. A bound asks it for a path (energies and the
+log-determinant, which depend on the data alone) or for a query (means and variances at points
+too), and says which ridges it is going to use.
+
+What is predicted of each outcome from those before it.
+
+One by one, the forecasts are rows of a Cholesky factor: of the merged rows that a window starts
+with, and of its own observations. In a block they all come from the merged rows alone. A forecast
+may be anything that is known before its outcome, so that both are valid, and rounding errors do no
+harm; what must be right is the difference from the outcome.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.gaussian_process.kernels import Kernel
+
+from kernelbounds import kernels
+from kernelbounds.arrays import EPS, Array
+from kernelbounds.engine.observations import Observations, Outcomes, Window
+from kernelbounds.engine.path_query import PathQuery, Predictions
+from kernelbounds.engine.ridge_fit import LEAST, Forecasts, RidgeFit
+from kernelbounds.engine.ridge_path import GrowingPath, RidgePath
+from kernelbounds.engine.rows import Representers, Rows
+from kernelbounds.engine.sparse import Approximation
+from kernelbounds.functionals.targets import Functionals, Targets
+
+# The outcome enters the sum of at most eight terms in which y - m is computed: its rounding errors,
+# as multiples of the outcome's.
+LOST = 8
+
+
+class BlockStart(NamedTuple):
+    """What is known before a block, at one ridge."""
+
+    mean: Array  # mu_alpha at the points so far, (n,)
+    variance: Array  # rho_alpha^2, (n,)
+    energy: float  # E_alpha and ln det(I + K/alpha), rounded down
+    log_det: float
+
+
+def forecast_ridges(largest: Array, ridge: float, least: float) -> Array:
+    """The ridges at which forecasts are made, given the largest k(x,x) up to each; they never fall.
+
+    They are ``ridge``, or ``least`` times the power of two above the largest k(x,x), which seldom
+    changes.
+    """
+    scales = np.where(largest > 0, np.ldexp(1.0, np.frexp(largest)[1]), 0.0)
+    return np.maximum(ridge, least * scales)
+
+
+def window_of(data: Observations, number: int) -> tuple[Window, int]:
+    """The window of an observation, and the number of the first one after it."""
+    at = bisect_right(data.windows, number, key=lambda one: one.start)
+    after = data.windows[at].start if at < len(data.windows) else data.count
+    return data.windows[at - 1], after
+
+
+def one_by_one(
+    data: Observations, window: Window, start: int, stop: int, current: RidgeFit
+) -> Forecasts:
+    """Forecasts of some of a window's outcomes; ``current`` is the fit of all rows of today."""
+    first = len(window.merged) - window.start
+    if window.start == data.merged.count and stop == data.count:
+        made = current.forecasts()
+    elif window.start == data.merged.count:  # later points may need a larger ridge
+        made = RidgeFit(data.rows.first(first + stop), current.ridge).forecasts()
+    else:
+        made = RidgeFit(data.rows_of(window, stop), current.ridge).forecasts()
+    return Forecasts(*(part[first + start : first + stop] for part in made))
+
+
+def block_start(data: Observations, window: Window, ridge: float) -> BlockStart:
+    """What is known before a block; from an eigenbasis, which takes any ridge."""
+    rows = data.rows_of(window, window.start)
+    path = GrowingPath(rows, 0.0, 0.0).current()
+    found = PathQuery.of(path, rows.representers(window.merged.points)).predict(np.array([ridge]))
+    return BlockStart(
+        found.mean[0], found.variance[0], float(found.energy[0]), _log_det(path, ridge)
+    )
+
+
+def in_block(data: Observations, known: BlockStart, start: int, stop: int) -> Forecasts:
+    """Forecasts of outcomes of a block; at a point without observations, those of the prior."""
+    numbers, weights = data.of_point[start:stop], data.weights[start:stop]
+    seen = numbers < len(known.mean)
+    mean, variance = np.zeros(len(numbers)), np.empty(len(numbers))
+    mean[seen], variance[seen] = known.mean[numbers[seen]], known.variance[numbers[seen]]
+    if not seen.all():
+        variance[~seen] = kernels.diagonal(data.kernel, data.points[start:stop][~seen])
+    return Forecasts(data.outcomes[start:stop] - weights * mean, weights**2 * variance)
+
+
+def rounded(made: Forecasts, outcomes: Array) -> Forecasts:
+    """Their errors, from above."""
+    return Forecasts(np.abs(made.errors) + LOST * EPS * np.abs(outcomes), made.variances)
+
+
+def _log_det(path: RidgePath, ridge: float) -> float:
+    """ln det(I + K/alpha), rounded down."""
+    values = np.maximum(path.eigen.eigenvalues - path.eigen.slack, 0.0)
+    return float(np.log1p(values / ridge).sum()) * (1 - len(values) * EPS)
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+# Paths and fits that are kept for the next call: DMM and CMM need a path each, and R_t and each
+# ridge of an AMM a fit; more would only cost memory, t^2 numbers each.
+KEPT = 8
+# Computed eigenvectors are orthonormal up to 16 rounding errors and so many for each observation:
+# V'V differs from I by less, in the spectral norm (by up to 31 of them at t = 700, with LAPACK).
+ORTHONORMAL = 1.0
+# Sums over all forecasts may be rounded by more than bounds: by 1e-4, relatively.
+LEAST_FOR_SUMS = 1e-4 * LEAST / 1e-7
+
+
+class Engine:
+    """Kernel ridge regression on a growing sequence of observations.
+
+    Every answer is a function of the kernel matrix and the outcomes alone: appending one by one,
+    in blocks or all at once gives the same numbers, to the bit where the kernel does. Observations
+    at equal points are merged, so that its costs are those of the number of different points.
+    """
+
+    keeps_observations = True  # one by one; see :class:`SparseEngine`
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.data = Observations(kernel)
+        self._paths: OrderedDict[tuple[float, float], GrowingPath] = OrderedDict()
+        self._fits: OrderedDict[float, RidgeFit] = OrderedDict()
+        self._starts: OrderedDict[tuple[int, float], BlockStart] = OrderedDict()
+
+    @property
+    def rows(self) -> Rows:
+        """What linear algebra is done with: a row for each point, and for the newest ones."""
+        return self.data.rows
+
+    @property
+    def dim(self) -> int | None:
+        """Of the points; None where it is not known yet."""
+        return self.data.dim
+
+    @property
+    def landmarks(self) -> Array:
+        """Points near which something is known: all that were observed, (t, d)."""
+        return self.data.points
+
+    def approximation(self) -> Approximation | None:
+        """None: there is none."""
+        return None
+
+    @property
+    def stage(self) -> tuple[int, Array]:
+        """Always the same, as the kernel is; see :class:`SparseEngine`."""
+        return 0, np.empty(0)
+
+    def snapshot(self) -> Engine:
+        """Another engine on the observations so far, to be read only; it forgets on its own."""
+        other = Engine(self.data.kernel)
+        other.data = self.data.snapshot()
+        return other
+
+    def append(self, points: Array, outcomes: Outcomes | Array) -> None:
+        """Add observations; on an error nothing is added."""
+        rows, accuracy = self.rows, self.data.accuracy
+        known = outcomes if isinstance(outcomes, Outcomes) else Outcomes.plain(outcomes)
+        self.data.append(points, known)
+        # After a merge, or where what was computed before was too trusting.
+        if self.rows is not rows or self.data.accuracy != accuracy:
+            self._paths.clear()
+            self._fits.clear()
+
+    def energy_and_log_det(self, ridge: float) -> tuple[float, float]:
+        """E_alpha and ln det(I + K/alpha) at one ridge, both rounded up."""
+        fit = self._fit(ridge)
+        return fit.energy_and_log_det() if fit.trusted() else self.path().energy_and_log_det(ridge)
+
+    def forecasts_since(self, start: int, ridge: float, least: float) -> tuple[Forecasts, float]:
+        """Forecasts of outcomes from number ``start`` on, one at least, and their ridge.
+
+        It is ``ridge``, or ``least`` times the largest k(x,x) so far where that is more; up to
+        where a larger one is needed: a forecast must not know later points. Each is made from all
+        outcomes before it or, where observations are many and points few, from those before its
+        block (:attr:`blocks_from`).
+        """
+        data = self.data
+        window, after = window_of(data, start)
+        enough = forecast_ridges(data.largest[start:after], ridge, least)
+        alpha = float(enough[0])
+        stop = start + int(np.searchsorted(enough, alpha, side="right"))
+        if window.in_block:
+            known = self._block_start(window, alpha)
+            made = in_block(data, known, start, stop)
+        else:
+            made = one_by_one(data, window, start, stop, self._fit(alpha))
+        return rounded(made, data.outcomes[start:stop]), alpha
+
+    @property
+    def blocks_from(self) -> int | None:
+        """The observation from which on they are forecast a block at a time, if there is one."""
+        return self.data.blocks_from
+
+    def gained_in_blocks(self, ridge: float, least: float) -> tuple[float, float]:
+        """E_alpha and ln det(I + K/alpha), less what they were before the first block; rounded up.
+
+        Alpha is the ridge of the forecast that follows. These are the sums of what forecasts one by
+        one would have cost.
+        """
+        data, start = self.data, self.data.blocks_from
+        assert start is not None
+        alpha = float(forecast_ridges(data.largest[start], ridge, least))
+        before = self._block_start(window_of(data, start)[0], alpha)
+        fit = self._fit(alpha)
+        if fit.trusted(LEAST_FOR_SUMS):
+            now = fit.energy_and_log_det()
+        else:
+            now = self.path().energy_and_log_det(alpha)
+        gains = now[0] - before.energy, now[1] - before.log_det
+        return max(gains[0], 0.0) + 4 * EPS * now[0], max(gains[1], 0.0) + 4 * EPS * now[1]
+
+    def largest_forecast_ridge(self, ridge: float, least: float) -> float:
+        """The largest at which a forecast is made."""
+        return float(forecast_ridges(self.data.largest[-1:], ridge, least).max(initial=0.0))
+
+    def predict(self, points: Targets, ridges: Array) -> Predictions:
+        """Mean, variance and energy at points and ridges, rounded so that bounds get looser."""
+        if (
+            len(ridges) == 1
+            and not isinstance(points, Functionals)
+            and (fit := self._fit(float(ridges[0]))).trusted()
+        ):
+            mean, variance = fit.predict(points)
+            return Predictions(mean[None], variance[None], np.array([fit.least_energy()]))
+        return self.query(points, finest=float(ridges.min())).predict(ridges)
+
+    def path(self, finest: float = 0.0, finest_per_point: float = 0.0) -> RidgePath:
+        """Energies at all ridges; see :class:`GrowingPath` for the arguments."""
+        key = (finest, finest_per_point)
+        return _kept(self._paths, key, lambda: GrowingPath(self.rows, *key)).current()
+
+    def query(
+        self, points: Targets, finest: float = 0.0, finest_per_point: float = 0.0
+    ) -> PathQuery:
+        """Means, variances and energies at ``points`` along such a path."""
+        asked = self.rows.representers(points)
+        return PathQuery.of(self.path(finest, finest_per_point), asked)
+
+    def eigenpath(self) -> RidgePath:
+        """A path whose leading directions, eigenvectors, depend on the points alone."""
+        return self.path()
+
+    def enlarged(self, counts: NDArray[np.intp]) -> Array:
+        """At least |V'V|, where V are so many leading eigenvectors as they were computed."""
+        return np.full(len(counts), 1 + (16 + ORTHONORMAL * self.rows.count) * EPS)
+
+    def query_along(self, path: RidgePath, points: Targets) -> PathQuery:
+        """What :meth:`query` tells, along leading directions of :meth:`eigenpath` alone.
+
+        There the components of a vector do not tell how long it is, by which rounding errors are
+        measured; |k_t(x)|^2 is at most k(x,x) tr K.
+        """
+        prior, vectors, magnitudes = self.rows.representers(points)
+        asked = Representers(prior, vectors, prior if magnitudes is None else magnitudes)
+        return PathQuery.of(path, asked)
+
+    def solve(self, vectors: Array, ridges: Array) -> Array:
+        """(K + alpha_i I)^-1 v_i for the columns v_i of ``vectors`` (t, m), for a few ridges."""
+        result = np.empty_like(vectors)
+        for ridge in np.unique(ridges):
+            columns = np.flatnonzero(ridges == ridge)
+            if (fit := self._fit(float(ridge))).trusted():
+                result[:, columns] = fit.solve(vectors[:, columns])
+            else:
+                result[:, columns] = self.path().solve(vectors[:, columns], ridges[columns])
+        return result
+
+    def _fit(self, ridge: float) -> RidgeFit:
+        return _kept(self._fits, ridge, lambda: RidgeFit(self.rows, ridge))
+
+    def _block_start(self, window: Window, ridge: float) -> BlockStart:
+        return _kept(
+            self._starts,
+            (window.start, ridge),
+            lambda: block_start(self.data, window, ridge),
+        )
+
+
+def _kept(cache: OrderedDict[K, V], key: K, make: Callable[[], V]) -> V:
+    """The value at ``key``, made when absent; the least recently used one makes room."""
+    value = cache.pop(key) if key in cache else make()
+    cache[key] = value
+    if len(cache) > KEPT:
+        cache.popitem(last=False)
+    return value

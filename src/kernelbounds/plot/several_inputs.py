@@ -1,0 +1,255 @@
+"""Bounds on a function of many inputs, along one of them at a time.
+
+Bounds on a function of two inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelbounds.arrays import Array, as_scalar, brief
+from kernelbounds.bandits import Box
+from kernelbounds.errors import InputError
+from kernelbounds.plot import canvas, contents
+from kernelbounds.plot.contents import Bounds, Data, Overlay
+from kernelbounds.plot.inputs import REACH, Inputs, Log
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+PANEL = (3.6, 3.1)  # inches
+SPACE = 0.05  # between maps, for the label of a colour bar
+LEVELS = 15  # colours to tell apart, at most
+# Both get darker or lighter all the way, so that they can be read in grey.
+OF_VALUES, OF_WIDTHS = "viridis", "YlOrBr"
+MOST_HELD = 4  # inputs whose values fit a title
+
+
+def maps(
+    bounds: Bounds,
+    domain: Box,
+    axes: Any = None,
+    *,
+    data: Data | None = None,
+    at: Any = None,
+    inputs: tuple[Any, Any] | None = None,
+    shared: bool = True,
+    log: Log = None,
+    labels: Sequence[str] | None = None,
+    output: str = "f(x)",
+    resolution: int = 50,
+) -> NDArray[Any]:
+    """Draw maps of the lower bounds, the upper bounds and their difference, over two inputs.
+
+    Parameters
+    ----------
+    bounds : ConfidenceSequence, or function of points (m, d) that returns lower and upper, (m,)
+        A sequence is drawn with its data. A function may have units of its own.
+    domain : Box
+        With two inputs or more.
+    axes : three matplotlib axes, optional
+        None: those of a new figure.
+    data : (X, y), optional
+        Only X is seen, as dots; where there are more than two inputs, they fade with their distance
+        from the map. None: those of the sequence, if bounds is one; ``seq.bounds`` draws without.
+    at : array of shape (d,), dict, Suggestion or Certificate, optional
+        Where other inputs are held; None is the middle of the box.
+    inputs : pair of names or numbers, optional
+        Those of the horizontal and the vertical axis; None: the first two that are not fixed.
+    shared : bool
+        Whether lower and upper bounds have the same colours, so that they can be compared. If not,
+        each map uses all of them.
+    resolution : int
+        Points on a side.
+
+    Notes
+    -----
+    The others are as in :func:`band`. Returns the three axes in an array.
+
+    Examples
+    --------
+    >>> from matplotlib import pyplot
+    >>> pyplot.switch_backend("Agg")
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> seq = kb.ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
+    >>> seq.update([[0.1, 0.2], [0.9, 0.4]], [0.3, -0.2])
+    >>> lower, upper, width = kb.plot.maps(seq, kb.Box.named(a=(0, 1), b=(0, 1)), resolution=5)
+    >>> width.get_xlabel()
+    'a'
+    >>> pyplot.close("all")
+    """
+    canvas.require_matplotlib()
+    known = Inputs.checked(domain, log, labels)
+    across, up = _two(known, inputs)
+    point = known.point(at, "at")
+    x, y = known.ticks(across, resolution), known.ticks(up, resolution)
+    points = np.repeat(point[None], len(x) * len(y), axis=0)
+    points[:, across], points[:, up] = np.tile(x, len(y)), np.repeat(y, len(x))
+    lower, upper = (side.reshape(len(y), len(x)) for side in contents.evaluate(bounds, points))
+    observed = contents.own_or_given(data, bounds, domain.dim)
+
+    own = axes is None
+    panels = (
+        canvas.new_axes(3, PANEL, share_x=True, share_y=True, space=SPACE)
+        if own
+        else canvas.given_axes(axes, 3, "maps")
+    )
+    both = np.stack([lower, upper])
+    drawn = [
+        _map(panels[0], x, y, lower, both if shared else lower, OF_VALUES),
+        _map(panels[1], x, y, upper, both if shared else upper, OF_VALUES),
+        _map(panels[2], x, y, upper - lower, upper - lower, OF_WIDTHS),
+    ]
+    for ax, title in zip(panels, ("lower bound", "upper bound", "width"), strict=True):
+        if observed is not None:
+            opacity = known.nearness(observed[0], point, [across, up])
+            contents.draw_dots(ax, observed[0][:, across], observed[0][:, up], opacity)
+        known.label_axis(ax, "x", across, margin=0.0)
+        known.label_axis(ax, "y", up, margin=0.0)
+        if not canvas.is_leftmost(ax):
+            ax.set_ylabel("")
+        ax.set_title(title, fontsize="medium")
+    bars: list[tuple[Any, list[Axes], str]] = [(drawn[2], panels[2:], f"width of {output}")]
+    bars += (
+        [(drawn[1], panels[:2], output)]
+        if shared
+        else [(drawn[i], panels[i : i + 1], output) for i in (0, 1)]
+    )
+    for colours, beside, name in bars:
+        bar = panels[0].figure.colorbar(colours, ax=beside, label=canvas.as_written(name))
+        bar.outline.set_visible(False)
+    held = [i for i in range(domain.dim) if i not in (across, up)]
+    if own and 0 < len(held) <= MOST_HELD:
+        where = ", ".join(f"{known.labels[i]} = {point[i]:.4g}" for i in held)
+        panels[0].figure.suptitle(canvas.as_written(f"at {where}"), fontsize="medium")
+    return np.array(panels, dtype=object)
+
+
+def _map(ax: Axes, x: Array, y: Array, values: Array, of_all: Array, colours: str) -> Any:
+    """Filled contours, with thin lines between them, at levels for ``of_all``."""
+    from matplotlib.ticker import MaxNLocator
+
+    finite = of_all[np.isfinite(of_all)]
+    if not finite.size:
+        raise InputError("there is nothing to draw: the bounds are infinite at all points.")
+    low, high = float(finite.min()), float(finite.max())
+    least = 1e-9 * max(abs(low), abs(high), 1e-300)  # of a map that has one value only
+    levels = MaxNLocator(LEVELS, steps=[1, 2, 5, 10]).tick_values(low - least, high + least)
+    shown = np.ma.masked_invalid(values)
+    drawn = ax.contourf(x, y, shown, levels=levels, cmap=colours)
+    ax.contour(
+        x, y, shown, levels=levels, colors="white", linestyles="-", linewidths=0.4, alpha=0.6
+    )
+    return drawn
+
+
+def _two(known: Inputs, inputs: tuple[Any, Any] | None) -> tuple[int, int]:
+    if len(known.free) < 2:
+        raise InputError(f"maps needs two inputs, the box has {len(known.free)}; use band.")
+    if inputs is None:
+        return known.free[0], known.free[1]
+    given: Any = inputs
+    if not isinstance(given, tuple | list) or len(given) != 2 or given[0] == given[1]:
+        raise InputError(f"inputs must be two different inputs, got {brief(inputs)}.")
+    return known.position(given[0]), known.position(given[1])
+
+
+def slices(
+    bounds: Bounds,
+    domain: Box,
+    through: Any,
+    axes: Any = None,
+    *,
+    data: Data | None = None,
+    truth: Callable[[Array], Any] | None = None,
+    without_guarantee: Overlay | None = None,
+    log: Log = None,
+    labels: Sequence[str] | None = None,
+    output: str = "f(x)",
+    label: str | None = None,
+    resolution: int = 100,
+    reach: float = REACH,
+) -> NDArray[Any]:
+    """Draw lower and upper bounds along each input, through one point; a panel for each.
+
+    Inputs that are fixed have no panel. Data fade with their distance from the slice: a point off
+    the slice says less about it. Bounds, truth and overlays are each called once, for the points of
+    all panels together.
+
+    Parameters
+    ----------
+    bounds : ConfidenceSequence, or function of points (m, d) that returns lower and upper, (m,)
+        A sequence is drawn with its data. A function may have units of its own.
+    domain : Box
+        Its inputs are those of the panels.
+    through : array of shape (d,), dict, Suggestion or Certificate
+        The point that all slices have in common, marked by a dotted line. A dict may leave
+        coordinates out, which are then in the middle of the box.
+    axes : matplotlib axes, one for each panel, optional
+        None: those of a new figure.
+    reach : float
+        At which distance from a slice data are not seen any more, in units of the box.
+
+    Notes
+    -----
+    The others are as in :func:`band`. Returns the axes in an array, one for each panel.
+
+    Examples
+    --------
+    >>> from matplotlib import pyplot
+    >>> pyplot.switch_backend("Agg")
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> seq = kb.ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
+    >>> seq.update([[0.1, 0.2], [0.9, 0.4]], [0.3, -0.2])
+    >>> panels = kb.plot.slices(seq, kb.Box.named(a=(0, 1), b=(0, 1)), {"a": 0.5, "b": 0.3})
+    >>> len(panels)
+    2
+    >>> pyplot.close("all")
+    """
+    canvas.require_matplotlib()
+    inputs = Inputs.checked(domain, log, labels)
+    point, far = inputs.point(through, "through"), as_scalar(reach, "reach", above=0.0)
+    if not inputs.free:
+        raise InputError(f"there is nothing to draw: all inputs of {domain!r} are fixed.")
+    lines = [inputs.line(point, at, resolution) for at in inputs.free]
+    everywhere = np.concatenate(lines)
+
+    def apart(values: Array) -> list[Array]:
+        return np.split(values, len(lines))
+
+    pairs = list(zip(*map(apart, contents.evaluate(bounds, everywhere)), strict=True))
+    overlays: list[dict[str, tuple[Array, Array]]] = [{} for _ in lines]
+    for name, pair in contents.as_overlays(without_guarantee).items():
+        sides = contents.evaluate(pair, everywhere, "without_guarantee")
+        for panel, both in zip(overlays, zip(*map(apart, sides), strict=True), strict=True):
+            panel[name] = both
+    real: Sequence[Array | None] = [None] * len(lines)
+    if truth is not None:
+        real = apart(contents.evaluate_truth(truth, everywhere))
+    observed = contents.own_or_given(data, bounds, domain.dim)
+
+    if axes is None:
+        panels = canvas.new_axes(len(lines), share_y=True)
+    else:
+        panels = canvas.given_axes(axes, len(lines), "slices")
+    for number, (ax, at) in enumerate(zip(panels, inputs.free, strict=True)):
+        contents.draw_band(
+            ax, lines[number][:, at], pairs[number], label or contents.name_of(bounds)
+        )
+        where = "where the slices meet"
+        ax.axvline(point[at], color="black", linewidth=0.8, linestyle=":", zorder=0, label=where)
+        contents.draw_rest(
+            ax, inputs, at, lines[number], overlays[number], real[number], observed, far
+        )
+        if not inputs.log[at]:
+            canvas.few_ticks(ax.xaxis)
+        if canvas.is_leftmost(ax):
+            ax.set_ylabel(canvas.as_written(output))
+    canvas.legend(panels, own=axes is None)
+    return np.array(panels, dtype=object)

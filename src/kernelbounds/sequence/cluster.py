@@ -1,0 +1,402 @@
+"""Adding the rows of a source with the workers of a Dask cluster: all of them or none.
+
+Rows are cut into ranges, in order, where a single machine would begin a new chunk. Workers pass
+twice over each range:
+
+1. sums     the statistics of the range, Phi'Phi, Phi'y and so on: m^2 numbers
+2. growth   what was known before the range, a sum of the statistics of all ranges before it, goes
+            on with its rows as on a single machine: each outcome is forecast from those before its
+            block
+
+The first range can grow at once, and of the last no sums are needed. Sums of ranges are added up on
+the workers, by a tree. What comes back is a few sums of each range, and m^2 numbers once.
+
+Tasks on a Dask cluster.
+
+What workers are asked to do.
+
+The rows of a source, as the workers find them, after a look at each.
+
+Ranges of rows, and two passes over each; see the package.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from kernelbounds.arrays import brief
+from kernelbounds.bounds import Knowledge
+from kernelbounds.display.progress import late_progress
+from kernelbounds.engine import Engine, SparseEngine
+from kernelbounds.engine.sparse import Statistics
+from kernelbounds.engine.sparse.ranges import Part, chunk_ends, joined, resumed, sums, travelling
+from kernelbounds.errors import InputError, MissingExtraError, said
+from kernelbounds.io.csv_table import named
+from kernelbounds.io.sources import (
+    Source,
+    is_parquet,
+    parquet_count,
+    parquet_rows,
+    partition_rows,
+    partitions,
+)
+from kernelbounds.sequence.updating import Intake, Observed, append_all, refuse_nothing, take_over
+
+
+class Tasks:
+    """A way to have functions called by the workers.
+
+    Futures that nobody holds are forgotten when those that depend on them are done.
+    """
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+        self.threads = max(1, sum(client.nthreads().values()))
+        self.wanted: list[Any] = []  # what is waited for
+
+    def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """A future of the result, which Dask computes anew if the worker that has it dies."""
+        return self._client.submit(function, *arguments, pure=False)
+
+    def compute(self, delayed: list[Any]) -> list[Any]:
+        """Futures of delayed values."""
+        return list(self._client.compute(delayed))
+
+    def cancel(self) -> None:
+        """Stop what is waited for, and all that it alone needs, once rows under way are done."""
+        self._client.cancel(self.wanted)
+
+
+@contextmanager
+def tasks_on(client: Any) -> Iterator[Tasks]:
+    """Tasks of the cluster, whose own failures become sentences of ours."""
+    import dask
+    from distributed import KilledWorker
+
+    tasks = Tasks(client)
+    try:
+        # What is known already, m^2 numbers, is a part of the graph on purpose: so the scheduler
+        # has it, whichever workers die.
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 GiB"}):
+            yield tasks
+    except KilledWorker as error:
+        raise InputError(
+            "several workers died, one after the other, at the same rows, and nothing was added. "
+            "Most often their memory was too small: try a smaller batch, or fewer threads a worker."
+        ) from error
+    except MissingExtraError:
+        raise
+    except ImportError as error:
+        raise InputError(
+            f"the workers lack a package that this machine has: {said(error)}. Install the same "
+            "version of kernelbounds[dask] on all of them."
+        ) from error
+    finally:
+        tasks.cancel()
+
+
+def watch(
+    tasks: Tasks,
+    futures: Sequence[Any],
+    doing: str,
+    total: int | None,
+    progress: bool | None,
+    rows: Callable[[Any], int],
+) -> list[Any]:
+    """The results, with progress on the terminal, where each is worth so many rows.
+
+    In order, so that of several errors the first in the source is raised.
+    """
+    found: list[Any] = []
+    tasks.wanted += futures
+    with late_progress(doing, total, progress) as report:
+        done = 0
+        for future in futures:
+            found.append(future.result())
+            done += rows(found[-1])
+            report(f"{done:,} rows on {tasks.threads} threads", done)
+    return found
+
+
+# Some rows of a table, from here to there: of a Parquet file, or of observations.
+Piece = tuple[Path | Observed, int, int]
+
+
+def same(value: Any) -> Any:
+    """For what all tasks share, so that a worker gets it once."""
+    return value
+
+
+def count_rows(path: Path) -> int:
+    """Of a Parquet file."""
+    if not is_parquet(path):
+        raise InputError(
+            f"{named(path)} is not a Parquet file, and a cluster reads no others; convert it, or "
+            "leave client out."
+        )
+    return parquet_count(path)
+
+
+def check(rows: Intake, path: Path, start: int, stop: int) -> int:
+    """Look at rows of a file, and count them."""
+    return sum(len(some.outcomes) for some in _observed(rows, [(path, start, stop)]))
+
+
+def partition(rows: Intake, number: int, table: Any) -> Observed:
+    """The observations of a partition, checked."""
+    batches = partition_rows(table, number, rows.columns, rows.most)
+    found = [rows.observed(some, rows.dim) for some in batches]
+    if not found:
+        return Observed(np.empty((0, rows.dim or 0)), np.empty(0), None)
+    return Observed.joined(found)
+
+
+def size(some: Observed) -> int:
+    """How many."""
+    return len(some.outcomes)
+
+
+def sum_up(known: Knowledge, rows: Intake, first: int, pieces: list[Piece]) -> Statistics:
+    """The first pass over a range, which begins after so many rows."""
+    batches = ((some.points, known.told(*some)) for some in _observed(rows, pieces))
+    return sums(cast(SparseEngine, known.base), first, batches)
+
+
+def add_up(first: Statistics, second: Statistics) -> Statistics:
+    """The statistics of both."""
+    return first.carrying(second)
+
+
+def grow(known: Knowledge, rows: Intake, start: Statistics | None, pieces: list[Piece]) -> Part:
+    """The second pass over a range; with None it begins with what is known."""
+    engine = cast(SparseEngine, known.base)
+    grown = engine.snapshot() if start is None else resumed(engine, start)
+    before = grown.statistics
+    append_all(known, grown, _observed(rows, pieces))
+    return Part.between(before, grown)
+
+
+def statistics(part: Part) -> Statistics:
+    """Those at the end of a range, of all rows so far."""
+    assert part.engine is not None
+    return part.engine.statistics
+
+
+def without_engine(part: Part) -> Part:
+    """What is sent back of all ranges but the last."""
+    return part._replace(engine=None)
+
+
+def _observed(rows: Intake, pieces: list[Piece]) -> Iterator[Observed]:
+    """The observations of pieces, in batches."""
+    for table, start, stop in pieces:
+        if isinstance(table, Path):
+            for some in parquet_rows(table, rows.columns, rows.most, start, stop):
+                yield rows.observed(some, rows.dim)
+        else:
+            for first in range(start, stop, rows.most):
+                yield table.split(min(first + rows.most, stop))[0].split(first)[1]
+
+
+# Rows of a file that are checked by one task: a second or two.
+CHECKED_AT_ONCE = 2_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Some rows of the source: a Parquet file, or a future of the observations of a partition."""
+
+    rows: Any
+    count: int
+
+
+def checked_tables(
+    tasks: Tasks, source: Source, rows: Intake, progress: bool | None
+) -> list[Table]:
+    """The files or partitions of a source, in order; what is wrong with a row is raised."""
+    if source.frame is None:
+        return _files(tasks, source.paths, rows, progress)
+    return _partitions(tasks, source.frame, rows, progress)
+
+
+def _files(tasks: Tasks, paths: Sequence[Path], rows: Intake, progress: bool | None) -> list[Table]:
+    """They are read again when they are needed."""
+    sizes = [tasks.submit(count_rows, path) for path in paths]
+    counts = watch(tasks, sizes, "counting", None, progress, int)
+    checks = [
+        tasks.submit(check, rows, path, start, min(start + CHECKED_AT_ONCE, count))
+        for path, count in zip(paths, counts, strict=True)
+        for start in range(0, max(count, 1), CHECKED_AT_ONCE)
+    ]
+    watch(tasks, checks, "checking", sum(counts), progress, int)
+    return [Table(path, count) for path, count in zip(paths, counts, strict=True)]
+
+
+def _partitions(tasks: Tasks, frame: Any, rows: Intake, progress: bool | None) -> list[Table]:
+    """They may be costly to make again, and so stay in the memory of the workers meanwhile."""
+    from dask.delayed import delayed
+
+    found = tasks.compute(
+        [
+            delayed(partition)(rows, number, part)
+            for number, part in enumerate(partitions(frame, rows.columns))
+        ]
+    )
+    sizes = [tasks.submit(size, one) for one in found]
+    counts = watch(tasks, sizes, "checking", None, progress, int)
+    return [Table(one, count) for one, count in zip(found, counts, strict=True)]
+
+
+def pieces(tables: Sequence[Table], start: int, stop: int) -> list[tuple[Any, int, int]]:
+    """The rows from ``start`` to ``stop`` of all tables together; see ``workers.Piece``."""
+    found, first = [], 0
+    for table in tables:
+        a, b = max(start - first, 0), min(stop - first, table.count)
+        if a < b:
+            found.append((table.rows, a, b))
+        first += table.count
+    return found
+
+
+# Rows of a range, at most: a worker that dies loses the work on one, and the bar moves with each.
+# With many inducing points it is longer, so that its m^2 numbers are few beside its rows.
+LONGEST_RANGE, ROWS_PER_INDUCING = 250_000, 200
+# The first pass takes about this part of the time of the second (``kernelbounds reproduce scale``).
+FIRST_PASS = 0.25
+# Sums of two passes over the same rows differ by rounding errors only, far less than this.
+SAME = 1e-6
+
+
+def both_passes(
+    tasks: Tasks, engine: SparseEngine, shared: Any, rows: Intake, tables: Sequence[Table]
+) -> list[Any]:
+    """Futures of what each range adds."""
+    count = sum(table.count for table in tables)
+    places = ranges(engine, count, tasks.threads)
+    work = [pieces(tables, *one) for one in places]
+    first = tasks.submit(grow, shared, rows, None, work[0])
+    if len(work) == 1:
+        return [first]
+    # When it has grown, the first range has its sums, and those of all before it.
+    inner = zip(places[1:-1], work[1:-1], strict=True)
+    sums = [tasks.submit(sum_up, shared, rows, start, one) for (start, _), one in inner]
+    starts = running_sums(tasks, [tasks.submit(statistics, first), *sums])
+    grown = [tasks.submit(grow, shared, rows, *one) for one in zip(starts, work[1:], strict=True)]
+    *others, last = [first, *grown]
+    return [*(tasks.submit(without_engine, one) for one in others), last]
+
+
+def ranges(engine: SparseEngine, count: int, threads: int) -> list[tuple[int, int]]:
+    """Where each begins and ends, among so many new rows.
+
+    There is one for each thread, or more where they would be too long, and a short one before
+    them, which grows while the others are summed. A single thread needs no sums.
+    """
+    ends = np.array(chunk_ends(engine, count), dtype=int)
+    number = max(threads, math.ceil(count / longest_range(len(engine.dictionary))))
+    if threads == 1 or not len(ends):
+        number = 0
+    length = count / (number + FIRST_PASS)
+    wanted = length * (FIRST_PASS + np.arange(number))
+    cuts = np.unique(ends[np.searchsorted(ends[:-1], wanted)])
+    return list(itertools.pairwise([0, *cuts.tolist(), count]))
+
+
+def longest_range(inducing: int) -> int:
+    """How many rows a range has at most, with so many inducing points."""
+    return max(LONGEST_RANGE, ROWS_PER_INDUCING * inducing)
+
+
+def running_sums(tasks: Tasks, parts: list[Any]) -> list[Any]:
+    """Futures of the first, the first two, .. and all parts added up, by a tree of depth log n."""
+    if len(parts) == 1:
+        return parts
+    pairs = [tasks.submit(add_up, *parts[i : i + 2]) for i in range(0, len(parts) - 1, 2)]
+    of_pairs = running_sums(tasks, pairs)
+    found = [parts[0]]
+    for at in range(1, len(parts)):
+        whole = of_pairs[(at - 1) // 2]  # of the first at + 1 where that is even, or of at
+        found.append(whole if at % 2 else tasks.submit(add_up, whole, parts[at]))
+    return found
+
+
+def join(engine: SparseEngine, parts: Sequence[Part]) -> SparseEngine:
+    """The engine after all ranges; rows that were others in the second pass are refused."""
+    for before, after in itertools.pairwise(parts):
+        off = np.abs(before.after - after.before).max(initial=0.0)
+        if off > SAME * np.abs(before.after).max(initial=0.0):
+            raise InputError(
+                "the source gave other rows when it was read for the second time, and nothing was "
+                "added. Do not write to it meanwhile; a Dask dataframe whose rows are random is "
+                "to be persisted, or written to files, first."
+            )
+    return joined(engine, parts)
+
+
+__all__ = ["add", "client_for"]
+
+
+def client_for(given: Any, source: Source, engine: Engine) -> Any:
+    """The client to use, or None for this machine."""
+    if given is None:
+        if source.frame is None or engine.keeps_observations or "distributed" not in sys.modules:
+            return None
+        try:
+            return sys.modules["distributed"].default_client()
+        except ValueError:  # there is none
+            return None
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise MissingExtraError("Working with a Dask cluster", "dask") from error
+    if not isinstance(given, Client) or given.asynchronous:
+        raise InputError(
+            f"client must be a distributed.Client that is not asynchronous, got {brief(given)}."
+        )
+    if engine.keeps_observations:
+        raise InputError(
+            "client is for sequences with a sparse engine: an exact one needs all rows on one "
+            "machine. Make the sequence with engine=kernelbounds.Sparse(...), or leave client out."
+        )
+    if source.stream is not None:
+        raise InputError(
+            "client is for Parquet files and Dask dataframes, which workers can read by "
+            "themselves; write the table to Parquet files first, or leave client out."
+        )
+    return given
+
+
+def add(known: Knowledge, given: Intake, client: Any, progress: bool | None) -> int:
+    """Add all observations, and return how many; on an error or an interrupt none are added."""
+    with known.lock:
+        before = cast(SparseEngine, known.base)
+        _refuse_growth(before)
+        start = before.data.count
+        engine = cast(Engine, travelling(before))
+        sent = Knowledge(engine, known.assumptions, None, known.parts, known.offset)
+    with tasks_on(client) as tasks:
+        shared, rows = tasks.submit(same, sent), replace(given, source=Source())
+        tables = checked_tables(tasks, given.source, rows, progress)
+        count = sum(table.count for table in tables)
+        refuse_nothing(count)
+        parts = both_passes(tasks, before, shared, rows, tables)
+        found = watch(tasks, parts, "adding", count, progress, lambda part: part.size)
+        return take_over(known, cast(Engine, before), start, cast(Engine, join(before, found)))
+
+
+def _refuse_growth(engine: SparseEngine) -> None:
+    if engine.can_grow:
+        raise InputError(
+            "the inducing points of this sequence may still grow, row by row, which one machine "
+            "has to do. Give all of them beforehand, with engine=kernelbounds.Sparse(points) or "
+            "Sparse.filling(lower, upper, count), or leave client out."
+        )
