@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Matern
 
 import kernelbounds as kb
-from kernelbounds.bounds import Knowledge
+from kernelbounds.bounds import ConfidenceSet
 
 ROUNDS, SEEDS = 300, 5
 NORM, NOISE, DELTA = 10.0, 0.1, 0.01
@@ -30,7 +30,9 @@ class TwoMixtures(kb.Bound):
     scales: tuple[float, ...] = (0.03, 1.0)
     ridge: float = 0.1
 
-    def extremes(self, known: Knowledge, points: np.ndarray, signs: Sequence[int]) -> np.ndarray:
+    def extremes(
+        self, known: ConfidenceSet, points: np.ndarray, signs: Sequence[int]
+    ) -> np.ndarray:
         """See :class:`kernelbounds.Bound`."""
         a = known.assumptions
         # Outcomes without noise are 1e-6-sub-Gaussian too.

@@ -11,7 +11,7 @@ from problems import BOUNDS
 from scipy.stats import binom
 
 import kernelbounds as kb
-from kernelbounds.bounds import Attained
+from kernelbounds.bounds import DualMinimum
 from kernelbounds.bounds.ellipsoids import Ellipsoids
 from kernelbounds.checking import BoundReport, check as clauses, coverage
 from kernelbounds.engine import Largest
@@ -225,13 +225,13 @@ class OtherFactor(kb.AMM):
 class OtherValues(kb.AMM):
     def attained(self, known, points, signs):
         found = super().attained(known, points, signs)
-        return Attained(found.values + 0.1, found.ridges, found.scales)
+        return DualMinimum(found.values + 0.1, found.ridges, found.scales)
 
 
 class OtherScales(kb.AMM):
     def attained(self, known, points, signs):
         found = super().attained(known, points, signs)
-        return Attained(found.values, found.ridges, 0 * found.scales)
+        return DualMinimum(found.values, found.ridges, 0 * found.scales)
 
 
 class NotExact(kb.AMM):

@@ -16,7 +16,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 import kernelbounds as kb
 from kernelbounds.engine import observations
-from kernelbounds.engine.observations import Merged
+from kernelbounds.engine.observations import MergedRepeats
 from kernelbounds.mixtures import Hybrid, Single
 
 KERNEL = Matern(0.5, nu=2.5)
@@ -146,7 +146,7 @@ def test_sums_are_those_of_rational_numbers(level, spread, weighted):
     w = rng.uniform(0.1, 10.0, count) if weighted else np.ones(count)
     y = (level + spread * rng.standard_normal(count)) * w
     points = numbers[:, None].astype(float)
-    merged = Merged.none()
+    merged = MergedRepeats.none()
     for some in np.split(np.arange(count), [1, 5, 70, 300, 301]):
         merged = merged.with_more(points[some], numbers[some], w[some], y[some])
     scatter, total = Fraction(0), Fraction(0)

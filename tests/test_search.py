@@ -13,14 +13,14 @@ from sklearn.gaussian_process.kernels import RBF
 import kernelbounds as kb
 from kernelbounds.bounds import Bound, cmm, dmm
 from kernelbounds.bounds.cmm import DualFunction
-from kernelbounds.engine import highest, largest_minimum, minimise_over_ridge
+from kernelbounds.engine import largest_by_ceilings, largest_minimum, minimise_over_ridge
 from kernelbounds.engine.ridge_search import (
     FEW,
     FINER,
     INFINITE,
     Chebyshev,
     Largest,
-    Window,
+    RidgeWindow,
     WindowSearch,
     finer,
     vertex,
@@ -137,7 +137,7 @@ def test_highest_equals_looking_everywhere(size, slack):
             asked.append(set(points.tolist()))
             return values[points]
 
-        best, tied = highest(ceilings, tie, evaluate)
+        best, tied = largest_by_ceilings(ceilings, tie, evaluate)
         assert best == values.max()
         np.testing.assert_array_equal(tied, np.flatnonzero(values >= values.max() - tie))
         assert len(asked[0]) == min(size, FEW)
@@ -151,14 +151,14 @@ def test_highest_evaluates_few_where_ceilings_tell_much():
         asked.extend(points)
         return values[points]
 
-    assert highest(values + 1e-4, 1e-7, evaluate)[0] == 1.0
+    assert largest_by_ceilings(values + 1e-4, 1e-7, evaluate)[0] == 1.0
     assert len(asked) == FEW
 
 
 def test_highest_gives_up_where_an_evaluation_does():
-    assert highest(np.ones(10), 1e-7, lambda points: None) is None
+    assert largest_by_ceilings(np.ones(10), 1e-7, lambda points: None) is None
     # At first all is well; then a point that is in question cannot be evaluated.
-    found = highest(
+    found = largest_by_ceilings(
         np.append(np.full(FEW, 2.0), 1.5),
         1e-7,
         lambda points: None if len(points) > FEW else np.ones(len(points)),
@@ -169,7 +169,7 @@ def test_highest_gives_up_where_an_evaluation_does():
 def test_highest_counts_ceilings_that_are_not_numbers_as_high():
     values = np.arange(20.0)
     ceilings = np.where(values == 19, np.nan, values)
-    assert highest(ceilings, 1e-7, lambda points: values[points])[0] == 19
+    assert largest_by_ceilings(ceilings, 1e-7, lambda points: values[points])[0] == 19
 
 
 def test_the_widest_of_those_that_tie_is_the_first_within_a_tie():
@@ -267,7 +267,7 @@ def test_windows_walk_to_the_limits_and_overlap():
     seq, points = _spread_minimisers(1, 60)
     path = seq.known.engine.query(points).path
     for end in (-1, 1):
-        window, ends = Window.likely(path, DualFunction.of(seq.known)), []
+        window, ends = RidgeWindow.likely(path, DualFunction.of(seq.known)), []
         for _ in range(40):
             ends.append((window.nodes.low, window.nodes.high))
             if not window.open[(end + 1) // 2]:
@@ -284,7 +284,7 @@ def test_windows_walk_to_the_limits_and_overlap():
 @pytest.mark.parametrize("shift", [-1e3, 1e3])
 def test_a_likely_window_beyond_the_limits_is_moved_inside(shift):
     seq, points = _spread_minimisers(1, 60)
-    window = Window.likely(seq.known.engine.query(points).path, Elsewhere.of(seq.known, shift))
+    window = RidgeWindow.likely(seq.known.engine.query(points).path, Elsewhere.of(seq.known, shift))
     assert window.open == ((False, True) if shift < 0 else (True, False))
     assert window.nodes.high - window.nodes.low == pytest.approx(6.4)
 
@@ -295,7 +295,7 @@ def test_a_search_says_at_which_end_a_minimum_is():
     _, ridges, _ = minimise_over_ridge(query, DualFunction.of(seq.known), np.array([1.0]))
     at = np.log(ridges[0])
     low, high = np.quantile(at, [0.2, 0.8])
-    window = Window(query.path, low, high)
+    window = RidgeWindow(query.path, low, high)
     found, ends = WindowSearch(query, window).minimise(DualFunction.of(seq.known), np.ones(len(at)))
     margin = 2 * (high - low) / (FINER * window.nodes.size - 1)
     assert np.all(ends[at < low] == -1) and np.all(ends[at > high] == 1)

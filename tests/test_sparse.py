@@ -95,7 +95,7 @@ class Own(EllipsoidBound):
         return Ellipsoids.of_radius(known, ridges, known.predict(points, ridges))
 
     @property
-    def from_radius(self):
+    def uses_only_radius(self):
         return True
 
 
@@ -302,7 +302,10 @@ def test_what_is_lost_is_reported():
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (lambda s: s.bounds([[0.5, 0.5]], kb.AY()), "AY.* if known.radius is all .* from_radius"),
+        (
+            lambda s: s.bounds([[0.5, 0.5]], kb.AY()),
+            "AY.* if known.radius is all .* uses_only_radius",
+        ),
         (lambda s: s.points, "points"),
         (lambda s: s.predicted_width([[0.5, 0.5]], [[0.2, 0.2]]), "outcomes .* FixedDesign"),
         (lambda s: s.update([[0.5]], [1.0]), "coordinates|dimension"),

@@ -3,13 +3,13 @@
 from kernelbounds.assume.assumptions import Assumptions
 from kernelbounds.bounds.amm import AMM
 from kernelbounds.bounds.ay import AY
-from kernelbounds.bounds.bound import Attained, Bound, DualBound, Guarantee
+from kernelbounds.bounds.bound import Bound, DualBound, DualMinimum, Guarantee
 from kernelbounds.bounds.cmm import CMM
+from kernelbounds.bounds.confidence_set import ConfidenceSet
 from kernelbounds.bounds.dmm import DMM
 from kernelbounds.bounds.ellipsoids import EllipsoidBound, Ellipsoids
 from kernelbounds.bounds.fixed_design import FixedDesign
 from kernelbounds.bounds.igp import IGP
-from kernelbounds.bounds.knowledge import Knowledge
 from kernelbounds.bounds.radius import Radius
 
 __all__ = [
@@ -19,13 +19,13 @@ __all__ = [
     "DMM",
     "IGP",
     "Assumptions",
-    "Attained",
     "Bound",
+    "ConfidenceSet",
     "DualBound",
+    "DualMinimum",
     "EllipsoidBound",
     "Ellipsoids",
     "FixedDesign",
     "Guarantee",
-    "Knowledge",
     "Radius",
 ]

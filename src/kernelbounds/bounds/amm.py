@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kernelbounds.bounds.confidence_set import ConfidenceSet
 from kernelbounds.bounds.ellipsoids import EllipsoidBound, Ellipsoids, checked_ridge
-from kernelbounds.bounds.knowledge import Knowledge
 from kernelbounds.functionals.targets import Targets
 
 
@@ -39,7 +39,7 @@ class AMM(EllipsoidBound):
         object.__setattr__(self, "ridge", checked_ridge(self.ridge, "ridge"))
 
     @property
-    def from_radius(self) -> bool:
+    def uses_only_radius(self) -> bool:
         """It is."""
         return True
 
@@ -47,7 +47,7 @@ class AMM(EllipsoidBound):
         """It is AMM."""
         return (reference_ridge if self.ridge is None else self.ridge,)
 
-    def ellipsoids(self, known: Knowledge, points: Targets) -> Ellipsoids:
+    def ellipsoids(self, known: ConfidenceSet, points: Targets) -> Ellipsoids:
         """See :class:`~kernelbounds.bounds.ellipsoids.EllipsoidBound`."""
         ridges = np.array([known.reference_ridge if self.ridge is None else self.ridge])
         return Ellipsoids.of_radius(known, ridges, known.predict(points, ridges))

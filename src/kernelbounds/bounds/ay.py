@@ -9,8 +9,8 @@ import numpy as np
 
 from kernelbounds.arrays import Array
 from kernelbounds.assume.assumptions import Assumptions
+from kernelbounds.bounds.confidence_set import ConfidenceSet
 from kernelbounds.bounds.ellipsoids import EllipsoidBound, Ellipsoids, checked_ridge
-from kernelbounds.bounds.knowledge import Knowledge
 from kernelbounds.functionals.targets import Targets
 
 
@@ -40,14 +40,14 @@ class AY(EllipsoidBound):
     def __post_init__(self) -> None:
         object.__setattr__(self, "ridge", checked_ridge(self.ridge, "ridge"))
 
-    def ellipsoids(self, known: Knowledge, points: Targets) -> Ellipsoids:
+    def ellipsoids(self, known: ConfidenceSet, points: Targets) -> Ellipsoids:
         """See :class:`~kernelbounds.bounds.ellipsoids.EllipsoidBound`."""
         ridge = known.reference_ridge if self.ridge is None else self.ridge
         found = known.predict(points, np.array([ridge]))
         factor = _factor(ridge, known.energy_and_log_det(ridge)[1], known.assumptions)
         return Ellipsoids(np.array([[ridge]]), np.array([[factor]]), found.mean, found.variance)
 
-    def joint_bound(self, known: Knowledge, ridges: Array) -> Array:
+    def joint_bound(self, known: ConfidenceSet, ridges: Array) -> Array:
         """See :class:`~kernelbounds.bounds.DualBound`."""
         ridge = float(ridges.flat[0])
         energy, log_det = known.energy_and_log_det(ridge)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from kernelbounds.arrays import Array
-from kernelbounds.bounds.knowledge import Knowledge
+from kernelbounds.bounds.confidence_set import ConfidenceSet
 from kernelbounds.display import cards as notebook
 from kernelbounds.engine import Largest, RidgePath
 from kernelbounds.errors import InputError, KernelBoundsError
@@ -108,7 +108,7 @@ class Bound(ABC):
     """
 
     @abstractmethod
-    def extremes(self, known: Knowledge, points: Targets, signs: Sequence[int]) -> Array:
+    def extremes(self, known: ConfidenceSet, points: Targets, signs: Sequence[int]) -> Array:
         """For each sign s, an upper bound on s f*(x) at each of m points; (signs, m).
 
         Sign +1 gives the upper confidence bound, and -1 the negative of the lower one. ``known``
@@ -160,35 +160,35 @@ class Bound(ABC):
         """Whether :meth:`extremes` takes linear functionals of f* in place of points."""
         return False
 
-    def norm_lower_bound(self, known: Knowledge) -> float:
+    def norm_lower_bound(self, known: ConfidenceSet) -> float:
         """The smallest B with which its confidence sets are not empty."""
         return known.norm_lower_bound
 
-    def refute(self, known: Knowledge) -> None:
+    def refute(self, known: ConfidenceSet) -> None:
         """Raise :class:`EmptyConfidenceSetError` where the data refute the assumptions."""
         known.refute_if_empty()
 
     @property
-    def from_radius(self) -> bool:
+    def uses_only_radius(self) -> bool:
         """Whether all that it knows of the noise is R_t, and of f* that its norm is at most B.
 
         Such a bound holds whatever the kernel in which that norm is, so that the shares of the
         parts of f* may be chosen from points, which adaptive choices make depend on the noise;
-        others see less, see :meth:`Knowledge.seen_by`. It also bounds g where f* = g + h is
+        others see less, see :meth:`ConfidenceSet.seen_by`. It also bounds g where f* = g + h is
         not of the space, because R_t then is enlarged by what h may add; others are refused there.
         """
         return False
 
     @property
-    def any_shares(self) -> bool:
-        """Whether shares of the parts of f* may be chosen from points, see ``from_radius``."""
-        return self.from_radius or not self.guarantee.adaptive
+    def holds_for_any_shares(self) -> bool:
+        """Whether shares of the parts of f* may be chosen from points, see ``uses_only_radius``."""
+        return self.uses_only_radius or not self.guarantee.adaptive
 
     def below_amm_at(self, reference_ridge: float) -> tuple[float, ...] | None:
         """The ridges at which it is nowhere above AMM, given sigma^2/c; None means all of them."""
         return ()
 
-    def largest(self, known: Knowledge, points: Targets, sign: int, tie: float) -> Largest:
+    def largest(self, known: ConfidenceSet, points: Targets, sign: int, tie: float) -> Largest:
         """The largest bound on s f* at the points, where it is, and the bound on -s f* there.
 
         Bounds within ``tie`` of the largest count as equal to it; of those places it is the one
@@ -199,7 +199,7 @@ class Bound(ABC):
 
 
 def checked_extremes(
-    bound: Bound, known: Knowledge, points: Targets, signs: Sequence[int]
+    bound: Bound, known: ConfidenceSet, points: Targets, signs: Sequence[int]
 ) -> Array:
     """What a bound returns, refused where it is not upper bounds."""
     return as_upper_bounds(bound, bound.extremes(known, points, signs), (len(signs), len(points)))
@@ -229,7 +229,7 @@ def fault_of(found: Any, wanted: tuple[int, int]) -> str | None:
 
 
 @dataclass(frozen=True)
-class Attained:
+class DualMinimum:
     """The values of a :class:`DualBound`, and where its minimum over ridges and scales is.
 
     Attributes
@@ -298,14 +298,14 @@ class DualBound(Bound):
         return False
 
     @abstractmethod
-    def attained(self, known: Knowledge, points: Targets, signs: Sequence[int]) -> Attained:
+    def attained(self, known: ConfidenceSet, points: Targets, signs: Sequence[int]) -> DualMinimum:
         """The extremes, and the ridges and scales at which they are attained."""
 
     @abstractmethod
-    def joint_bound(self, known: Knowledge, ridges: Array) -> Array:
+    def joint_bound(self, known: ConfidenceSet, ridges: Array) -> Array:
         """joint_bound_alpha, rounded up, for an array of ridges."""
 
-    def lasting(self, known: Knowledge) -> bool:
+    def lasting(self, known: ConfidenceSet) -> bool:
         """Whether a ridge that is in question stays so when observations are added.
 
         It does not where the ridge follows the data, as the reference ridge does without noise.

@@ -13,15 +13,15 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from kernelbounds.arrays import LARGEST, Array, brief
-from kernelbounds.bounds.bound import Attained, DualBound
-from kernelbounds.bounds.knowledge import Knowledge
+from kernelbounds.bounds.bound import DualBound, DualMinimum
+from kernelbounds.bounds.confidence_set import ConfidenceSet
 from kernelbounds.bounds.radius import Radius
 from kernelbounds.engine import Largest, RidgePath, largest_minimum, minimise_over_ridge
 from kernelbounds.errors import InputError, KernelBoundsError, MissingExtraError
 from kernelbounds.functionals.targets import Targets
 
 
-def cone_extremes(known: Knowledge, points: Targets, signs: Sequence[int]) -> Array:
+def cone_extremes(known: ConfidenceSet, points: Targets, signs: Sequence[int]) -> Array:
     """max of s k_{t+1}(x)'w s.t. ||K_{t,t+1} w - y_t|| <= R_t, ||L_{t+1} w|| <= B; (signs, m).
 
     L_{t+1} comes from the eigendecomposition of K_{t+1}, which needs no jitter.
@@ -110,7 +110,7 @@ class CMM(DualBound):
         return True
 
     @property
-    def from_radius(self) -> bool:
+    def uses_only_radius(self) -> bool:
         """It is."""
         return True
 
@@ -118,17 +118,17 @@ class CMM(DualBound):
         """It is the least of AMM over all ridges."""
         return None
 
-    def extremes(self, known: Knowledge, points: Targets, signs: Sequence[int]) -> Array:
+    def extremes(self, known: ConfidenceSet, points: Targets, signs: Sequence[int]) -> Array:
         """See :class:`~kernelbounds.bounds.Bound`."""
         if self.solver == "cone":
             return cone_extremes(known, points, signs)
         return self.attained(known, points, signs).values
 
-    def attained(self, known: Knowledge, points: Targets, signs: Sequence[int]) -> Attained:
+    def attained(self, known: ConfidenceSet, points: Targets, signs: Sequence[int]) -> DualMinimum:
         """See :class:`~kernelbounds.bounds.DualBound`; by the dual, whatever the solver."""
         return minimum(known, points, np.array(signs, dtype=float), _finest(known))
 
-    def largest(self, known: Knowledge, points: Targets, sign: int, tie: float) -> Largest:
+    def largest(self, known: ConfidenceSet, points: Targets, sign: int, tie: float) -> Largest:
         """See :class:`~kernelbounds.bounds.Bound`; computed only where it may be the largest."""
         found = None
         if self.solver == "dual":
@@ -136,16 +136,16 @@ class CMM(DualBound):
             found = largest_minimum(query, DualFunction.of(known), sign, tie)
         return super().largest(known, points, sign, tie) if found is None else found
 
-    def joint_bound(self, known: Knowledge, ridges: Array) -> Array:
+    def joint_bound(self, known: ConfidenceSet, ridges: Array) -> Array:
         """R~^2/alpha + E/alpha = R_t^2/alpha + B^2."""
         return known.radius.joint_bound(ridges)
 
-    def lasting(self, known: Knowledge) -> bool:
+    def lasting(self, known: ConfidenceSet) -> bool:
         """All ridges are in question at all times."""
         return True
 
 
-def minimum(known: Knowledge, points: Targets, signs: Array, finest: float) -> Attained:
+def minimum(known: ConfidenceSet, points: Targets, signs: Array, finest: float) -> DualMinimum:
     """The smallest dual value, sought among ridges from t times ``finest`` at first."""
     query = known.engine.query(points, finest_per_point=finest)
     values, ridges, scales = minimise_over_ridge(query, DualFunction.of(known), signs)
@@ -157,10 +157,10 @@ def minimum(known: Knowledge, points: Targets, signs: Array, finest: float) -> A
         found = minimum(known, points[finer], signs, finest / 16)
         values[:, finer], ridges[:, finer] = found.values, found.ridges
         scales[:, finer], path = found.scales, found.path
-    return Attained(values, ridges, scales, path)
+    return DualMinimum(values, ridges, scales, path)
 
 
-def _finest(known: Knowledge) -> float:
+def _finest(known: ConfidenceSet) -> float:
     """A minimiser is rarely below a fifth of (R_t / B)^2, and R_t^2 is about t sigma^2."""
     if known.apart:  # one path for all that is believed
         return 0.0
@@ -182,7 +182,7 @@ class DualFunction:
     count: int = field(default=0, kw_only=True)  # t
 
     @classmethod
-    def of(cls, known: Knowledge) -> Self:
+    def of(cls, known: ConfidenceSet) -> Self:
         """That of CMM."""
         return cls(known.radius, known.refute_if_empty, count=known.count)
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelbounds.arrays import Array, as_scalar, brief
+from kernelbounds.bounds.confidence_set import ConfidenceSet
 from kernelbounds.bounds.ellipsoids import EllipsoidBound, Ellipsoids
-from kernelbounds.bounds.knowledge import Knowledge
-from kernelbounds.engine import Largest, highest
+from kernelbounds.engine import Largest, largest_by_ceilings
 from kernelbounds.errors import InputError
 from kernelbounds.functionals.targets import Targets
 
@@ -66,7 +66,7 @@ class DMM(EllipsoidBound):
         return self.ridges or tuple(factor * reference_ridge for factor in PAPERS_GRID)
 
     @property
-    def from_radius(self) -> bool:
+    def uses_only_radius(self) -> bool:
         """It is."""
         return True
 
@@ -74,7 +74,7 @@ class DMM(EllipsoidBound):
         """It is the least of AMM over the grid."""
         return self.grid(reference_ridge)
 
-    def ellipsoids(self, known: Knowledge, points: Targets) -> Ellipsoids:
+    def ellipsoids(self, known: ConfidenceSet, points: Targets) -> Ellipsoids:
         """See :class:`~kernelbounds.bounds.ellipsoids.EllipsoidBound`."""
         large, witness = self._without_small(known)
         tried = np.append(large, witness)
@@ -86,7 +86,7 @@ class DMM(EllipsoidBound):
         grid = np.array(self.grid(known.reference_ridge))
         return Ellipsoids.of_radius(known, grid, known.predict(points, grid))
 
-    def largest(self, known: Knowledge, points: Targets, sign: int, tie: float) -> Largest:
+    def largest(self, known: ConfidenceSet, points: Targets, sign: int, tie: float) -> Largest:
         """See :class:`~kernelbounds.bounds.Bound`.
 
         Without the newest observations, and with the radius of now, bounds are cheap and larger:
@@ -108,13 +108,13 @@ class DMM(EllipsoidBound):
             return np.asarray(values)
 
         before = Ellipsoids.of_radius(known, large, query.predict_without_border(large))
-        found = highest(before.ends((sign,))[0].min(axis=0), tie, evaluate)
+        found = largest_by_ceilings(before.ends((sign,))[0].min(axis=0), tie, evaluate)
         if found is None:
             return super().largest(known, points, sign, tie)
         value, tied = found
         return Largest.widest(value, tied, opposite[tied], tie)
 
-    def _without_small(self, known: Knowledge) -> tuple[Array, Array]:
+    def _without_small(self, known: ConfidenceSet) -> tuple[Array, Array]:
         """The ridges of the grid that are probably enough; and, to find out, one a little less."""
         grid = np.array(self.grid(known.reference_ridge))
         small = grid * known.assumptions.norm_bound**2 <= SMALL * known.radius.squared

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kernelbounds.arrays import Array, as_scalar
-from kernelbounds.bounds.bound import Attained, DualBound
-from kernelbounds.bounds.knowledge import Knowledge
+from kernelbounds.bounds.bound import DualBound, DualMinimum
+from kernelbounds.bounds.confidence_set import ConfidenceSet
 from kernelbounds.engine import Predictions
 from kernelbounds.functionals.targets import Targets
 
@@ -46,7 +46,7 @@ class Ellipsoids(NamedTuple):
     variance: Array
 
     @classmethod
-    def of_radius(cls, known: Knowledge, ridges: Array, found: Predictions) -> Ellipsoids:
+    def of_radius(cls, known: ConfidenceSet, ridges: Array, found: Predictions) -> Ellipsoids:
         """The intervals of Eq. (dual_ucb_alpha), with factors R~_alpha / sqrt(alpha)."""
         squared = known.radius.around(ridges, found.energy)
         if squared.min() < 0:
@@ -85,14 +85,14 @@ class EllipsoidBound(DualBound):
     """
 
     @abstractmethod
-    def ellipsoids(self, known: Knowledge, points: Targets) -> Ellipsoids:
+    def ellipsoids(self, known: ConfidenceSet, points: Targets) -> Ellipsoids:
         """The intervals at m points, or of m functionals."""
 
-    def extremes(self, known: Knowledge, points: Targets, signs: Sequence[int]) -> Array:
+    def extremes(self, known: ConfidenceSet, points: Targets, signs: Sequence[int]) -> Array:
         """See :class:`~kernelbounds.bounds.Bound`."""
         return np.asarray(self.ellipsoids(known, points).ends(signs).min(axis=1))
 
-    def attained(self, known: Knowledge, points: Targets, signs: Sequence[int]) -> Attained:
+    def attained(self, known: ConfidenceSet, points: Targets, signs: Sequence[int]) -> DualMinimum:
         """See :class:`~kernelbounds.bounds.DualBound`."""
         found = self.ellipsoids(known, points)
         # rho / beta, kept away from zero and infinity, where any scale is valid.
@@ -100,13 +100,13 @@ class EllipsoidBound(DualBound):
         values = found.ends(signs)
         best = values.argmin(axis=1)
         at = best, np.arange(best.shape[1])
-        return Attained(
+        return DualMinimum(
             np.take_along_axis(values, best[:, None], axis=1)[:, 0],
             np.broadcast_to(found.ridges, scales.shape)[at],
             scales[at],
         )
 
-    def joint_bound(self, known: Knowledge, ridges: Array) -> Array:
+    def joint_bound(self, known: ConfidenceSet, ridges: Array) -> Array:
         """R~^2/alpha + E/alpha = R_t^2/alpha + B^2, for factors R~_alpha / sqrt(alpha)."""
         return known.radius.joint_bound(ridges)
 

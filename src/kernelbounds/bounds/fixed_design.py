@@ -39,7 +39,7 @@ from kernelbounds.arrays import EPS, Array, as_flag, as_whole, brief
 from kernelbounds.assume.assumptions import Assumptions
 from kernelbounds.bounds.bound import Bound, Guarantee
 from kernelbounds.bounds.cmm import CMM
-from kernelbounds.bounds.knowledge import Knowledge
+from kernelbounds.bounds.confidence_set import ConfidenceSet
 from kernelbounds.bounds.projection import Projection
 from kernelbounds.engine import Estimators, rounding, vertex
 from kernelbounds.errors import InputError, KernelBoundsError
@@ -59,7 +59,7 @@ TABLE = np.append(np.linspace(0.0, 4.0, 65), ONE_SIDED)
 
 
 def estimated(
-    known: Knowledge, points: Targets, signs: Sequence[int], delta: float, noise: str
+    known: ConfidenceSet, points: Targets, signs: Sequence[int], delta: float, noise: str
 ) -> Array:
     """Upper bounds on s f* at m points, each of which holds on its own; (signs, m)."""
     found = shortest(known, points, delta, noise)
@@ -67,19 +67,19 @@ def estimated(
     return np.array([sign * found.values + half for sign in signs])
 
 
-def estimated_half_widths(known: Knowledge, points: Targets, delta: float, noise: str) -> Array:
+def estimated_half_widths(known: ConfidenceSet, points: Targets, delta: float, noise: str) -> Array:
     """(upper - lower) / 2, which does not depend on outcomes, rounding apart; (m,)."""
     return _half_widths(known, shortest(known, points, delta, noise), delta, noise)
 
 
-def _half_widths(known: Knowledge, found: Estimators, delta: float, noise: str) -> Array:
+def _half_widths(known: ConfidenceSet, found: Estimators, delta: float, noise: str) -> Array:
     path, half = known.engine.eigenpath(), half_widths(known, found, margins(delta, noise))
     # The estimate itself is an inner product of c and z, and z of eigenvectors and outcomes.
     lost = 2 * rounding(path.eigen.count, path.eigen.accuracy) * path.size * found.length
     return np.asarray(half * (1 + 16 * EPS) + lost)
 
 
-def shortest(known: Knowledge, points: Targets, delta: float, noise: str) -> Estimators:
+def shortest(known: ConfidenceSet, points: Targets, delta: float, noise: str) -> Estimators:
     """The ridge estimators with the shortest intervals under the B and sigma assumed at first."""
     path = known.engine.eigenpath()
     path = path.leading(path.eigen.eigenvectors)
@@ -96,7 +96,7 @@ def shortest(known: Knowledge, points: Targets, delta: float, noise: str) -> Est
 
 
 def half_widths(
-    known: Knowledge,
+    known: ConfidenceSet,
     found: Estimators,
     margin: Callable[[Array], Array],
     assumed: Assumptions | None = None,
@@ -218,7 +218,7 @@ class FixedDesign(Bound):
         """All that is known of a point is its representer."""
         return True
 
-    def extremes(self, known: Knowledge, points: Targets, signs: Sequence[int]) -> Array:
+    def extremes(self, known: ConfidenceSet, points: Targets, signs: Sequence[int]) -> Array:
         """See :class:`~kernelbounds.bounds.Bound`."""
         a, (rest, projection) = known.assumptions, self._sets(known)
         if projection is None:
@@ -234,7 +234,7 @@ class FixedDesign(Bound):
         found = narrower if known.apart else np.where(narrower.sum(axis=0) < 0, both, narrower)
         return found[[0 if sign > 0 else 1 for sign in signs]]
 
-    def predicted_width(self, known: Knowledge, points: Targets) -> Array:
+    def predicted_width(self, known: ConfidenceSet, points: Targets) -> Array:
         """What upper - lower is at most with noise, whatever the outcomes; (m,).
 
         That of the leading directions, or of the estimate; CMM may be narrower than both.
@@ -248,13 +248,13 @@ class FixedDesign(Bound):
             half = np.minimum(half, estimated_half_widths(known, points, delta, self.noise))
         return 2 * half
 
-    def norm_lower_bound(self, known: Knowledge) -> float:
+    def norm_lower_bound(self, known: ConfidenceSet) -> float:
         """See :class:`~kernelbounds.bounds.Bound`; it leaves neither of the two sets empty."""
         rest, projection = self._sets(known)
         least = 0.0 if projection is None else projection.norm_lower_bound
         return max(rest.norm_lower_bound, least)
 
-    def refute(self, known: Knowledge) -> None:
+    def refute(self, known: ConfidenceSet) -> None:
         """See :class:`~kernelbounds.bounds.Bound`; called where bounds cross."""
         rest, projection = self._sets(known)
         rest.refute_if_empty()
@@ -266,7 +266,7 @@ class FixedDesign(Bound):
                 "looking at outcomes, or something of probability at most delta has happened."
             )
 
-    def _sets(self, known: Knowledge) -> tuple[Knowledge, Projection | None]:
+    def _sets(self, known: ConfidenceSet) -> tuple[ConfidenceSet, Projection | None]:
         """What CMM looks at, and the leading directions, each at its share of delta."""
         delta = known.assumptions.delta / (1 if self.simultaneous else 2)
         if known.assumptions.noise_scale == 0:  # nothing is random, and CMM is exact
@@ -278,7 +278,7 @@ class FixedDesign(Bound):
 
 
 def _smaller(
-    rest: Knowledge, projection: Projection, points: Targets, signs: Sequence[int]
+    rest: ConfidenceSet, projection: Projection, points: Targets, signs: Sequence[int]
 ) -> Array:
     """CMM or the bound along the leading directions, for each point and side."""
     found = CMM().extremes(rest, points, signs), projection.extremes(points, signs)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from kernelbounds.arrays import Array, as_scalar
+from kernelbounds.bounds.confidence_set import ConfidenceSet
 from kernelbounds.bounds.ellipsoids import EllipsoidBound, Ellipsoids
-from kernelbounds.bounds.knowledge import Knowledge
 from kernelbounds.functionals.targets import Targets
 
 
@@ -38,20 +38,20 @@ class IGP(EllipsoidBound):
     def __post_init__(self) -> None:
         object.__setattr__(self, "eta", as_scalar(self.eta, "eta", above=0.0))
 
-    def ellipsoids(self, known: Knowledge, points: Targets) -> Ellipsoids:
+    def ellipsoids(self, known: ConfidenceSet, points: Targets) -> Ellipsoids:
         """See :class:`~kernelbounds.bounds.ellipsoids.EllipsoidBound`."""
         ridge = 1 + self.eta
         found = known.predict(points, np.array([ridge]))
         factor = self._factor(known, known.energy_and_log_det(ridge)[1])
         return Ellipsoids(np.array([[ridge]]), np.array([[factor]]), found.mean, found.variance)
 
-    def joint_bound(self, known: Knowledge, ridges: Array) -> Array:
+    def joint_bound(self, known: ConfidenceSet, ridges: Array) -> Array:
         """See :class:`~kernelbounds.bounds.DualBound`."""
         ridge = 1 + self.eta
         energy, log_det = known.energy_and_log_det(ridge)
         return np.full_like(ridges, self._factor(known, log_det) ** 2 + energy / ridge)
 
-    def _factor(self, known: Knowledge, log_det: float) -> float:
+    def _factor(self, known: ConfidenceSet, log_det: float) -> float:
         """sigma sqrt(l_(1 + eta) + t eta + 2 ln(1/delta)) + B."""
         a = known.assumptions
         noise = math.sqrt(log_det + known.count * self.eta - 2 * math.log(a.delta))

@@ -44,7 +44,7 @@ from scipy.stats import chi2
 from kernelbounds.arrays import EPS, Array
 from kernelbounds.assume.assumptions import Assumptions
 from kernelbounds.bounds.cmm import DualFunction
-from kernelbounds.bounds.knowledge import Knowledge
+from kernelbounds.bounds.confidence_set import ConfidenceSet
 from kernelbounds.bounds.radius import Radius, least_norm, least_squared_radius
 from kernelbounds.engine import RidgePath, minimise_over_ridge
 from kernelbounds.errors import EmptyConfidenceSetError
@@ -78,12 +78,14 @@ def relative_radii(counts: Array, delta: float, noise: str) -> Array:
 class Projection:
     """The functions of norm at most B with |V_p'(f_t - y_t)| <= r_p."""
 
-    known: Knowledge
+    known: ConfidenceSet
     path: RidgePath
     relative: float  # r_p^2 / sigma^2
 
     @classmethod
-    def of(cls, known: Knowledge, delta: float, noise: str, count: int | None = None) -> Projection:
+    def of(
+        cls, known: ConfidenceSet, delta: float, noise: str, count: int | None = None
+    ) -> Projection:
         """With so many directions, or those that promise the narrowest bounds at the data."""
         path = known.engine.eigenpath()
         counts = np.arange(1, path.eigen.eigenvectors + 1)
@@ -137,7 +139,7 @@ class Projection:
             raise EmptyConfidenceSetError(a.norm_bound, a.noise_scale, least, noise, in_parts)
 
 
-def promising_count(known: Knowledge, path: RidgePath, relative: Array) -> int:
+def promising_count(known: ConfidenceSet, path: RidgePath, relative: Array) -> int:
     """The p with the least mean squared width at the data, as far as the points tell.
 
     At a ridge alpha the squared half-width is at most (r_p^2 / alpha + B^2) times the variance, the

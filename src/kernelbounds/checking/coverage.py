@@ -14,7 +14,7 @@ from scipy.stats import binom
 from sklearn.gaussian_process.kernels import Matern
 
 from kernelbounds.arrays import Array
-from kernelbounds.bounds import CMM, Bound, Knowledge
+from kernelbounds.bounds import CMM, Bound, ConfidenceSet
 from kernelbounds.bounds.bound import TIE, fault_of
 from kernelbounds.errors import EmptyConfidenceSetError, KernelBoundsError
 from kernelbounds.kernels.rkhs import RKHSFunction
@@ -38,7 +38,7 @@ class BrokenError(Exception):
 class Case:
     """Data with a known truth, and points to ask about."""
 
-    known: Knowledge
+    known: ConfidenceSet
     truth: RKHSFunction
     points: Array
 
@@ -72,7 +72,7 @@ def random_truth(rng: np.random.Generator, dim: int) -> RKHSFunction:
     return RKHSFunction(KERNEL, rng.random((6, dim)), rng.standard_normal(6)).rescaled(NORM)
 
 
-def ask(bound: Bound, known: Knowledge, points: Array, signs: Sequence[int] = BOTH) -> Array:
+def ask(bound: Bound, known: ConfidenceSet, points: Array, signs: Sequence[int] = BOTH) -> Array:
     """The bounds, as many at once as it takes, refused where they are none."""
     found = []
     for some in few_at_once(bound, points):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kernelbounds.arrays import Array
-from kernelbounds.bounds import Bound, DualBound, Knowledge
+from kernelbounds.bounds import Bound, ConfidenceSet, DualBound
 from kernelbounds.checking.coverage import (
     AGREEMENT,
     BOTH,
@@ -60,7 +60,7 @@ def dual(bound: Bound) -> None:
 class DualAt:
     """The dual function of :class:`DualBound` at given ridges, all arrays (signs, m)."""
 
-    known: Knowledge
+    known: ConfidenceSet
     points: Array
     ridges: Array
     joint_bound: Array

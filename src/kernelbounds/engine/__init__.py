@@ -12,18 +12,18 @@ from kernelbounds.engine.ridge_fit import Forecasts
 from kernelbounds.engine.ridge_path import RidgePath, rounding
 from kernelbounds.engine.ridge_search import (
     Largest,
-    highest,
+    largest_by_ceilings,
     largest_minimum,
     minimise_over_ridge,
     vertex,
 )
 from kernelbounds.engine.rows import Representers
-from kernelbounds.engine.sparse import Approximation, Attaining, Growth, SparseEngine
+from kernelbounds.engine.sparse import Approximation, DualMaximiser, Growth, SparseEngine
 
 __all__ = [
     "WITHOUT_ROUNDING",
     "Approximation",
-    "Attaining",
+    "DualMaximiser",
     "Engine",
     "Estimators",
     "Forecasts",
@@ -35,7 +35,7 @@ __all__ = [
     "Representers",
     "RidgePath",
     "SparseEngine",
-    "highest",
+    "largest_by_ceilings",
     "largest_minimum",
     "minimise_over_ridge",
     "rounding",

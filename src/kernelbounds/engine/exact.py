@@ -25,11 +25,11 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
 from kernelbounds.arrays import EPS, Array
-from kernelbounds.engine.observations import Observations, Outcomes, Window
+from kernelbounds.engine.observations import ForecastWindow, Observations, Outcomes
 from kernelbounds.engine.path_query import PathQuery, Predictions
 from kernelbounds.engine.ridge_fit import LEAST, Forecasts, RidgeFit
 from kernelbounds.engine.ridge_path import GrowingPath, RidgePath
-from kernelbounds.engine.rows import Representers, Rows
+from kernelbounds.engine.rows import KernelRows, Representers
 from kernelbounds.engine.sparse import Approximation
 from kernelbounds.functionals.targets import Functionals, Targets
 
@@ -57,7 +57,7 @@ def forecast_ridges(largest: Array, ridge: float, least: float) -> Array:
     return np.maximum(ridge, least * scales)
 
 
-def window_of(data: Observations, number: int) -> tuple[Window, int]:
+def window_of(data: Observations, number: int) -> tuple[ForecastWindow, int]:
     """The window of an observation, and the number of the first one after it."""
     at = bisect_right(data.windows, number, key=lambda one: one.start)
     after = data.windows[at].start if at < len(data.windows) else data.count
@@ -65,7 +65,7 @@ def window_of(data: Observations, number: int) -> tuple[Window, int]:
 
 
 def one_by_one(
-    data: Observations, window: Window, start: int, stop: int, current: RidgeFit
+    data: Observations, window: ForecastWindow, start: int, stop: int, current: RidgeFit
 ) -> Forecasts:
     """Forecasts of some of a window's outcomes; ``current`` is the fit of all rows of today."""
     first = len(window.merged) - window.start
@@ -78,7 +78,7 @@ def one_by_one(
     return Forecasts(*(part[first + start : first + stop] for part in made))
 
 
-def block_start(data: Observations, window: Window, ridge: float) -> BlockStart:
+def block_start(data: Observations, window: ForecastWindow, ridge: float) -> BlockStart:
     """What is known before a block; from an eigenbasis, which takes any ridge."""
     rows = data.rows_of(window, window.start)
     path = GrowingPath(rows, 0.0, 0.0).current()
@@ -141,7 +141,7 @@ class Engine:
         self._starts: OrderedDict[tuple[int, float], BlockStart] = OrderedDict()
 
     @property
-    def rows(self) -> Rows:
+    def rows(self) -> KernelRows:
         """What linear algebra is done with: a row for each point, and for the newest ones."""
         return self.data.rows
 
@@ -287,7 +287,7 @@ class Engine:
     def _fit(self, ridge: float) -> RidgeFit:
         return _kept(self._fits, ridge, lambda: RidgeFit(self.rows, ridge))
 
-    def _block_start(self, window: Window, ridge: float) -> BlockStart:
+    def _block_start(self, window: ForecastWindow, ridge: float) -> BlockStart:
         return _kept(
             self._starts,
             (window.start, ridge),

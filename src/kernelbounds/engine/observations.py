@@ -32,7 +32,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
 from kernelbounds.arrays import EPS, Array
-from kernelbounds.engine.rows import Rows, Scatter
+from kernelbounds.engine.rows import KernelRows, Scatter
 
 # The error of r, relative to the norm of all outcomes. Deviations from a mean have 1.5 rounding
 # errors of the outcomes each. To merge two groups of outcomes adds 2 of each of their means; over
@@ -63,7 +63,7 @@ class Sums(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Merged:
+class MergedRepeats:
     """One observation for each of n points."""
 
     points: Array  # (n, d)
@@ -73,7 +73,7 @@ class Merged:
     count: int = 0  # of the observations that they stand for
 
     @classmethod
-    def none(cls) -> Merged:
+    def none(cls) -> MergedRepeats:
         """Of no observations."""
         nothing = Sums.of(np.empty(0))
         return cls(np.empty((0, 0)), nothing, nothing, nothing)
@@ -100,7 +100,7 @@ class Merged:
 
     def with_more(
         self, points: Array, numbers: NDArray[np.intp], weights: Array, outcomes: Array
-    ) -> Merged:
+    ) -> MergedRepeats:
         """And those of more observations, each at the point of its number, (m,) each.
 
         New points have the next numbers, in the order in which they first occur; outcomes are
@@ -121,7 +121,7 @@ class Merged:
         squares[~new] += apart**2 * (before / (before + squared[~new])) * squared[~new]
 
         first = points[order[starts[new]]]
-        return Merged(
+        return MergedRepeats(
             np.concatenate([self.points, first]) if len(self) else first,
             _added(self.squared_weights, known, squared, new),
             _added(self.products, known, products, new),
@@ -171,11 +171,11 @@ class Outcomes(NamedTuple):
         return cls(observed, observed, np.ones(len(observed)))
 
 
-class Window(NamedTuple):
+class ForecastWindow(NamedTuple):
     """Observations that are forecast from the same merged ones: from number ``start`` on."""
 
     start: int
-    merged: Merged
+    merged: MergedRepeats
 
     @property
     def in_block(self) -> bool:
@@ -198,11 +198,11 @@ class Observations:
     """
 
     def __init__(self, kernel: Kernel) -> None:
-        self.rows = Rows(kernel)
+        self.rows = KernelRows(kernel)
         self.count = 0
-        self.merged = Merged.none()
+        self.merged = MergedRepeats.none()
         self.merged_at: tuple[int, ...] = ()  # the counts at which rows were merged
-        self.windows: tuple[Window, ...] = (Window(0, self.merged),)
+        self.windows: tuple[ForecastWindow, ...] = (ForecastWindow(0, self.merged),)
         self._numbers: dict[bytes, int] = {}  # of the points
         self._points, self._of_point = np.empty((0, 0)), np.empty(0, dtype=np.intp)
         self._outcomes, self._observed, self._weights, self._largest = np.empty((4, 0))
@@ -220,16 +220,16 @@ class Observations:
 
     @property
     def accuracy(self) -> float:
-        """See :class:`Rows`."""
+        """See :class:`KernelRows`."""
         return self.rows.accuracy
 
     @property
     def first_accuracy(self) -> float:
-        """See :class:`Rows`."""
+        """See :class:`KernelRows`."""
         return self.rows.first_accuracy
 
     def accuracy_in(self, dim: int) -> float:
-        """See :class:`Rows`."""
+        """See :class:`KernelRows`."""
         return self.rows.accuracy_in(dim)
 
     @property
@@ -309,8 +309,8 @@ class Observations:
         """
         new = self._written(points, outcomes)
         merged, windows = self._replayed(merged_at)
-        rows, last = Rows(self.kernel), merged.count
-        rows.swallowed, rows.scatter = last - len(merged), merged.scatter
+        rows, last = KernelRows(self.kernel), merged.count
+        rows.merged_away, rows.scatter = last - len(merged), merged.scatter
         tail, size = slice(last, len(points)), len(merged) + len(points) - last
         if packed.shape != (size * (size + 1) // 2,):
             raise ValueError(f"a kernel matrix of {packed.shape} numbers for {size} rows")
@@ -324,7 +324,7 @@ class Observations:
         )
         self._commit(len(points), new, rows, merged, tuple(merged_at), windows)
 
-    def rows_of(self, window: Window, stop: int) -> Rows:
+    def rows_of(self, window: ForecastWindow, stop: int) -> KernelRows:
         """Those from which a window's observations are forecast, and of these up to a number."""
         merged, start = window.merged, window.start
         rows = self.rows.merged(merged.points, merged.weights, merged.outcomes, merged.count)
@@ -380,7 +380,7 @@ class Observations:
             single = start + at - int(so_far[at])
         return tuple(cuts)
 
-    def _replayed(self, cuts: Sequence[int]) -> tuple[Merged, tuple[Window, ...]]:
+    def _replayed(self, cuts: Sequence[int]) -> tuple[MergedRepeats, tuple[ForecastWindow, ...]]:
         """What is merged after so many observations each, and the windows of forecasts."""
         merged, windows = self.merged, list(self.windows)
         for cut in cuts:
@@ -389,21 +389,23 @@ class Observations:
                 self._points[new], self._of_point[new], self._weights[new], self._outcomes[new]
             )
             if windows[-1].ends_at(cut):
-                windows.append(Window(cut, merged))
+                windows.append(ForecastWindow(cut, merged))
         return merged, tuple(windows)
 
-    def _merged(self, cuts: Sequence[int], stop: int) -> tuple[Rows, Merged, tuple[Window, ...]]:
+    def _merged(
+        self, cuts: Sequence[int], stop: int
+    ) -> tuple[KernelRows, MergedRepeats, tuple[ForecastWindow, ...]]:
         merged, windows = self._replayed(cuts)
-        return self.rows_of(Window(merged.count, merged), stop), merged, windows
+        return self.rows_of(ForecastWindow(merged.count, merged), stop), merged, windows
 
     def _commit(
         self,
         count: int,
         new: dict[bytes, int],
-        rows: Rows,
-        merged: Merged,
+        rows: KernelRows,
+        merged: MergedRepeats,
         cuts: tuple[int, ...],
-        windows: tuple[Window, ...],
+        windows: tuple[ForecastWindow, ...],
     ) -> None:
         start, stop = self.count, self.count + count
         prior = rows.lower.diagonal()[len(merged) + start - merged.count :]

@@ -24,7 +24,7 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from kernelbounds.arrays import EPS, Array
-from kernelbounds.engine.rows import Rows
+from kernelbounds.engine.rows import KernelRows
 from kernelbounds.errors import InputError
 
 # Sizes by ``python -m benchmarks loop``; they change the time by a few percent, and no result.
@@ -56,7 +56,7 @@ class Forecasts(NamedTuple):
 class RidgeFit:
     """Energy, log-determinant, mean and variance at one ridge."""
 
-    def __init__(self, data: Rows, ridge: float) -> None:
+    def __init__(self, data: KernelRows, ridge: float) -> None:
         self.ridge = ridge
         self._data = data
         self._settled = 0

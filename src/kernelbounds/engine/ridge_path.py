@@ -30,7 +30,7 @@ import numpy as np
 
 from kernelbounds.arrays import EPS, Array
 from kernelbounds.engine.eigenbasis import FINEST, Eigenbasis
-from kernelbounds.engine.rows import NO_SCATTER, Rows, Scatter
+from kernelbounds.engine.rows import NO_SCATTER, KernelRows, Scatter
 from kernelbounds.errors import InputError
 
 
@@ -199,14 +199,14 @@ class GrowingPath:
 
     Parameters
     ----------
-    data : Rows
+    data : KernelRows
     finest, finest_per_point : float
         The path is to be accurate for ridges at least ``finest`` or t times
         ``finest_per_point``, whichever is larger; t counts all observations that are merged in the
         rows. Both zero: for all ridges.
     """
 
-    def __init__(self, data: Rows, finest: float, finest_per_point: float) -> None:
+    def __init__(self, data: KernelRows, finest: float, finest_per_point: float) -> None:
         self._data = data
         self._finest, self._finest_per_point = finest, finest_per_point
         self._start, self._bordering, self._dense = 0, False, True
@@ -322,7 +322,7 @@ class GrowingPath:
         )
 
     def _cut(self, count: int) -> float:
-        observations = count + self._data.swallowed
+        observations = count + self._data.merged_away
         return max(self._finest, observations * self._finest_per_point) / FINEST
 
 

@@ -132,8 +132,8 @@ def finer(grid: Array, best: Array, largest: int) -> Array:
     return np.linspace(low, high, max(size, len(grid)))
 
 
-# Points that are evaluated at first where the highest is sought. In the paper's problems the
-# highest is among the six highest ceilings in most rounds (``python -m benchmarks bandits``).
+# Points that are evaluated first in a search for the largest bound. In the paper's problems it is
+# among the six highest ceilings in most rounds (``python -m benchmarks bandits``).
 FEW = 6
 
 
@@ -160,13 +160,13 @@ class Largest(NamedTuple):
         return cls(value, int(tied[at]), float(opposite[at]))
 
 
-def highest(
+def largest_by_ceilings(
     ceilings: Array, tie: float, evaluate: Callable[[NDArray[np.intp]], Array | None]
 ) -> tuple[float, NDArray[np.intp]] | None:
     """The largest of m values, and the indices of all within ``tie`` of it, from few values.
 
     Values are at most their ceilings (m,), give or take a tie, and are evaluated where the
-    ceilings are highest. None when an evaluation fails.
+    ceilings are largest_by_ceilings. None when an evaluation fails.
     """
     points = np.arange(len(ceilings))
     if len(ceilings) > FEW:
@@ -200,7 +200,7 @@ DEEPEST, LARGEST_GRID = 6, 400
 TINIEST = 1e-290  # a variance that is not zero
 
 
-class Dual(Protocol):
+class DualFamily(Protocol):
     """A family of upper bounds on f(x), indexed by the ridge and a scale.
 
     For bounds on -f(x) the same functions are called with the negative mean.
@@ -238,11 +238,13 @@ class Minimum(NamedTuple):
             mine[at] = np.where(smaller, theirs, mine[at])
 
 
-def minimise_over_ridge(query: PathQuery, dual: Dual, signs: Array) -> tuple[Array, Array, Array]:
+def minimise_over_ridge(
+    query: PathQuery, dual: DualFamily, signs: Array
+) -> tuple[Array, Array, Array]:
     """The smallest bounds over alpha > 0, and the ridges and scales there; (signs, m)."""
     count = len(query.prior)
     where, sides = np.tile(np.arange(count), len(signs)), signs.repeat(count)
-    first = Window.likely(query.path, dual)
+    first = RidgeWindow.likely(query.path, dual)
     search = WindowSearch(query, first)
     found, ends = (search if len(signs) == 1 else search.take(where)).minimise(dual, sides)
     for end in (-1, 1):
@@ -257,14 +259,14 @@ def minimise_over_ridge(query: PathQuery, dual: Dual, signs: Array) -> tuple[Arr
     return values, np.exp(log_ridges), scales
 
 
-def largest_minimum(query: PathQuery, dual: Dual, sign: int, tie: float) -> Largest | None:
+def largest_minimum(query: PathQuery, dual: DualFamily, sign: int, tie: float) -> Largest | None:
     """The largest of the smallest bounds on s f over m points.
 
     At any ridge the dual function with no weight on the newest observations is above the bound,
     so that only points where that is high are searched. None where a minimiser is not in the
     likely window, or is below the finest ridge of the path.
     """
-    window = Window.likely(query.path, dual)
+    window = RidgeWindow.likely(query.path, dual)
     finest = float(np.log(max(query.path.eigen.finest, 1e-300)))
     opposite = np.empty(len(query.prior))
 
@@ -279,14 +281,14 @@ def largest_minimum(query: PathQuery, dual: Dual, sign: int, tie: float) -> Larg
     before = query.predict_without_border(ridges)
     factor = dual.factor(ridges, before.energy)[:, None]
     ceilings = (sign * before.mean + factor * np.sqrt(before.variance)).min(axis=0)
-    found = highest(ceilings, tie, search)
+    found = largest_by_ceilings(ceilings, tie, search)
     if found is None or np.isnan(opposite[found[1]]).any():
         return None
     value, tied = found
     return Largest.widest(value, tied, opposite[tied], tie)
 
 
-class Window:
+class RidgeWindow:
     """A range of log ridges, and the path at those between which to interpolate."""
 
     def __init__(self, path: RidgePath, low: float, high: float) -> None:
@@ -297,27 +299,27 @@ class Window:
         self.shared = PathAtRidges(path, np.exp(self.nodes.points))
 
     @classmethod
-    def likely(cls, path: RidgePath, dual: Dual) -> Window:
+    def likely(cls, path: RidgePath, dual: DualFamily) -> RidgeWindow:
         """Where minimisers are likely; moved, where that is beyond the limits of the path."""
         (low, high), limits = dual.likely, _limits(path.eigen)
         width = min(high - low, limits[1] - limits[0])
         low = min(max(low, limits[0]), limits[1] - width)
         return cls(path, low, min(low + width, limits[1]))
 
-    def next(self, end: int) -> Window:
+    def next(self, end: int) -> RidgeWindow:
         """The window beyond an end, -1 or 1.
 
         They overlap by an eighth, so that a minimiser at the seam is well inside of one of them.
         """
         shift = end * 7 / 8 * (self._high - self._low)
         low, high = self._low + shift, self._high + shift
-        return Window(self._path, max(low, self._limits[0]), min(high, self._limits[1]))
+        return RidgeWindow(self._path, max(low, self._limits[0]), min(high, self._limits[1]))
 
 
 class WindowSearch:
     """Minima in a window, by interpolation between its ridges."""
 
-    def __init__(self, query: PathQuery, window: Window) -> None:
+    def __init__(self, query: PathQuery, window: RidgeWindow) -> None:
         self._query, self._window, self._nodes = query, window, window.nodes
         # Rounded up, variances are less noisy where ridges are tiny, as they are on a path that
         # is not truncated.
@@ -334,7 +336,7 @@ class WindowSearch:
         part._log_deviation = self._log_deviation[:, points]
         return part
 
-    def minimise(self, dual: Dual, signs: Array) -> tuple[Minimum, NDArray[np.intp]]:
+    def minimise(self, dual: DualFamily, signs: Array) -> tuple[Minimum, NDArray[np.intp]]:
         """Bounds for a sign at each point, and at which end of the window each is; (m,).
 
         An end is -1 or 1; 0 is the inside, where the minimum over all ridges is. So is an end
@@ -355,7 +357,7 @@ class WindowSearch:
         return self._bounds_at(best, dual, signs), ends
 
     def _vertices(
-        self, grid: Array, blend: Array, dual: Dual, signs: Array
+        self, grid: Array, blend: Array, dual: DualFamily, signs: Array
     ) -> tuple[Array, tuple[float, float]]:
         """Minimisers on an even grid (m,), and between which points it is too coarse."""
         path, ridges = self._query.path, np.exp(grid)
@@ -372,7 +374,7 @@ class WindowSearch:
             return best, (np.inf, -np.inf)
         return best, (grid[max(rough[0] - 1, 0)], grid[min(rough[-1] + 4, len(grid) - 1)])
 
-    def _bounds_at(self, log_ridges: Array, dual: Dual, signs: Array) -> Minimum:
+    def _bounds_at(self, log_ridges: Array, dual: DualFamily, signs: Array) -> Minimum:
         """The dual function itself at a log ridge for each point (m,)."""
         path, found = self._query.path, self._found
         ridges, blend = np.exp(log_ridges), self._nodes.basis(log_ridges)

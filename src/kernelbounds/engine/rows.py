@@ -47,13 +47,13 @@ class Scatter(NamedTuple):
 NO_SCATTER = Scatter(0.0, 0.0)
 
 
-class Rows:
+class KernelRows:
     """Points with their weights, outcomes, and kernel matrix.
 
     A row of weight w is an observation of w f(x): its row and column of the kernel matrix and its
     outcome are multiplied by w. So the noise has the same scale in all of them. Several
-    observations at one point are one such row (see :class:`~.repeats.Merged`), and what they tell
-    beside it is their ``scatter``, which every energy E_alpha contains.
+    observations at one point are one such row (see :class:`~.observations.MergedRepeats`), and what
+    they tell beside it is their ``scatter``, which every energy E_alpha contains.
 
     An append either happens completely or, when the kernel cannot be evaluated, not at all.
     The arrays are kept in buffers that grow geometrically, so an append costs O(n) amortised
@@ -63,7 +63,7 @@ class Rows:
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
         self.count = 0
-        self.swallowed = 0  # observations beyond one for each row, that merged rows stand for
+        self.merged_away = 0  # observations beyond one for each row, that merged rows stand for
         self.scatter = NO_SCATTER
         self.trace = 0.0  # of the kernel matrix
         self._known: bool | None = None  # before the first point
@@ -76,13 +76,13 @@ class Rows:
         self.weighted = False  # whether any weight is not 1
         self._lower = np.empty((0, 0))
 
-    def merged(self, points: Array, weights: Array, outcomes: Array, count: int) -> Rows:
+    def merged(self, points: Array, weights: Array, outcomes: Array, count: int) -> KernelRows:
         """New rows that stand for so many observations, with all that is known of the kernel."""
-        other = Rows(self.kernel)
+        other = KernelRows(self.kernel)
         other._known, other.first_accuracy = self._known, self.first_accuracy
         other._single, other._telling = self._single, self._telling
         other.weighted, other._of_values = self.weighted, self._of_values
-        other.swallowed = count - len(points)
+        other.merged_away = count - len(points)
         if len(points):
             other.append(points, weights, outcomes)
         return other
@@ -94,7 +94,7 @@ class Rows:
         That is, by the constants of the linear algebra. Of a kernel that is not one of
         scikit-learn's it is a guess from its values, and may grow.
         """
-        more = OF_WEIGHTS / COVERED * self.weighted + OF_MERGING * (self.swallowed > 0)
+        more = OF_WEIGHTS / COVERED * self.weighted + OF_MERGING * (self.merged_away > 0)
         return self._of_values + EPS * more
 
     @property
@@ -128,7 +128,7 @@ class Rows:
         """The Euclidean norm of the outcomes, of all that are merged."""
         return math.hypot(float(np.linalg.norm(self.outcomes)), math.sqrt(self.scatter.most))
 
-    def first(self, count: int) -> Rows:
+    def first(self, count: int) -> KernelRows:
         """The first so many, in the same memory; to be read only."""
         some = copy.copy(self)
         some.count, some.trace = count, float(self.lower.diagonal()[:count].sum())

@@ -32,7 +32,7 @@ from kernelbounds.io.files import failure_reported
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class RowBatch:
     """A batch.
 
     Attributes
@@ -92,7 +92,7 @@ READ_AHEAD = 1 << 20
 
 def parquet_rows(
     path: Path, columns: Sequence[str], most: int, start: int = 0, stop: int | None = None
-) -> Iterator[Rows]:
+) -> Iterator[RowBatch]:
     """Those of a file, or of its rows from ``start`` to ``stop``, in batches of so many at most.
 
     Row groups without any of these rows are not read.
@@ -148,7 +148,9 @@ def _between(batches: Any, start: int, stop: int) -> Iterator[Any]:
         first += batch.num_rows
 
 
-def stream_rows(stream: Any, columns: Sequence[str], most: int, file: str = "") -> Iterator[Rows]:
+def stream_rows(
+    stream: Any, columns: Sequence[str], most: int, file: str = ""
+) -> Iterator[RowBatch]:
     """Those of anything with ``__arrow_c_stream__``, in batches of so many at most.
 
     ``file`` is what it is called in messages.
@@ -216,7 +218,7 @@ def _refused(types: Any, kind: Any) -> str:
 
 def _rows(
     pyarrow: Any, batches: Any, columns: Sequence[str], file: str, most: int, first: int = 0
-) -> Iterator[Rows]:
+) -> Iterator[RowBatch]:
     for whole in batches:
         places = [whole.schema.names.index(name) for name in columns]
         for start in range(0, whole.num_rows, most):
@@ -225,7 +227,7 @@ def _rows(
                 _floats(pyarrow, some.column(at), name, file, first)
                 for at, name in zip(places, columns, strict=True)
             ]
-            yield Rows(np.stack(arrays, axis=-1), columns, file, first)
+            yield RowBatch(np.stack(arrays, axis=-1), columns, file, first)
             first += some.num_rows
 
 
@@ -271,19 +273,21 @@ def partitions(frame: Any, columns: Sequence[str]) -> list[Any]:
     return list(frame[list(columns)].to_delayed())
 
 
-def partition_rows(table: Any, number: int, columns: Sequence[str], most: int) -> Iterator[Rows]:
+def partition_rows(
+    table: Any, number: int, columns: Sequence[str], most: int
+) -> Iterator[RowBatch]:
     """Those of a partition that was computed, in batches of so many at most."""
     return stream_rows(table, columns, most, f"partition {number}")
 
 
-def frame_rows(frame: Any, columns: Sequence[str], most: int) -> Iterator[Rows]:
+def frame_rows(frame: Any, columns: Sequence[str], most: int) -> Iterator[RowBatch]:
     """Those of all partitions, of which one is in memory at a time."""
     for number, part in enumerate(partitions(frame, columns)):
         yield from partition_rows(part.compute(), number, columns, most)
 
 
 __all__ = [
-    "Rows",
+    "RowBatch",
     "Source",
     "as_source",
     "is_parquet",
@@ -309,7 +313,7 @@ class Source:
         """Whether its rows can be read more than once, without what made them being done again."""
         return bool(self.paths)
 
-    def rows(self, columns: Sequence[str], most: int) -> Iterator[Rows]:
+    def rows(self, columns: Sequence[str], most: int) -> Iterator[RowBatch]:
         """All of them, in batches of so many at most."""
         if self.stream is not None:
             yield from stream_rows(self.stream, columns, most)
@@ -322,7 +326,7 @@ class Source:
             first = 0
             for table in csv_batches(path, columns, rows=most):
                 values = np.stack([table.columns[name] for name in columns], axis=-1)
-                yield Rows(values, columns, named(path), first, table.lines)
+                yield RowBatch(values, columns, named(path), first, table.lines)
                 first += len(values)
 
 

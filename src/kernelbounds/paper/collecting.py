@@ -24,7 +24,7 @@ from scipy.stats import norm
 
 from kernelbounds.arrays import Array
 from kernelbounds.bandits import KernelUCB, SyntheticProblem
-from kernelbounds.bounds import CMM, Bound, FixedDesign, Knowledge
+from kernelbounds.bounds import CMM, Bound, ConfidenceSet, FixedDesign
 from kernelbounds.errors import KernelBoundsError
 from kernelbounds.functionals import Average, Functional, Sum
 from kernelbounds.functionals.targets import Several
@@ -83,7 +83,7 @@ def noise(law: str, rng: np.random.Generator, count: int) -> Array:
     return np.asarray(specs.NOISE * unit)
 
 
-def process(known: Knowledge, targets: Array | Functional) -> tuple[Array, Array]:
+def process(known: ConfidenceSet, targets: Array | Functional) -> tuple[Array, Array]:
     """Posterior mean and standard deviation of a Gaussian process; two arrays (m,).
 
     The prior has the covariance s^2 k, with the s of largest likelihood, and sigma is known. At the

@@ -34,7 +34,7 @@ from typing import Any, cast
 import numpy as np
 
 from kernelbounds.arrays import brief
-from kernelbounds.bounds import Knowledge
+from kernelbounds.bounds import ConfidenceSet
 from kernelbounds.display.progress import late_progress
 from kernelbounds.engine import Engine, SparseEngine
 from kernelbounds.engine.sparse import Statistics
@@ -165,7 +165,7 @@ def size(some: Observed) -> int:
     return len(some.outcomes)
 
 
-def sum_up(known: Knowledge, rows: Intake, first: int, pieces: list[Piece]) -> Statistics:
+def sum_up(known: ConfidenceSet, rows: Intake, first: int, pieces: list[Piece]) -> Statistics:
     """The first pass over a range, which begins after so many rows."""
     batches = ((some.points, known.told(*some)) for some in _observed(rows, pieces))
     return sums(cast(SparseEngine, known.base), first, batches)
@@ -176,7 +176,7 @@ def add_up(first: Statistics, second: Statistics) -> Statistics:
     return first.carrying(second)
 
 
-def grow(known: Knowledge, rows: Intake, start: Statistics | None, pieces: list[Piece]) -> Part:
+def grow(known: ConfidenceSet, rows: Intake, start: Statistics | None, pieces: list[Piece]) -> Part:
     """The second pass over a range; with None it begins with what is known."""
     engine = cast(SparseEngine, known.base)
     grown = engine.snapshot() if start is None else resumed(engine, start)
@@ -375,14 +375,14 @@ def client_for(given: Any, source: Source, engine: Engine) -> Any:
     return given
 
 
-def add(known: Knowledge, given: Intake, client: Any, progress: bool | None) -> int:
+def add(known: ConfidenceSet, given: Intake, client: Any, progress: bool | None) -> int:
     """Add all observations, and return how many; on an error or an interrupt none are added."""
     with known.lock:
         before = cast(SparseEngine, known.base)
         _refuse_growth(before)
         start = before.data.count
         engine = cast(Engine, travelling(before))
-        sent = Knowledge(engine, known.assumptions, None, known.parts, known.offset)
+        sent = ConfidenceSet(engine, known.assumptions, None, known.parts, known.offset)
     with tasks_on(client) as tasks:
         shared, rows = tasks.submit(same, sent), replace(given, source=Source())
         tables = checked_tables(tasks, given.source, rows, progress)

@@ -6,7 +6,7 @@ import numpy as np
 
 from kernelbounds.arrays import Array
 from kernelbounds.assume.offset import Offset
-from kernelbounds.bounds import AMM, AY, CMM, DMM, IGP, Bound, Knowledge
+from kernelbounds.bounds import AMM, AY, CMM, DMM, IGP, Bound, ConfidenceSet
 from kernelbounds.display import cards as notebook
 from kernelbounds.errors import EmptyConfidenceSetError
 from kernelbounds.surface import extremes
@@ -18,7 +18,7 @@ PLACES = 60  # of the band, over the range of the data and a little beyond
 BEYOND = 0.05
 
 
-def card(known: Knowledge, bound: Bound) -> notebook.Html:
+def card(known: ConfidenceSet, bound: Bound) -> notebook.Html:
     """What is assumed, what is observed and, over one input, the band."""
     a, count = known.assumptions, known.count
     facts: list[tuple[object, object]] = [("kernel", known.base.data.kernel)]
@@ -51,7 +51,7 @@ def card(known: Knowledge, bound: Bound) -> notebook.Html:
     return notebook.card("Confidence sequence", facts, picture, note)
 
 
-def _observed(known: Knowledge) -> str:
+def _observed(known: ConfidenceSet) -> str:
     if not known.count:
         return "none yet"
     kept = "" if known.base.keeps_observations else ", kept as sums by a sparse engine"
@@ -59,7 +59,7 @@ def _observed(known: Knowledge) -> str:
     return f"{known.count}, of {inputs} input{'' if inputs == 1 else 's'}{kept}"
 
 
-def _picture(known: Knowledge, bound: Bound) -> notebook.Html:
+def _picture(known: ConfidenceSet, bound: Bound) -> notebook.Html:
     if known.count <= MOST:
         known.refute_if_empty()
     points, outcomes = known.points, known.observed
@@ -69,7 +69,9 @@ def _picture(known: Knowledge, bound: Bound) -> notebook.Html:
     if known.count <= MOST:
         x = _around(points[:, 0])
         drawn = _quick(bound)
-        upper, below = extremes(known.seen_by(drawn.any_shares), drawn, x[:, None], (1, -1))
+        upper, below = extremes(
+            known.seen_by(drawn.holds_for_any_shares), drawn, x[:, None], (1, -1)
+        )
         lower = -below
     return notebook.band_picture(
         x.tolist(), lower.tolist(), upper.tolist(), points[:, 0].tolist(), outcomes.tolist()

@@ -26,7 +26,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from kernelbounds.arrays import Array, as_points, as_whole, brief
-from kernelbounds.bounds import CMM, Bound, FixedDesign, Knowledge
+from kernelbounds.bounds import CMM, Bound, ConfidenceSet, FixedDesign
 from kernelbounds.bounds.bound import TIE
 from kernelbounds.errors import InputError
 from kernelbounds.surface import in_parts
@@ -61,7 +61,7 @@ def as_design(design: Any, domain: Fillable | None, dim: int) -> Array:
 
 
 def predicted_width(
-    known: Knowledge, bound: Bound, points: Array, design: Array, noise_scales: Array | None
+    known: ConfidenceSet, bound: Bound, points: Array, design: Array, noise_scales: Array | None
 ) -> Array:
     """What upper - lower will at most be at points (m, d), whatever the outcomes; (m,)."""
     a = known.assumptions
@@ -97,7 +97,7 @@ def predicted_width(
     return np.concatenate(widths)
 
 
-def _ridges(future: Knowledge, bound: Bound, penalty: float, least: float) -> Array:
+def _ridges(future: ConfidenceSet, bound: Bound, penalty: float, least: float) -> Array:
     """Those of the bound for which the width is known, or enough of them."""
     allowed = bound.below_amm_at(future.reference_ridge)
     if allowed is None:

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kernelbounds.arrays import LARGEST, as_points, as_scalar, as_whole, brief
-from kernelbounds.bounds import Assumptions, Bound, DualBound, Knowledge
+from kernelbounds.bounds import Assumptions, Bound, ConfidenceSet, DualBound
 from kernelbounds.errors import InputError, KernelBoundsError, MissingExtraError
 from kernelbounds.functionals.targets import Differences, Targets
 from kernelbounds.surface import extremes
@@ -49,18 +49,18 @@ class Conclusion:
     what: str  # is bounded, in words
     bound: Bound
 
-    def margin(self, known: Knowledge) -> float:
+    def margin(self, known: ConfidenceSet) -> float:
         """Positive where it holds; see the module."""
-        seen = known.seen_by(self.bound.any_shares)
+        seen = known.seen_by(self.bound.holds_for_any_shares)
         # Where a bound is the smaller one of several, the two sides tell whether these are
         # compatible; that of one set says so itself.
         signs = (self.sign,) if isinstance(self.bound, DualBound) else (self.sign, -self.sign)
         found = extremes(seen, self.bound, self.targets, signs)
         return self.sign * self.value - float(found[0].max())
 
-    def ends(self, known: Knowledge) -> tuple[float, float]:
+    def ends(self, known: ConfidenceSet) -> tuple[float, float]:
         """Bounds on the largest of what is bounded, or on the only one."""
-        seen = known.seen_by(self.bound.any_shares)
+        seen = known.seen_by(self.bound.holds_for_any_shares)
         upper, negative_lower = extremes(seen, self.bound, self.targets, (1, -1))
         return float((-negative_lower).max()), float(upper.max())
 
@@ -198,10 +198,10 @@ class Sensitivity:
     norm_lower_bound: float
     assumed: Assumptions
     conclusion: Conclusion = field(compare=False)
-    known: Knowledge = field(compare=False)
+    known: ConfidenceSet = field(compare=False)
 
     @classmethod
-    def of(cls, known: Knowledge, conclusion: Conclusion) -> Sensitivity:
+    def of(cls, known: ConfidenceSet, conclusion: Conclusion) -> Sensitivity:
         """Of a conclusion that holds; :class:`InputError` if it does not."""
         a, now = known.assumptions, known.believing()
         margin = conclusion.margin(now)

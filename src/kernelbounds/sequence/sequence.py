@@ -17,7 +17,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from kernelbounds.arrays import Array, as_flag, as_observations, as_points, as_scalar, brief
 from kernelbounds.assume.offset import Offset, checked_offset
 from kernelbounds.assume.parts import Parts, as_parts
-from kernelbounds.bounds import CMM, Assumptions, Bound, DualBound, FixedDesign, Knowledge
+from kernelbounds.bounds import CMM, Assumptions, Bound, ConfidenceSet, DualBound, FixedDesign
 from kernelbounds.display import cards as notebook
 from kernelbounds.engine import Approximation, Engine, SparseEngine
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
@@ -76,8 +76,8 @@ class ConfidenceSequence:
         ``docs/how-to/how-wrong.md``; not for AY and IGP.
     engine : Sparse, optional
         For more observations than fit into a kernel matrix, see :class:`~kernelbounds.Sparse`; with
-        CMM, DMM, AMM and other bounds whose :attr:`~kernelbounds.Bound.from_radius` is True. None:
-        all observations are kept, exactly.
+        CMM, DMM, AMM and other bounds whose :attr:`~kernelbounds.Bound.uses_only_radius` is True.
+        None: all observations are kept, exactly.
 
     Examples
     --------
@@ -116,7 +116,7 @@ class ConfidenceSequence:
             raise InputError(f"engine must be a kernelbounds.Sparse, got {brief(engine)}.")
         # A sparse engine has all of an engine that bounds from R_t look at.
         chosen = Engine(whole) if engine is None else engine.engine(whole, assumptions)
-        self._known = Knowledge(cast(Engine, chosen), assumptions, parts=parts, offset=level)
+        self._known = ConfidenceSet(cast(Engine, chosen), assumptions, parts=parts, offset=level)
         self._bound = self._chosen(CMM() if bound is None else bound)
         # At how many observations a bound for one time was asked for; then, that it was said.
         self._looked_at: int | None = None
@@ -313,7 +313,7 @@ class ConfidenceSequence:
         return self.assumptions.checked_noise_scales(given, count)
 
     @property
-    def known(self) -> Knowledge:
+    def known(self) -> ConfidenceSet:
         """What bounds look at: the data, the assumptions and R_t.
 
         Its ``lock`` is held by every method while it works, so that a sequence may be shared among
@@ -362,7 +362,7 @@ class ConfidenceSequence:
                     )
             self._look(chosen, len(asked))
             upper, negative_lower = extremes(
-                self._known.seen_by(chosen.any_shares), chosen, Several(asked), (1, -1)
+                self._known.seen_by(chosen.holds_for_any_shares), chosen, Several(asked), (1, -1)
             )
         if isinstance(functional, Functional):
             return -float(negative_lower[0]), float(upper[0])
@@ -402,7 +402,7 @@ class ConfidenceSequence:
             raise InputError(f"sign must be 1 or -1, got {brief(sign)}.")
         chosen = self._chosen(bound)
         self._look(chosen, 0)
-        return Surface(self._known.seen_by(chosen.any_shares), chosen, sign)
+        return Surface(self._known.seen_by(chosen.holds_for_any_shares), chosen, sign)
 
     def sensitivity(
         self,
@@ -584,7 +584,7 @@ class ConfidenceSequence:
             points = as_points(X, "X", self._known.base.dim, one=True)
             if self._known.base.keeps_observations or not len(self):
                 return np.ones(len(points))
-            if not chosen.from_radius:
+            if not chosen.uses_only_radius:
                 raise InputError(
                     f"what a sparse engine costs is known of bounds from R_t, such as CMM(), and "
                     f"not of {chosen!r}."
@@ -646,7 +646,7 @@ class ConfidenceSequence:
         return cls._of(*storage.unpack(path, header, arrays, _own(kernel, bound, mixture, offset)))
 
     @classmethod
-    def _of(cls, known: Knowledge, bound: Bound) -> ConfidenceSequence:
+    def _of(cls, known: ConfidenceSet, bound: Bound) -> ConfidenceSequence:
         sequence = cls(known.base.data.kernel, **vars(known.assumptions), bound=bound)
         sequence._known = known
         return sequence
@@ -656,19 +656,19 @@ class ConfidenceSequence:
         if bound is None:
             return self._bound
         checked, most = _checked_bound(bound), self.assumptions.misspecification
-        if most and not checked.from_radius:
+        if most and not checked.uses_only_radius:
             raise InputError(
                 f"{brief(bound)} is not made from R_t, and so does not allow for a "
                 f"misspecification of {most:g}; CMM, DMM and AMM do."
             )
         if not self._known.base.keeps_observations and not (
-            checked.from_radius or isinstance(checked, FixedDesign)
+            checked.uses_only_radius or isinstance(checked, FixedDesign)
         ):
             raise InputError(
                 f"{brief(bound)} is not known with a sparse engine; use CMM(), DMM() or AMM(), or "
                 "FixedDesign() where no point was chosen by looking at outcomes. A "
                 "bound of your own can be used there if known.radius is all that it knows of the "
-                "noise, and its property from_radius returns True."
+                "noise, and its property uses_only_radius returns True."
             )
         return checked
 
@@ -679,7 +679,7 @@ class ConfidenceSequence:
             points = as_points(X, "X", self.dim, one=True)
             limited = chosen.points_at_once is not None
             self._look(chosen, len(np.unique(points, axis=0)) if limited else 0, stacklevel=4)
-            return extremes(self._known.seen_by(chosen.any_shares), chosen, points, signs)
+            return extremes(self._known.seen_by(chosen.holds_for_any_shares), chosen, points, signs)
 
     def _look(self, bound: Bound, count: int, stacklevel: int = 3) -> None:
         """Refuse more different points than a bound allows, and warn of a second time of one."""

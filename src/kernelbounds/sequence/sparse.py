@@ -10,7 +10,7 @@ from scipy.stats import qmc
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds.arrays import LARGEST, Array, as_points, as_scalar, as_vector, as_whole
-from kernelbounds.bounds import CMM, Assumptions, Knowledge
+from kernelbounds.bounds import CMM, Assumptions, ConfidenceSet
 from kernelbounds.bounds.bound import TIE
 from kernelbounds.engine import Growth, SparseEngine
 from kernelbounds.errors import InputError, KernelBoundsError
@@ -122,7 +122,7 @@ class Sparse:
         return SparseEngine(kernel, self.points, ridge, ratio**2, losses, growth)
 
 
-def inflation(known: Knowledge, points: Array, widths: Array) -> Array:
+def inflation(known: ConfidenceSet, points: Array, widths: Array) -> Array:
     """Widths at points (m, d) over what exact ones with the same R_t are at least; (m,)."""
     least = np.zeros(len(points))
     for within in known.within_spans():

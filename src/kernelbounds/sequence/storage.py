@@ -24,7 +24,7 @@ from kernelbounds import bounds, kernels, mixtures
 from kernelbounds.arrays import LARGEST, Array, shortened
 from kernelbounds.assume.offset import Offset
 from kernelbounds.assume.parts import Parts
-from kernelbounds.bounds import Assumptions, Bound, Knowledge
+from kernelbounds.bounds import Assumptions, Bound, ConfidenceSet
 from kernelbounds.engine import Engine, Forecasts, SparseEngine
 from kernelbounds.engine.sparse import state as sparse_state
 from kernelbounds.errors import InputError, StoredFileError, said
@@ -54,13 +54,13 @@ BLOCK = 2**20  # entries of the kernel matrix that are computed at a time, 8 MB
 Packed = tuple[dict[str, Any], dict[str, Array]]  # JSON-ready data, and arrays by name
 
 
-def save(path: str | PathLike[str], known: Knowledge, bound: Bound) -> None:
+def save(path: str | PathLike[str], known: ConfidenceSet, bound: Bound) -> None:
     """Write a sequence to a file."""
     header, arrays = pack(known, bound)
     write(path, {"format": FORMAT, "version": VERSION, **header}, arrays)
 
 
-def load(path: str | PathLike[str], own: Own) -> tuple[Knowledge, Bound]:
+def load(path: str | PathLike[str], own: Own) -> tuple[ConfidenceSet, Bound]:
     """What :func:`save` wrote."""
     header, arrays = read(path, FORMAT, READABLE, "a saved confidence sequence", NAMES)
     return unpack(path, header, arrays, own)
@@ -75,7 +75,7 @@ class Own(NamedTuple):
     offset: Offset | None = None
 
 
-def pack(known: Knowledge, bound: Bound) -> Packed:
+def pack(known: ConfidenceSet, bound: Bound) -> Packed:
     """A sequence as data for a file."""
     data, a = known.base.data, known.assumptions
     header = {
@@ -102,7 +102,7 @@ def pack(known: Knowledge, bound: Bound) -> Packed:
 
 def unpack(
     path: str | PathLike[str], header: dict[str, Any], arrays: dict[str, Array], own: Own
-) -> tuple[Knowledge, Bound]:
+) -> tuple[ConfidenceSet, Bound]:
     """What :func:`pack` was given; what is of the user's own as for ``ConfidenceSequence.load``."""
     kernel = _kernel(path, header, own.kernel)
     offset = _offset(path, header.get("offset", {}), own.offset)
@@ -119,7 +119,7 @@ def unpack(
     mixture = _chosen(path, "mixture", stored["mixture"], own.mixture, mixtures, MIXTURES)
     with damage_reported(path):
         assumptions = Assumptions(**header["assumptions"], mixture=mixture)
-        known = Knowledge(engine, assumptions, forecasts, parts, offset)
+        known = ConfidenceSet(engine, assumptions, forecasts, parts, offset)
         merged_at = arrays.get("merged_at", np.empty(0))
         _restore(known, weights, merged_at, *(arrays[name] for name in ARRAYS))
     _refuse_misfit(path, own, lambda: _misfit(engine))
@@ -134,7 +134,7 @@ def _unpack_sparse(
     kernel: Kernel,
     parts: Parts | None,
     offset: Offset,
-) -> tuple[Knowledge, Bound]:
+) -> tuple[ConfidenceSet, Bound]:
     """The same with a sparse engine."""
     with damage_reported(path):
         stored = {noun: dict(header[noun]) for noun in ("bound", "mixture")}
@@ -147,7 +147,7 @@ def _unpack_sparse(
         state = {name.removeprefix("sparse."): arrays[name] for name in own_arrays}
         losses = RunningLosses(mixture, float(header["sparse"]["ridge"]), a.noise_scale)
         engine = sparse_state.unpack(kernel, header["sparse"], state, losses)
-        known = Knowledge(cast(Engine, engine), a, parts=parts, offset=offset)
+        known = ConfidenceSet(cast(Engine, engine), a, parts=parts, offset=offset)
     _refuse_misfit(path, own, lambda: sparse_state.misfit(engine))
     return known, bound
 
@@ -427,7 +427,7 @@ def _without_address(text: str) -> str:
     return re.sub(r" at 0x[0-9a-fA-F]+", "", text)
 
 
-def _complete_or_made(known: Knowledge) -> Forecasts:
+def _complete_or_made(known: ConfidenceSet) -> Forecasts:
     """All forecasts; where a forecaster of one's own fails, those before, to save the data."""
     try:
         return known.forecasts()
@@ -444,7 +444,7 @@ def _forecasts(stored: Array, count: int) -> Forecasts:
 
 
 def _restore(
-    known: Knowledge,
+    known: ConfidenceSet,
     weights: Array,
     merged_at: Array,
     points: Array,

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from kernelbounds.arrays import Array, as_points, as_whole, brief
-from kernelbounds.bounds import Assumptions, Knowledge
+from kernelbounds.bounds import Assumptions, ConfidenceSet
 from kernelbounds.display.progress import late_progress
 from kernelbounds.engine import Engine
 from kernelbounds.errors import InputError
 from kernelbounds.io.csv_table import check_names
-from kernelbounds.io.sources import Rows, Source, as_source
+from kernelbounds.io.sources import RowBatch, Source, as_source
 
 Transform = Callable[[Array], Any]
 # Rows between two reports of progress: with the largest dictionary they take about a second.
@@ -86,7 +86,7 @@ class Intake:
             dim = some.points.shape[1]
             yield some
 
-    def observed(self, rows: Rows, dim: int | None) -> Observed:
+    def observed(self, rows: RowBatch, dim: int | None) -> Observed:
         """Those of a batch of rows, checked; ``dim`` is that of the points, where it is known."""
 
         def transformed(inputs: Array) -> Array:
@@ -145,7 +145,7 @@ def intake(
     return Intake(as_source(source), columns, len(inputs), dim, assumptions, transform, most)
 
 
-def add(known: Knowledge, given: Intake, progress: bool | None) -> int:
+def add(known: ConfidenceSet, given: Intake, progress: bool | None) -> int:
     """Add all observations, and return how many; on an error or an interrupt none are added."""
     if known.base.keeps_observations:
         return _add_at_once(known, given, progress)
@@ -156,7 +156,7 @@ def add(known: Knowledge, given: Intake, progress: bool | None) -> int:
     return _add_by_blocks(known, given, total, progress)
 
 
-def _add_at_once(known: Knowledge, given: Intake, progress: bool | None) -> int:
+def _add_at_once(known: ConfidenceSet, given: Intake, progress: bool | None) -> int:
     """For an engine that keeps all observations anyway."""
     batches = list(_watched(given, "reading", None, progress))
     refuse_nothing(sum(len(some.outcomes) for some in batches))
@@ -169,7 +169,7 @@ def _add_at_once(known: Knowledge, given: Intake, progress: bool | None) -> int:
 
 
 def _add_by_blocks(
-    known: Knowledge, given: Intake, total: int | None, progress: bool | None
+    known: ConfidenceSet, given: Intake, total: int | None, progress: bool | None
 ) -> int:
     """For an engine of fixed size: a copy grows, and takes its place at the end.
 
@@ -183,7 +183,7 @@ def _add_by_blocks(
     return take_over(known, before, start, grown)
 
 
-def add_rows(known: Knowledge, rows: Observed) -> None:
+def add_rows(known: ConfidenceSet, rows: Observed) -> None:
     """Add observations that are there already; on an error or an interrupt none are added.
 
     Where many take long, progress is shown on a terminal.
@@ -208,7 +208,7 @@ def _reported(rows: Observed, report: Callable[..., None]) -> Iterator[Observed]
         report(f"{done:,} of {total:,} rows", done)
 
 
-def append_all(known: Knowledge, grown: Any, batches: Iterable[Observed]) -> None:
+def append_all(known: ConfidenceSet, grown: Any, batches: Iterable[Observed]) -> None:
     """Append batches to a sparse engine, in the blocks in which it would take all in one go."""
     waiting: list[Observed] = []
     for some in batches:
@@ -221,7 +221,7 @@ def append_all(known: Knowledge, grown: Any, batches: Iterable[Observed]) -> Non
         known.append_to(grown, *waiting[0])
 
 
-def take_over(known: Knowledge, before: Engine, start: int, grown: Engine) -> int:
+def take_over(known: ConfidenceSet, before: Engine, start: int, grown: Engine) -> int:
     """Put an engine that has grown in the place of the one before it, which had so many."""
     added = int(grown.data.count - start)
     refuse_nothing(added)
@@ -253,7 +253,7 @@ def refuse_nothing(count: int) -> None:
         raise InputError("the source has no rows; pass at least one.")
 
 
-def _by_row(rows: Rows, check: Callable[[Array], Any], values: Array) -> Any:
+def _by_row(rows: RowBatch, check: Callable[[Array], Any], values: Array) -> Any:
     """``check(values)``, where an error names the row that it is about."""
     try:
         return check(values)

@@ -20,7 +20,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from kernelbounds import kernels
 from kernelbounds.arrays import Array
 from kernelbounds.assume.offset import Level
-from kernelbounds.bounds import Attained, Bound, DualBound, Knowledge
+from kernelbounds.bounds import Bound, ConfidenceSet, DualBound, DualMinimum
 from kernelbounds.bounds.bound import TIE, as_upper_bounds, checked_extremes
 from kernelbounds.engine import Largest
 from kernelbounds.errors import KernelBoundsError
@@ -42,7 +42,9 @@ def in_parts(points: T) -> list[T]:
     return [points[start : start + POINTS_AT_ONCE] for start in starts]
 
 
-def raw_extremes(known: Knowledge, bound: Bound, points: Targets, signs: Sequence[int]) -> Array:
+def raw_extremes(
+    known: ConfidenceSet, bound: Bound, points: Targets, signs: Sequence[int]
+) -> Array:
     """Upper bounds on s (f* - level) at m points for the signs s, as the bound has them.
 
     Where f* = g + h is not of the kernel's space, g stands for f*; (signs, m).
@@ -60,7 +62,7 @@ def clip(values: Array, trivial: Array) -> Array:
     return np.asarray(np.maximum(np.minimum(values, trivial), -trivial))
 
 
-def with_level(known: Knowledge, points: Targets, values: Array, signs: Sequence[int]) -> Array:
+def with_level(known: ConfidenceSet, points: Targets, values: Array, signs: Sequence[int]) -> Array:
     """Bounds on s f* from those on s (f* - level), (signs, m), rounded up."""
     level = known.level(points)
     if level is None:
@@ -69,7 +71,7 @@ def with_level(known: Knowledge, points: Targets, values: Array, signs: Sequence
 
 
 def limited(
-    known: Knowledge, points: Targets, values: Array, trivial: Array, signs: Sequence[int]
+    known: ConfidenceSet, points: Targets, values: Array, trivial: Array, signs: Sequence[int]
 ) -> Array:
     """Bounds on s f* (signs, m), no larger and no smaller than s f* can be."""
     ends = (np.array([end] * len(signs)) for end in (trivial, -trivial))
@@ -77,7 +79,7 @@ def limited(
     return np.asarray(np.maximum(np.minimum(values, most), least))
 
 
-def extremes(known: Knowledge, bound: Bound, points: Targets, signs: Sequence[int]) -> Array:
+def extremes(known: ConfidenceSet, bound: Bound, points: Targets, signs: Sequence[int]) -> Array:
     """Upper bounds on s f* at m points for the signs s, clipped; (signs, m)."""
     trivial = known.trivial(points)
     result = clip(raw_extremes(known, bound, points, signs), trivial)
@@ -86,7 +88,7 @@ def extremes(known: Knowledge, bound: Bound, points: Targets, signs: Sequence[in
     return with_level(known, points, result, signs)
 
 
-def refuse_crossing(known: Knowledge, bound: Bound) -> None:
+def refuse_crossing(known: ConfidenceSet, bound: Bound) -> None:
     """Lower bounds exceed upper ones: say why, as far as one can tell."""
     bound.refute(known)
     if type(bound).__module__.split(".")[0] != __name__.split(".")[0]:
@@ -112,7 +114,7 @@ class Surface:
     :class:`~kernelbounds.bounds.DualBound`.
     """
 
-    known: Knowledge
+    known: ConfidenceSet
     bound: Bound
     sign: int
     reference: Array | None = None
@@ -216,14 +218,14 @@ class Surface:
         )
         return Largest.of(values, others, tie)
 
-    def attained(self, points: Array) -> Attained:
+    def attained(self, points: Array) -> DualMinimum:
         """The bounds, all at once, and the ridges and scales; (m,) each."""
         assert isinstance(self.bound, DualBound)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             found = self.bound.attained(self.known, self.targets(points), (self.sign,))
         values = as_upper_bounds(self.bound, found.values, (1, len(points)))
         values = with_level(self.known, self.targets(points), values, (self.sign,))
-        return Attained(values[0], found.ridges[0], found.scales[0], found.path)
+        return DualMinimum(values[0], found.ridges[0], found.scales[0], found.path)
 
     def joint_bound(self, ridges: Array) -> Array:
         """joint_bound_alpha of a :class:`~kernelbounds.bounds.DualBound`, like the ridges."""
@@ -250,7 +252,7 @@ class Surface:
             half -= kernels.pull_back(self.kernel, points, self.reference[None], one)
         return np.asarray(self.trivial(points)[:, None] * half / np.maximum(prior, 1e-300))
 
-    def _witness(self, points: Array, found: Attained) -> Witness:
+    def _witness(self, points: Array, found: DualMinimum) -> Witness:
         return witness_of(self.known, self.sign, points, found, self.reference)
 
     def ceilings(self, centres: Array, half_widths: Array) -> tuple[Array, Array]:
@@ -292,7 +294,7 @@ class Clipped:
         return self.surface.kernel
 
     @property
-    def known(self) -> Knowledge:
+    def known(self) -> ConfidenceSet:
         """What the bound looks at."""
         return self.surface.known
 

@@ -38,8 +38,8 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
 from kernelbounds.arrays import Array
-from kernelbounds.bounds import Attained, Knowledge
-from kernelbounds.engine import WITHOUT_ROUNDING, Attaining, SparseEngine, rounding
+from kernelbounds.bounds import ConfidenceSet, DualMinimum
+from kernelbounds.engine import WITHOUT_ROUNDING, DualMaximiser, SparseEngine, rounding
 from kernelbounds.functionals.targets import Differences, Targets
 
 # Any scale is valid. One that is this many times the scale that balances the dual function without
@@ -62,7 +62,7 @@ class Witness(ABC):
         kernel: Kernel,
         centres: Array,
         points: Array,
-        found: Attained,
+        found: DualMinimum,
         reference: Array | None,
     ) -> None:
         none = np.empty((0, points.shape[1]))
@@ -82,7 +82,7 @@ class Witness(ABC):
         """``own``, and pulls (m, n)."""
 
     @abstractmethod
-    def attaining(self, scales: Array, moved: Array) -> Attaining:
+    def attaining(self, scales: Array, moved: Array) -> DualMaximiser:
         """At scales (m,), where phi moves by at most so much, (m,)."""
 
     def gradients(self, scales: Array) -> Array:
@@ -126,7 +126,7 @@ REFINEMENTS = 2
 
 
 def witness_of(
-    known: Knowledge, sign: int, points: Array, found: Attained, reference: Array | None
+    known: ConfidenceSet, sign: int, points: Array, found: DualMinimum, reference: Array | None
 ) -> Witness:
     """What attains bounds at points, as the engine knows it."""
     kind = OfObservations if known.engine.keeps_observations else OfInducingPoints
@@ -137,7 +137,12 @@ class OfObservations(Witness):
     """w = (K + alpha I)^-1 (k_t(x) - s scale y_t), solved for once for all scales."""
 
     def __init__(
-        self, known: Knowledge, sign: int, points: Array, found: Attained, reference: Array | None
+        self,
+        known: ConfidenceSet,
+        sign: int,
+        points: Array,
+        found: DualMinimum,
+        reference: Array | None,
     ) -> None:
         data = known.engine.rows
         super().__init__(data.kernel, data.points, points, found, reference)
@@ -158,7 +163,7 @@ class OfObservations(Witness):
         """See :class:`Witness`."""
         return 1.0, self._weights(scales).T * self._data.weights
 
-    def attaining(self, scales: Array, moved: Array) -> Attaining:
+    def attaining(self, scales: Array, moved: Array) -> DualMaximiser:
         """See :class:`Witness`."""
         data, alpha, error = self._data, self._found.ridges, self.error
         weights = self._weights(scales)
@@ -180,7 +185,7 @@ class OfObservations(Witness):
         terms = np.abs(weights).sum(axis=0) * largest
         terms += len(self._reference) * np.sqrt(self.magnitudes)
         pulls = weights.T * data.weights
-        return Attaining(unexplained, squared, 1.0, pulls, 1.0, error * terms)
+        return DualMaximiser(unexplained, squared, 1.0, pulls, 1.0, error * terms)
 
     def _weights(self, scales: Array) -> Array:
         return self._of_vectors - self._sign * scales * self._of_outcomes
@@ -190,7 +195,12 @@ class OfInducingPoints(Witness):
     """Of the kernel k' of a sparse engine, which has the features of inducing points."""
 
     def __init__(
-        self, known: Knowledge, sign: int, points: Array, found: Attained, reference: Array | None
+        self,
+        known: ConfidenceSet,
+        sign: int,
+        points: Array,
+        found: DualMinimum,
+        reference: Array | None,
     ) -> None:
         engine = cast(SparseEngine, known.engine)
         centres = engine.dictionary.inducing
@@ -205,7 +215,7 @@ class OfInducingPoints(Witness):
         here = self.attaining(scales, np.zeros(len(scales)))
         return here.own, here.pulls
 
-    def attaining(self, scales: Array, moved: Array) -> Attaining:
+    def attaining(self, scales: Array, moved: Array) -> DualMaximiser:
         """See :class:`Witness`."""
         here = self._dual.at(self._found.ridges, self._sign * scales, moved)
         of_reference = len(self._reference) * here.own * np.sqrt(self.magnitudes)

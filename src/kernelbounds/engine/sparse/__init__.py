@@ -27,7 +27,7 @@ of the outcomes is one more direction. So nothing is needed but sums over the ob
 """
 
 from kernelbounds.engine.sparse.dictionary import Block, Dictionary
-from kernelbounds.engine.sparse.dual import Attaining
+from kernelbounds.engine.sparse.dual import DualMaximiser
 from kernelbounds.engine.sparse.engine import Approximation, SparseEngine
 from kernelbounds.engine.sparse.forecaster import Forecaster
 from kernelbounds.engine.sparse.growth import Growth
@@ -35,10 +35,10 @@ from kernelbounds.engine.sparse.statistics import Chunk, Statistics
 
 __all__ = [
     "Approximation",
-    "Attaining",
     "Block",
     "Chunk",
     "Dictionary",
+    "DualMaximiser",
     "Forecaster",
     "Growth",
     "SparseEngine",

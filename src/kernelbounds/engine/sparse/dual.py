@@ -32,7 +32,7 @@ from kernelbounds.engine.sparse.statistics import Statistics
 from kernelbounds.functionals.targets import Functionals, Targets
 
 
-class Attaining(NamedTuple):
+class DualMaximiser(NamedTuple):
     """The dual of m targets at a scale for each, and the function that attains it.
 
     That function, times the scale, is ``own`` times the target's representer less
@@ -47,7 +47,7 @@ class Attaining(NamedTuple):
     pulls_error: Array  # of that function for errors of the pulls, in norm, (m,)
 
 
-class Dual(NamedTuple):
+class SparseDual(NamedTuple):
     """What the dual needs beside ridges and scales; of the engine, and of m targets."""
 
     dictionary: Dictionary
@@ -65,7 +65,7 @@ class Dual(NamedTuple):
     def of(
         cls, dictionary: Dictionary, statistics: Statistics, factors: Array,
         floor: float, enlarging: float, decomposed: tuple[Array, Array], targets: Targets,
-    ) -> Dual:  # fmt: skip
+    ) -> SparseDual:  # fmt: skip
         """Of targets, in the features of the dictionary."""
         phi, residuals, prior = dictionary.features(targets)
         sizes = prior
@@ -87,7 +87,7 @@ class Dual(NamedTuple):
         shrunk = np.einsum("km,km->m", along, along * (a / (self.values[:, None] + a)))
         return np.asarray(shrunk + self.enlarging * self.residuals)
 
-    def at(self, ridges: Array, signed_scales: Array, moved: Array) -> Attaining:
+    def at(self, ridges: Array, signed_scales: Array, moved: Array) -> DualMaximiser:
         """At a ridge and a scale for each target, (m,), and as far around it as it is moved."""
         stats, tau, a, phi = self.statistics, signed_scales, ridges + self.floor, self.features
         b = self.factors * stats.products
@@ -121,7 +121,7 @@ class Dual(NamedTuple):
         # as before: sqrt(k(z,z)).
         sizes = np.sqrt(np.einsum("jk,jk->j", self.dictionary.factor, self.dictionary.factor))
         lost_pulls = self.error * (sizes @ np.abs(pulls))
-        return Attaining(unexplained, squared, own, pulls.T, curvature, lost_pulls)
+        return DualMaximiser(unexplained, squared, own, pulls.T, curvature, lost_pulls)
 
 
 def _dots(left: Array, right: Array) -> Array:

@@ -24,7 +24,7 @@ from kernelbounds.engine.ridge_fit import Forecasts
 from kernelbounds.engine.ridge_path import RidgePath, rounding
 from kernelbounds.engine.sparse.basis import DROPPED, Basis, Design, Seen, floor_of
 from kernelbounds.engine.sparse.dictionary import OF_FEATURES, SHARE_OF_ERROR, Block, Dictionary
-from kernelbounds.engine.sparse.dual import Dual
+from kernelbounds.engine.sparse.dual import SparseDual
 from kernelbounds.engine.sparse.forecaster import Forecaster
 from kernelbounds.engine.sparse.growth import BLOCK_OF_COUNT, Growth, typical_ridge
 from kernelbounds.engine.sparse.statistics import Chunk, Statistics
@@ -391,7 +391,7 @@ class SparseEngine:
         path = self.path()
         return float(path.energy(np.array([ridge]))[0]), math.nan
 
-    def dual(self, targets: Targets) -> Dual:
+    def dual(self, targets: Targets) -> SparseDual:
         """What attains bounds on targets, and how they change nearby."""
         path, basis, stats = self.path(), self._basis, self.statistics
         assert basis is not None
@@ -401,7 +401,7 @@ class SparseEngine:
             self._decomposed = np.maximum(values, 0.0), vectors
         floor = self._floor_of(basis)
         enlarging = floor / (floor - self._excess)
-        return Dual.of(
+        return SparseDual.of(
             self.dictionary, stats, basis.scales, path.eigen.floor, enlarging,
             self._decomposed, targets,
         )  # fmt: skip

@@ -40,7 +40,7 @@ LOSSES_AT_ONCE = 50_000
 NONE_MADE = Forecasts(np.empty(0), np.empty(0))
 
 
-class Knowledge(CopiedWhole):
+class ConfidenceSet(CopiedWhole):
     """All that a bound may look at: observations, assumptions, and the radius R_t.
 
     ====================  ===============  ====================================================
@@ -117,7 +117,7 @@ class Knowledge(CopiedWhole):
     def _parts(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_lock"}
 
-    def at_delta(self, delta: float) -> Knowledge:
+    def at_delta(self, delta: float) -> ConfidenceSet:
         """The same with another delta, for a bound that shares its own among several; to be read.
 
         Paths, fits and forecasts are shared, so that they are computed once.
@@ -182,13 +182,13 @@ class Knowledge(CopiedWhole):
         _ = self.engine  # which decides
         self._keeps_shares = True
 
-    def seen_by(self, any_shares: bool) -> Knowledge:
+    def seen_by(self, holds_for_any_shares: bool) -> ConfidenceSet:
         """What a bound may look at: all of this, if it is valid whatever the shares of the parts.
 
         A bound by a log-determinant speaks of the noise as the features of one kernel see it, which
         must be fixed in advance. It sees that of ``base`` in all.
         """
-        return self if any_shares or self.parts is None else _WithEqualShares(self)
+        return self if holds_for_any_shares or self.parts is None else _WithEqualShares(self)
 
     @property
     def shares(self) -> tuple[float, ...]:
@@ -298,7 +298,7 @@ class Knowledge(CopiedWhole):
 
     def believing(
         self, *, norm_bound: float | None = None, noise_scale: float | None = None
-    ) -> Knowledge:
+    ) -> ConfidenceSet:
         """The observations so far under another B or sigma, with all settings as they were chosen.
 
         So c stays, and with it R_t and the reference ridge where only B is another one; and so do
@@ -405,7 +405,7 @@ class Knowledge(CopiedWhole):
         """E_alpha = y' (I + K/alpha)^-1 y and ln det(I + K/alpha), both rounded up."""
         return self.engine.energy_and_log_det(ridge)
 
-    def within_spans(self) -> Iterator[Knowledge]:
+    def within_spans(self) -> Iterator[ConfidenceSet]:
         """What is known of functions in the span of a sparse engine's inducing points alone.
 
         Each of these functions is in the confidence set of an exact engine with this R_t.
@@ -458,10 +458,10 @@ class Knowledge(CopiedWhole):
             )
 
 
-class _WithEqualShares(Knowledge):
+class _WithEqualShares(ConfidenceSet):
     """What is known, with the kernel of ``base``; R_t and all else is that of the whole."""
 
-    def __init__(self, whole: Knowledge) -> None:
+    def __init__(self, whole: ConfidenceSet) -> None:
         vars(self).update(vars(whole))
         self._whole = whole
 
