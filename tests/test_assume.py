@@ -24,7 +24,7 @@ from kernelbounds.problem.assuming import (
     SIDES,
     Sampled,
     SquaredNorms,
-    _together,
+    _norms_together,
     grid,
     norms_of,
     squared_norms,
@@ -244,7 +244,7 @@ def test_the_levels_of_parts_together_are_within_the_range():
 
         within = {"type": "ineq", "fun": lambda levels: LEVEL - np.abs(levels.sum())}
         solved = minimize(total, np.zeros(3), constraints=within, options={"ftol": 1e-12})
-        np.testing.assert_allclose(_together(parts), solved.fun, rtol=1e-6)
+        np.testing.assert_allclose(_norms_together(parts), solved.fun, rtol=1e-6)
 
 
 # --- the suggestion

@@ -225,7 +225,7 @@ class TestProjection:
         for noise, q in zip(NOISES, (lambda _: mp.sqrt(2 * mp.log(200)), _folded)):
             weights = shortest(seq.known, queries, 0.01, noise)
             half = half_widths(seq.known, weights, margins(0.01, noise))
-            bound = kb.bounds.estimate.estimated(seq.known, queries, (1, -1), 0.01, noise)
+            bound = kb.bounds.fixed_design.estimated(seq.known, queries, (1, -1), 0.01, noise)
             for i, x in enumerate(queries):
                 exact.at(x)
                 value, width = estimated(exact, V, weights.weights[i], q)
@@ -425,7 +425,7 @@ class TestBound:
         )
         np.testing.assert_allclose(*own, rtol=1e-6)
         single = (
-            kb.bounds.estimate.estimated(s.known, Q, (1, -1), 0.01, "Gaussian")
+            kb.bounds.fixed_design.estimated(s.known, Q, (1, -1), 0.01, "Gaussian")
             for s in (twice, once)
         )
         # Ridges are found on other grids, to about a thousandth.
