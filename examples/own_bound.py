@@ -37,9 +37,11 @@ class TwoMixtures(kb.Bound):
         a = known.assumptions
         # Outcomes without noise are 1e-6-sub-Gaussian too.
         variance = max(a.noise_scale, 1e-6) ** 2
-        parts = [known.energy_and_log_det(variance / c) for c in self.scales]
-        radius = min(energy + variance * log_det for energy, log_det in parts)
-        radius += 2 * variance * np.log(len(parts) / a.delta)
+        radius = min(
+            known.energy_above(variance / c) + variance * known.log_det_above(variance / c)
+            for c in self.scales
+        )
+        radius += 2 * variance * np.log(len(self.scales) / a.delta)
         found = known.predict(points, np.array([self.ridge]))
         squared = radius + self.ridge * a.norm_bound**2 - found.energy[0]
         width = np.sqrt(max(squared, 0.0) / self.ridge * found.variance[0])

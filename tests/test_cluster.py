@@ -105,7 +105,7 @@ def test_bounds_are_those_of_one_machine(client, columns, folder, kind, make, op
 
 
 def test_there_are_several_ranges_that_begin_with_a_chunk():
-    engine = sparse().known.base
+    engine = sparse().known.radius_engine
     for count in (1, 7, 5000, 123_456, 3_000_000):
         for threads in (1, 2, 7):
             found = passes.ranges(engine, count, threads)

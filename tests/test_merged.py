@@ -99,10 +99,10 @@ def test_how_data_are_split_makes_no_difference(weighted):
     scales = np.random.default_rng(1).uniform(0.05, 0.2, len(X)) if weighted else None
     with rule(FIRST_BLOCK=64, BLOCK_OF_COUNT=8):
         ways = [filled(X, y, scales, fewest=4, by=by) for by in (None, 1, 40)]
-        whole = ways[0].known.base.data
+        whole = ways[0].known.radius_engine.data
         assert whole.merged_at and whole.blocks_from is not None
         for one in ways[1:]:
-            there = one.known.base.data
+            there = one.known.radius_engine.data
             assert there.merged_at == whole.merged_at
             assert [w.start for w in there.windows] == [w.start for w in whole.windows]
             np.testing.assert_array_equal(there.rows.outcomes, whole.rows.outcomes)
@@ -116,7 +116,7 @@ def test_points_are_equal_to_the_bit():
     seq = sequence()
     X = np.tile([[0.0, 0.5], [-0.0, 0.5], [0.0, np.nextafter(0.5, 1)]], (40, 1))
     seq.update(X, np.zeros(len(X)))
-    assert len(seq.known.base.data.merged.points) == 3
+    assert len(seq.known.radius_engine.data.merged.points) == 3
     np.testing.assert_array_equal(seq.points, X)
     assert np.signbit(seq.points[1, 0])
 
@@ -130,7 +130,7 @@ def test_rows_are_as_many_as_points():
     assert len(seq) == len(seq.points) == len(seq.outcomes) == len(seq.noise_scales) == 5000
     fresh = sequence()
     fresh.update(np.random.default_rng(0).random((300, 2)), np.zeros(300))
-    assert fresh.known.engine.rows.count == 300 and not fresh.known.base.data.merged_at
+    assert fresh.known.engine.rows.count == 300 and not fresh.known.radius_engine.data.merged_at
 
 
 @pytest.mark.parametrize("level", [0.0, 1.0, 1e8])
@@ -218,7 +218,7 @@ def test_never_too_tight_in_50_digits(case, mixture, count):
     if isinstance(mixture, Single):
         squared = reference.radius_squared()
         # Eigenvalues are raised by less than 60 rounding errors of the largest one.
-        raised = 60 * np.finfo(float).eps * seq.known.base.data.trace * c / noise**2
+        raised = 60 * np.finfo(float).eps * seq.known.radius_engine.data.trace * c / noise**2
         assert 0 <= float(seq.radius**2 / squared - 1) <= 1e-7 + 3 * raised
     reference.given = mp.mpf(seq.radius) ** 2
     queries = np.vstack([rng.random((2, 2)), arms[:1]])
@@ -240,7 +240,7 @@ def test_never_too_tight_in_50_digits(case, mixture, count):
                 # Eigenvalues are raised by rounding errors of the largest, hence a variance by no
                 # more than those, and a bound, in units of B, by their root, at both of its terms.
                 # AMM's own ridge may be below them.
-                loose = 2 * math.sqrt(60 * np.finfo(float).eps * seq.known.base.data.trace)
+                loose = 2 * math.sqrt(60 * np.finfo(float).eps * seq.known.radius_engine.data.trace)
                 assert -1e-12 <= gap <= (1e-6 + loose if name == "cmm" else 1.0), (name, sign, i)
 
 
@@ -283,7 +283,7 @@ def test_blocks_of_forecasts_keep_the_papers_radius():
     with rule(FIRST_BLOCK=64):
         seq = sequence(mixture=Hybrid(rates=(1.0,)))
         seq.update(X, y)
-        assert seq.known.base.data.blocks_from < 300
+        assert seq.known.radius_engine.data.blocks_from < 300
         found = seq.radius**2
     matrix = np.eye(len(X)) + KERNEL(X) * c / 0.01
     squared = y @ np.linalg.solve(matrix, y) + 0.01 * np.linalg.slogdet(matrix)[1]
@@ -319,7 +319,9 @@ def test_forecasts_do_not_know_what_they_forecast():
             np.testing.assert_array_equal(before.variances, after.variances)
             assert not np.allclose(before.errors[at + 1 :], after.errors[at + 1 :], atol=1e-6)
             if first == 64:  # the rest of the block does not know, either
-                next_block = min(w.start for w in one.known.base.data.windows if w.start > at)
+                next_block = min(
+                    w.start for w in one.known.radius_engine.data.windows if w.start > at
+                )
                 rest = slice(at + 1, next_block)
                 assert next_block > at + 2
                 np.testing.assert_array_equal(before.errors[rest], after.errors[rest])
@@ -374,14 +376,14 @@ def test_saved_and_loaded(tmp_path):
     X, y = data(200)
     seq = sequence()
     seq.update(X[:150], y[:150])
-    assert seq.known.base.data.merged_at
+    assert seq.known.radius_engine.data.merged_at
     seq.save(tmp_path / "x.npz")
     again = kb.ConfidenceSequence.load(tmp_path / "x.npz")
     np.testing.assert_array_equal(again.bounds(NEW), seq.bounds(NEW))
     np.testing.assert_array_equal(again.points, seq.points)
     for one in (seq, again):
         one.update(X[150:], y[150:])
-    assert again.known.base.data.merged_at == seq.known.base.data.merged_at
+    assert again.known.radius_engine.data.merged_at == seq.known.radius_engine.data.merged_at
     np.testing.assert_allclose(again.bounds(NEW), seq.bounds(NEW), rtol=0, atol=1e-12)
 
 
@@ -443,12 +445,12 @@ def test_an_append_that_fails_adds_nothing():
     seq = sequence(kernel=Failing(0.5))
     seq.update(X[:70], y[:70])
     before = seq.bounds(NEW)
-    merges = seq.known.base.data.merged_at
+    merges = seq.known.radius_engine.data.merged_at
     bad = X[70:].copy()
     bad[-1] = 1000.0  # after a merge
     with pytest.raises(Exception, match="too large"):
         seq.update(bad, y[70:])
-    assert len(seq) == 70 and seq.known.base.data.merged_at == merges
+    assert len(seq) == 70 and seq.known.radius_engine.data.merged_at == merges
     np.testing.assert_array_equal(seq.bounds(NEW), before)
     seq.update(X[70:], y[70:])
     fresh = sequence(kernel=Failing(0.5))
@@ -460,11 +462,11 @@ def test_a_snapshot_stays_as_it_is():
     X, y = data(200)
     seq = sequence()
     seq.update(X[:100], y[:100])
-    believed = seq.known.believing()
+    believed = seq.known.assuming()
     radius, found = believed.radius.squared, believed.predict(NEW, np.array([0.5])).mean
     seq.update(X[100:], y[100:])
     assert seq.radius**2 > radius
-    again = believed.believing(noise_scale=0.1000001)
+    again = believed.assuming(noise_scale=0.1000001)
     assert again.radius.squared == pytest.approx(radius, rel=1e-4)
     np.testing.assert_array_equal(believed.predict(NEW, np.array([0.5])).mean, found)
 

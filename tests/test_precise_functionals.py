@@ -78,7 +78,7 @@ def _exact_pair(seq, mixture, X, y, scales):
     a, known = seq.assumptions, seq.known
     c = a.mixture_scale
     ridge = a.noise_scale**2 / c
-    weighted = known.base.rows.lower.diagonal()
+    weighted = known.radius_engine.rows.lower.diagonal()
     enough = max(ridge, LEAST_RIDGE * float(forecast_scales(weighted)[0]))
     assert np.ptp(forecast_scales(weighted)) == 0 or isinstance(mixture, Single)
     options = {"noise_scales": scales, "level": seq.offset.level}

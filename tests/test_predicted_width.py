@@ -46,7 +46,7 @@ def rounding(later):
     penalty, ridge = later.known.outcome_free()
     if not penalty:
         return 0.0
-    data = later.known.base.data
+    data = later.known.radius_engine.data
     error = data.accuracy * (1 + data.trace / ridge)
     return 100 * error * np.sum(later.known.outcomes**2) / penalty
 
@@ -132,9 +132,9 @@ def test_energies_of_parts_are_compared_at_a_larger_ridge():
         seq.update(X, y)
         known = seq.known
         ridge, (_, least) = known.reference_ridge, known.outcome_free()
-        energy = known.base.energy_and_log_det(ridge)[0]
-        assert least > ridge and energy <= known.energy_and_log_det(least)[0] * (1 + 1e-9)
-        needed |= energy > known.energy_and_log_det(ridge)[0] * (1 + 1e-6)
+        energy = known.radius_engine.energy_above(ridge)
+        assert least > ridge and energy <= known.energy_above(least) * (1 + 1e-9)
+        needed |= energy > known.energy_above(ridge) * (1 + 1e-6)
     assert needed
 
 

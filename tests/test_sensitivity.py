@@ -201,16 +201,16 @@ class TestBelieving:
     def test_c_stays(self, mixture):
         X, y, *_ = data()
         known = observed(X, y, mixture=mixture).known
-        other = known.believing(norm_bound=70.0)
+        other = known.assuming(norm_bound=70.0)
         assert other.radius.squared == known.radius.squared and other.radius.norm_bound == 70.0
         assert other.reference_ridge == known.reference_ridge
         assert other.mixture_scale == known.mixture_scale
-        noisier = known.believing(noise_scale=0.3)
+        noisier = known.assuming(noise_scale=0.3)
         assert noisier.reference_ridge == pytest.approx(9 * known.reference_ridge)
         fresh = kb.ConfidenceSequence(KERNEL, B, 0.3, mixture=mixture)
         fresh.update(X, y)
         assert noisier.radius.squared == pytest.approx(fresh.known.radius.squared, rel=1e-9)
-        assert known.believing(noise_scale=SIGMA).radius == known.radius
+        assert known.assuming(noise_scale=SIGMA).radius == known.radius
 
     def test_forecasters_are_asked_once(self):
         calls = []
@@ -316,9 +316,9 @@ class TestFixedDesigns:
         """That of CMM, and it is left out here."""
         monkeypatch.setattr(kb.CMM, "extremes", lambda *_: np.full((2, 1), np.inf))
         seq, x = fixed_design(2)
-        now = seq.known.believing()
+        now = seq.known.assuming()
         ends = [
-            bound.extremes(now.believing(noise_scale=scale), x[None], (1, -1))[:, 0]
+            bound.extremes(now.assuming(noise_scale=scale), x[None], (1, -1))[:, 0]
             for scale in np.geomspace(0.02, 2.0, 40)
         ]
         assert np.all(np.diff(ends, axis=0) > 0)
@@ -327,7 +327,7 @@ class TestFixedDesigns:
         seq, x = fixed_design(0)
         (lower,), (upper,) = seq.bounds(x, bound)
         found = seq.sensitivity(above=(x, lower - 0.2), bound=bound)
-        same = found.conclusion.ends(found.known.believing(norm_bound=B))
+        same = found.conclusion.ends(found.known.assuming(norm_bound=B))
         assert same == pytest.approx((lower, upper), abs=1e-6)
 
     def test_it_is_a_look(self, bound):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -42,7 +44,7 @@ def pair(kernel, X, y, inducing, noise_scale=None, **settings):
     exact = kb.ConfidenceSequence(kernel, 3.1, 0.1, **settings)
     for sequence in (sparse, exact):
         sequence.update(X, y, noise_scale)
-    exact.known._radius = len(exact), sparse.known.radius
+    exact._known = dataclasses.replace(exact.known, own_radius=sparse.known.radius)
     return sparse, exact
 
 

@@ -95,7 +95,7 @@ def test_the_dual_is_above_its_value_in_fifty_digits(name):
     y = 100 * rng.standard_normal(20)
     sequence = kb.ConfidenceSequence(kernel, 1e4, 1.0, engine=kb.Sparse(make(rng, 9)))
     sequence.update(X, y)
-    engine = sequence.known.base
+    engine = sequence.known.radius_engine
     dual = engine.dual(points)
     ridges, scales = np.array([1e-3, 1.0, 50.0, 3.0]), np.array([1e-6, 1e-4, -1e-3, 1e-2])
     found = dual.at(ridges, scales, np.zeros(4))

@@ -34,7 +34,7 @@ KINDS = {
 
 def directions(seq):
     """V = Phi S U D^-1/2 of a short sequence, in 50 digits, from all that was computed."""
-    engine = seq.known.base
+    engine = seq.known.radius_engine
     engine.eigenpath()
     rows, basis = engine._newest.rows, engine._design.basis
     assert len(rows) == len(seq)  # none of them is gone
@@ -77,7 +77,9 @@ class TestFiftyDigits:
         for count in {1, max(V.rows // 2, 1), V.rows}:
             some = V[V.rows - count :, :]
             largest = max(mp.eigsy(some * some.T, eigvals_only=True))
-            assert largest <= seq.known.base.enlarged(np.array([count]))[0]
+            assert (
+                largest <= seq.known.radius_engine.squared_norms_of_directions(np.array([count]))[0]
+            )
 
     def test_never_too_tight(self, name, grown):
         seq, exact, asked = self.made(name, grown)

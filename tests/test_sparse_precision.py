@@ -128,7 +128,7 @@ def test_directions_that_are_left_out_and_residuals_may_be_seen_together(ratio):
         )
         seq.update(X, X @ f)
         lower, upper = seq.bounds(asked)
-        assert seq.known.base._basis.dropped > 0
+        assert seq.known.radius_engine._basis.dropped > 0
         assert np.all((lower <= asked @ f) & (asked @ f <= upper))
 
 
@@ -182,6 +182,6 @@ def test_a_file_from_before_sums_were_carried_along_goes_on(tmp_path):
     again = kb.ConfidenceSequence.unpack(tmp_path, header, arrays)
     for one in (seq, again):
         one.update(X, np.sin(3 * X[:, 0]))
-        assert len(one) == 3000 and one.known.base._closed.count >= 2000
+        assert len(one) == 3000 and one.known.radius_engine._closed.count >= 2000
     for upper, mine in zip(again.bounds([[0.3], [1.5]]), seq.bounds([[0.3], [1.5]])):
         np.testing.assert_allclose(upper, mine, rtol=1e-3, atol=1e-3)

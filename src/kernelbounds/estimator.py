@@ -160,8 +160,8 @@ class KernelConfidenceRegressor(RegressorMixin, BaseEstimator):  # type: ignore[
         known = self.sequence_.known
         with known.lock:
             # With equal shares of parts, so that the order of the observations does not matter.
-            mean = known.base.predict(points, np.array([known.reference_ridge])).mean[0]
-            level = known.mean(points)
+            mean = known.radius_engine.predict(points, np.array([known.reference_ridge])).mean[0]
+            level = known.evidence.mean(points)
         return np.asarray(mean if level is None else mean + level.values)
 
     def predict_interval(self, X: ArrayLike, bound: Bound | None = None) -> tuple[Array, Array]:

@@ -31,7 +31,7 @@ def believing(sequence: ConfidenceSequence, points: Iterable[Array]) -> Confiden
     Shares of the parts of f* stay as the real outcomes have them.
     """
     believed = copy.deepcopy(sequence)
-    believed.known.keep_shares()
+    believed.known.evidence.keep_shares(believed.assumptions.misfit)
     for point in points:
         believe(believed, point)
     return believed
@@ -171,7 +171,7 @@ class KernelUCB(Policy):
     def _starts(self, space: Box) -> Array:
         """The points observed with the best outcomes, a few of them, where outcomes are kept."""
         points = space.clipped(self.sequence.landmarks)
-        if not self.sequence.known.base.keeps_observations:
+        if self.sequence.approximation is not None:
             return points
         return points[np.argsort(-self.sign * self.sequence.outcomes, kind="stable")[:32]]
 

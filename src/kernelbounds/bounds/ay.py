@@ -44,15 +44,14 @@ class AY(EllipsoidBound):
         """See :class:`~kernelbounds.bounds.ellipsoids.EllipsoidBound`."""
         ridge = known.reference_ridge if self.ridge is None else self.ridge
         found = known.predict(points, np.array([ridge]))
-        factor = _factor(ridge, known.energy_and_log_det(ridge)[1], known.assumptions)
+        factor = _factor(ridge, known.log_det_above(ridge), known.assumptions)
         return Ellipsoids(np.array([[ridge]]), np.array([[factor]]), found.mean, found.variance)
 
     def joint_bound(self, known: ConfidenceSet, ridges: Array) -> Array:
         """See :class:`~kernelbounds.bounds.DualBound`."""
         ridge = float(ridges.flat[0])
-        energy, log_det = known.energy_and_log_det(ridge)
-        factor = _factor(ridge, log_det, known.assumptions)
-        return np.full_like(ridges, factor**2 + energy / ridge)
+        factor = _factor(ridge, known.log_det_above(ridge), known.assumptions)
+        return np.full_like(ridges, factor**2 + known.energy_above(ridge) / ridge)
 
 
 def _factor(ridge: float, log_det: float, a: Assumptions) -> float:

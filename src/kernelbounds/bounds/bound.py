@@ -174,8 +174,9 @@ class Bound(ABC):
 
         Such a bound holds whatever the kernel in which that norm is, so that the shares of the
         parts of f* may be chosen from points, which adaptive choices make depend on the noise;
-        others see less, see :meth:`ConfidenceSet.seen_by`. It also bounds g where f* = g + h is
-        not of the space, because R_t then is enlarged by what h may add; others are refused there.
+        others see less, see :meth:`ConfidenceSet.with_fixed_shares`. It also bounds g where f* =
+        g + h is not of the space, because R_t then is enlarged by what h may add; others are
+        refused there.
         """
         return False
 
@@ -183,6 +184,10 @@ class Bound(ABC):
     def holds_for_any_shares(self) -> bool:
         """Whether shares of the parts of f* may be chosen from points, see ``uses_only_radius``."""
         return self.uses_only_radius or not self.guarantee.adaptive
+
+    def view_of(self, known: ConfidenceSet) -> ConfidenceSet:
+        """The confidence set as this bound may see it: with shares fixed in advance, if need be."""
+        return known if self.holds_for_any_shares else known.with_fixed_shares()
 
     def below_amm_at(self, reference_ridge: float) -> tuple[float, ...] | None:
         """The ridges at which it is nowhere above AMM, given sigma^2/c; None means all of them."""

@@ -16,7 +16,13 @@ from kernelbounds.arrays import LARGEST, Array, brief
 from kernelbounds.bounds.bound import DualBound, DualMinimum
 from kernelbounds.bounds.confidence_set import ConfidenceSet
 from kernelbounds.bounds.radius import Radius
-from kernelbounds.engine import Largest, RidgePath, largest_minimum, minimise_over_ridge
+from kernelbounds.engine import (
+    ExactEngine,
+    Largest,
+    RidgePath,
+    largest_minimum,
+    minimise_over_ridge,
+)
 from kernelbounds.errors import InputError, KernelBoundsError, MissingExtraError
 from kernelbounds.functionals.targets import Targets
 
@@ -30,7 +36,7 @@ def cone_extremes(known: ConfidenceSet, points: Targets, signs: Sequence[int]) -
         import cvxpy
     except ImportError as error:
         raise MissingExtraError("The cone solver", "cone") from error
-    if not known.engine.keeps_observations:
+    if not isinstance(known.engine, ExactEngine):
         raise InputError(
             'solver="cone" needs the single observations, which a sparse engine does not keep; use '
             'solver="dual", which finds the same maximum.'
@@ -162,7 +168,7 @@ def minimum(known: ConfidenceSet, points: Targets, signs: Array, finest: float) 
 
 def _finest(known: ConfidenceSet) -> float:
     """A minimiser is rarely below a fifth of (R_t / B)^2, and R_t^2 is about t sigma^2."""
-    if known.apart:  # one path for all that is believed
+    if not known.evidence.growing:  # one path for all that is believed
         return 0.0
     a = known.assumptions
     return 0.2 * min(a.misfit / max(a.norm_bound, 1e-100), LARGEST) ** 2

@@ -103,7 +103,8 @@ def half_widths(
 ) -> Array:
     """B bias + sigma |w| q, rounded up but for the last digit, under what is or was assumed."""
     a, directions = assumed or known.assumptions, known.engine.eigenpath().eigen.eigenvectors
-    orthonormal = math.sqrt(float(known.engine.enlarged(np.array([directions]))[0]))
+    squared = known.engine.squared_norms_of_directions(np.array([directions]))
+    orthonormal = math.sqrt(float(squared[0]))
     bias, deviation = a.norm_bound * found.bias, a.noise_scale * orthonormal * found.length
     return np.asarray(bias + deviation * margin(bias / np.maximum(deviation, 1e-300)))
 
@@ -231,7 +232,9 @@ class FixedDesign(Bound):
         # An estimate that the other bounds rule out failed, as it may at one x in 2/delta. It is
         # left out, but not where other assumptions are believed: intervals that come back when B
         # shrinks would not be nested, and one that is empty speaks against that B.
-        found = narrower if known.apart else np.where(narrower.sum(axis=0) < 0, both, narrower)
+        found = narrower
+        if known.evidence.growing:
+            found = np.where(narrower.sum(axis=0) < 0, both, narrower)
         return found[[0 if sign > 0 else 1 for sign in signs]]
 
     def predicted_width(self, known: ConfidenceSet, points: Targets) -> Array:

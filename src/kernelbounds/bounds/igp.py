@@ -42,14 +42,14 @@ class IGP(EllipsoidBound):
         """See :class:`~kernelbounds.bounds.ellipsoids.EllipsoidBound`."""
         ridge = 1 + self.eta
         found = known.predict(points, np.array([ridge]))
-        factor = self._factor(known, known.energy_and_log_det(ridge)[1])
+        factor = self._factor(known, known.log_det_above(ridge))
         return Ellipsoids(np.array([[ridge]]), np.array([[factor]]), found.mean, found.variance)
 
     def joint_bound(self, known: ConfidenceSet, ridges: Array) -> Array:
         """See :class:`~kernelbounds.bounds.DualBound`."""
         ridge = 1 + self.eta
-        energy, log_det = known.energy_and_log_det(ridge)
-        return np.full_like(ridges, self._factor(known, log_det) ** 2 + energy / ridge)
+        factor = self._factor(known, known.log_det_above(ridge))
+        return np.full_like(ridges, factor**2 + known.energy_above(ridge) / ridge)
 
     def _factor(self, known: ConfidenceSet, log_det: float) -> float:
         """sigma sqrt(l_(1 + eta) + t eta + 2 ln(1/delta)) + B."""

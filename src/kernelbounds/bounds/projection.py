@@ -90,7 +90,7 @@ class Projection:
         path = known.engine.eigenpath()
         counts = np.arange(1, path.eigen.eigenvectors + 1)
         relative = relative_radii(counts.astype(float), delta, noise)
-        relative *= known.engine.enlarged(counts)
+        relative *= known.engine.squared_norms_of_directions(counts)
         if count is None:
             count = promising_count(known, path, relative)
         return cls(known, path.leading(count), float(relative[count - 1]))

@@ -52,7 +52,7 @@ class Radius:
     >>> radius = seq.known.radius
     >>> radius.squared == radius.energy + radius.penalty, radius.norm_bound
     (True, 2.0)
-    >>> energy = seq.known.energy_and_log_det(0.5)[0]
+    >>> energy = seq.known.energy_below(0.5)
     >>> bool(np.isclose(radius.around(0.5, energy), seq.ridge_radius(0.5) ** 2))
     True
     """

@@ -1,11 +1,10 @@
 """The engine: mean, variance, energy and log-determinant of kernel ridge regression at any ridge.
 
-Only this package factorises matrices. A bound asks it for a path (energies and the
-log-determinant, which depend on the data alone) or for a query (means and variances at points
-too), and says which ridges it is going to use.
+``base`` has the interface, ``exact`` and ``sparse`` the two engines behind it.
 """
 
-from kernelbounds.engine.exact import Engine
+from kernelbounds.engine.base import Approximation, Engine
+from kernelbounds.engine.exact import ExactEngine
 from kernelbounds.engine.observations import Outcomes
 from kernelbounds.engine.path_query import WITHOUT_ROUNDING, Estimators, PathQuery, Predictions
 from kernelbounds.engine.ridge_fit import Forecasts
@@ -18,7 +17,7 @@ from kernelbounds.engine.ridge_search import (
     vertex,
 )
 from kernelbounds.engine.rows import Representers
-from kernelbounds.engine.sparse import Approximation, DualMaximiser, Growth, SparseEngine
+from kernelbounds.engine.sparse import DualMaximiser, Growth, SparseEngine
 
 __all__ = [
     "WITHOUT_ROUNDING",
@@ -26,6 +25,7 @@ __all__ = [
     "DualMaximiser",
     "Engine",
     "Estimators",
+    "ExactEngine",
     "Forecasts",
     "Growth",
     "Largest",

@@ -1,12 +1,7 @@
-"""The engine: mean, variance, energy and log-determinant of kernel ridge regression at any ridge.
+"""The exact engine: all observations are kept, and so is the kernel matrix.
 
-Only this package factorises matrices. A bound asks it for a path (energies and the
-log-determinant, which depend on the data alone) or for a query (means and variances at points
-too), and says which ridges it is going to use.
-
-What is predicted of each outcome from those before it.
-
-One by one, the forecasts are rows of a Cholesky factor: of the merged rows that a window starts
+Its second half is what is forecast of each outcome from those before it, for the radius. One by
+one, the forecasts are rows of a Cholesky factor: of the merged rows that a window starts
 with, and of its own observations. In a block they all come from the merged rows alone. A forecast
 may be anything that is known before its outcome, so that both are valid, and rounding errors do no
 harm; what must be right is the difference from the outcome.
@@ -25,12 +20,12 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
 from kernelbounds.arrays import EPS, Array
+from kernelbounds.engine.base import Engine
 from kernelbounds.engine.observations import ForecastWindow, Observations, Outcomes
 from kernelbounds.engine.path_query import PathQuery, Predictions
 from kernelbounds.engine.ridge_fit import LEAST, Forecasts, RidgeFit
 from kernelbounds.engine.ridge_path import GrowingPath, RidgePath
 from kernelbounds.engine.rows import KernelRows, Representers
-from kernelbounds.engine.sparse import Approximation
 from kernelbounds.functionals.targets import Functionals, Targets
 
 # The outcome enters the sum of at most eight terms in which y - m is computed: its rounding errors,
@@ -124,18 +119,16 @@ ORTHONORMAL = 1.0
 LEAST_FOR_SUMS = 1e-4 * LEAST / 1e-7
 
 
-class Engine:
-    """Kernel ridge regression on a growing sequence of observations.
+class ExactEngine(Engine):
+    """Kernel ridge regression on all observations, one by one.
 
     Every answer is a function of the kernel matrix and the outcomes alone: appending one by one,
     in blocks or all at once gives the same numbers, to the bit where the kernel does. Observations
     at equal points are merged, so that its costs are those of the number of different points.
     """
 
-    keeps_observations = True  # one by one; see :class:`SparseEngine`
-
     def __init__(self, kernel: Kernel) -> None:
-        self.data = Observations(kernel)
+        self.data: Observations = Observations(kernel)
         self._paths: OrderedDict[tuple[float, float], GrowingPath] = OrderedDict()
         self._fits: OrderedDict[float, RidgeFit] = OrderedDict()
         self._starts: OrderedDict[tuple[int, float], BlockStart] = OrderedDict()
@@ -147,28 +140,35 @@ class Engine:
 
     @property
     def dim(self) -> int | None:
-        """Of the points; None where it is not known yet."""
+        """The dimension of the points; None before the first one."""
         return self.data.dim
 
     @property
     def landmarks(self) -> Array:
-        """Points near which something is known: all that were observed, (t, d)."""
+        """All points that were observed, (t, d)."""
         return self.data.points
 
-    def approximation(self) -> Approximation | None:
-        """None: there is none."""
-        return None
+    def newest_points(self, most: int) -> Array:
+        """See :class:`Engine`."""
+        return self.data.points[-most:]
+
+    def approximation(self) -> None:
+        """There is no approximation beyond rounding errors."""
 
     @property
     def stage(self) -> tuple[int, Array]:
-        """Always the same, as the kernel is; see :class:`SparseEngine`."""
+        """One stage for all time, since the kernel never changes."""
         return 0, np.empty(0)
 
-    def snapshot(self) -> Engine:
-        """Another engine on the observations so far, to be read only; it forgets on its own."""
-        other = Engine(self.data.kernel)
+    def snapshot(self) -> ExactEngine:
+        """An engine on the observations so far, to be read only, with fits and paths of its own."""
+        other = ExactEngine(self.data.kernel)
         other.data = self.data.snapshot()
         return other
+
+    def whole_blocks(self, count: int) -> int:
+        """All of them: the numbers do not depend on how observations are grouped."""
+        return count
 
     def append(self, points: Array, outcomes: Outcomes | Array) -> None:
         """Add observations; on an error nothing is added."""
@@ -180,10 +180,24 @@ class Engine:
             self._paths.clear()
             self._fits.clear()
 
-    def energy_and_log_det(self, ridge: float) -> tuple[float, float]:
-        """E_alpha and ln det(I + K/alpha) at one ridge, both rounded up."""
+    def energy_below(self, ridge: float) -> float:
+        """E_alpha, rounded down."""
         fit = self._fit(ridge)
-        return fit.energy_and_log_det() if fit.trusted() else self.path().energy_and_log_det(ridge)
+        return float(fit.least_energy()) if fit.trusted() else super().energy_below(ridge)
+
+    def energy_above(self, ridge: float) -> float:
+        """E_alpha, rounded up."""
+        return self._above(ridge, self._fit(ridge).trusted())[0]
+
+    def log_det_above(self, ridge: float) -> float:
+        """ln det(I + K/alpha), rounded up."""
+        return self._above(ridge, self._fit(ridge).trusted())[1]
+
+    def _above(self, ridge: float, trusted: bool) -> tuple[float, float]:
+        """Energy and log-determinant, rounded up, by the fit at the ridge or by a path."""
+        if trusted:
+            return self._fit(ridge).energy_and_log_det()
+        return self.path().energy_and_log_det(ridge)
 
     def forecasts_since(self, start: int, ridge: float, least: float) -> tuple[Forecasts, float]:
         """Forecasts of outcomes from number ``start`` on, one at least, and their ridge.
@@ -220,11 +234,7 @@ class Engine:
         assert start is not None
         alpha = float(forecast_ridges(data.largest[start], ridge, least))
         before = self._block_start(window_of(data, start)[0], alpha)
-        fit = self._fit(alpha)
-        if fit.trusted(LEAST_FOR_SUMS):
-            now = fit.energy_and_log_det()
-        else:
-            now = self.path().energy_and_log_det(alpha)
+        now = self._above(alpha, self._fit(alpha).trusted(LEAST_FOR_SUMS))
         gains = now[0] - before.energy, now[1] - before.log_det
         return max(gains[0], 0.0) + 4 * EPS * now[0], max(gains[1], 0.0) + 4 * EPS * now[1]
 
@@ -259,8 +269,8 @@ class Engine:
         """A path whose leading directions, eigenvectors, depend on the points alone."""
         return self.path()
 
-    def enlarged(self, counts: NDArray[np.intp]) -> Array:
-        """At least |V'V|, where V are so many leading eigenvectors as they were computed."""
+    def squared_norms_of_directions(self, counts: NDArray[np.intp]) -> Array:
+        """See :class:`Engine`; computed eigenvectors are nearly orthonormal."""
         return np.full(len(counts), 1 + (16 + ORTHONORMAL * self.rows.count) * EPS)
 
     def query_along(self, path: RidgePath, points: Targets) -> PathQuery:

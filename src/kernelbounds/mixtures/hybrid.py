@@ -37,7 +37,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kernelbounds.arrays import EPS, Array, as_scalar, brief
-from kernelbounds.engine import Engine, Forecasts
+from kernelbounds.engine import Engine, ExactEngine, Forecasts
 from kernelbounds.errors import InputError
 from kernelbounds.mixtures.mixture import Mixture
 
@@ -106,7 +106,9 @@ class Hybrid(Mixture):
         """2 ln(1/w), the weight of the paper's own supermartingale being w."""
         return 2 * math.log(len(self.rates)) if 1.0 in self.rates else math.inf
 
-    def forecasts(self, engine: Engine, ridge: float, noise_scale: float, start: int) -> Forecasts:
+    def forecasts(
+        self, engine: ExactEngine, ridge: float, noise_scale: float, start: int
+    ) -> Forecasts:
         """Those of N(0, c K), with a smaller c where double precision asks for it.
 
         Up to where it asks for a smaller one still: a forecast must not know later points.
@@ -116,7 +118,7 @@ class Hybrid(Mixture):
         return Forecasts(made.errors, noise_scale**2 * (made.variances / alpha))
 
     def penalty(
-        self, engine: Engine, ridge: float, noise_scale: float, delta: float
+        self, engine: ExactEngine, ridge: float, noise_scale: float, delta: float
     ) -> tuple[float, float]:
         """See :class:`Mixture`; from the largest ridge on at which a forecast is made.
 
@@ -135,7 +137,7 @@ class Hybrid(Mixture):
         self, engine: Engine, ridge: float, noise_scale: float, delta: float, losses: Array
     ) -> tuple[float, float]:
         """See :class:`Mixture`."""
-        if self.joint and engine.keeps_observations and engine.blocks_from is not None:
+        if self.joint and isinstance(engine, ExactEngine) and engine.blocks_from is not None:
             energy, log_det = engine.gained_in_blocks(ridge, _least(engine))
             losses = losses.copy()
             losses[list(self.joint)] += (energy / noise_scale**2 + log_det) / 2

@@ -1,18 +1,14 @@
-"""Sums of losses at several noise scales, for an engine that does not keep its forecasts.
-
-What every mixture is.
-"""
+"""What every mixture is: a way to make the radius R_t."""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 
 import numpy as np
 
 from kernelbounds.arrays import Array
-from kernelbounds.engine import Engine, Forecasts
+from kernelbounds.engine import Engine, ExactEngine, Forecasts
 
 
 class Mixture(ABC):
@@ -55,7 +51,7 @@ class Mixture(ABC):
         return math.inf
 
     def penalty(
-        self, engine: Engine, ridge: float, noise_scale: float, delta: float
+        self, engine: ExactEngine, ridge: float, noise_scale: float, delta: float
     ) -> tuple[float, float]:
         """P and a ridge from which on R_t^2 <= E_alpha + P, whatever the outcomes are.
 
@@ -65,10 +61,12 @@ class Mixture(ABC):
         """
         if math.isinf(self.price) or not engine.data.count:
             return math.inf, ridge
-        log_det = engine.energy_and_log_det(ridge)[1]
+        log_det = engine.log_det_above(ridge)
         return noise_scale**2 * (log_det - 2 * math.log(delta) + self.price), ridge
 
-    def forecasts(self, engine: Engine, ridge: float, noise_scale: float, start: int) -> Forecasts:
+    def forecasts(
+        self, engine: ExactEngine, ridge: float, noise_scale: float, start: int
+    ) -> Forecasts:
         """Forecasts of outcomes from number ``start`` on, one at least, each from those before it.
 
         A sequence asks for each of them once, and keeps them. None are made by default.
@@ -84,7 +82,7 @@ class Mixture(ABC):
         """Which of the losses are computed for many observations together, where there are blocks.
 
         Of those, :meth:`squared_radius` gets the sums up to the first block
-        (``engine.blocks_from``), and adds the rest.
+        (``ExactEngine.blocks_from``), and adds the rest.
         """
         return ()
 
@@ -96,46 +94,3 @@ class Mixture(ABC):
 
         Apart from the rest, E_alpha cancels exactly where it is subtracted.
         """
-
-
-# Other noise scales that may be believed later, relative to the one that is: powers of the root of
-# two up to a thousand, in both directions. Between two of them the larger one is taken.
-POWERS = np.arange(-20, 21) / 2
-
-
-@dataclass(frozen=True)
-class RunningLosses:
-    """What forecasts cost if the noise has this scale, or others.
-
-    Losses depend on errors and deviations relative to the noise scale alone.
-    """
-
-    mixture: Mixture
-    ridge: float  # sigma^2 / c, at which forecasts are made
-    noise_scale: float  # sigma
-
-    def __call__(self, made: Forecasts) -> Array:
-        """Losses (n, g j) of forecasts, at g noise scales."""
-        ratio = 2.0**POWERS
-        errors = np.divide.outer(made.errors, ratio).ravel()
-        # v = c rho^2, where c = sigma^2 / ridge.
-        variances = self.noise_scale**2 * (made.variances / self.ridge)
-        relative = Forecasts(errors, np.divide.outer(variances, ratio**2).ravel())
-        losses = self.mixture.losses(relative, self.noise_scale)
-        return losses.reshape(len(made.errors), -1)
-
-    def at(self, sums: Array, noise_scale: float) -> tuple[float, Array]:
-        """The noise scale at which sums are known, at least the one given, and the sums (j,).
-
-        Noise of one scale is noise of every larger one, too. Beyond the largest that is known the
-        sums are infinite.
-        """
-        if not len(sums):  # before the first
-            none = self.mixture.losses(Forecasts(np.empty(0), np.empty(0)), noise_scale)
-            return noise_scale, np.zeros(none.shape[1])
-        scales = self.noise_scale * 2.0**POWERS
-        of_each = sums.reshape(len(POWERS), -1)
-        at = int(np.searchsorted(scales, noise_scale * (1 - 1e-12)))
-        if at == len(scales):
-            return noise_scale, np.full(of_each.shape[1], np.inf)
-        return float(scales[at]), of_each[at]

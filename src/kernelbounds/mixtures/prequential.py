@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kernelbounds.arrays import LARGEST, Array, brief
-from kernelbounds.engine import Engine, Forecasts
+from kernelbounds.engine import Engine, ExactEngine, Forecasts
 from kernelbounds.errors import InputError, said
 from kernelbounds.mixtures.hybrid import Hybrid, energy_bound, half_losses
 from kernelbounds.mixtures.mixture import Mixture
@@ -68,7 +68,9 @@ class Prequential(Mixture):
         """The forecaster is not told."""
         return False
 
-    def forecasts(self, engine: Engine, ridge: float, noise_scale: float, start: int) -> Forecasts:
+    def forecasts(
+        self, engine: ExactEngine, ridge: float, noise_scale: float, start: int
+    ) -> Forecasts:
         """The forecaster's next one: if a later one fails, those before it are kept."""
         X, y, w = engine.data.points, engine.data.observed, engine.data.weights[start]
         mean, variance = self._forecast(X[:start].copy(), y[:start].copy(), X[start].copy())

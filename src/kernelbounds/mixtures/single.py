@@ -56,7 +56,9 @@ class Single(Mixture):
         self, engine: Engine, ridge: float, noise_scale: float, delta: float, losses: Array
     ) -> tuple[float, float]:
         """See :class:`Mixture`."""
-        if not engine.keeps_observations:
+        if len(losses) and engine.data.count:  # of forecasts by a sparse engine
             return 0.0, energy_bound((1.0,), losses, engine.data.count, noise_scale, delta)
-        energy, log_det = engine.energy_and_log_det(ridge) if engine.data.count else (0.0, 0.0)
+        energy, log_det = 0.0, 0.0
+        if engine.data.count:
+            energy, log_det = engine.energy_above(ridge), engine.log_det_above(ridge)
         return energy, noise_scale**2 * (log_det - 2 * math.log(delta))

@@ -69,8 +69,10 @@ class Scales(Mixture):
         """See :class:`Mixture`."""
         halves, count = np.zeros(len(self.factors)), engine.data.count
         if count:
-            found = [engine.energy_and_log_det(ridge / factor) for factor in self.factors]
-            halves += [energy / (2 * noise_scale**2) + log_det / 2 for energy, log_det in found]
+            for j, factor in enumerate(self.factors):
+                energy = engine.energy_above(ridge / factor)
+                log_det = engine.log_det_above(ridge / factor)
+                halves[j] = energy / (2 * noise_scale**2) + log_det / 2
         rates = (1.0,) * len(self.factors)
         return 0.0, energy_bound(rates, halves, count, noise_scale, delta)
 
@@ -164,7 +166,7 @@ def _engine(load: Load) -> Sparse | None:
 
 def _passes(sequence: ConfidenceSequence, rng: np.random.Generator) -> dict[str, float]:
     """Seconds a row of Phi' Phi alone, and of both passes of a cluster."""
-    engine: Any = sequence.known.base
+    engine: Any = sequence.known.radius_engine
     X = rng.random((ROWS * BLOCKS, loads.DIM))
     y = loads.NOISE * rng.standard_normal(len(X))
     phi = rng.random((len(engine.dictionary), ROWS))

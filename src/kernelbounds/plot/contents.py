@@ -99,7 +99,7 @@ def gaussian_process(sequence: ConfidenceSequence, deviations: float = 2.0) -> G
         known = sequence.known
         if not known.count:
             raise InputError("a Gaussian process needs observations for its variance; there are 0.")
-        engine, noise = known.base.snapshot(), known.assumptions.noise_scale
+        engine, noise = known.radius_engine.snapshot(), known.assumptions.noise_scale
         offset = known.offset
     if noise == 0:  # the likeliest variance is y' K^-1 y / t
         ridge = NUGGET * engine.data.trace

@@ -29,12 +29,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from kernelbounds.arrays import brief
 from kernelbounds.bounds import ConfidenceSet
+from kernelbounds.bounds.confidence_set import Evidence
 from kernelbounds.display.progress import late_progress
 from kernelbounds.engine import Engine, SparseEngine
 from kernelbounds.engine.sparse import Statistics
@@ -168,7 +169,13 @@ def size(some: Observed) -> int:
 def sum_up(known: ConfidenceSet, rows: Intake, first: int, pieces: list[Piece]) -> Statistics:
     """The first pass over a range, which begins after so many rows."""
     batches = ((some.points, known.told(*some)) for some in _observed(rows, pieces))
-    return sums(cast(SparseEngine, known.base), first, batches)
+    return sums(_sparse(known), first, batches)
+
+
+def _sparse(known: ConfidenceSet) -> SparseEngine:
+    """The engine, which must be a sparse one: only that can be put together from ranges."""
+    assert isinstance(known.radius_engine, SparseEngine)
+    return known.radius_engine
 
 
 def add_up(first: Statistics, second: Statistics) -> Statistics:
@@ -178,7 +185,7 @@ def add_up(first: Statistics, second: Statistics) -> Statistics:
 
 def grow(known: ConfidenceSet, rows: Intake, start: Statistics | None, pieces: list[Piece]) -> Part:
     """The second pass over a range; with None it begins with what is known."""
-    engine = cast(SparseEngine, known.base)
+    engine = _sparse(known)
     grown = engine.snapshot() if start is None else resumed(engine, start)
     before = grown.statistics
     append_all(known, grown, _observed(rows, pieces))
@@ -348,7 +355,11 @@ __all__ = ["add", "client_for"]
 def client_for(given: Any, source: Source, engine: Engine) -> Any:
     """The client to use, or None for this machine."""
     if given is None:
-        if source.frame is None or engine.keeps_observations or "distributed" not in sys.modules:
+        if (
+            source.frame is None
+            or engine.approximation() is None
+            or "distributed" not in sys.modules
+        ):
             return None
         try:
             return sys.modules["distributed"].default_client()
@@ -362,7 +373,7 @@ def client_for(given: Any, source: Source, engine: Engine) -> Any:
         raise InputError(
             f"client must be a distributed.Client that is not asynchronous, got {brief(given)}."
         )
-    if engine.keeps_observations:
+    if engine.approximation() is None:
         raise InputError(
             "client is for sequences with a sparse engine: an exact one needs all rows on one "
             "machine. Make the sequence with engine=kernelbounds.Sparse(...), or leave client out."
@@ -378,11 +389,11 @@ def client_for(given: Any, source: Source, engine: Engine) -> Any:
 def add(known: ConfidenceSet, given: Intake, client: Any, progress: bool | None) -> int:
     """Add all observations, and return how many; on an error or an interrupt none are added."""
     with known.lock:
-        before = cast(SparseEngine, known.base)
+        before = _sparse(known)
         _refuse_growth(before)
         start = before.data.count
-        engine = cast(Engine, travelling(before))
-        sent = ConfidenceSet(engine, known.assumptions, None, known.parts, known.offset)
+        evidence = Evidence(travelling(before), known.parts, known.offset)
+        sent = ConfidenceSet(evidence, known.assumptions)
     with tasks_on(client) as tasks:
         shared, rows = tasks.submit(same, sent), replace(given, source=Source())
         tables = checked_tables(tasks, given.source, rows, progress)
@@ -390,11 +401,11 @@ def add(known: ConfidenceSet, given: Intake, client: Any, progress: bool | None)
         refuse_nothing(count)
         parts = both_passes(tasks, before, shared, rows, tables)
         found = watch(tasks, parts, "adding", count, progress, lambda part: part.size)
-        return take_over(known, cast(Engine, before), start, cast(Engine, join(before, found)))
+        return take_over(known, before, start, join(before, found))
 
 
 def _refuse_growth(engine: SparseEngine) -> None:
-    if engine.can_grow:
+    if engine.approximation().can_grow:
         raise InputError(
             "the inducing points of this sequence may still grow, row by row, which one machine "
             "has to do. Give all of them beforehand, with engine=kernelbounds.Sparse(points) or "

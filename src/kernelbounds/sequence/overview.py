@@ -21,7 +21,7 @@ BEYOND = 0.05
 def card(known: ConfidenceSet, bound: Bound) -> notebook.Html:
     """What is assumed, what is observed and, over one input, the band."""
     a, count = known.assumptions, known.count
-    facts: list[tuple[object, object]] = [("kernel", known.base.data.kernel)]
+    facts: list[tuple[object, object]] = [("kernel", known.radius_engine.data.kernel)]
     if known.parts is None:
         facts.append(("norm bound B", f"{a.norm_bound:.4g}"))
     else:
@@ -36,7 +36,7 @@ def card(known: ConfidenceSet, bound: Bound) -> notebook.Html:
     facts += [("bound", bound), ("observations", _observed(known))]
     note = f"Bounds hold with probability {1 - a.delta:g}, if these assumptions do."
     picture = None
-    if count and known.base.keeps_observations:
+    if count and known.radius_engine.approximation() is None:
         try:
             picture = _picture(known, bound)
             drawn = known.points.shape[1] == 1 and count <= MOST
@@ -54,8 +54,9 @@ def card(known: ConfidenceSet, bound: Bound) -> notebook.Html:
 def _observed(known: ConfidenceSet) -> str:
     if not known.count:
         return "none yet"
-    kept = "" if known.base.keeps_observations else ", kept as sums by a sparse engine"
-    inputs = known.base.data.dim or known.base.dim
+    exact = known.radius_engine.approximation() is None
+    kept = "" if exact else ", kept as sums by a sparse engine"
+    inputs = known.radius_engine.data.dim or known.radius_engine.dim
     return f"{known.count}, of {inputs} input{'' if inputs == 1 else 's'}{kept}"
 
 
@@ -69,9 +70,7 @@ def _picture(known: ConfidenceSet, bound: Bound) -> notebook.Html:
     if known.count <= MOST:
         x = _around(points[:, 0])
         drawn = _quick(bound)
-        upper, below = extremes(
-            known.seen_by(drawn.holds_for_any_shares), drawn, x[:, None], (1, -1)
-        )
+        upper, below = extremes(drawn.view_of(known), drawn, x[:, None], (1, -1))
         lower = -below
     return notebook.band_picture(
         x.tolist(), lower.tolist(), upper.tolist(), points[:, 0].tolist(), outcomes.tolist()

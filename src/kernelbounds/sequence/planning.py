@@ -65,7 +65,7 @@ def predicted_width(
 ) -> Array:
     """What upper - lower will at most be at points (m, d), whatever the outcomes; (m,)."""
     a = known.assumptions
-    if not known.base.keeps_observations and not isinstance(bound, FixedDesign):
+    if known.radius_engine.approximation() is not None and not isinstance(bound, FixedDesign):
         raise InputError(
             f"how wide bounds will be depends on the outcomes with a sparse engine and {bound!r}; "
             "for a plan, ask for FixedDesign(), or make a sequence without engine=."
@@ -76,7 +76,7 @@ def predicted_width(
             f"{a.misspecification:g}."
         )
     future = copy.deepcopy(known)
-    future.append(design, np.zeros(len(design)), noise_scales)
+    future.add(design, np.zeros(len(design)), noise_scales)
     if isinstance(bound, FixedDesign):
         if a.noise_scale > 0:
             found = [bound.predicted_width(future, part) for part in in_parts(points)]

@@ -51,7 +51,7 @@ class Conclusion:
 
     def margin(self, known: ConfidenceSet) -> float:
         """Positive where it holds; see the module."""
-        seen = known.seen_by(self.bound.holds_for_any_shares)
+        seen = self.bound.view_of(known)
         # Where a bound is the smaller one of several, the two sides tell whether these are
         # compatible; that of one set says so itself.
         signs = (self.sign,) if isinstance(self.bound, DualBound) else (self.sign, -self.sign)
@@ -60,7 +60,7 @@ class Conclusion:
 
     def ends(self, known: ConfidenceSet) -> tuple[float, float]:
         """Bounds on the largest of what is bounded, or on the only one."""
-        seen = known.seen_by(self.bound.holds_for_any_shares)
+        seen = self.bound.view_of(known)
         upper, negative_lower = extremes(seen, self.bound, self.targets, (1, -1))
         return float((-negative_lower).max()), float(upper.max())
 
@@ -203,7 +203,7 @@ class Sensitivity:
     @classmethod
     def of(cls, known: ConfidenceSet, conclusion: Conclusion) -> Sensitivity:
         """Of a conclusion that holds; :class:`InputError` if it does not."""
-        a, now = known.assumptions, known.believing()
+        a, now = known.assumptions, known.assuming()
         margin = conclusion.margin(now)
         if not margin > 0:
             raise InputError(f"there is no conclusion to be doubted: {conclusion.failure(margin)}.")
@@ -211,7 +211,7 @@ class Sensitivity:
 
         def under(**changed: float) -> float:
             try:
-                return conclusion.margin(now.believing(**changed))
+                return conclusion.margin(now.assuming(**changed))
             except InputError:
                 raise
             except KernelBoundsError:  # bounds of no function say nothing in favour of it
@@ -256,7 +256,7 @@ class Sensitivity:
         rows = []
         for norm_bound in np.geomspace(min(least, self.norm_bound), most, number).tolist():
             with self.known.lock:
-                believed = self.known.believing(norm_bound=norm_bound)
+                believed = self.known.assuming(norm_bound=norm_bound)
                 try:
                     lower, upper = self.conclusion.ends(believed)
                 except InputError:

@@ -8,7 +8,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,8 +18,9 @@ from kernelbounds.arrays import Array, as_flag, as_observations, as_points, as_s
 from kernelbounds.assume.offset import Offset, checked_offset
 from kernelbounds.assume.parts import Parts, as_parts
 from kernelbounds.bounds import CMM, Assumptions, Bound, ConfidenceSet, DualBound, FixedDesign
+from kernelbounds.bounds.confidence_set import Evidence
 from kernelbounds.display import cards as notebook
-from kernelbounds.engine import Approximation, Engine, SparseEngine
+from kernelbounds.engine import Approximation, ExactEngine
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
 from kernelbounds.functionals import Functional
 from kernelbounds.functionals.targets import Several
@@ -114,9 +115,8 @@ class ConfidenceSequence:
         assumptions = Assumptions(norm_of_whole, noise_scale, delta, mixture, misspecification)
         if engine is not None and not isinstance(engine, Sparse):
             raise InputError(f"engine must be a kernelbounds.Sparse, got {brief(engine)}.")
-        # A sparse engine has all of an engine that bounds from R_t look at.
-        chosen = Engine(whole) if engine is None else engine.engine(whole, assumptions)
-        self._known = ConfidenceSet(cast(Engine, chosen), assumptions, parts=parts, offset=level)
+        chosen = ExactEngine(whole) if engine is None else engine.engine(whole, assumptions)
+        self._known = ConfidenceSet(Evidence(chosen, parts, level), assumptions)
         self._bound = self._chosen(CMM() if bound is None else bound)
         # At how many observations a bound for one time was asked for; then, that it was said.
         self._looked_at: int | None = None
@@ -154,7 +154,7 @@ class ConfidenceSequence:
 
         With a sparse engine it is that of the inducing points, where these are given.
         """
-        return self._known.base.dim
+        return self._known.radius_engine.dim
 
     @property
     def kernel(self) -> Kernel:
@@ -163,7 +163,7 @@ class ConfidenceSequence:
         Where f* has parts it is that of their sum with equal shares, in which f*, less the level
         of the offset, has norm at most 1.
         """
-        return copy.deepcopy(self._known.base.data.kernel)
+        return copy.deepcopy(self._known.radius_engine.data.kernel)
 
     @property
     def parts(self) -> Parts | None:
@@ -199,7 +199,7 @@ class ConfidenceSequence:
         points and the newest of them.
         """
         with self._known.lock:
-            return self._known.base.landmarks.copy()
+            return self._known.radius_engine.landmarks.copy()
 
     @property
     def outcomes(self) -> Array:
@@ -286,12 +286,12 @@ class ConfidenceSequence:
         2
         """
         with self._known.lock:
-            dim = self._known.base.dim
+            dim = self._known.radius_engine.dim
         shown = None if progress is None else as_flag(progress, "progress")
         given = streaming.intake(
             source, inputs, output, noise_scale, transform, batch, dim, self.assumptions
         )
-        workers = cluster.client_for(client, given.source, self._known.base)
+        workers = cluster.client_for(client, given.source, self._known.radius_engine)
         if workers is None:
             added = streaming.add(self._known, given, shown)
         else:
@@ -362,7 +362,7 @@ class ConfidenceSequence:
                     )
             self._look(chosen, len(asked))
             upper, negative_lower = extremes(
-                self._known.seen_by(chosen.holds_for_any_shares), chosen, Several(asked), (1, -1)
+                chosen.view_of(self._known), chosen, Several(asked), (1, -1)
             )
         if isinstance(functional, Functional):
             return -float(negative_lower[0]), float(upper[0])
@@ -402,7 +402,7 @@ class ConfidenceSequence:
             raise InputError(f"sign must be 1 or -1, got {brief(sign)}.")
         chosen = self._chosen(bound)
         self._look(chosen, 0)
-        return Surface(self._known.seen_by(chosen.holds_for_any_shares), chosen, sign)
+        return Surface(chosen.view_of(self._known), chosen, sign)
 
     def sensitivity(
         self,
@@ -517,7 +517,7 @@ class ConfidenceSequence:
         alpha = as_scalar(ridge, "ridge", above=0.0) if ridge is not None else None
         with self._known.lock:
             alpha = alpha or self._known.reference_ridge
-            energy = self._known.energy_and_log_det(alpha)[0] if len(self) else 0.0
+            energy = self._known.energy_below(alpha) if len(self) else 0.0
             squared = float(self._known.radius.around(alpha, energy))
         return math.sqrt(squared) if squared >= 0 else math.nan
 
@@ -570,7 +570,7 @@ class ConfidenceSequence:
     def approximation(self) -> Approximation | None:
         """How far a sparse engine is from the kernel matrix; None where all is exact."""
         with self._known.lock:
-            return self._known.base.approximation()
+            return self._known.radius_engine.approximation()
 
     def inflation(self, X: ArrayLike, bound: Bound | None = None) -> Array:
         """At most how many times as wide bounds are as those of an exact engine, with the same R_t.
@@ -581,8 +581,8 @@ class ConfidenceSequence:
         """
         chosen = self._chosen(bound)
         with self._known.lock:
-            points = as_points(X, "X", self._known.base.dim, one=True)
-            if self._known.base.keeps_observations or not len(self):
+            points = as_points(X, "X", self._known.radius_engine.dim, one=True)
+            if self.approximation is None or not len(self):
                 return np.ones(len(points))
             if not chosen.uses_only_radius:
                 raise InputError(
@@ -647,7 +647,7 @@ class ConfidenceSequence:
 
     @classmethod
     def _of(cls, known: ConfidenceSet, bound: Bound) -> ConfidenceSequence:
-        sequence = cls(known.base.data.kernel, **vars(known.assumptions), bound=bound)
+        sequence = cls(known.radius_engine.data.kernel, **vars(known.assumptions), bound=bound)
         sequence._known = known
         return sequence
 
@@ -661,7 +661,7 @@ class ConfidenceSequence:
                 f"{brief(bound)} is not made from R_t, and so does not allow for a "
                 f"misspecification of {most:g}; CMM, DMM and AMM do."
             )
-        if not self._known.base.keeps_observations and not (
+        if self._known.radius_engine.approximation() is not None and not (
             checked.uses_only_radius or isinstance(checked, FixedDesign)
         ):
             raise InputError(
@@ -679,7 +679,7 @@ class ConfidenceSequence:
             points = as_points(X, "X", self.dim, one=True)
             limited = chosen.points_at_once is not None
             self._look(chosen, len(np.unique(points, axis=0)) if limited else 0, stacklevel=4)
-            return extremes(self._known.seen_by(chosen.holds_for_any_shares), chosen, points, signs)
+            return extremes(chosen.view_of(self._known), chosen, points, signs)
 
     def _look(self, bound: Bound, count: int, stacklevel: int = 3) -> None:
         """Refuse more different points than a bound allows, and warn of a second time of one."""
@@ -704,19 +704,20 @@ class ConfidenceSequence:
 
     def _warn_if_costly(self) -> None:
         """Say once that the inducing points of a sparse engine are too few."""
-        known, asked_from = self._known, self._costs_from
-        if known.base.keeps_observations or asked_from == WARNED or len(self) < asked_from:
+        engine, asked_from = self._known.radius_engine, self._costs_from
+        if asked_from == WARNED or len(self) < asked_from:
             return
         self._costs_from = 2 * len(self)
-        engine = cast(SparseEngine, known.base)
-        if engine.can_grow or not len(newest := engine.newest_points(NEWEST)):
+        cost_of = engine.approximation()
+        newest = engine.newest_points(NEWEST)
+        if cost_of is None or cost_of.can_grow or not len(newest):
             return
         with contextlib.suppress(EmptyConfidenceSetError):  # of which bounds will tell
             cost = float(np.mean(self.inflation(newest, CMM())))
             if cost > COSTLY:
                 self._costs_from = WARNED
                 warnings.warn(
-                    f"with {len(engine.dictionary)} inducing points, bounds at the newest points "
+                    f"with {cost_of.inducing} inducing points, bounds at the newest points "
                     f"are up to {cost:.2g} times as wide as without an approximation; use more of "
                     "them, or Sparse(), which chooses them itself.",
                     UserWarning,

@@ -15,7 +15,7 @@ from kernelbounds.bounds.bound import TIE
 from kernelbounds.engine import Growth, SparseEngine
 from kernelbounds.errors import InputError, KernelBoundsError
 from kernelbounds.mixtures import Hybrid, Single
-from kernelbounds.mixtures.mixture import RunningLosses
+from kernelbounds.mixtures.ledger import RunningLosses
 from kernelbounds.surface import extremes
 
 # The largest dictionary that grows by itself: 1500 inducing points take a second to decompose.

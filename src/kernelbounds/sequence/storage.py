@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from types import ModuleType
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
@@ -25,12 +25,14 @@ from kernelbounds.arrays import LARGEST, Array, shortened
 from kernelbounds.assume.offset import Offset
 from kernelbounds.assume.parts import Parts
 from kernelbounds.bounds import Assumptions, Bound, ConfidenceSet
-from kernelbounds.engine import Engine, Forecasts, SparseEngine
+from kernelbounds.bounds.confidence_set import Evidence
+from kernelbounds.engine import ExactEngine, Forecasts, SparseEngine
+from kernelbounds.engine.observations import Observations
 from kernelbounds.engine.sparse import state as sparse_state
 from kernelbounds.errors import InputError, StoredFileError, said
 from kernelbounds.io import files
 from kernelbounds.mixtures import Mixture
-from kernelbounds.mixtures.mixture import RunningLosses
+from kernelbounds.mixtures.ledger import RunningLosses
 
 FORMAT, VERSION = "kernelbounds.ConfidenceSequence", 4
 # In version 2 there are no weights, parts, offsets and misspecification; up to version 3 the kernel
@@ -77,18 +79,19 @@ class Own(NamedTuple):
 
 def pack(known: ConfidenceSet, bound: Bound) -> Packed:
     """A sequence as data for a file."""
-    data, a = known.base.data, known.assumptions
+    engine, a = known.radius_engine, known.assumptions
     header = {
-        "kernel": _kernel_to_data(known.parts or data.kernel),
+        "kernel": _kernel_to_data(known.parts or engine.data.kernel),
         "offset": _offset_to_data(known.offset),
         "assumptions": {name: getattr(a, name) for name in CONSTANTS},
         "bound": _to_data(bound, bounds, BOUNDS),
         "mixture": _to_data(a.mixture, mixtures, MIXTURES),
     }
-    if not known.base.keeps_observations:
-        header["sparse"], own = sparse_state.pack(cast(SparseEngine, known.base))
+    if isinstance(engine, SparseEngine):
+        header["sparse"], own = sparse_state.pack(engine)
         return header, {f"sparse.{name}": part for name, part in own.items()}
-    rows = known.base.rows
+    assert isinstance(engine, ExactEngine)
+    data, rows = engine.data, engine.rows
     arrays = {
         "points": data.points,
         "outcomes": data.observed,
@@ -110,7 +113,7 @@ def unpack(
     whole = kernel.kernel(kernel.equal_shares) if isinstance(kernel, Parts) else kernel
     if "sparse" in header:
         return _unpack_sparse(path, header, arrays, own, whole, parts, offset)
-    engine = Engine(whole)
+    engine = ExactEngine(whole)
     with damage_reported(path):
         weights = arrays.get("weights", np.ones(len(arrays["outcomes"])))
         forecasts = _forecasts(arrays["forecasts"], len(weights))
@@ -119,9 +122,11 @@ def unpack(
     mixture = _chosen(path, "mixture", stored["mixture"], own.mixture, mixtures, MIXTURES)
     with damage_reported(path):
         assumptions = Assumptions(**header["assumptions"], mixture=mixture)
-        known = ConfidenceSet(engine, assumptions, forecasts, parts, offset)
+        known = ConfidenceSet(Evidence(engine, parts, offset, forecasts), assumptions)
         merged_at = arrays.get("merged_at", np.empty(0))
-        _restore(known, weights, merged_at, *(arrays[name] for name in ARRAYS))
+        _restore(
+            known.evidence, engine.data, weights, merged_at, *(arrays[name] for name in ARRAYS)
+        )
     _refuse_misfit(path, own, lambda: _misfit(engine))
     return known, bound
 
@@ -147,7 +152,7 @@ def _unpack_sparse(
         state = {name.removeprefix("sparse."): arrays[name] for name in own_arrays}
         losses = RunningLosses(mixture, float(header["sparse"]["ridge"]), a.noise_scale)
         engine = sparse_state.unpack(kernel, header["sparse"], state, losses)
-        known = ConfidenceSet(cast(Engine, engine), a, parts=parts, offset=offset)
+        known = ConfidenceSet(Evidence(engine, parts, offset), a)
     _refuse_misfit(path, own, lambda: sparse_state.misfit(engine))
     return known, bound
 
@@ -346,7 +351,7 @@ def _number_in_words(value: Any) -> str:
     return repr(float(value)) if isinstance(value, int | float) else repr(value)
 
 
-def _misfit(engine: Engine) -> str | None:
+def _misfit(engine: ExactEngine) -> str | None:
     """Where the kernel does not give the matrix that is stored, in words; None if it does."""
     data = engine.rows
     if not data.count:
@@ -432,7 +437,7 @@ def _complete_or_made(known: ConfidenceSet) -> Forecasts:
     try:
         return known.forecasts()
     except InputError:
-        return known.forecasts_made
+        return known.ledger.made
 
 
 def _forecasts(stored: Array, count: int) -> Forecasts:
@@ -444,7 +449,8 @@ def _forecasts(stored: Array, count: int) -> Forecasts:
 
 
 def _restore(
-    known: ConfidenceSet,
+    evidence: Evidence,
+    data: Observations,
     weights: Array,
     merged_at: Array,
     points: Array,
@@ -462,5 +468,5 @@ def _restore(
     if merged_at.size and not np.all(np.diff(merged_at, prepend=0, append=count) > 0):
         raise ValueError("merges out of order")
     if count:
-        told, cuts = known.weighed(points, outcomes, weights), merged_at.astype(np.intp).tolist()
-        known.base.data.restore(points, told, packed, cuts)
+        told, cuts = evidence.weighted(points, outcomes, weights), merged_at.astype(np.intp)
+        data.restore(points, told, packed, cuts.tolist())

@@ -147,7 +147,7 @@ def intake(
 
 def add(known: ConfidenceSet, given: Intake, progress: bool | None) -> int:
     """Add all observations, and return how many; on an error or an interrupt none are added."""
-    if known.base.keeps_observations:
+    if known.radius_engine.approximation() is None:
         return _add_at_once(known, given, progress)
     total = None
     if given.source.again:
@@ -163,8 +163,8 @@ def _add_at_once(known: ConfidenceSet, given: Intake, progress: bool | None) -> 
     together = Observed.joined(batches)
     with known.lock:
         # Another thread may have added the first observations meanwhile.
-        as_points(together.points[:1], "inputs", known.base.dim)
-        known.append(*together)
+        as_points(together.points[:1], "inputs", known.radius_engine.dim)
+        known.add(*together)
     return len(together.outcomes)
 
 
@@ -176,7 +176,7 @@ def _add_by_blocks(
     The copy takes whole blocks, so that the batches of the source make no difference.
     """
     with known.lock:
-        before = known.base
+        before = known.radius_engine
         start = before.data.count
         grown = before.snapshot()
     append_all(known, grown, _watched(given, "adding", total, progress))
@@ -189,13 +189,13 @@ def add_rows(known: ConfidenceSet, rows: Observed) -> None:
     Where many take long, progress is shown on a terminal.
     """
     total = len(rows.outcomes)
-    if known.base.keeps_observations or total <= REPORTED:
-        known.append(*rows)
+    if known.radius_engine.approximation() is None or total <= REPORTED:
+        known.add(*rows)
         return
     with known.lock, late_progress("adding", total) as report:
-        grown = known.base.snapshot()
+        grown = known.radius_engine.snapshot()
         append_all(known, grown, _reported(rows, report))
-        known.base = grown
+        known.evidence.radius_engine = grown
 
 
 def _reported(rows: Observed, report: Callable[..., None]) -> Iterator[Observed]:
@@ -215,10 +215,10 @@ def append_all(known: ConfidenceSet, grown: Any, batches: Iterable[Observed]) ->
         together = Observed.joined([*waiting, some])
         now, later = together.split(grown.whole_blocks(len(together.outcomes)))
         if len(now.outcomes):
-            known.append_to(grown, *now)
+            grown.append(now.points, known.told(*now))
         waiting = [later]
     if waiting and len(waiting[0].outcomes):
-        known.append_to(grown, *waiting[0])
+        grown.append(waiting[0].points, known.told(*waiting[0]))
 
 
 def take_over(known: ConfidenceSet, before: Engine, start: int, grown: Engine) -> int:
@@ -226,12 +226,12 @@ def take_over(known: ConfidenceSet, before: Engine, start: int, grown: Engine) -
     added = int(grown.data.count - start)
     refuse_nothing(added)
     with known.lock:
-        if known.base is not before or before.data.count != start:
+        if known.radius_engine is not before or before.data.count != start:
             raise InputError(
                 "other observations were added while the source was read, so that its own were "
                 "not; add one after the other."
             )
-        known.base = grown
+        known.evidence.radius_engine = grown
     return added
 
 

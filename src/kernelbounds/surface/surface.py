@@ -276,7 +276,9 @@ class Surface:
             witness = self._witness(centres, found)
             ceilings = witness.ceilings(moved, half_widths, self.joint_bound(found.ridges))
             over_box = self.shifted(ceilings)
-        if self.bound.exact and self.known.base.keeps_observations:  # else it is exact for k'
+        if (
+            self.bound.exact and self.known.engine.approximation() is None
+        ):  # else it is exact for k'
             over_box = np.fmin(over_box, found.values + norm_bound * moved.moved)
         over_box = np.where(np.isnan(over_box), np.inf, over_box)
         return found.values, np.maximum(over_box, found.values)

@@ -31,7 +31,6 @@ points (``engine/sparse/dual.py``).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import cast
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
@@ -39,7 +38,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from kernelbounds import kernels
 from kernelbounds.arrays import Array
 from kernelbounds.bounds import ConfidenceSet, DualMinimum
-from kernelbounds.engine import WITHOUT_ROUNDING, DualMaximiser, SparseEngine, rounding
+from kernelbounds.engine import WITHOUT_ROUNDING, DualMaximiser, ExactEngine, SparseEngine, rounding
 from kernelbounds.functionals.targets import Differences, Targets
 
 # Any scale is valid. One that is this many times the scale that balances the dual function without
@@ -129,8 +128,11 @@ def witness_of(
     known: ConfidenceSet, sign: int, points: Array, found: DualMinimum, reference: Array | None
 ) -> Witness:
     """What attains bounds at points, as the engine knows it."""
-    kind = OfObservations if known.engine.keeps_observations else OfInducingPoints
-    return kind(known, sign, points, found, reference)
+    engine = known.engine
+    if isinstance(engine, SparseEngine):
+        return OfInducingPoints(engine, sign, points, found, reference)
+    assert isinstance(engine, ExactEngine)
+    return OfObservations(engine, sign, points, found, reference)
 
 
 class OfObservations(Witness):
@@ -138,13 +140,13 @@ class OfObservations(Witness):
 
     def __init__(
         self,
-        known: ConfidenceSet,
+        engine: ExactEngine,
         sign: int,
         points: Array,
         found: DualMinimum,
         reference: Array | None,
     ) -> None:
-        data = known.engine.rows
+        data = engine.rows
         super().__init__(data.kernel, data.points, points, found, reference)
         self._data, self._sign = data, sign
         self.error = rounding(data.count, data.accuracy)
@@ -152,7 +154,7 @@ class OfObservations(Witness):
         self.magnitudes = self._prior if magnitudes is None else magnitudes
         right = np.concatenate([self._vectors, np.tile(data.outcomes, (len(points), 1)).T], axis=1)
         ridges = np.tile(found.ridges, 2)
-        solve = known.engine.solve if found.path is None else found.path.solve
+        solve = engine.solve if found.path is None else found.path.solve
         solved, gram = solve(right, ridges), data.gram
         for _ in range(REFINEMENTS):
             solved += solve(right - gram @ solved - ridges * solved, ridges)
@@ -196,13 +198,12 @@ class OfInducingPoints(Witness):
 
     def __init__(
         self,
-        known: ConfidenceSet,
+        engine: SparseEngine,
         sign: int,
         points: Array,
         found: DualMinimum,
         reference: Array | None,
     ) -> None:
-        engine = cast(SparseEngine, known.engine)
         centres = engine.dictionary.inducing
         super().__init__(engine.data.kernel, centres, points, found, reference)
         self._dual, self._sign = engine.dual(self.targets), sign

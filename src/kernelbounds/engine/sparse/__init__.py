@@ -28,13 +28,12 @@ of the outcomes is one more direction. So nothing is needed but sums over the ob
 
 from kernelbounds.engine.sparse.dictionary import Block, Dictionary
 from kernelbounds.engine.sparse.dual import DualMaximiser
-from kernelbounds.engine.sparse.engine import Approximation, SparseEngine
+from kernelbounds.engine.sparse.engine import SparseEngine
 from kernelbounds.engine.sparse.forecaster import Forecaster
 from kernelbounds.engine.sparse.growth import Growth
 from kernelbounds.engine.sparse.statistics import Chunk, Statistics
 
 __all__ = [
-    "Approximation",
     "Block",
     "Chunk",
     "Dictionary",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -17,6 +17,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
 from kernelbounds.arrays import EPS, Array
+from kernelbounds.engine.base import Approximation, Engine
 from kernelbounds.engine.eigenbasis import Eigenbasis
 from kernelbounds.engine.observations import Outcomes
 from kernelbounds.engine.path_query import PathQuery, Predictions
@@ -31,18 +32,8 @@ from kernelbounds.engine.sparse.statistics import Chunk, Statistics
 from kernelbounds.errors import InputError
 from kernelbounds.functionals.targets import Targets
 
-# What an engine that keeps its observations has, in words.
-KEPT_ELSEWHERE = {
-    "points": "points",
-    "outcomes": "outcomes",
-    "observed": "outcomes",
-    "weights": "noise scales",
-    "lower": "kernel matrix",
-    "gram": "kernel matrix",
-}
 
-
-class Summary:
+class UnkeptObservations:
     """What a sparse engine knows of its observations one by one: nothing but their number."""
 
     def __init__(self, kernel: Kernel) -> None:
@@ -50,10 +41,10 @@ class Summary:
         self.accuracy = self.first_accuracy = EPS
         self.dim: int | None = None
         self.squared_weights = 0.0
-        self.scatter = 0.0  # of outcomes at equal points, at least
+        self.scatter = 0.0  # zero is below what outcomes at equal points may differ by
 
     def accuracy_in(self, dim: int) -> float:
-        """How precise the kernel's values are."""
+        """The relative precision of the kernel's values."""
         error = kernels.evaluation_error(self.kernel, dim)
         if error is None:
             raise InputError(
@@ -62,18 +53,36 @@ class Summary:
             )
         return EPS * max(1.0, error)
 
-    def of(self, total: Statistics, dim: int) -> Summary:
-        """The same of more observations."""
+    def of(self, total: Statistics, dim: int) -> UnkeptObservations:
+        """What is known once the sums over all observations are these."""
         other = copy.copy(self)
         other.count, other.trace, other.dim = total.count, total.trace, dim
         other.squared_weights = total.squared_weights
         return other
 
-    def __getattr__(self, name: str) -> Array:
-        if name in KEPT_ELSEWHERE:
-            what = KEPT_ELSEWHERE[name]
-            raise InputError(f"a sparse engine does not keep the {what} of its observations.")
-        raise AttributeError(name)
+    @property
+    def points(self) -> Array:
+        """Refused: they are not kept."""
+        raise _not_kept("points")
+
+    @property
+    def observed(self) -> Array:
+        """Refused: they are not kept."""
+        raise _not_kept("outcomes")
+
+    @property
+    def outcomes(self) -> Array:
+        """Refused: they are not kept."""
+        raise _not_kept("outcomes")
+
+    @property
+    def weights(self) -> Array:
+        """Refused: they are not kept."""
+        raise _not_kept("noise scales")
+
+
+def _not_kept(what: str) -> InputError:
+    return InputError(f"a sparse engine does not keep the {what} of its observations.")
 
 
 # A block of rows ends where this many are in it, at least, at most, and relative to those before:
@@ -98,36 +107,6 @@ NEGLIGIBLE = 0.1
 NEWEST_LANDMARKS = 64
 
 
-@dataclass(frozen=True)
-class Approximation:
-    """What the inducing points do not see.
-
-    Attributes
-    ----------
-    inducing : int
-        Their number, m.
-    floor : float
-        (1 + s) rho: every ridge acts like one that is larger by this. Those that matter grow with
-        the number of observations, like (R_t / B)^2.
-    mean_residual : float
-        k(x,x) - |phi(x)|^2, mean over the observations; what is unknown at a point like those
-        besides is (1 + 1/s) times that. Compare with the square of a bound's half-width over B.
-
-    Examples
-    --------
-    >>> import kernelbounds as kb
-    >>> from sklearn.gaussian_process.kernels import RBF
-    >>> seq = kb.ConfidenceSequence(RBF(0.3), norm_bound=3.0, noise_scale=0.1, engine=kb.Sparse())
-    >>> seq.update(np.linspace(0, 1, 500)[:, None], np.zeros(500))
-    >>> seq.approximation.inducing < 40, seq.approximation.mean_residual < 1e-6
-    (True, True)
-    """
-
-    inducing: int
-    floor: float
-    mean_residual: float
-
-
 class Losses(Protocol):
     """What forecasts cost, and what their sums are at a noise scale."""
 
@@ -140,7 +119,7 @@ class Losses(Protocol):
         ...
 
 
-class SparseEngine:
+class SparseEngine(Engine):
     """The four quantities from :class:`Statistics`, for the kernel matrix K'.
 
     Parameters
@@ -158,8 +137,6 @@ class SparseEngine:
         Which observations become inducing points.
     """
 
-    keeps_observations = False
-
     def __init__(
         self,
         kernel: Kernel,
@@ -169,8 +146,8 @@ class SparseEngine:
         losses: Losses | None = None,
         growth: Growth | None = None,
     ) -> None:
-        self.data = Summary(kernel)
-        self.dim: int | None = None
+        self.data: UnkeptObservations = UnkeptObservations(kernel)
+        self._dim: int | None = None
         self._ridge, self._typical, self._losses_of = ridge, typical, losses
         self._growth = growth or Growth(0.0, 0)
         self._ends_at = SMALLEST_BLOCK  # the count at which the present block ends
@@ -188,7 +165,7 @@ class SparseEngine:
     def _begin(self, dictionary: Dictionary) -> None:
         """Now the dimension is known."""
         self.dictionary, size, dim = dictionary, len(dictionary), dictionary.inducing.shape[1]
-        self.dim, self.data = dim, copy.copy(self.data)
+        self._dim, self.data = dim, copy.copy(self.data)
         self.data.accuracy = dictionary.accuracy
         self.statistics, self._newest = Statistics.none(size), Chunk.empty(size, dim)
         self._closed = self.statistics  # of all but the newest observations
@@ -197,6 +174,11 @@ class SparseEngine:
         self._forecaster = Forecaster.of(self._ridge, self.statistics)
         # Observations that are not in the basis: features (m, b) and outcomes (b,).
         self._border, self._outcomes = np.empty((size, 0)), np.empty(0)
+
+    @property
+    def dim(self) -> int | None:
+        """The dimension of the inducing points; None before there are any."""
+        return self._dim
 
     def snapshot(self) -> SparseEngine:
         """Another engine on the observations so far."""
@@ -294,7 +276,7 @@ class SparseEngine:
         """How far K' is from K."""
         stats = self.statistics
         mean = stats.residual / max(stats.squared_weights, 1e-300)
-        return Approximation(len(self.dictionary), self._floor, mean)
+        return Approximation(len(self.dictionary), self._floor, mean, self._can_grow)
 
     @property
     def stage(self) -> tuple[int, Array]:
@@ -323,7 +305,7 @@ class SparseEngine:
         return np.concatenate([self.dictionary.inducing, self.newest_points(NEWEST_LANDMARKS)])
 
     @property
-    def can_grow(self) -> bool:
+    def _can_grow(self) -> bool:
         """Whether there is room for more inducing points."""
         return len(self.dictionary) < self._growth.most
 
@@ -383,13 +365,14 @@ class SparseEngine:
         newest = self._products(border, seen, _matrix)
         return PathQuery(path, prior, u, newest, np.zeros(len(rest)))
 
-    def energy_and_log_det(self, ridge: float) -> tuple[float, float]:
-        """E, rounded down, and ln det(I + K'/alpha) of its basis; for the ellipsoids, not for R_t.
+    def energy_above(self, ridge: float) -> float:
+        """|y|^2, which no energy exceeds: the energy of K itself is not known."""
+        return self.statistics.squares * (1 + rounding(self.statistics.terms))
 
-        Where bounds or radii need the log-determinant of K itself they are not known here.
-        """
-        path = self.path()
-        return float(path.energy(np.array([ridge]))[0]), math.nan
+    def log_det_above(self, ridge: float) -> float:
+        """t ln(1 + tr K / (t alpha)), by Hadamard's inequality: that of K itself is not known."""
+        count = max(self.data.count, 1)
+        return count * math.log1p(self.data.trace / (count * ridge)) * (1 + count * EPS)
 
     def dual(self, targets: Targets) -> SparseDual:
         """What attains bounds on targets, and how they change nearby."""
@@ -410,8 +393,8 @@ class SparseEngine:
         """A path whose directions, eigenvectors of Phi Phi', depend on the points alone."""
         return self._fixed_design().path
 
-    def enlarged(self, counts: NDArray[np.intp]) -> Array:
-        """At least |V'V|, where V are so many leading eigenvectors."""
+    def squared_norms_of_directions(self, counts: NDArray[np.intp]) -> Array:
+        """See :class:`Engine`."""
         return self._fixed_design().enlarged(counts)
 
     def query_along(self, path: RidgePath, points: Targets) -> PathQuery:

@@ -1,0 +1,222 @@
+"""The engine: kernel ridge regression on the observations so far, behind one interface.
+
+Only this package factorises matrices. A bound asks for means, variances and energies, and never
+meets a Cholesky factor. Two engines implement the interface: :class:`~.exact.ExactEngine` keeps all
+observations and the kernel matrix K, and :class:`~.sparse.SparseEngine` keeps sums of fixed size.
+
+=====================  ===================================  ============================
+method                 paper                                rounding
+=====================  ===================================  ============================
+``predict``, mean      mu_alpha(x), Eq. (2)                 to nearest, covered by R~
+``predict``, variance  rho_alpha^2(x), Eq. (3)              up
+``energy_below``       E_alpha = y' (I + K/alpha)^-1 y      down
+``energy_above``       E_alpha                              up
+``log_det_above``      l_alpha = ln det(I + K/alpha)        up
+=====================  ===================================  ============================
+
+Means, variances and the energies below are those of a matrix K' that is at least K in the positive
+semi-definite order: K itself and room for rounding errors, and with inducing points what those do
+not see. Every bound from K' is valid, and only looser (``docs/mathematics/bounds.md``). Energies
+and log-determinants above are those of K, for radii.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.gaussian_process.kernels import Kernel
+
+from kernelbounds.arrays import Array
+from kernelbounds.engine.observations import Outcomes
+from kernelbounds.engine.path_query import PathQuery, Predictions
+from kernelbounds.engine.ridge_path import RidgePath
+from kernelbounds.functionals.targets import Targets
+
+
+class DataView(Protocol):
+    """What every engine knows of the observations so far.
+
+    The properties ``points``, ``observed``, ``outcomes`` and ``weights`` are for engines that keep
+    the observations; others refuse them in one sentence.
+    """
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel k."""
+
+    @property
+    def count(self) -> int:
+        """The number of observations, t."""
+
+    @property
+    def dim(self) -> int | None:
+        """The dimension of the points; None before the first one."""
+
+    @property
+    def trace(self) -> float:
+        """The trace of the kernel matrix."""
+
+    @property
+    def squared_weights(self) -> float:
+        """|w_t|^2, for the weights w_s = sigma / sigma_s."""
+
+    @property
+    def scatter(self) -> float:
+        """How far outcomes at equal points are from their means, |y - mean|^2, from below."""
+
+    @property
+    def accuracy(self) -> float:
+        """The relative precision of the kernel's values."""
+
+    @property
+    def first_accuracy(self) -> float:
+        """The precision that was assumed before any value was seen."""
+
+    def accuracy_in(self, dim: int) -> float:
+        """``accuracy``, or what it will be for points of this dimension."""
+
+    @property
+    def points(self) -> Array:
+        """x_1 .. x_t, (t, d)."""
+
+    @property
+    def observed(self) -> Array:
+        """The outcomes as they were told, (t,)."""
+
+    @property
+    def outcomes(self) -> Array:
+        """The outcomes less the known level, times their weights, (t,)."""
+
+    @property
+    def weights(self) -> Array:
+        """sigma / sigma_s, (t,)."""
+
+
+@dataclass(frozen=True)
+class Approximation:
+    """What the inducing points of a sparse engine do not see.
+
+    Attributes
+    ----------
+    inducing : int
+        The number of inducing points, m.
+    floor : float
+        (1 + s) rho: every ridge acts like one that is larger by this. Those that matter grow with
+        the number of observations, like (R_t / B)^2.
+    mean_residual : float
+        k(x,x) - |phi(x)|^2, mean over the observations; what is unknown at a point like those
+        besides is (1 + 1/s) times that. Compare with the square of a bound's half-width over B.
+    can_grow : bool
+        Whether there is room for more inducing points.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> seq = kb.ConfidenceSequence(RBF(0.3), norm_bound=3.0, noise_scale=0.1, engine=kb.Sparse())
+    >>> seq.update(np.linspace(0, 1, 500)[:, None], np.zeros(500))
+    >>> seq.approximation.inducing < 40, seq.approximation.mean_residual < 1e-6
+    (True, True)
+    """
+
+    inducing: int
+    floor: float
+    mean_residual: float
+    can_grow: bool
+
+
+class Engine(ABC):
+    """Kernel ridge regression on a growing sequence of observations.
+
+    ``data`` is what is known of the observations themselves.
+    """
+
+    data: DataView
+
+    @property
+    @abstractmethod
+    def dim(self) -> int | None:
+        """The dimension of points that the engine takes; None where it takes any."""
+
+    @property
+    @abstractmethod
+    def landmarks(self) -> Array:
+        """Points near which something is known, for a search to start from, (n, d)."""
+
+    @abstractmethod
+    def newest_points(self, most: int) -> Array:
+        """Up to ``most`` of the newest observations' points, as far as they are kept, (n, d)."""
+
+    @abstractmethod
+    def approximation(self) -> Approximation | None:
+        """How far K' is from K, beyond rounding errors; None where that is all."""
+
+    @property
+    @abstractmethod
+    def stage(self) -> tuple[int, Array]:
+        """When the kernel k' changed last, and sizes that bound its growth since.
+
+        Between two times of equal stage, k' between points of the earlier time is multiplied by at
+        most the largest ratio of a size to what it was.
+        """
+
+    @abstractmethod
+    def snapshot(self) -> Self:
+        """Another engine on the observations so far, which appends to this one do not change."""
+
+    @abstractmethod
+    def append(self, points: Array, outcomes: Outcomes | Array) -> None:
+        """Add observations; on an error nothing is added."""
+
+    @abstractmethod
+    def whole_blocks(self, count: int) -> int:
+        """How many of ``count`` new observations can be appended at once without a difference.
+
+        Appended up to there, and then the others with those after them, they give the same numbers
+        as all in one go.
+        """
+
+    @abstractmethod
+    def path(self, finest: float = 0.0, finest_per_point: float = 0.0) -> RidgePath:
+        """Energies at all ridges, from below, for any number of them.
+
+        The arguments say which ridges matter; see :class:`~.ridge_path.GrowingPath`.
+        """
+
+    @abstractmethod
+    def query(
+        self, points: Targets, finest: float = 0.0, finest_per_point: float = 0.0
+    ) -> PathQuery:
+        """Means, variances (from above) and energies (from below) at points, along a path."""
+
+    @abstractmethod
+    def predict(self, points: Targets, ridges: Array) -> Predictions:
+        """Mean (g, m), variance (g, m) from above and energy (g,) from below, at g ridges."""
+
+    def energy_below(self, ridge: float) -> float:
+        """E_alpha, rounded down."""
+        return float(self.path().energy(np.array([ridge]))[0])
+
+    @abstractmethod
+    def energy_above(self, ridge: float) -> float:
+        """E_alpha of K itself, rounded up."""
+
+    @abstractmethod
+    def log_det_above(self, ridge: float) -> float:
+        """ln det(I + K/alpha) of K itself, rounded up."""
+
+    @abstractmethod
+    def eigenpath(self) -> RidgePath:
+        """A path whose leading directions, eigenvectors, depend on the points alone."""
+
+    @abstractmethod
+    def query_along(self, path: RidgePath, points: Targets) -> PathQuery:
+        """What :meth:`query` gives, along leading directions of :meth:`eigenpath` alone."""
+
+    @abstractmethod
+    def squared_norms_of_directions(self, counts: NDArray[np.intp]) -> Array:
+        """At least |V'V| for the ``counts`` leading directions V, as they were computed."""
