@@ -171,7 +171,7 @@ def test_noiseless(name, t):
 @pytest.mark.parametrize("t", [129, 260, 420])
 def test_cmm_on_a_truncated_path_equals_cmm_on_all_of_it(t):
     """Clustered data, where the truncation is strong; far queries and the data themselves too."""
-    from kernelbounds.bounds.cmm import minimum
+    from kernelbounds.bounds.cmm import minimise_dual
 
     rng = np.random.default_rng(t)
     kernel = Matern(0.5, nu=2.5)
@@ -181,7 +181,7 @@ def test_cmm_on_a_truncated_path_equals_cmm_on_all_of_it(t):
         seq.update(part, np.cos(4 * part[:, 0]) + 0.1 * rng.standard_normal(len(part)))
         seq.upper(X[:2])
     Q = np.vstack([rng.random((20, 2)), X[:5], [[3.0, 3.0]]])
-    exact = minimum(seq.known, Q, np.array([1.0, -1.0]), 0.0).values
+    exact = minimise_dual(seq.known, Q, np.array([1.0, -1.0]), 0.0).values
     lower, upper = seq.bounds(Q)
     width = exact.sum(axis=0)
     assert np.all(np.abs(upper - exact[0]) < 1e-6 * width)

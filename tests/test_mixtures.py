@@ -147,7 +147,7 @@ def test_the_weights_are_all_that_it_may_lose():
         ours, _ = sequence(kernel, rng, 60)
         paper = kb.ConfidenceSequence(kernel, 5.0, 0.1, mixture_scale=0.03 * 25)
         paper.update(ours.points, ours.outcomes)
-        price = 0.01 * HYBRID.price
+        price = 0.01 * HYBRID.excess_over_paper
         assert price == pytest.approx(2 * 0.01 * math.log(4))
         assert ours.radius**2 <= (paper.radius**2 + price) * (1 + 1e-9), name
 

@@ -27,7 +27,7 @@ class Assumptions:
     ``noise_scale``        sigma     the noise is sigma-sub-Gaussian; 0: there is none
     ``delta``              delta     all bounds hold at once with probability >= 1 - delta
     ``mixture``                      how R_t is made, see :mod:`kernelbounds.mixtures`
-    ``misspecification``             f* is so close to such a function, everywhere, at least
+    ``misspecification``             f* is within this of such a function, everywhere
     =====================  ========  =====================================================
 
     Examples
@@ -75,7 +75,7 @@ class Assumptions:
         return self.noise_scale + self.misspecification
 
     def checked_noise_scales(self, given: ArrayLike | None, count: int) -> Array | None:
-        """Noise scales of so many observations, as users pass them; None: the usual."""
+        """The noise scales of ``count`` observations, as users pass them; None: the usual one."""
         if given is None:
             return None
         scales, own = as_floats(given, "noise_scale"), self.noise_scale

@@ -1,4 +1,4 @@
-"""What is known of the level of f*, apart from the kernel."""
+"""The level of f*: what is known of it apart from the kernel."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Level(NamedTuple):
         return np.asarray(total + self.errors + EPS * (np.abs(total) + self.errors))
 
     def within(self, deviations: Array | float) -> Level:
-        """The same where what is known may be off by so much more."""
+        """The level where it may be off by ``deviations`` more."""
         return self._replace(errors=self.errors + deviations)
 
 
@@ -94,7 +94,7 @@ class Offset:
 
 
 def checked_offset(offset: Any) -> Offset:
-    """An offset, from one or from a number; None is none at all."""
+    """The offset that was given, or one made from a number; None means a level of 0."""
     if isinstance(offset, Offset):
         return offset
     if offset is None:

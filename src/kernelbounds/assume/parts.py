@@ -13,13 +13,13 @@ from kernelbounds.arrays import EPS, LARGEST, Array, as_scalar, brief
 from kernelbounds.errors import InputError
 
 # A bound enters the kernel by its square, over a share: that must not overflow, nor vanish.
-LEAST_BOUND, MOST_BOUND = 1e-100, 1e45
-# Shares are chosen for so many points at most, because that takes the cube of their number. They
-# change little after that.
-FEWEST, MOST_POINTS = 8, 256
+SMALLEST_BOUND, LARGEST_BOUND = 1e-100, 1e45
+# Shares are chosen from this number of points at least, and at most, because that takes the cube of
+# their number. They change little after that.
+FEWEST_POINTS, MOST_POINTS = 8, 256
 # Steps of the alternating minimisation, each of which lowers what is minimised; after ten the width
 # of the bounds changes by less than a percent.
-STEPS = 10
+SHARE_STEPS = 10
 # A part that the data determine has nearly no share. This is the least, relative to the largest:
 # it enlarges the bounds on the others by half a percent, and smaller ones would cost digits.
 LEAST_SHARE = 1e-2
@@ -60,10 +60,10 @@ class Parts:
             if not isinstance(part, tuple | list) or len(part) != 2:
                 raise InputError(f"each of parts must be (kernel, bound), got {brief(part)}.")
             kernel = kernels.checked_kernel(part[0])
-            bound = as_scalar(part[1], "each bound", least=0.0, most=MOST_BOUND)
-            if 0 < bound < LEAST_BOUND:
+            bound = as_scalar(part[1], "each bound", least=0.0, most=LARGEST_BOUND)
+            if 0 < bound < SMALLEST_BOUND:
                 raise InputError(
-                    f"each bound must be 0 or at least {LEAST_BOUND:g}, got {bound:g}."
+                    f"each bound must be 0 or at least {SMALLEST_BOUND:g}, got {bound:g}."
                 )
             pairs.append((kernel, bound))
         if not any(bound > 0 for _, bound in pairs):
@@ -120,7 +120,7 @@ class Parts:
         ]
         shares, identity = np.array(self.equal_shares), np.eye(len(points))
         rounding = slack * np.array([np.trace(gram) for gram in grams])
-        for _ in range(STEPS):
+        for _ in range(SHARE_STEPS):
             matrix = sum(gram / share for gram, share in zip(grams, shares, strict=True))
             alpha = ridge + float((rounding / shares).sum())
             # The best a leave phi(x) - sum a phi with the coefficients alpha (K + alpha I)^-1.
@@ -151,7 +151,7 @@ def _adding_up(shares: Array) -> tuple[float, ...]:
 
 def count_for_shares(count: int) -> int:
     """The first so many points decide on the shares: a power of two, so that they seldom change."""
-    if count < FEWEST:
+    if count < FEWEST_POINTS:
         return 0
     return int(min(2 ** (count.bit_length() - 1), MOST_POINTS))
 

@@ -40,7 +40,7 @@ class AMM(EllipsoidBound):
 
     @property
     def uses_only_radius(self) -> bool:
-        """It is."""
+        """True: the interval is made from R_t."""
         return True
 
     def below_amm_at(self, reference_ridge: float) -> tuple[float, ...] | None:

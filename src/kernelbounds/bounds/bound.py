@@ -1,7 +1,4 @@
-"""What every confidence bound is.
-
-What the guarantee of a bound covers.
-"""
+"""The interface of every confidence bound, and what its guarantee covers."""
 
 from __future__ import annotations
 
@@ -117,7 +114,7 @@ class Bound(ABC):
         """
 
     def __repr__(self) -> str:
-        # Of a class that does not say what its settings are, nothing is known.
+        # Only a dataclass says what its settings are.
         known: Any = self
         if not is_dataclass(known):
             return object.__repr__(self)
@@ -125,7 +122,7 @@ class Bound(ABC):
         return f"{type(self).__qualname__}({', '.join(settings)}) [{self.guarantee}]"
 
     def _repr_html_(self) -> str:
-        """For notebooks."""
+        """A card for notebooks."""
         return notebook.shown(self, self._card)
 
     def _card(self) -> notebook.Html:
@@ -138,7 +135,7 @@ class Bound(ABC):
         ]
         about = (type(self).__doc__ or "").strip().partition("\n\n")[0]
         about = " ".join(about.split()).rstrip(",.") + "."
-        made = about.startswith(f"{type(self).__name__}(")  # by dataclass, and says nothing
+        made = about.startswith(f"{type(self).__name__}(")  # the docstring that dataclass makes
         return notebook.card(
             f"Bound {type(self).__name__}",
             [*settings, ("holds for", self.guarantee)],
@@ -147,12 +144,12 @@ class Bound(ABC):
 
     @property
     def guarantee(self) -> Guarantee:
-        """What its guarantee covers; everything, unless a bound says otherwise."""
+        """The guarantee of the bound: all times, points and noises, unless it says otherwise."""
         return Guarantee()
 
     @property
     def points_at_once(self) -> int | None:
-        """At how many different points it may be asked for at once; None: any number."""
+        """The number of different points at which the bound may be asked for at once; None: any."""
         return None
 
     @property
@@ -161,7 +158,7 @@ class Bound(ABC):
         return False
 
     def norm_lower_bound(self, known: ConfidenceSet) -> float:
-        """The smallest B with which its confidence sets are not empty."""
+        """The smallest B under which the confidence sets of this bound are not empty."""
         return known.norm_lower_bound
 
     def refute(self, known: ConfidenceSet) -> None:
@@ -170,7 +167,7 @@ class Bound(ABC):
 
     @property
     def uses_only_radius(self) -> bool:
-        """Whether all that it knows of the noise is R_t, and of f* that its norm is at most B.
+        """Whether the bound knows nothing of the noise but R_t, and of f* but ||f*|| <= B.
 
         Such a bound holds whatever the kernel in which that norm is, so that the shares of the
         parts of f* may be chosen from points, which adaptive choices make depend on the noise;
@@ -190,7 +187,7 @@ class Bound(ABC):
         return known if self.holds_for_any_shares else known.with_fixed_shares()
 
     def below_amm_at(self, reference_ridge: float) -> tuple[float, ...] | None:
-        """The ridges at which it is nowhere above AMM, given sigma^2/c; None means all of them."""
+        """The ridges at which the bound is nowhere above AMM, given sigma^2/c; None: all ridges."""
         return ()
 
     def largest(self, known: ConfidenceSet, points: Targets, sign: int, tie: float) -> Largest:
@@ -206,19 +203,19 @@ class Bound(ABC):
 def checked_extremes(
     bound: Bound, known: ConfidenceSet, points: Targets, signs: Sequence[int]
 ) -> Array:
-    """What a bound returns, refused where it is not upper bounds."""
+    """The extremes of a bound, refused where they are not upper bounds."""
     return as_upper_bounds(bound, bound.extremes(known, points, signs), (len(signs), len(points)))
 
 
 def as_upper_bounds(bound: Bound, found: Any, wanted: tuple[int, int]) -> Array:
-    """What a bound returned as numbers (signs, m), refused where it is not upper bounds."""
+    """The array that a bound returned, (signs, m), refused where it is not upper bounds."""
     if fault := fault_of(found, wanted):
         raise KernelBoundsError(f"the bound {bound!r} {fault}.")
     return np.asarray(found, dtype=np.float64)
 
 
 def fault_of(found: Any, wanted: tuple[int, int]) -> str | None:
-    """Why something is not upper bounds of the wanted shape, as the end of a sentence."""
+    """The reason why a value is not upper bounds of the wanted shape, to end a sentence with."""
     try:
         values = np.asarray(found).astype(np.float64, casting="same_kind", copy=False)
     except (TypeError, ValueError):
@@ -228,14 +225,14 @@ def fault_of(found: Any, wanted: tuple[int, int]) -> str | None:
             f"returned an array of shape {values.shape} for {wanted[0]} signs and {wanted[1]} "
             f"points; it must be {wanted}"
         )
-    if not values.min(initial=np.inf) > -np.inf:  # that of nan is nan
+    if not values.min(initial=np.inf) > -np.inf:  # the minimum is nan if any value is
         return "returned nan or minus infinity, which bounds nothing"
     return None
 
 
 @dataclass(frozen=True)
 class DualMinimum:
-    """The values of a :class:`DualBound`, and where its minimum over ridges and scales is.
+    """The values of a :class:`DualBound`, and the ridges and scales that attain them.
 
     Attributes
     ----------
@@ -273,8 +270,8 @@ class DualBound(Bound):
                                       + scale joint_bound_alpha / 2,
 
     with p = k_t(x) - s scale y and joint_bound_alpha = beta_alpha^2 + E_alpha / alpha, which bounds
-    ||f_t - y_t||^2 / alpha + ||f||^2 for all functions f in question. All bounds in this package
-    are of this kind. Every ridge in question and every scale gives a valid bound.
+    ||f_t - y_t||^2 / alpha + ||f||^2 for all functions f in question. CMM, DMM, AMM,
+    AY and IGP are of this kind. Every ridge in question and every scale gives a valid bound.
 
     An interval around ridge estimates is written most easily as an
     :class:`~kernelbounds.bounds.EllipsoidBound`, which has all methods but
@@ -291,12 +288,12 @@ class DualBound(Bound):
 
     @property
     def bounds_functionals(self) -> bool:
-        """The dual knows a point by its representer alone."""
+        """True: the dual sees a point by its representer alone."""
         return True
 
     @property
     def exact(self) -> bool:
-        """Whether it is the maximum of s f(x) over functions f of norm at most B.
+        """Whether the bound is the maximum of s f(x) over functions f of norm at most B.
 
         Such a bound changes between x and c by at most B |phi(x) - phi(c)|.
         """
@@ -311,8 +308,8 @@ class DualBound(Bound):
         """joint_bound_alpha, rounded up, for an array of ridges."""
 
     def lasting(self, known: ConfidenceSet) -> bool:
-        """Whether a ridge that is in question stays so when observations are added.
+        """Whether the same ridges are used when observations are added.
 
-        It does not where the ridge follows the data, as the reference ridge does without noise.
+        They are not where the ridge follows the data, as the reference ridge does without noise.
         """
         return known.assumptions.misfit > 0

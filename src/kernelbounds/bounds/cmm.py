@@ -1,6 +1,7 @@
 """CMM: the exact martingale-mixture bound (Thm. ucb_representer and Eq. dual_ucb_alpha).
 
-The paper's cone program for the exact bound (Thm. ucb_representer), solved with CVXPY.
+It is computed by a search over the ridge, the paper's dual. The paper's cone program, solved with
+CVXPY, is here too, as an independent check.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def cone_extremes(known: ConfidenceSet, points: Targets, signs: Sequence[int]) -
         )
     cp: Any = cvxpy  # its types are incomplete
     data = known.engine.rows
-    # What outcomes at equal points differ by is beyond any function.
+    # No function explains how outcomes at equal points differ, so that is taken off the radius.
     radius = np.sqrt(max(known.radius.squared - data.scatter.least, 0.0))
     result = np.empty((len(signs), len(points)))
     prior, vectors, _ = data.representers(points)
@@ -132,7 +133,7 @@ class CMM(DualBound):
 
     def attained(self, known: ConfidenceSet, points: Targets, signs: Sequence[int]) -> DualMinimum:
         """See :class:`~kernelbounds.bounds.DualBound`; by the dual, whatever the solver."""
-        return minimum(known, points, np.array(signs, dtype=float), _finest(known))
+        return minimise_dual(known, points, np.array(signs, dtype=float), _finest(known))
 
     def largest(self, known: ConfidenceSet, points: Targets, sign: int, tie: float) -> Largest:
         """See :class:`~kernelbounds.bounds.Bound`; computed only where it may be the largest."""
@@ -151,24 +152,29 @@ class CMM(DualBound):
         return True
 
 
-def minimum(known: ConfidenceSet, points: Targets, signs: Array, finest: float) -> DualMinimum:
-    """The smallest dual value, sought among ridges from t times ``finest`` at first."""
+def minimise_dual(
+    known: ConfidenceSet, points: Targets, signs: Array, finest: float
+) -> DualMinimum:
+    """The least value of the dual over ridges, sought first among those above t ``finest``."""
     query = known.engine.query(points, finest_per_point=finest)
     values, ridges, scales = minimise_over_ridge(query, DualFunction.of(known), signs)
-    # What overflows is not below the trivial bound.
+    # A value that overflows is above the trivial bound anyway.
     values[np.isnan(values)] = np.inf
     path: RidgePath | None = query.path
     if ridges.min() < query.path.eigen.finest:
         finer = (ridges < query.path.eigen.finest).any(axis=0)
-        found = minimum(known, points[finer], signs, finest / 16)
+        found = minimise_dual(known, points[finer], signs, finest / 16)
         values[:, finer], ridges[:, finer] = found.values, found.ridges
         scales[:, finer], path = found.scales, found.path
     return DualMinimum(values, ridges, scales, path)
 
 
 def _finest(known: ConfidenceSet) -> float:
-    """A minimiser is rarely below a fifth of (R_t / B)^2, and R_t^2 is about t sigma^2."""
-    if not known.evidence.growing:  # one path for all that is believed
+    """The ridge, per observation, below which a minimiser rarely is.
+
+    That is a fifth of (R_t / B)^2, and R_t^2 is about t sigma^2.
+    """
+    if not known.evidence.growing:  # one path serves all assumptions that are tried on a snapshot
         return 0.0
     a = known.assumptions
     return 0.2 * min(a.misfit / max(a.norm_bound, 1e-100), LARGEST) ** 2
@@ -189,12 +195,15 @@ class DualFunction:
 
     @classmethod
     def of(cls, known: ConfidenceSet) -> Self:
-        """That of CMM."""
+        """The dual function of CMM."""
         return cls(known.radius, known.refute_if_empty, count=known.count)
 
     @property
     def likely(self) -> tuple[float, float]:
-        """Around (R_t / B)^2, mostly above, and lower where there are many observations."""
+        """The log ridges between which the minimiser probably is.
+
+        They are around (R_t / B)^2, mostly above, and lower where there are many observations.
+        """
         radius = self.radius
         centre = radius.squared / max(radius.norm_bound**2, 1e-280)
         log_centre = math.log(min(max(centre, 1e-280), 1e280))

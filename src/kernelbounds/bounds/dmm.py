@@ -19,7 +19,7 @@ PAPERS_GRID = (0.1, 0.3, 1.0, 3.0, 10.0)  # times sigma^2/c, Sec. 7
 # Small ridges are left out where larger ones, and a witness a little below those, rule them out.
 # How small is small, relative to (R_t / B)^2, and how far below the witness is, changes only how
 # often that succeeds; measured with ``python -m benchmarks loop``.
-SMALL, WITNESS = 0.25, 0.9
+SMALL_RIDGE, WITNESS_RIDGE = 0.25, 0.9
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,11 +67,11 @@ class DMM(EllipsoidBound):
 
     @property
     def uses_only_radius(self) -> bool:
-        """It is."""
+        """True: the intervals are made from R_t."""
         return True
 
     def below_amm_at(self, reference_ridge: float) -> tuple[float, ...] | None:
-        """It is the least of AMM over the grid."""
+        """The grid, over which the bound is the least AMM."""
         return self.grid(reference_ridge)
 
     def ellipsoids(self, known: ConfidenceSet, points: Targets) -> Ellipsoids:
@@ -89,8 +89,8 @@ class DMM(EllipsoidBound):
     def largest(self, known: ConfidenceSet, points: Targets, sign: int, tie: float) -> Largest:
         """See :class:`~kernelbounds.bounds.Bound`.
 
-        Without the newest observations, and with the radius of now, bounds are cheap and larger:
-        only where those are high are the others computed.
+        Bounds without the newest observations, with the present radius, are cheap and larger. Only
+        where those are high are the bounds themselves computed.
         """
         large, witness = self._without_small(known)
         tried = np.append(large, witness)
@@ -115,13 +115,13 @@ class DMM(EllipsoidBound):
         return Largest.widest(value, tied, opposite[tied], tie)
 
     def _without_small(self, known: ConfidenceSet) -> tuple[Array, Array]:
-        """The ridges of the grid that are probably enough; and, to find out, one a little less."""
+        """The ridges of the grid that are probably enough, and one a little less, to find out."""
         grid = np.array(self.grid(known.reference_ridge))
-        small = grid * known.assumptions.norm_bound**2 <= SMALL * known.radius.squared
+        small = grid * known.assumptions.norm_bound**2 <= SMALL_RIDGE * known.radius.squared
         large = grid[grid >= grid[small].max(initial=grid.min())]
-        return large, WITNESS * large.min(keepdims=True)[: len(grid) - len(large)]
+        return large, WITNESS_RIDGE * large.min(keepdims=True)[: len(grid) - len(large)]
 
 
 def _rises_towards_last(ends: Array) -> bool:
-    """Whether the last ridge, less than the others, is worse than they for all points and sides."""
+    """Whether the last ridge, the smallest, is worse than the others at all points and sides."""
     return bool(np.all(ends[:, -1] > ends[:, :-1].min(axis=1)))

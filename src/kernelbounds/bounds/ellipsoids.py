@@ -1,4 +1,4 @@
-"""Bounds that are intervals around ridge estimates, at finitely many ridges: all but CMM."""
+"""Bounds that are intervals around ridge estimates at finitely many ridges: DMM, AMM, AY, IGP."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class EllipsoidBound(DualBound):
 
     @abstractmethod
     def ellipsoids(self, known: ConfidenceSet, points: Targets) -> Ellipsoids:
-        """The intervals at m points, or of m functionals."""
+        """The intervals at m points, or for m functionals."""
 
     def extremes(self, known: ConfidenceSet, points: Targets, signs: Sequence[int]) -> Array:
         """See :class:`~kernelbounds.bounds.Bound`."""
@@ -112,5 +112,5 @@ class EllipsoidBound(DualBound):
 
 
 def checked_ridge(ridge: float | None, name: str) -> float | None:
-    """A positive ridge, or None."""
+    """The ridge, refused where it is not positive; None passes."""
     return None if ridge is None else as_scalar(ridge, name, above=0.0)

@@ -1,6 +1,7 @@
 """FixedDesign: points that were fixed before the outcomes, at one moment in time.
 
-One value of f* from a fixed design: a linear estimate, its bias and its noise.
+The bound for all x is in ``projection.py``. The bound for one x is a linear estimate, its bias and
+its noise:
 
 ==============  ==============================  =============================================
 code            symbol                          meaning
@@ -21,8 +22,8 @@ Independent Gaussian noise makes w'y - f*(x) Gaussian with a mean of at most B b
 deviation of at most sigma |w|, and in place of the right side there is the 1 - delta quantile of
 |N(B bias, sigma^2 |w|^2)| (Armstrong and Kolesar, 2018), which grows with both for delta <= 1/2.
 The ridge alpha is the one that makes the interval shortest, for each x, whatever the outcomes. That
-ridge is chosen for the B and sigma that were assumed at first, and stays where others are believed:
-the interval then grows with B, and with sigma.
+ridge is chosen for the B and sigma that were assumed at first, and stays where others are assumed
+later: the interval then grows with B, and with sigma.
 """
 
 from __future__ import annotations
@@ -48,20 +49,20 @@ from kernelbounds.functionals.targets import Targets
 # Log ridges are tried in such steps, from the slack of the eigenvalues, below which they have no
 # effect, to this times the largest one, where a bound is the one without data. The place of the
 # minimum is found by a quartic; the bound is that at the place, wherever it is.
-STEP, INFINITE = 0.5, 1e6
+LOG_RIDGE_STEP, INFINITE_RIDGE = 0.5, 1e6
 # Halvings of an interval of length at most ten, to the last digit.
 HALVINGS = 56
 # Of a bias of more than this many standard deviations, one side is all that matters: the
 # other has a probability below 1e-300.
 ONE_SIDED = 40.0
 # Biases at which the search knows the quantile, in standard deviations.
-TABLE = np.append(np.linspace(0.0, 4.0, 65), ONE_SIDED)
+TABLE_OF_BIASES = np.append(np.linspace(0.0, 4.0, 65), ONE_SIDED)
 
 
 def estimated(
     known: ConfidenceSet, points: Targets, signs: Sequence[int], delta: float, noise: str
 ) -> Array:
-    """Upper bounds on s f* at m points, each of which holds on its own; (signs, m)."""
+    """Upper bounds on s f* at m points, each of which holds by itself; (signs, m)."""
     found = shortest(known, points, delta, noise)
     half = _half_widths(known, found, delta, noise)
     return np.array([sign * found.values + half for sign in signs])
@@ -84,13 +85,13 @@ def shortest(known: ConfidenceSet, points: Targets, delta: float, noise: str) ->
     path = known.engine.eigenpath()
     path = path.leading(path.eigen.eigenvectors)
     query = known.engine.query_along(path, points)
-    low, high = math.log(path.eigen.slack), math.log(INFINITE * float(path.levels.max()))
+    low, high = math.log(path.eigen.slack), math.log(INFINITE_RIDGE * float(path.levels.max()))
     # From the largest eigenvalue, which does not depend on how observations are merged.
-    grid = high - STEP * np.arange(5.0 + math.ceil((high - low) / STEP))[::-1]
-    table = margins(delta, noise)(TABLE)
+    grid = high - LOG_RIDGE_STEP * np.arange(5.0 + math.ceil((high - low) / LOG_RIDGE_STEP))[::-1]
+    table = margins(delta, noise)(TABLE_OF_BIASES)
     found = query.estimators(np.exp(grid))
     tried = half_widths(
-        known, found, lambda biases: np.interp(biases, TABLE, table), known.chosen_for
+        known, found, lambda biases: np.interp(biases, TABLE_OF_BIASES, table), known.chosen_for
     )
     return query.estimates(np.exp(vertex(grid, tried)))
 
@@ -101,7 +102,7 @@ def half_widths(
     margin: Callable[[Array], Array],
     assumed: Assumptions | None = None,
 ) -> Array:
-    """B bias + sigma |w| q, rounded up but for the last digit, under what is or was assumed."""
+    """B bias + sigma |w| q, rounded up but for the last digit, for the B and sigma assumed."""
     a, directions = assumed or known.assumptions, known.engine.eigenpath().eigen.eigenvectors
     squared = known.engine.squared_norms_of_directions(np.array([directions]))
     orthonormal = math.sqrt(float(squared[0]))
@@ -136,7 +137,7 @@ def folded_margins(biases: Array, delta: float) -> Array:
 # Of delta, what the leading directions are given, and CMM the rest. With half of it bounds are one
 # percent narrower where directions are few, and up to 4 percent wider than CMM's elsewhere; with
 # this share they were never more than 2 percent wider (``tests/test_fixed_design.py``).
-SHARE = 1 / 4
+SHARE_OF_DIRECTIONS = 1 / 4
 
 
 @dataclass(frozen=True, repr=False)
@@ -166,7 +167,7 @@ class FixedDesign(Bound):
         Whether the bounds hold at all x together, as those of the other methods do. Else each
         holds on its own with probability 1 - delta, and most are narrower.
     points : int
-        With ``simultaneous=False``: the bounds hold together at any so many x that were fixed
+        With ``simultaneous=False``: the bounds hold together at any ``points`` x that were fixed
         beforehand, as the points of the data were.
     noise : "sub-Gaussian" or "Gaussian"
         Gaussian noise, independent given all of the points and of standard deviation at most
@@ -211,12 +212,12 @@ class FixedDesign(Bound):
 
     @property
     def points_at_once(self) -> int | None:
-        """``points``, where the guarantee is for so many together."""
+        """``points``, where the guarantee is for that number of points together."""
         return None if self.simultaneous or self.points == 1 else self.points
 
     @property
     def bounds_functionals(self) -> bool:
-        """All that is known of a point is its representer."""
+        """True: the bound sees a point by its representer alone."""
         return True
 
     def extremes(self, known: ConfidenceSet, points: Targets, signs: Sequence[int]) -> Array:
@@ -230,7 +231,7 @@ class FixedDesign(Bound):
         delta = a.delta / (2 * self.points)
         narrower = np.minimum(both, estimated(known, points, (1, -1), delta, self.noise))
         # An estimate that the other bounds rule out failed, as it may at one x in 2/delta. It is
-        # left out, but not where other assumptions are believed: intervals that come back when B
+        # left out, but not where other assumptions are tried: intervals that come back when B
         # shrinks would not be nested, and one that is empty speaks against that B.
         found = narrower
         if known.evidence.growing:
@@ -240,10 +241,10 @@ class FixedDesign(Bound):
     def predicted_width(self, known: ConfidenceSet, points: Targets) -> Array:
         """What upper - lower is at most with noise, whatever the outcomes; (m,).
 
-        That of the leading directions, or of the estimate; CMM may be narrower than both.
+        It is the width along the leading directions, or that of the estimate; CMM may be narrower.
         """
         projection = self._sets(known)[1]
-        if projection is None:  # of all functions nothing is seen
+        if projection is None:  # all functions vanish at the points
             return 2 * known.trivial(points)
         half = projection.half_widths(points)
         if not self.simultaneous:
@@ -270,14 +271,14 @@ class FixedDesign(Bound):
             )
 
     def _sets(self, known: ConfidenceSet) -> tuple[ConfidenceSet, Projection | None]:
-        """What CMM looks at, and the leading directions, each at its share of delta."""
+        """The confidence set for CMM, and the leading directions, each at its share of delta."""
         delta = known.assumptions.delta / (1 if self.simultaneous else 2)
         if known.assumptions.noise_scale == 0:  # nothing is random, and CMM is exact
             return known, None
         if not known.engine.eigenpath().eigen.eigenvectors:  # all functions vanish at the points
             return known.at_delta(delta), None
-        projection = Projection.of(known, SHARE * delta, self.noise)
-        return known.at_delta((1 - SHARE) * delta), projection
+        projection = Projection.of(known, SHARE_OF_DIRECTIONS * delta, self.noise)
+        return known.at_delta((1 - SHARE_OF_DIRECTIONS) * delta), projection
 
 
 def _smaller(

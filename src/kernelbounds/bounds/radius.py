@@ -82,12 +82,12 @@ class Radius:
 
 # A grid over all ridges, refined around its best point: each pass narrows log alpha by 2/47, so
 # that after four passes it is known to about 3e-4 of a unit and the value, at a maximum, to 1e-7.
-POINTS, PASSES = 48, 4
+GRID_POINTS, GRID_PASSES = 48, 4
 # Noise scales are tried on a grid with so many points to the octave, one percent apart.
-TO_THE_OCTAVE = 64
+NOISE_STEPS_PER_OCTAVE = 64
 # The energy of noise exceeds what these rates of :class:`~kernelbounds.mixtures.Hybrid` give
 # without forecasts with a probability of this times delta: next to delta, that is nothing.
-RATES, RARELY = np.array([0.2, 0.4, 0.7, 0.9]), 1e-12
+CERTAIN_RATES, CERTAIN_FAILURE = np.array([0.2, 0.4, 0.7, 0.9]), 1e-12
 # Where even smaller noise scales are admissible, they are bisected to this accuracy. At less than
 # this fraction of what is certain, radii are all rounding errors, or come from forecasts alone,
 # which any noise scale allows.
@@ -116,9 +116,9 @@ def least_squared_radius(path: RidgePath, norm_bound: float) -> float:
 
 def certain_noise(energy: float, count: int, delta: float) -> float:
     """What sigma is not below if the noise has at least this energy, but for 1e-12 delta."""
-    halves = -count * np.log1p(-RATES) / (2 * RATES)
-    rarely = max(RARELY * delta, 5e-324)
-    return math.sqrt(energy / energy_bound(tuple(RATES), halves, count, 1.0, rarely))
+    halves = -count * np.log1p(-CERTAIN_RATES) / (2 * CERTAIN_RATES)
+    rarely = max(CERTAIN_FAILURE * delta, 5e-324)
+    return math.sqrt(energy / energy_bound(tuple(CERTAIN_RATES), halves, count, 1.0, rarely))
 
 
 def least_noise(admissible: Callable[[float], bool], certain: float, anchor: float) -> float:
@@ -131,10 +131,10 @@ def least_noise(admissible: Callable[[float], bool], certain: float, anchor: flo
     """
     if certain < SMALLEST_NOISE:
         return 0.0
-    number = math.floor(TO_THE_OCTAVE * math.log2(certain / anchor))
+    number = math.floor(NOISE_STEPS_PER_OCTAVE * math.log2(certain / anchor))
 
     def on_grid(number: int) -> float:
-        return float(anchor * 2.0 ** (number / TO_THE_OCTAVE))
+        return float(anchor * 2.0 ** (number / NOISE_STEPS_PER_OCTAVE))
 
     low = max(on_grid(number), SMALLEST_NOISE)
     if admissible(low):
@@ -165,8 +165,8 @@ def _supremum(path: RidgePath, function: Callable[[Array], Array]) -> float:
     # The floor may be large, and bounds try smaller ridges, too. Below the slack none matters.
     low = math.log(min(eigen.floor, eigen.slack or eigen.floor))
     high = math.log(eigen.spectrum.max(initial=eigen.floor)) + 20
-    for _ in range(PASSES):
-        grid = np.linspace(low, high, POINTS)
+    for _ in range(GRID_PASSES):
+        grid = np.linspace(low, high, GRID_POINTS)
         values = function(np.exp(grid))
         at = int(values.argmax())
         best = max(best, float(values[at]))

@@ -45,14 +45,14 @@ from kernelbounds.mixtures.mixture import Mixture
 # Relative to the largest k(x,x), the first ridge leaves them half of the digits with 10,000
 # observations. The second, also relative to the error of the kernel's values, is above what errors
 # add to a matrix of that size.
-LEAST_RIDGE, LEAST_OF_ERROR = 1e-8, 1e4
+LEAST_RIDGE, LEAST_RIDGE_OF_ERROR = 1e-8, 1e4
 # What is divided by these must not overflow: a rate, and c.
-SLOWEST, LEAST_SCALE = 1e-90, 1e-300
+SMALLEST_RATE, SMALLEST_SCALE = 1e-90, 1e-300
 # Squares of outcomes, at most 1e200 each, never have a larger sum.
 LARGEST_ENERGY = 1e210
 # More steps than it ever takes: each step of Newton's method from afar removes a term of the sum,
 # and then the digits double.
-NEWTON = 50
+NEWTON_STEPS = 50
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,9 @@ class Hybrid(Mixture):
         given: object = self.rates
         if not isinstance(given, Iterable) or isinstance(given, str | bytes):
             raise InputError(f"rates must be a sequence of numbers, got {brief(given)}.")
-        rates = tuple(as_scalar(rate, "each of rates", above=SLOWEST, most=1.0) for rate in given)
+        rates = tuple(
+            as_scalar(rate, "each of rates", above=SMALLEST_RATE, most=1.0) for rate in given
+        )
         if not rates:
             raise InputError("rates is empty; pass at least one number in (0, 1].")
         scale = as_scalar(self.relative_scale, "relative_scale", above=0.0, most=1e100)
@@ -99,19 +101,19 @@ class Hybrid(Mixture):
 
     def scale(self, norm_bound: float) -> float:
         """See :class:`Mixture`."""
-        return max(self.relative_scale * norm_bound**2, LEAST_SCALE)
+        return max(self.relative_scale * norm_bound**2, SMALLEST_SCALE)
 
     @property
-    def price(self) -> float:
+    def excess_over_paper(self) -> float:
         """2 ln(1/w), the weight of the paper's own supermartingale being w."""
         return 2 * math.log(len(self.rates)) if 1.0 in self.rates else math.inf
 
     def forecasts(
         self, engine: ExactEngine, ridge: float, noise_scale: float, start: int
     ) -> Forecasts:
-        """Those of N(0, c K), with a smaller c where double precision asks for it.
+        """The forecasts of N(0, c K), with a smaller c where double precision asks for it.
 
-        Up to where it asks for a smaller one still: a forecast must not know later points.
+        They end where it asks for a smaller one still: a forecast must not know later points.
         """
         made, alpha = engine.forecasts_since(start, ridge, _least(engine))
         # v = c rho^2, where c = sigma^2 / alpha.
@@ -130,21 +132,21 @@ class Hybrid(Mixture):
         return squared, max(least, engine.largest_forecast_ridge(ridge, _least(engine)))
 
     def losses(self, forecasts: Forecasts, noise_scale: float) -> Array:
-        """See :class:`Mixture`; those taken, at each rate."""
+        """See :class:`Mixture`; the losses of what is taken in each round, at each rate."""
         return half_losses(self.rates, forecasts, noise_scale)
 
     def squared_radius(
         self, engine: Engine, ridge: float, noise_scale: float, delta: float, losses: Array
     ) -> tuple[float, float]:
         """See :class:`Mixture`."""
-        if self.joint and isinstance(engine, ExactEngine) and engine.blocks_from is not None:
+        if self.joint_losses and isinstance(engine, ExactEngine) and engine.blocks_from is not None:
             energy, log_det = engine.gained_in_blocks(ridge, _least(engine))
             losses = losses.copy()
-            losses[list(self.joint)] += (energy / noise_scale**2 + log_det) / 2
+            losses[list(self.joint_losses)] += (energy / noise_scale**2 + log_det) / 2
         return 0.0, energy_bound(self.rates, losses, engine.data.count, noise_scale, delta)
 
     @property
-    def joint(self) -> tuple[int, ...]:
+    def joint_losses(self) -> tuple[int, ...]:
         """At the rate 1 forecasts are always taken, and cost E + sigma^2 l in all (the chain rule).
 
         So that sum needs no forecasts, and with it the paper's radius is never left far behind.
@@ -154,7 +156,7 @@ class Hybrid(Mixture):
 
 def _least(engine: Engine) -> float:
     """The least ridge of forecasts, relative to the largest k(x,x)."""
-    return max(LEAST_RIDGE, LEAST_OF_ERROR * engine.data.first_accuracy)
+    return max(LEAST_RIDGE, LEAST_RIDGE_OF_ERROR * engine.data.first_accuracy)
 
 
 def half_losses(rates: tuple[float, ...], forecasts: Forecasts, noise_scale: float) -> Array:
@@ -177,7 +179,7 @@ def half_losses(rates: tuple[float, ...], forecasts: Forecasts, noise_scale: flo
 def half_losses_of_forecasts(
     rates: tuple[float, ...], forecasts: Forecasts, noise_scale: float
 ) -> Array:
-    """The same where forecasts are always taken."""
+    """L / (2 sigma^2) of each round (n, j), where forecasts are always taken."""
     rate = np.array(rates)
     with np.errstate(over="ignore"):
         errors = ((forecasts.errors / noise_scale) ** 2)[:, None]
@@ -191,7 +193,7 @@ def energy_bound(
     """R_t^2, rounded up: the noise energy exceeds it at no time, with probability 1 - delta."""
     if not np.isfinite(halves).any():
         return LARGEST_ENERGY
-    rounding = 1 + 4 * (8 + count) * EPS  # for the errors of so many terms
+    rounding = 1 + 4 * (8 + count) * EPS  # for the errors of this many terms
     return 2 * noise_scale**2 * _solve(rates, (halves * rounding).tolist(), -math.log(delta))
 
 
@@ -204,7 +206,7 @@ def _solve(rates: Sequence[float], halves: Sequence[float], log_level: float) ->
     # In plain numbers, of which there are few: arrays would take ten times as long.
     logs = -math.log(len(rates))
     u = min(q + (log_level - logs) / rate for rate, q in zip(rates, halves, strict=True))
-    for _ in range(NEWTON):
+    for _ in range(NEWTON_STEPS):
         terms = [logs + rate * (u - q) for rate, q in zip(rates, halves, strict=True)]
         largest = max(terms)
         parts = [math.exp(term - largest) for term in terms]

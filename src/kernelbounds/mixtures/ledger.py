@@ -15,7 +15,7 @@ from kernelbounds.mixtures.mixture import Mixture
 FORECASTS_AT_ONCE = 50_000
 # Noise scales that may be assumed later, relative to the present one: powers of the root of two up
 # to a thousand, in both directions. Between two of them the larger one is taken.
-POWERS = np.arange(-20, 21) / 2
+NOISE_SCALE_POWERS = np.arange(-20, 21) / 2
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class RunningLosses:
 
     def __call__(self, made: Forecasts) -> Array:
         """Losses (n, g j) of forecasts, at g noise scales."""
-        ratio = 2.0**POWERS
+        ratio = 2.0**NOISE_SCALE_POWERS
         errors = np.divide.outer(made.errors, ratio).ravel()
         # v = c rho^2, where c = sigma^2 / ridge.
         variances = self.noise_scale**2 * (made.variances / self.ridge)
@@ -48,8 +48,8 @@ class RunningLosses:
         if not len(sums):  # before the first
             none = self.mixture.losses(Forecasts(np.empty(0), np.empty(0)), noise_scale)
             return noise_scale, np.zeros(none.shape[1])
-        scales = self.noise_scale * 2.0**POWERS
-        of_each = sums.reshape(len(POWERS), -1)
+        scales = self.noise_scale * 2.0**NOISE_SCALE_POWERS
+        of_each = sums.reshape(len(NOISE_SCALE_POWERS), -1)
         at = int(np.searchsorted(scales, noise_scale * (1 - 1e-12)))
         if at == len(scales):
             return noise_scale, np.full(of_each.shape[1], np.inf)
@@ -106,8 +106,8 @@ class Ledger:
             for start in range(self._count, max(count, 1), FORECASTS_AT_ONCE):
                 new = Forecasts(*(part[start : start + FORECASTS_AT_ONCE] for part in forecasts))
                 losses = mixture.losses(new, noise_scale)
-                if engine.blocks_from is not None and mixture.joint:
-                    losses[max(engine.blocks_from - start, 0) :, list(mixture.joint)] = 0.0
+                if engine.blocks_from is not None and mixture.joint_losses:
+                    losses[max(engine.blocks_from - start, 0) :, list(mixture.joint_losses)] = 0.0
                 # Added in the order of the rounds, however many are added at a time.
                 first = np.zeros((1, losses.shape[1])) + self._sums
                 self._sums = np.cumsum(np.concatenate([first, losses]), axis=0)[-1]

@@ -43,8 +43,8 @@ class Mixture(ABC):
         return True
 
     @property
-    def price(self) -> float:
-        """At most how much R_t^2 / sigma^2 exceeds what it is in the paper, with the same c.
+    def excess_over_paper(self) -> float:
+        """The most by which R_t^2 / sigma^2 exceeds that of the paper, with the same c.
 
         The paper's regret bounds hold with this added; infinite where nothing is known.
         """
@@ -55,14 +55,14 @@ class Mixture(ABC):
     ) -> tuple[float, float]:
         """P and a ridge from which on R_t^2 <= E_alpha + P, whatever the outcomes are.
 
-        P depends on the points alone; it is infinite where nothing is known. Where ``price`` is
-        finite, R_t^2 <= E + sigma^2 l + 2 sigma^2 ln(1/delta) + price sigma^2, all at the ridge
-        sigma^2/c, and E_alpha grows with alpha.
+        P depends on the points alone; it is infinite where nothing is known. Where the excess over
+        the paper's radius is finite, R_t^2 <= E + sigma^2 l + 2 sigma^2 ln(1/delta) + excess
+        sigma^2, all at the ridge sigma^2/c, and E_alpha grows with alpha.
         """
-        if math.isinf(self.price) or not engine.data.count:
+        if math.isinf(self.excess_over_paper) or not engine.data.count:
             return math.inf, ridge
         log_det = engine.log_det_above(ridge)
-        return noise_scale**2 * (log_det - 2 * math.log(delta) + self.price), ridge
+        return noise_scale**2 * (log_det - 2 * math.log(delta) + self.excess_over_paper), ridge
 
     def forecasts(
         self, engine: ExactEngine, ridge: float, noise_scale: float, start: int
@@ -78,7 +78,7 @@ class Mixture(ABC):
         return np.empty((len(forecasts.errors), 0))
 
     @property
-    def joint(self) -> tuple[int, ...]:
+    def joint_losses(self) -> tuple[int, ...]:
         """Which of the losses are computed for many observations together, where there are blocks.
 
         Of those, :meth:`squared_radius` gets the sums up to the first block

@@ -65,13 +65,13 @@ class Prequential(Mixture):
 
     @property
     def forecasts_need_noise_scale(self) -> bool:
-        """The forecaster is not told."""
+        """False: the forecaster is not told the noise scale."""
         return False
 
     def forecasts(
         self, engine: ExactEngine, ridge: float, noise_scale: float, start: int
     ) -> Forecasts:
-        """The forecaster's next one: if a later one fails, those before it are kept."""
+        """The forecaster's next forecast; if a later one fails, those before it are kept."""
         X, y, w = engine.data.points, engine.data.observed, engine.data.weights[start]
         mean, variance = self._forecast(X[:start].copy(), y[:start].copy(), X[start].copy())
         return Forecasts(w * (y[start : start + 1] - mean), np.array([w**2 * variance]))

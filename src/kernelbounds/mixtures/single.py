@@ -41,14 +41,14 @@ class Single(Mixture):
         return self.c
 
     @property
-    def price(self) -> float:
-        """It is the paper's."""
+    def excess_over_paper(self) -> float:
+        """Zero: this is the paper's radius."""
         return 0.0
 
     def losses(self, forecasts: Forecasts, noise_scale: float) -> Array:
         """See :class:`Mixture`; from forecasts of N(0, c K), their sum makes the same radius.
 
-        It is that of a sparse engine, where each forecast has the inducing points of its time.
+        A sparse engine makes it so, where each forecast has the inducing points of its time.
         """
         return half_losses_of_forecasts((1.0,), forecasts, noise_scale)
 

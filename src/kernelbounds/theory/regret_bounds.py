@@ -203,9 +203,9 @@ def noiseless_regret_bound_under(
 
 def log_level(a: Assumptions) -> float:
     """2 ln(1/delta), and what the mixture costs on top of the paper's."""
-    if math.isinf(a.mixture.price):
+    if math.isinf(a.mixture.excess_over_paper):
         raise InputError(f"no regret bound is known for the radius of {a.mixture}.")
-    return a.mixture.price - 2 * math.log(a.delta)
+    return a.mixture.excess_over_paper - 2 * math.log(a.delta)
 
 
 def _with_noise(a: Assumptions, c: Array, T: Array, gamma: Array, start: Array) -> Array:
