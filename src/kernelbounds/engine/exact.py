@@ -1,10 +1,10 @@
 """The exact engine: all observations are kept, and so is the kernel matrix.
 
-Its second half is what is forecast of each outcome from those before it, for the radius. One by
-one, the forecasts are rows of a Cholesky factor: of the merged rows that a window starts
-with, and of its own observations. In a block they all come from the merged rows alone. A forecast
-may be anything that is known before its outcome, so that both are valid, and rounding errors do no
-harm; what must be right is the difference from the outcome.
+The second half of this file is what is forecast of each outcome from those before it, for the
+radius. One by one, forecasts are rows of a Cholesky factor: of the merged rows that a window starts
+with, and of the observations of that window. In a block they all come from the merged rows alone.
+A forecast may be anything that is known before its outcome, so both are valid, and rounding errors
+do no harm; only the difference from the outcome must be right.
 """
 
 from __future__ import annotations
@@ -28,95 +28,18 @@ from kernelbounds.engine.ridge_path import GrowingPath, RidgePath
 from kernelbounds.engine.rows import KernelRows, Representers
 from kernelbounds.functionals.targets import Functionals, Targets
 
-# The outcome enters the sum of at most eight terms in which y - m is computed: its rounding errors,
-# as multiples of the outcome's.
-LOST = 8
-
-
-class BlockStart(NamedTuple):
-    """What is known before a block, at one ridge."""
-
-    mean: Array  # mu_alpha at the points so far, (n,)
-    variance: Array  # rho_alpha^2, (n,)
-    energy: float  # E_alpha and ln det(I + K/alpha), rounded down
-    log_det: float
-
-
-def forecast_ridges(largest: Array, ridge: float, least: float) -> Array:
-    """The ridges at which forecasts are made, given the largest k(x,x) up to each; they never fall.
-
-    They are ``ridge``, or ``least`` times the power of two above the largest k(x,x), which seldom
-    changes.
-    """
-    scales = np.where(largest > 0, np.ldexp(1.0, np.frexp(largest)[1]), 0.0)
-    return np.maximum(ridge, least * scales)
-
-
-def window_of(data: Observations, number: int) -> tuple[ForecastWindow, int]:
-    """The window of an observation, and the number of the first one after it."""
-    at = bisect_right(data.windows, number, key=lambda one: one.start)
-    after = data.windows[at].start if at < len(data.windows) else data.count
-    return data.windows[at - 1], after
-
-
-def one_by_one(
-    data: Observations, window: ForecastWindow, start: int, stop: int, current: RidgeFit
-) -> Forecasts:
-    """Forecasts of some of a window's outcomes; ``current`` is the fit of all rows of today."""
-    first = len(window.merged) - window.start
-    if window.start == data.merged.count and stop == data.count:
-        made = current.forecasts()
-    elif window.start == data.merged.count:  # later points may need a larger ridge
-        made = RidgeFit(data.rows.first(first + stop), current.ridge).forecasts()
-    else:
-        made = RidgeFit(data.rows_of(window, stop), current.ridge).forecasts()
-    return Forecasts(*(part[first + start : first + stop] for part in made))
-
-
-def block_start(data: Observations, window: ForecastWindow, ridge: float) -> BlockStart:
-    """What is known before a block; from an eigenbasis, which takes any ridge."""
-    rows = data.rows_of(window, window.start)
-    path = GrowingPath(rows, 0.0, 0.0).current()
-    found = PathQuery.of(path, rows.representers(window.merged.points)).predict(np.array([ridge]))
-    return BlockStart(
-        found.mean[0], found.variance[0], float(found.energy[0]), _log_det(path, ridge)
-    )
-
-
-def in_block(data: Observations, known: BlockStart, start: int, stop: int) -> Forecasts:
-    """Forecasts of outcomes of a block; at a point without observations, those of the prior."""
-    numbers, weights = data.of_point[start:stop], data.weights[start:stop]
-    seen = numbers < len(known.mean)
-    mean, variance = np.zeros(len(numbers)), np.empty(len(numbers))
-    mean[seen], variance[seen] = known.mean[numbers[seen]], known.variance[numbers[seen]]
-    if not seen.all():
-        variance[~seen] = kernels.diagonal(data.kernel, data.points[start:stop][~seen])
-    return Forecasts(data.outcomes[start:stop] - weights * mean, weights**2 * variance)
-
-
-def rounded(made: Forecasts, outcomes: Array) -> Forecasts:
-    """Their errors, from above."""
-    return Forecasts(np.abs(made.errors) + LOST * EPS * np.abs(outcomes), made.variances)
-
-
-def _log_det(path: RidgePath, ridge: float) -> float:
-    """ln det(I + K/alpha), rounded down."""
-    values = np.maximum(path.eigen.eigenvalues - path.eigen.slack, 0.0)
-    return float(np.log1p(values / ridge).sum()) * (1 - len(values) * EPS)
-
-
 K = TypeVar("K")
 V = TypeVar("V")
 
 
 # Paths and fits that are kept for the next call: DMM and CMM need a path each, and R_t and each
 # ridge of an AMM a fit; more would only cost memory, t^2 numbers each.
-KEPT = 8
-# Computed eigenvectors are orthonormal up to 16 rounding errors and so many for each observation:
-# V'V differs from I by less, in the spectral norm (by up to 31 of them at t = 700, with LAPACK).
-ORTHONORMAL = 1.0
+CACHED_RESULTS = 8
+# Computed eigenvectors are orthonormal up to 16 rounding errors, and this many for each row: V'V
+# differs from I by less, in the spectral norm (by up to 31 of them at t = 700, with LAPACK).
+ORTHONORMALITY_PER_ROW = 1.0
 # Sums over all forecasts may be rounded by more than bounds: by 1e-4, relatively.
-LEAST_FOR_SUMS = 1e-4 * LEAST / 1e-7
+LEAST_TRUST_FOR_SUMS = 1e-4 * LEAST / 1e-7
 
 
 class ExactEngine(Engine):
@@ -124,7 +47,7 @@ class ExactEngine(Engine):
 
     Every answer is a function of the kernel matrix and the outcomes alone: appending one by one,
     in blocks or all at once gives the same numbers, to the bit where the kernel does. Observations
-    at equal points are merged, so that its costs are those of the number of different points.
+    at equal points are merged, so that only the number of different points counts for the cost.
     """
 
     def __init__(self, kernel: Kernel) -> None:
@@ -135,7 +58,7 @@ class ExactEngine(Engine):
 
     @property
     def rows(self) -> KernelRows:
-        """What linear algebra is done with: a row for each point, and for the newest ones."""
+        """The rows of the kernel matrix: one for each merged point, and for each newest one."""
         return self.data.rows
 
     @property
@@ -175,7 +98,7 @@ class ExactEngine(Engine):
         rows, accuracy = self.rows, self.data.accuracy
         known = outcomes if isinstance(outcomes, Outcomes) else Outcomes.plain(outcomes)
         self.data.append(points, known)
-        # After a merge, or where what was computed before was too trusting.
+        # Results from before a merge, or from before the kernel proved less precise, are void.
         if self.rows is not rows or self.data.accuracy != accuracy:
             self._paths.clear()
             self._fits.clear()
@@ -202,10 +125,10 @@ class ExactEngine(Engine):
     def forecasts_since(self, start: int, ridge: float, least: float) -> tuple[Forecasts, float]:
         """Forecasts of outcomes from number ``start`` on, one at least, and their ridge.
 
-        It is ``ridge``, or ``least`` times the largest k(x,x) so far where that is more; up to
-        where a larger one is needed: a forecast must not know later points. Each is made from all
-        outcomes before it or, where observations are many and points few, from those before its
-        block (:attr:`blocks_from`).
+        The ridge is ``ridge``, or ``least`` times the largest k(x,x) so far where that is more.
+        Forecasts end where a larger ridge is needed, since none may know later points. Each is
+        made from all outcomes before it or, where observations are many and points few, from
+        those before its block (:attr:`blocks_from`).
         """
         data = self.data
         window, after = window_of(data, start)
@@ -221,29 +144,29 @@ class ExactEngine(Engine):
 
     @property
     def blocks_from(self) -> int | None:
-        """The observation from which on they are forecast a block at a time, if there is one."""
+        """The first observation that is forecast as part of a block, if there is one."""
         return self.data.blocks_from
 
     def gained_in_blocks(self, ridge: float, least: float) -> tuple[float, float]:
-        """E_alpha and ln det(I + K/alpha), less what they were before the first block; rounded up.
+        """The growth of E_alpha and of ln det(I + K/alpha) since the first block, rounded up.
 
-        Alpha is the ridge of the forecast that follows. These are the sums of what forecasts one by
-        one would have cost.
+        Alpha is the ridge of the next forecast. These are the sums of what forecasts one by one
+        would have cost.
         """
         data, start = self.data, self.data.blocks_from
         assert start is not None
         alpha = float(forecast_ridges(data.largest[start], ridge, least))
         before = self._block_start(window_of(data, start)[0], alpha)
-        now = self._above(alpha, self._fit(alpha).trusted(LEAST_FOR_SUMS))
+        now = self._above(alpha, self._fit(alpha).trusted(LEAST_TRUST_FOR_SUMS))
         gains = now[0] - before.energy, now[1] - before.log_det
         return max(gains[0], 0.0) + 4 * EPS * now[0], max(gains[1], 0.0) + 4 * EPS * now[1]
 
     def largest_forecast_ridge(self, ridge: float, least: float) -> float:
-        """The largest at which a forecast is made."""
+        """The largest ridge at which a forecast is made."""
         return float(forecast_ridges(self.data.largest[-1:], ridge, least).max(initial=0.0))
 
     def predict(self, points: Targets, ridges: Array) -> Predictions:
-        """Mean, variance and energy at points and ridges, rounded so that bounds get looser."""
+        """See :class:`Engine`."""
         if (
             len(ridges) == 1
             and not isinstance(points, Functionals)
@@ -254,30 +177,30 @@ class ExactEngine(Engine):
         return self.query(points, finest=float(ridges.min())).predict(ridges)
 
     def path(self, finest: float = 0.0, finest_per_point: float = 0.0) -> RidgePath:
-        """Energies at all ridges; see :class:`GrowingPath` for the arguments."""
+        """See :class:`Engine`."""
         key = (finest, finest_per_point)
-        return _kept(self._paths, key, lambda: GrowingPath(self.rows, *key)).current()
+        return _cached(self._paths, key, lambda: GrowingPath(self.rows, *key)).current()
 
     def query(
         self, points: Targets, finest: float = 0.0, finest_per_point: float = 0.0
     ) -> PathQuery:
-        """Means, variances and energies at ``points`` along such a path."""
+        """See :class:`Engine`."""
         asked = self.rows.representers(points)
         return PathQuery.of(self.path(finest, finest_per_point), asked)
 
     def eigenpath(self) -> RidgePath:
-        """A path whose leading directions, eigenvectors, depend on the points alone."""
+        """See :class:`Engine`."""
         return self.path()
 
     def squared_norms_of_directions(self, counts: NDArray[np.intp]) -> Array:
         """See :class:`Engine`; computed eigenvectors are nearly orthonormal."""
-        return np.full(len(counts), 1 + (16 + ORTHONORMAL * self.rows.count) * EPS)
+        return np.full(len(counts), 1 + (16 + ORTHONORMALITY_PER_ROW * self.rows.count) * EPS)
 
     def query_along(self, path: RidgePath, points: Targets) -> PathQuery:
-        """What :meth:`query` tells, along leading directions of :meth:`eigenpath` alone.
+        """See :class:`Engine`.
 
-        There the components of a vector do not tell how long it is, by which rounding errors are
-        measured; |k_t(x)|^2 is at most k(x,x) tr K.
+        The components of k_t(x) along these directions do not tell its length, by which rounding
+        errors are measured; |k_t(x)|^2 is at most k(x,x) tr K.
         """
         prior, vectors, magnitudes = self.rows.representers(points)
         asked = Representers(prior, vectors, prior if magnitudes is None else magnitudes)
@@ -295,20 +218,99 @@ class ExactEngine(Engine):
         return result
 
     def _fit(self, ridge: float) -> RidgeFit:
-        return _kept(self._fits, ridge, lambda: RidgeFit(self.rows, ridge))
+        return _cached(self._fits, ridge, lambda: RidgeFit(self.rows, ridge))
 
     def _block_start(self, window: ForecastWindow, ridge: float) -> BlockStart:
-        return _kept(
+        return _cached(
             self._starts,
             (window.start, ridge),
             lambda: block_start(self.data, window, ridge),
         )
 
 
-def _kept(cache: OrderedDict[K, V], key: K, make: Callable[[], V]) -> V:
-    """The value at ``key``, made when absent; the least recently used one makes room."""
+def _cached(cache: OrderedDict[K, V], key: K, make: Callable[[], V]) -> V:
+    """The value at ``key``, made when absent; the least recently used value makes room."""
     value = cache.pop(key) if key in cache else make()
     cache[key] = value
-    if len(cache) > KEPT:
+    if len(cache) > CACHED_RESULTS:
         cache.popitem(last=False)
     return value
+
+
+# The outcome enters the sum of at most eight terms in which y - m is computed: its rounding errors,
+# as multiples of the outcome's.
+OUTCOME_ROUNDINGS = 8
+
+
+class BlockStart(NamedTuple):
+    """The predictions and sums before a block, at one ridge."""
+
+    mean: Array  # mu_alpha at the points so far, (n,)
+    variance: Array  # rho_alpha^2, (n,)
+    energy: float  # E_alpha and ln det(I + K/alpha), rounded down
+    log_det: float
+
+
+def forecast_ridges(largest: Array, ridge: float, least: float) -> Array:
+    """The ridges at which forecasts are made, given the largest k(x,x) up to each; they never fall.
+
+    They are ``ridge``, or ``least`` times the power of two above the largest k(x,x), which seldom
+    changes.
+    """
+    scales = np.where(largest > 0, np.ldexp(1.0, np.frexp(largest)[1]), 0.0)
+    return np.maximum(ridge, least * scales)
+
+
+def window_of(data: Observations, number: int) -> tuple[ForecastWindow, int]:
+    """The window of an observation, and the number of the first one after it."""
+    at = bisect_right(data.windows, number, key=lambda one: one.start)
+    after = data.windows[at].start if at < len(data.windows) else data.count
+    return data.windows[at - 1], after
+
+
+def one_by_one(
+    data: Observations, window: ForecastWindow, start: int, stop: int, current: RidgeFit
+) -> Forecasts:
+    """Forecasts of some of a window's outcomes; ``current`` is the fit of all rows of today."""
+    first = len(window.merged) - window.start
+    if window.start == data.merged.count and stop == data.count:
+        made = current.forecasts()
+    elif window.start == data.merged.count:  # later points may need a larger ridge
+        made = RidgeFit(data.rows.first(first + stop), current.ridge).forecasts()
+    else:
+        made = RidgeFit(data.rows_of(window, stop), current.ridge).forecasts()
+    return Forecasts(*(part[first + start : first + stop] for part in made))
+
+
+def block_start(data: Observations, window: ForecastWindow, ridge: float) -> BlockStart:
+    """The predictions and sums before a block, from an eigenbasis, which takes any ridge."""
+    rows = data.rows_of(window, window.start)
+    path = GrowingPath(rows, 0.0, 0.0).current()
+    found = PathQuery.of(path, rows.representers(window.merged.points)).predict(np.array([ridge]))
+    return BlockStart(
+        found.mean[0], found.variance[0], float(found.energy[0]), _log_det(path, ridge)
+    )
+
+
+def in_block(data: Observations, known: BlockStart, start: int, stop: int) -> Forecasts:
+    """Forecasts of outcomes of a block; at a point without observations, those of the prior."""
+    numbers, weights = data.of_point[start:stop], data.weights[start:stop]
+    seen = numbers < len(known.mean)
+    mean, variance = np.zeros(len(numbers)), np.empty(len(numbers))
+    mean[seen], variance[seen] = known.mean[numbers[seen]], known.variance[numbers[seen]]
+    if not seen.all():
+        variance[~seen] = kernels.diagonal(data.kernel, data.points[start:stop][~seen])
+    return Forecasts(data.outcomes[start:stop] - weights * mean, weights**2 * variance)
+
+
+def rounded(made: Forecasts, outcomes: Array) -> Forecasts:
+    """Forecasts whose errors are rounded up."""
+    return Forecasts(
+        np.abs(made.errors) + OUTCOME_ROUNDINGS * EPS * np.abs(outcomes), made.variances
+    )
+
+
+def _log_det(path: RidgePath, ridge: float) -> float:
+    """ln det(I + K/alpha), rounded down."""
+    values = np.maximum(path.eigen.eigenvalues - path.eigen.slack, 0.0)
+    return float(np.log1p(values / ridge).sum()) * (1 - len(values) * EPS)
