@@ -58,4 +58,7 @@ def test_every_public_name_can_be_imported():
 
 
 def test_the_limits_in_the_help_of_plan_are_those_of_plans():
-    assert (plan_command.MOST, plan_command.FURTHEST) == (plans.MOST, plans.FURTHEST)
+    assert (plan_command.DEFAULT_COUNT, plan_command.LARGEST_COUNT) == (
+        plans.DEFAULT_COUNT,
+        plans.LARGEST_COUNT,
+    )
