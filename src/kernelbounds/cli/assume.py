@@ -23,6 +23,7 @@ from kernelbounds.cli.options import (
     warn,
     with_problem,
 )
+from kernelbounds.display.numbers import at_most
 from kernelbounds.errors import InputError
 from kernelbounds.io.csv_table import write_csv
 
@@ -126,7 +127,7 @@ def show(found: kb.problem.Assumed) -> None:
             ("→ " if one is found.chosen else "  ") + one.name,
             at_least + f"{np.median(one.norms):.4g}",
             at_least + f"{one.norm_bound:.4g}",
-            f"±{one.width:.3g}{unit}" if np.isfinite(one.width) else "",
+            f"±{at_most(one.width)}{unit}" if np.isfinite(one.width) else "",
         ])  # fmt: skip
     print_table(
         f"Norms of {len(found.functions)} random functions with your range and turns",

@@ -55,8 +55,8 @@ def command(
         str,
         typer.Option(
             metavar="grid|rows|FILE",
-            help="Where: a grid of the ranges, the rows of the table (with what was measured "
-            "beside), or the rows of another CSV file with a column for each input.",
+            help="Where: on a grid of the ranges, at the rows of the table (with what was measured "
+            "beside), or at the rows of another CSV file with a column for each input.",
         ),
     ] = "grid",
     grid: Annotated[
@@ -84,7 +84,7 @@ def command(
     ] = False,
     out: OutOption = Path("bounds"),
 ) -> None:
-    """Bounds on the true output, from a table of runs: as CSV and as a picture.
+    """Compute bounds on the true output from a table of runs, as CSV and as a picture.
 
     Writes bounds.csv, bounds.png and problem.json.
 
@@ -234,7 +234,7 @@ def _first_refuting(problem: kb.Problem, runs: Runs, bound: kb.Bound | None) -> 
 
 @dataclass(frozen=True)
 class Found:
-    """Bounds at the points asked for, and at further ones where the output may surely be best.
+    """Bounds at the points asked for, and at further ones that may be the best for sure.
 
     The first ``asked`` points are those asked for. The others are the rows of the table beside a
     grid, which misses the settings that were measured.

@@ -1,7 +1,7 @@
 """What the commands share: the options that state a problem, tables in, and text and pictures out.
 
 A command that needs a problem has a parameter ``problem`` and the decorator :func:`with_problem`,
-which gives it the options of :func:`problem_from_options` in place of that parameter.
+which gives it the options of ``STATEMENTS`` in place of that parameter.
 """
 
 from __future__ import annotations
@@ -32,96 +32,83 @@ TableArgument = Annotated[
 OutOption = Annotated[Path, typer.Option(help="Folder of the results.")]
 
 
-def _statement(help: str, default: str | bool = False, metavar: str | None = None) -> Any:
-    """Return an option of the panel "The problem"."""
-    return typer.Option(
-        help=help, metavar=metavar, show_default=default, rich_help_panel="The problem"
-    )
+class Statement(NamedTuple):
+    """An option by which a part of the problem is stated; ``default`` is what help says of it."""
+
+    kind: Any
+    help: str
+    default: str | bool = False
+    metavar: str | None = None
+
+
+STATEMENTS = {
+    "input": Statement(
+        list[str],
+        "An input and its range, once for each: temperature=180:220, with a unit "
+        "'temperature[°C]=180:220', on a logarithmic scale time=1:1000:log, in whole numbers "
+        "stages=1:5:integer, with its own number of turns pressure=1:3:turns=1.",
+        metavar="NAME=LOW:HIGH",
+    ),
+    "output": Statement(
+        str,
+        "What is measured, and the range its true values can plausibly have: yield=0:100.",
+        metavar="NAME=LOW:HIGH",
+    ),
+    "noise": Statement(
+        float,
+        "Standard deviation of the noise, in units of the output; 0 is none. Round it up: twice "
+        "the true value widens the band somewhat, half of it voids the guarantee.",
+    ),
+    "turns": Statement(
+        int,
+        "How many times the output may turn, from rising to falling or back, as one input goes "
+        "through its range: a steady rise has none, one optimum is one, a full wave two. It must "
+        "be true at ANY value of the others: a steady rise when cold and an optimum when hot are "
+        "one turn.",
+        "2",
+    ),
+    "interactions": Statement(
+        str,
+        "none: effects add up. pairs: the effect of an input may depend on one other at a time, "
+        "as in a x b + b x c. all: on all others together, as in a x b x c. If the output is a "
+        "product of effects, its logarithm is their sum: none.",
+        "all",
+        "all|pairs|none",
+    ),
+    "delta": Statement(
+        float, "Failure probability of all bounds at once, if the assumptions are true.", "0.01"
+    ),
+    "norm_bound": Statement(
+        float, "B, in units of the output, if you know one for the kernel.", "suggested"
+    ),
+    "kernel": Statement(
+        str,
+        "The kernel of inputs scaled to [0, 1], if you know one: 'Matern(0.5, nu=2.5)'.",
+        "chosen",
+    ),
+    "experiments": Statement(
+        int, "About how many measurements are planned: the kernel is chosen for that many.", "100"
+    ),
+    "quantile": Statement(
+        float,
+        "The share of random functions with this range and this number of turns that the suggested "
+        "norm bound covers.",
+        "0.9",
+    ),
+    "problem": Statement(
+        Path,
+        "Read the problem from this JSON file in place of --input and --output; other options take "
+        "the place of what is in it, and what was suggested follows anew.",
+        metavar="FILE",
+    ),
+}
 
 
 def problem_from_options(
-    input: Annotated[
-        list[str] | None,
-        _statement(
-            "An input and its range, once for each: temperature=180:220, with a unit "
-            "'temperature[°C]=180:220', on a logarithmic scale time=1:1000:log, in whole numbers "
-            "stages=1:5:integer, with its own number of turns pressure=1:3:turns=1.",
-            metavar="NAME=LOW:HIGH",
-        ),
-    ] = None,
-    output: Annotated[
-        str | None,
-        _statement(
-            "What is measured, and the range its true values can plausibly have: yield=0:100.",
-            metavar="NAME=LOW:HIGH",
-        ),
-    ] = None,
-    noise: Annotated[
-        float | None,
-        _statement(
-            "Standard deviation of the noise, in units of the output; 0 is none. Round it up: "
-            "twice the true value widens the band somewhat, half of it voids the guarantee."
-        ),
-    ] = None,
-    turns: Annotated[
-        int | None,
-        _statement(
-            "How many times the output may turn, from rising to falling or back, as one input goes "
-            "through its range: a steady rise has none, one optimum is one, a full wave two. It "
-            "must be true at ANY value of the others: a steady rise when cold and an optimum when "
-            "hot are one turn.",
-            default="2",
-        ),
-    ] = None,
-    interactions: Annotated[
-        str | None,
-        _statement(
-            "none: effects add up. pairs: the effect of an input may depend on one other at a "
-            "time, as in a x b + b x c. all: on all others together, as in a x b x c. If the "
-            "output is a product of effects, its logarithm is their sum: none.",
-            default="all",
-            metavar="all|pairs|none",
-        ),
-    ] = None,
-    delta: Annotated[
-        float | None,
-        _statement(
-            "Failure probability of all bounds at once, if the assumptions are true.", "0.01"
-        ),
-    ] = None,
-    norm_bound: Annotated[
-        float | None,
-        _statement("B, in units of the output, if you know one for the kernel.", "suggested"),
-    ] = None,
-    kernel: Annotated[
-        str | None,
-        _statement(
-            "The kernel of inputs scaled to [0, 1], if you know one: 'Matern(0.5, nu=2.5)'.",
-            "chosen",
-        ),
-    ] = None,
-    experiments: Annotated[
-        int | None,
-        _statement(
-            "About how many measurements are planned: the kernel is chosen for that many.", "100"
-        ),
-    ] = None,
-    quantile: Annotated[
-        float | None,
-        _statement(
-            "The share of random functions with this range and this number of turns that the "
-            "suggested norm bound covers.",
-            default="0.9",
-        ),
-    ] = None,
-    problem: Annotated[
-        Path | None,
-        _statement(
-            "Read the problem from this JSON file in place of --input and --output; other options "
-            "take the place of what is in it, and what was suggested follows anew.",
-            metavar="FILE",
-        ),
-    ] = None,
+    input: list[str] | None = None,
+    output: str | None = None,
+    problem: Path | None = None,
+    **others: Any,
 ) -> kb.Problem:
     """Return the problem that the options state; None stands for the default of :class:`Problem`.
 
@@ -130,30 +117,20 @@ def problem_from_options(
     >>> problem_from_options(["temperature=180:220"], "yield=0:100", noise=0.5).names
     ('temperature',)
     """
-    given: dict[str, Any] = {
-        "noise": noise, "turns": turns, "interactions": interactions, "delta": delta,
-        "norm_bound": norm_bound, "kernel": kernel, "experiments": experiments,
-        "quantile": quantile,
-    }  # fmt: skip
-    others = {name: value for name, value in given.items() if value is not None}
+    given = {name: value for name, value in others.items() if value is not None}
     if problem is not None:
         if input or output is not None:
             raise InputError(
                 "--problem has the inputs and the output already; pass it, or --input and --output."
             )
-        return kb.Problem.load(problem).replace(**others)
+        return kb.Problem.load(problem).replace(**given)
     if not input:
         raise InputError(
             "say at least one input, such as --input temperature=180:220, or --problem FILE."
         )
     if output is None:
         raise InputError("say what is measured, such as --output yield=0:100.")
-    return kb.Problem(input, output, **others)
-
-
-# To evaluate kb.Problem in a signature would import SciPy, for which a line of help need not wait.
-del problem_from_options.__annotations__["return"]
-OPTIONS = inspect.signature(problem_from_options, eval_str=True).parameters
+    return kb.Problem(input, output, **given)
 
 
 def with_problem(
@@ -163,13 +140,31 @@ def with_problem(
 
     ``without`` names options that the command does not have.
     """
+    options = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            annotation=one.kind | None,
+            default=typer.Option(
+                None,
+                help=one.help,
+                metavar=one.metavar,
+                show_default=one.default,
+                rich_help_panel="The problem",
+            ),
+        )
+        for name, one in STATEMENTS.items()
+        if name not in without
+    ]
 
     def decorated(command: Callable[..., None]) -> Callable[..., None]:
-        del command.__annotations__["problem"]  # see above
-        options = [one for name, one in OPTIONS.items() if name not in without]
+        # To evaluate kb.Problem would import SciPy, for which a line of help need not wait.
+        del command.__annotations__["problem"]
         parameters = []
         for name, one in inspect.signature(command, eval_str=True).parameters.items():
-            parameters += options if name == "problem" else [one]
+            # By keyword, so that options may stand before arguments that have no default.
+            own = one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            parameters += options if name == "problem" else [own]
 
         @functools.wraps(command)
         def with_options(**given: Any) -> None:
@@ -178,9 +173,7 @@ def with_problem(
                 raise InputError("say how noisy the output is, such as --noise 0.5; 0 is none.")
             command(problem=problem, **given)
 
-        # By keyword, so that options may stand before arguments that have no default.
-        by_keyword = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
-        with_options.__signature__ = inspect.Signature(by_keyword)  # type: ignore[attr-defined]
+        with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         return with_options
 
     return decorated
@@ -197,7 +190,7 @@ def folder(out: Path) -> Path:
 def progress(description: str, total: int) -> Iterator[Callable[..., None]]:
     """Show a progress bar on standard error; yields what to call after one or more steps."""
     # SciPy reads a table for Sobol's points when they are first needed, in compiled code that
-    # swallows a Ctrl-C. That is done before there is a bar, where nobody presses it yet.
+    # swallows a Ctrl-C. So this is done before there is a bar, when nobody presses it yet.
     from scipy.stats import qmc
 
     qmc.Sobol(1).random(1)

@@ -63,7 +63,7 @@ def create(
             unit = settled.output.after_number
             _note(
                 f"an aim of {stop_within:g}{unit} is far: after {settled.experiments} runs that "
-                f"fill the ranges, the band is ±{width:.3g}{unit} on average, and certificates "
+                f"fill the ranges, the band is ±{at_most(width)}{unit} on average; certificates "
                 "over whole ranges are of about that size. See what is in reach, and what stronger "
                 "assumptions would buy: kernelbounds plan"
             )
@@ -77,11 +77,11 @@ def ask(
         typer.Option(min=1, help="How many trials, to be run in parallel."),
     ] = None,
     more: Annotated[
-        bool, typer.Option("--more", help="New ones, beside all that are pending.")
+        bool, typer.Option("--more", help="Ask for new trials, beside all that are pending.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """What to try next. Asking again gives the same trials until they are told or dropped."""
+    """Say what to try next; asking again gives the same trials until they are told or dropped."""
     with kb.Study(file) as study:
         wanted = count or (1 if more else max(1, len(study.pending)))
         with Console(stderr=True).status("looking for the best settings to try"):
@@ -191,7 +191,7 @@ def status(
     seconds: SecondsOption = 10.0,
     as_json: JsonOption = False,
 ) -> None:
-    """How the study stands: the best settings, what is certified, whether to stop."""
+    """Say how the study stands: the best settings, what is certified, whether to stop."""
     with kb.Study(file) as study:
         found = study.status(seconds, stop_within)
         if as_json:
@@ -214,7 +214,7 @@ def plot(
 
 @study_app.command("undo")
 def undo(file: FileArgument) -> None:
-    """Take back what was told last, a slip of the pen. It stays in the file as withdrawn.
+    """Take back what was told last, after a slip of the pen; it stays in the file as withdrawn.
 
     To take back an outcome because of its value voids the guarantee.
     """
@@ -234,7 +234,7 @@ def drop(
     file: FileArgument,
     trial: Annotated[int, typer.Option(min=1, help="A pending trial.")],
 ) -> None:
-    """Give up a pending trial, which will have no outcome; but not because that is bad."""
+    """Give up a pending trial that will have no outcome; never one whose outcome is bad."""
     with kb.Study(file) as study:
         gone = study.drop(trial)
         typer.echo(f"dropped trial {trial}: {_written(study.problem, gone.values)}")
@@ -243,7 +243,7 @@ def drop(
 @study_app.command("export")
 def export(
     file: FileArgument,
-    csv: Annotated[Path, typer.Argument(metavar="CSV", help="Written, or replaced.")],
+    csv: Annotated[Path, typer.Argument(metavar="CSV", help="The file to write, or to replace.")],
 ) -> None:
     """Write all observations to a CSV file."""
     with kb.Study(file) as study:

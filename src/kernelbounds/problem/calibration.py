@@ -120,7 +120,7 @@ class Suggestion:
 
 @dataclass(frozen=True)
 class Calibration:
-    """What pilot data suggest, see :func:`calibrate`.
+    """The assumptions that pilot data suggest, see :func:`calibrate`.
 
     Attributes
     ----------

@@ -101,7 +101,7 @@ class Plan:
 
     @property
     def regret(self) -> Array:
-        """The largest regret that a certificate can state among the points looked at: their width.
+        """The largest regret that a certificate can state among the points looked at.
 
         Where x* has the largest upper bound, the best action known has no smaller lower bound than
         x*, and its regret is at most upper(x*) - lower(x*). Over a whole box the largest width may

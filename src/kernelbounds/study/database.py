@@ -53,7 +53,7 @@ class Format:
 
 
 class Database:
-    """An open file of a format; use :meth:`create` for a new one. Threads may share it."""
+    """An open file, which threads may share; :meth:`create` makes a new one."""
 
     def __init__(self, path: Path | str, form: Format) -> None:
         self._begin(path)
@@ -172,7 +172,7 @@ class Database:
             )
 
     def _check_content(self, form: Format) -> None:
-        """Refuse a file whose structure, tables or rows are not as they were written."""
+        """Raise where the structure, the tables or the rows are not as they were written."""
         found = self.rows("PRAGMA integrity_check(1)")[0][0]
         if found != "ok":
             raise _damaged(self.name, " ".join(found.split()))

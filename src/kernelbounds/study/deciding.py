@@ -50,7 +50,7 @@ def domain_of(problem: Problem) -> Box | Finite:
 
 
 class _Score:
-    """What the most promising settings have most of, as a function that can be climbed.
+    """The score by which settings are promising, as a function that can be climbed.
 
     The estimate at x is the middle of the interval, (lower(x) + upper(x)) / 2: of all numbers it
     has the smallest error in the worst case. Where data are far away the interval is wide and its

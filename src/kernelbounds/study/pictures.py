@@ -6,13 +6,14 @@ The pictures are its history, its certificates over time, and slices through the
 from __future__ import annotations
 
 from collections.abc import Iterator
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from kernelbounds import plot
-from kernelbounds.arrays import Array
+from kernelbounds.arrays import Array, brief
 from kernelbounds.bandits import Certificate
 from kernelbounds.errors import EmptyConfidenceSetError
 from kernelbounds.io import files
@@ -74,9 +75,9 @@ def running_best(
     return Best(np.array(counts, dtype=float), sides[:, 0], sides[:, 1])
 
 
-def history(problem: Problem, outcomes: Array, best: Best, ax: Axes | None = None) -> Axes:
+def history(problem: Problem, outcomes: Array, best: Best) -> Axes:
     """Draw outcomes in the order told, and bounds on the best settings known at each time."""
-    axes = canvas.new_axes()[0] if ax is None else canvas.given_axis(ax)
+    axes = canvas.new_axes()[0]
     axes.fill_between(
         best.counts, best.lower, best.upper, step="post", color=canvas.BAND, alpha=0.16,
         linewidth=0, label="truth at the best settings known",
@@ -93,20 +94,8 @@ def history(problem: Problem, outcomes: Array, best: Best, ax: Axes | None = Non
     axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
     canvas.whole_ticks(axes.xaxis)
     canvas.tidy(axes)
-    canvas.legend([axes], own=ax is None)
+    canvas.legend([axes], own=True)
     return axes
-
-
-def certificates(
-    problem: Problem, found: list[tuple[int, Certificate]], enough: float | None
-) -> Axes:
-    """Draw the certified regret over the number of observations."""
-    return plot.certificate(
-        [count for count, _ in found],
-        [one.regret for _, one in found],
-        enough=enough,
-        output=f"certified regret, {problem.output.label}",
-    )
 
 
 def slices(
@@ -130,7 +119,7 @@ def slices(
 
 
 def save_all(
-    folder: Path,
+    folder: str | PathLike[str],
     problem: Problem,
     sequence: ConfidenceSequence,
     points: Array,
@@ -141,14 +130,22 @@ def save_all(
     aim: float | None,
 ) -> list[Path]:
     """Write history.png, and certificate.png and slices.png where there are certificates."""
+    where = files.as_path(folder)
+    with files.failure_reported(f"make the folder {brief(str(folder))}"):
+        where.mkdir(parents=True, exist_ok=True)
     counts = evenly(len(outcomes), MAX_HISTORY_COUNTS)
     best = running_best(problem, points, outcomes, minimise, counts)
     drawn: dict[str, Any] = {"history": history(problem, outcomes, best)}
     if found:
-        drawn["certificate"] = certificates(problem, found, aim)
+        drawn["certificate"] = plot.certificate(
+            [count for count, _ in found],
+            [one.regret for _, one in found],
+            enough=aim,
+            output=f"certified regret, {problem.output.label}",
+        )
     if found and found[-1][0] == len(outcomes):
         drawn["slices"] = slices(problem, sequence, (points, outcomes), found[-1][1].x)
-    return [_save(axes, folder / f"{name}.png") for name, axes in drawn.items()]
+    return [_save(axes, where / f"{name}.png") for name, axes in drawn.items()]
 
 
 def _save(axes: Any, path: Path) -> Path:

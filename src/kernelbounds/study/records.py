@@ -325,6 +325,6 @@ class Table:
 def _name(table: Path, study: Path | str) -> str:
     path = os.path.realpath(table)
     if isinstance(study, Path):
-        with suppress(ValueError):  # on another drive of Windows
+        with suppress(ValueError):  # There is no such path between two drives of Windows.
             path = os.path.relpath(path, os.path.dirname(os.path.realpath(study)))
     return Path(path).as_posix()

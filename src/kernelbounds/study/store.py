@@ -20,9 +20,9 @@ from kernelbounds.study.database import Database, Format
 SCHEMA = (
     # Each table has a checksum of each of its rows, see ``database.py``.
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL, digest TEXT)",
-    # A point is a JSON list of numbers in the units of the inputs, in their order. Of a trial that
-    # was told without being asked for, asked is NULL; lower, upper and gain are what was known of
-    # it when it was asked for.
+    # A point is a JSON list of numbers in the units of the inputs, in their order. ``asked`` is
+    # NULL for a trial that was told without being asked for; lower, upper and gain are what was
+    # known when it was asked for.
     """CREATE TABLE trials (
         number INTEGER PRIMARY KEY,
         point TEXT NOT NULL,
@@ -33,9 +33,10 @@ SCHEMA = (
         gain REAL,
         digest TEXT
     )""",
-    # In the order in which they were told; those of one batch together. The point is where it was
-    # measured, which need not be the point of its trial. Of one that was imported, source is the
-    # name of its table, if that has one, and row its number in the table, from 1 on.
+    # Outcomes are in the order in which they were told, those of one batch together. The point is
+    # where the outcome was measured, which need not be the point of its trial. For an outcome that
+    # was imported, source is the name of its table, if that has one, and row its number in the
+    # table, from 1 on.
     """CREATE TABLE outcomes (
         id INTEGER PRIMARY KEY,
         batch INTEGER NOT NULL,
@@ -146,7 +147,7 @@ class StoredCertificate:
 
 
 class Store:
-    """An open file; use :meth:`create` for a new one. Threads may share it."""
+    """The open file of a study, which threads may share; :meth:`create` makes a new one."""
 
     def __init__(self, path: Path | str) -> None:
         self._file = Database(path, FORMAT)
@@ -297,7 +298,7 @@ class Store:
         return int(added.lastrowid or 0)
 
     def undo(self) -> list[StoredOutcome]:
-        """Withdraw the last batch. Trials that were asked for are pending again."""
+        """Withdraw the last batch; those of its trials that were asked for are pending again."""
         with self._file.writing() as db:
             batch = self._file.number(
                 "SELECT coalesce(max(batch), 0) FROM outcomes WHERE withdrawn IS NULL"

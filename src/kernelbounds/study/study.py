@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, overload
 
 import numpy as np
@@ -28,7 +27,6 @@ from kernelbounds.errors import (
     StoredFileError,
     said,
 )
-from kernelbounds.io import files
 from kernelbounds.io.csv_table import write_csv
 from kernelbounds.plot import canvas
 from kernelbounds.problem import Problem
@@ -167,12 +165,7 @@ class Study:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     # --- asking
@@ -274,15 +267,13 @@ class Study:
     def import_runs(self, runs: Any, *, skip: int | None = None) -> list[Told]:
         """Add old runs in their order, all or none, from a CSV file, a dict or a data frame.
 
-        Columns are found by the names of the inputs and the output; others do not matter. They must
-        be all runs that were made, in the order in which they were made, and not a selection by
-        their outcomes.
+        The rows must be all runs that were made, in the order in which they were made, and not a
+        selection by their outcomes. Import them before the first trial that was chosen by anybody
+        who knows these. Columns are found by the names of the inputs and the output.
 
-        Import them before the first trial that was chosen by anybody who knows their outcomes.
-
-        A CSV file that has grown at its end may be imported again: a study knows it by its path,
-        and how many of its rows it has. Those must still be what they were, and the rows after them
-        are added. No row is ever left out because of its outcome, since a repeat may have the same.
+        A CSV file that has grown at its end may be imported again: a study knows its path, and how
+        many of its rows it has. Those must still be what they were, and the rows after them are
+        added. No row is ever left out because of its outcome, since a repeat may have the same.
         Where a row is equal to an observation that did not come from this file, the table is
         refused, and ``skip`` settles whether the run is a new one.
 
@@ -320,11 +311,9 @@ class Study:
         """Columns by name, in the order told: number of the trial, inputs and output."""
         with self._lock:
             points, outcomes = self._data()
-            columns: dict[str, NDArray[Any]] = {
-                "trial": np.array([one.trial for one in self._rows], dtype=np.int64)
-            }
-        columns |= {name: points[:, at] for at, name in enumerate(self.problem.names)}
-        return columns | {self.problem.output.name: outcomes}
+            trials = np.array([one.trial for one in self._rows], dtype=np.int64)
+        inputs = dict(zip(self.problem.names, points.T, strict=True))
+        return {"trial": trials, **inputs, self.problem.output.name: outcomes}
 
     @property
     def sequence(self) -> ConfidenceSequence:
@@ -354,12 +343,8 @@ class Study:
         """Return the best settings known, and how far from the best possible they are at most.
 
         All is in the user's units, and kept in the file: certificates of different times are true
-        together, so that a later one is never worse than those before it.
-
-        Parameters
-        ----------
-        seconds : float
-            The time to search, at most; less time makes a certificate looser, and not less true.
+        together, so that a later one is never worse than those before it. ``seconds`` limits the
+        search; less time makes a certificate looser, and not less true.
         """
         limit = as_scalar(seconds, "seconds", above=0.0)
         with self._lock:
@@ -368,10 +353,9 @@ class Study:
                 raise InputError("there is nothing to certify before the first observation.")
             count, kept = len(sequence), self._store.certificates
             past = [_certificate(one.data) for one in kept if one.count < count]
-            for old in kept:
-                if old.count == count and old.seconds >= limit:
-                    return with_the_past(_certificate(old.data), past, self.minimise)
-            return with_the_past(self._certify(sequence, count, limit), past, self.minimise)
+            now = [one.data for one in kept if one.count == count and one.seconds >= limit]
+            found = _certificate(now[0]) if now else self._certify(sequence, count, limit)
+            return with_the_past(found, past, self.minimise)
 
     def _certify(self, sequence: ConfidenceSequence, count: int, seconds: float) -> Certificate:
         """Make a certificate from the first ``count`` outcomes, and keep it in the file."""
@@ -383,12 +367,8 @@ class Study:
     def status(self, seconds: float = 10.0, stop_within: float | None = None) -> Status:
         """Return how the study stands; ``str`` of the result is a readable text.
 
-        Parameters
-        ----------
-        seconds : float
-            The time to search for the certificate, at most.
-        stop_within : float, optional
-            The aim, in place of that of the study.
+        ``seconds`` limits the search for the certificate, and ``stop_within`` is an aim in place of
+        that of the study.
         """
         aim = self.stop_within if stop_within is None else _checked_aim(stop_within)
         with self._lock:
@@ -449,16 +429,13 @@ class Study:
         assumptions are refuted. Certificates of the past that are missing take at most ``seconds``.
         """
         canvas.require_matplotlib()
-        where = files.as_path(folder)
-        with files.failure_reported(f"make the folder {brief(str(folder))}"):
-            where.mkdir(parents=True, exist_ok=True)
         with self._lock:
             points, outcomes = self._data()
             if not len(outcomes):
                 raise InputError("there is nothing to draw before the first observation.")
             found = self.certificates(seconds=seconds)
             return pictures.save_all(
-                where, self.problem, self.sequence, points, outcomes, found,
+                folder, self.problem, self.sequence, points, outcomes, found,
                 minimise=self.minimise, aim=self.stop_within,
             )  # fmt: skip
 
