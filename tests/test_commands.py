@@ -15,7 +15,7 @@ import pytest
 
 import kernelbounds as kb
 from kernelbounds import cli
-from kernelbounds.cli import assume as assume_command, bound as bound_command
+from kernelbounds.cli import assume_command, bound_command
 from kernelbounds.io.csv_table import header_of, read_csv, write_csv
 from kernelbounds.problem import Problem, assuming
 from kernelbounds.problem.plans import needed

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import kernelbounds as kb
 from kernelbounds.cli import app
 from kernelbounds.display.numbers import at_most
-from kernelbounds.study import database, store
+from kernelbounds.study import database, study_file
 from kernelbounds.study.deciding import _Score, most_promising, with_the_past
 from kernelbounds.study.status import Checked, more_needed
 
@@ -638,7 +638,9 @@ def test_a_study_that_cannot_be_made_leaves_no_file(tmp_path, monkeypatch):
         kb.Study.create(path, problem(noise=None))
     with pytest.raises(kb.InputError, match=r"must be a kernelbounds\.Problem"):
         kb.Study.create(path, "yield")
-    monkeypatch.setattr(store, "FORMAT", replace(store.FORMAT, schema=["CREATE TABLE broken"]))
+    monkeypatch.setattr(
+        study_file, "FORMAT", replace(study_file.FORMAT, schema=["CREATE TABLE broken"])
+    )
     with pytest.raises(kb.KernelBoundsError):
         kb.Study.create(path, problem())
     assert not list(tmp_path.iterdir())

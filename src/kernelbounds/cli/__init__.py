@@ -12,8 +12,14 @@ from rich.console import Console
 from rich.text import Text
 
 from kernelbounds import __version__
-from kernelbounds.cli import assume, bound, calibrate, demo, plan
-from kernelbounds.cli.study import study_app
+from kernelbounds.cli import (
+    assume_command,
+    bound_command,
+    calibrate_command,
+    demo_command,
+    plan_command,
+)
+from kernelbounds.cli.study_commands import study_app
 from kernelbounds.errors import KernelBoundsError
 from kernelbounds.paper import specs, studies, trials
 
@@ -35,13 +41,13 @@ app = typer.Typer(
     add_completion=False,
 )
 for _name, _module in (
-    ("assume", assume),
-    ("plan", plan),
-    ("calibrate", calibrate),
-    ("bound", bound),
+    ("assume", assume_command),
+    ("plan", plan_command),
+    ("calibrate", calibrate_command),
+    ("bound", bound_command),
 ):
     app.command(_name, no_args_is_help=True)(_module.command)
-app.command("demo")(demo.command)  # It is the only command that needs no arguments.
+app.command("demo")(demo_command.command)  # It is the only command that needs no arguments.
 app.add_typer(study_app, name="study", short_help=study_app.info.help)
 # Otherwise lists of commands, as on the site, cut their first sentences after 45 characters.
 for _one in (*app.registered_commands, *study_app.registered_commands):

@@ -222,7 +222,7 @@ def settled_with_progress(problem: kb.Problem) -> kb.Problem:
     return assumed_with_progress(problem).problem
 
 
-class Runs(NamedTuple):
+class MeasuredRuns(NamedTuple):
     """A table of runs: points (n, d) and outcomes (n,) in the user's units, and their lines."""
 
     points: Array
@@ -230,10 +230,10 @@ class Runs(NamedTuple):
     lines: NDArray[np.int64]
 
 
-def read_runs(table: Path, problem: kb.Problem) -> Runs:
+def read_runs(table: Path, problem: kb.Problem) -> MeasuredRuns:
     """Read runs from a CSV file, with a column for each input and for the output."""
     values, lines = _read(table, problem, [*problem.names, problem.output.name])
-    return Runs(values[:, :-1], values[:, -1], lines)
+    return MeasuredRuns(values[:, :-1], values[:, -1], lines)
 
 
 def read_points(table: Path, problem: kb.Problem) -> Array:

@@ -89,7 +89,7 @@ def look_chosen(points: Array, outcomes: Array) -> bool:
 
 
 @dataclass(frozen=True)
-class Suggestion:
+class Finding:
     """Something to assume, with what it rests on.
 
     Attributes
@@ -127,7 +127,7 @@ class Calibration:
     problem : Problem
         The problem given, with the turns that are suggested, a kernel and a norm bound for them,
         and the noise where it was given or measured by repeats.
-    suggestions : tuple of Suggestion
+    suggestions : tuple of Finding
         One line for each quantity: ``what`` it is, its ``value`` in your units, of which ``kind``
         it is (a stated assumption, an estimate or a heuristic), and ``why``.
 
@@ -144,7 +144,7 @@ class Calibration:
     """
 
     problem: Problem
-    suggestions: tuple[Suggestion, ...]
+    suggestions: tuple[Finding, ...]
 
 
 def calibrate(problem: Problem, X: Array, y: Array) -> Calibration:
@@ -188,20 +188,20 @@ def calibrate(problem: Problem, X: Array, y: Array) -> Calibration:
     least = suggested.norm_at_least(sequence.norm_lower_bound)
     unit = problem.output.after_number
     rest = (
-        Suggestion(
+        Finding(
             "length scales", ", ".join(map(_in_units, problem.inputs, scales)), "heuristic",
             "those of largest likelihood for a Gaussian process with a Matérn-5/2 kernel",
         ),
-        Suggestion(
+        Finding(
             "turns", ", ".join(f"{i.name} {i.turns}" for i in inputs), "heuristic",
             "what functions with these length scales do on average",
         ),
-        Suggestion(
+        Finding(
             "norm bound B", f"{suggested.norm_bound:.4g}{unit}", "stated assumption",
             f"covers {100 * problem.quantile:g} % of random functions with your range and these "
             f"turns, with the kernel of the narrowest band, {kernel_to_text(suggested.kernel)}",
         ),
-        Suggestion(
+        Finding(
             "B at least",
             f"{least:.4g}{unit}" if math.isfinite(least) else "no B is large enough",
             "estimate",
@@ -240,7 +240,7 @@ def _fitted(points: Array, outcomes: Array) -> tuple[Array, float]:
 
 def _noise(
     problem: Problem, points: Array, outcomes: Array, residual: float
-) -> tuple[Suggestion, float]:
+) -> tuple[Finding, float]:
     """Suggest the noise, from repeats where there are some, else from the fit; and its value."""
     unit = problem.output.after_number
     _, group, counts = np.unique(points, axis=0, return_inverse=True, return_counts=True)
@@ -253,7 +253,7 @@ def _noise(
                 ", so that it is not in the problem: repeat some settings to measure it, or state "
                 "it generously"
             )
-        return Suggestion("noise", f"{residual:.3g}{unit}", "heuristic", why), residual
+        return Finding("noise", f"{residual:.3g}{unit}", "heuristic", why), residual
     means = np.bincount(group, outcomes) / counts
     spread = math.sqrt(float(np.sum((outcomes - means[group]) ** 2)) / freedom)
     # Rounded as it is shown, so that the problem says the same.
@@ -262,7 +262,7 @@ def _noise(
         f"repeats scatter by {spread:.3g}{unit} ({freedom} degrees of freedom), and Gaussian noise "
         f"is below {upper:.3g}{unit} with confidence {NOISE_CONFIDENCE:g}"
     )
-    return Suggestion("noise", f"{upper:.3g}{unit}", "estimate", why), upper
+    return Finding("noise", f"{upper:.3g}{unit}", "estimate", why), upper
 
 
 def count_repeats(points: Array) -> int:

@@ -4,7 +4,7 @@
 file                 idea
 ===================  =========================================================================
 ``study.py``         the object
-``store.py``         the file: its tables
+``study_file.py``     the file: its tables
 ``database.py``      SQLite: transactions, versions, errors
 ``records.py``       what users hand in, outcomes and tables, and what they are handed
 ``deciding.py``      what to try next, the certificate, and the most promising settings
@@ -16,7 +16,7 @@ file                 idea
 from kernelbounds.problem.problem import Checked
 from kernelbounds.study.records import Promising, Trial
 from kernelbounds.study.status import Status
-from kernelbounds.study.store import Told
 from kernelbounds.study.study import Study
+from kernelbounds.study.study_file import Told
 
 __all__ = ["Checked", "Promising", "Status", "Study", "Told", "Trial"]

@@ -23,7 +23,7 @@ from kernelbounds.problem import Problem
 from kernelbounds.problem.quantities import settable
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study.records import Promising, named
-from kernelbounds.study.store import Point
+from kernelbounds.study.study_file import Point
 from kernelbounds.surface import Clipped
 
 # The most promising settings are looked for at this many points that fill the box, and at those

@@ -23,7 +23,7 @@ from kernelbounds.io.csv_table import read_csv
 from kernelbounds.problem import Problem
 from kernelbounds.problem.quantities import in_digits, settings_text
 from kernelbounds.study.database import shown
-from kernelbounds.study.store import StoredOutcome, Telling, Told
+from kernelbounds.study.study_file import StoredOutcome, Telling, Told
 
 
 def named(problem: Problem, point: Sequence[float]) -> dict[str, float]:
@@ -212,7 +212,7 @@ def tellings(problem: Problem, points: Any, values: Any, keys: Any) -> list[Tell
 
 
 @dataclass(frozen=True)
-class Table:
+class OldRuns:
     """A table of old runs in their order, of which a study may know the first rows.
 
     A repeat may well have the outcome of the run before it, at the same settings. So rows are known
@@ -231,7 +231,7 @@ class Table:
     lines: Sequence[int] | None  # where the rows are in the file, for messages
 
     @classmethod
-    def of(cls, problem: Problem, runs: Any, study: Path | str) -> Table:
+    def of(cls, problem: Problem, runs: Any, study: Path | str) -> OldRuns:
         """Read a table from a CSV file, a dict of columns or a data frame."""
         names, name, lines = [*problem.names, problem.output.name], None, None
         if isinstance(runs, str | PathLike):

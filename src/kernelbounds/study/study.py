@@ -41,9 +41,9 @@ from kernelbounds.study.deciding import (
     new_trials,
     with_the_past,
 )
-from kernelbounds.study.records import Table, Trial, named, number_of, telling, tellings
+from kernelbounds.study.records import OldRuns, Trial, named, number_of, telling, tellings
 from kernelbounds.study.status import Status, card as status_card, more_needed
-from kernelbounds.study.store import Store, StoredOutcome, StoredTrial, Told
+from kernelbounds.study.study_file import StoredOutcome, StoredTrial, StudyFile, Told
 from kernelbounds.version import __version__
 
 
@@ -78,7 +78,7 @@ class Study:
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
-        self._open(Store(checked_path(path)))
+        self._open(StudyFile(checked_path(path)))
 
     @classmethod
     def create(
@@ -116,10 +116,10 @@ class Study:
             "kernelbounds": __version__,
         }
         new = cls.__new__(cls)
-        new._open(Store.create(where, meta))
+        new._open(StudyFile.create(where, meta))
         return new
 
-    def _open(self, store: Store) -> None:
+    def _open(self, store: StudyFile) -> None:
         self._store = store
         self.path = store.path
         try:
@@ -291,7 +291,7 @@ class Study:
             One for each run that is new, after those that were imported from this file before,
             which have ``again=True``.
         """
-        table = Table.of(self.problem, runs, self.path)
+        table = OldRuns.of(self.problem, runs, self.path)
         return self._store.tell(lambda store: table.to_tell(store.outcomes, skip))
 
     def undo(self) -> list[tuple[int, dict[str, float], float]]:

@@ -15,8 +15,8 @@ import typer
 import kernelbounds as kb
 from kernelbounds.arrays import Array
 from kernelbounds.cli.options import (
+    MeasuredRuns,
     OutOption,
-    Runs,
     TableArgument,
     folder,
     print_table,
@@ -153,7 +153,7 @@ def _points(problem: kb.Problem, rows: Array, at: str, grid: int | None) -> Arra
 
 
 def warn_of(
-    problem: kb.Problem, sequence: kb.ConfidenceSequence, runs: Runs, fixed_design: bool
+    problem: kb.Problem, sequence: kb.ConfidenceSequence, runs: MeasuredRuns, fixed_design: bool
 ) -> None:
     """Warn of what speaks against using the data like this."""
     doubts = kb.problem.calibration
@@ -194,7 +194,7 @@ def warn_of(
 
 
 def refuted(
-    problem: kb.Problem, runs: Runs, bound: kb.Bound | None, error: EmptyConfidenceSetError
+    problem: kb.Problem, runs: MeasuredRuns, bound: kb.Bound | None, error: EmptyConfidenceSetError
 ) -> str:
     """Say how B or the noise would have to grow where no function satisfies the assumptions."""
     unit = problem.output.after_number
@@ -216,7 +216,7 @@ def refuted(
     )
 
 
-def _first_refuting(problem: kb.Problem, runs: Runs, bound: kb.Bound | None) -> int:
+def _first_refuting(problem: kb.Problem, runs: MeasuredRuns, bound: kb.Bound | None) -> int:
     """Return the line of the row that refutes the assumptions together with those before it."""
     unit = problem.scaled(runs.points)
 
@@ -326,7 +326,7 @@ def _show_sensitivity(found: Found) -> None:
 
 
 def draw(
-    found: Found, bounds: Callable[[Array], tuple[Array, Array]], runs: Runs, process: Any
+    found: Found, bounds: Callable[[Array], tuple[Array, Array]], runs: MeasuredRuns, process: Any
 ) -> Any:
     """Draw a band for one input, maps for two, slices through the best point for more."""
     problem, out = found.problem, found.problem.output

@@ -146,7 +146,7 @@ class StoredCertificate:
     data: dict[str, Any]
 
 
-class Store:
+class StudyFile:
     """The open file of a study, which threads may share; :meth:`create` makes a new one."""
 
     def __init__(self, path: Path | str) -> None:
@@ -240,7 +240,7 @@ class Store:
         """The number of outcomes that were taken back."""
         return self._file.number("SELECT count(*) FROM outcomes WHERE withdrawn IS NOT NULL")
 
-    def tell(self, choose: Callable[[Store], Sequence[Telling | Told]]) -> list[Told]:
+    def tell(self, choose: Callable[[StudyFile], Sequence[Telling | Told]]) -> list[Told]:
         """Add outcomes, all of them or none.
 
         ``choose`` is called within the transaction, and may look at what is there. It also names
