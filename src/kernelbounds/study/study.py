@@ -217,8 +217,7 @@ class Study:
     def drop(self, trial: Trial | int) -> Trial:
         """Give up a pending trial, which will have no outcome.
 
-        Do not drop a trial because of its outcome: if only the good ones are told, there is no
-        guarantee.
+        Do not drop a trial because of its outcome: with only good ones there is no guarantee.
         """
         return self._trial(self._store.drop(number_of(trial)))
 
@@ -335,9 +334,8 @@ class Study:
 
     def bounds(self, X: Any) -> tuple[Array, Array]:
         """Return lower and upper bounds at points, from an array, a dict or a data frame."""
-        unit = self.problem.scaled(X)
         with self._lock:
-            return self.sequence.bounds(unit)
+            return self.sequence.bounds(self.problem.scaled(X))
 
     def certificate(self, seconds: float = 10.0) -> Certificate:
         """Return the best settings known, and how far from the best possible they are at most.
