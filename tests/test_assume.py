@@ -19,12 +19,12 @@ from kernelbounds.kernels import kernel_to_text
 from kernelbounds.problem import Problem, assume as assume_
 from kernelbounds.problem.assuming import (
     CONFIDENCE,
+    GRID_SIDES,
     KERNELS,
-    LEVEL,
-    SIDES,
+    MAX_LEVEL,
     Sampled,
     SquaredNorms,
-    _norms_together,
+    _sum_of_squares,
     grid,
     norms_of,
     squared_norms,
@@ -151,7 +151,7 @@ def test_norms_on_points_are_at_most_the_true_ones_and_near(dim, kernel):
     weights. Where that is 0, no constant makes the norm smaller.
     """
     rng = np.random.default_rng(4)
-    points = grid(dim, SIDES[dim][1])
+    points = grid(dim, GRID_SIDES[dim][1])
     functions = [
         kb.RKHSFunction(kernel, rng.random((4, dim)), weights - weights.mean())
         for weights in rng.standard_normal((10, 4))
@@ -242,9 +242,9 @@ def test_the_levels_of_parts_together_are_within_the_range():
         def total(levels, parts=parts):
             return sum(p.least + p.curvature * (c - p.best) ** 2 for p, c in zip(parts, levels))[0]
 
-        within = {"type": "ineq", "fun": lambda levels: LEVEL - np.abs(levels.sum())}
+        within = {"type": "ineq", "fun": lambda levels: MAX_LEVEL - np.abs(levels.sum())}
         solved = minimize(total, np.zeros(3), constraints=within, options={"ftol": 1e-12})
-        np.testing.assert_allclose(_norms_together(parts), solved.fun, rtol=1e-6)
+        np.testing.assert_allclose(_sum_of_squares(parts), solved.fun, rtol=1e-6)
 
 
 # --- the suggestion
@@ -382,7 +382,7 @@ def _refused(problem, functions=5):
 def test_what_cannot_be_told_is_refused():
     """Ten inputs that all interact; a kernel whose space does not have the functions."""
     message = _refused(_problem(10, turns=0))
-    assert re.search("norms of functions of 10 inputs .* cannot be told", message)
+    assert re.search("norms of functions of 10 inputs.* cannot be told", message)
     assert "interactions='pairs' or 'none'" in message and "norm_bound" in message
     # A norm bound alone says nothing: a bound of which kernel's norm?
     assert "both kernel and norm_bound" in _refused(_problem(5, norm_bound=10.0))
@@ -416,7 +416,7 @@ def _missed(dim, family, rng, functions, most):
         if turns <= most:
             break
     problem = _settled(dim, turns, functions)
-    points = grid(dim, SIDES[dim][1])
+    points = grid(dim, GRID_SIDES[dim][1])
     norm = float(np.sqrt(squared_norms(problem.kernel, points, f(points)[:, None]).least[0]))
     sequence, asked = problem.sequence(), rng.random((400, dim))
     truth = f(asked)

@@ -13,7 +13,7 @@ from scipy.stats import binom, qmc
 import kernelbounds as kb
 from kernelbounds.problem import Problem, calibrate
 from kernelbounds.problem.assuming import squared_norms
-from kernelbounds.problem.calibration import CONFIDENCE, FEWEST, _noise
+from kernelbounds.problem.calibration import MIN_POINTS, NOISE_CONFIDENCE, _noise
 
 KINDS = ["estimate", "heuristic", "heuristic", "stated assumption", "estimate"]
 
@@ -36,8 +36,8 @@ def test_noise_from_repeats_is_not_too_small(repeats):
         found, _ = _noise(problem, *_data(rng, 6, repeats), residual=9.0)
         assert found.kind == "estimate"
         too_small += float(found.value) < 0.05
-    assert not too_many(too_small, runs, 1 - CONFIDENCE)
-    assert binom.cdf(too_small, runs, 1 - CONFIDENCE) > 1e-4  # nor is it larger than need be
+    assert not too_many(too_small, runs, 1 - NOISE_CONFIDENCE)
+    assert binom.cdf(too_small, runs, 1 - NOISE_CONFIDENCE) > 1e-4  # nor is it larger than need be
 
 
 def test_noise_is_the_upper_end_of_an_interval():
@@ -159,7 +159,11 @@ def test_norms_at_least(norm, share):
 @pytest.mark.parametrize(
     ("x", "y", "match"),
     [
-        (np.linspace(0, 1, FEWEST - 1), np.arange(FEWEST - 1.0), "at least 5 different points"),
+        (
+            np.linspace(0, 1, MIN_POINTS - 1),
+            np.arange(MIN_POINTS - 1.0),
+            "at least 5 different points",
+        ),
         (np.repeat(np.linspace(0, 1, 4), 5), np.arange(20.0), "got 4 points"),
         (np.linspace(0, 1, 9), np.ones(9), "outcomes that differ"),
         (

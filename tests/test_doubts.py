@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 import kernelbounds as kb
 from kernelbounds.kernels import OnInputs
-from kernelbounds.problem.calibration import BY_CHANCE, look_chosen, share_alone
+from kernelbounds.problem.calibration import FALSE_ALARM_PROBABILITY, look_chosen, share_alone
 
 OUTCOMES = {
     "noise": lambda X, rng: rng.standard_normal(len(X)),
@@ -38,7 +38,7 @@ def test_a_design_fixed_in_advance_rarely_looks_chosen():
         design, outcomes, dim = kinds[run % len(kinds)]
         X = design(int(rng.integers(6, 30)), dim, rng)
         alarms += look_chosen(X, outcomes(X, rng))
-    assert not too_many(alarms, 2000, 2 * BY_CHANCE)
+    assert not too_many(alarms, 2000, 2 * FALSE_ALARM_PROBABILITY)
 
 
 def _seeking(rng, dim, n, sign):

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import kernelbounds as kb
-from kernelbounds.cli import plan as plan_command
+from kernelbounds.cli import plan_command
 from kernelbounds.problem import plans
 
 SLOW = {"matplotlib", "pandas", "scipy", "sklearn"}
@@ -46,7 +46,7 @@ try:
 except SystemExit as end:
     assert end.code == {0 if "--help" in words else 2}
 """)
-    assert "kernelbounds.cli.bound" in found and not found & SLOW
+    assert "kernelbounds.cli.bound_command" in found and not found & SLOW
 
 
 def test_every_public_name_can_be_imported():
@@ -58,4 +58,7 @@ def test_every_public_name_can_be_imported():
 
 
 def test_the_limits_in_the_help_of_plan_are_those_of_plans():
-    assert (plan_command.MOST, plan_command.FURTHEST) == (plans.MOST, plans.FURTHEST)
+    assert (plan_command.DEFAULT_COUNT, plan_command.LARGEST_COUNT) == (
+        plans.DEFAULT_COUNT,
+        plans.LARGEST_COUNT,
+    )

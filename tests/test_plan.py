@@ -9,7 +9,7 @@ from scipy.stats import qmc
 import kernelbounds as kb
 from kernelbounds.problem import Problem, assume, plan
 from kernelbounds.problem.plans import RUNS, alternatives, counts_up_to, needed, steps_of
-from kernelbounds.problem.problem import POINTS, predicted_half_widths
+from kernelbounds.problem.problem import WIDTH_POINTS, predicted_half_widths
 from kernelbounds.problem.random_functions import with_corners
 
 CASES = [
@@ -27,11 +27,11 @@ def _problem(dim=1, **options):
 
 def _real_half_widths(problem, design, outcomes):
     """Mean and largest of those after a design, at the points for which they were predicted."""
-    points = qmc.Sobol(problem.dim, rng=np.random.default_rng(1)).random(POINTS)
+    points = qmc.Sobol(problem.dim, rng=np.random.default_rng(1)).random(WIDTH_POINTS)
     sequence = problem.sequence()
     sequence.update(design, outcomes)
     lower, upper = sequence.bounds(with_corners(points))
-    return np.mean(upper[:POINTS] - lower[:POINTS]) / 2, np.max(upper - lower) / 2
+    return np.mean(upper[:WIDTH_POINTS] - lower[:WIDTH_POINTS]) / 2, np.max(upper - lower) / 2
 
 
 @pytest.mark.parametrize("count", [3, 10, 40])

@@ -149,7 +149,7 @@ def test_notes_go_to_standard_error(reactor):
         (["status", "nowhere.db"], "there is no study 'nowhere.db'"),
         (["import", "reactor.db", "nowhere.csv"], "cannot read 'nowhere.csv'"),
         (["create", "reactor.db", *CREATE, *KNOWN], "'reactor.db' is there already"),
-        (["create", "new.db", *CREATE[:8]], "needs --noise"),
+        (["create", "new.db", *CREATE[:8]], "say how noisy the output is"),
         (["create", "new.db", "--input", "x=0:1", "--noise", "1"], "say what is measured"),
     ],
 )

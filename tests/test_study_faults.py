@@ -20,7 +20,7 @@ import pytest
 
 import kernelbounds as kb
 from kernelbounds import cli
-from kernelbounds.study.store import Store
+from kernelbounds.study.study_file import StudyFile
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and SIGKILL")
 
@@ -121,7 +121,7 @@ def wait_for(seconds, log, most):
 
 def check_nothing_lost(path, logs):
     noted = {key for log in logs for key in acknowledged(log)}
-    store = Store(path)
+    store = StudyFile(path)
     told = [one.key for one in store.outcomes]
     store.close()
     assert len(told) == len(set(told))
@@ -132,7 +132,7 @@ def check_all_there_once(path, logs, tells):
     expected = {f"{w}-{n}": outcome(w, n) for w in range(WORKERS) for n in range(tells)}
     for worker, log in enumerate(logs):
         assert acknowledged(log) == [f"{worker}-{number}" for number in range(tells)]
-    store = Store(path)
+    store = StudyFile(path)
     assert {one.key: (list(one.point), one.value) for one in store.outcomes} == expected
     assert len(store.outcomes) == len(expected)
     store.close()

@@ -1,4 +1,4 @@
-"""The command line."""
+"""The command line: ``kernelbounds assume``, ``plan``, ``calibrate``, ``bound``, ``study``, ..."""
 
 from __future__ import annotations
 
@@ -12,8 +12,14 @@ from rich.console import Console
 from rich.text import Text
 
 from kernelbounds import __version__
-from kernelbounds.cli import assume, bound, calibrate, demo, plan
-from kernelbounds.cli.study import study_app
+from kernelbounds.cli import (
+    assume_command,
+    bound_command,
+    calibrate_command,
+    demo_command,
+    plan_command,
+)
+from kernelbounds.cli.study_commands import study_app
 from kernelbounds.errors import KernelBoundsError
 from kernelbounds.paper import specs, studies, trials
 
@@ -35,15 +41,15 @@ app = typer.Typer(
     add_completion=False,
 )
 for _name, _module in (
-    ("assume", assume),
-    ("plan", plan),
-    ("calibrate", calibrate),
-    ("bound", bound),
+    ("assume", assume_command),
+    ("plan", plan_command),
+    ("calibrate", calibrate_command),
+    ("bound", bound_command),
 ):
     app.command(_name, no_args_is_help=True)(_module.command)
-app.command("demo")(demo.command)  # the only one that needs no arguments
+app.command("demo")(demo_command.command)  # It is the only command that needs no arguments.
 app.add_typer(study_app, name="study", short_help=study_app.info.help)
-# Else lists of commands, on the site for one, cut their first sentences after 45 characters.
+# Otherwise lists of commands, as on the site, cut their first sentences after 45 characters.
 for _one in (*app.registered_commands, *study_app.registered_commands):
     _one.short_help = (inspect.getdoc(_one.callback) or "").partition("\n")[0]
 
@@ -86,7 +92,7 @@ def reproduce_command(
     ] = False,
     rounds: Annotated[int | None, typer.Option(help="T; the paper has 1000.")] = None,
     reps: Annotated[int | None, typer.Option(help="Repetitions; the paper has 10.")] = None,
-    seed: Annotated[int, typer.Option(help="Of problems, actions and noise.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of problems, actions and noise.")] = 0,
     methods: Annotated[
         str,
         typer.Option(
@@ -134,11 +140,11 @@ def _listed(text: str) -> tuple[str, ...]:
 
 
 def main() -> None:
-    """Entry point: the library's own errors become one line and exit code 1."""
+    """Run the command line; the library's own errors become one line and exit code 1."""
     try:
         app()
     except KernelBoundsError as error:
-        # Not as markup, which would take away what is in brackets: kernelbounds[plot].
+        # As markup, what is in brackets would be lost: kernelbounds[plot].
         Console(stderr=True).print(
             Text("error: ", style="red").append(str(error), style="default"), soft_wrap=True
         )

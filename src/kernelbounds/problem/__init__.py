@@ -1,18 +1,15 @@
 """From a problem in the user's own words to bounds: ranges, turns, noise; no look at the data.
 
-======================  ================================================================
-file                    what
-======================  ================================================================
-``quantities.py``       inputs and outputs with ranges and units
-``problem.py``          :class:`Problem`, and what follows from it
-``random_functions.py``  functions of a given range with so many turns
-``norms.py``            norms of such functions, from their values on grids
-``assuming.py``         :func:`assume`: the kernel and B from the norms of those functions
-``widths.py``           how wide the band will be
-``plans.py``            :func:`plan`: how many experiments it takes
-``calibration.py``      :func:`calibrate`: what pilot data suggest
-``doubts.py``           what data say against the way in which they are about to be used
-======================  ================================================================
+=======================  ===============================================================
+file                     idea
+=======================  ===============================================================
+``quantities.py``        inputs and outputs with ranges and units
+``problem.py``           :class:`Problem`, what follows from it, and what data refute
+``random_functions.py``  random functions with a given range and number of turns
+``assuming.py``          :func:`assume`: the kernel and B from the norms of such functions
+``plans.py``             :func:`plan`: how many experiments it takes
+``calibration.py``       :func:`calibrate`: what pilot data suggest
+=======================  ===============================================================
 """
 
 from kernelbounds.problem.assuming import Assumed, Candidate, assume

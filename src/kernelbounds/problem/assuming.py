@@ -4,22 +4,18 @@
 code                meaning
 ==================  ====================================================================
 ``scales``          length scales for inputs scaled to [0, 1]: ``reach`` / (turns + 1)
-``norms``           of the functions, less the best level, (number of functions,)
+``norms``           norms of the functions, each less its best level, (number of functions,)
 ``width``           half of the predicted width of the band, mean over points
 ==================  ====================================================================
 
-How norms are computed is in :mod:`kernelbounds.problem.assuming`.
-
-Norms of functions on the unit cube, from their values on two grids.
-
-The norm of a function less a constant c, in the space of a kernel, is at least that of its
-interpolant on n points,
+Norms are computed from values of the functions on two grids. The norm of a function less a
+constant c, in the space of a kernel, is at least that of its interpolant on n points,
 
     N_n^2(c) = (f - c)^T K^{-1} (f - c) = N_n^2(c*) + (c - c*)^2 1^T K^{-1} 1,
 
-and rises to it as the points fill the cube. The best constant of which |c| is at most ``LEVEL`` is
-c* or the end next to it: that is the level which :meth:`Problem.sequence` admits, and without any
-turns c* is often further out. For a smooth function most of what is missing is in its
+and rises to it as the points fill the cube. :meth:`Problem.sequence` admits levels c with |c| up to
+``MAX_LEVEL``. The best of them is c* or the end next to it; without any turns c* is often further
+out. For a smooth function most of what is missing is in its
 slopes at the faces of the cube, so the points are those of a grid that is closer there (Chebyshev).
 With m points a side the rest then falls like m^{-2}, and two grids, of m and of m' < m points a
 side, tell how much it still is (Richardson's extrapolation):
@@ -36,6 +32,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -51,21 +48,40 @@ from kernelbounds.problem.problem import SUGGESTED, Problem, predicted_half_widt
 from kernelbounds.problem.random_functions import RandomFunction, subsets_of
 
 # The level of a function with values in [-1, 1] is at most the whole range away from the middle.
-LEVEL = 2.0
-# Points a side of the two grids, by the number of inputs that act together.
-SIDES = {1: (181, 256), 2: (17, 24), 3: (8, 11), 4: (5, 7)}
-# Of more inputs there are norms at scattered points only, and how much is missing cannot be told.
-SCATTERED = 1024
-# The norm is known where so much of it, at most, is from the extrapolation.
-SETTLED = 0.25
-# Rounding in K, relative to k(x, x): norms are those of functions that pass within its root, and
-# so lower ones. More of it on the coarse grid shows functions that are not in the space at all, of
-# which only rounding limits the norm (RBF); it changes other norms by one per cent at most.
+MAX_LEVEL = 2.0
+# Points per side of the two grids, by the number of inputs that act together.
+GRID_SIDES = {1: (181, 256), 2: (17, 24), 3: (8, 11), 4: (5, 7)}
+# With more inputs, norms are computed at this many scattered points, and at twice as many; then one
+# cannot tell how much of a norm is missing.
+SCATTERED_POINTS = 1024
+# A norm counts as known where the extrapolation adds at most this share of it.
+MAX_EXTRAPOLATED_SHARE = 0.25
+# Rounding errors allowed in K, relative to k(x, x): the norms are then those of functions that pass
+# within its root of the values, and so a little lower. A larger one on the coarse grid shows which
+# functions are not in the space at all, so that only rounding limits their norm (RBF); it changes
+# other norms by one per cent at most.
 JITTER, COARSE_JITTER = 1e-10, 1e-8
+# With this many functions, the one that decides B is not always the same extreme one: in 19 of 20
+# sets of 200, the norm bound covers between 86 and 94 of 100 functions, and 90 of them on average.
+FUNCTIONS = 200
+# With this probability over the draw of the functions, a norm bound covers at least what is said.
+CONFIDENCE = 0.95
+# Kernels, and length scales relative to the range of an input over its turns + 1. Length scales
+# between these are predicted to give bands narrower by less than 3 per cent, in 36 cases of up to
+# six inputs, and Matérn-7/2 by less than 4. RBF is there for comparison: most functions have an
+# infinite norm.
+REACHES = (0.75, 1.5, 3.0)
+KERNELS: tuple[tuple[str, Callable[[Array], Kernel], float], ...] = (
+    *(("Matérn-3/2", partial(Matern, nu=1.5), reach) for reach in REACHES),
+    *(("Matérn-5/2", partial(Matern, nu=2.5), reach) for reach in REACHES),
+    ("RBF", RBF, 0.75),
+)
+# The noise for which a kernel is chosen where none is given, relative to the range of the output.
+DEFAULT_NOISE = 0.01
 
 
 def grid(dim: int, side: int) -> Array:
-    """Points of the unit cube, ``side`` along each input, closer to each other near its faces."""
+    """Return points of the unit cube, ``side`` along each input, closer together near its faces."""
     axis = (1 - np.cos(np.pi * np.arange(side) / (side - 1))) / 2
     return np.stack(np.meshgrid(*[axis] * dim, indexing="ij"), axis=-1).reshape(-1, dim)
 
@@ -78,71 +94,65 @@ class Sampled:
     coarse, fine : pairs of arrays
         Points (n, number of inputs) and values (n, number of functions).
     rest_per_rise : float
-        How much of a squared norm is missing on the fine points, for each unit by which it has
-        risen from the coarse ones; infinite where nobody can tell.
+        How much of a squared norm is missing on the fine points, for each unit by which it rises
+        from the coarse to the fine ones; infinite where this is not known.
     """
 
     def __init__(
         self, functions: Sequence[RandomFunction], inputs: tuple[int, ...], part: int | None = None
     ) -> None:
         dim = len(inputs)
-        if dim in SIDES:
-            fewer, more = SIDES[dim]
+        if dim in GRID_SIDES:
+            fewer, more = GRID_SIDES[dim]
             coarse, fine = grid(dim, fewer), grid(dim, more)
             self.rest_per_rise = 1 / ((more / fewer) ** 2 - 1)
         else:
-            fine = qmc.Sobol(dim, rng=np.random.default_rng(2)).random(2 * SCATTERED)
-            coarse = fine[:SCATTERED]
+            fine = qmc.Sobol(dim, rng=np.random.default_rng(2)).random(2 * SCATTERED_POINTS)
+            coarse = fine[:SCATTERED_POINTS]
             self.rest_per_rise = np.inf
-        self.coarse, self.fine = (
-            (points, _values(functions, inputs, part, points)) for points in (coarse, fine)
-        )
 
+        def values(points: Array) -> Array:
+            x = np.full((len(points), functions[0].dim), 0.5)
+            x[:, inputs] = points
+            return np.stack([f(x) if part is None else f.of_part(part, x) for f in functions], 1)
 
-def _values(
-    functions: Sequence[RandomFunction], inputs: tuple[int, ...], part: int | None, points: Array
-) -> Array:
-    everywhere = np.full((len(points), functions[0].dim), 0.5)
-    everywhere[:, inputs] = points
-    found = [f(everywhere) if part is None else f.of_part(part, everywhere) for f in functions]
-    return np.stack(found, axis=1)
+        self.coarse, self.fine = (coarse, values(coarse)), (fine, values(fine))
 
 
 def norms_of(
     pieces: Sequence[Sampled], kernels_of_pieces: Sequence[Kernel], quantile: float
 ) -> tuple[Array, bool]:
-    """Norms of the functions, less their best levels, (functions,), and whether they are known.
+    """Return norms of the functions less their best levels, and whether they are known.
 
     The norm in the space of a sum of kernels is at most the root of the sum of the squares for the
-    parts. Where norms are not known they are lower bounds.
+    parts. Norms that are not known are lower bounds. The shape is (number of functions,).
     """
     both = list(zip(pieces, kernels_of_pieces, strict=True))
-    known = _norms_together([squared_norms(kernel, *piece.fine) for piece, kernel in both])
-    coarse = _norms_together([squared_norms(k, *piece.coarse, COARSE_JITTER) for piece, k in both])
-    rest_per_rise = max(piece.rest_per_rise for piece in pieces)
+    fine = _sum_of_squares([squared_norms(kernel, *piece.fine) for piece, kernel in both])
+    coarse = _sum_of_squares([squared_norms(k, *piece.coarse, COARSE_JITTER) for piece, k in both])
+    least, rest_per_rise = np.sqrt(fine), max(piece.rest_per_rise for piece in pieces)
     if rest_per_rise == np.inf:
-        return np.sqrt(known), False
-    least = np.sqrt(known)
-    estimated = np.sqrt(known + np.maximum(known - coarse, 0.0) * rest_per_rise)
-    settled = np.quantile(estimated, quantile) <= (1 + SETTLED) * np.quantile(least, quantile)
-    return (estimated, True) if settled else (least, False)
+        return least, False
+    estimated = np.sqrt(fine + np.maximum(fine - coarse, 0.0) * rest_per_rise)
+    most = (1 + MAX_EXTRAPOLATED_SHARE) * np.quantile(least, quantile)
+    return (estimated, True) if np.quantile(estimated, quantile) <= most else (least, False)
 
 
 class SquaredNorms(NamedTuple):
-    """least + curvature (c - best)^2, for functions less a constant c; (number of functions,)."""
+    """Squared norms of functions less a constant c, as least + curvature (c - best)^2."""
 
     least: Array
     best: Array
     curvature: float
 
 
-def _norms_together(parts: list[SquaredNorms]) -> Array:
-    """The least sum of squares over constants of the parts whose sum is at most LEVEL.
+def _sum_of_squares(parts: list[SquaredNorms]) -> Array:
+    """Minimise the sum of squared norms over constants of the parts whose sum is at most MAX_LEVEL.
 
-    The best ones are moved by e in all, and each in proportion to 1 / curvature: that adds
-    e^2 / sum(1 / curvature).
+    Where the best constants exceed it by e in all, each is moved in proportion to 1 / curvature:
+    that adds e^2 / sum(1 / curvature).
     """
-    beyond = np.maximum(np.abs(sum(part.best for part in parts)) - LEVEL, 0.0)
+    beyond = np.maximum(np.abs(sum(part.best for part in parts)) - MAX_LEVEL, 0.0)
     stiffness = 1 / sum(1 / part.curvature for part in parts)
     return np.asarray(sum(part.least for part in parts) + stiffness * beyond**2)
 
@@ -150,7 +160,7 @@ def _norms_together(parts: list[SquaredNorms]) -> Array:
 def squared_norms(
     kernel: Kernel, points: Array, values: Array, jitter: float = JITTER
 ) -> SquaredNorms:
-    """(f - c)^T K^{-1} (f - c) as a function of c, for each column f of values (n, functions)."""
+    """Return (f - c)^T K^{-1} (f - c) as a function of c, for each column f of the values."""
     matrix = kernels.cross(kernel, points, points)
     matrix.flat[:: len(points) + 1] *= 1 + jitter
     ones = np.ones((len(points), 1))
@@ -161,27 +171,6 @@ def squared_norms(
     return SquaredNorms(np.maximum(energy - curvature * best**2, 0.0), best, curvature)
 
 
-# With so many functions, the one that decides of B is not always the same extreme one: in 19 of 20
-# sets of 200, the norm bound covers between 86 and 94 of 100 functions, and 90 of them on average.
-FUNCTIONS = 200
-# With this probability over the draw of the functions, a norm bound covers at least what is said.
-CONFIDENCE = 0.95
-# Kernels, and length scales relative to the range of an input over its turns + 1. Those between
-# are predicted to be narrower by less than 3 per cent, in 36 cases of up to six inputs, and
-# Matérn-7/2 by less than 4. RBF is there for comparison: most functions have an infinite norm.
-KERNELS: tuple[tuple[str, Callable[[Array], Kernel], float], ...] = (
-    ("Matérn-3/2", lambda scales: Matern(scales, nu=1.5), 0.75),
-    ("Matérn-3/2", lambda scales: Matern(scales, nu=1.5), 1.5),
-    ("Matérn-3/2", lambda scales: Matern(scales, nu=1.5), 3.0),
-    ("Matérn-5/2", lambda scales: Matern(scales, nu=2.5), 0.75),
-    ("Matérn-5/2", lambda scales: Matern(scales, nu=2.5), 1.5),
-    ("Matérn-5/2", lambda scales: Matern(scales, nu=2.5), 3.0),
-    ("RBF", RBF, 0.75),
-)
-# Noise for the choice of a kernel where none is given, relative to the range of the output.
-DEFAULT_NOISE = 0.01
-
-
 @dataclass(frozen=True)
 class Candidate:
     """One of the kernels that :func:`assume` has compared, with its norm bound and its band.
@@ -189,15 +178,15 @@ class Candidate:
     Attributes
     ----------
     name : str
-        In words, with its length scales for inputs scaled to [0, 1].
+        The kernel in words, with its length scales for inputs scaled to [0, 1].
     kernel : kernel
         The kernel itself.
     norms : array
-        Of the random functions, in their order, in units of the output.
+        Norms of the random functions, in their order, in units of the output.
     norm_bound : float
         The B that goes with this kernel: the stated share of the norms is smaller.
     settled : bool
-        Whether the norms are known: if not, those of finer and finer sets of points do not settle.
+        Whether the norms are known; if not, they go on rising on finer and finer grids.
     width : float
         Mean half-width predicted after the planned number of experiments; infinite if not settled.
 
@@ -228,15 +217,15 @@ class Assumed:
     Attributes
     ----------
     problem : Problem
-        The one given, now with a kernel and a norm bound.
+        The problem given, now with a kernel and a norm bound.
     candidates : tuple of Candidate
         All kernels that were compared.
     chosen : Candidate
-        The one that was taken.
+        The kernel that was taken.
     functions : tuple of RandomFunction
         The random functions, on the unit cube, with values in [-1, 1].
     noise : float
-        With which widths were predicted.
+        The noise for which widths were predicted.
 
     Examples
     --------
@@ -266,12 +255,12 @@ class Assumed:
 
     @property
     def miss_probability(self) -> float:
-        """About how often the band misses a function of this kind somewhere, on average over draws.
+        """The probability that the band misses a function of this kind somewhere, approximately.
 
         A further random function has a norm above the suggested B with probability 1 - quantile at
         most, and otherwise bounds fail with probability delta. That is an average over draws of
-        the functions, for a kernel that was not chosen by them. With a B that was given, the share
-        of the functions that it does not cover takes the place of 1 - quantile.
+        the functions, for a kernel that was not chosen by their norms. With a B that was given, the
+        share of the functions that it does not cover takes the place of 1 - quantile.
         """
         suggested = "norm_bound" in self.problem.suggested
         covered = self.problem.quantile if suggested else self.share_covered
@@ -279,12 +268,12 @@ class Assumed:
 
     @property
     def miss_probability_at_most(self) -> float:
-        """What the miss probability is at most for these functions, with confidence CONFIDENCE.
+        """An upper bound on the miss probability, with confidence CONFIDENCE.
 
         Where k of n norms are at most B, the share of all functions of this kind that B covers is
-        above the quantile of the beta distribution with parameters k and n + 1 - k, but for the
-        probability of that quantile: 1 - CONFIDENCE, divided by the number of kernels, of which
-        any could have been taken.
+        above the p-quantile of the beta distribution with parameters k and n + 1 - k, except with
+        probability p. Here p is 1 - CONFIDENCE divided by the number of kernels, because any of
+        them could have been taken.
         """
         n = len(self.functions)
         k = round(self.share_covered * n)
@@ -299,7 +288,7 @@ class Assumed:
         return float(np.mean(self.chosen.norms <= bound))
 
     def values(self, function: RandomFunction, unit: Array) -> Array:
-        """Of one of the functions, at points (m, d) of the unit cube, in units of the output."""
+        """Evaluate one of the functions at points (m, d) of the unit cube, in output units."""
         out = self.problem.output
         return out.low + out.range * (function(unit) + 1) / 2
 
@@ -314,8 +303,8 @@ def assume(
     ``quantile`` of their norms. The kernel is the one whose band is then predicted to be the
     narrowest. What the problem says of kernel and norm bound already is kept.
 
-    ``step`` is called after each function and each kernel, for a progress bar; that is
-    :func:`steps` times.
+    ``step`` is called after each function and each kernel, for a progress bar: :func:`steps` times
+    in all.
 
     Examples
     --------
@@ -327,7 +316,8 @@ def assume(
     rng = np.random.default_rng(seed)
     noise = problem.noise if problem.noise is not None else DEFAULT_NOISE * problem.output.range
     subsets = subsets_of(problem.dim, problem.interactions)
-    if (problem.kernel is None or problem.norm_bound is None) and _together(problem) not in SIDES:
+    given = problem.kernel is not None and problem.norm_bound is not None
+    if not given and _most_acting_together(problem) not in GRID_SIDES:
         raise InputError(_cannot_be_told(problem))
     drawn = []
     for _ in range(functions):
@@ -348,21 +338,18 @@ def assume(
         step()
     chosen = _chosen(problem, candidates)
     bound = problem.norm_bound or chosen.norm_bound
-    suggested = [
-        name
-        for name in SUGGESTED
-        if getattr(problem, name) is None or name in problem.suggested  # now, or by an earlier call
-    ]
+    # What was suggested by an earlier call stays a suggestion.
+    suggested = [n for n in SUGGESTED if getattr(problem, n) is None or n in problem.suggested]
     found = problem.replace(kernel=chosen.kernel, norm_bound=bound, suggested=suggested)
     return Assumed(found, tuple(candidates), chosen, tuple(drawn), noise)
 
 
 def _chosen(problem: Problem, candidates: list[Candidate]) -> Candidate:
-    """The kernel of the narrowest band, among those for which B is large enough.
+    """Choose the kernel of the narrowest band, among those for which B is large enough.
 
     A norm bound that was given is a bound for one kernel and not for another: the smoother the
-    kernel, the larger the norms of the same functions. If it is too small for all, then it is the
-    kernel for which it covers the most functions.
+    kernel, the larger the norms of the same functions. Where it is too small for all kernels, the
+    one for which it covers the most functions is chosen.
     """
     if problem.kernel is not None and problem.norm_bound is not None:
         return candidates[0]
@@ -377,54 +364,48 @@ def _chosen(problem: Problem, candidates: list[Candidate]) -> Candidate:
 
 
 def _covering(norms: Array, share: float) -> float:
-    """The norm that a further function of the same kind exceeds with probability 1 - share at most.
+    """Return a norm that a further function exceeds with probability at most 1 - share.
 
-    The k-th smallest of n is exceeded by one more with probability 1 - k / (n + 1), because each of
-    the n + 1 places in their order is as probable as any other. (Fewer than 1 / (1 - share)
-    functions cannot say; then it is the largest.)
+    A further norm exceeds the k-th smallest of n with probability 1 - k / (n + 1), because it is as
+    likely to fall into one of the n + 1 places in their order as into any other. (With fewer than
+    1 / (1 - share) functions there is no such norm; then the largest is returned.)
     """
     place = min(math.ceil(share * (len(norms) + 1)), len(norms))
     return float(np.sort(norms)[place - 1])
 
 
-def _together(problem: Problem) -> int:
-    """How many inputs act on each other at most; a kernel that was given may have them all do."""
+def _most_acting_together(problem: Problem) -> int:
+    """Return how many inputs act on each other at most: all of them if a kernel was given."""
     if problem.kernel is not None:
         return problem.dim
     return max(map(len, subsets_of(problem.dim, problem.interactions)))
 
 
 def _cannot_be_told(problem: Problem) -> str:
-    """Why there is no suggestion, and what to do."""
+    """Say why there is no suggestion, and what to do."""
     if problem.kernel is not None:
         return (
             f"norms under {shortened(kernels.kernel_to_text(problem.kernel), 100)} of functions "
-            "with so many turns are infinite, or cannot be told: give norm_bound too, or leave the "
-            "kernel to be chosen."
+            "with that many turns are infinite, or cannot be told: give norm_bound too, or leave "
+            "the kernel to be chosen."
         )
-    together = _together(problem)
-    remedies = ["say interactions='pairs' or 'none' if that is true"] * (together > 1)
-    if together in SIDES:
-        what = f"{problem.dim} input{'s' * (problem.dim > 1)} with so many turns cannot be told"
-        remedies.append("allow fewer turns")
-    else:
-        what = (
-            f"{together} inputs that all act on each other cannot be told (those of up to "
-            f"{max(SIDES)} can)"
-        )
-    remedies.append("give both kernel and norm_bound")
-    return f"norms of functions of {what}: {', or '.join(remedies)}."
+    return (
+        f"norms of functions of {problem.dim} inputs, of which {_most_acting_together(problem)} "
+        "act on each other, with that many turns cannot be told (those of up to "
+        f"{max(GRID_SIDES)} inputs with few turns can): say interactions='pairs' or 'none', or "
+        "fewer turns, if that is true, or give both kernel and norm_bound."
+    )
 
 
 def steps(problem: Problem, functions: int = FUNCTIONS) -> int:
-    """How often :func:`assume` calls ``step``."""
+    """Return how often :func:`assume` calls ``step``."""
     return functions + (1 if problem.kernel is not None else len(KERNELS))
 
 
 def _candidates(
     problem: Problem, subsets: list[tuple[int, ...]]
 ) -> Iterator[tuple[str, Kernel, list[Kernel]]]:
-    """Their names, the kernels, and those of the parts."""
+    """Yield the name of each candidate, its kernel, and the kernels of the parts of that."""
     everything = tuple(range(problem.dim))
     if problem.kernel is not None:
         yield "the kernel given", problem.kernel, [problem.kernel]
@@ -436,10 +417,5 @@ def _candidates(
         if subsets != [everything]:
             on_inputs = [OnInputs(one, inputs) for one, inputs in zip(parts, subsets, strict=True)]
             kernel = sum(on_inputs[1:], on_inputs[0])
-        yield f"{name}, ℓ = {_briefly(scales)}", kernel, parts
-
-
-def _briefly(scales: Array) -> str:
-    """Length scales, or their range."""
-    low, high = f"{scales.min():.2g}", f"{scales.max():.2g}"
-    return low if low == high else f"{low} to {high}"
+        ends = dict.fromkeys(f"{end:.2g}" for end in (scales.min(), scales.max()))
+        yield f"{name}, ℓ = {' to '.join(ends)}", kernel, parts

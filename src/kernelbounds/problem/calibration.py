@@ -1,6 +1,8 @@
-"""What pilot data suggest of the assumptions: estimates and heuristics, and no guarantee.
+"""What data suggest before they are used: assumptions for other data, and doubts about these.
 
-What data say against the way in which they are about to be used. None of it is proof.
+:func:`calibrate` turns pilot data into assumptions; :func:`share_alone` and :func:`look_chosen` ask
+whether a table suits the assumptions and the bound with which it is about to be used. All of these
+are estimates and heuristics, and none of them is a guarantee or a proof.
 """
 
 from __future__ import annotations
@@ -20,25 +22,36 @@ from kernelbounds.arrays import Array, as_vector
 from kernelbounds.errors import InputError
 from kernelbounds.kernels import kernel_to_text
 from kernelbounds.problem.problem import Problem
-from kernelbounds.problem.quantities import Input, after_number
+from kernelbounds.problem.quantities import Input
 
-# An observation with correlations below this to all others says nothing of them: at 0.1 it explains
-# a hundredth of their variance.
-CORRELATED = 0.1
-# A design that was fixed in advance looks chosen with this probability at most, for each of the two
+# An observation with correlations below this to all others says nothing about them: at 0.1 it
+# explains a hundredth of their variance.
+MIN_CORRELATION = 0.1
+# A design that was fixed in advance looks chosen with at most this probability, for each of the two
 # directions.
-BY_CHANCE = 0.001
-# So many observations come first, before there is a best one to speak of.
-FIRST = 5
-# Points of the box from which shares of it are known.
-BOX = 256
+FALSE_ALARM_PROBABILITY = 0.001
+# After fewer observations there is no best one to speak of.
+FIRST_OBSERVATIONS = 5
+# Shares of the box are counted on this many points that fill it.
+BOX_POINTS = 256
+# Length scales are looked for in this range, in units of the ranges of the inputs, and the noise in
+# this one, in units of the scatter of the outcomes.
+LENGTH_SCALES, NOISES = (0.05, 10.0), (1e-4, 1.0)
+# Starts of scikit-learn's optimiser, besides the first.
+RESTARTS = 4
+# The noise is smaller than what repeats suggest with this probability.
+NOISE_CONFIDENCE = 0.95
+# With fewer different points a fit of length scales says nothing.
+MIN_POINTS = 5
+# With fewer repeats than this, how they scatter says next to nothing about the noise.
+MIN_REPEATS = 2
 
 
 def share_alone(kernel: Kernel, points: Array) -> float:
-    """The share of the distinct points (n, d) that the kernel relates to no other one.
+    """Return the share of the distinct points (n, d) that the kernel relates to no other one.
 
-    If most are alone, the length scales are far too short for so few data: no bound is narrower
-    between points than without data.
+    If most points are alone, the length scales are far too short for these data: between the
+    points, no bound is narrower than without data.
     """
     distinct = np.unique(points, axis=0)
     if len(distinct) < 2:
@@ -47,56 +60,44 @@ def share_alone(kernel: Kernel, points: Array) -> float:
     roots = np.sqrt(np.diag(matrix))
     correlations = np.abs(matrix / np.multiply.outer(roots, roots))
     np.fill_diagonal(correlations, 0.0)
-    return float(np.mean(correlations.max(axis=1) < CORRELATED))
+    return float(np.mean(correlations.max(axis=1) < MIN_CORRELATION))
 
 
 def look_chosen(points: Array, outcomes: Array) -> bool:
-    """Whether points (n, d), in order, seem to follow the outcomes before them.
+    """Tell whether points (n, d), in their order, seem to follow the outcomes before them.
 
-    Of each new point after the first few, p is the share of the box around all points that is
+    For each new point after the first few, p is the share of the box around all points that is
     nearer to the best point so far. If the points were drawn from that box beforehand, the p are
-    uniform and independent, wherever the best ones are, and -2 sum log p has a chi-squared
-    distribution (Fisher). Designs that fill the box evenly are near to that; of one that seeks the
-    maximum, or the minimum, many p are small.
+    uniform and independent, wherever the best points are, and -2 sum log p has a chi-squared
+    distribution (Fisher). Designs that fill the box evenly come close to that; where a design seeks
+    the maximum, or the minimum, many p are small.
     """
     low, high = points.min(axis=0), points.max(axis=0)
-    box = low + (high - low) * qmc.Sobol(points.shape[1], rng=np.random.default_rng(0)).random(BOX)
+    filling = qmc.Sobol(points.shape[1], rng=np.random.default_rng(0)).random(BOX_POINTS)
+    box = low + (high - low) * filling
     logs = np.zeros(2)
     later = 0
-    for t in range(FIRST, len(points)):
+    for t in range(FIRST_OBSERVATIONS, len(points)):
         if np.any(np.all(points[:t] == points[t], axis=1)):
-            continue  # repeats are made to measure the noise
+            continue  # Repeats are made to measure the noise.
         later += 1
         for at, best in enumerate((np.argmax(outcomes[:t]), np.argmin(outcomes[:t]))):
             distance = np.linalg.norm(points[t] - points[best])
             nearer = np.count_nonzero(np.linalg.norm(box - points[best], axis=1) < distance)
-            logs[at] += np.log((nearer + 1) / (BOX + 1))
-    return bool(later and np.any(chi2.sf(-2 * logs, 2 * later) < BY_CHANCE))
-
-
-# Length scales are looked for in this range, in units of those of the inputs, and noise in this, in
-# units of the scatter of the outcomes.
-LENGTH_SCALES, NOISES = (0.05, 10.0), (1e-4, 1.0)
-# Starts of scikit-learn's optimiser, besides the first.
-RESTARTS = 4
-# Repeats say of the noise, with this probability, that it is not larger.
-CONFIDENCE = 0.95
-# With fewer rows a fit of length scales says nothing.
-FEWEST = 5
-# With fewer repeats than this, how they scatter says next to nothing of the noise.
-FEWEST_REPEATS = 2
+            logs[at] += np.log((nearer + 1) / (BOX_POINTS + 1))
+    return bool(later and np.any(chi2.sf(-2 * logs, 2 * later) < FALSE_ALARM_PROBABILITY))
 
 
 @dataclass(frozen=True)
-class Suggestion:
+class Finding:
     """Something to assume, with what it rests on.
 
     Attributes
     ----------
     what : str
-        What it is about, such as "noise".
+        The quantity, such as "noise".
     value : str
-        In the user's units.
+        Its value, in the user's units.
     kind : str
         "stated assumption", "estimate" or "heuristic".
     why : str
@@ -119,14 +120,14 @@ class Suggestion:
 
 @dataclass(frozen=True)
 class Calibration:
-    """What pilot data suggest, see :func:`calibrate`.
+    """The assumptions that pilot data suggest, see :func:`calibrate`.
 
     Attributes
     ----------
     problem : Problem
-        The one given, with the turns that are suggested, a kernel and a norm bound for them, and
-        the noise where it was given or measured by repeats.
-    suggestions : tuple of Suggestion
+        The problem given, with the turns that are suggested, a kernel and a norm bound for them,
+        and the noise where it was given or measured by repeats.
+    suggestions : tuple of Finding
         One line for each quantity: ``what`` it is, its ``value`` in your units, of which ``kind``
         it is (a stated assumption, an estimate or a heuristic), and ``why``.
 
@@ -143,11 +144,11 @@ class Calibration:
     """
 
     problem: Problem
-    suggestions: tuple[Suggestion, ...]
+    suggestions: tuple[Finding, ...]
 
 
 def calibrate(problem: Problem, X: Array, y: Array) -> Calibration:
-    """Length scales, noise and an estimate of the least B from pilot data, in the user's units.
+    """Suggest length scales, noise and the least B from pilot data, in the user's units.
 
     The guarantee of bounds is for assumptions that were made without the data they are used on:
     take other data for those, or say that you did not. For the same reason nothing here is
@@ -164,61 +165,65 @@ def calibrate(problem: Problem, X: Array, y: Array) -> Calibration:
     """
     points = problem.scaled(X)
     outcomes = as_vector(y, "y", len(points))
-    if len(np.unique(points, axis=0)) < FEWEST or np.ptp(outcomes) == 0:
+    distinct = len(points) - count_repeats(points)
+    if distinct < MIN_POINTS or np.ptp(outcomes) == 0:
         raise InputError(
-            f"calibration needs at least {FEWEST} different points and outcomes that differ, got "
-            f"{len(np.unique(points, axis=0))} points."
+            f"calibration needs at least {MIN_POINTS} different points and outcomes that differ, "
+            f"got {distinct} points."
         )
     scales, residual = _fitted(points, outcomes)
     noise, estimated = _noise(problem, points, outcomes, residual)
     level = problem.noise if problem.noise is not None else estimated
     if problem.noise is not None:
-        noise = _with_what_was_stated(noise, problem, estimated)
-    # Rice's formula: a Gaussian process with an RBF kernel turns so many times on average.
+        kept = f"You stated {problem.noise:g}{problem.output.after_number}; kept"
+        if noise.kind == "estimate" and estimated > problem.noise:
+            kept += ", though that is less: state it anew if you have no reason to trust it more"
+        noise = replace(noise, why=f"{noise.why}. {kept}")
+    # Rice's formula: how often a Gaussian process with an RBF kernel turns on average.
     turns = [math.ceil(math.sqrt(3) / (math.pi * scale)) for scale in scales]
     inputs = [replace(i, turns=n) for i, n in zip(problem.inputs, turns, strict=True)]
     suggested = problem.replace(inputs=inputs, noise=level, kernel=None, norm_bound=None).settled()
     sequence = suggested.sequence()
     sequence.update(points, outcomes)
     least = suggested.norm_at_least(sequence.norm_lower_bound)
-    unit = after_number(problem.output.unit)
+    unit = problem.output.after_number
     rest = (
-        Suggestion(
+        Finding(
             "length scales", ", ".join(map(_in_units, problem.inputs, scales)), "heuristic",
-            "of largest likelihood for a Gaussian process with a Matérn-5/2 kernel",
+            "those of largest likelihood for a Gaussian process with a Matérn-5/2 kernel",
         ),
-        Suggestion(
+        Finding(
             "turns", ", ".join(f"{i.name} {i.turns}" for i in inputs), "heuristic",
             "what functions with these length scales do on average",
         ),
-        Suggestion(
+        Finding(
             "norm bound B", f"{suggested.norm_bound:.4g}{unit}", "stated assumption",
             f"covers {100 * problem.quantile:g} % of random functions with your range and these "
             f"turns, with the kernel of the narrowest band, {kernel_to_text(suggested.kernel)}",
         ),
-        Suggestion(
+        Finding(
             "B at least",
             f"{least:.4g}{unit}" if math.isfinite(least) else "no B is large enough",
             "estimate",
-            "a smaller one does not explain these data with that kernel and noise; that would be "
+            "a smaller B does not explain these data with that kernel and noise; that would be "
             f"guaranteed, with probability {1 - problem.delta:g}, if neither had been fitted to "
             "the same data, and no data can say how large B is at most",
         ),
     )  # fmt: skip
     if problem.noise is None and noise.kind == "heuristic":
-        suggested = suggested.replace(noise=None)  # nobody should rely on that
+        suggested = suggested.replace(noise=None)  # Nobody should rely on a heuristic.
     return Calibration(suggested, (noise, *rest))
 
 
 def _in_units(one: Input, scale: float) -> str:
-    """A length scale, in the units of its input."""
+    """Write a length scale in the units of its input."""
     if one.log:
         return f"{one.name} a factor of {(one.high / one.low) ** scale:.3g}"
-    return f"{one.name} {scale * one.range:.3g}{after_number(one.unit)}"
+    return f"{one.name} {scale * one.range:.3g}{one.after_number}"
 
 
 def _fitted(points: Array, outcomes: Array) -> tuple[Array, float]:
-    """Length scales (d,) and the standard deviation of the noise, of largest likelihood."""
+    """Return the length scales (d,) and the noise of largest likelihood."""
     scatter = float(np.std(outcomes))
     dim = points.shape[1]
     kernel = ConstantKernel(1.0, (1e-2, 1e3)) * Matern(
@@ -235,40 +240,31 @@ def _fitted(points: Array, outcomes: Array) -> tuple[Array, float]:
 
 def _noise(
     problem: Problem, points: Array, outcomes: Array, residual: float
-) -> tuple[Suggestion, float]:
-    """From repeats where there are some, else from the fit; with its value as a number."""
-    unit = after_number(problem.output.unit)
+) -> tuple[Finding, float]:
+    """Suggest the noise, from repeats where there are some, else from the fit; and its value."""
+    unit = problem.output.after_number
     _, group, counts = np.unique(points, axis=0, return_inverse=True, return_counts=True)
     group = group.reshape(-1)
     freedom = len(points) - len(counts)
-    if freedom < FEWEST_REPEATS:
+    if freedom < MIN_REPEATS:
         why = "what a Gaussian process leaves unexplained, and often far too little"
         if problem.noise is None:
             why += (
                 ", so that it is not in the problem: repeat some settings to measure it, or state "
                 "it generously"
             )
-        return Suggestion("noise", f"{residual:.3g}{unit}", "heuristic", why), residual
+        return Finding("noise", f"{residual:.3g}{unit}", "heuristic", why), residual
     means = np.bincount(group, outcomes) / counts
     spread = math.sqrt(float(np.sum((outcomes - means[group]) ** 2)) / freedom)
-    # As it is shown, so that the problem says the same.
-    upper = float(f"{spread * math.sqrt(freedom / chi2.ppf(1 - CONFIDENCE, freedom)):.3g}")
+    # Rounded as it is shown, so that the problem says the same.
+    upper = float(f"{spread * math.sqrt(freedom / chi2.ppf(1 - NOISE_CONFIDENCE, freedom)):.3g}")
     why = (
         f"repeats scatter by {spread:.3g}{unit} ({freedom} degrees of freedom), and Gaussian noise "
-        f"is below {upper:.3g}{unit} with confidence {CONFIDENCE:g}"
+        f"is below {upper:.3g}{unit} with confidence {NOISE_CONFIDENCE:g}"
     )
-    return Suggestion("noise", f"{upper:.3g}{unit}", "estimate", why), upper
-
-
-def _with_what_was_stated(found: Suggestion, problem: Problem, estimated: float) -> Suggestion:
-    """The noise that was stated is kept, whatever the data suggest; that is said, and any doubt."""
-    unit = after_number(problem.output.unit)
-    kept = f"you stated {problem.noise:g}{unit}; kept"
-    if found.kind == "estimate" and estimated > float(problem.noise or 0.0):
-        kept += ", though that is less: state it anew if you have no reason to trust it more"
-    return replace(found, why=f"{found.why}. {kept[0].upper()}{kept[1:]}")
+    return Finding("noise", f"{upper:.3g}{unit}", "estimate", why), upper
 
 
 def count_repeats(points: Array) -> int:
-    """How many of the rows (n, d) repeat the settings of another one."""
+    """Count the rows (n, d) that repeat the settings of an earlier one."""
     return len(points) - len(np.unique(points, axis=0))

@@ -17,16 +17,17 @@ from kernelbounds.problem.assuming import Assumed, assume, steps
 from kernelbounds.problem.problem import Problem, predicted_half_widths
 from kernelbounds.problem.random_functions import RandomFunction
 
-# Numbers of experiments, each this times the one before.
-RATIO = 1.5
-FIRST, MOST, FURTHEST = 5, 1000, 5000
-# For what to expect of ordinary functions: simulated runs, on so many points of the cube.
+# Plans look at these numbers of experiments: the first, each larger by the ratio than the one
+# before, up to a default number that the user may raise to the largest.
+FIRST_COUNT, COUNT_RATIO = 5, 1.5
+DEFAULT_COUNT, LARGEST_COUNT = 1000, 5000
+# What to expect of ordinary functions comes from simulated runs on this many points of the cube.
 RUNS, ACTIONS = 4, 256
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to expect after so many experiments, see :func:`plan`.
+    """What to expect after each of several numbers of experiments, see :func:`plan`.
 
     Attributes
     ----------
@@ -69,7 +70,7 @@ class Plan:
         return f"Plan({out.label} at most {', '.join(after)} experiments)"
 
     def _repr_html_(self) -> str:
-        """For notebooks."""
+        """Return a card for notebooks."""
         return notebook.shown(self, self._card)
 
     def _card(self) -> notebook.Html:
@@ -89,18 +90,18 @@ class Plan:
 
     @property
     def _chosen(self) -> list[tuple[int, str]]:
-        """A few numbers of experiments, and half-widths."""
+        """A few numbers of experiments, with their half-widths rounded up."""
         at = np.unique(np.linspace(0, len(self.counts) - 1, 4).round().astype(int))
         return [(int(self.counts[i]), at_most(float(self.half_width[i]))) for i in at]
 
     @property
     def problem(self) -> Problem:
-        """With kernel and norm bound."""
+        """The problem, with a kernel and a norm bound."""
         return self.assumed.problem
 
     @property
     def regret(self) -> Array:
-        """What a certificate states at most, among the points looked at: the largest width.
+        """The largest regret that a certificate can state among the points looked at.
 
         Where x* has the largest upper bound, the best action known has no smaller lower bound than
         x*, and its regret is at most upper(x*) - lower(x*). Over a whole box the largest width may
@@ -109,8 +110,8 @@ class Plan:
         return 2 * self.largest_half_width
 
 
-def plan(problem: Problem, most: int = MOST, step: Callable[[], object] = bool) -> Plan:
-    """Predict widths and regrets, from the assumptions alone.
+def plan(problem: Problem, most: int = DEFAULT_COUNT, step: Callable[[], object] = bool) -> Plan:
+    """Predict widths and regrets from the assumptions alone, up to ``most`` experiments.
 
     ``step`` is called :func:`steps_of` times, for a progress bar.
 
@@ -126,40 +127,36 @@ def plan(problem: Problem, most: int = MOST, step: Callable[[], object] = bool) 
     counts = counts_up_to(most)
     assumed = assume(problem, step=step)
     known = assumed.problem
-    mean, largest = [], []
+    predicted = []
     for count in counts:
-        of_all, at_worst = predicted_half_widths(known, int(count))
-        mean.append(of_all)
-        largest.append(at_worst)
+        predicted.append(predicted_half_widths(known, int(count)))
         step()
     simulated = np.full((RUNS, 2, len(counts)), np.nan)
     for run, function in enumerate(_ordinary(assumed)):
         simulated[run] = _simulated(assumed, function, counts, np.random.default_rng(run))
         step()
-    of_width, of_regret = simulated.mean(axis=0)
-    return Plan(assumed, counts, np.array(mean), np.array(largest), of_width, of_regret)
+    return Plan(assumed, counts, *np.array(predicted).T, *simulated.mean(axis=0))
 
 
-def steps_of(problem: Problem, most: int = MOST) -> int:
-    """How often :func:`plan` calls ``step``."""
+def steps_of(problem: Problem, most: int = DEFAULT_COUNT) -> int:
+    """Return how often :func:`plan` calls ``step``."""
     return steps(problem) + len(counts_up_to(most)) + RUNS
 
 
 def counts_up_to(most: int) -> Array:
-    """Numbers of experiments to look at."""
-    most = as_whole(most, "most", least=1, most=FURTHEST)
-    number = int(np.log(max(most / FIRST, 1)) / np.log(RATIO)) + 1
-    counts = np.append(np.rint(FIRST * RATIO ** np.arange(number)), most).astype(int)
+    """Return the numbers of experiments at which a plan looks."""
+    most = as_whole(most, "most", least=1, most=LARGEST_COUNT)
+    number = int(np.log(max(most / FIRST_COUNT, 1)) / np.log(COUNT_RATIO)) + 1
+    counts = np.append(np.rint(FIRST_COUNT * COUNT_RATIO ** np.arange(number)), most).astype(int)
     return np.unique(np.minimum(counts, most))
 
 
-def needed(problem: Problem, within: float, most: int = MOST) -> int | None:
-    """How many experiments it takes for a mean half-width of at most this, up to one in twenty.
+def needed(problem: Problem, within: float, most: int = DEFAULT_COUNT) -> int | None:
+    """Return how many experiments it takes for a mean half-width of at most ``within``.
 
-    None: more than ``most``.
+    The number is at most five per cent too large; None means more than ``most``.
     """
-
-    most = as_whole(most, "most", least=1, most=FURTHEST)
+    most = as_whole(most, "most", least=1, most=LARGEST_COUNT)
     within = as_scalar(within, "within", above=0.0)
 
     def is_enough(count: int) -> bool:
@@ -177,7 +174,7 @@ def needed(problem: Problem, within: float, most: int = MOST) -> int | None:
 
 
 def alternatives(problem: Problem) -> Iterator[tuple[str, Problem]]:
-    """Stronger assumptions, to see what they would buy; each with a kernel and B of its own."""
+    """Yield stronger assumptions by name, to see what they would buy; each gets its own kernel."""
     problem = problem.replace(kernel=None, norm_bound=None)
     if problem.dim > 2 and problem.interactions == "all":
         yield "only pairs of inputs interact", problem.replace(interactions="pairs")
@@ -189,7 +186,7 @@ def alternatives(problem: Problem) -> Iterator[tuple[str, Problem]]:
 
 
 def _ordinary(assumed: Assumed) -> list[RandomFunction]:
-    """Random functions with norms around the median."""
+    """Return random functions with norms from the median on."""
     middle = np.argsort(assumed.chosen.norms)[len(assumed.functions) // 2 :][:RUNS]
     return [assumed.functions[at] for at in middle]
 
@@ -197,7 +194,7 @@ def _ordinary(assumed: Assumed) -> list[RandomFunction]:
 def _simulated(
     assumed: Assumed, function: RandomFunction, counts: Array, rng: np.random.Generator
 ) -> Array:
-    """Half-widths after a design and certified regrets of KernelUCB, (2, number of counts)."""
+    """Simulate half-widths after a design, and regrets that KernelUCB certifies; (2, counts)."""
     problem = assumed.problem
     found = np.full((2, len(counts)), np.nan)
     actions = qmc.Sobol(problem.dim, rng=np.random.default_rng(3)).random(ACTIONS)
@@ -218,6 +215,6 @@ def _simulated(
                 x = ucb.ask().x
                 ucb.tell(x, measured(x[None])[0])
             found[1, at] = ucb.certificate().regret
-    except EmptyConfidenceSetError:  # with probability delta
+    except EmptyConfidenceSetError:  # This happens with probability delta; the rest stays nan.
         pass
     return found

@@ -1,7 +1,4 @@
-"""A problem in the user's own words, and what follows from them alone.
-
-How wide the band of a problem will be, from its assumptions alone.
-"""
+"""A problem in the user's own words, what follows from it alone, and what data say against it."""
 
 from __future__ import annotations
 
@@ -39,28 +36,18 @@ from kernelbounds.problem.quantities import Input, Output, checked_turns, in_dig
 from kernelbounds.problem.random_functions import with_corners
 from kernelbounds.sequence import ConfidenceSequence
 
-# Points that fill the cube, besides the corners, where bounds are widest.
-POINTS = 128
-
-
-def predicted_half_widths(problem: Problem, experiments: int) -> tuple[float, float]:
-    """Half of upper - lower after a space-filling design, at most: mean and largest over points.
-
-    See :meth:`kernelbounds.ConfidenceSequence.predicted_width`.
-    """
-    points = with_corners(qmc.Sobol(problem.dim, rng=np.random.default_rng(1)).random(POINTS))
-    design = problem.unit_box.filling(experiments)
-    widths = problem.sequence().predicted_width(points, design)
-    return float(widths[:POINTS].mean() / 2), float(widths.max() / 2)
-
-
 FORMAT = "kernelbounds problem 1"
 INTERACTIONS = ("all", "pairs", "none")
-# Of the square of the norm bound, so much is added for an unknown level: two per cent of B.
+# An unknown level adds this share to the square of the norm bound, and so two per cent to B.
 LEVEL_SHARE = 0.04
-# What may be suggested, and what it follows from.
+# The arguments that can be suggested, and those that a suggestion follows from.
 SUGGESTED = ("kernel", "norm_bound")
-DECISIVE = {"inputs", "output", "turns", "interactions", "quantile", "experiments"}
+SUGGESTED_FROM = {"inputs", "output", "turns", "interactions", "quantile", "experiments"}
+# Where widths are predicted: points that fill the cube, besides the corners, where bounds are
+# widest.
+WIDTH_POINTS = 128
+# An assumption is strained when the data need more than this share of what is assumed.
+STRAINED_SHARE = 0.9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,7 +62,7 @@ class Problem:
     inputs : sequence of :class:`~kernelbounds.problem.Input`, or of their text form
         ``"temperature[°C]=180:220"``, then ``:log``, ``:integer``, ``:turns=1`` as need be.
     output : :class:`~kernelbounds.problem.Output`, or ``"yield[%]=0:100"``
-        With the range that its true values can plausibly have.
+        What is measured, with the range that its true values can plausibly have.
     noise : float, optional
         The standard deviation of the noise, in units of the output; needed for all bounds.
     turns : int
@@ -86,13 +73,13 @@ class Problem:
     delta : float
         Failure probability of all bounds at once, given that the assumptions are true.
     quantile : float
-        B is suggested such that about this share of random functions with that range and so many
+        B is suggested such that about this share of random functions with that range and that many
         turns has a smaller norm; all others are not covered by the guarantee.
     experiments : int
         About how many measurements are planned: the kernel is the one whose band is then predicted
         to be the narrowest.
     kernel : kernel or its text, optional
-        Of inputs that are scaled to [0, 1]; None: chosen.
+        The kernel, of inputs that are scaled to [0, 1]; None: chosen.
     norm_bound : float, optional
         B in units of the output; None: suggested.
     suggested : sequence of str
@@ -171,36 +158,38 @@ class Problem:
             object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
-        """As it may be written again, without what is as usual."""
-        usual = {one.name: one.default for one in dataclasses.fields(self)}
+        """Write the problem as Python code, without the arguments that have their defaults."""
+        defaults = {one.name: one.default for one in dataclasses.fields(self)}
         said = [f"{[one.text for one in self.inputs]}", repr(self.output.text)]
         for name in ("noise", "turns", "interactions", "delta", "quantile", "experiments"):
             value = getattr(self, name)
-            said += [] if value == usual[name] else [f"{name}={value!r}"]
+            said += [] if value == defaults[name] else [f"{name}={value!r}"]
         said += [] if self.kernel is None else [f"kernel={_kernel_text(self.kernel)!r}"]
         said += [] if self.norm_bound is None else [f"norm_bound={self.norm_bound:.6g}"]
         return f"Problem({', '.join(said)})"
 
     def _repr_html_(self) -> str:
-        """For notebooks."""
+        """Return a card for notebooks."""
         return notebook.shown(self, self._card)
 
     def _card(self) -> notebook.Html:
-        out = self.output
-        unit = f" {out.unit}" if out.unit else ""
-        facts: list[tuple[object, object]] = [(i.name, i.description) for i in self.inputs]
-        facts.append(("output", f"{out.name}, {out.description}"))
-        facts.append(("noise", "not said yet" if self.noise is None else f"{self.noise:g}{unit}"))
-        facts.append(("turns", f"at most {self.turns} along an input, unless said there"))
-        if self.dim > 1:
-            facts.append(("interactions", self.interactions))
+        out, unit = self.output, self.output.after_number
         how = {name: " (suggested)" if name in self.suggested else "" for name in SUGGESTED}
         kernel = "to be chosen" if self.kernel is None else _kernel_text(self.kernel)
-        facts.append(("kernel", kernel + how["kernel"]))
         norm = "to be chosen" if self.norm_bound is None else f"{self.norm_bound:.4g}{unit}"
-        facts.append(("norm bound B", norm + how["norm_bound"]))
-        facts.append(("confidence", f"{1 - self.delta:g}, for all bounds at once"))
-        return notebook.card("Problem", facts)
+        return notebook.card(
+            "Problem",
+            [
+                *((one.name, one.description) for one in self.inputs),
+                ("output", f"{out.name}, {out.description}"),
+                ("noise", "not said yet" if self.noise is None else f"{self.noise:g}{unit}"),
+                ("turns", f"at most {self.turns} along an input, unless said there"),
+                *[("interactions", self.interactions)][: self.dim - 1],
+                ("kernel", kernel + how["kernel"]),
+                ("norm bound B", norm + how["norm_bound"]),
+                ("confidence", f"{1 - self.delta:g}, for all bounds at once"),
+            ],
+        )
 
     # --- units
 
@@ -218,7 +207,7 @@ class Problem:
     def turns_of_inputs(self) -> Array:
         """How many times the output may turn along each input, (d,).
 
-        Among n whole numbers it cannot turn more than n - 2 times.
+        Along an input with n whole numbers, the output cannot turn more than n - 2 times.
         """
         stated = [self.turns if i.turns is None else i.turns for i in self.inputs]
         most = [i.range - 1 if i.integer else math.inf for i in self.inputs]
@@ -231,11 +220,11 @@ class Problem:
 
     @property
     def unit_box(self) -> Box:
-        """The same, scaled."""
+        """The ranges of the scaled inputs: the unit cube."""
         return Box(np.zeros(self.dim), np.ones(self.dim), self.names)
 
     def points(self, X: Any) -> Array:
-        """Points (m, d) in the user's units, from an array, a dict of columns or a data frame."""
+        """Read points (m, d), in the user's units, from an array, a dict or a data frame."""
         if isinstance(X, Mapping) or hasattr(X, "columns"):
             missing = [name for name in self.names if name not in X]
             if missing:
@@ -250,21 +239,20 @@ class Problem:
         return as_points(X, "X", self.dim, one=True)
 
     def scaled(self, X: Any) -> Array:
-        """Points (m, d) in the user's units, scaled to [0, 1] each."""
+        """Scale points (m, d) in the user's units to the unit cube."""
         points = self.points(X)
         for row, name, value, expected in self.outside(points):
             raise InputError(f"row {row}: {name} = {in_digits(value)} is not {expected}.")
         return np.stack([one.scaled(points[:, at]) for at, one in enumerate(self.inputs)], axis=-1)
 
     def unscaled(self, unit: ArrayLike) -> Array:
-        """Points (m, d) of the unit cube, in the user's units."""
+        """Turn points (m, d) of the unit cube into the user's units."""
         points = as_points(unit, "unit", self.dim, one=True)
-        return np.stack(
-            [one.unscaled(points[:, at]) for at, one in enumerate(self.inputs)], axis=-1
-        )
+        columns = [one.unscaled(points[:, at]) for at, one in enumerate(self.inputs)]
+        return np.stack(columns, axis=-1)
 
     def outside(self, points: Array) -> Iterator[tuple[int, str, float, str]]:
-        """Values that are not of the problem: row, name, value, and what it should be."""
+        """Yield row, name and value of what is out of range in points (m, d), and the range."""
         for at, one in enumerate(self.inputs):
             expected = f"in its range {one.written}"
             expected = f"a whole number {expected}" if one.integer else expected
@@ -274,7 +262,7 @@ class Problem:
     # --- what follows
 
     def settled(self) -> Problem:
-        """The same with the kernel and the norm bound that follow from it, where they are missing.
+        """Return the problem with a kernel and a norm bound, which follow from it where missing.
 
         See :func:`kernelbounds.problem.assume`, which says how they were found.
         """
@@ -285,7 +273,7 @@ class Problem:
         return assume(self).problem
 
     def sequence(self, bound: Bound | None = None) -> ConfidenceSequence:
-        """A confidence sequence for points that are :meth:`scaled`, and outcomes as they are.
+        """Make a confidence sequence for points that are :meth:`scaled`, and outcomes as they are.
 
         f* = the middle of the output's range + b + g with ||g|| <= B, and an unknown constant b of
         which |b| is at most the whole range: the level to which a function of least norm returns
@@ -308,7 +296,7 @@ class Problem:
         )  # fmt: skip
 
     def norm_at_least(self, of_sequence: float) -> float:
-        """The least ||g|| with which the norm of b + g is at least this, in :meth:`sequence`.
+        """Return the least ||g|| for which the norm of b + g in :meth:`sequence` is at least this.
 
         ||g||^2 >= ||b + g||^2 - s B^2 for all levels b that are admitted there, at most the range
         away from its middle. So the result is above B where the data refute B.
@@ -317,13 +305,13 @@ class Problem:
         return math.sqrt(max(0.0, of_sequence**2 - level))
 
     def replace(self, **changes: Any) -> Problem:
-        """The same with some arguments changed; what was suggested for others is taken back.
+        """Return the problem with some arguments changed, without suggestions made for the others.
 
-        So is a norm bound that was suggested for another kernel; and what is given now is not
-        suggested any more.
+        A norm bound that was suggested for another kernel is taken back, too. What is given now no
+        longer counts as suggested.
         """
         forgotten: dict[str, Any] = {}
-        if changes.keys() & DECISIVE:
+        if changes.keys() & SUGGESTED_FROM:
             forgotten = dict.fromkeys(self.suggested)
         elif "kernel" in changes and "norm_bound" in self.suggested:
             forgotten = {"norm_bound": None}
@@ -337,7 +325,7 @@ class Problem:
     # --- files
 
     def as_data(self) -> dict[str, Any]:
-        """As plain data for JSON."""
+        """Return the arguments as plain data for JSON."""
         data = {"format": FORMAT} | self._arguments()
         data["inputs"] = [dataclasses.asdict(one) for one in self.inputs]
         data["output"] = dataclasses.asdict(self.output)
@@ -347,7 +335,7 @@ class Problem:
 
     @classmethod
     def from_data(cls, data: Any) -> Self:
-        """The inverse of :meth:`as_data`."""
+        """Make a problem from what :meth:`as_data` returned."""
         if not isinstance(data, Mapping) or data.get("format") != FORMAT:
             raise InputError(f"this is no problem of kernelbounds: {FORMAT!r} is not in it.")
         arguments = {key: value for key, value in data.items() if key != "format"}
@@ -362,14 +350,14 @@ class Problem:
             ) from None
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write it to a JSON file, whole or not at all."""
+        """Write the problem to a JSON file, whole or not at all."""
         text = json.dumps(self.as_data(), indent=2, ensure_ascii=False) + "\n"
         with files.failure_reported(f"write the problem to {brief(str(path))}"):
             files.write_text(files.as_path(path), text)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
-        """Read what :meth:`save` has written."""
+        """Read a problem that :meth:`save` has written."""
         with files.failure_reported(f"read the problem in {brief(str(path))}"):
             raw = files.as_path(path).read_bytes()
         try:
@@ -380,8 +368,67 @@ class Problem:
 
 
 def _kernel_text(kernel: Kernel) -> str:
-    """As the command line takes it; the repr of a kernel of one's own."""
+    """Write a kernel as the command line takes it, or the repr of a user's own kernel class."""
     try:
         return kernel_to_text(kernel)
     except InputError:
         return repr(kernel)
+
+
+def predicted_half_widths(problem: Problem, experiments: int) -> tuple[float, float]:
+    """Bound half of upper - lower after a space-filling design: mean and largest over points.
+
+    See :meth:`kernelbounds.ConfidenceSequence.predicted_width`.
+    """
+    points = qmc.Sobol(problem.dim, rng=np.random.default_rng(1)).random(WIDTH_POINTS)
+    design = problem.unit_box.filling(experiments)
+    widths = problem.sequence().predicted_width(with_corners(points), design)
+    return float(widths[:WIDTH_POINTS].mean() / 2), float(widths.max() / 2)
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What the data say of an assumption: ``norm_bound`` or ``noise`` of a :class:`Status`.
+
+    Attributes
+    ----------
+    assumed : float
+        What was assumed when the study was made, in the user's units.
+    at_least : float
+        The smallest value that these data allow, when the other assumptions stay as they are.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> problem = kb.Problem(
+    ...     ["speed[rpm]=100:500"], "yield[%]=0:100", noise=0.5, kernel="Matern(0.8, nu=2.5)",
+    ...     norm_bound=80.0,
+    ... )
+    >>> study = kb.Study.create(":memory:", problem)
+    >>> study.status().noise  # before the first observation the data allow everything
+    Checked(assumed=0.5, at_least=0.0)
+    >>> study.status().noise.strained
+    False
+    """
+
+    assumed: float
+    at_least: float
+
+    @property
+    def strained(self) -> bool:
+        """Whether what is assumed is little more than the data need, or less."""
+        return self.at_least > STRAINED_SHARE * self.assumed
+
+    def as_data(self) -> dict[str, float | None]:
+        """Return the attributes as plain data for JSON; infinity becomes None."""
+        least = self.at_least if math.isfinite(self.at_least) else None
+        return {"assumed": self.assumed, "at_least": least}
+
+
+def checked_assumptions(problem: Problem, sequence: ConfidenceSequence) -> tuple[Checked, Checked]:
+    """Return what the data say of the norm bound, and what they say of the noise."""
+    norm, noise = float(problem.norm_bound or 0.0), float(problem.noise or 0.0)
+    if not len(sequence):
+        return Checked(norm, 0.0), Checked(noise, 0.0)
+    least = problem.norm_at_least(sequence.norm_lower_bound)
+    return Checked(norm, least), Checked(noise, sequence.noise_lower_bound)

@@ -1,8 +1,14 @@
-"""Inputs and outputs in the user's words: ``temperature[°C]=180:220``, ``pressure=1e5:3e5:log``."""
+"""Inputs and outputs in the user's words: ``temperature[°C]=180:220``, ``pressure=1e5:3e5:log``.
+
+Values of the inputs come in three forms: in the user's units; scaled to [0, 1], for kernels; and as
+settings, which are values in the user's units with no more digits than one can set at a bench.
+"""
 
 from __future__ import annotations
 
+import math
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -10,35 +16,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelbounds.arrays import LARGEST, Array, as_flag, as_scalar, as_whole, brief
+from kernelbounds.display.numbers import interval
 from kernelbounds.errors import InputError
 
-# name[unit], of name[unit]=low:high and what follows, each after a colon.
+# The part before the first = of "name[unit]=low:high".
 NAME_AND_UNIT = re.compile(r"([^\[\]]+)(?:\[([^\[\]]*)\])?")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-# Values beyond a range by rounding alone, relative to it, are taken for its ends.
+# A value that exceeds a range by less than this, relative to the range, is taken for its end: the
+# excess is due to rounding.
 ROUNDING = 1e-9
-MOST_TURNS = 50
-MOST_LETTERS = 80  # of a name, for messages and pictures have a size
-
-
-def after_number(unit: str) -> str:
-    """A unit as it follows a number: with a space before it, or nothing."""
-    return f" {unit}" if unit else ""
+MAX_TURNS = 50
+# Longer names would not fit into messages and pictures.
+MAX_NAME_LENGTH = 80
+# Settings divide a range, or each factor of ten on a logarithmic scale, into 1000 to 10000 steps:
+# finer than what a function with a few turns notices.
+SETTING_DIGITS = 4
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """A named number with a range and a unit.
-
-    Parameters
-    ----------
-    name : str
-        That of its column in tables.
-    low, high : float
-        The ends of its range.
-    unit : str
-        For labels only.
-    """
+    """A named number with a range and a unit."""
 
     name: str
     low: float
@@ -48,10 +45,10 @@ class Quantity:
     def __post_init__(self) -> None:
         for field in ("name", "unit"):
             text = getattr(self, field)
-            usual = isinstance(text, str) and text.isprintable() and len(text) <= MOST_LETTERS
-            if not usual or re.search(r"[=\[\]]", text):
+            is_line = isinstance(text, str) and text.isprintable() and len(text) <= MAX_NAME_LENGTH
+            if not is_line or re.search(r"[=\[\]]", text):
                 raise InputError(
-                    f"a {field} must be a line of text, of at most {MOST_LETTERS} letters and "
+                    f"a {field} must be a line of text, of at most {MAX_NAME_LENGTH} letters and "
                     f"without '=' and brackets, got {brief(text)}."
                 )
             object.__setattr__(self, field, text.strip())
@@ -76,34 +73,52 @@ class Quantity:
 
     @property
     def written(self) -> str:
-        """The range, ``180:220``."""
+        """The range as text, ``180:220``."""
         return f"{in_digits(self.low)}:{in_digits(self.high)}"
 
     @property
     def text(self) -> str:
-        """As it is parsed, ``temperature[°C]=180:220``."""
+        """The text from which :meth:`parse` makes the same, ``temperature[°C]=180:220``."""
         return f"{self.name}{f'[{self.unit}]' if self.unit else ''}={self.written}"
 
     @property
     def label(self) -> str:
-        """For the axes of pictures."""
+        """The name and the unit, for the axes of pictures."""
         return f"{self.name} [{self.unit}]" if self.unit else self.name
 
     @property
     def description(self) -> str:
         """The range in words, ``180 to 220 °C``."""
-        ends = f"{in_digits(self.low)} to {in_digits(self.high)}"
-        return f"{ends} {self.unit}" if self.unit else ends
+        return f"{in_digits(self.low)} to {in_digits(self.high)}{self.after_number}"
+
+    @property
+    def after_number(self) -> str:
+        """The unit as it follows a number: a space and the unit, or nothing."""
+        return f" {self.unit}" if self.unit else ""
+
+    def between(self, lower: float, upper: float) -> str:
+        """Write an interval in words, rounded outward: ``between 61.2 and 72.5 %``."""
+        ends = interval(lower, upper).strip("[]").replace(", ", " and ")
+        return f"between {ends}{self.after_number}"
 
     @property
     def range(self) -> float:
-        """high - low."""
+        """The length of the range, high - low."""
         return self.high - self.low
 
 
 @dataclass(frozen=True)
 class Output(Quantity):
     """What is measured, with the range that its true values can plausibly have.
+
+    Parameters
+    ----------
+    name : str
+        The name of its column in tables.
+    low, high : float
+        The ends of its range.
+    unit : str
+        The unit, for labels only.
 
     Examples
     --------
@@ -113,7 +128,7 @@ class Output(Quantity):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """From ``name[unit]=low:high``."""
+        """Make an output from ``name[unit]=low:high``."""
         name, unit, low, high, more = _parsed(text, "output")
         if more:
             raise InputError(
@@ -129,18 +144,18 @@ class Input(Quantity):
     Parameters
     ----------
     name : str
-        That of its column in tables.
+        The name of its column in tables.
     low, high : float
         The ends of its range.
     unit : str
-        For labels only.
+        The unit, for labels only.
     log : bool
         Whether ratios matter and not differences; the range must then be positive.
     integer : bool
-        Whether whole numbers alone make sense.
+        Whether only whole numbers make sense.
     turns : int, optional
         How many times the output may turn, from rising to falling or back, as this input goes
-        through its range; None is that of the problem.
+        through its range; None: as often as the problem says.
 
     Examples
     --------
@@ -170,18 +185,16 @@ class Input(Quantity):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """From ``name[unit]=low:high``, then ``:log``, ``:integer`` and ``:turns=2`` as need be."""
+        """Make an input from ``name[unit]=low:high``, ``:log``, ``:integer`` and ``:turns=2``."""
         name, unit, low, high, more = _parsed(text, "input")
         log = integer = False
         turns = None
         for option in more:
             key, _, value = (part.strip() for part in option.partition("="))
-            if key == "log" and not value:
-                log = True
+            if key in ("log", "linear") and not value:
+                log = key == "log"
             elif key in ("integer", "int") and not value:
                 integer = True
-            elif key == "linear" and not value:
-                log = False
             elif key == "turns" and re.fullmatch(r"\d{1,9}", value, re.ASCII):
                 turns = int(value)
             else:
@@ -193,7 +206,7 @@ class Input(Quantity):
 
     @property
     def text(self) -> str:
-        """As it is parsed, ``pressure[Pa]=1e5:3e5:log:turns=1``."""
+        """The text from which :meth:`parse` makes the same, ``pressure[Pa]=1e5:3e5:log``."""
         more = [":log"] * self.log + [":integer"] * self.integer
         more += [] if self.turns is None else [f":turns={self.turns}"]
         return super().text + "".join(more)
@@ -206,18 +219,30 @@ class Input(Quantity):
         return super().description + "".join(more)
 
     def scaled(self, values: Array) -> Array:
-        """From the user's units to [0, 1]; values out of the range are refused by the problem."""
+        """Scale values in the user's units to [0, 1]; those out of the range become its ends."""
         return np.asarray(np.clip(self._along(values) / self._along(self.high), 0.0, 1.0))
 
     def unscaled(self, unit: Array) -> Array:
-        """From [0, 1] to the user's units, rounded to whole numbers where it takes those alone."""
+        """Turn scaled values into the user's units, and into whole numbers for a whole input."""
         along = unit * self._along(self.high)
         values = self.low + (self.low * np.expm1(along) if self.log else along)
-        values = np.where(unit >= 1, self.high, values)  # which rounding may miss
+        values = np.where(unit >= 1, self.high, values)  # rounding may miss the end
         return np.asarray(np.clip(np.rint(values) if self.integer else values, self.low, self.high))
 
+    def settable(self, unit: Array) -> Array:
+        """Turn scaled values (m,) into settings, with few digits."""
+        values = self.unscaled(unit)
+        if self.integer:
+            return values
+        if self.log:
+            shorter = [float(f"{value:.{SETTING_DIGITS}g}") for value in values.tolist()]
+        else:
+            decimals = SETTING_DIGITS - 1 - math.floor(math.log10(self.range))
+            shorter = [round(value, decimals) for value in values.tolist()]
+        return np.clip(shorter, self.low, self.high)
+
     def outside(self, values: Array) -> NDArray[np.bool_]:
-        """Which values are not in the range, or not whole where they have to be."""
+        """Tell which values are not in the range, or not whole although the input is."""
         if self.integer:
             inside = (values >= self.low) & (values <= self.high) & (values == np.rint(values))
         else:
@@ -226,23 +251,42 @@ class Input(Quantity):
         return np.asarray(~inside)
 
     def _along(self, values: Array | float) -> Array:
-        """value - low, or log(value / low), without loss of digits where they are close."""
+        """Compute value - low, or log(value / low), with all digits where the two are close."""
         above = np.maximum(np.subtract(values, self.low), 0.0)
         return np.asarray(np.log1p(above / self.low) if self.log else above)
 
 
 def in_digits(value: float) -> str:
-    """A number for a message, with all its digits but for rounding: 1700000001, 0.3."""
+    """Write a number for a message with all its digits except rounding errors: 1700000001, 0.3."""
     return f"{value:.15g}"
 
 
 def checked_turns(turns: Any, name: str) -> int:
-    """A number of turns."""
-    return as_whole(turns, name, least=0, most=MOST_TURNS)
+    """Return a number of turns, or raise where it is none."""
+    return as_whole(turns, name, least=0, most=MAX_TURNS)
+
+
+def settable(inputs: Sequence[Input], unit: Array) -> Array:
+    """Turn points (m, d) of the unit cube into settings of the inputs, with few digits."""
+    return np.stack([one.settable(unit[:, at]) for at, one in enumerate(inputs)], axis=-1)
+
+
+def settings_text(inputs: Sequence[Input], point: Iterable[float]) -> str:
+    """Write settings for people, with the units that were stated.
+
+    >>> settings_text([Input("temperature", 180, 220, "°C"), Input("pH value", 1, 9)], [200, 7.5])
+    'temperature=200 °C "pH value"=7.5'
+    """
+    said = []
+    for one, value in zip(inputs, point, strict=True):
+        name = f'"{one.name}"' if " " in one.name else one.name
+        digits = str(int(value)) if one.integer else f"{value:.10g}"
+        said.append(f"{name}={digits}{one.after_number}")
+    return " ".join(said)
 
 
 def _parsed(text: Any, what: str) -> tuple[str, str, float, float, list[str]]:
-    """Name, unit, low, high and the rest."""
+    """Split ``name[unit]=low:high:...`` into name, unit, low, high and the parts after those."""
     example = "yield[%]=0:100" if what == "output" else "temperature[°C]=180:220"
     head, equals, rest = text.partition("=") if isinstance(text, str) else ("", "", "")
     found = NAME_AND_UNIT.fullmatch(head.strip())

@@ -1,4 +1,4 @@
-"""Random functions of a given range that turn so many times and no more.
+"""Random functions with a given range that turn at most a given number of times.
 
 A function is a sum of parts, one for each set of inputs that act together:
 
@@ -12,7 +12,6 @@ real systems. s is as large as the number of turns allows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations, product
 
 import numpy as np
@@ -20,52 +19,60 @@ from scipy.stats import qmc
 
 from kernelbounds.arrays import Array
 
-# Of each wave: enough for a function that looks random, and not a plain sine.
-TERMS = 16
-# Turns are counted on this many lines along each input, at so many points for each turn.
-LINES, POINTS_OF_TURN = 8, 16
-# Points of the cube from which the range of a function is known, besides the corners, where
-# functions without turns are largest; of more inputs than this there are too many.
-POINTS, CORNERS_UP_TO = 512, 6
-# Steps of the bisection for s, in which the ratio of its two ends goes from 100 to 1.02.
-STEPS, SLOWEST, FASTEST = 8, 0.03, 3.0
-# How uneven: w has slopes between 1 - UNEVEN and 1 + UNEVEN, and h is tanh or exp of at most BENT
-# times a wave between -1 and 1. tanh(u) is at most 1.3 times as steep as a ramp. Without any turns
-# waves are nearly straight, and real functions saturate: there it is tanh(2 u), 2.1 times.
-UNEVEN, BENT, BENT_WITHOUT_TURNS = 0.3, 1.0, 2.0
+# Cosines in each wave: enough for a function that looks random, and not like a plain sine.
+WAVE_TERMS = 16
+# Turns are counted on this many lines along each input, at this many points for each turn.
+LINES, POINTS_PER_TURN = 8, 16
+# The range of a function is known from this many points of the cube, and from the corners, where
+# functions without turns are largest. With more inputs than MAX_CORNER_DIM there are too many
+# corners.
+RANGE_POINTS, MAX_CORNER_DIM = 512, 6
+# The speed s is found between these two by bisection, in steps that take the ratio of the two ends
+# from 100 to 1.02.
+SPEED_STEPS, SLOWEST_SPEED, FASTEST_SPEED = 8, 0.03, 3.0
+# How uneven functions are: w has slopes between 1 - MAX_UNEVENNESS and 1 + MAX_UNEVENNESS, and h is
+# tanh or exp of at most MAX_BEND times a wave between -1 and 1. tanh(u) is at most 1.3 times as
+# steep as a ramp. Without any turns waves are nearly straight, and real functions saturate: there h
+# may be tanh(2 u), which is 2.1 times as steep.
+MAX_UNEVENNESS, MAX_BEND, MAX_BEND_WITHOUT_TURNS = 0.3, 1.0, 2.0
 
 
 def subsets_of(dim: int, interactions: str) -> list[tuple[int, ...]]:
-    """Which inputs act together."""
+    """Return the sets of inputs that act together."""
     if interactions == "all" or dim == 1:
         return [tuple(range(dim))]
     return list(combinations(range(dim), 1 if interactions == "none" else 2))
 
 
 def with_corners(points: Array) -> Array:
-    """Points of the unit cube, and then its corners, where there are not too many."""
+    """Append the corners of the unit cube to points of it, unless there are too many corners."""
     dim = points.shape[1]
-    if dim > CORNERS_UP_TO:
+    if dim > MAX_CORNER_DIM:
         return points
     return np.concatenate([points, list(product([0.0, 1.0], repeat=dim))])
 
 
-@dataclass
 class _Part:
-    """a_S h_S(g_S(w(x_S))), for points of the whole cube."""
+    """One part of a function, a_S h_S(g_S(w(x_S))), for points x of the whole cube."""
 
-    inputs: tuple[int, ...]
-    frequencies: Array  # (TERMS, |S|)
-    phases: Array
-    heights: Array
-    slopes: Array  # (|S|,), as the next
-    centres: Array
-    bend: float
-    shape: int
-    weight: float
+    def __init__(
+        self, rng: np.random.Generator, turns: Array, inputs: tuple[int, ...], parts: int
+    ) -> None:
+        dim, most_bent = len(inputs), MAX_BEND if turns.any() else MAX_BEND_WITHOUT_TURNS
+        self.inputs = inputs
+        frequencies = rng.standard_normal((WAVE_TERMS, dim))
+        self.frequencies = frequencies * np.pi / 2 * (turns[list(inputs)] + 1)
+        self.phases = rng.uniform(0, 2 * np.pi, WAVE_TERMS)
+        self.heights = rng.standard_normal(WAVE_TERMS)
+        self.slopes = rng.uniform(0, MAX_UNEVENNESS, dim)
+        self.centres = rng.random(dim)
+        self.bend = rng.uniform(0.1, most_bent) * rng.choice([-1, 1])
+        self.shape = int(rng.integers(3))
+        # Some effects are larger than others.
+        self.weight = 1.0 if parts == 1 else float(rng.exponential())
 
     def angles(self, x: Array) -> Array:
-        """omega_j . w(x), (m, TERMS): all that a wave needs to know of points."""
+        """Return omega_j . w(x), (m, WAVE_TERMS): all that a wave needs to know about points."""
         z = x[:, self.inputs]
         warped = z + self.slopes * np.sin(2 * np.pi * (z - self.centres)) / (2 * np.pi)
         return np.asarray(warped @ self.frequencies.T)
@@ -83,21 +90,22 @@ class _Part:
 
 
 class RandomFunction:
-    """One of them, on the unit cube, with values in [-1, 1] that reach both ends.
+    """A random function on the unit cube, with values in [-1, 1] that reach both ends.
 
-    That is so on points that fill the cube; between them values may be beyond by a few per cent.
+    The range is exact on points that fill the cube; between them, values may exceed it by a few per
+    cent.
     """
 
     def __init__(self, rng: np.random.Generator, turns: Array, subsets: list[tuple[int, ...]]):
         self._turns = turns
-        self.parts = [_random_part(rng, turns, inputs, len(subsets)) for inputs in subsets]
+        self.parts = [_Part(rng, turns, inputs, len(subsets)) for inputs in subsets]
         lines = self._angles_along(rng.random((LINES, len(turns))))
-        points = with_corners(qmc.Sobol(len(turns), rng=rng).random(POINTS))
+        points = with_corners(qmc.Sobol(len(turns), rng=rng).random(RANGE_POINTS))
         everywhere = [part.angles(points) for part in self.parts]
-        slow, fast = SLOWEST, FASTEST
-        for _ in range(STEPS):
+        slow, fast = SLOWEST_SPEED, FASTEST_SPEED
+        for _ in range(SPEED_STEPS):
             middle = float(np.sqrt(slow * fast))
-            if len(self.parts) > 1:  # the turns of a single part do not depend on its range
+            if len(self.parts) > 1:  # The turns of a single part do not depend on its range.
                 self._set_speed(middle, everywhere)
             too_fast = self._turns_too_often(lines, middle)
             slow, fast = (slow, middle) if too_fast else (middle, fast)
@@ -107,16 +115,16 @@ class RandomFunction:
 
     @property
     def dim(self) -> int:
-        """d."""
+        """The number of inputs, d."""
         return len(self._turns)
 
     def __call__(self, x: Array) -> Array:
-        """Values (m,) at points (m, d) of the unit cube."""
+        """Return values (m,) at points (m, d) of the unit cube."""
         values = self._raw([part.angles(x) for part in self.parts])
         return np.asarray(2 * (values - self._low) / (self._high - self._low) - 1)
 
     def of_part(self, at: int, x: Array) -> Array:
-        """What one of the parts adds to the value, with its share of the constant; (m,)."""
+        """Return what one of the parts adds to the values, (m,), with its share of the constant."""
         part, share = self.parts[at], 1 / len(self.parts)
         value = part.value(part.angles(x), self._speed, *self._ranges[at])
         return 2 * (value - share * self._low) / (self._high - self._low) - share
@@ -127,7 +135,7 @@ class RandomFunction:
         self._ranges = [(float(wave.min()), float(wave.max())) for wave in waves]
 
     def _raw(self, angles: Sequence[Array | None]) -> Array:
-        """The sum of the parts, or of those whose angles are given."""
+        """Return the sum of the parts whose angles are given."""
         given = zip(self.parts, angles, self._ranges, strict=True)
         values = [
             part.value(one, self._speed, *ends) for part, one, ends in given if one is not None
@@ -135,10 +143,10 @@ class RandomFunction:
         return np.asarray(sum(values[1:], values[0]))
 
     def _angles_along(self, lines: Array) -> list[list[Array | None]]:
-        """Along each input, on lines through these points; other parts are constant there."""
+        """Return angles on lines through points along each input, of the parts that vary there."""
         found = []
         for at, most in enumerate(self._turns):
-            along = np.linspace(0, 1, POINTS_OF_TURN * (int(most) + 1) + 1)
+            along = np.linspace(0, 1, POINTS_PER_TURN * (int(most) + 1) + 1)
             x = np.repeat(lines, len(along), axis=0)
             x[:, at] = np.tile(along, len(lines))
             found.append([part.angles(x) if at in part.inputs else None for part in self.parts])
@@ -153,21 +161,3 @@ class RandomFunction:
             if np.any(np.count_nonzero(np.diff(rises, axis=1), axis=1) > most):
                 return True
         return False
-
-
-def _random_part(
-    rng: np.random.Generator, turns: Array, inputs: tuple[int, ...], parts: int
-) -> _Part:
-    dim = len(inputs)
-    return _Part(
-        inputs,
-        frequencies=rng.standard_normal((TERMS, dim)) * np.pi / 2 * (turns[list(inputs)] + 1),
-        phases=rng.uniform(0, 2 * np.pi, TERMS),
-        heights=rng.standard_normal(TERMS),
-        slopes=rng.uniform(0, UNEVEN, dim),
-        centres=rng.random(dim),
-        bend=rng.uniform(0.1, BENT if turns.any() else BENT_WITHOUT_TURNS) * rng.choice([-1, 1]),
-        shape=int(rng.integers(3)),
-        # Some effects are larger than others.
-        weight=1.0 if parts == 1 else float(rng.exponential()),
-    )

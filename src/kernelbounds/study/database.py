@@ -34,15 +34,14 @@ from kernelbounds.errors import InputError, StoredFileError, said
 from kernelbounds.io import files
 
 MEMORY = ":memory:"
-# Seconds to wait while others write, which takes milliseconds; of each try, so that an interrupt is
-# noticed; and between two tries.
-PATIENCE, TRY, PAUSE = 30.0, 0.2, 0.005
-UNREADABLE = "there is text in it that cannot be read"
+# Seconds to wait in all while others write, which takes milliseconds; for each try, so that an
+# interrupt is noticed; and between two tries.
+PATIENCE, TRY_SECONDS, PAUSE_SECONDS = 30.0, 0.2, 0.005
 
 
 @dataclass(frozen=True)
 class Format:
-    """What is in a file: whose it is, by a number in SQLite's header, its version, its tables.
+    """What a file of one kind has: the number of its application, its version and its tables.
 
     Each table has a column ``digest``. A statement that changes a row sets it to NULL, and the
     checksum is written when the transaction ends.
@@ -54,7 +53,7 @@ class Format:
 
 
 class Database:
-    """An open file of a format; use :meth:`create` for a new one. Threads may share it."""
+    """An open file, which threads may share; :meth:`create` makes a new one."""
 
     def __init__(self, path: Path | str, form: Format) -> None:
         self._begin(path)
@@ -72,7 +71,7 @@ class Database:
     def create(
         cls, path: Path | str, form: Format, fill: Callable[[sqlite3.Connection], object]
     ) -> Self:
-        """A new file, complete or not there at all."""
+        """Make a new file, complete or not there at all."""
         new = cls.__new__(cls)
         new._begin(path)
         if isinstance(path, Path):
@@ -81,7 +80,7 @@ class Database:
         try:
             with new.writing() as db:
                 if new.number("PRAGMA application_id") or new.number("PRAGMA schema_version"):
-                    raise _exists(new.name)  # somebody else has made it at the same time
+                    raise _exists(new.name)  # Another process has made it at the same time.
                 for statement in form.schema:
                     db.execute(statement)
                 fill(db)
@@ -89,8 +88,9 @@ class Database:
                 db.execute(f"PRAGMA user_version = {form.version}")
         except BaseException:
             new.close()
-            if isinstance(path, Path):
-                _remove_empty(path)
+            with suppress(OSError):
+                if isinstance(path, Path) and path.stat().st_size == 0:
+                    path.unlink()
             raise
         return new
 
@@ -106,7 +106,7 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that is committed at the end of the block, or leaves no trace."""
+        """Begin a transaction that is committed at the end of the block, or leaves no trace."""
         with self._lock, self._reported():
             self._patiently("BEGIN IMMEDIATE")
             try:
@@ -122,12 +122,12 @@ class Database:
                 raise
 
     def rows(self, sql: str, *values: Any) -> list[Any]:
-        """What a query finds."""
+        """Return the rows that a query finds."""
         with self._lock, self._reported():
             return self._patiently(sql, values).fetchall()
 
     def number(self, sql: str) -> int:
-        """The whole number that a query finds."""
+        """Return the whole number that a query finds."""
         return int(self.rows(sql)[0][0])
 
     def _patiently(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
@@ -139,9 +139,9 @@ class Database:
             except sqlite3.OperationalError as error:
                 if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                     raise
-                # SQLite has waited for TRY seconds, unless waiting could not have helped: when a
-                # journal that a killed process has left is being rolled back by somebody else.
-                time.sleep(PAUSE)
+                # SQLite has waited for TRY_SECONDS, except where waiting could not have helped:
+                # while another process rolls back a journal that a killed one has left.
+                time.sleep(PAUSE_SECONDS)
 
     def _connect(self) -> None:
         # The file is there already: SQLite must not make an empty one out of a mistyped name.
@@ -150,7 +150,7 @@ class Database:
         )
         with self._reported():
             self._db = sqlite3.connect(
-                target, uri=True, timeout=TRY, isolation_level=None, check_same_thread=False
+                target, uri=True, timeout=TRY_SECONDS, isolation_level=None, check_same_thread=False
             )
             try:
                 self._db.create_function("checksum", -1, _checksum, deterministic=True)
@@ -164,20 +164,15 @@ class Database:
         if self.number("PRAGMA application_id") != form.application:
             raise StoredFileError(f"{self.name} is not a study of kernelbounds.")
         version = self.number("PRAGMA user_version")
-        if version > form.version:
-            raise StoredFileError(
-                f"{self.name} was written by a newer kernelbounds, in format {version}, and this "
-                f"one reads up to {form.version}: pip install -U kernelbounds."
-            )
-        if version < form.version:
+        if version != form.version:
             raise StoredFileError(
                 f"{self.name} is a study in format {version}, and this kernelbounds reads format "
-                f"{form.version} only; export its runs with the release that wrote it, and import "
-                "them into a new study."
+                f"{form.version} only: pip install -U kernelbounds, or export its runs with the "
+                "release that wrote it, and import them into a new study."
             )
 
     def _check_content(self, form: Format) -> None:
-        """Refuse a file whose structure, tables or rows are not as they were written."""
+        """Raise where the structure, the tables or the rows are not as they were written."""
         found = self.rows("PRAGMA integrity_check(1)")[0][0]
         if found != "ok":
             raise _damaged(self.name, " ".join(found.split()))
@@ -190,32 +185,27 @@ class Database:
 
     @cached_property
     def _tables(self) -> dict[str, str]:
-        """The columns that the checksums of rows are made of, for each table."""
-        found: dict[str, list[str]] = {}
+        """The columns of each table from which the checksums of its rows are made."""
+        found: dict[str, str] = {}
         for table, column in self.rows(
             "SELECT m.name, c.name FROM sqlite_master m, pragma_table_info(m.name) c "
-            "WHERE m.type = 'table' ORDER BY m.name, c.cid"
+            "WHERE m.type = 'table' AND c.name != 'digest' ORDER BY m.name, c.cid"
         ):
-            found.setdefault(table, []).append(column)
-        return {
-            table: ", ".join(column for column in columns if column != "digest")
-            for table, columns in found.items()
-            if "digest" in columns
-        }
+            found[table] = f"{found[table]}, {column}" if table in found else column
+        return found
 
     @contextmanager
     def _reported(self) -> Iterator[None]:
-        """Errors of SQLite become one sentence each."""
+        """Turn errors of SQLite into one sentence each."""
         try:
             yield
-        except UnicodeDecodeError as error:  # of a message that quotes broken text
-            raise _damaged(self.name, UNREADABLE) from error
-        except sqlite3.Error as error:
+        # Python cannot decode a message of SQLite that quotes broken text.
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             raise _explained(error, self.name) from error
 
 
 def shown(path: Path | str) -> str:
-    """A path for messages, of which the end says more than the beginning."""
+    """Write a path for messages, shortened at its beginning, which says less than the end."""
     text = repr(str(path))
     return text if len(text) <= 80 else f"'...{text[-76:]}"
 
@@ -233,7 +223,7 @@ def _check_there(path: Path, name: str) -> None:
 def refuse_existing(path: Path) -> None:
     """Raise where there is something at the path that :meth:`Database.create` would not replace.
 
-    A file that is empty was left by a process that was killed when it had just begun.
+    An empty file was left by a process that was killed when it had just begun, and is replaced.
     """
     with suppress(FileNotFoundError):
         found = path.stat()
@@ -254,12 +244,6 @@ def _claim(path: Path, name: str) -> None:
         raise InputError(f"cannot create the study {name}: {why}.") from error
 
 
-def _remove_empty(path: Path) -> None:
-    with suppress(OSError):
-        if path.stat().st_size == 0:
-            path.unlink()
-
-
 def _exists(name: str) -> InputError:
     return InputError(f"{name} is there already; choose another name for the new study.")
 
@@ -269,47 +253,45 @@ def _damaged(name: str, how: str) -> StoredFileError:
 
 
 def _checksum(*values: Any) -> str:
-    """Of the values of a row, which SQLite hands over as numbers, text and None."""
+    """Return the checksum of the values of a row, which are numbers, text and None."""
     return hashlib.blake2b(repr(values).encode(), digest_size=8).hexdigest()
 
 
-def _code(error: sqlite3.Error) -> int:
-    """The primary code; 0 where the error is Python's own."""
+def _code(error: Exception) -> int:
+    """Return SQLite's primary code of an error, or 0 where the error is Python's own."""
     return int(getattr(error, "sqlite_errorcode", 0)) & 0xFF
 
 
-def _explained(error: sqlite3.Error, name: str) -> Exception:
-    messages: dict[int, Callable[[], Exception]] = {
-        sqlite3.SQLITE_NOTADB: lambda: StoredFileError(f"{name} is not a study of kernelbounds."),
-        sqlite3.SQLITE_CORRUPT: lambda: _damaged(name, said(error)),
-        sqlite3.SQLITE_READONLY: lambda: InputError(
-            f"cannot write to {name}: the file was moved or deleted while it was open."
-            if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_READONLY_DBMOVED
-            else f"cannot write to {name}: the file or its folder is read-only."
-        ),
-        sqlite3.SQLITE_FULL: lambda: InputError(
-            f"cannot write to {name}: the disk is full; nothing was changed."
-        ),
-        sqlite3.SQLITE_BUSY: lambda: InputError(
-            f"{name} has been locked by another process for more than {PATIENCE:g} seconds; "
-            "nothing was changed, try again."
-        ),
-        sqlite3.SQLITE_CANTOPEN: lambda: InputError(
-            f"cannot open {name}, or write to its folder; see whether both are there and who may "
-            "write to them."
-        ),
+def _explained(error: Exception, name: str) -> Exception:
+    """Say in one sentence what an error of SQLite means for the user of a study."""
+    cannot_write = f"cannot write to {name}: the"
+    read_only = f"{cannot_write} file or its folder is read-only."
+    if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_READONLY_DBMOVED:
+        read_only = f"{cannot_write} file was moved or deleted while it was open."
+    messages = {
+        sqlite3.SQLITE_READONLY: read_only,
+        sqlite3.SQLITE_FULL: f"{cannot_write} disk is full; nothing was changed.",
+        sqlite3.SQLITE_BUSY: f"{name} has been locked by another process for more than "
+        f"{PATIENCE:g} seconds; nothing was changed, try again.",
+        sqlite3.SQLITE_CANTOPEN: f"cannot open {name}, or write to its folder; see whether both "
+        "are there and who may write to them.",
     }
-    made = messages.get(_code(error))
-    if made is not None:
-        return made()
-    if isinstance(error, sqlite3.ProgrammingError) and "closed" in str(error):
+    code, text = _code(error), str(error)
+    if code in messages:
+        return InputError(messages[code])
+    if code == sqlite3.SQLITE_NOTADB:
+        return StoredFileError(f"{name} is not a study of kernelbounds.")
+    if code == sqlite3.SQLITE_CORRUPT:
+        return _damaged(name, said(error))
+    if isinstance(error, sqlite3.ProgrammingError) and "closed" in text:
         return InputError(f"the study {name} was closed; open it again with Study({name}).")
     # The function is the checksum, which any row can have unless there is broken text in it.
-    if "user-defined function" in str(error) or "UTF-8" in str(error):
-        return _damaged(name, UNREADABLE)
+    broken = "user-defined function" in text or "UTF-8" in text
+    if broken or isinstance(error, UnicodeDecodeError):
+        return _damaged(name, "there is text in it that cannot be read")
     return StoredFileError(f"{name} cannot be used: {said(error)}.")
 
 
 def checked_path(path: Any) -> Path | str:
-    """A path, or the name of a study that lives in memory only."""
+    """Return a path, or the name of a study that lives in memory only."""
     return MEMORY if path == MEMORY else files.as_path(path)

@@ -1,19 +1,8 @@
-"""What to try next, and how good the best setting is: the policy, on scaled inputs.
+"""What to try next, how good the best setting is, and which one looks best, on scaled inputs.
 
-A setting must be feasible: of few digits, and whole where an input takes whole numbers only. With
-some whole inputs and some not, the box is searched as if all were continuous, which gives limits
-that are valid and a little loose, but what is suggested and recommended is feasible.
-
-The settings with the best estimate: what one would use today, without a proof that it is best.
-
-The estimate at x is the middle of the interval, (lower(x) + upper(x)) / 2: of all numbers it has
-the smallest error in the worst case. Where data are far away the interval is wide and its middle
-says little, so an estimate counts as no more than lower(x) + r / 2, with the range r of the output.
-So
-
-    score(x) = min((lower(x) + upper(x)) / 2, lower(x) + r / 2)
-
-is maximised, which is the middle wherever the interval is no wider than the range.
+Settings must be feasible: with few digits, and whole where an input takes whole numbers only. With
+some whole inputs and some not, the box is searched as if all were continuous. The limits found are
+then valid and a little loose, while what is suggested and recommended is feasible.
 """
 
 from __future__ import annotations
@@ -22,6 +11,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 
@@ -30,16 +20,48 @@ from kernelbounds.bandits import Ascent, Box, BranchAndBound, Certificate, Finit
 from kernelbounds.bandits.certificates import FOR_LOWER, Negated, certify_action, until
 from kernelbounds.bandits.maximisers import Maximum, check_certifiable, in_time
 from kernelbounds.problem import Problem
+from kernelbounds.problem.quantities import settable
 from kernelbounds.sequence import ConfidenceSequence
-from kernelbounds.study.records import Promising, named, settable, whole_inputs
+from kernelbounds.study.records import Promising, named
+from kernelbounds.study.study_file import Point
 from kernelbounds.surface import Clipped
 
-# Points that fill the box, besides those observed; the best of them is then improved.
-PROMISING = 1024
+# The most promising settings are looked for at this many points that fill the box, and at those
+# observed; the best of them is then improved.
+PROMISING_POINTS = 1024
+# Whole numbers are chosen among this many candidates; other inputs are then chosen anew.
+WHOLE_CANDIDATES = 1024
+# Where all inputs are whole numbers with at most this many combinations, each is a candidate.
+MAX_COMBINATIONS = 5000
+
+
+def _whole_inputs(problem: Problem) -> list[int]:
+    """Return the positions of the inputs that take whole numbers only."""
+    return [at for at, one in enumerate(problem.inputs) if one.integer]
+
+
+def domain_of(problem: Problem) -> Box | Finite:
+    """Return where to look for suggestions: the unit box, or all combinations of whole numbers."""
+    counts = [int(one.range) + 1 if one.integer else math.inf for one in problem.inputs]
+    if math.prod(counts) > MAX_COMBINATIONS:
+        return problem.unit_box
+    sides = [np.arange(one.low, one.high + 1) for one in problem.inputs]
+    return Finite(problem.scaled(np.array(list(product(*sides)))))
 
 
 class _Score:
-    """The score above, of s f* with s = -1 when minimising, as a function that can be climbed."""
+    """The score by which settings are promising, as a function that can be climbed.
+
+    The estimate at x is the middle of the interval, (lower(x) + upper(x)) / 2: of all numbers it
+    has the smallest error in the worst case. Where data are far away the interval is wide and its
+    middle says little, so an estimate counts as no more than lower(x) + r / 2, with the range r of
+    the output. So
+
+        score(x) = min((lower(x) + upper(x)) / 2, lower(x) + r / 2)
+
+    is maximised, which is the middle wherever the interval is no wider than the range. The bounds
+    are those of s f*, with the sign s = -1 when minimising.
+    """
 
     def __init__(self, sequence: ConfidenceSequence, sign: int, output_range: float) -> None:
         self._upper = Clipped(sequence.surface(sign))
@@ -48,12 +70,12 @@ class _Score:
         self.smooth = self._upper.smooth
 
     def values(self, points: Array) -> Array:
-        """Values at points (m, d)."""
+        """Return values (m,) at points (m, d)."""
         upper, lower = self._upper.values(points), -self._minus_lower.values(points)
         return np.minimum((lower + upper) / 2, lower + self._range / 2)
 
     def values_and_gradients(self, points: Array) -> tuple[Array, Array]:
-        """Values (m,) and gradients (m, d)."""
+        """Return values (m,) and gradients (m, d) at points (m, d)."""
         upper, upwards = self._upper.values_and_gradients(points)
         lower, downwards = (-part for part in self._minus_lower.values_and_gradients(points))
         wide = upper - lower > self._range
@@ -64,55 +86,73 @@ class _Score:
 def most_promising(
     problem: Problem, sequence: ConfidenceSequence, domain: Box | Finite, minimise: bool
 ) -> Promising:
-    """The settings with the best score found, in the user's units; nothing is certified."""
+    """Find the settings with the best score, in the user's units; nothing is certified."""
     with sequence.known.lock:
         score = _Score(sequence, -1 if minimise else 1, problem.output.range)
         if isinstance(domain, Finite):
             candidates = domain.points
         else:
-            filling = problem.scaled(settable(problem, domain.filling(PROMISING)))
+            filling = problem.scaled(settable(problem.inputs, domain.filling(PROMISING_POINTS)))
             candidates = np.concatenate([sequence.points, filling])
         best = candidates[int(score.values(candidates).argmax())]
-        if isinstance(domain, Box):  # around the best of them, with the same whole numbers
-            near = domain.fixed({at: float(best[at]) for at in whole_inputs(problem)})
+        if isinstance(domain, Box):
+            # The best point is improved with its whole numbers as they are.
+            near = domain.fixed({at: float(best[at]) for at in _whole_inputs(problem)})
             top = Ascent(scan=1, starts=1).climb(score, near, best[None]).x
-            feasible = np.concatenate([best[None], problem.scaled(settable(problem, top[None]))])
+            feasible = np.concatenate(
+                [best[None], problem.scaled(settable(problem.inputs, top[None]))]
+            )
             best = feasible[int(score.values(feasible).argmax())]
         (lower,), (upper,) = sequence.bounds(best[None])
     values = named(problem, problem.unscaled(best[None])[0].tolist())
     return Promising(values, float(lower + upper) / 2, float(lower), float(upper))
 
 
-# Candidates among which whole numbers are chosen; other inputs are then chosen anew beside them.
-CANDIDATES = 1024
+def new_trials(
+    problem: Problem,
+    sequence: ConfidenceSequence,
+    domain: Box | Finite,
+    minimise: bool,
+    waiting: Sequence[Point],
+    count: int,
+) -> list[tuple[Point, float, float, float]]:
+    """Choose points to try beside those waiting: point, lower, upper and gain of each."""
+    taken = list(waiting)
+    for _ in range(count):
+        pending = np.array(taken).reshape(-1, problem.dim)
+        taken.append(tuple(_next_point(problem, sequence, domain, minimise, pending).tolist()))
+    new = taken[len(waiting) :]
+    unit = problem.scaled(new)
+    lower, upper = sequence.bounds(unit)
+    observed = sequence.points if len(sequence) else unit[:1]
+    if minimise:
+        gain = sequence.upper(observed).min() - lower
+    else:
+        gain = upper - sequence.lower(observed).max()
+    columns = (lower.tolist(), upper.tolist(), np.maximum(gain, 0.0).tolist())
+    return list(zip(new, *columns, strict=True))
 
 
-def next_point(
+def _next_point(
     problem: Problem,
     sequence: ConfidenceSequence,
     domain: Box | Finite,
     minimise: bool,
     pending: Array,
 ) -> Array:
-    """The settings to try next, in the user's units, (d,), when those pending (n, d) are known."""
+    """Choose the settings to try next, (d,), given that those pending (n, d) will be tried."""
     policy = KernelUCB(sequence, domain, minimise=minimise)
     if len(pending):
         policy.begin(problem.scaled(pending))
-    whole = whole_inputs(problem)
+    whole = _whole_inputs(problem)
     if isinstance(domain, Finite) or not whole:
-        return np.asarray(settable(problem, policy.ask().x[None])[0])
+        return np.asarray(settable(problem.inputs, policy.ask().x[None])[0])
     # The largest bound over the box may be between whole numbers, and stay there for ever however
     # often its neighbours are tried.
-    candidates = problem.scaled(settable(problem, domain.filling(CANDIDATES)))
+    candidates = problem.scaled(settable(problem.inputs, domain.filling(WHOLE_CANDIDATES)))
     best = policy.ask(actions=np.unique(candidates, axis=0)).x
     chosen = policy.ask(fixed={at: float(best[at]) for at in whole}).x
-    return np.asarray(settable(problem, chosen[None])[0])
-
-
-def surest(sequence: ConfidenceSequence, points: Array, minimise: bool) -> float:
-    """The best value that one of these points has for sure."""
-    sure = sequence.upper(points).min() if minimise else sequence.lower(points).max()
-    return float(sure)
+    return np.asarray(settable(problem.inputs, chosen[None])[0])
 
 
 def certified(
@@ -122,7 +162,7 @@ def certified(
     minimise: bool,
     seconds: float,
 ) -> Certificate:
-    """The best settings known and their regret, in the user's units."""
+    """Certify the best settings known and their regret, in the user's units."""
     if isinstance(domain, Finite):
         found = KernelUCB(sequence, domain, minimise=minimise).certificate(seconds=seconds)
     else:
@@ -132,10 +172,10 @@ def certified(
 
 
 def with_the_past(now: Certificate, past: Sequence[Certificate], minimise: bool) -> Certificate:
-    """The best that this certificate and earlier ones, of fewer outcomes, say together.
+    """Return the best that this certificate and earlier ones, of fewer outcomes, say together.
 
-    All of them are true at once, with probability 1 - delta. So what an earlier one has excluded
-    stays excluded, also where there was less time to look this time.
+    All certificates are true at once, with probability 1 - delta. So what an earlier one has
+    excluded stays excluded, even if there was less time to look this time.
     """
     known, side = (now, *past), "min_lower" if minimise else "max_upper"
     limits = [limit for one in known if (limit := getattr(one, side)) is not None]
@@ -162,11 +202,11 @@ def _certified_in_box(
         for part in in_time(played, by):
             values[part] = pessimistic.values(played[part])
         best = played[np.argmin(values)]
-        # Beside the best observed, with the same whole numbers.
-        near = box.fixed({at: float(best[at]) for at in whole_inputs(problem)})
+        # Settings near the best observed may be better; its whole numbers stay.
+        near = box.fixed({at: float(best[at]) for at in _whole_inputs(problem)})
         starts = np.clip(played, near.lower, near.upper)
         top = Ascent().climb(Negated(pessimistic), near, starts, by).x
-        feasible = problem.scaled(settable(problem, np.stack([top, best])))
+        feasible = problem.scaled(settable(problem.inputs, np.stack([top, best])))
         feasible = np.concatenate([feasible, best[None]])
         sure = -pessimistic.values(feasible)
         at = int(sure.argmax())

@@ -1,18 +1,19 @@
-"""Pictures of a study: its history, its certificates over time, and slices through the best.
+"""What was known after the first observations of a study, and pictures of it.
 
-The past of a study: what was known after the first observations.
+The pictures are its history, its certificates over time, and slices through the best settings.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from kernelbounds import plot
-from kernelbounds.arrays import Array
+from kernelbounds.arrays import Array, brief
 from kernelbounds.bandits import Certificate
 from kernelbounds.errors import EmptyConfidenceSetError
 from kernelbounds.io import files
@@ -20,11 +21,17 @@ from kernelbounds.plot import canvas
 from kernelbounds.problem import Problem
 from kernelbounds.sequence import ConfidenceSequence
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# The picture of the history has bounds at no more numbers of observations than this.
+MAX_HISTORY_COUNTS = 60
+
 
 class Best(NamedTuple):
-    """Bounds on the settings that were the best known, after so many observations; (n,) each.
+    """Bounds at the best settings known after each of several numbers of observations, (n,) each.
 
-    Nan where the data had refuted the assumptions.
+    They are nan where the data had refuted the assumptions.
     """
 
     counts: Array
@@ -33,16 +40,16 @@ class Best(NamedTuple):
 
 
 def evenly(count: int, most: int) -> list[int]:
-    """Numbers of observations from 1 to ``count``, at most so many, and the last among them."""
+    """Return at most ``most`` numbers of observations, spread from 1 to ``count``."""
     return sorted({round(float(one)) for one in np.linspace(1, count, min(count, most))})
 
 
 def replayed(
     problem: Problem, points: Array, outcomes: Array, counts: list[int]
 ) -> Iterator[ConfidenceSequence]:
-    """The sequence as it was after each of these numbers of observations, which increase.
+    """Yield the sequence as it was after each of these numbers of observations, which increase.
 
-    It is one object, which is updated from one to the next.
+    It is always the same object, which is updated from one number to the next.
     """
     sequence, done = problem.sequence(), 0
     unit = problem.scaled(points)
@@ -55,7 +62,7 @@ def replayed(
 def running_best(
     problem: Problem, points: Array, outcomes: Array, minimise: bool, counts: list[int]
 ) -> Best:
-    """Bounds at the observed settings that had the best one for sure."""
+    """Return bounds at the observed settings that surely had the best value at each time."""
     known = []
     for sequence in replayed(problem, points, outcomes, counts):
         try:
@@ -68,13 +75,9 @@ def running_best(
     return Best(np.array(counts, dtype=float), sides[:, 0], sides[:, 1])
 
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-
-def history(problem: Problem, outcomes: Array, best: Best, ax: Axes | None = None) -> Axes:
+def history(problem: Problem, outcomes: Array, best: Best) -> Axes:
     """Draw outcomes in the order told, and bounds on the best settings known at each time."""
-    axes = canvas.new_axes()[0] if ax is None else canvas.given_axis(ax)
+    axes = canvas.new_axes()[0]
     axes.fill_between(
         best.counts, best.lower, best.upper, step="post", color=canvas.BAND, alpha=0.16,
         linewidth=0, label="truth at the best settings known",
@@ -86,31 +89,19 @@ def history(problem: Problem, outcomes: Array, best: Best, ax: Axes | None = Non
         label="outcomes",
     )  # fmt: skip
     axes.set(xlabel="observations", ylabel=canvas.as_written(problem.output.label))
-    # Bounds of the first few observations may be far out, where nothing else is to be seen.
+    # Bounds after the first few observations may be far out, where there is nothing else to see.
     low, high = min(outcomes.min(), problem.output.low), max(outcomes.max(), problem.output.high)
     axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
     canvas.whole_ticks(axes.xaxis)
     canvas.tidy(axes)
-    canvas.legend([axes], own=ax is None)
+    canvas.legend([axes], own=True)
     return axes
-
-
-def certificates(
-    problem: Problem, found: list[tuple[int, Certificate]], enough: float | None
-) -> Axes:
-    """Draw the certified regret over the number of observations."""
-    return plot.certificate(
-        [count for count, _ in found],
-        [one.regret for _, one in found],
-        enough=enough,
-        output=f"certified regret, {problem.output.label}",
-    )
 
 
 def slices(
     problem: Problem, sequence: ConfidenceSequence, data: tuple[Array, Array], x: Array
 ) -> Any:
-    """Draw bounds along each input through a point; whole inputs as if they were continuous."""
+    """Draw bounds along each input through a point, with whole inputs as if continuous."""
 
     def bounds(points: Array) -> tuple[Array, Array]:
         columns = [one.scaled(points[:, at]) for at, one in enumerate(problem.inputs)]
@@ -127,7 +118,37 @@ def slices(
     )
 
 
-def save(axes: Any, path: Path) -> Path:
+def save_all(
+    folder: str | PathLike[str],
+    problem: Problem,
+    sequence: ConfidenceSequence,
+    points: Array,
+    outcomes: Array,
+    found: list[tuple[int, Certificate]],
+    *,
+    minimise: bool,
+    aim: float | None,
+) -> list[Path]:
+    """Write history.png, and certificate.png and slices.png where there are certificates."""
+    where = files.as_path(folder)
+    with files.failure_reported(f"make the folder {brief(str(folder))}"):
+        where.mkdir(parents=True, exist_ok=True)
+    counts = evenly(len(outcomes), MAX_HISTORY_COUNTS)
+    best = running_best(problem, points, outcomes, minimise, counts)
+    drawn: dict[str, Any] = {"history": history(problem, outcomes, best)}
+    if found:
+        drawn["certificate"] = plot.certificate(
+            [count for count, _ in found],
+            [one.regret for _, one in found],
+            enough=aim,
+            output=f"certified regret, {problem.output.label}",
+        )
+    if found and found[-1][0] == len(outcomes):
+        drawn["slices"] = slices(problem, sequence, (points, outcomes), found[-1][1].x)
+    return [_save(axes, where / f"{name}.png") for name, axes in drawn.items()]
+
+
+def _save(axes: Any, path: Path) -> Path:
     """Write the figure of these axes to a PNG file, whole or not at all, and close it."""
     from matplotlib import pyplot
 

@@ -1,173 +1,34 @@
-"""What a study tells its users.
-
-Settings of the inputs: as users give them, and as they can be set at a bench.
-
-Outcomes as users give them, one or many, made ready for the file.
-"""
+"""What users hand to a study, outcomes and tables of old runs, and what it hands back to them."""
 
 from __future__ import annotations
 
 import dataclasses
-import math
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import product
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kernelbounds.arrays import Array, as_floats, as_scalar, as_vector, as_whole, brief
-from kernelbounds.bandits import Box, Finite
 from kernelbounds.display import cards as notebook
 from kernelbounds.display.numbers import at_most, interval
 from kernelbounds.errors import InputError, did_you_mean
-from kernelbounds.problem import Input, Problem
-from kernelbounds.problem.quantities import after_number
-from kernelbounds.study.store import Telling
-
-# Ranges are divided into 1000 to 10000 steps, and so are factors of ten on a logarithmic scale:
-# finer than what a function with a few turns notices.
-DIGITS = 4
-# Where all inputs are whole numbers and there are no more combinations, each is a candidate.
-MOST_COMBINATIONS = 5000
-
-
-def settable(problem: Problem, unit: Array) -> Array:
-    """Points (m, d) of the unit cube as settings in the user's units, with few digits."""
-    points = problem.unscaled(unit)
-    columns = [_rounded(one, points[:, at]) for at, one in enumerate(problem.inputs)]
-    return np.stack(columns, axis=-1)
-
-
-def _rounded(one: Input, values: Array) -> Array:
-    if one.integer:
-        return values
-    if one.log:
-        shorter = [float(f"{value:.{DIGITS}g}") for value in values.tolist()]
-    else:
-        decimals = DIGITS - 1 - math.floor(math.log10(one.range))
-        shorter = [round(value, decimals) for value in values.tolist()]
-    return np.clip(shorter, one.low, one.high)
-
-
-def in_digits(one: Input, value: float) -> str:
-    """A setting as text, with no more digits than it has."""
-    return str(int(value)) if one.integer else f"{value:.10g}"
+from kernelbounds.io import files
+from kernelbounds.io.csv_table import read_csv
+from kernelbounds.problem import Problem
+from kernelbounds.problem.quantities import in_digits, settings_text
+from kernelbounds.study.database import shown
+from kernelbounds.study.study_file import StoredOutcome, Telling, Told
 
 
 def named(problem: Problem, point: Sequence[float]) -> dict[str, float]:
-    """The values of a point by the names of the inputs."""
-    return dict(zip(problem.names, (float(value) for value in point), strict=True))
-
-
-def written(problem: Problem, point: Iterable[float]) -> str:
-    """``temperature=200 °C pressure=2e5``, for people; units where they were stated."""
-    pairs = zip(problem.inputs, point, strict=True)
-    return " ".join(
-        f"{_quoted(one.name)}={in_digits(one, value)}{after_number(one.unit)}"
-        for one, value in pairs
-    )
-
-
-def _quoted(name: str) -> str:
-    return f'"{name}"' if " " in name else name
-
-
-def checked_point(problem: Problem, given: Any) -> tuple[float, ...]:
-    """One point in the user's units, from a dict or a sequence, within the ranges."""
-    if isinstance(given, Mapping):
-        check_names(problem, given)
-        values = [as_scalar(given[name], name) for name in problem.names]
-    else:
-        array = as_floats(given, "a point")
-        if array.shape != (problem.dim,):
-            raise InputError(
-                f"a point has one value for each of {', '.join(problem.names)}, got {brief(given)}."
-            )
-        values = array.tolist()
-    for _, name, value, expected in problem.outside(np.array([values])):
-        raise InputError(f"{name} = {value:.15g} is not {expected}.")
-    return tuple(values)
-
-
-def check_names(problem: Problem, given: Mapping[str, Any], also: Sequence[str] = ()) -> None:
-    """Refuse names that the problem does not have, and values that are missing."""
-    known = (*problem.names, *also)
-    for name in given:
-        if name not in known:
-            raise InputError(
-                f"there is no {brief(name)} in this study{did_you_mean(str(name), known)}; it has "
-                f"{', '.join(known)}."
-            )
-    missing = [name for name in known if name not in given]
-    if missing:
-        raise InputError(f"a value of {' and of '.join(missing)} is missing.")
-
-
-def whole_inputs(problem: Problem) -> list[int]:
-    """Positions of the inputs that take whole numbers only."""
-    return [at for at, one in enumerate(problem.inputs) if one.integer]
-
-
-def domain_of(problem: Problem) -> Box | Finite:
-    """Where to look for suggestions, scaled: the box, or all combinations of whole numbers."""
-    if len(whole_inputs(problem)) == problem.dim:
-        counts = [int(one.range) + 1 for one in problem.inputs]
-        if math.prod(counts) <= MOST_COMBINATIONS:
-            sides = [
-                np.linspace(i.low, i.high, n) for i, n in zip(problem.inputs, counts, strict=True)
-            ]
-            return Finite(problem.scaled(np.array(list(product(*sides)))))
-    return problem.unit_box
-
-
-def number_of(trial: Any) -> int:
-    """The number of a trial, from the trial or its number."""
-    return trial.number if isinstance(trial, Trial) else as_whole(trial, "trial", least=1)
-
-
-def telling(problem: Problem, point: Any, value: Any, trial: Any, key: Any) -> Telling:
-    """One outcome, of a trial or at a point, which may settle a trial."""
-    number = None if trial is None else number_of(trial)
-    if isinstance(point, Trial):
-        if number not in (None, point.number):
-            raise InputError(f"the outcome of trial {point.number} is not that of {number}.")
-        number, point = point.number, point.values
-    outcome = as_scalar(value, problem.output.name)
-    return Telling(checked_point(problem, point), outcome, number, _checked_key(key))
-
-
-def tellings(problem: Problem, points: Any, values: Any, keys: Any) -> list[Telling]:
-    """Many of them: points in a list, an array, a dict of columns or a data frame."""
-    listed = list(points) if isinstance(points, list | tuple) else None
-    if listed is None or not all(isinstance(one, Mapping | Trial) for one in listed):
-        listed = checked_rows(problem, points).tolist()
-    outcomes = as_vector(values, problem.output.name, len(listed)).tolist()
-    names = [None] * len(listed) if keys is None else list(keys)
-    if len(names) != len(listed):
-        raise InputError(f"keys must be {len(listed)}, one for each outcome, got {len(names)}.")
-    return [
-        telling(problem, point, value, None, key)
-        for point, value, key in zip(listed, outcomes, names, strict=True)
-    ]
-
-
-def checked_rows(
-    problem: Problem, points: Any, lines: NDArray[np.int64] | Sequence[int] | None = None
-) -> Array:
-    """Points (n, d) within the ranges; ``lines`` are where they come from, for messages."""
-    rows = problem.points(points)
-    for row, name, value, expected in problem.outside(rows):
-        where = f"row {row + 1}" if lines is None else f"line {lines[row]}"
-        raise InputError(f"{where}: {name} = {value:g} is not {expected}; nothing was changed.")
-    return rows
-
-
-def _checked_key(key: Any) -> str | None:
-    if key is not None and (not isinstance(key, str) or not key.strip()):
-        raise InputError(f"key must be text, got {brief(key)}.")
-    return key
+    """Return the values of a point by the names of the inputs."""
+    return dict(zip(problem.names, map(float, point), strict=True))
 
 
 @dataclass(frozen=True)
@@ -177,7 +38,7 @@ class Trial:
     Attributes
     ----------
     number : int
-        By which its outcome is told.
+        The number by which its outcome is told.
     values : dict
         The settings by the names of the inputs, in their units.
     lower, upper : float
@@ -213,7 +74,7 @@ class Trial:
         )
 
     def _repr_html_(self) -> str:
-        """For notebooks."""
+        """Return a card for notebooks."""
         return notebook.shown(self, self._card)
 
     def _card(self) -> notebook.Html:
@@ -231,7 +92,7 @@ class Trial:
         return ", ".join(f"{name}={value:.10g}" for name, value in self.values.items())
 
     def as_data(self) -> dict[str, Any]:
-        """The attributes as plain data for JSON."""
+        """Return the attributes as plain data for JSON."""
         return dataclasses.asdict(self)
 
 
@@ -246,9 +107,9 @@ class Promising:
     values : dict
         The settings by the names of the inputs, in their units.
     estimate : float
-        Of the true output there: the middle of the interval. It carries no guarantee of its own.
+        An estimate of the true output there: the middle of the interval. It carries no guarantee.
     lower, upper : float
-        The interval, which does: bounds on the true output there.
+        Bounds on the true output there, which do carry one.
 
     Examples
     --------
@@ -270,8 +131,200 @@ class Promising:
     upper: float
 
     def as_data(self) -> dict[str, Any]:
-        """The attributes as plain data for JSON, with the settings as ``named``."""
-        return {
-            "named": self.values, "estimate": self.estimate,
-            "lower": self.lower, "upper": self.upper,
-        }  # fmt: skip
+        """Return the attributes as plain data for JSON, with the settings as ``named``."""
+        data = dataclasses.asdict(self)
+        return {"named": data.pop("values")} | data
+
+
+def checked_point(problem: Problem, given: Any) -> tuple[float, ...]:
+    """Return one point in the user's units, from a dict or a sequence, within the ranges."""
+    if isinstance(given, Mapping):
+        check_names(problem, given)
+        values = [as_scalar(given[name], name) for name in problem.names]
+    else:
+        array = as_floats(given, "a point")
+        if array.shape != (problem.dim,):
+            raise InputError(
+                f"a point has one value for each of {', '.join(problem.names)}, got {brief(given)}."
+            )
+        values = array.tolist()
+    for _, name, value, expected in problem.outside(np.array([values])):
+        raise InputError(f"{name} = {in_digits(value)} is not {expected}.")
+    return tuple(values)
+
+
+def checked_rows(
+    problem: Problem, points: Any, lines: NDArray[np.int64] | Sequence[int] | None = None
+) -> Array:
+    """Return points (n, d) within the ranges; messages name them by their ``lines`` in a file."""
+    rows = problem.points(points)
+    for row, name, value, expected in problem.outside(rows):
+        where = f"row {row + 1}" if lines is None else f"line {lines[row]}"
+        raise InputError(f"{where}: {name} = {value:g} is not {expected}; nothing was changed.")
+    return rows
+
+
+def check_names(problem: Problem, given: Mapping[str, Any], also: Sequence[str] = ()) -> None:
+    """Raise where there is a name that the problem does not have, or where one is missing."""
+    known = (*problem.names, *also)
+    for name in given:
+        if name not in known:
+            raise InputError(
+                f"there is no {brief(name)} in this study{did_you_mean(str(name), known)}; it has "
+                f"{', '.join(known)}."
+            )
+    missing = [name for name in known if name not in given]
+    if missing:
+        raise InputError(f"a value of {' and of '.join(missing)} is missing.")
+
+
+def number_of(trial: Any) -> int:
+    """Return the number of a trial, from the trial or its number."""
+    return trial.number if isinstance(trial, Trial) else as_whole(trial, "trial", least=1)
+
+
+def telling(problem: Problem, point: Any, value: Any, trial: Any, key: Any) -> Telling:
+    """Make one outcome ready for the file: of a trial, or at a point, which may settle a trial."""
+    number = None if trial is None else number_of(trial)
+    if isinstance(point, Trial):
+        if number not in (None, point.number):
+            raise InputError(f"the outcome of trial {point.number} is not that of {number}.")
+        number, point = point.number, point.values
+    if key is not None and (not isinstance(key, str) or not key.strip()):
+        raise InputError(f"key must be text, got {brief(key)}.")
+    outcome = as_scalar(value, problem.output.name)
+    return Telling(checked_point(problem, point), outcome, number, key)
+
+
+def tellings(problem: Problem, points: Any, values: Any, keys: Any) -> list[Telling]:
+    """Make outcomes ready for the file: points in a list, an array, a dict or a data frame."""
+    listed = list(points) if isinstance(points, list | tuple) else None
+    if listed is None or not all(isinstance(one, Mapping | Trial) for one in listed):
+        listed = checked_rows(problem, points).tolist()
+    outcomes = as_vector(values, problem.output.name, len(listed)).tolist()
+    names = [None] * len(listed) if keys is None else list(keys)
+    if len(names) != len(listed):
+        raise InputError(f"keys must be {len(listed)}, one for each outcome, got {len(names)}.")
+    return [
+        telling(problem, point, value, None, key)
+        for point, value, key in zip(listed, outcomes, names, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class OldRuns:
+    """A table of old runs in their order, of which a study may know the first rows.
+
+    A repeat may well have the outcome of the run before it, at the same settings. So rows are known
+    by their numbers in a table and never by what is in them: to leave a row out because of its
+    outcome would be a selection by outcomes, which voids the guarantee. What is in the rows is
+    compared all the same, and where the comparison leaves a doubt nothing is added and the user is
+    asked.
+
+    A CSV file has a ``name``, by which it is known when it is imported again: its path from the
+    folder of the study, so that the two may be moved together. Columns in memory have none.
+    """
+
+    problem: Problem
+    rows: list[Telling]
+    name: str | None
+    lines: Sequence[int] | None  # where the rows are in the file, for messages
+
+    @classmethod
+    def of(cls, problem: Problem, runs: Any, study: Path | str) -> OldRuns:
+        """Read a table from a CSV file, a dict of columns or a data frame."""
+        names, name, lines = [*problem.names, problem.output.name], None, None
+        if isinstance(runs, str | PathLike):
+            table = read_csv(runs, names)
+            columns: Any = table.columns
+            name, lines = _name(files.as_path(runs), study), table.lines.tolist()
+        elif isinstance(runs, Mapping) or hasattr(runs, "columns"):
+            columns = {name: runs[name] for name in names if name in runs}
+            check_names(problem, columns, [problem.output.name])
+        else:
+            raise InputError(f"runs must be a CSV file or columns by name, got {brief(runs)}.")
+        points = checked_rows(problem, {name: columns[name] for name in problem.names}, lines)
+        outcomes = as_vector(columns[problem.output.name], problem.output.name, len(points))
+        runs = zip(points.tolist(), outcomes.tolist(), strict=True)
+        rows = [
+            Telling(tuple(point), value, source=name, row=at)
+            for at, (point, value) in enumerate(runs, start=1)
+        ]
+        return cls(problem, rows, name, lines)
+
+    def to_tell(self, there: list[StoredOutcome], skip: int | None) -> list[Told | Telling]:
+        """Return the rows that are new, after those that were imported from this table before.
+
+        ``skip`` is the number of rows at the beginning that are not new, where the user has said
+        so; then nothing is compared.
+        """
+        if skip is not None:
+            if as_whole(skip, "skip", least=0) > len(self.rows):
+                raise InputError(f"skip is {skip}, and the table has {len(self.rows)} rows.")
+            return list(self.rows[skip:])
+        known = self._imported(there)
+        self._check_unchanged(known)
+        again = [Told(one.trial, True) for one in known]
+        new = self.rows[(known[-1].row or 0) if known else 0 :]
+        ours = {one.id for one in known}
+        self._check_new(new, [one for one in there if one.id not in ours])
+        return [*again, *new]
+
+    def _imported(self, there: list[StoredOutcome]) -> list[StoredOutcome]:
+        """Return what was imported from this table, since its rows were last counted from 1."""
+        found: list[StoredOutcome] = []
+        for one in there:
+            if self.name is not None and one.source == self.name:
+                if found and (one.row or 0) <= (found[-1].row or 0):
+                    found = []
+                found.append(one)
+        return found
+
+    def _check_unchanged(self, known: list[StoredOutcome]) -> None:
+        """Raise where the table does not begin with the rows that were imported from it."""
+        for one in known:
+            at = (one.row or 0) - 1
+            now = self.rows[at] if at < len(self.rows) else None
+            if now is None or (now.point, now.value) != (one.point, one.value):
+                where = f"row {at + 1} of" if now is None else f"{self._place(at)} of"
+                says = "is not there any more" if now is None else f"is now {self._said(now)}"
+                raise InputError(
+                    f"{where} {shown(self.name or '')} was {self._said(one)} when it was imported, "
+                    f"as trial {one.trial}, and {says}; nothing was changed. A table may grow at "
+                    "its end only: put the row back. If it was wrong, take it back with undo, and "
+                    "import the corrected table. If this is another table of new runs, or its "
+                    "first rows need no comparison, say with skip (--skip) how many of its first "
+                    "rows are in the study already."
+                )
+
+    def _check_new(self, new: list[Telling], others: list[StoredOutcome]) -> None:
+        """Raise where a row may be in the study already, told or from another table."""
+        trials = {(one.point, one.value): one.trial for one in reversed(others)}
+        equal = [(one.point, one.value) in trials for one in new]
+        if not any(equal):
+            return
+        start, first = len(self.rows) - len(new), equal.index(True)
+        leading = equal.index(False) if False in equal else len(equal)
+        seems = f"{start + leading}, as it seems, or " if leading else ""
+        raise InputError(
+            f"{self._place(start + first)} of the table, {self._said(new[first])}, is equal to "
+            f"trial {trials[new[first].point, new[first].value]}; nothing was changed. It may be "
+            "the same run, or another one with the same outcome. Say with skip (--skip) how many "
+            "rows at the beginning of the table are in the study already: "
+            f"{seems}{start} if all {'others' if start else 'of them'} are new runs."
+        )
+
+    def _place(self, at: int) -> str:
+        return f"row {at + 1}" if self.lines is None else f"line {self.lines[at]}"
+
+    def _said(self, one: Telling | StoredOutcome) -> str:
+        settings = settings_text(self.problem.inputs, one.point)
+        return f"{settings} {self.problem.output.name}={one.value:g}"
+
+
+def _name(table: Path, study: Path | str) -> str:
+    path = os.path.realpath(table)
+    if isinstance(study, Path):
+        with suppress(ValueError):  # There is no such path between two drives of Windows.
+            path = os.path.relpath(path, os.path.dirname(os.path.realpath(study)))
+    return Path(path).as_posix()

@@ -1,7 +1,4 @@
-"""How a study stands: what is certified, whether to go on, and whether the assumptions hold.
-
-A study at a glance: its card in a notebook.
-"""
+"""How a study stands: what is certified, whether to go on, and whether the assumptions hold."""
 
 from __future__ import annotations
 
@@ -11,12 +8,19 @@ from typing import Any
 
 from kernelbounds.bandits import Certificate
 from kernelbounds.display import cards as notebook
-from kernelbounds.display.numbers import at_most, interval
+from kernelbounds.display.numbers import at_least, at_most, interval
 from kernelbounds.kernels import kernel_to_text
 from kernelbounds.problem import Problem
-from kernelbounds.problem.quantities import after_number
-from kernelbounds.sequence import ConfidenceSequence
-from kernelbounds.study.records import Promising, Trial, written
+from kernelbounds.problem.problem import Checked
+from kernelbounds.problem.quantities import settings_text
+from kernelbounds.study.records import Promising, Trial
+
+# The regret is taken to fall with a power of the number of observations between these two, whatever
+# the last certificates say: the trend of a few is rough.
+SLOWEST_POWER, FASTEST_POWER = 0.25, 2.0
+# A certified regret above this share of limit - lower bound needs no explanation: with the three
+# digits printed, nobody would notice the difference.
+UNNOTICED_SHARE = 0.995
 
 
 def card(
@@ -30,16 +34,16 @@ def card(
     advice: str = "",
     promising: str = "",
 ) -> notebook.Html:
-    """What is sought, how far it is, and the certificates that were made so far."""
-    out = problem.output
-    unit = f" {out.unit}" if out.unit else ""
+    """Return a card for notebooks: what is sought, how far it is, and the certificates so far."""
+    out, unit = problem.output, problem.output.after_number
     facts: list[tuple[object, object]] = [
         ("minimise" if minimise else "maximise", out.label),
         *((one.name, one.description) for one in problem.inputs),
         ("observations", count),
     ]
     facts += [
-        (f"trial {one.number} pending", written(problem, one.values.values())) for one in pending
+        (f"trial {one.number} pending", settings_text(problem.inputs, one.values.values()))
+        for one in pending
     ]
     picture = None
     if not count:
@@ -47,7 +51,7 @@ def card(
     if certificates:
         last, best = certificates[-1]
         facts += [
-            (f"best after {last}", written(problem, best.x.tolist())),
+            (f"best after {last}", settings_text(problem.inputs, best.x.tolist())),
             (f"{out.name} there", f"in {interval(best.lower, best.upper)}{unit}"),
             ("certified", f"within {at_most(best.regret)}{unit} of the best possible"),
         ]
@@ -64,83 +68,34 @@ def card(
     return notebook.card(title, facts, picture, advice)
 
 
-# An assumption is strained when the data allow little less than what is assumed.
-STRAINED = 0.9
-# By which power of the number of observations the regret falls, at least and at most, whatever the
-# last certificates say: the trend of a few is rough.
-SLOWEST, FASTEST = 0.25, 2.0
-# A certified regret of more than this times limit - lower bound needs no explanation: with the
-# three digits printed, nobody would notice the difference.
-NOTICED = 0.995
-
-
-@dataclass(frozen=True)
-class Checked:
-    """What the data say of an assumption: ``norm_bound`` or ``noise`` of a :class:`Status`.
-
-    Attributes
-    ----------
-    assumed : float
-        What was assumed when the study was made, in the user's units.
-    at_least : float
-        The smallest value that these data allow, when the other assumptions stay as they are.
-
-    Examples
-    --------
-    >>> import kernelbounds as kb
-    >>> problem = kb.Problem(
-    ...     ["speed[rpm]=100:500"], "yield[%]=0:100", noise=0.5, kernel="Matern(0.8, nu=2.5)",
-    ...     norm_bound=80.0,
-    ... )
-    >>> study = kb.Study.create(":memory:", problem)
-    >>> study.status().noise  # before the first observation the data allow everything
-    Checked(assumed=0.5, at_least=0.0)
-    >>> study.status().noise.strained
-    False
-    """
-
-    assumed: float
-    at_least: float
-
-    @property
-    def strained(self) -> bool:
-        """Whether what is assumed is little more than the data need, or less."""
-        return self.at_least > STRAINED * self.assumed
-
-    def as_data(self) -> dict[str, float | None]:
-        """As plain data for JSON; infinity becomes None."""
-        least = self.at_least if math.isfinite(self.at_least) else None
-        return {"assumed": self.assumed, "at_least": least}
-
-
 @dataclass(frozen=True)
 class Status:
     """How a study stands, from :meth:`Study.status`.
 
-    ``str`` of it is a readable text, and :meth:`as_data` is for JSON.
+    ``str(status)`` is a readable text, and :meth:`as_data` is for JSON.
 
     Attributes
     ----------
     problem : Problem
-        With the assumptions made at creation.
+        The problem, with the assumptions made at creation.
     minimise : bool
         Whether small values of the output are wanted.
     observations, withdrawn : int
-        How many there are, and how many others were taken back.
+        How many observations there are, and how many others were taken back.
     pending : list of Trial
-        Those that were asked for and not told yet.
+        Trials that were asked for and not told yet.
     certificate : Certificate or None
-        In the user's units; None before the first observation, and where the assumptions are
-        refuted.
+        What is certified, in the user's units; None before the first observation, and where the
+        assumptions are refuted.
     refuted : bool
         Whether the data refute the assumptions.
     norm_bound, noise : Checked
-        What the data say of the two.
+        What the data say of these two assumptions.
     stop_within : float or None
         The aim for the regret.
     more_observations : int or None
-        About how many it may take to get there: a guess from the trend of the certificates. None
-        where there is no aim, or it is reached, or no trend is to be seen.
+        About how many observations it may take to reach the aim: a guess from the trend of the
+        certificates. None where there is no aim, or it is reached, or there is no trend yet.
     most_promising : Promising or None
         The settings with the best estimate, in the user's units. None where there is no
         certificate.
@@ -183,17 +138,17 @@ class Status:
 
     @property
     def limit(self) -> float | None:
-        """What no settings can beat."""
+        """The value of the output that no settings can beat."""
         if self.certificate is None:
             return None
         return self.certificate.min_lower if self.minimise else self.certificate.max_upper
 
     @property
     def advice(self) -> list[str]:
-        """What to do now, and why; a sentence or two each."""
+        """What to do now and why, in one or two sentences each."""
         if self.refuted:
             return _remedies(self)
-        unit = after_number(self.problem.output.unit)
+        unit = self.problem.output.after_number
         said = [_strain(name, one, unit) for name, one in self._checked if one.strained]
         if not self.observations:
             said.append("Nothing is observed yet: ask for a trial, run it and tell its outcome.")
@@ -215,7 +170,7 @@ class Status:
         if best is None or self.limit is None:
             return ""
         difference = best.upper - self.limit if self.minimise else self.limit - best.lower
-        if best.regret > NOTICED * difference:
+        if best.regret > UNNOTICED_SHARE * difference:
             return ""
         return (
             f"\n  (smaller than the difference of {'upper' if self.minimise else 'lower'} bound "
@@ -228,10 +183,10 @@ class Status:
         found = self.most_promising
         if found is None:
             return ""
-        unit = after_number(self.problem.output.unit)
+        out = self.problem.output
         return (
-            f"{written(self.problem, found.values.values())} (estimate {found.estimate:.4g}{unit}, "
-            f"between {found.lower:.4g} and {found.upper:.4g}{unit})"
+            f"{settings_text(self.problem.inputs, found.values.values())} (estimate "
+            f"{found.estimate:.4g}{out.after_number}, {out.between(found.lower, found.upper)})"
         )
 
     @property
@@ -240,7 +195,7 @@ class Status:
 
     def __str__(self) -> str:
         problem, out = self.problem, self.problem.output
-        unit = after_number(out.unit)
+        unit = out.after_number
         goal = "minimise" if self.minimise else "maximise"
         gone = f" ({self.withdrawn} others taken back)" if self.withdrawn else ""
         lines = [
@@ -248,16 +203,18 @@ class Status:
             f"observations: {self.observations}{gone}",
         ]
         for trial in self.pending:
-            settings = written(problem, trial.values.values())
+            settings = settings_text(problem.inputs, trial.values.values())
             lines.append(f"pending: trial {trial.number}: {settings}")
         if self.certificate is not None:
-            best, side = self.certificate, "below" if self.minimise else "above"
+            best, limit = self.certificate, float(self.limit or 0.0)
+            beyond = (
+                f"below {at_least(limit, 4)}" if self.minimise else f"above {at_most(limit, 4)}"
+            )
             lines += [
-                f"best known: {written(problem, best.x.tolist())}",
-                f"  {out.name} there, without noise: between {best.lower:.4g} and "
-                f"{best.upper:.4g}{unit}",
-                f"  {out.name} anywhere: not {side} {self.limit:.4g}{unit}",
-                f"  within {best.regret:.3g}{unit} of the best possible {out.name}, with "
+                f"best known: {settings_text(problem.inputs, best.x.tolist())}",
+                f"  {out.name} there, without noise: {out.between(best.lower, best.upper)}",
+                f"  {out.name} anywhere: not {beyond}{unit}",
+                f"  within {at_most(best.regret)}{unit} of the best possible {out.name}, with "
                 f"probability {1 - problem.delta:g}, if the assumptions hold{self._why_smaller}",
             ]
         if self.most_promising is not None:
@@ -272,7 +229,7 @@ class Status:
         return str(self)
 
     def _repr_html_(self) -> str:
-        """For notebooks."""
+        """Return a card for notebooks."""
         return notebook.shown(self, self._card)
 
     def _card(self) -> notebook.Html:
@@ -283,7 +240,7 @@ class Status:
         )  # fmt: skip
 
     def as_data(self) -> dict[str, Any]:
-        """As plain data for JSON; an infinite number becomes None."""
+        """Return the attributes as plain data for JSON; an infinite number becomes None."""
         best = None
         if self.certificate is not None:
             best = self.certificate.as_data()
@@ -308,25 +265,16 @@ class Status:
         }
 
 
-def checked_assumptions(problem: Problem, sequence: ConfidenceSequence) -> tuple[Checked, Checked]:
-    """What the data say of the norm bound, and of the noise."""
-    norm, noise = float(problem.norm_bound or 0.0), float(problem.noise or 0.0)
-    if not len(sequence):
-        return Checked(norm, 0.0), Checked(noise, 0.0)
-    least = problem.norm_at_least(sequence.norm_lower_bound)
-    return Checked(norm, least), Checked(noise, sequence.noise_lower_bound)
-
-
 def more_needed(old: list[tuple[int, float]], count: int, regret: float, aim: float) -> int | None:
-    """How many more observations, if regret goes on falling as it did since a third as many.
+    """Guess how many more observations are needed, if regret goes on falling as it did lately.
 
-    ``old`` are numbers of observations and regrets of certificates before; None where there is no
-    trend in them yet.
+    ``old`` has numbers of observations and regrets of earlier certificates. The trend is since
+    there were a third as many observations; None where there is none yet.
     """
     for before, then in old:
         if count / 3 <= before < count and then > regret:
             power = math.log(then / regret) / math.log(count / before)
-            times = math.pow(regret / aim, 1 / min(max(power, SLOWEST), FASTEST))
+            times = math.pow(regret / aim, 1 / min(max(power, SLOWEST_POWER), FASTEST_POWER))
             return math.ceil(count * (times - 1))
     return None
 
@@ -334,16 +282,17 @@ def more_needed(old: list[tuple[int, float]], count: int, regret: float, aim: fl
 def _strain(name: str, one: Checked, unit: str) -> str:
     return (
         f"The {name} is nearly refuted: {one.assumed:.4g}{unit} is assumed, and the data need "
-        f"{one.at_least:.4g}{unit} at least. Certificates still hold if you still believe it."
+        f"{at_least(one.at_least, 4)}{unit} at least. Certificates still hold if you still believe "
+        "it."
     )
 
 
 def _remedies(status: Status) -> list[str]:
-    """What to do when the assumptions are refuted."""
+    """Say what to do when the assumptions are refuted."""
     problem, noise, norm = status.problem, status.noise, status.norm_bound
     said = [
         "The data refute the assumptions: no function with this kernel and norm bound fits the "
-        f"outcomes with noise {noise.assumed:g}{after_number(problem.output.unit)}. One of the "
+        f"outcomes with noise {noise.assumed:g}{problem.output.after_number}. One of the "
         f"assumptions is wrong, or something of probability {problem.delta:g} has happened. All "
         "observations are safe in the file, and more can be told; but there are no bounds any "
         "more. What to do:"
@@ -351,10 +300,12 @@ def _remedies(status: Status) -> list[str]:
     if math.isfinite(noise.at_least):
         said.append(
             "- if single outcomes scatter more than was assumed: a new study with "
-            f"--noise {_up(noise.at_least)} or more;"
+            f"--noise {at_most(noise.at_least, 2)} or more;"
         )
     larger = (
-        f"--norm-bound {_up(norm.at_least)} or more, or " if math.isfinite(norm.at_least) else ""
+        f"--norm-bound {at_most(norm.at_least, 2)} or more, or "
+        if math.isfinite(norm.at_least)
+        else ""
     )
     turns = int(problem.turns_of_inputs.max()) + 1
     said += [
@@ -366,9 +317,3 @@ def _remedies(status: Status) -> list[str]:
         "these data.",
     ]
     return said
-
-
-def _up(value: float) -> str:
-    """Rounded up to two digits."""
-    step = 10.0 ** (math.floor(math.log10(value)) - 1) if value > 0 else 1.0
-    return f"{math.ceil(value / step) * step:.6g}"

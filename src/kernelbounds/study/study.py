@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self, overload
 
 import numpy as np
@@ -28,23 +27,24 @@ from kernelbounds.errors import (
     StoredFileError,
     said,
 )
-from kernelbounds.io import files
 from kernelbounds.io.csv_table import write_csv
 from kernelbounds.plot import canvas
 from kernelbounds.problem import Problem
+from kernelbounds.problem.problem import checked_assumptions
 from kernelbounds.sequence import ConfidenceSequence
-from kernelbounds.study import pictures, status as at_a_glance
+from kernelbounds.study import pictures
 from kernelbounds.study.database import checked_path, refuse_existing
-from kernelbounds.study.deciding import certified, most_promising, next_point, surest, with_the_past
-from kernelbounds.study.pictures import evenly, replayed, running_best
-from kernelbounds.study.records import Trial, domain_of, named, number_of, telling, tellings
-from kernelbounds.study.status import Status, checked_assumptions, more_needed
-from kernelbounds.study.store import Store, StoredOutcome, StoredTrial, Told
-from kernelbounds.study.tables import Table
+from kernelbounds.study.deciding import (
+    certified,
+    domain_of,
+    most_promising,
+    new_trials,
+    with_the_past,
+)
+from kernelbounds.study.records import OldRuns, Trial, named, number_of, telling, tellings
+from kernelbounds.study.status import Status, card as status_card, more_needed
+from kernelbounds.study.study_file import StoredOutcome, StoredTrial, StudyFile, Told
 from kernelbounds.version import __version__
-
-# Numbers of observations at which the picture of the history has bounds, at most.
-MOST_OF_HISTORY = 60
 
 
 class Study:
@@ -58,7 +58,7 @@ class Study:
     Parameters
     ----------
     path : path
-        Of a file that :meth:`create` has made.
+        A file that :meth:`create` has made.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class Study:
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
-        self._open(Store(checked_path(path)))
+        self._open(StudyFile(checked_path(path)))
 
     @classmethod
     def create(
@@ -89,14 +89,14 @@ class Study:
         minimise: bool = False,
         stop_within: float | None = None,
     ) -> Self:
-        """A new study in a new file; ``":memory:"`` keeps it in memory only.
+        """Make a new study in a new file; ``":memory:"`` keeps it in memory only.
 
         Parameters
         ----------
         path : path
-            A file that is there already is refused.
+            The new file; one that is there already is refused.
         problem : :class:`~kernelbounds.Problem`
-            With its noise. The kernel and the norm bound, where missing, are settled now.
+            The problem, with its noise. A kernel and a norm bound, where missing, are settled now.
         minimise : bool
             Whether small values of the output are wanted.
         stop_within : float, optional
@@ -108,7 +108,7 @@ class Study:
         if problem.noise is None:
             raise InputError("the noise of the output is missing; 0 means that there is none.")
         if isinstance(where, Path):
-            refuse_existing(where)  # before minutes are spent on the assumptions
+            refuse_existing(where)  # This is better said before minutes are spent on assumptions.
         meta = {
             "problem": json.dumps(problem.settled().as_data(), ensure_ascii=False),
             "minimise": json.dumps(as_flag(minimise, "minimise")),
@@ -116,10 +116,10 @@ class Study:
             "kernelbounds": __version__,
         }
         new = cls.__new__(cls)
-        new._open(Store.create(where, meta))
+        new._open(StudyFile.create(where, meta))
         return new
 
-    def _open(self, store: Store) -> None:
+    def _open(self, store: StudyFile) -> None:
         self._store = store
         self.path = store.path
         try:
@@ -133,30 +133,30 @@ class Study:
         self._domain = domain_of(self.problem)
         self._lock = threading.RLock()
         self._sequence = self.problem.sequence()
-        self._rows: list[StoredOutcome] = []  # what is in the sequence
+        self._rows: list[StoredOutcome] = []  # the outcomes that are in the sequence
 
     def __repr__(self) -> str:
         aim = ", minimise=True" if self.minimise else ""
         of = f"of {self.problem.output.label} over {', '.join(self.problem.names)}"
         try:
             return f"Study({str(self.path)!r}{aim}) with {len(self)} observations {of}"
-        except (KernelBoundsError, sqlite3.Error):  # closed, or the file is gone
+        except (KernelBoundsError, sqlite3.Error):  # The study was closed, or its file is gone.
             return f"Study({str(self.path)!r}{aim}) {of}, closed"
 
     def _repr_html_(self) -> str:
-        """For notebooks: what is in the file, without computing anything."""
+        """Return a card for notebooks with what is in the file, without computing anything."""
 
         def card() -> notebook.Html:
             found = [(one.count, _certificate(one.data)) for one in self._store.certificates]
-            return at_a_glance.card(
+            return status_card(
                 self.problem, self.minimise, self.stop_within, len(self), self.pending, found
             )
 
         return notebook.shown(self, card)
 
     def __len__(self) -> int:
-        """The number of observations."""
-        return len(self._store.outcome_ids)
+        """Return the number of observations."""
+        return len(self._store)
 
     def close(self) -> None:
         """Give the file back; everything is in it already."""
@@ -165,12 +165,7 @@ class Study:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     # --- asking
@@ -180,17 +175,17 @@ class Study:
     @overload
     def ask(self, n: int, *, more: bool = ...) -> list[Trial]: ...
     def ask(self, n: int | None = None, *, more: bool = False) -> Trial | list[Trial]:
-        """What to try next: a trial that is pending in the file from now on, until it is told.
+        """Choose what to try next: a trial that is pending in the file until it is told.
 
         Asking again gives the same trial, in this process or another.
 
         Parameters
         ----------
         n : int, optional
-            Ask for a list of so many, to be tried in parallel: those that are pending, and new
-            ones if there are fewer.
+            Ask for a list of n trials, to be run in parallel: those that are pending, and new ones
+            if there are fewer.
         more : bool
-            Ask for new ones, beside all that are pending: for another bench, say.
+            Ask for new trials, beside all that are pending: for another bench, say.
         """
         count = 1 if n is None else as_whole(n, "n", least=1)
         new_only = as_flag(more, "more")
@@ -199,31 +194,16 @@ class Study:
                 waiting = self._store.pending
                 found = [] if new_only else waiting[:count]
                 if len(found) < count:
-                    new = self._chosen(waiting, count - len(found))
+                    new = new_trials(
+                        self.problem, self.sequence, self._domain, self.minimise,
+                        [one.point for one in waiting], count - len(found),
+                    )  # fmt: skip
                     added = self._store.add_pending(new, [one.number for one in waiting])
-                    if added is None:  # somebody else has asked or told in the meantime
+                    if added is None:  # Another process has asked or told in the meantime.
                         continue
                     found = found + added
                 trials = [self._trial(one) for one in found]
                 return trials[0] if n is None else trials
-
-    def _chosen(
-        self, waiting: list[StoredTrial], count: int
-    ) -> list[tuple[tuple[float, ...], float, float, float]]:
-        sequence, minimise = self.sequence, self.minimise
-        taken, dim = [one.point for one in waiting], self.problem.dim
-        for _ in range(count):
-            pending = np.array(taken).reshape(-1, dim)
-            point = next_point(self.problem, sequence, self._domain, minimise, pending)
-            taken.append(tuple(point.tolist()))
-        unit = self.problem.scaled(taken[len(waiting) :])
-        lower, upper = sequence.bounds(unit)
-        observed = sequence.points if len(sequence) else unit[:1]
-        sure = surest(sequence, observed, minimise)
-        gain = np.maximum(sure - lower if minimise else upper - sure, 0.0)
-        return list(
-            zip(taken[len(waiting) :], lower.tolist(), upper.tolist(), gain.tolist(), strict=True)
-        )
 
     @property
     def pending(self) -> list[Trial]:
@@ -231,13 +211,13 @@ class Study:
         return [self._trial(one) for one in self._store.pending]
 
     def trial(self, number: int) -> Trial:
-        """A trial that was asked for, by its number."""
+        """Return a trial that was asked for, by its number."""
         return self._trial(self._store.trial(as_whole(number, "number of a trial", least=1)))
 
     def drop(self, trial: Trial | int) -> Trial:
         """Give up a pending trial, which will have no outcome.
 
-        Not because of its outcome: with only the good ones told, there is no guarantee.
+        Do not drop a trial because of its outcome: with only good ones there is no guarantee.
         """
         return self._trial(self._store.drop(number_of(trial)))
 
@@ -255,7 +235,7 @@ class Study:
         trial: Trial | int | None = None,
         key: str | None = None,
     ) -> Told:
-        """Add an outcome; when this returns, it is on the disk. It may be of any settings.
+        """Add an outcome, of any settings; when this returns, it is on the disk.
 
         Trials may be told in any order that does not depend on outcomes that are not told yet, as
         long as the settings of those told before do not, either: an outcome by which somebody has
@@ -273,30 +253,26 @@ class Study:
             Text that names this outcome. Telling it again with the same key and content is
             acknowledged and changes nothing; so after a failure one may simply tell again.
         """
-        return self._store.tell([telling(self.problem, point, value, trial, key)])[0]
+        one = telling(self.problem, point, value, trial, key)
+        return self._store.tell(lambda _: [one])[0]
 
     def tell_many(
-        self,
-        points: Any,
-        values: ArrayLike,
-        *,
-        keys: Sequence[str] | None = None,
+        self, points: Any, values: ArrayLike, *, keys: Sequence[str] | None = None
     ) -> list[Told]:
         """Add outcomes in their order, all or none; points as a list, an array or columns."""
-        return self._store.tell(tellings(self.problem, points, values, keys))
+        given = tellings(self.problem, points, values, keys)
+        return self._store.tell(lambda _: given)
 
     def import_runs(self, runs: Any, *, skip: int | None = None) -> list[Told]:
         """Add old runs in their order, all or none, from a CSV file, a dict or a data frame.
 
-        Columns are found by the names of the inputs and the output; others do not matter. They must
-        be all runs that were made, in the order in which they were made, and not a selection by
-        their outcomes.
+        The rows must be all runs that were made, in the order in which they were made, and not a
+        selection by their outcomes. Import them before the first trial that was chosen by anybody
+        who knows these. Columns are found by the names of the inputs and the output.
 
-        Import them before the first trial that was chosen by anybody who knows their outcomes.
-
-        A CSV file that has grown at its end may be imported again: a study knows it by its path,
-        and how many of its rows it has. Those must still be what they were, and the rows after them
-        are added. No row is ever left out because of its outcome, since a repeat may have the same.
+        A CSV file that has grown at its end may be imported again: a study knows its path, and how
+        many of its rows it has. Those must still be what they were, and the rows after them are
+        added. No row is ever left out because of its outcome, since a repeat may have the same.
         Where a row is equal to an observation that did not come from this file, the table is
         refused, and ``skip`` settles whether the run is a new one.
 
@@ -314,14 +290,14 @@ class Study:
             One for each run that is new, after those that were imported from this file before,
             which have ``again=True``.
         """
-        table = Table.of(self.problem, runs, self.path)
-        return self._store.tell_chosen(lambda there: table.to_tell(there, skip))
+        table = OldRuns.of(self.problem, runs, self.path)
+        return self._store.tell(lambda store: table.to_tell(store.outcomes, skip))
 
     def undo(self) -> list[tuple[int, dict[str, float], float]]:
-        """Take back what was told or imported last: trial number, settings and outcome of each.
+        """Take back what was told or imported last, and return number, settings and outcome.
 
-        It stays in the file as withdrawn, and trials that had been asked for are pending again.
-        This is for slips of the pen. To take back an outcome because of its value voids the
+        The outcomes stay in the file as withdrawn, and trials that had been asked for are pending
+        again. This is for slips of the pen: to take back an outcome because of its value voids the
         guarantee.
         """
         gone = self._store.undo()
@@ -331,14 +307,12 @@ class Study:
 
     @property
     def observations(self) -> dict[str, NDArray[Any]]:
-        """Columns by name, in the order told: the number of the trial, inputs and output."""
+        """Columns by name, in the order told: number of the trial, inputs and output."""
         with self._lock:
             points, outcomes = self._data()
-            columns: dict[str, NDArray[Any]] = {
-                "trial": np.array([one.trial for one in self._rows], dtype=np.int64)
-            }
-        columns |= {name: points[:, at] for at, name in enumerate(self.problem.names)}
-        return columns | {self.problem.output.name: outcomes}
+            trials = np.array([one.trial for one in self._rows], dtype=np.int64)
+        inputs = dict(zip(self.problem.names, points.T, strict=True))
+        return {"trial": trials, **inputs, self.problem.output.name: outcomes}
 
     @property
     def sequence(self) -> ConfidenceSequence:
@@ -350,7 +324,7 @@ class Study:
     def _refresh(self) -> None:
         """Read what others have told or taken back since."""
         rows = self._store.outcomes
-        if self._rows != rows[: len(self._rows)]:  # some were withdrawn
+        if self._rows != rows[: len(self._rows)]:  # Some outcomes were withdrawn.
             self._sequence, self._rows = self.problem.sequence(), []
         new = rows[len(self._rows) :]
         if new:
@@ -359,21 +333,16 @@ class Study:
             self._rows = rows
 
     def bounds(self, X: Any) -> tuple[Array, Array]:
-        """Lower and upper bounds on the output at points: an array, a dict or a data frame."""
-        unit = self.problem.scaled(X)
+        """Return lower and upper bounds at points, from an array, a dict or a data frame."""
         with self._lock:
-            return self.sequence.bounds(unit)
+            return self.sequence.bounds(self.problem.scaled(X))
 
     def certificate(self, seconds: float = 10.0) -> Certificate:
-        """The best settings known, and how far from the best possible they can be at most.
+        """Return the best settings known, and how far from the best possible they are at most.
 
-        All in the user's units. What is found is kept in the file: certificates of different times
-        are true together, so that this one is never worse than those before it.
-
-        Parameters
-        ----------
-        seconds : float
-            At most so long; less time makes it looser, and as true.
+        All is in the user's units, and kept in the file: certificates of different times are true
+        together, so that a later one is never worse than those before it. ``seconds`` limits the
+        search; less time makes a certificate looser, and not less true.
         """
         limit = as_scalar(seconds, "seconds", above=0.0)
         with self._lock:
@@ -382,27 +351,22 @@ class Study:
                 raise InputError("there is nothing to certify before the first observation.")
             count, kept = len(sequence), self._store.certificates
             past = [_certificate(one.data) for one in kept if one.count < count]
-            for old in kept:
-                if old.count == count and old.seconds >= limit:
-                    return with_the_past(_certificate(old.data), past, self.minimise)
-            return with_the_past(self._certify(sequence, count, limit), past, self.minimise)
+            now = [one.data for one in kept if one.count == count and one.seconds >= limit]
+            found = _certificate(now[0]) if now else self._certify(sequence, count, limit)
+            return with_the_past(found, past, self.minimise)
 
     def _certify(self, sequence: ConfidenceSequence, count: int, seconds: float) -> Certificate:
-        """A certificate from the first ``count`` outcomes, which is kept."""
+        """Make a certificate from the first ``count`` outcomes, and keep it in the file."""
         found = certified(self.problem, sequence, self._domain, self.minimise, seconds)
-        with suppress(InputError):  # a file that cannot be written to may be read all the same
+        with suppress(InputError):  # A file that cannot be written to may be read all the same.
             self._store.add_certificate(count, self._rows[count - 1].id, seconds, found.as_data())
         return found
 
     def status(self, seconds: float = 10.0, stop_within: float | None = None) -> Status:
-        """How things are: see :class:`~kernelbounds.study.Status`, of which ``str`` is readable.
+        """Return how the study stands; ``str`` of the result is a readable text.
 
-        Parameters
-        ----------
-        seconds : float
-            For the certificate, at most.
-        stop_within : float, optional
-            The aim, in place of that of the study.
+        ``seconds`` limits the search for the certificate, and ``stop_within`` is an aim in place of
+        that of the study.
         """
         aim = self.stop_within if stop_within is None else _checked_aim(stop_within)
         with self._lock:
@@ -425,10 +389,10 @@ class Study:
             )  # fmt: skip
 
     def certificates(self, most: int = 10, seconds: float = 20.0) -> list[tuple[int, Certificate]]:
-        """Certificates over time, each with its number of observations.
+        """Return certificates over time, each with its number of observations.
 
-        Those in the file, and others at ``most`` numbers of observations that are spread evenly,
-        as far as they come within ``seconds``; they too are kept in the file.
+        They are those in the file, and others at ``most`` numbers of observations that are spread
+        evenly, as far as they can be made within ``seconds``; these too are kept in the file.
         """
         limit = as_scalar(seconds, "seconds", above=0.0)
         with self._lock:
@@ -438,10 +402,10 @@ class Study:
             with suppress(EmptyConfidenceSetError):
                 self.certificate(limit / 2)
             there = {len(outcomes)} | {one.count for one in self._store.certificates}
-            wanted = evenly(len(outcomes), as_whole(most, "most", least=1))
+            wanted = pictures.evenly(len(outcomes), as_whole(most, "most", least=1))
             missing = [count for count in wanted if count not in there]
             deadline, each = time.monotonic() + limit / 2, limit / 2 / max(len(missing), 1)
-            past = replayed(self.problem, points, outcomes, missing)
+            past = pictures.replayed(self.problem, points, outcomes, missing)
             with late_progress("certificates of the past", len(missing)) as report:
                 for done, (count, sequence) in enumerate(zip(missing, past, strict=True)):
                     report(f"{count} observations", done)
@@ -459,30 +423,22 @@ class Study:
     def plot(self, folder: str | PathLike[str], seconds: float = 20.0) -> list[Path]:
         """Draw the study: ``history.png``, ``certificate.png`` and ``slices.png`` in a folder.
 
-        Needs ``kernelbounds[plot]``. Returns what was written: where the assumptions are refuted,
-        there are no slices. Certificates of the past that are missing take at most ``seconds``.
+        Needs ``kernelbounds[plot]``. Returns what was written; there are no slices where the
+        assumptions are refuted. Certificates of the past that are missing take at most ``seconds``.
         """
         canvas.require_matplotlib()
-        where = files.as_path(folder)
-        with files.failure_reported(f"make the folder {brief(str(folder))}"):
-            where.mkdir(parents=True, exist_ok=True)
         with self._lock:
             points, outcomes = self._data()
             if not len(outcomes):
                 raise InputError("there is nothing to draw before the first observation.")
-            counts = evenly(len(outcomes), MOST_OF_HISTORY)
-            best = running_best(self.problem, points, outcomes, self.minimise, counts)
-            drawn = {"history": pictures.history(self.problem, outcomes, best)}
             found = self.certificates(seconds=seconds)
-            if found:
-                drawn["certificate"] = pictures.certificates(self.problem, found, self.stop_within)
-            if found and found[-1][0] == len(outcomes):
-                data = (points, outcomes)
-                drawn["slices"] = pictures.slices(self.problem, self.sequence, data, found[-1][1].x)
-        return [pictures.save(axes, where / f"{name}.png") for name, axes in drawn.items()]
+            return pictures.save_all(
+                folder, self.problem, self.sequence, points, outcomes, found,
+                minimise=self.minimise, aim=self.stop_within,
+            )  # fmt: skip
 
     def _data(self) -> tuple[Array, Array]:
-        """Points (n, d) and outcomes (n,), in the user's units, in the order told."""
+        """Return points (n, d) and outcomes (n,), in the user's units, in the order told."""
         self._refresh()
         points = np.array([one.point for one in self._rows]).reshape(-1, self.problem.dim)
         return points, np.array([one.value for one in self._rows], dtype=float)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -13,22 +12,8 @@ import typer
 from rich.console import Console
 
 import kernelbounds as kb
-from kernelbounds.cli.options import (
-    DeltaOption,
-    ExperimentsOption,
-    InputOption,
-    InteractionsOption,
-    KernelOption,
-    NoiseOption,
-    NormBoundOption,
-    OutputOption,
-    ProblemOption,
-    QuantileOption,
-    TurnsOption,
-    problem_from_options,
-    settled_with_progress,
-    unit_of,
-)
+from kernelbounds.cli.options import counted, settled_with_progress, with_problem
+from kernelbounds.display.numbers import at_most
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
 
 study_app = typer.Typer(
@@ -36,40 +21,27 @@ study_app = typer.Typer(
     no_args_is_help=True,
 )
 
-# An aim is far if it is less than the mean half-width of the band over this. In four simulated
-# studies of two and three inputs, certificates over the whole ranges were 0.7 to 1.7 times the
-# half-width that was predicted for as many runs.
-FAR = 2.0
+# An aim is far if it is less than the mean half-width of the band divided by this. In four
+# simulated studies of two and three inputs, certificates over the whole ranges were 0.7 to 1.7
+# times the half-width that was predicted for as many runs.
+FAR_AIM_RATIO = 2.0
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The study.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-SecondsOption = Annotated[
-    float, typer.Option("--seconds", help="For the certificate, at most; less is looser.")
-]
+SecondsOption = Annotated[float, typer.Option(help="For the certificate, at most; less is looser.")]
 WithinOption = Annotated[
     float | None,
     typer.Option(
-        "--stop-within",
-        help="The aim: to be certified within this of the best possible, in units of the output.",
-        show_default=False,
+        help="The aim: to be certified within this of the best possible, in units of the output."
     ),
 ]
 
 
 @study_app.command("create", no_args_is_help=True)
+@with_problem(needs_noise=True)
 def create(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A new file, such as reactor.db.")],
-    input: InputOption = None,
-    output: OutputOption = None,
-    noise: NoiseOption = None,
-    turns: TurnsOption = None,
-    interactions: InteractionsOption = None,
-    delta: DeltaOption = None,
-    norm_bound: NormBoundOption = None,
-    kernel: KernelOption = None,
-    experiments: ExperimentsOption = None,
-    quantile: QuantileOption = None,
-    problem: ProblemOption = None,
+    problem: kb.Problem,
     minimise: Annotated[
         bool,
         typer.Option("--minimise/--maximise", help="Whether small or large values are wanted."),
@@ -80,32 +52,21 @@ def create(
 
     Example: kernelbounds study create reactor.db --problem assume/problem.json --maximise
     """
-    described = problem_from_options(
-        input, output, noise, turns, interactions, delta, norm_bound, kernel, experiments,
-        quantile, problem,
-    )  # fmt: skip
     kb.study.database.refuse_existing(file)
-    if described.noise is None:
-        raise InputError("a study needs --noise, the standard deviation of the output; 0 is none.")
-    settled = settled_with_progress(described)
+    settled = settled_with_progress(problem)
     with kb.Study.create(file, settled, minimise=minimise, stop_within=stop_within) as study:
         typer.echo(f"made {file}")
         typer.echo(str(study.status()))
     if stop_within is not None:
-        _note_if_far(settled, stop_within)
-
-
-def _note_if_far(problem: kb.Problem, aim: float) -> None:
-    """Say so when an aim is small against the band that so many runs would give."""
-    width, _ = kb.problem.problem.predicted_half_widths(problem, problem.experiments)
-    if aim < width / FAR:
-        unit = unit_of(problem)
-        _say(
-            f"note: an aim of {aim:g}{unit} is far: after {problem.experiments} runs that fill the "
-            f"ranges, the band is ±{width:.3g}{unit} on average, and certificates over whole "
-            "ranges are of about that size. See what is in reach, and what stronger assumptions "
-            "would buy: kernelbounds plan"
-        )
+        width, _ = kb.problem.problem.predicted_half_widths(settled, settled.experiments)
+        if stop_within < width / FAR_AIM_RATIO:
+            unit = settled.output.after_number
+            _note(
+                f"an aim of {stop_within:g}{unit} is far: after {settled.experiments} runs that "
+                f"fill the ranges, the band is ±{at_most(width)}{unit} on average; certificates "
+                "over whole ranges are of about that size. See what is in reach, and what stronger "
+                "assumptions would buy: kernelbounds plan"
+            )
 
 
 @study_app.command("ask")
@@ -113,16 +74,14 @@ def ask(
     file: FileArgument,
     count: Annotated[
         int | None,
-        typer.Option(
-            "--count", min=1, help="So many trials, to be run in parallel.", show_default=False
-        ),
+        typer.Option(min=1, help="How many trials, to be run in parallel."),
     ] = None,
     more: Annotated[
-        bool, typer.Option("--more", help="New ones, beside all that are pending.")
+        bool, typer.Option("--more", help="Ask for new trials, beside all that are pending.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """What to try next. Asking again gives the same trials until they are told or dropped."""
+    """Say what to try next; asking again gives the same trials until they are told or dropped."""
     with kb.Study(file) as study:
         wanted = count or (1 if more else max(1, len(study.pending)))
         with Console(stderr=True).status("looking for the best settings to try"):
@@ -143,23 +102,25 @@ def ask(
 
 
 def _described(study: kb.Study, trial: kb.study.Trial) -> str:
-    """The settings, and what is known of the output there now."""
-    out, unit = study.problem.output, unit_of(study.problem)
+    """Write the settings of a trial, and what is known of the output there now."""
+    out, unit = study.problem.output, study.problem.output.after_number
     lower, upper = trial.lower, trial.upper
-    with suppress(EmptyConfidenceSetError):  # of a pending trial there is then what was known
+    # Where the data refute the assumptions, there is what was known when the trial was asked for.
+    with suppress(EmptyConfidenceSetError):
         (lower,), (upper,) = study.bounds(trial.values)
-    known = f"{out.name} between {lower:.4g} and {upper:.4g}{unit}"
-    if lower <= out.low and upper >= out.high:
+    anything = lower <= out.low and upper >= out.high
+    known = f"{out.name} {out.between(lower, upper)}"
+    if anything:
         known = f"all of {out.low:g}:{out.high:g}{unit} is possible there, as far as is known"
     if math.isclose(upper - lower, trial.upper - trial.lower, rel_tol=1e-6):
-        if not known.startswith("all"):
-            known += f"; at most {trial.gain:.3g}{unit} better than what is sure"
+        if not anything:
+            known += f"; at most {at_most(trial.gain)}{unit} better than what is sure"
     else:
         known += (
             "\n  it was chosen before the latest outcomes; for a new choice: kernelbounds study "
             f"drop {study.path} --trial {trial.number}"
         )
-    return f"trial {trial.number}: {_written(study.problem, trial.values.values())}\n  {known}"
+    return f"trial {trial.number}: {_written(study.problem, trial.values)}\n  {known}"
 
 
 @study_app.command("tell", no_args_is_help=True)
@@ -171,20 +132,17 @@ def tell(
             metavar="NAME=VALUE...",
             help="Settings and outcome; with --trial the outcome, and settings that were not as "
             "asked for.",
-            show_default=False,
         ),
     ],
     trial: Annotated[
         int | None,
-        typer.Option("--trial", min=1, help="The trial that was run.", show_default=False),
+        typer.Option(min=1, help="The trial that was run."),
     ] = None,
     key: Annotated[
         str | None,
         typer.Option(
-            "--key",
             help="A name for this outcome: told again with the same key and content, it is "
-            "acknowledged and counted once.",
-            show_default=False,
+            "acknowledged and counted once."
         ),
     ] = None,
     as_json: JsonOption = False,
@@ -209,19 +167,19 @@ def tell(
             return
         again = ", which was told before: nothing changed" if told.again else ""
         typer.echo(
-            f"trial {told.trial}: {_written(study.problem, point.values())} "
-            f"{output.name}={given[output.name]:g}{again}; {_counted(count)}"
+            f"trial {told.trial}: {_written(study.problem, point)} "
+            f"{output.name}={given[output.name]:g}{again}; {counted(count, 'observation')}"
         )
         far = 10 * (study.problem.noise or 0.0) + output.range
         if abs(given[output.name] - output.low - output.range / 2) > far:
-            _say(
-                f"note: {output.name} = {given[output.name]:g} is far from its range "
+            _note(
+                f"{output.name} = {given[output.name]:g} is far from its range "
                 f"{output.low:g}:{output.high:g}; if that is a slip: kernelbounds study undo {file}"
             )
         if trial is None and waiting and not told.again:
             numbers = ", ".join(str(one.number) for one in waiting)
-            _say(
-                f"note: still pending: trial {numbers}; an outcome of one of those is told with "
+            _note(
+                f"still pending: trial {numbers}; an outcome of one of those is told with "
                 "--trial, also where the settings were a little different"
             )
 
@@ -233,7 +191,7 @@ def status(
     seconds: SecondsOption = 10.0,
     as_json: JsonOption = False,
 ) -> None:
-    """How the study stands: the best settings, what is certified, whether to stop."""
+    """Say how the study stands: the best settings, what is certified, whether to stop."""
     with kb.Study(file) as study:
         found = study.status(seconds, stop_within)
         if as_json:
@@ -245,10 +203,8 @@ def status(
 @study_app.command("plot")
 def plot(
     file: FileArgument,
-    out: Annotated[Path, typer.Option("--out", help="Folder of the pictures.")] = Path("."),
-    seconds: Annotated[
-        float, typer.Option("--seconds", help="For certificates of the past, at most.")
-    ] = 20.0,
+    out: Annotated[Path, typer.Option(help="Folder of the pictures.")] = Path("."),
+    seconds: Annotated[float, typer.Option(help="For certificates of the past, at most.")] = 20.0,
 ) -> None:
     """Draw the history, the certificate over time, and slices through the best settings."""
     with kb.Study(file) as study:
@@ -258,14 +214,14 @@ def plot(
 
 @study_app.command("undo")
 def undo(file: FileArgument) -> None:
-    """Take back what was told last, a slip of the pen. It stays in the file as withdrawn.
+    """Take back what was told last, after a slip of the pen; it stays in the file as withdrawn.
 
     To take back an outcome because of its value voids the guarantee.
     """
     with kb.Study(file) as study:
         gone = study.undo()
         for number, values, value in gone[:10]:
-            settings = _written(study.problem, values.values())
+            settings = _written(study.problem, values)
             typer.echo(
                 f"taken back: trial {number}: {settings} {study.problem.output.name}={value:g}"
             )
@@ -276,23 +232,23 @@ def undo(file: FileArgument) -> None:
 @study_app.command("drop")
 def drop(
     file: FileArgument,
-    trial: Annotated[int, typer.Option("--trial", min=1, help="A pending trial.")],
+    trial: Annotated[int, typer.Option(min=1, help="A pending trial.")],
 ) -> None:
-    """Give up a pending trial, which will have no outcome; but not because that is bad."""
+    """Give up a pending trial that will have no outcome; never one whose outcome is bad."""
     with kb.Study(file) as study:
         gone = study.drop(trial)
-        typer.echo(f"dropped trial {trial}: {_written(study.problem, gone.values.values())}")
+        typer.echo(f"dropped trial {trial}: {_written(study.problem, gone.values)}")
 
 
 @study_app.command("export")
 def export(
     file: FileArgument,
-    csv: Annotated[Path, typer.Argument(metavar="CSV", help="Written, or replaced.")],
+    csv: Annotated[Path, typer.Argument(metavar="CSV", help="The file to write, or to replace.")],
 ) -> None:
     """Write all observations to a CSV file."""
     with kb.Study(file) as study:
         study.export(csv)
-        typer.echo(f"wrote {_counted(len(study))} to {csv}")
+        typer.echo(f"wrote {counted(len(study), 'observation')} to {csv}")
 
 
 @study_app.command("import")
@@ -301,14 +257,12 @@ def import_command(
     csv: Annotated[
         Path,
         typer.Argument(
-            metavar="CSV",
-            help="With a column for each input and for the output, by their names.",
+            metavar="CSV", help="With a column for each input and for the output, by their names."
         ),
     ],
     skip: Annotated[
         int | None,
         typer.Option(
-            "--skip",
             min=0,
             help="How many rows at the beginning are in the study already; 0 if all are new runs.",
             show_default="those imported from this file before",
@@ -326,14 +280,13 @@ def import_command(
         new = sum(not one.again for one in told)
         was = "was" if len(told) - new == 1 else "were"
         old = f", after {len(told) - new} that {was} imported before" if new < len(told) else ""
-        runs = f"{new} run{'' if new == 1 else 's'}"
-        typer.echo(f"imported {runs}{old}; {_counted(len(study))}")
+        typer.echo(f"imported {counted(new, 'run')}{old}; {counted(len(study), 'observation')}")
         if told and not new:
-            _say("note: the table has no new rows; if all of its runs are new: --skip 0")
+            _note("the table has no new rows; if all of its runs are new: --skip 0")
 
 
 def _numbers(pairs: list[str]) -> dict[str, float]:
-    """``name=value`` from the command line."""
+    """Read ``name=value`` from the command line."""
     found: dict[str, float] = {}
     for pair in pairs:
         name, separator, text = (part.strip() for part in pair.rpartition("="))
@@ -348,17 +301,13 @@ def _numbers(pairs: list[str]) -> dict[str, float]:
     return found
 
 
-def _written(problem: kb.Problem, values: Iterable[float]) -> str:
-    return kb.study.records.written(problem, values)
-
-
-def _counted(observations: int) -> str:
-    return f"{observations} observation{'' if observations == 1 else 's'}"
+def _written(problem: kb.Problem, values: dict[str, float]) -> str:
+    return kb.problem.quantities.settings_text(problem.inputs, values.values())
 
 
 def _print_json(data: Any) -> None:
     typer.echo(json.dumps(data, indent=2, ensure_ascii=False))
 
 
-def _say(text: str) -> None:
-    typer.echo(text, err=True)
+def _note(text: str) -> None:
+    typer.echo(f"note: {text}", err=True)

@@ -22,7 +22,7 @@ def command(
     out: Annotated[
         Path, typer.Option(help="Where to write the page, a file that ends in .html.")
     ] = Path("kernelbounds-demo.html"),
-    seed: Annotated[int, typer.Option(min=0, help="Of the test functions and the noise.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the test functions and the noise.")] = 1,
     quick: Annotated[
         bool, typer.Option("--quick", help="A smaller tour, in a few seconds.")
     ] = False,
@@ -63,7 +63,7 @@ def command(
 
 
 def show(tour: demo.Tour) -> None:
-    """The main numbers of the page."""
+    """Print the main numbers of the page."""
     bands, race, closing, plan = tour.bands, tour.race, tour.closing, tour.plan
     rows = [
         [name, f"{width:.3f}", f"{times:.2f} x", _percent(inside),
@@ -88,12 +88,12 @@ def show(tour: demo.Tour) -> None:
 
 
 def _percent(share: float) -> str:
-    """Rounded down, so that a band that misses something is not said to contain all."""
+    """Write a share rounded down: a band that misses something must not seem to contain all."""
     return f"{int(100 * share)}%"
 
 
 def _somebody_is_there() -> bool:
-    """Whether a browser would be seen: there is a screen, and it is not CI or another computer."""
+    """Tell whether a browser would be seen: on a screen, and neither in CI nor elsewhere."""
     elsewhere = any(os.environ.get(name) for name in ("CI", "SSH_CONNECTION", "SSH_TTY"))
     screen = sys.platform in ("darwin", "win32") or any(
         os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY")

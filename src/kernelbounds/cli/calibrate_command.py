@@ -9,38 +9,24 @@ import typer
 from rich.console import Console
 
 import kernelbounds as kb
-from kernelbounds.arrays import Array
 from kernelbounds.cli.options import (
-    DeltaOption,
-    ExperimentsOption,
-    InputOption,
-    InteractionsOption,
-    NoiseOption,
-    OutputOption,
-    ProblemOption,
-    QuantileOption,
+    OutOption,
     TableArgument,
-    TurnsOption,
+    counted,
     folder,
-    problem_from_options,
     read_runs,
     say,
+    with_problem,
+    write_table,
 )
 from kernelbounds.errors import InputError
-from kernelbounds.io.csv_table import write_csv
 
 
+# Kernel and norm bound are what is looked for.
+@with_problem(without=("kernel", "norm_bound"))
 def command(
     table: TableArgument,
-    input: InputOption = None,
-    output: OutputOption = None,
-    noise: NoiseOption = None,
-    turns: TurnsOption = None,
-    interactions: InteractionsOption = None,
-    delta: DeltaOption = None,
-    experiments: ExperimentsOption = None,
-    quantile: QuantileOption = None,
-    problem: ProblemOption = None,
+    problem: kb.Problem,
     split: Annotated[
         float | None,
         typer.Option(
@@ -49,7 +35,7 @@ def command(
             show_default="all rows are pilot data",
         ),
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("calibration"),
+    out: OutOption = Path("calibration"),
 ) -> None:
     """Suggest length scales, the noise and B from pilot data.
 
@@ -58,17 +44,14 @@ def command(
 
     Example: kernelbounds calibrate pilot.csv --problem assume/problem.json --split 0.4
     """
-    described = problem_from_options(
-        input, output, noise, turns, interactions, delta, None, None, experiments, quantile, problem
-    )
-    X, y, _ = read_runs(table, described)
+    X, y, _ = read_runs(table, problem)
     pilot = len(y)
     if split is not None:
         if not 0 < split < 1:
             raise InputError(f"--split must be between 0 and 1, got {split:g}.")
         pilot = round(split * len(y))
     with Console(stderr=True).status("fitting length scales, and norms under them"):
-        found = kb.problem.calibrate(described, X[:pilot], y[:pilot])
+        found = kb.problem.calibrate(problem, X[:pilot], y[:pilot])
     say(f"What {pilot} rows suggest:")
     for one in found.suggestions:
         say(f"  {one.what}: {one.value}\n      {one.kind}: {one.why}")
@@ -76,9 +59,9 @@ def command(
     left_out = repeats(X) - repeats(X[:pilot])
     if left_out > 0:
         say(
-            f"Repeated settings that were not used for the noise: {_rows(left_out)}. They are "
-            "among the rows kept apart, which must not be looked at. A larger --split, or a table "
-            "whose first rows have repeats, would use them."
+            f"Repeated settings that were not used for the noise: {counted(left_out, 'row')}. They "
+            "are among the rows kept apart, which must not be looked at. A larger --split, or a "
+            "table whose first rows have repeats, would use them."
         )
     where = folder(out)
     found.problem.save(where / "problem.json")
@@ -90,16 +73,6 @@ def command(
         )
         return
     for name, part in (("pilot.csv", slice(pilot)), ("fresh.csv", slice(pilot, None))):
-        _write_rows(where / name, described, X[part], y[part])
+        write_table(where / name, problem, X[part], {problem.output.name: y[part]})
     more = " --noise ..." if found.problem.noise is None else ""
     say(f"Now: kernelbounds bound {where / 'fresh.csv'} --problem {where / 'problem.json'}{more}")
-
-
-def _rows(count: int) -> str:
-    return f"{count} row{'' if count == 1 else 's'}"
-
-
-def _write_rows(path: Path, problem: kb.Problem, X: Array, y: Array) -> None:
-    columns = dict(zip(problem.names, X.T, strict=True))
-    write_csv(path, columns | {problem.output.name: y})
-    say(f"wrote {path}")

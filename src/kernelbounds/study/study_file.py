@@ -1,4 +1,4 @@
-"""The file of a study: its tables, and what is done to them; nothing of kernels and bounds.
+"""The file of a study: its tables, and what is done to them, without kernels and bounds.
 
 Nothing is ever deleted: outcomes that are taken back stay in the file as withdrawn.
 """
@@ -20,9 +20,9 @@ from kernelbounds.study.database import Database, Format
 SCHEMA = (
     # Each table has a checksum of each of its rows, see ``database.py``.
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL, digest TEXT)",
-    # A point is a JSON list of numbers in the units of the inputs, in their order. Of a trial that
-    # was told without being asked for, asked is NULL; lower, upper and gain are what was known of
-    # it when it was asked for.
+    # A point is a JSON list of numbers in the units of the inputs, in their order. ``asked`` is
+    # NULL for a trial that was told without being asked for; lower, upper and gain are what was
+    # known when it was asked for.
     """CREATE TABLE trials (
         number INTEGER PRIMARY KEY,
         point TEXT NOT NULL,
@@ -33,9 +33,10 @@ SCHEMA = (
         gain REAL,
         digest TEXT
     )""",
-    # In the order in which they were told; those of one batch together. The point is where it was
-    # measured, which need not be the point of its trial. Of one that was imported, source is the
-    # name of its table, if that has one, and row its number in the table, from 1 on.
+    # Outcomes are in the order in which they were told, those of one batch together. The point is
+    # where the outcome was measured, which need not be the point of its trial. For an outcome that
+    # was imported, source is the name of its table, if that has one, and row its number in the
+    # table, from 1 on.
     """CREATE TABLE outcomes (
         id INTEGER PRIMARY KEY,
         batch INTEGER NOT NULL,
@@ -51,7 +52,7 @@ SCHEMA = (
     )""",
     "CREATE UNIQUE INDEX one_outcome_of_a_trial ON outcomes (trial) WHERE withdrawn IS NULL",
     "CREATE UNIQUE INDEX one_outcome_of_a_key ON outcomes (key) WHERE withdrawn IS NULL",
-    # What was certified from the first so many outcomes, of which the last is named.
+    # What was certified from the first ``count`` outcomes, of which the last is named.
     """CREATE TABLE certificates (
         id INTEGER PRIMARY KEY,
         count INTEGER NOT NULL,
@@ -71,9 +72,8 @@ FORMAT = Format(
 Point = tuple[float, ...]
 
 
-@dataclass(frozen=True)
-class StoredTrial:
-    """A row of ``trials``."""
+class StoredTrial(NamedTuple):
+    """A row of ``trials``; the fields are its columns."""
 
     number: int
     point: Point
@@ -85,7 +85,7 @@ class StoredTrial:
 
 
 class StoredOutcome(NamedTuple):
-    """A row of ``outcomes`` that was not withdrawn."""
+    """A row of ``outcomes`` that was not withdrawn; the fields are its columns."""
 
     id: int
     trial: int
@@ -97,12 +97,8 @@ class StoredOutcome(NamedTuple):
     told: str
 
 
-# The columns of a StoredOutcome, in their order.
-OUTCOME = "id, trial, point, value, key, source, row, told"
-
-
 class Telling(NamedTuple):
-    """An outcome to be told: of a trial, or of the pending one with this point, or a new one."""
+    """An outcome to be told: of a trial by number, else of a pending or new one by its point."""
 
     point: Point
     value: float
@@ -150,15 +146,15 @@ class StoredCertificate:
     data: dict[str, Any]
 
 
-class Store:
-    """An open file; use :meth:`create` for a new one. Threads may share it."""
+class StudyFile:
+    """The open file of a study, which threads may share; :meth:`create` makes a new one."""
 
     def __init__(self, path: Path | str) -> None:
         self._file = Database(path, FORMAT)
 
     @classmethod
     def create(cls, path: Path | str, meta: dict[str, str]) -> Self:
-        """A new file, complete or not there at all."""
+        """Make a new file, complete or not there at all."""
         new = cls.__new__(cls)
         pairs = list(meta.items())
         new._file = Database.create(
@@ -168,12 +164,12 @@ class Store:
 
     @property
     def path(self) -> Path | str:
-        """Where it is."""
+        """The path of the file."""
         return self._file.path
 
     @property
     def name(self) -> str:
-        """The same, for messages."""
+        """The path as it is written in messages."""
         return self._file.name
 
     def close(self) -> None:
@@ -182,7 +178,7 @@ class Store:
 
     @property
     def meta(self) -> dict[str, str]:
-        """What was said at creation."""
+        """The problem and the aim, as they were stated when the study was made."""
         return dict(self._file.rows("SELECT name, value FROM meta"))
 
     # --- trials
@@ -193,7 +189,7 @@ class Store:
         return self._trials("state = 'pending'")
 
     def trial(self, number: int) -> StoredTrial:
-        """One of them, by its number."""
+        """Return a trial by its number."""
         found = self._trials("number = ?", number)
         if not found:
             raise InputError(f"there is no trial {number} in {self.name}.")
@@ -204,30 +200,25 @@ class Store:
     ) -> list[StoredTrial] | None:
         """Add pending trials: point, lower, upper and gain of each.
 
-        None, and nothing is added, where the pending ones are not those ``beside`` which they were
-        chosen: somebody else has asked or told in the meantime.
+        Returns None, and adds nothing, where the pending trials are not those ``beside`` which the
+        new ones were chosen: another process has asked or told in the meantime.
         """
         with self._file.writing() as db:
             if [one.number for one in self.pending] != list(beside):
                 return None
-            now = _now()
-            numbers = []
-            for point, lower, upper, gain in new:
-                added = db.execute(
-                    "INSERT INTO trials (point, state, asked, lower, upper, gain) "
-                    "VALUES (?, 'pending', ?, ?, ?, ?)",
-                    (json.dumps(point), now, lower, upper, gain),
-                )
-                numbers.append(added.lastrowid)
-            return [self.trial(int(number or 0)) for number in numbers]
+            db.executemany(
+                "INSERT INTO trials (point, state, asked, lower, upper, gain) "
+                "VALUES (?, 'pending', ?, ?, ?, ?)",
+                [(json.dumps(point), _now(), *known) for point, *known in new],
+            )
+            return self.pending[len(beside) :]
 
     def drop(self, number: int) -> StoredTrial:
         """Give up a pending trial."""
         with self._file.writing() as db:
             found = self.trial(number)
             if found.state != "pending":
-                how = "told" if found.state == "told" else "dropped"
-                raise InputError(f"trial {number} is not pending: it was {how} already.")
+                raise InputError(f"trial {number} is not pending: it was {found.state} already.")
             db.execute(
                 "UPDATE trials SET state = 'dropped', digest = NULL WHERE number = ?", (number,)
             )
@@ -237,50 +228,31 @@ class Store:
 
     @property
     def outcomes(self) -> list[StoredOutcome]:
-        """Those that were not withdrawn, in the order told."""
-        rows = self._file.rows(
-            f"SELECT {OUTCOME} FROM outcomes WHERE withdrawn IS NULL ORDER BY id"
-        )
-        return [_outcome(row) for row in rows]
+        """The outcomes that were not withdrawn, in the order told."""
+        return self._outcomes("withdrawn IS NULL")
 
-    @property
-    def outcome_ids(self) -> list[int]:
-        """Ids of the same."""
-        return [
-            row[0]
-            for row in self._file.rows(
-                "SELECT id FROM outcomes WHERE withdrawn IS NULL ORDER BY id"
-            )
-        ]
+    def __len__(self) -> int:
+        """Count the outcomes that were not withdrawn."""
+        return self._file.number("SELECT count(*) FROM outcomes WHERE withdrawn IS NULL")
 
     @property
     def withdrawn(self) -> int:
-        """How many outcomes were taken back."""
+        """The number of outcomes that were taken back."""
         return self._file.number("SELECT count(*) FROM outcomes WHERE withdrawn IS NOT NULL")
 
-    def tell(self, tellings: Sequence[Telling]) -> list[Told]:
-        """Add outcomes, all of them or none."""
-        with self._file.writing() as db:
-            batch, now = self._next_batch(), _now()
-            return [self._tell(db, one, batch, now) for one in tellings]
+    def tell(self, choose: Callable[[StudyFile], Sequence[Telling | Told]]) -> list[Told]:
+        """Add outcomes, all of them or none.
 
-    def tell_chosen(
-        self, choose: Callable[[list[StoredOutcome]], Sequence[Telling | Told]]
-    ) -> list[Told]:
-        """Add outcomes that are chosen by a look at what is there, all of them or none.
-
-        ``choose`` also names those that are there already.
+        ``choose`` is called within the transaction, and may look at what is there. It also names
+        the outcomes that are there already.
         """
         with self._file.writing() as db:
-            chosen, batch, now = choose(self.outcomes), self._next_batch(), _now()
+            batch = self._file.number("SELECT coalesce(max(batch), 0) + 1 FROM outcomes")
             return [
-                one if isinstance(one, Told) else self._tell(db, one, batch, now) for one in chosen
+                one if isinstance(one, Told) else self._tell(db, one, batch) for one in choose(self)
             ]
 
-    def _next_batch(self) -> int:
-        return self._file.number("SELECT coalesce(max(batch), 0) + 1 FROM outcomes")
-
-    def _tell(self, db: sqlite3.Connection, one: Telling, batch: int, now: str) -> Told:
+    def _tell(self, db: sqlite3.Connection, one: Telling, batch: int) -> Told:
         point = json.dumps(one.point)
         if one.key is not None:
             old = db.execute(
@@ -293,7 +265,7 @@ class Store:
         db.execute(
             "INSERT INTO outcomes (batch, trial, point, value, key, source, row, told) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (batch, number, point, one.value, one.key, one.source, one.row, now),
+            (batch, number, point, one.value, one.key, one.source, one.row, _now()),
         )
         db.execute("UPDATE trials SET state = 'told', digest = NULL WHERE number = ?", (number,))
         return Told(number, False)
@@ -326,17 +298,14 @@ class Store:
         return int(added.lastrowid or 0)
 
     def undo(self) -> list[StoredOutcome]:
-        """Withdraw the last batch. Trials that were asked for are pending again."""
+        """Withdraw the last batch; those of its trials that were asked for are pending again."""
         with self._file.writing() as db:
             batch = self._file.number(
                 "SELECT coalesce(max(batch), 0) FROM outcomes WHERE withdrawn IS NULL"
             )
             if not batch:
                 raise InputError(f"there is nothing to take back: {self.name} has no outcomes.")
-            gone = self._file.rows(
-                f"SELECT {OUTCOME} FROM outcomes WHERE withdrawn IS NULL AND batch = ? ORDER BY id",
-                batch,
-            )
+            gone = self._outcomes("withdrawn IS NULL AND batch = ?", batch)
             db.execute(
                 "UPDATE outcomes SET withdrawn = ?, digest = NULL "
                 "WHERE withdrawn IS NULL AND batch = ?",
@@ -345,16 +314,16 @@ class Store:
             db.executemany(
                 "UPDATE trials SET state = CASE WHEN asked IS NULL THEN 'dropped' "
                 "ELSE 'pending' END, digest = NULL WHERE number = ?",
-                [(row[1],) for row in gone],
+                [(one.trial,) for one in gone],
             )
-            return [_outcome(row) for row in gone]
+            return gone
 
     # --- certificates
 
     def add_certificate(
         self, count: int, outcome: int, seconds: float, data: dict[str, Any]
     ) -> None:
-        """Keep what was certified from the first ``count`` outcomes, up to this id."""
+        """Keep what was certified from the first ``count`` outcomes, up to that of an id."""
         with self._file.writing() as db:
             db.execute(
                 "INSERT INTO certificates (count, outcome, seconds, computed, data) "
@@ -364,32 +333,30 @@ class Store:
 
     @property
     def certificates(self) -> list[StoredCertificate]:
-        """Those of outcomes that are still there, by their number; of equal ones the last.
+        """The last certificate for each number of outcomes, if all of these are still there.
 
-        Only the last outcomes can be withdrawn. So where the last of a certificate is there, all
-        before it are.
+        Only the last outcomes can be withdrawn. So where the last outcome of a certificate is
+        there, all before it are.
         """
-        ids = self.outcome_ids
-        rows = self._file.rows("SELECT count, outcome, seconds, data FROM certificates ORDER BY id")
-        found = {
-            count: StoredCertificate(count, seconds, json.loads(data))
-            for count, outcome, seconds, data in rows
-            if count <= len(ids) and ids[count - 1] == outcome
-        }
+        rows = self._file.rows(
+            "SELECT count, seconds, data FROM certificates AS one JOIN (SELECT id, row_number() "
+            "OVER (ORDER BY id) AS place FROM outcomes WHERE withdrawn IS NULL) AS there "
+            "ON there.id = one.outcome AND there.place = one.count ORDER BY one.id"
+        )
+        found = {row[0]: StoredCertificate(row[0], row[1], json.loads(row[2])) for row in rows}
         return [found[count] for count in sorted(found)]
 
+    def _outcomes(self, where: str, *values: Any) -> list[StoredOutcome]:
+        columns = ", ".join(StoredOutcome._fields)
+        rows = self._file.rows(f"SELECT {columns} FROM outcomes WHERE {where} ORDER BY id", *values)
+        return [StoredOutcome(row[0], row[1], _point(row[2]), *row[3:]) for row in rows]
+
     def _trials(self, where: str, *values: Any) -> list[StoredTrial]:
+        columns = ", ".join(StoredTrial._fields)
         rows = self._file.rows(
-            "SELECT number, point, state, asked, lower, upper, gain FROM trials "
-            f"WHERE {where} ORDER BY number",
-            *values,
+            f"SELECT {columns} FROM trials WHERE {where} ORDER BY number", *values
         )
         return [StoredTrial(row[0], _point(row[1]), *row[2:]) for row in rows]
-
-
-def _outcome(row: Sequence[Any]) -> StoredOutcome:
-    number, trial, point, *rest = row
-    return StoredOutcome(number, trial, _point(point), *rest)
 
 
 def _point(text: str) -> Point:

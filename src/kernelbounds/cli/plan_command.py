@@ -11,44 +11,26 @@ import typer
 
 import kernelbounds as kb
 from kernelbounds.cli.options import (
-    DeltaOption,
-    ExperimentsOption,
-    InputOption,
-    InteractionsOption,
-    KernelOption,
-    NoiseOption,
-    NormBoundOption,
-    OutputOption,
-    ProblemOption,
-    QuantileOption,
-    TurnsOption,
+    OutOption,
     folder,
     print_table,
-    problem_from_options,
     progress,
     save_picture,
     say,
-    unit_of,
+    with_problem,
+    write_table,
 )
+from kernelbounds.display.numbers import at_most
 from kernelbounds.errors import InputError
 from kernelbounds.io.csv_table import write_csv
 
 # As in kernelbounds.problem.plans, which would take too long to import for a line of help.
-FURTHEST, MOST = 5000, 1000
+DEFAULT_COUNT, LARGEST_COUNT = 1000, 5000
 
 
+@with_problem(needs_noise=True)
 def command(
-    input: InputOption = None,
-    output: OutputOption = None,
-    noise: NoiseOption = None,
-    turns: TurnsOption = None,
-    interactions: InteractionsOption = None,
-    delta: DeltaOption = None,
-    norm_bound: NormBoundOption = None,
-    kernel: KernelOption = None,
-    experiments: ExperimentsOption = None,
-    quantile: QuantileOption = None,
-    problem: ProblemOption = None,
+    problem: kb.Problem,
     within: Annotated[
         float | None,
         typer.Option(
@@ -57,8 +39,9 @@ def command(
         ),
     ] = None,
     most: Annotated[
-        int, typer.Option(min=5, max=FURTHEST, help="Look no further than this many experiments.")
-    ] = MOST,
+        int,
+        typer.Option(min=5, max=LARGEST_COUNT, help="Look no further than this many experiments."),
+    ] = DEFAULT_COUNT,
     compare: Annotated[
         bool, typer.Option(help="Whether to say what stronger assumptions would buy.")
     ] = True,
@@ -66,7 +49,7 @@ def command(
         int | None,
         typer.Option(min=1, help="Settings in design.csv.", show_default="5 for each input"),
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("plan"),
+    out: OutOption = Path("plan"),
 ) -> None:
     """Predict the width of the band and the certified regret, from the assumptions alone.
 
@@ -76,19 +59,13 @@ def command(
 
     Example: kernelbounds plan --problem assume/problem.json --within 5
     """
-    described = problem_from_options(
-        input, output, noise, turns, interactions, delta, norm_bound, kernel, experiments,
-        quantile, problem,
-    )  # fmt: skip
-    if described.noise is None:
-        raise InputError("say how noisy the output is, such as --noise 0.5; 0 is none.")
-    aim = within if within is not None else described.output.range / 10
+    aim = within if within is not None else problem.output.range / 10
     if not 0 < aim < math.inf:
         raise InputError(f"--within must be above 0, got {aim:g}.")
-    with progress("predicting", kb.problem.plans.steps_of(described, most)) as step:
-        expected = kb.problem.plan(described, most, step)
+    with progress("predicting", kb.problem.plans.steps_of(problem, most)) as step:
+        expected = kb.problem.plan(problem, most, step)
     show(expected)
-    others = list(kb.problem.plans.alternatives(described)) if compare else []
+    others = list(kb.problem.plans.alternatives(problem)) if compare else []
     rows = []
     with progress("what other assumptions would buy", len(others) + 1) as step:
         for name, one in [("as stated", expected.problem), *others]:
@@ -96,12 +73,12 @@ def command(
             step()
     print_table(
         "What assumptions buy",
-        ["assumption", "B", f"band after {described.experiments}",
-         f"experiments for ±{aim:.4g}{unit_of(described)}"],
+        ["assumption", "B", f"band after {problem.experiments}",
+         f"experiments for ±{aim:.4g}{problem.output.after_number}"],
         rows,
     )  # fmt: skip
     say("Assume only what you know: if it is wrong, the bounds are.")
-    _write(expected, folder(out), design or 5 * described.dim)
+    _write(expected, folder(out), design or 5 * problem.dim)
 
 
 def _row(name: str, problem: kb.Problem, aim: float, most: int) -> list[str]:
@@ -109,23 +86,19 @@ def _row(name: str, problem: kb.Problem, aim: float, most: int) -> list[str]:
         settled = problem.settled()
     except InputError:
         return [name, "?", "?", "?"]
-    count, unit = kb.problem.plans.needed(settled, aim, most), unit_of(settled)
-    width = kb.problem.problem.predicted_half_widths(settled, settled.experiments)[0]
+    count, unit = kb.problem.plans.needed(settled, aim, most), settled.output.after_number
+    width, _ = kb.problem.problem.predicted_half_widths(settled, settled.experiments)
     return [
-        name, f"{settled.norm_bound:.4g}{unit}", f"±{width:.3g}{unit}",
+        name, f"{settled.norm_bound:.4g}{unit}", f"±{at_most(width)}{unit}",
         f"more than {most}" if count is None else str(count),
     ]  # fmt: skip
 
 
 def show(expected: kb.problem.Plan) -> None:
-    """Widths and regrets by the number of experiments."""
-
-    def cell(value: float) -> str:
-        return f"{value:.3g}" if np.isfinite(value) else ""
-
+    """Print widths and regrets by the number of experiments."""
     rows = [
-        [str(count), f"±{cell(width)}", f"±{cell(typical)}" if np.isfinite(typical) else "",
-         cell(regret), cell(usual)]
+        [str(count), f"±{at_most(width)}", f"±{typical:.3g}" if np.isfinite(typical) else "",
+         at_most(regret), f"{usual:.3g}" if np.isfinite(usual) else ""]
         for count, width, typical, regret, usual in zip(
             expected.counts, expected.half_width, expected.simulated_half_width,
             expected.regret, expected.simulated_regret, strict=True,
@@ -135,7 +108,7 @@ def show(expected: kb.problem.Plan) -> None:
     kernel = kb.kernels.kernel_to_text(problem.kernel)
     print_table(
         f"{problem.output.label}: band and certified regret, with {kernel}, "
-        f"B = {problem.norm_bound:.4g}{unit_of(problem)}",
+        f"B = {problem.norm_bound:.4g}{problem.output.after_number}",
         ["experiments", "band, at most", "band, simulated", "regret, at most",
          "regret among 256, simulated"],
         rows,
@@ -150,7 +123,7 @@ def show(expected: kb.problem.Plan) -> None:
         "at these and in the corners). Simulated: what "
         "happened with 4 of the random functions; the regret is that of choosing one of 256 "
         "settings step by step, and over the whole ranges it takes more. The output's range is "
-        f"{problem.output.range:g}{unit_of(problem)}: a wider band says less than that."
+        f"{problem.output.range:g}{problem.output.after_number}: a wider band says less than that."
     )
     say(
         "Plan by 'band, at most': it is for certain, and regrets certified by studies over whole "
@@ -163,26 +136,30 @@ def show(expected: kb.problem.Plan) -> None:
 def _write(expected: kb.problem.Plan, where: Path, size: int) -> None:
     problem = expected.problem
     problem.save(where / "problem.json")
+    say(f"wrote {where / 'problem.json'}")
     finite = np.isfinite(expected.simulated_half_width)
-    write_csv(where / "plan.csv", {
-        "experiments": expected.counts,
-        "half_width_at_most": expected.half_width,
-        "regret_at_most": expected.regret,
-    })  # fmt: skip
-    write_csv(where / "simulated.csv", {
-        "experiments": expected.counts[finite],
-        "half_width_simulated": expected.simulated_half_width[finite],
-        "regret_simulated": expected.simulated_regret[finite],
-    })  # fmt: skip
-    points = kb.study.records.settable(problem, problem.unit_box.filling(size))
-    write_csv(where / "design.csv", dict(zip(problem.names, points.T, strict=True)))
-    for name in ("problem.json", "plan.csv", "simulated.csv", "design.csv"):
+    tables = {
+        "plan.csv": {
+            "experiments": expected.counts,
+            "half_width_at_most": expected.half_width,
+            "regret_at_most": expected.regret,
+        },
+        "simulated.csv": {
+            "experiments": expected.counts[finite],
+            "half_width_simulated": expected.simulated_half_width[finite],
+            "regret_simulated": expected.simulated_regret[finite],
+        },
+    }
+    for name, columns in tables.items():
+        write_csv(where / name, columns)
         say(f"wrote {where / name}")
+    points = kb.problem.quantities.settable(problem.inputs, problem.unit_box.filling(size))
+    write_table(where / "design.csv", problem, points)
     save_picture(where / "plan.png", lambda: draw(expected))
 
 
 def draw(expected: kb.problem.Plan) -> Any:
-    """Half-widths and regrets against the number of experiments, both logarithmic."""
+    """Draw half-widths and regrets against the number of experiments, both logarithmic."""
     problem, canvas = expected.problem, kb.plot.canvas
     unit = f" [{problem.output.unit}]" if problem.output.unit else ""
     panels = canvas.new_axes(2)
@@ -199,13 +176,11 @@ def draw(expected: kb.problem.Plan) -> Any:
         ax.axhline(
             trivial, color="black", linewidth=0.8, linestyle=":", label="no more than the range"
         )
-        ax.set_xscale("log")
-        ax.set_yscale("log")
+        ax.set(xscale="log", yscale="log")
         values = np.concatenate([most, usual[np.isfinite(usual)]])
         canvas.log_ticks(ax.yaxis, values.min(), values.max())
         canvas.log_ticks(ax.xaxis, expected.counts[0], expected.counts[-1])
-        ax.set_xlabel("experiments")
-        ax.set_ylabel(canvas.as_written(name))
+        ax.set(xlabel="experiments", ylabel=canvas.as_written(name))
         canvas.tidy(ax)
     canvas.legend(panels, own=True)
     return panels

@@ -14,53 +14,34 @@ import typer
 import kernelbounds as kb
 from kernelbounds.arrays import Array, shortened
 from kernelbounds.cli.options import (
-    DeltaOption,
-    ExperimentsOption,
-    InputOption,
-    InteractionsOption,
-    KernelOption,
-    NoiseOption,
-    NormBoundOption,
-    OutputOption,
-    ProblemOption,
-    QuantileOption,
-    TurnsOption,
+    OutOption,
     assumed_with_progress,
     folder,
     print_table,
-    problem_from_options,
     save_picture,
     say,
-    unit_of,
     warn,
-    warn_if_few_are_covered,
+    with_problem,
 )
+from kernelbounds.display.numbers import at_most
 from kernelbounds.errors import InputError
 from kernelbounds.io.csv_table import write_csv
 
-# Functions in the picture, of each kind, points along each, and slices to choose from.
-SHOWN, EXCLUDED, POINTS, TRIED = 10, 2, 121, 16
-# Norm bounds of the same problem differ by less, whatever the threads: 1e-9 was seen.
-ROUNDING = 1e-6
+# The picture shows this many functions that are admitted and this many that are not, each at this
+# many points of the slice that bends most, out of this many slices.
+ADMITTED_SHOWN, EXCLUDED_SHOWN, SLICE_POINTS, SLICES_TRIED = 10, 2, 121, 16
+# Norm bounds of the same problem differ by less than this, whatever the threads: 1e-9 was seen.
+NORM_ROUNDING = 1e-6
 CAPTION = (
     "All panels cut the same functions, along one input each. One that is too wild is drawn only "
     "where it is wildest."
 )
 
 
+@with_problem()
 def command(
-    input: InputOption = None,
-    output: OutputOption = None,
-    noise: NoiseOption = None,
-    turns: TurnsOption = None,
-    interactions: InteractionsOption = None,
-    delta: DeltaOption = None,
-    norm_bound: NormBoundOption = None,
-    kernel: KernelOption = None,
-    experiments: ExperimentsOption = None,
-    quantile: QuantileOption = None,
-    problem: ProblemOption = None,
-    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("assume"),
+    problem: kb.Problem,
+    out: OutOption = Path("assume"),
     force: Annotated[
         bool, typer.Option("--force", help="Replace a problem.json that says something else.")
     ] = False,
@@ -72,13 +53,9 @@ def command(
 
     Example: kernelbounds assume --input temperature=180:220 --output yield=0:100 --noise 0.5
     """
-    described = problem_from_options(
-        input, output, noise, turns, interactions, delta, norm_bound, kernel, experiments,
-        quantile, problem,
-    )  # fmt: skip
     path = out / "problem.json"
-    kept = None if force else _kept(path, described)
-    found = assumed_with_progress(described)
+    kept = None if force else _kept(path, problem)
+    found = assumed_with_progress(problem)
     if kept is not None:
         found = _as_kept(path, kept, found)
     show(found)
@@ -94,7 +71,7 @@ def command(
 
 
 def _kept(path: Path, described: kb.Problem) -> kb.Problem | None:
-    """The problem in the file, if there is one; raise where other things are stated in it."""
+    """Return the problem in the file, if there is one; raise where it states something else."""
     if not path.exists():
         return None
     with suppress(InputError):
@@ -105,16 +82,16 @@ def _kept(path: Path, described: kb.Problem) -> kb.Problem | None:
 
 
 def _as_kept(path: Path, kept: kb.Problem, found: kb.problem.Assumed) -> kb.problem.Assumed:
-    """What was found, with the suggestions of the file; raise where they differ, but for rounding.
+    """Put the suggestions of the file into what was found; raise where they truly differ.
 
-    A study may rest on the file, so that its digits must stay. Those found anew may differ in the
-    last ones, on another machine or with another number of threads.
+    A study may rest on the file, so its digits must stay. Suggestions that are found anew may have
+    other last digits, on another machine or with another number of threads.
     """
     there, now = kept.as_data(), found.problem.as_data()
     for name in kb.problem.problem.SUGGESTED:
         if there[name] is None:
             continue
-        if name == "norm_bound" and math.isclose(there[name], now[name], rel_tol=ROUNDING):
+        if name == "norm_bound" and math.isclose(there[name], now[name], rel_tol=NORM_ROUNDING):
             now[name] = there[name]
         if there[name] != now[name]:
             old, new = (shortened(str(data[name]), 100) for data in (there, now))
@@ -134,13 +111,13 @@ def _another(path: Path, why: str) -> InputError:
 
 
 def _stated(problem: kb.Problem) -> dict[str, Any]:
-    """What a user has said, without what was suggested."""
+    """Return what a user has stated, without what was suggested."""
     return problem.replace(**dict.fromkeys(problem.suggested), suggested=()).as_data()
 
 
 def show(found: kb.problem.Assumed) -> None:
-    """The kernels, and which of them is taken."""
-    problem, unit = found.problem, unit_of(found.problem)
+    """Print the kernels that were compared, and which of them is taken."""
+    problem, unit = found.problem, found.problem.output.after_number
     in_unit = f" [{problem.output.unit}]" if unit else ""
     share = f"{100 * problem.quantile:g} %"
     rows = []
@@ -150,7 +127,7 @@ def show(found: kb.problem.Assumed) -> None:
             ("→ " if one is found.chosen else "  ") + one.name,
             at_least + f"{np.median(one.norms):.4g}",
             at_least + f"{one.norm_bound:.4g}",
-            f"±{one.width:.3g}{unit}" if np.isfinite(one.width) else "",
+            f"±{at_most(one.width)}{unit}" if np.isfinite(one.width) else "",
         ])  # fmt: skip
     print_table(
         f"Norms of {len(found.functions)} random functions with your range and turns",
@@ -163,13 +140,12 @@ def show(found: kb.problem.Assumed) -> None:
         f"It covers {100 * found.share_covered:.0f} % of these functions. So, of 100 systems that "
         f"are like them, the band misses about {100 * found.miss_probability:.3g} at some "
         f"settings, on average: {100 * (found.miss_probability - problem.delta):.3g} that B does "
-        f"not cover, and {100 * problem.delta:.3g} by chance (delta). From so many functions one "
-        f"can say with confidence {kb.problem.assuming.CONFIDENCE:g} that it misses at most "
-        f"{math.ceil(100 * found.miss_probability_at_most)}. If your system is wilder than all of "
-        "them, no guarantee holds: look at functions.png, and allow more turns, or a larger "
+        f"not cover, and {100 * problem.delta:.3g} by chance (delta). From {len(found.functions)} "
+        f"functions one can say with confidence {kb.problem.assuming.CONFIDENCE:g} that it misses "
+        f"at most {math.ceil(100 * found.miss_probability_at_most)}. If your system is wilder than "
+        "all of them, no guarantee holds: look at functions.png, and allow more turns, or a larger "
         "--quantile, if in doubt."
     )
-    warn_if_few_are_covered(found)
     if any(not one.settled for one in found.candidates):
         say(
             "Norms after > are not known: they rise without end the closer one looks. Such "
@@ -184,26 +160,26 @@ def show(found: kb.problem.Assumed) -> None:
 
 
 def draw(found: kb.problem.Assumed) -> Any:
-    """Slices of random functions, a panel for each input: some that are admitted, and the wildest.
+    """Draw slices of random functions along each input: some that are admitted, and the wildest.
 
-    The wildest are those of the largest norm, where that is not admitted. Each of them is drawn
-    along the input along which it is most bent, since along others it may well look tame.
+    The wildest are those of the largest norms, as far as B does not admit these. Each is drawn only
+    along the input along which it bends most, since along others it may well look tame.
     """
     problem, norms, canvas = found.problem, found.chosen.norms, kb.plot.canvas
     within = norms <= float(problem.norm_bound or np.inf)
-    inside = np.flatnonzero(within)[:SHOWN]
-    unit = np.linspace(0, 1, POINTS)
+    inside = np.flatnonzero(within)[:ADMITTED_SHOWN]
+    unit = np.linspace(0, 1, SLICE_POINTS)
     panels = canvas.new_axes(problem.dim, share_y=True)
     for axis, (ax, one) in enumerate(zip(panels, problem.inputs, strict=True)):
         admitted = [_along(found, int(at), axis, unit) for at in inside]
         box = kb.Box([one.low], [one.high])
         kb.plot.functions(
-            one.unscaled(unit), np.reshape(admitted, (-1, POINTS)), box, ax,
+            one.unscaled(unit), np.reshape(admitted, (-1, SLICE_POINTS)), box, ax,
             log=[one.log], labels=[one.label], output=problem.output.label if axis == 0 else "",
         )  # fmt: skip
         if one.integer:
             canvas.whole_ticks(ax.xaxis)
-    outside = [int(at) for at in np.argsort(-norms)[:EXCLUDED] if not within[at]]
+    outside = [int(at) for at in np.argsort(-norms)[:EXCLUDED_SHOWN] if not within[at]]
     too_wild: dict[str, Any] = {"color": canvas.NO_GUARANTEE, "linestyle": canvas.DASHED}
     for at in outside:
         slices = [_along(found, at, axis, unit) for axis in range(problem.dim)]
@@ -219,19 +195,20 @@ def draw(found: kb.problem.Assumed) -> Any:
 
 
 def _along(found: kb.problem.Assumed, at: int, axis: int, unit: Array) -> Array:
-    """One of the functions as one input goes through its range, where it is most bent.
+    """Return values of a function along one input, in the slice in which it bends most.
 
-    The others are at random; of several such slices this one shows what the norm is for.
+    The other inputs have random values. Of several such slices, the one that bends most shows what
+    the norm is for.
     """
     rng, slices = np.random.default_rng(at), []
     one = found.problem.inputs[axis]
-    for _ in range(TRIED):
+    for _ in range(SLICES_TRIED):
         points = np.tile(rng.random(found.problem.dim), (len(unit), 1))
-        points[:, axis] = one.scaled(one.unscaled(unit))  # whole numbers have steps between them
+        points[:, axis] = one.scaled(one.unscaled(unit))  # Whole numbers have steps between them.
         slices.append(found.values(found.functions[at], points))
     return max(slices, key=_bend)
 
 
 def _bend(values: Array) -> float:
-    """How much a slice bends: the sum of what its slope changes by."""
+    """Return how much a slice bends: the sum of the changes of its slope."""
     return float(np.abs(np.diff(values, 2)).sum())

@@ -1,0 +1,362 @@
+"""``kernelbounds bound``: from a table to bounds, a picture, and what the bounds mean."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+import kernelbounds as kb
+from kernelbounds.arrays import Array
+from kernelbounds.cli.options import (
+    MeasuredRuns,
+    OutOption,
+    TableArgument,
+    folder,
+    print_table,
+    progress,
+    read_points,
+    read_runs,
+    save_picture,
+    say,
+    settled_with_progress,
+    warn,
+    with_problem,
+    write_table,
+)
+from kernelbounds.display.numbers import at_least, at_most
+from kernelbounds.errors import EmptyConfidenceSetError, InputError
+
+# The table of sensitivity is for B times the first factor, and for the noise times the others, at
+# no more points than this.
+LARGER_NORM, LARGER_NOISES, SENSITIVITY_POINTS = 2.0, (2.0, 5.0), 20_000
+# Columns of bounds.csv, besides the inputs.
+BOUND_COLUMNS = ("lower", "upper")
+# Points of a grid along each input, by the number of inputs. With more inputs a grid says little,
+# and points that fill the box take its place.
+GRID_SIDES = {1: 201, 2: 41, 3: 13}
+FILLING_POINTS = 2000
+MAX_GRID_POINTS = 1_000_000
+# A warning names no more lines of a table than this.
+LINES_NAMED = 5
+
+
+@with_problem(needs_noise=True)
+def command(
+    table: TableArgument,
+    problem: kb.Problem,
+    at: Annotated[
+        str,
+        typer.Option(
+            metavar="grid|rows|FILE",
+            help="Where: on a grid of the ranges, at the rows of the table (with what was measured "
+            "beside), or at the rows of another CSV file with a column for each input.",
+        ),
+    ] = "grid",
+    grid: Annotated[
+        int | None,
+        typer.Option(
+            min=2,
+            help="Points of the grid along each input.",
+            show_default="201, 41, 13 for one, two, three inputs",
+        ),
+    ] = None,
+    fixed_design: Annotated[
+        bool,
+        typer.Option(
+            "--fixed-design",
+            help="The settings were fixed before the first outcome: narrower bounds, for one look "
+            "at the data.",
+        ),
+    ] = False,
+    gaussian_process: Annotated[
+        bool,
+        typer.Option(
+            "--gaussian-process",
+            help="Draw a Gaussian process with the same kernel, dashed. It guarantees nothing.",
+        ),
+    ] = False,
+    out: OutOption = Path("bounds"),
+) -> None:
+    """Compute bounds on the true output from a table of runs, as CSV and as a picture.
+
+    Writes bounds.csv, bounds.png and problem.json.
+
+    Example: kernelbounds bound runs.csv --problem assume/problem.json
+    """
+    for name in (*problem.names, *[problem.output.name][: at == "rows"]):
+        if name in BOUND_COLUMNS:
+            raise InputError(
+                f"bounds.csv has a column {name!r} for the bounds; give your own another name, "
+                "here and in the table."
+            )
+    runs = read_runs(table, problem)
+    points = _points(problem, runs.points, at, grid)
+    problem = settled_with_progress(problem)
+    chosen = kb.FixedDesign() if fixed_design else None
+    sequence = problem.sequence()
+    sequence.update(problem.scaled(runs.points), runs.outcomes)
+    warn_of(problem, sequence, runs, fixed_design)
+
+    def bounds(where: Array) -> tuple[Array, Array]:
+        return sequence.bounds(problem.scaled(where), chosen)
+
+    # Bounds of a fixed design hold at the points asked for together, and at no further ones.
+    asked, parts, sides = len(points), [points], []
+    if not fixed_design:
+        parts = [*kb.surface.in_parts(points), *[runs.points][: at == "grid"]]
+        points = np.concatenate(parts)
+    try:
+        with progress("bounds", len(points)) as step:
+            for part in parts:
+                sides.append(bounds(part))
+                step(len(part))
+    except EmptyConfidenceSetError as error:
+        raise InputError(refuted(problem, runs, chosen, error)) from None
+    lower, upper = (np.concatenate(side) for side in zip(*sides, strict=True))
+    place = folder(out)
+    problem.save(place / "problem.json")
+    say(f"wrote {place / 'problem.json'}")
+    measured = {problem.output.name: runs.outcomes} if at == "rows" else {}
+    both = dict(zip(BOUND_COLUMNS, (lower[:asked], upper[:asked]), strict=True))
+    write_table(place / "bounds.csv", problem, points[:asked], measured | both)
+    found = Found(problem, sequence, chosen, points, lower, upper, asked)
+    summarise(found)
+    overlay = kb.plot.gaussian_process(sequence) if gaussian_process else None
+    save_picture(place / "bounds.png", lambda: draw(found, bounds, runs, overlay))
+
+
+def _points(problem: kb.Problem, rows: Array, at: str, grid: int | None) -> Array:
+    """Return the points at which bounds are asked for, in the user's units."""
+    if at == "rows":
+        return rows
+    if at != "grid":
+        return read_points(Path(at), problem)
+    settable, dim = kb.problem.quantities.settable, problem.dim
+    side = grid or GRID_SIDES.get(dim)
+    if side is None:
+        return settable(problem.inputs, problem.unit_box.filling(FILLING_POINTS))
+    if side**dim > MAX_GRID_POINTS:
+        raise InputError(
+            f"a grid of {side} points along each of {dim} inputs has {float(side) ** dim:.3g} "
+            "points; a million are the most."
+        )
+    unit = np.stack(np.meshgrid(*[np.linspace(0, 1, side)] * dim, indexing="ij"), axis=-1)
+    # Whole numbers may coincide.
+    return np.unique(settable(problem.inputs, unit.reshape(-1, dim)), axis=0)
+
+
+def warn_of(
+    problem: kb.Problem, sequence: kb.ConfidenceSequence, runs: MeasuredRuns, fixed_design: bool
+) -> None:
+    """Warn of what speaks against using the data like this."""
+    doubts = kb.problem.calibration
+    out, outcomes, unit = problem.output, runs.outcomes, problem.output.after_number
+    reach = 4 * float(problem.noise or 0.0)
+    beyond = runs.lines[(outcomes < out.low - reach) | (outcomes > out.high + reach)]
+    if len(beyond):
+        lines = ", ".join(map(str, beyond[:LINES_NAMED]))
+        if len(beyond) > LINES_NAMED:
+            lines += f" and {len(beyond) - LINES_NAMED} more"
+        warn(
+            f"{len(beyond)} of {len(outcomes)} outcomes are outside of the range "
+            f"{out.low:g}:{out.high:g} stated for {out.name}, by more than noise explains "
+            f"(line{'s' * (len(beyond) > 1)} {lines} of the table): the suggested B is for "
+            "functions within it."
+        )
+    alone = doubts.share_alone(problem.kernel, sequence.points)
+    if alone > 0.5:
+        warn(
+            f"{100 * alone:.0f} % of the settings are related to no other one: for so few data "
+            "the length scales are far too short, and bounds between settings say nothing. Fewer "
+            "turns or interactions, if that is true of your system, or more data, would help."
+        )
+    if fixed_design and doubts.look_chosen(sequence.points, outcomes):
+        warn(
+            "later settings are near the best ones before them, as if they had been chosen by "
+            "outcomes: then the bounds of a fixed design are wrong, and --fixed-design has to be "
+            "left out. If a plan made beforehand has them in this order, all is well."
+        )
+    norm, noise = kb.problem.problem.checked_assumptions(problem, sequence)
+    for name, one in (("B", norm), ("the noise", noise)):
+        if one.strained and one.at_least <= one.assumed:
+            warn(
+                f"the data need {name} of at least {at_least(one.at_least)}{unit}, and "
+                f"{one.assumed:.3g}{unit} is assumed: they nearly refute it. Was it stated with "
+                "room to spare?"
+            )
+
+
+def refuted(
+    problem: kb.Problem, runs: MeasuredRuns, bound: kb.Bound | None, error: EmptyConfidenceSetError
+) -> str:
+    """Say how B or the noise would have to grow where no function satisfies the assumptions."""
+    unit = problem.output.after_number
+    needed = {
+        "B would have to be at least": problem.norm_at_least(error.norm_lower_bound),
+        "the noise at least": error.noise_lower_bound,
+    }
+    least = ", or ".join(
+        f"{what} {at_least(value)}{unit}" for what, value in needed.items() if math.isfinite(value)
+    )
+    return (
+        f"the data refute the assumptions: no function with B = {problem.norm_bound:.4g}{unit} and "
+        f"noise {problem.noise:g}{unit} explains them{f' ({least})' if least else ''}. The rows "
+        f"before line {_first_refuting(problem, runs, bound)} do not refute them, and with that "
+        "line they do. Is the noise larger than you said, does the output turn more often, do "
+        "inputs interact, or is a row wrong? State it anew with room to spare; since you have seen "
+        "the data, the guarantee then holds only as far as you would have stated the same without "
+        "them."
+    )
+
+
+def _first_refuting(problem: kb.Problem, runs: MeasuredRuns, bound: kb.Bound | None) -> int:
+    """Return the line of the row that refutes the assumptions together with those before it."""
+    unit = problem.scaled(runs.points)
+
+    def refutes(count: int) -> bool:
+        sequence = problem.sequence()
+        sequence.update(unit[:count], runs.outcomes[:count])
+        try:
+            sequence.bounds(unit[:1], bound)
+        except EmptyConfidenceSetError:
+            return True
+        return False
+
+    return int(runs.lines[bisect_left(range(1, len(unit)), True, key=refutes)])
+
+
+@dataclass(frozen=True)
+class Found:
+    """Bounds at the points asked for, and at further ones that may be the best for sure.
+
+    The first ``asked`` points are those asked for. The others are the rows of the table beside a
+    grid, which misses the settings that were measured.
+    """
+
+    problem: kb.Problem
+    sequence: kb.ConfidenceSequence
+    bound: kb.Bound | None
+    points: Array
+    lower: Array
+    upper: Array
+    asked: int
+
+
+def summarise(found: Found) -> None:
+    """Print what the bounds mean, the best points, and what looser assumptions cost."""
+    problem, out, unit = found.problem, found.problem.output, found.problem.output.after_number
+    half = float(np.mean((found.upper - found.lower)[: found.asked]) / 2)
+    norm_bound = float(problem.norm_bound or 0.0)
+    when = (
+        "if the settings were fixed before the first outcome, and you look once"
+        if found.bound is not None
+        else "and after any number of further runs, wherever they are"
+    )
+    if "norm_bound" in problem.suggested:
+        missed = problem.delta + 1 - problem.quantile
+        say(
+            f"Of 100 systems like the random functions with your range and turns, the band misses "
+            f"about {100 * missed:.3g} somewhere, on average: {100 * (1 - problem.quantile):.3g} "
+            "that the suggested norm bound does not cover, and "
+            f"{100 * problem.delta:.3g} by chance."
+        )
+    say(
+        f"With probability {1 - problem.delta:g} the true {out.name} is between lower and upper at "
+        f"all points at once, {when}, provided that the assumptions hold: noise of at most "
+        f"{problem.noise:g}{unit}, and a norm of at most {at_least(norm_bound, 4)}{unit}. The band "
+        f"is ±{at_most(half)}{unit} on average; {out.name} was stated to move by "
+        f"{out.range:g}{unit}."
+    )
+    if 2 * half > out.range:
+        say(
+            "On average the band is wider than the range you stated, so at most points these runs "
+            "say nothing. More runs would help, or assuming less freedom where that is true "
+            "(fewer turns, --interactions pairs or none): kernelbounds plan says how much. The "
+            "band is narrower near the runs: --at rows."
+        )
+    where = f"At the {found.asked} points asked for"
+    if len(found.points) > found.asked:
+        where = f"On the grid of {found.asked} points and at the rows of the table"
+
+    def there(at: np.intp) -> str:
+        settings = kb.problem.quantities.settings_text(problem.inputs, found.points[at])
+        return f"{settings}: {out.name} is {out.between(found.lower[at], found.upper[at])} there"
+
+    say(
+        f"{where}, the largest lower bound is at {there(np.argmax(found.lower))}, and at none of "
+        f"them above {at_most(found.upper.max(), 4)}{unit}. The smallest upper bound is at "
+        f"{there(np.argmin(found.upper))}, and at none of them below "
+        f"{at_least(found.lower.min(), 4)}{unit}."
+    )
+    _show_sensitivity(found)
+
+
+def _show_sensitivity(found: Found) -> None:
+    """Print how the band, and the largest lower bound, change with looser assumptions."""
+    problem, unit = found.problem, found.problem.output.after_number
+    few = found.points[: found.asked : -(-found.asked // SENSITIVITY_POINTS)]
+    where = problem.scaled(np.concatenate([few, found.points[found.asked :]]))
+    looser = (
+        ("as stated", 1.0, 1.0),
+        (f"{LARGER_NORM:g} B", LARGER_NORM, 1.0),
+        *((f"{times:g} times the noise", 1.0, times) for times in LARGER_NOISES),
+    )
+    rows = []
+    with progress("looser assumptions", len(looser)) as step:
+        for name, norm, noise in looser:
+            loose = problem.replace(
+                norm_bound=norm * float(problem.norm_bound or 0.0),
+                noise=noise * float(problem.noise or 0.0),
+            ).sequence()
+            loose.update(found.sequence.points, found.sequence.outcomes)
+            below, above = loose.bounds(where, found.bound)
+            band = float(np.mean((above - below)[: len(few)])) / 2
+            rows.append([name, f"±{at_most(band)}{unit}", f"{at_least(below.max(), 4)}{unit}"])
+            step()
+    print_table(
+        "Sensitivity to the assumptions", ["assumption", "band", "largest lower bound"], rows
+    )
+
+
+def draw(
+    found: Found, bounds: Callable[[Array], tuple[Array, Array]], runs: MeasuredRuns, process: Any
+) -> Any:
+    """Draw a band for one input, maps for two, slices through the best point for more."""
+    problem, out = found.problem, found.problem.output
+
+    def nearest(where: Array) -> Array:
+        """Return points of the problem, since whole numbers have steps between them."""
+        points = [one.unscaled(one.scaled(where[:, i])) for i, one in enumerate(problem.inputs)]
+        return np.stack(points, axis=-1)
+
+    def band(where: Array) -> tuple[Array, Array]:
+        return bounds(nearest(where))
+
+    shared: dict[str, Any] = {
+        "data": (runs.points, runs.outcomes),
+        "log": [one.log for one in problem.inputs],
+        "labels": [one.label for one in problem.inputs],
+        "output": out.label,
+    }
+    if problem.dim == 2 and process is None:
+        return kb.plot.maps(band, problem.box, **shared)
+    if process is not None:
+        overlay = {process.label: lambda where: process(problem.scaled(nearest(where)))}
+        shared["without_guarantee"] = overlay
+    if problem.dim == 1:
+        axes = [kb.plot.band(band, problem.box, **shared)]
+    else:
+        best = found.points[np.argmax(found.lower)]
+        axes = list(kb.plot.slices(band, problem.box, best, **shared))
+    # Where there are no data, one need not see how far the band exceeds the range stated.
+    for ax in axes:
+        bottom, top = ax.get_ylim()
+        ax.set_ylim(max(bottom, out.low - out.range / 2), min(top, out.high + out.range / 2))
+    return axes
