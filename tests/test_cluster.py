@@ -173,7 +173,7 @@ def test_what_is_refused_leaves_everything_as_it_was(client, columns, folder, tm
     bad = {**columns, "y": columns["y"].copy()}
     bad["y"][4000] = np.inf
     frame = as_frame(bad)
-    place = r"^partition 3, row 250 \(the first is row 0\), column 'y': inf is not finite"
+    place = r"^partition 3, row 250 \(the first is row 0\), column 'y': inf is not a finite"
     refused(found, place, frame, client=client)
     pq.write_table(pa.table(bad), tmp_path / "bad.parquet")
     several = [folder, tmp_path / "bad.parquet"]
@@ -237,7 +237,7 @@ def test_a_dask_dataframe_without_a_cluster(columns, exact):
     wanted.update(np.stack([few["a"], few["b"]], axis=-1), few["y"])
     np.testing.assert_allclose(found.bounds(POINTS), wanted.bounds(POINTS), rtol=1e-12)
     few["a"][290] = np.inf
-    refused(found, "^partition 3, row 65 .*: inf is not finite", as_frame(few))
+    refused(found, "^partition 3, row 65 .*: inf is not a finite", as_frame(few))
 
 
 def test_the_current_client_is_used_for_a_frame(client, columns):

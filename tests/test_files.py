@@ -125,7 +125,7 @@ def test_any_name_that_the_file_system_takes(tmp_path, seq, name):
 CHILD = """
 import sys, time
 from pathlib import Path
-from kernelbounds import files
+from kernelbounds.io import files
 with files.replacing(Path(sys.argv[1])) as file:
     file.write(b"half")
     file.flush()
