@@ -21,7 +21,7 @@ import kernelbounds as kb
 from kernelbounds.engine import SparseEngine
 from kernelbounds.io.csv_table import csv_batches, read_csv, write_csv
 from kernelbounds.io.sources import as_source
-from kernelbounds.sequence import updating as streaming
+from kernelbounds.sequence import sparse as blocks
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -348,11 +348,11 @@ def test_an_update_of_many_rows_reports_and_is_the_same(monkeypatch, capfd):
     def recorded(title, total):
         yield lambda text, done: shown.append((text, done))
 
-    monkeypatch.setattr(streaming, "REPORTED", 100)
+    monkeypatch.setattr(blocks, "ROWS_PER_REPORT", 100)
     by_batches.update(X, y)  # which is no terminal
     assert capfd.readouterr() == ("", "")
     np.testing.assert_array_equal(by_batches.bounds(POINTS), at_once.bounds(POINTS))
-    monkeypatch.setattr(streaming, "late_progress", recorded)
+    monkeypatch.setattr(blocks, "late_progress", recorded)
     sparse().update(X, y)
     assert [done for _, done in shown] == [100, 200, 300, 330]
     assert shown[-1][0] == "330 of 330 rows"
@@ -363,7 +363,7 @@ def test_an_interrupt_in_the_middle_of_an_update(monkeypatch):
     found.update(*rows_of(["a", "b", "y"], table(40, 7))[:2])
     before = found.bounds(POINTS)
     interrupt_after(150, monkeypatch)
-    monkeypatch.setattr(streaming, "REPORTED", 50)
+    monkeypatch.setattr(blocks, "ROWS_PER_REPORT", 50)
     with pytest.raises(KeyboardInterrupt):
         found.update(*rows_of(["a", "b", "y"], table(300))[:2])
     assert len(found) == 40

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 P = TypeVar("P", bound="Policy")
 
 FORMAT, VERSION = "kernelbounds.Policy", 4
-READABLE = (2, 3, 4)  # they hold sequences of the same versions
 NAMES = storage.NAMES | {"domain", "pending", "asked", "asked_bounds", "records"}
 
 
@@ -88,14 +87,15 @@ def load(
     offset: Offset | None,
 ) -> P:
     """What :func:`save` wrote."""
-    header, arrays = storage.read(path, FORMAT, READABLE, "a saved policy", NAMES)
+    own = storage.UserObjects.checked(kernel, bound, mixture, offset)
+    header, arrays = storage.read(path, FORMAT, VERSION, "a saved policy", NAMES)
     if header.get("policy") != cls.__name__:
         raise StoredFileError(
             f"{str(path)!r} holds a {header.get('policy')}, not a {cls.__name__}."
         )
     with storage.damage_reported(path):
         stored = dict(header["sequence"])
-    sequence = ConfidenceSequence.unpack(path, stored, arrays, kernel, bound, mixture, offset)
+    sequence = ConfidenceSequence.unpack(path, (stored, arrays), own)
     with storage.damage_reported(path):
         domain = _unpack_domain(header["domain"], arrays["domain"])
         policy = cls(sequence, domain, minimise=header["minimise"])

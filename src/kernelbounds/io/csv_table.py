@@ -297,8 +297,9 @@ def write_csv(path: str | PathLike[str], columns: Mapping[str, ArrayLike]) -> No
     text = io.StringIO()
     # Other separators in names must not be taken for those of the file.
     quoted = any(separator in name for separator in SEPARATORS for name in names)
-    quoting = csv.QUOTE_NONNUMERIC if quoted else csv.QUOTE_MINIMAL
-    writer = csv.writer(text, lineterminator="\n", quoting=quoting)
+    writer = csv.writer(
+        text, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC if quoted else csv.QUOTE_MINIMAL
+    )
     writer.writerow(names)
     writer.writerows(zip(*cells, strict=True))
     with files.failure_reported(f"write {named(target)}"):

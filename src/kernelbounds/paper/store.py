@@ -75,14 +75,14 @@ class Store:
 
     def read(self, cell: Job) -> dict[str, Array]:
         """The results of a cell; :class:`StoredFileError` when missing, damaged or edited."""
-        header, arrays = storage.read(self.path(cell), FORMAT, (VERSION,), "the result of a cell")
+        header, arrays = storage.read(self.path(cell), FORMAT, VERSION, "the result of a cell")
         if header.get("checksum") != _checksum(cell, arrays) or header["cell"] != cell.as_data():
             raise StoredFileError(f"{str(self.path(cell))!r} was edited or damaged.")
         return arrays
 
     def software(self, cell: Job) -> dict[str, Any]:
         """What a cell was computed with."""
-        header, _ = storage.read(self.path(cell), FORMAT, (VERSION,), "the result of a cell")
+        header, _ = storage.read(self.path(cell), FORMAT, VERSION, "the result of a cell")
         return dict(header["software"])
 
     def state(self, cell: Job) -> str:
