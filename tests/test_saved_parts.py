@@ -11,8 +11,8 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 import kernelbounds as kb
 from kernelbounds.functionals import Average, Difference
+from kernelbounds.io import archive
 from kernelbounds.mixtures import Single
-from kernelbounds.sequence import storage
 
 X = np.random.default_rng(0).random((30, 2))
 Y = np.sin(X.sum(axis=1))
@@ -96,11 +96,11 @@ def test_a_mean_function_is_given_again(tmp_path):
     seq.save(tmp_path / "x.npz")
     other = kb.ConfidenceSequence.load(tmp_path / "x.npz", offset=kb.Offset(_mean))
     np.testing.assert_array_equal(_said(other), _said(seq))
-    _refused(lambda: kb.ConfidenceSequence.load(tmp_path / "x.npz"), "mean function of your own")
+    _refused(lambda: kb.ConfidenceSequence.load(tmp_path / "x.npz"), "of your own, the offset")
     for offset in (kb.Offset(np.sum), kb.Offset(1.0), kb.Offset(_mean, within=1.0)):
         _refused(
             lambda offset=offset: kb.ConfidenceSequence.load(tmp_path / "x.npz", offset=offset),
-            "another offset",
+            "saved with the offset",
         )
 
 
@@ -121,11 +121,11 @@ def test_a_kernel_of_ones_own_in_parts(tmp_path):
 
 
 def _rewritten(path, change):
-    with np.load(path) as archive:
-        header = json.loads(bytes(archive["header"]))
-        arrays = {key: archive[key] for key in archive.files if key != "header"}
+    with np.load(path) as file:
+        arrays = dict(file)
+    header = json.loads(bytes(arrays.pop("header")))
     change(header, arrays)
-    storage.write(path, header, arrays)
+    archive.write(path, header, arrays)
 
 
 @pytest.mark.parametrize("version", [1, 2, 3, 5, "4", None])

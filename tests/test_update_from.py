@@ -438,7 +438,7 @@ def test_files_that_are_refused(tmp_path):
         ({"inputs": ["a"]}, "inputs has 1 columns, but points of the sequence have 2"),
         ({"output": "a"}, "'a' is asked for twice"),
         ({"output": 3}, "output must be the name of a column"),
-        ({"noise_scale": 0.1}, "noise_scale must be None, .*, or the name of a column, got 0.1"),
+        ({"noise_scale": 0.1}, "the name of a column, and noise_scale too, or None .*, got .* 0.1"),
         ({"batch": 0}, "batch must be"),
         ({"progress": "yes"}, "progress must be"),
         ({"transform": 3}, "transform must be a function"),

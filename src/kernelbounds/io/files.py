@@ -65,15 +65,10 @@ def check_writable(path: Path) -> None:
 
 def check_regular(mode: int) -> None:
     """Raise an OSError where the mode is that of a folder, a FIFO, a device or a socket."""
-    kinds = {
-        stat.S_IFDIR: "it is a folder",
-        stat.S_IFIFO: "it is a FIFO and not a file",
-        stat.S_IFCHR: "it is a device and not a file",
-        stat.S_IFBLK: "it is a device and not a file",
-        stat.S_IFSOCK: "it is a socket and not a file",
-    }
+    if stat.S_ISDIR(mode):
+        raise OSError(0, "it is a folder")
     if not stat.S_ISREG(mode):
-        raise OSError(0, kinds.get(stat.S_IFMT(mode), "it is not a regular file"))
+        raise OSError(0, "it is a FIFO, a device or a socket, and not a file")
 
 
 def as_path(path: Any) -> Path:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -85,10 +86,10 @@ class Source:
     def rows(self, columns: Sequence[str], most: int) -> Iterator[RowBatch]:
         """All rows, in batches of at most ``most``."""
         if self.stream is not None:
-            yield from _stream_rows(self.stream, columns, most)
+            yield from stream_rows(self.stream, columns, most)
         if self.frame is not None:
             for number, part in enumerate(partitions(self.frame, columns)):
-                yield from partition_rows(part.compute(), number, columns, most)
+                yield from stream_rows(part.compute(), columns, most, f"partition {number}")
         for path in self.paths:
             if is_parquet(path):
                 yield from parquet_rows(path, columns, most)
@@ -111,11 +112,9 @@ def as_source(given: Any) -> Source:
     paths = [path for one in several for path in _files(one)]
     if not paths:
         raise InputError("the list of files is empty; pass at least one.")
-    seen: set[str] = set()
-    for path in paths:
-        if (whole := os.path.realpath(path)) in seen:
-            raise InputError(f"{named(path)} is among the files twice; name it once.")
-        seen.add(whole)
+    for path, count in Counter(map(os.path.realpath, paths)).items():
+        if count > 1:
+            raise InputError(f"{named(Path(path))} is among the files twice; name it once.")
     return Source(tuple(paths))
 
 
@@ -227,14 +226,7 @@ def partitions(frame: Any, columns: Sequence[str]) -> list[Any]:
     return list(frame[list(columns)].to_delayed())
 
 
-def partition_rows(
-    table: Any, number: int, columns: Sequence[str], most: int
-) -> Iterator[RowBatch]:
-    """The rows of a computed partition, in batches of at most ``most``."""
-    return _stream_rows(table, columns, most, f"partition {number}")
-
-
-def _stream_rows(
+def stream_rows(
     stream: Any, columns: Sequence[str], most: int, file: str = ""
 ) -> Iterator[RowBatch]:
     """The rows of anything with ``__arrow_c_stream__``, which messages call ``file``."""

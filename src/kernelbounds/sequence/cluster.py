@@ -9,7 +9,7 @@ twice over each range:
             block
 
 The first range can grow at once, and of the last no sums are needed. Sums of ranges are added up on
-the workers, by a tree. What comes back is a few sums of each range, and m^2 numbers once.
+the workers. What comes back is a few sums of each range, and m^2 numbers once.
 
 The file has four sections: running tasks on the cluster, what the workers are asked to do, finding
 and checking the rows of the source, and the two passes.
@@ -23,6 +23,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -41,8 +42,8 @@ from kernelbounds.io.sources import (
     is_parquet,
     parquet_count,
     parquet_rows,
-    partition_rows,
     partitions,
+    stream_rows,
 )
 from kernelbounds.sequence.sparse import Observed, append_in_blocks
 from kernelbounds.sequence.streaming import Intake, refuse_nothing, take_over
@@ -68,21 +69,13 @@ class Tasks:
     """
 
     def __init__(self, client: Any) -> None:
-        self._client = client
+        self.client = client
         self.threads = max(1, sum(client.nthreads().values()))
         self.wanted: list[Any] = []  # what is waited for
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """A future of the result, which Dask computes anew if the worker that has it dies."""
-        return self._client.submit(function, *arguments, pure=False)
-
-    def compute(self, delayed: list[Any]) -> list[Any]:
-        """Futures of delayed values."""
-        return list(self._client.compute(delayed))
-
-    def cancel(self) -> None:
-        """Stop what is waited for, and all that only it needs, after the tasks under way."""
-        self._client.cancel(self.wanted)
+        return self.client.submit(function, *arguments, pure=False)
 
 
 @contextmanager
@@ -110,7 +103,8 @@ def tasks_on(client: Any) -> Iterator[Tasks]:
             "version of kernelbounds[dask] on all of them."
         ) from error
     finally:
-        tasks.cancel()
+        # This stops what is waited for and all that only it needs, after the tasks under way.
+        client.cancel(tasks.wanted)
 
 
 def watch(
@@ -158,7 +152,7 @@ def check(rows: Intake, path: Path, start: int, stop: int) -> int:
 
 def partition(rows: Intake, number: int, table: Any) -> Observed:
     """Check a partition, and return its observations."""
-    batches = partition_rows(table, number, rows.columns, rows.most)
+    batches = stream_rows(table, rows.columns, rows.most, f"partition {number}")
     found = [rows.observed(some, rows.dim) for some in batches]
     if not found:
         return Observed(np.empty((0, rows.dim or 0)), np.empty(0), None)
@@ -234,7 +228,7 @@ def _partitions(tasks: Tasks, frame: Any, rows: Intake, progress: bool | None) -
     """
     from dask.delayed import delayed
 
-    found = tasks.compute(
+    found = tasks.client.compute(
         [
             delayed(partition)(rows, number, part)
             for number, part in enumerate(partitions(frame, rows.columns))
@@ -269,7 +263,10 @@ def both_passes(
     # When it has grown, the first range has its sums, and those of all before it.
     inner = zip(places[1:-1], work[1:-1], strict=True)
     sums = [tasks.submit(sum_up, shared, rows, start, one) for (start, _), one in inner]
-    starts = running_sums(tasks, [tasks.submit(statistics, first), *sums])
+    # A chain of additions takes milliseconds a range, beside seconds of work on its rows.
+    starts = itertools.accumulate(
+        [tasks.submit(statistics, first), *sums], partial(tasks.submit, Statistics.carrying)
+    )
     grown = [tasks.submit(grow, shared, rows, *one) for one in zip(starts, work[1:], strict=True)]
     *others, last = [first, *grown]
     return [*(tasks.submit(without_engine, one) for one in others), last]
@@ -294,21 +291,6 @@ def ranges(engine: SparseEngine, count: int, threads: int) -> list[tuple[int, in
 def longest_range(inducing: int) -> int:
     """The largest number of rows of a range, with this number of inducing points."""
     return max(LONGEST_RANGE, ROWS_PER_INDUCING * inducing)
-
-
-def running_sums(tasks: Tasks, parts: list[Any]) -> list[Any]:
-    """Futures of the first, the first two, .. and all parts added up, by a tree of depth log n."""
-    if len(parts) == 1:
-        return parts
-    pairs = [
-        tasks.submit(Statistics.carrying, *parts[i : i + 2]) for i in range(0, len(parts) - 1, 2)
-    ]
-    of_pairs = running_sums(tasks, pairs)
-    found = [parts[0]]
-    for at in range(1, len(parts)):
-        whole = of_pairs[(at - 1) // 2]  # of the first at + 1 where that is even, or of at
-        found.append(whole if at % 2 else tasks.submit(Statistics.carrying, whole, parts[at]))
-    return found
 
 
 def join(engine: SparseEngine, parts: Sequence[Part]) -> SparseEngine:
@@ -341,15 +323,11 @@ def client_for(given: Any, source: Source, engine: Engine) -> Any:
         raise InputError(
             f"client must be a distributed.Client that is not asynchronous, got {brief(given)}."
         )
-    if engine.keeps_observations:
+    if engine.keeps_observations or source.stream is not None:
         raise InputError(
-            "client is for sequences with a sparse engine: an exact one needs all rows on one "
-            "machine. Make the sequence with engine=kernelbounds.Sparse(...), or leave client out."
-        )
-    if source.stream is not None:
-        raise InputError(
-            "client is for Parquet files and Dask dataframes, which workers can read by "
-            "themselves; write the table to Parquet files first, or leave client out."
+            "client is for sequences with engine=kernelbounds.Sparse(...), since an exact engine "
+            "needs all rows on one machine, and for Parquet files and Dask dataframes, which "
+            "workers can read by themselves; leave client out."
         )
     return given
 

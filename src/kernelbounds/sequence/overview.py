@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from kernelbounds.arrays import Array
 from kernelbounds.assume.offset import Offset
 from kernelbounds.assume.parts import Parts
 from kernelbounds.bounds import AMM, AY, CMM, DMM, IGP, Bound, ConfidenceSet
@@ -67,10 +66,12 @@ def card(known: ConfidenceSet, bound: Bound) -> cards.Html:
     note = f"Bounds hold with probability {1 - a.delta:g}, if these assumptions do."
     picture = None
     if count and known.base.keeps_observations:
+        # CMM is drawn where the bound of the sequence may be slow, or holds at one time only.
+        drawn = bound if type(bound) in (DMM, AMM, AY, IGP) else CMM()
         try:
-            picture = _picture(known, bound)
-            drawn = known.points.shape[1] == 1 and count <= MOST_FOR_BAND
-            if drawn and type(_quick(bound)) is not type(bound):
+            picture = _picture(known, drawn)
+            has_band = known.points.shape[1] == 1 and count <= MOST_FOR_BAND
+            if has_band and type(bound) is not type(drawn):
                 note += " The picture has the band of CMM."
         except EmptyConfidenceSetError:
             picture = cards.order_picture(known.observed.tolist())
@@ -90,35 +91,20 @@ def _observed(known: ConfidenceSet) -> str:
 
 
 def _picture(known: ConfidenceSet, bound: Bound) -> cards.Html:
-    if known.count <= MOST_FOR_BAND:
-        known.refute_if_empty()
+    """Draw the outcomes and, over one input, the band; raise where the confidence set is empty."""
     points, outcomes = known.points, known.observed
-    if points.shape[1] > 1:
-        return cards.order_picture(outcomes.tolist())
     x, lower, upper = np.empty(0), np.empty(0), np.empty(0)
     if known.count <= MOST_FOR_BAND:
-        x = _around(points[:, 0])
-        drawn = _quick(bound)
-        upper, below = extremes(
-            known.seen_by(drawn.holds_for_any_shares), drawn, x[:, None], (1, -1)
-        )
-        lower = -below
+        known.refute_if_empty()
+    if points.shape[1] > 1:
+        return cards.order_picture(outcomes.tolist())
+    if known.count <= MOST_FOR_BAND:
+        low, high = float(points.min()), float(points.max())
+        more = MARGIN * (high - low) or 1.0
+        x = np.linspace(low - more, high + more, PLACES)
+        seen = known.seen_by(bound.holds_for_any_shares)
+        upper, negative_lower = extremes(seen, bound, x[:, None], (1, -1))
+        lower = -negative_lower
     return cards.band_picture(
         x.tolist(), lower.tolist(), upper.tolist(), points[:, 0].tolist(), outcomes.tolist()
     )
-
-
-def _around(places: Array) -> Array:
-    """Places over the range of the data and a little beyond, or around a single point."""
-    low, high = float(places.min()), float(places.max())
-    more = MARGIN * (high - low) or 1.0
-    return np.linspace(low - more, high + more, PLACES)
-
-
-def _quick(bound: Bound) -> Bound:
-    """The bound of the picture: CMM where the sequence's may be slow, or holds at one time only."""
-    if isinstance(bound, DMM | AMM | AY | IGP) and type(bound).__module__.startswith(
-        "kernelbounds."
-    ):
-        return bound
-    return CMM()

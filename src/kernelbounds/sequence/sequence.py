@@ -21,6 +21,7 @@ from kernelbounds.engine import Approximation, Engine
 from kernelbounds.errors import InputError
 from kernelbounds.functionals import Functional
 from kernelbounds.functionals.targets import Several
+from kernelbounds.io.archive import Packed
 from kernelbounds.kernels.rkhs import RKHSFunction
 from kernelbounds.mixtures import Hybrid, Mixture, Single
 from kernelbounds.sequence import cluster, overview, sparse, storage, streaming
@@ -566,14 +567,14 @@ class ConfidenceSequence:
         own = storage.UserObjects.checked(kernel, bound, mixture, offset)
         return cls._of(*storage.load(path, own))
 
-    def pack(self) -> storage.Packed:
+    def pack(self) -> Packed:
         """Convert the sequence to data and arrays, to be a part of another file."""
         with self._known.lock:
             return storage.pack(self._known, self._bound)
 
     @classmethod
     def unpack(
-        cls, path: str | PathLike[str], packed: storage.Packed, own: storage.UserObjects
+        cls, path: str | PathLike[str], packed: Packed, own: storage.UserObjects
     ) -> ConfidenceSequence:
         """Make a sequence from what :meth:`pack` returned; ``path`` is where it was found."""
         return cls._of(*storage.unpack(path, *packed, own))

@@ -7,12 +7,8 @@ even where a kernel evaluates differently, bit for bit, one point at a time or m
 from __future__ import annotations
 
 import json
-import math
-import os
 import re
-import zipfile
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from os import PathLike
 from types import ModuleType
 from typing import Any, NamedTuple, cast
@@ -27,8 +23,9 @@ from kernelbounds.assume.parts import Parts
 from kernelbounds.bounds import Assumptions, Bound, ConfidenceSet
 from kernelbounds.engine import Engine, Forecasts, SparseEngine
 from kernelbounds.engine.sparse import state as sparse_state
-from kernelbounds.errors import InputError, StoredFileError, said
-from kernelbounds.io import files
+from kernelbounds.errors import InputError, StoredFileError
+from kernelbounds.io import archive
+from kernelbounds.io.archive import Packed, damage_reported
 from kernelbounds.mixtures import Mixture
 from kernelbounds.mixtures.mixture import RunningLosses
 from kernelbounds.sequence.asking import checked_bound
@@ -47,8 +44,6 @@ CONSTANTS = ("norm_bound", "noise_scale", "delta", "misspecification")
 MISFIT = 64.0
 SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
 BLOCK = 2**20  # entries of the kernel matrix that are computed at a time, 8 MB
-
-Packed = tuple[dict[str, Any], dict[str, Array]]  # JSON-ready data, and arrays by name
 
 
 class UserObjects(NamedTuple):
@@ -71,12 +66,12 @@ class UserObjects(NamedTuple):
 def save(path: str | PathLike[str], known: ConfidenceSet, bound: Bound) -> None:
     """Write a sequence to a file."""
     header, arrays = pack(known, bound)
-    write(path, {"format": FORMAT, "version": VERSION, **header}, arrays)
+    archive.write(path, {"format": FORMAT, "version": VERSION, **header}, arrays)
 
 
 def load(path: str | PathLike[str], own: UserObjects) -> tuple[ConfidenceSet, Bound]:
     """Read what :func:`save` wrote."""
-    header, arrays = read(path, FORMAT, VERSION, "a saved confidence sequence", NAMES)
+    header, arrays = archive.read(path, FORMAT, VERSION, "a saved confidence sequence", NAMES)
     return unpack(path, header, arrays, own)
 
 
@@ -147,116 +142,11 @@ def _sparse_engine(
     return sparse_state.unpack(kernel, header, state, losses)
 
 
-def write(path: str | PathLike[str], header: dict[str, Any], arrays: dict[str, Array]) -> None:
-    """Write data and arrays to one file, see :func:`~kernelbounds.io.files.replacing`."""
-    check_writable(path)
-    target = files.as_path(path)
-    packed = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-    with files.failure_reported(f"save to {str(target)!r}"), files.replacing(target) as file:
-        np.savez(file, allow_pickle=False, header=packed, **arrays)
-
-
-def check_writable(path: str | PathLike[str]) -> None:
-    """Refuse a path to which no file can be written, as far as one can tell beforehand."""
-    target = files.as_path(path)
-    with files.failure_reported(f"save to {str(target)!r}"):
-        files.check_writable(target)
-
-
-def read(
-    path: str | PathLike[str],
-    kind: str,
-    version: int,
-    noun: str,
-    names: Collection[str] | None = None,
-) -> Packed:
-    """Read what :func:`write` wrote, if it is of this kind and version.
-
-    Only arrays with these names are read, and they must be of floats; None stands for all arrays in
-    the file. What is read takes no more memory than the file takes on the disk: it is not
-    compressed, and an array must be as large as its header says before there is an array.
-    """
-    source = files.as_path(path)
-    name = repr(str(source))
-    try:
-        files.check_regular(source.stat().st_mode)  # reading a FIFO would wait for ever
-        with open(source, "rb") as file, zipfile.ZipFile(file) as archive:
-            there = [one.removesuffix(".npy") for one in archive.namelist()]
-            known = [one for one in there if names is None or one in names or one == "header"]
-            _check_sizes(archive, known, os.fstat(file.fileno()).st_size)
-            header = json.loads(_member(archive, "header").tobytes())
-            arrays = {key: _member(archive, key) for key in known if key != "header"}
-            if names is not None and any(one.dtype.str[1:] != "f8" for one in arrays.values()):
-                raise ValueError("arrays that are not of floats")
-    except FileNotFoundError:
-        raise StoredFileError(f"there is no file {name}.") from None
-    except OSError as error:
-        raise StoredFileError(f"cannot read {name}: {error.strerror or said(error)}.") from error
-    except Exception as error:
-        raise StoredFileError(f"{name} is not {noun}, or it is damaged ({said(error)}).") from error
-    if not isinstance(header, dict) or header.get("format") != kind:
-        raise StoredFileError(f"{name} is not {noun}.")
-    if header.get("version") != version:
-        raise StoredFileError(
-            f"{name} has format version {header.get('version')!r}; this release of kernelbounds "
-            f"reads version {version} only."
-        )
-    return header, arrays
-
-
-def _check_sizes(archive: zipfile.ZipFile, names: Sequence[str], most: int) -> None:
-    """Refuse arrays that together are larger than the file: they overlap, or lie."""
-    if len(set(names)) < len(names):
-        raise ValueError("two arrays of one name")
-    if sum(archive.getinfo(f"{name}.npy").file_size for name in names) > most:
-        raise ValueError("arrays that are larger than the file")
-
-
-def _member(archive: zipfile.ZipFile, name: str) -> Array:
-    """An array of the archive, as :func:`numpy.savez` writes it."""
-    info = archive.getinfo(f"{name}.npy")
-    if info.compress_type != zipfile.ZIP_STORED:
-        raise ValueError(f"{name} is compressed")
-    with archive.open(info) as file:
-        if np.lib.format.read_magic(file) != (1, 0):
-            raise ValueError(f"{name} is in another version of NumPy's format")
-        shape, _, dtype = np.lib.format.read_array_header_1_0(file)
-        if math.prod(shape) * dtype.itemsize != info.file_size - file.tell():
-            raise ValueError(f"{name} of shape {shape} in {info.file_size} bytes")
-        file.seek(0)
-        return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
-
-
-@contextmanager
-def damage_reported(
-    path: str | PathLike[str], but: type[Exception] | tuple[()] = ()
-) -> Iterator[None]:
-    """Report whatever goes wrong while a file's parts are put together as damage of the file."""
-    try:
-        yield
-    except but:
-        raise
-    except Exception as error:
-        raise StoredFileError(
-            f"{str(path)!r} is damaged: its parts do not fit together ({said(error)})."
-        ) from error
-
-
 def _kernel_to_data(kernel: Kernel | Parts) -> dict[str, Any]:
     if not isinstance(kernel, Parts):
         return kernels.to_data(kernel)
     parts = [{"kernel": kernels.to_data(one), "bound": bound} for one, bound in kernel.pairs]
     return {"class": "Parts", "parts": parts}
-
-
-def _kernel_from_data(data: dict[str, Any]) -> Kernel | Parts:
-    if "parts" not in data:
-        return kernels.checked_kernel(kernels.from_data(data))
-    pairs = [(kernels.from_data(part["kernel"]), part["bound"]) for part in data["parts"]]
-    try:
-        return Parts(pairs)
-    except InputError as error:  # the file is to blame, and not the caller
-        raise ValueError(said(error)) from error
 
 
 def _offset_to_data(offset: Offset) -> dict[str, Any]:
@@ -268,20 +158,13 @@ def _offset_to_data(offset: Offset) -> dict[str, Any]:
 
 def _offset(path: str | PathLike[str], stored: dict[str, Any], given: Offset | None) -> Offset:
     """The stored offset, or the one given if it is the same."""
+    if given is None and stored.get("own"):
+        raise _not_stored(path, "offset", stored.get("repr"))
     if given is None:
-        if stored.get("own"):
-            raise InputError(
-                f"{str(path)!r} was saved with a mean function of your own "
-                f"({shortened(str(stored.get('repr')))}); pass it as load(path, "
-                "offset=Offset(...))."
-            )
         with damage_reported(path):
             return Offset(**stored)
     if _offset_to_data(given) != stored:
-        raise InputError(
-            f"{str(path)!r} was saved with another offset than {shortened(repr(given))}; pass the "
-            "same one."
-        )
+        raise _another(path, "offset", stored.get("repr", stored.get("level")), given)
     return given
 
 
@@ -290,19 +173,35 @@ def _kernel(
 ) -> Kernel | Parts:
     """The stored kernel, or the one given if it is the same."""
     if given is None:
-        with damage_reported(path, but=InputError):  # which says what to do
-            return _kernel_from_data(header["kernel"])
+        with damage_reported(path, but=InputError):  # which says how to pass a kernel of one's own
+            data = header["kernel"]
+            if "parts" not in data:
+                return kernels.checked_kernel(kernels.from_data(data))
+            pairs = [(kernels.from_data(part["kernel"]), part["bound"]) for part in data["parts"]]
+        with damage_reported(path):
+            return Parts(pairs)
     kernel = given if isinstance(given, Parts) else kernels.checked_kernel(given)
     with damage_reported(path):
         # Through JSON, as the stored one came.
         found = _in_words(json.loads(json.dumps(_kernel_to_data(kernel))))
         stored = _in_words(header["kernel"])
     if found != stored:
-        raise InputError(
-            f"{str(path)!r} was saved with the kernel {shortened(stored)}, and not with "
-            f"{shortened(found)}; pass the same one."
-        )
+        raise _another(path, "kernel", stored, found)
     return kernel
+
+
+def _not_stored(path: str | PathLike[str], noun: str, text: object) -> InputError:
+    return InputError(
+        f"{str(path)!r} was saved with a class or function of your own, the {noun} "
+        f"{shortened(str(text))}; pass it as load(path, {noun}=...)."
+    )
+
+
+def _another(path: str | PathLike[str], noun: str, stored: object, given: object) -> InputError:
+    return InputError(
+        f"{str(path)!r} was saved with the {noun} {shortened(str(stored))}, and not with "
+        f"{shortened(_without_address(str(given)))}; pass the same one."
+    )
 
 
 def _in_words(stored: Any) -> str:
@@ -377,17 +276,10 @@ def _chosen(
             settings = {key: value for key, value in stored.items() if key != "name"}
             return getattr(package, name)(**settings)
     if given is None:
-        raise InputError(
-            f"{str(path)!r} was saved with a {noun} of your own ({shortened(text)}); pass it as "
-            f"load(path, {noun}=...)."
-        )
+        raise _not_stored(path, noun, text)
     found = _to_data(given, package, names)
     if (own or noun == "mixture") and json.loads(json.dumps(found)) != stored:
-        raise InputError(
-            f"{str(path)!r} was saved with the {noun} {shortened(text)} of the class {name}, and "
-            f"not with {shortened(_without_address(repr(given)))} of the class {found['name']}; "
-            "pass the same one."
-        )
+        raise _another(path, noun, f"{name}: {text}", f"{found['name']}: {given!r}")
     return given
 
 
@@ -405,7 +297,7 @@ def _complete_or_made(known: ConfidenceSet) -> Forecasts:
 
 
 def _forecasts(stored: Array, count: int) -> Forecasts:
-    if stored.shape[:1] != (2,) or stored.ndim != 2 or stored.shape[1] > count:
+    if stored.ndim != 2 or len(stored) != 2 or stored.shape[1] > count:
         raise ValueError(f"forecasts of shape {stored.shape}")
     if not (np.all(np.isfinite(stored)) and np.all(stored[1] >= 0)):
         raise ValueError("forecasts that are not finite")
@@ -418,14 +310,13 @@ def _restore(known: ConfidenceSet, arrays: dict[str, Array]) -> None:
     points, outcomes, weights, merged_at, packed = (arrays[name] for name in names)
     count = len(outcomes)
     shapes = points.shape[:1], weights.shape, merged_at.shape
-    if shapes != ((count,), (count,), (merged_at.size,)):
-        raise ValueError(f"shapes {points.shape}, {outcomes.shape}, {merged_at.shape}")
-    if not all(np.all(np.abs(part) <= LARGEST) for part in (points, outcomes, weights, packed)):
-        raise ValueError("values that are not finite")
-    if not np.all(weights > 0):
-        raise ValueError("weights that are not positive")
-    if merged_at.size and not np.all(np.diff(merged_at, prepend=0, append=count) > 0):
-        raise ValueError("merges out of order")
+    fit = shapes == ((count,), (count,), (merged_at.size,)) and np.all(weights > 0)
+    for part in (points, outcomes, weights, packed):
+        fit = fit and np.all(np.abs(part) <= LARGEST)
+    if merged_at.size:
+        fit = fit and np.all(np.diff(merged_at, prepend=0, append=count) > 0)
+    if not fit:
+        raise ValueError("observations of other shapes, not finite or out of order")
     if count:
         told, cuts = known.weighed(points, outcomes, weights), merged_at.astype(np.intp).tolist()
         known.base.data.restore(points, told, packed, cuts)

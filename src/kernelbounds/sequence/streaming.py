@@ -95,12 +95,10 @@ def intake(
         raise InputError(
             f"inputs must be a list of the names of one or more columns, got {brief(inputs)}."
         )
-    if not isinstance(output, str):
-        raise InputError(f"output must be the name of a column, got {brief(output)}.")
-    if noise_scale is not None and not isinstance(noise_scale, str):
+    if not (isinstance(output, str) and isinstance(noise_scale, str | None)):
         raise InputError(
-            "noise_scale must be None, for that of the sequence, or the name of a column, got "
-            f"{brief(noise_scale)}."
+            "output must be the name of a column, and noise_scale too, or None for that of the "
+            f"sequence, got {brief(output)} and {brief(noise_scale)}."
         )
     if transform is not None and not callable(transform):
         raise InputError(f"transform must be a function of points, got {brief(transform)}.")
