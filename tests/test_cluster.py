@@ -117,17 +117,6 @@ def test_there_are_several_ranges_that_begin_with_a_chunk():
                 assert len(found) > threads and longest <= min(count // 2, 251_000)
 
 
-def test_running_sums_are_made_by_a_tree():
-    class Here:
-        def submit(self, function, first, second):
-            return (first[0] + second[0], 1 + max(first[1], second[1]))
-
-    for count in (1, 2, 3, 8, 13, 100):
-        found = passes.running_sums(Here(), [(value, 0) for value in range(count)])
-        assert [value for value, _ in found] == np.cumsum(range(count)).tolist()
-        assert max(depth for _, depth in found) <= 2 * np.log2(count) + 1
-
-
 def killing(inputs, counter, at):
     """What it is given; the call with this number, over all workers, kills its worker."""
     with open(counter, "ab") as file:
@@ -173,7 +162,7 @@ def test_what_is_refused_leaves_everything_as_it_was(client, columns, folder, tm
     bad = {**columns, "y": columns["y"].copy()}
     bad["y"][4000] = np.inf
     frame = as_frame(bad)
-    place = r"^partition 3, row 250 \(the first is row 0\), column 'y': inf is not finite"
+    place = r"^partition 3, row 250 \(the first is row 0\), column 'y': inf is not a finite"
     refused(found, place, frame, client=client)
     pq.write_table(pa.table(bad), tmp_path / "bad.parquet")
     several = [folder, tmp_path / "bad.parquet"]
@@ -189,12 +178,12 @@ def test_what_is_refused_leaves_everything_as_it_was(client, columns, folder, tm
     empty = pa.table({name: np.empty(0) for name in "aby"})
     pq.write_table(empty, tmp_path / "empty.parquet")
     refused(found, "the source has no rows", tmp_path / "empty.parquet", client=client)
-    refused(found, "client is for Parquet files and Dask dataframes", empty, client=client)
+    refused(found, "client is for .* Parquet files and Dask dataframes", empty, client=client)
     refused(found, "client must be a distributed.Client", folder, client="tcp://127.0.0.1:8786")
     growing = sparse(engine=kb.Sparse(most=30))
     refused(growing, "may still grow, row by row", folder, client=client)
     exact = kb.ConfidenceSequence(RBF(0.7), 4.0, 0.1)
-    refused(exact, "client is for sequences with a sparse engine", folder, client=client)
+    refused(exact, "client is for sequences with engine=", folder, client=client)
 
 
 def test_an_interrupt_leaves_everything_as_it_was(client, folder, monkeypatch):
@@ -237,7 +226,7 @@ def test_a_dask_dataframe_without_a_cluster(columns, exact):
     wanted.update(np.stack([few["a"], few["b"]], axis=-1), few["y"])
     np.testing.assert_allclose(found.bounds(POINTS), wanted.bounds(POINTS), rtol=1e-12)
     few["a"][290] = np.inf
-    refused(found, "^partition 3, row 65 .*: inf is not finite", as_frame(few))
+    refused(found, "^partition 3, row 65 .*: inf is not a finite", as_frame(few))
 
 
 def test_the_current_client_is_used_for_a_frame(client, columns):

@@ -53,10 +53,10 @@ def test_what_is_not_a_file_is_refused_and_left_alone(tmp_path, seq, kind):
     before = place.stat()
     policy = kb.KernelUCB(seq)
     for call in (seq.save, policy.save, lambda path: policy.run(float, 1, save_to=path)):
-        with pytest.raises(kb.InputError, match=rf"cannot save to .*: it is a {kind}") as caught:
+        with pytest.raises(kb.InputError, match=rf"cannot save to .*: it is a .*{kind}") as caught:
             call(place)
         assert "\n" not in str(caught.value)
-    with pytest.raises(kb.StoredFileError, match=rf"cannot read .*: it is a {kind}"):
+    with pytest.raises(kb.StoredFileError, match=rf"cannot read .*: it is a .*{kind}"):
         kb.ConfidenceSequence.load(place)  # and does not wait for somebody to write
     assert place.stat().st_ino == before.st_ino and place.stat().st_mode == before.st_mode
     assert _children(tmp_path) == ["x.npz"]
@@ -69,7 +69,7 @@ def test_devices_are_refused(tmp_path, seq):
         os.mknod(device, stat.S_IFCHR | 0o666, os.makedev(1, 3))
     except PermissionError:
         pytest.skip("only root makes devices")
-    with pytest.raises(kb.InputError, match="it is a device"):
+    with pytest.raises(kb.InputError, match=r"it is a .*device"):
         seq.save(device)
     assert stat.S_ISCHR(device.stat().st_mode) and _children(tmp_path) == ["null"]
 

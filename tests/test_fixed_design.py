@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import time
 import warnings
-from dataclasses import dataclass
 
 import mpmath as mp
 import numpy as np
@@ -68,36 +67,6 @@ class TestFlags:
         assert again.bound == bound
         X = np.random.default_rng(1).random((3, 2))
         np.testing.assert_array_equal(again.bounds(X), seq.bounds(X))
-
-    def test_files_from_before_the_flags_are_loaded(self, tmp_path):
-        """Then the repr of a class derived from one of the package's had no flags."""
-        seq, _ = sequence(RBF(0.5), np.random.default_rng(0), 5, bound=Derived(0.5))
-        header, arrays = seq.pack()
-        assert header["bound"] == {"name": "Derived", "own": True, "repr": "Derived(ridge=0.5)"}
-        loaded = kb.ConfidenceSequence.unpack(tmp_path, header, arrays, bound=Derived(0.5))
-        assert loaded.bound == Derived(0.5)
-        with pytest.raises(kb.InputError, match="Derived"):
-            kb.ConfidenceSequence.unpack(tmp_path, header, arrays, bound=Derived(0.7))
-
-    def test_files_of_a_class_that_had_no_repr_are_loaded(self, tmp_path):
-        seq, _ = sequence(RBF(0.5), np.random.default_rng(0), 5, bound=Silent(0.5))
-        header, arrays = seq.pack()
-        assert header["bound"]["repr"] == "Silent(by=0.5)"
-        header["bound"]["repr"] = "<test_fixed_design.Silent object>"
-        loaded = kb.ConfidenceSequence.unpack(tmp_path, header, arrays, bound=Silent(0.5))
-        assert loaded.bound == Silent(0.5)
-
-
-class Derived(kb.AMM):
-    """Nothing more."""
-
-
-@dataclass(frozen=True, repr=False)
-class Silent(kb.Bound):
-    by: float
-
-    def extremes(self, known, points, signs):
-        return kb.AMM().extremes(known, points, signs) + self.by
 
 
 # --- the radius

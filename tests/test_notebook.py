@@ -17,7 +17,7 @@ from kernelbounds.display import cards as notebook
 from kernelbounds.display.numbers import at_least, at_most, interval
 from kernelbounds.problem import Input, Plan, assume
 from kernelbounds.problem.plans import counts_up_to
-from kernelbounds.sequence import overview as at_a_glance
+from kernelbounds.sequence import overview
 from kernelbounds.study.records import Trial
 
 NASTY = "<script>alert('1')</script> & \"x\""
@@ -144,7 +144,7 @@ def test_cards_of_sequences():
 
 
 def test_many_observations_are_thinned_out():
-    seq = sequence(5 * at_a_glance.MOST)
+    seq = sequence(5 * overview.MOST_FOR_BAND)
     [picture] = pictures(seq._repr_html_())
     dots = [one for one in picture.iter() if one.tag.endswith("}circle")]
     assert 0 < len(dots) <= notebook.DOTS
@@ -153,8 +153,8 @@ def test_many_observations_are_thinned_out():
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: sequence(at_a_glance.MOST),
-        lambda: sequence(at_a_glance.MOST, offset=kb.Offset(0.0, within=2.0)),
+        lambda: sequence(overview.MOST_FOR_BAND),
+        lambda: sequence(overview.MOST_FOR_BAND, offset=kb.Offset(0.0, within=2.0)),
         lambda: sequence(1500, 2),
         refuted,
         sparse,

@@ -310,7 +310,8 @@ class TestFixedDesigns:
             assert norms[0] < B < found.norm_bound and norms[-1] > 20
             slack = 1e-7 * norms[-1]
             assert np.all(np.diff(lower) <= slack) and np.all(np.diff(upper) >= -slack)
-            assert list(holds) == [norm <= found.norm_bound for norm in norms]
+            told = (norms <= found.norm_bound) | (norms > 1.0051 * found.norm_bound)
+            assert np.array_equal(holds[told], (norms <= found.norm_bound)[told])
 
     def test_bounds_widen_with_sigma_but_for_the_radius(self, bound, monkeypatch):
         """That of CMM, and it is left out here."""
@@ -419,37 +420,35 @@ class TestLargest:
 
     @pytest.mark.parametrize("zero", [1.0001, 1.3, 1.99, 2.0, 7.0, 63.0, 900.0])
     @pytest.mark.parametrize(
-        ("shape", "most"),
+        "shape",
         [
-            (lambda u: 1 - u, 10),
-            (lambda u: -math.log(u), 15),
-            (lambda u: 1 - u**3, 14),
-            (lambda u: 1.0 if u < 1 else -1.0, 18),
-            (lambda u: 1e-9 if u < 1 else -1e9, 32),
-            (lambda u: 1.0 - u if u < 1 else -math.inf, 18),
+            lambda u: 1 - u,
+            lambda u: -math.log(u),
+            lambda u: 1e-9 if u < 1 else -1e9,
+            lambda u: 1.0 - u if u < 1 else -math.inf,
         ],
     )
-    def test_the_zero_is_found_in_few_steps(self, zero, shape, most):
+    def test_the_zero_is_found_in_few_steps(self, zero, shape):
         calls = []
 
         def margin(value):
             calls.append(value)
             return shape(value / zero)
 
-        found = largest(margin, 1.0, margin(1.0), 1.0)
+        found = largest(margin, 1.0, 1.0)
         assert found < zero <= 1.0051 * found
         assert found == 1.0 or found in calls
-        assert len(calls) <= most
+        assert len(calls) <= 14
 
     @pytest.mark.parametrize("zero", [3e-6, 0.02, 1.0, 700.0])
     def test_from_nothing(self, zero):
-        found = largest(lambda value: zero - value, 0.0, zero, 1.0)
+        found = largest(lambda value: zero - value, 0.0, 1.0)
         assert found < zero <= 1.0051 * found
-        assert largest(lambda value: 1e-9 - value, 0.0, 1e-9, 1.0) == 0
+        assert largest(lambda value: 1e-9 - value, 0.0, 1.0) == 0
 
     def test_no_zero(self):
-        assert math.isinf(largest(lambda value: 1.0, 1.0, 1.0, 1.0))
-        assert math.isinf(largest(lambda value: 1.0, 1e99, 1.0, 1.0))
+        assert math.isinf(largest(lambda value: 1.0, 1.0, 1.0))
+        assert math.isinf(largest(lambda value: 1.0, 1e99, 1.0))
 
 
 def test_it_takes_a_few_queries():

@@ -14,6 +14,7 @@ from kernelbounds.arrays import EPS
 from kernelbounds.engine import Growth, Outcomes, SparseEngine
 from kernelbounds.engine.ridge_path import rounding
 from kernelbounds.engine.sparse import Block, Dictionary, Statistics
+from kernelbounds.sequence import storage
 
 mp.mp.dps = 50
 
@@ -179,7 +180,7 @@ def test_a_file_from_before_sums_were_carried_along_goes_on(tmp_path):
     header, arrays = seq.pack()
     del header["sparse"]["_closed"]
     arrays = {name: one for name, one in arrays.items() if not name.startswith("_closed")}
-    again = kb.ConfidenceSequence.unpack(tmp_path, header, arrays)
+    again = kb.ConfidenceSequence.unpack(tmp_path, (header, arrays), storage.UserObjects())
     for one in (seq, again):
         one.update(X, np.sin(3 * X[:, 0]))
         assert len(one) == 3000 and one.known.radius_engine._closed.count >= 2000

@@ -1,4 +1,4 @@
-"""Copies of what several threads use: each is of one moment, between two updates."""
+"""Copy objects that several threads use, so that a copy is of one moment between two updates."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import Any, Self
 
 
 class CopiedWhole:
-    """An object that is copied and pickled while its ``lock`` is held.
+    """A base class of objects that are copied and pickled while their ``lock`` is held.
 
-    A shallow copy shares what it holds, and is made for readers who have the lock anyway.
+    A shallow copy shares its attributes with the original, and is made for readers who hold the
+    lock anyway.
     """
 
     @property
     def lock(self) -> threading.RLock:
-        """What is held while the object changes."""
+        """The lock that is held while the object changes."""
         raise NotImplementedError
 
     def __copy__(self) -> Self:
@@ -30,7 +31,7 @@ class CopiedWhole:
         return new
 
     def __getstate__(self) -> dict[str, Any]:
-        """For pickle, which writes this after the lock has been given back: so it is a copy."""
+        """Return a copy for pickle, which writes it after the lock has been given back."""
         with self.lock:
             return copy.deepcopy(self._parts())
 

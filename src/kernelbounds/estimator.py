@@ -28,11 +28,11 @@ class KernelConfidenceRegressor(RegressorMixin, BaseEstimator):  # type: ignore[
 
     ``predict`` estimates f*, and ``predict_interval`` bounds it as
     :class:`~kernelbounds.ConfidenceSequence` does: with probability at least 1 - delta, f*(x) is in
-    its interval at every x after every number of observations. It is f* that is in there, not the
+    its interval at every x after every number of observations. The interval is for f*, not for the
     next outcome, which has noise besides.
 
-    The guarantee is as good as the parameters. They are assumptions, nothing of them is fitted, and
-    the defaults are only a place to start from: **set norm_bound and noise_scale** to what is known
+    The guarantee is as good as the parameters. They are assumptions and are not fitted; the
+    defaults are only a place to start from: **set norm_bound and noise_scale** to what is known
     of f* and of the noise. Parameters that were chosen by looking at the outcomes, by a grid search
     for instance, may predict well, but their intervals have no guarantee on these outcomes.
 
@@ -54,7 +54,7 @@ class KernelConfidenceRegressor(RegressorMixin, BaseEstimator):  # type: ignore[
     mixture_scale : float, optional
         Short for ``mixture=kernelbounds.mixtures.Single(mixture_scale)``.
     bound : bound, optional
-        That of ``predict_interval``; None is ``CMM()``.
+        The bound of ``predict_interval``; None is ``CMM()``.
     mixture : mixture, optional
         How the radius is made, see :mod:`kernelbounds.mixtures`; None is ``Hybrid()``.
     offset : Offset or float, optional
@@ -63,7 +63,8 @@ class KernelConfidenceRegressor(RegressorMixin, BaseEstimator):  # type: ignore[
     Attributes
     ----------
     sequence_ : ConfidenceSequence
-        All observations, for what else it can tell, such as ``sequence_.norm_lower_bound``.
+        The sequence with all observations, for its other methods, such as
+        ``sequence_.norm_lower_bound``.
     n_features_in_ : int
         The number of inputs.
     feature_names_in_ : array of str
@@ -73,9 +74,10 @@ class KernelConfidenceRegressor(RegressorMixin, BaseEstimator):  # type: ignore[
     -----
     ``predict`` is the kernel ridge estimate at the ridge sigma^2/c, which is the mean of a Gaussian
     process with the covariance c k and noise of variance sigma^2; c is ``mixture_scale``, and for
-    ``Hybrid()`` it is 0.03 B^2. (Where f* has parts, k is ``sequence_.kernel`` and B is 1.) It is
-    close to the middle of the intervals as a rule, and may be outside when the data come close to
-    refuting the assumptions. When they do refute them, it still exists, and intervals do not.
+    ``Hybrid()`` it is 0.03 B^2. (Where f* has parts, k is ``sequence_.kernel`` and B is 1.) As a
+    rule the estimate is close to the middle of the intervals; it may be outside when the data come
+    close to refuting the assumptions. When they do refute them, there is still an estimate, but
+    there are no intervals.
 
     Examples
     --------
@@ -152,9 +154,9 @@ class KernelConfidenceRegressor(RegressorMixin, BaseEstimator):  # type: ignore[
         return self
 
     def predict(self, X: ArrayLike) -> Array:
-        """The kernel ridge estimate of f* at points (m, d); (m,).
+        """Estimate f* at points (m, d) by kernel ridge regression; (m,).
 
-        It is at the ridge of the notes above, and is no part of the guarantee.
+        The ridge is that of the notes above; the guarantee does not cover the estimate.
         """
         points = self._points(X)
         known = self.sequence_.known
@@ -165,9 +167,9 @@ class KernelConfidenceRegressor(RegressorMixin, BaseEstimator):  # type: ignore[
         return np.asarray(mean if level is None else mean + level.values)
 
     def predict_interval(self, X: ArrayLike, bound: Bound | None = None) -> tuple[Array, Array]:
-        """Lower and upper bounds on f* at points (m, d); two arrays (m,).
+        """Compute lower and upper bounds on f* at points (m, d); two arrays (m,).
 
-        ``bound`` is another than that of the regressor. Raises
+        ``bound`` takes the place of the regressor's. Raises
         :class:`~kernelbounds.EmptyConfidenceSetError` when the data refute the assumptions.
         """
         points = self._points(X)
@@ -189,11 +191,11 @@ class KernelConfidenceRegressor(RegressorMixin, BaseEstimator):  # type: ignore[
         )
 
     def _parameters(self) -> dict[str, Any]:
-        """To be compared with later ones; set_params may change a kernel in place."""
+        """A copy of the parameters, since set_params may change a kernel in place."""
         return {**self.get_params(deep=False), "kernel": copy.deepcopy(self.kernel)}
 
-    # Numbers keep their types while scikit-learn looks at shapes and names, so that the sequence
-    # can refuse those that floats cannot hold.
+    # Numbers keep their types while scikit-learn checks shapes and names, so that the sequence can
+    # refuse those that floats cannot hold.
 
     def _observations(self, X: ArrayLike, y: ArrayLike, reset: bool) -> tuple[Array, Array]:
         refuse_masked(X, "X")

@@ -20,6 +20,7 @@ from kernelbounds.bandits.domains import Box, Domain, Finite
 from kernelbounds.bounds import Bound
 from kernelbounds.display.progress import late_progress
 from kernelbounds.errors import InputError, StoredFileError, said
+from kernelbounds.io import archive
 from kernelbounds.mixtures import Mixture
 from kernelbounds.sequence import ConfidenceSequence, storage
 
@@ -29,23 +30,22 @@ if TYPE_CHECKING:
 P = TypeVar("P", bound="Policy")
 
 FORMAT, VERSION = "kernelbounds.Policy", 4
-READABLE = (2, 3, 4)  # they hold sequences of the same versions
 NAMES = storage.NAMES | {"domain", "pending", "asked", "asked_bounds", "records"}
 
 
 def save(policy: Policy, path: str | PathLike[str]) -> None:
     """Write a policy to a file, atomically."""
-    storage.write(path, *_pack(policy))
+    archive.write(path, *_pack(policy))
 
 
 def check(policy: Policy, path: str | PathLike[str]) -> None:
     """Refuse now what :func:`save` would refuse later."""
-    storage.check_writable(path)
+    archive.check_writable(path)
     with policy.lock:
         _pack(policy)
 
 
-def _pack(policy: Policy) -> storage.Packed:
+def _pack(policy: Policy) -> archive.Packed:
     header, arrays = policy.sequence.pack()
     domain, limits = _pack_domain(policy.domain)
     asked = [np.frombuffer(key) for key in policy.ledger.asked]
@@ -88,15 +88,16 @@ def load(
     offset: Offset | None,
 ) -> P:
     """What :func:`save` wrote."""
-    header, arrays = storage.read(path, FORMAT, READABLE, "a saved policy", NAMES)
+    own = storage.UserObjects.checked(kernel, bound, mixture, offset)
+    header, arrays = archive.read(path, FORMAT, VERSION, "a saved policy", NAMES)
     if header.get("policy") != cls.__name__:
         raise StoredFileError(
             f"{str(path)!r} holds a {header.get('policy')}, not a {cls.__name__}."
         )
-    with storage.damage_reported(path):
+    with archive.damage_reported(path):
         stored = dict(header["sequence"])
-    sequence = ConfidenceSequence.unpack(path, stored, arrays, kernel, bound, mixture, offset)
-    with storage.damage_reported(path):
+    sequence = ConfidenceSequence.unpack(path, (stored, arrays), own)
+    with archive.damage_reported(path):
         domain = _unpack_domain(header["domain"], arrays["domain"])
         policy = cls(sequence, domain, minimise=header["minimise"])
         policy.restore(header["settings"])

@@ -1,1 +1,1 @@
-"""Files: written whole or not at all, and tables of numbers read from them."""
+"""Write files whole or not at all, and read tables of numbers from them."""

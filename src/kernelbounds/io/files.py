@@ -1,6 +1,6 @@
-"""Files that are written whole or not at all.
+"""Write files whole or not at all.
 
-What is new goes to a temporary file in the same folder, which then takes the place of the old
+The new content goes to a temporary file in the same folder, which then takes the place of the old
 file. Readers never see half a file, and an interrupt leaves the old one as it was.
 """
 
@@ -19,13 +19,13 @@ from typing import Any, BinaryIO
 from kernelbounds.arrays import brief
 from kernelbounds.errors import InputError, said
 
-# A process that is alive writes to its temporary file more often than this, in seconds.
-ABANDONED = 600.0
+# A process that is alive writes to its temporary file more often than this.
+ABANDONED_AFTER_SECONDS = 600.0
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file to write to; when the block ends without an exception it takes the place of ``path``.
+    """Open a file that takes the place of ``path`` when the block ends without an exception.
 
     Symbolic links are followed. A new file gets the mode that the umask gives, an old one keeps
     its mode. An OSError says what could not be done, also where ``path`` is not a regular file.
@@ -57,7 +57,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def check_writable(path: Path) -> None:
-    """Raise an OSError where :func:`replacing` would, as far as one can tell beforehand."""
+    """Raise the OSError that :func:`replacing` would raise, as far as one can tell beforehand."""
     _mode(path)
     if not Path(os.path.realpath(path)).parent.is_dir():
         raise FileNotFoundError(0, "its folder does not exist")
@@ -65,19 +65,14 @@ def check_writable(path: Path) -> None:
 
 def check_regular(mode: int) -> None:
     """Raise an OSError where the mode is that of a folder, a FIFO, a device or a socket."""
-    kinds = {
-        stat.S_IFDIR: "it is a folder",
-        stat.S_IFIFO: "it is a FIFO and not a file",
-        stat.S_IFCHR: "it is a device and not a file",
-        stat.S_IFBLK: "it is a device and not a file",
-        stat.S_IFSOCK: "it is a socket and not a file",
-    }
+    if stat.S_ISDIR(mode):
+        raise OSError(0, "it is a folder")
     if not stat.S_ISREG(mode):
-        raise OSError(0, kinds.get(stat.S_IFMT(mode), "it is not a regular file"))
+        raise OSError(0, "it is a FIFO, a device or a socket, and not a file")
 
 
 def as_path(path: Any) -> Path:
-    """A path, from what users pass."""
+    """Convert what a user passed to a path."""
     name = os.fspath(path) if isinstance(path, str | PathLike) else None
     if not isinstance(name, str) or "\0" in name:
         raise InputError(f"a path must be a string or a pathlib.Path, got {brief(path)}.")
@@ -86,7 +81,7 @@ def as_path(path: Any) -> Path:
 
 @contextmanager
 def failure_reported(doing: str) -> Iterator[None]:
-    """An OSError becomes an InputError, "cannot {doing}: {reason}."."""
+    """Turn an OSError into an InputError that says "cannot {doing}: {reason}."."""
     try:
         yield
     except OSError as error:
@@ -94,7 +89,7 @@ def failure_reported(doing: str) -> Iterator[None]:
 
 
 def _mode(path: Path) -> int | None:
-    """The permissions of a file that is there; None where there is none."""
+    """The permissions of a file; None where there is no such file."""
     try:
         found = os.stat(path).st_mode
     except FileNotFoundError:
@@ -104,7 +99,7 @@ def _mode(path: Path) -> int | None:
 
 
 def _remove_abandoned(folder: Path, belonging: str, now: float) -> None:
-    """Remove what processes that were killed have left of the same target.
+    """Remove temporary files of the same target that killed processes have left behind.
 
     ``now`` is by the clock of the file system, which on a network is not that of this machine.
     """
@@ -112,5 +107,5 @@ def _remove_abandoned(folder: Path, belonging: str, now: float) -> None:
         for entry in entries:
             if entry.name.startswith(belonging):
                 with suppress(OSError):
-                    if now - entry.stat(follow_symlinks=False).st_mtime > ABANDONED:
+                    if now - entry.stat(follow_symlinks=False).st_mtime > ABANDONED_AFTER_SECONDS:
                         os.unlink(entry.path)

@@ -19,9 +19,8 @@ import sklearn
 
 from kernelbounds.arrays import Array
 from kernelbounds.errors import InputError, StoredFileError
-from kernelbounds.io import files
+from kernelbounds.io import archive, files
 from kernelbounds.paper.specs import Choices, Job
-from kernelbounds.sequence import storage
 from kernelbounds.version import __version__
 
 FORMAT, VERSION = "kernelbounds.paper.Cell", 1
@@ -71,18 +70,18 @@ class Store:
             "software": software(),
             "checksum": _checksum(cell, arrays),
         }
-        storage.write(self.path(cell), header, arrays)
+        archive.write(self.path(cell), header, arrays)
 
     def read(self, cell: Job) -> dict[str, Array]:
         """The results of a cell; :class:`StoredFileError` when missing, damaged or edited."""
-        header, arrays = storage.read(self.path(cell), FORMAT, (VERSION,), "the result of a cell")
+        header, arrays = archive.read(self.path(cell), FORMAT, VERSION, "the result of a cell")
         if header.get("checksum") != _checksum(cell, arrays) or header["cell"] != cell.as_data():
             raise StoredFileError(f"{str(self.path(cell))!r} was edited or damaged.")
         return arrays
 
     def software(self, cell: Job) -> dict[str, Any]:
         """What a cell was computed with."""
-        header, _ = storage.read(self.path(cell), FORMAT, (VERSION,), "the result of a cell")
+        header, _ = archive.read(self.path(cell), FORMAT, VERSION, "the result of a cell")
         return dict(header["software"])
 
     def state(self, cell: Job) -> str:

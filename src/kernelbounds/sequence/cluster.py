@@ -1,4 +1,4 @@
-"""Adding the rows of a source with the workers of a Dask cluster: all of them or none.
+"""Add the rows of a source with the workers of a Dask cluster, all of them or none.
 
 Rows are cut into ranges, in order, where a single machine would begin a new chunk. Workers pass
 twice over each range:
@@ -9,15 +9,10 @@ twice over each range:
             block
 
 The first range can grow at once, and of the last no sums are needed. Sums of ranges are added up on
-the workers, by a tree. What comes back is a few sums of each range, and m^2 numbers once.
+the workers. What comes back is a few sums of each range, and m^2 numbers once.
 
-Tasks on a Dask cluster.
-
-What workers are asked to do.
-
-The rows of a source, as the workers find them, after a look at each.
-
-Ranges of rows, and two passes over each; see the package.
+The file has four sections: running tasks on the cluster, what the workers are asked to do, finding
+and checking the rows of the source, and the two passes.
 """
 
 from __future__ import annotations
@@ -27,9 +22,10 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,39 +43,45 @@ from kernelbounds.io.sources import (
     is_parquet,
     parquet_count,
     parquet_rows,
-    partition_rows,
     partitions,
+    stream_rows,
 )
-from kernelbounds.sequence.updating import Intake, Observed, append_all, refuse_nothing, take_over
+from kernelbounds.sequence.sparse import Observed, append_in_blocks
+from kernelbounds.sequence.streaming import Intake, refuse_nothing, take_over
+
+# Rows of a file that are checked by one task: a second or two.
+CHECKED_AT_ONCE = 2_000_000
+# Rows of a range, at most: a worker that dies loses the work on one, and the bar moves with each.
+# With many inducing points it is longer, so that its m^2 numbers are few beside its rows.
+LONGEST_RANGE, ROWS_PER_INDUCING = 250_000, 200
+# The first pass takes about this part of the time of the second (``kernelbounds reproduce scale``).
+FIRST_PASS = 0.25
+# Sums of two passes over the same rows differ by rounding errors only, far less than this.
+SUMS_AGREE = 1e-6
+
+# Some rows of a table, from here to there: of a Parquet file, or of observations.
+Piece = tuple[Path | Observed, int, int]
 
 
 class Tasks:
-    """A way to have functions called by the workers.
+    """Functions that the workers of a cluster are asked to call.
 
     Futures that nobody holds are forgotten when those that depend on them are done.
     """
 
     def __init__(self, client: Any) -> None:
-        self._client = client
+        self.client = client
         self.threads = max(1, sum(client.nthreads().values()))
         self.wanted: list[Any] = []  # what is waited for
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """A future of the result, which Dask computes anew if the worker that has it dies."""
-        return self._client.submit(function, *arguments, pure=False)
-
-    def compute(self, delayed: list[Any]) -> list[Any]:
-        """Futures of delayed values."""
-        return list(self._client.compute(delayed))
-
-    def cancel(self) -> None:
-        """Stop what is waited for, and all that it alone needs, once rows under way are done."""
-        self._client.cancel(self.wanted)
+        return self.client.submit(function, *arguments, pure=False)
 
 
 @contextmanager
 def tasks_on(client: Any) -> Iterator[Tasks]:
-    """Tasks of the cluster, whose own failures become sentences of ours."""
+    """Run tasks on the cluster, and turn its own failures into sentences of ours."""
     import dask
     from distributed import KilledWorker
 
@@ -102,7 +104,8 @@ def tasks_on(client: Any) -> Iterator[Tasks]:
             "version of kernelbounds[dask] on all of them."
         ) from error
     finally:
-        tasks.cancel()
+        # This stops what is waited for and all that only it needs, after the tasks under way.
+        client.cancel(tasks.wanted)
 
 
 def watch(
@@ -113,9 +116,9 @@ def watch(
     progress: bool | None,
     rows: Callable[[Any], int],
 ) -> list[Any]:
-    """The results, with progress on the terminal, where each is worth so many rows.
+    """Wait for the results, with progress on the terminal; ``rows`` counts those of a result.
 
-    In order, so that of several errors the first in the source is raised.
+    They are taken in order, so that of several errors the first in the source is raised.
     """
     found: list[Any] = []
     tasks.wanted += futures
@@ -128,17 +131,13 @@ def watch(
     return found
 
 
-# Some rows of a table, from here to there: of a Parquet file, or of observations.
-Piece = tuple[Path | Observed, int, int]
-
-
 def same(value: Any) -> Any:
-    """For what all tasks share, so that a worker gets it once."""
+    """Return the value: a worker gets the result of a task once, which others then share."""
     return value
 
 
 def count_rows(path: Path) -> int:
-    """Of a Parquet file."""
+    """Count the rows of a Parquet file."""
     if not is_parquet(path):
         raise InputError(
             f"{named(path)} is not a Parquet file, and a cluster reads no others; convert it, or "
@@ -148,13 +147,13 @@ def count_rows(path: Path) -> int:
 
 
 def check(rows: Intake, path: Path, start: int, stop: int) -> int:
-    """Look at rows of a file, and count them."""
+    """Check some rows of a file, and count them."""
     return sum(len(some.outcomes) for some in _observed(rows, [(path, start, stop)]))
 
 
 def partition(rows: Intake, number: int, table: Any) -> Observed:
-    """The observations of a partition, checked."""
-    batches = partition_rows(table, number, rows.columns, rows.most)
+    """Check a partition, and return its observations."""
+    batches = stream_rows(table, rows.columns, rows.most, f"partition {number}")
     found = [rows.observed(some, rows.dim) for some in batches]
     if not found:
         return Observed(np.empty((0, rows.dim or 0)), np.empty(0), None)
@@ -162,44 +161,33 @@ def partition(rows: Intake, number: int, table: Any) -> Observed:
 
 
 def size(some: Observed) -> int:
-    """How many."""
+    """Count observations."""
     return len(some.outcomes)
 
 
 def sum_up(known: ConfidenceSet, rows: Intake, first: int, pieces: list[Piece]) -> Statistics:
-    """The first pass over a range, which begins after so many rows."""
+    """Make the first pass over a range, which begins after ``first`` rows."""
     batches = ((some.points, known.told(*some)) for some in _observed(rows, pieces))
     return sums(_sparse(known), first, batches)
 
 
-def _sparse(known: ConfidenceSet) -> SparseEngine:
-    """The engine, which must be a sparse one: only that can be put together from ranges."""
-    assert isinstance(known.radius_engine, SparseEngine)
-    return known.radius_engine
-
-
-def add_up(first: Statistics, second: Statistics) -> Statistics:
-    """The statistics of both."""
-    return first.carrying(second)
-
-
 def grow(known: ConfidenceSet, rows: Intake, start: Statistics | None, pieces: list[Piece]) -> Part:
-    """The second pass over a range; with None it begins with what is known."""
+    """Make the second pass over a range, from ``start``, or from what is known where it is None."""
     engine = _sparse(known)
     grown = engine.snapshot() if start is None else resumed(engine, start)
     before = grown.statistics
-    append_all(known, grown, _observed(rows, pieces))
+    append_in_blocks(known, grown, _observed(rows, pieces))
     return Part.between(before, grown)
 
 
 def statistics(part: Part) -> Statistics:
-    """Those at the end of a range, of all rows so far."""
+    """The statistics of all rows up to the end of a range."""
     assert part.engine is not None
     return part.engine.statistics
 
 
 def without_engine(part: Part) -> Part:
-    """What is sent back of all ranges but the last."""
+    """Leave out the engine, which only the last range sends back."""
     return part._replace(engine=None)
 
 
@@ -211,32 +199,18 @@ def _observed(rows: Intake, pieces: list[Piece]) -> Iterator[Observed]:
                 yield rows.observed(some, rows.dim)
         else:
             for first in range(start, stop, rows.most):
-                yield table.split(min(first + rows.most, stop))[0].split(first)[1]
+                yield table.rows(first, min(first + rows.most, stop))
 
 
-# Rows of a file that are checked by one task: a second or two.
-CHECKED_AT_ONCE = 2_000_000
-
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """Some rows of the source: a Parquet file, or a future of the observations of a partition."""
+class Table(NamedTuple):
+    """A Parquet file, or a future of the observations of a partition, and its number of rows."""
 
     rows: Any
-    count: int
-
-
-def checked_tables(
-    tasks: Tasks, source: Source, rows: Intake, progress: bool | None
-) -> list[Table]:
-    """The files or partitions of a source, in order; what is wrong with a row is raised."""
-    if source.frame is None:
-        return _files(tasks, source.paths, rows, progress)
-    return _partitions(tasks, source.frame, rows, progress)
+    size: int
 
 
 def _files(tasks: Tasks, paths: Sequence[Path], rows: Intake, progress: bool | None) -> list[Table]:
-    """They are read again when they are needed."""
+    """Check the files of a source; they are read again when their rows are needed."""
     sizes = [tasks.submit(count_rows, path) for path in paths]
     counts = watch(tasks, sizes, "counting", None, progress, int)
     checks = [
@@ -249,10 +223,13 @@ def _files(tasks: Tasks, paths: Sequence[Path], rows: Intake, progress: bool | N
 
 
 def _partitions(tasks: Tasks, frame: Any, rows: Intake, progress: bool | None) -> list[Table]:
-    """They may be costly to make again, and so stay in the memory of the workers meanwhile."""
+    """Check the partitions of a dataframe, which stay in the memory of the workers meanwhile.
+
+    They may be costly to make again.
+    """
     from dask.delayed import delayed
 
-    found = tasks.compute(
+    found = tasks.client.compute(
         [
             delayed(partition)(rows, number, part)
             for number, part in enumerate(partitions(frame, rows.columns))
@@ -264,30 +241,21 @@ def _partitions(tasks: Tasks, frame: Any, rows: Intake, progress: bool | None) -
 
 
 def pieces(tables: Sequence[Table], start: int, stop: int) -> list[tuple[Any, int, int]]:
-    """The rows from ``start`` to ``stop`` of all tables together; see ``workers.Piece``."""
+    """The pieces of tables that are the rows from ``start`` to ``stop`` of all of them together."""
     found, first = [], 0
     for table in tables:
-        a, b = max(start - first, 0), min(stop - first, table.count)
+        a, b = max(start - first, 0), min(stop - first, table.size)
         if a < b:
             found.append((table.rows, a, b))
-        first += table.count
+        first += table.size
     return found
-
-
-# Rows of a range, at most: a worker that dies loses the work on one, and the bar moves with each.
-# With many inducing points it is longer, so that its m^2 numbers are few beside its rows.
-LONGEST_RANGE, ROWS_PER_INDUCING = 250_000, 200
-# The first pass takes about this part of the time of the second (``kernelbounds reproduce scale``).
-FIRST_PASS = 0.25
-# Sums of two passes over the same rows differ by rounding errors only, far less than this.
-SAME = 1e-6
 
 
 def both_passes(
     tasks: Tasks, engine: SparseEngine, shared: Any, rows: Intake, tables: Sequence[Table]
 ) -> list[Any]:
     """Futures of what each range adds."""
-    count = sum(table.count for table in tables)
+    count = sum(table.size for table in tables)
     places = ranges(engine, count, tasks.threads)
     work = [pieces(tables, *one) for one in places]
     first = tasks.submit(grow, shared, rows, None, work[0])
@@ -296,16 +264,19 @@ def both_passes(
     # When it has grown, the first range has its sums, and those of all before it.
     inner = zip(places[1:-1], work[1:-1], strict=True)
     sums = [tasks.submit(sum_up, shared, rows, start, one) for (start, _), one in inner]
-    starts = running_sums(tasks, [tasks.submit(statistics, first), *sums])
+    # A chain of additions takes milliseconds a range, beside seconds of work on its rows.
+    starts = itertools.accumulate(
+        [tasks.submit(statistics, first), *sums], partial(tasks.submit, Statistics.carrying)
+    )
     grown = [tasks.submit(grow, shared, rows, *one) for one in zip(starts, work[1:], strict=True)]
     *others, last = [first, *grown]
     return [*(tasks.submit(without_engine, one) for one in others), last]
 
 
 def ranges(engine: SparseEngine, count: int, threads: int) -> list[tuple[int, int]]:
-    """Where each begins and ends, among so many new rows.
+    """Where each range begins and ends among ``count`` new rows.
 
-    There is one for each thread, or more where they would be too long, and a short one before
+    There is one range for each thread, or more where they would be too long, and a short one before
     them, which grows while the others are summed. A single thread needs no sums.
     """
     ends = np.array(chunk_ends(engine, count), dtype=int)
@@ -319,28 +290,15 @@ def ranges(engine: SparseEngine, count: int, threads: int) -> list[tuple[int, in
 
 
 def longest_range(inducing: int) -> int:
-    """How many rows a range has at most, with so many inducing points."""
+    """The largest number of rows of a range, with this number of inducing points."""
     return max(LONGEST_RANGE, ROWS_PER_INDUCING * inducing)
 
 
-def running_sums(tasks: Tasks, parts: list[Any]) -> list[Any]:
-    """Futures of the first, the first two, .. and all parts added up, by a tree of depth log n."""
-    if len(parts) == 1:
-        return parts
-    pairs = [tasks.submit(add_up, *parts[i : i + 2]) for i in range(0, len(parts) - 1, 2)]
-    of_pairs = running_sums(tasks, pairs)
-    found = [parts[0]]
-    for at in range(1, len(parts)):
-        whole = of_pairs[(at - 1) // 2]  # of the first at + 1 where that is even, or of at
-        found.append(whole if at % 2 else tasks.submit(add_up, whole, parts[at]))
-    return found
-
-
 def join(engine: SparseEngine, parts: Sequence[Part]) -> SparseEngine:
-    """The engine after all ranges; rows that were others in the second pass are refused."""
+    """The engine after all ranges; a source that gave other rows the second time is refused."""
     for before, after in itertools.pairwise(parts):
         off = np.abs(before.after - after.before).max(initial=0.0)
-        if off > SAME * np.abs(before.after).max(initial=0.0):
+        if off > SUMS_AGREE * np.abs(before.after).max(initial=0.0):
             raise InputError(
                 "the source gave other rows when it was read for the second time, and nothing was "
                 "added. Do not write to it meanwhile; a Dask dataframe whose rows are random is "
@@ -349,17 +307,17 @@ def join(engine: SparseEngine, parts: Sequence[Part]) -> SparseEngine:
     return joined(engine, parts)
 
 
-__all__ = ["add", "client_for"]
+def _sparse(known: ConfidenceSet) -> SparseEngine:
+    """The engine, which must be a sparse one: only that can be put together from ranges."""
+    assert isinstance(known.radius_engine, SparseEngine)
+    return known.radius_engine
 
 
 def client_for(given: Any, source: Source, engine: Engine) -> Any:
     """The client to use, or None for this machine."""
     if given is None:
-        if (
-            source.frame is None
-            or engine.approximation() is None
-            or "distributed" not in sys.modules
-        ):
+        exact = engine.approximation() is None
+        if source.frame is None or exact or "distributed" not in sys.modules:
             return None
         try:
             return sys.modules["distributed"].default_client()
@@ -373,15 +331,11 @@ def client_for(given: Any, source: Source, engine: Engine) -> Any:
         raise InputError(
             f"client must be a distributed.Client that is not asynchronous, got {brief(given)}."
         )
-    if engine.approximation() is None:
+    if engine.approximation() is None or source.stream is not None:
         raise InputError(
-            "client is for sequences with a sparse engine: an exact one needs all rows on one "
-            "machine. Make the sequence with engine=kernelbounds.Sparse(...), or leave client out."
-        )
-    if source.stream is not None:
-        raise InputError(
-            "client is for Parquet files and Dask dataframes, which workers can read by "
-            "themselves; write the table to Parquet files first, or leave client out."
+            "client is for sequences with engine=kernelbounds.Sparse(...), since an exact engine "
+            "needs all rows on one machine, and for Parquet files and Dask dataframes, which "
+            "workers can read by themselves; leave client out."
         )
     return given
 
@@ -390,24 +344,26 @@ def add(known: ConfidenceSet, given: Intake, client: Any, progress: bool | None)
     """Add all observations, and return how many; on an error or an interrupt none are added."""
     with known.lock:
         before = _sparse(known)
-        _refuse_growth(before)
+        if before.approximation().can_grow:
+            raise InputError(
+                "the inducing points of this sequence may still grow, row by row, which one "
+                "machine has to do. Give all of them beforehand, with "
+                "engine=kernelbounds.Sparse(points) or Sparse.filling(lower, upper, count), or "
+                "leave client out."
+            )
         start = before.data.count
         evidence = Evidence(travelling(before), known.parts, known.offset)
         sent = ConfidenceSet(evidence, known.assumptions)
     with tasks_on(client) as tasks:
         shared, rows = tasks.submit(same, sent), replace(given, source=Source())
-        tables = checked_tables(tasks, given.source, rows, progress)
-        count = sum(table.count for table in tables)
+        source = given.source
+        tables = (
+            _files(tasks, source.paths, rows, progress)
+            if source.frame is None
+            else _partitions(tasks, source.frame, rows, progress)
+        )
+        count = sum(table.size for table in tables)
         refuse_nothing(count)
         parts = both_passes(tasks, before, shared, rows, tables)
         found = watch(tasks, parts, "adding", count, progress, lambda part: part.size)
         return take_over(known, before, start, join(before, found))
-
-
-def _refuse_growth(engine: SparseEngine) -> None:
-    if engine.approximation().can_grow:
-        raise InputError(
-            "the inducing points of this sequence may still grow, row by row, which one machine "
-            "has to do. Give all of them beforehand, with engine=kernelbounds.Sparse(points) or "
-            "Sparse.filling(lower, upper, count), or leave client out."
-        )

@@ -1,32 +1,61 @@
-"""A confidence sequence at a glance: its card in a notebook."""
+"""Describe a confidence sequence at a glance: in a line of text, and on a card in a cards."""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Sequence
 
-from kernelbounds.arrays import Array
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+
 from kernelbounds.assume.offset import Offset
+from kernelbounds.assume.parts import Parts
 from kernelbounds.bounds import AMM, AY, CMM, DMM, IGP, Bound, ConfidenceSet
-from kernelbounds.display import cards as notebook
+from kernelbounds.display import cards
 from kernelbounds.errors import EmptyConfidenceSetError
+from kernelbounds.mixtures import Hybrid
 from kernelbounds.surface import extremes
 
-# A glance must not take long. Up to so many observations the band is computed, in at most about
-# 20 ms; beyond, there are the data alone.
-MOST = 120
-PLACES = 60  # of the band, over the range of the data and a little beyond
-BEYOND = 0.05
+# A glance must not take long. Up to this number of observations the band is drawn, in at most about
+# 20 ms; beyond it, the data alone.
+MOST_FOR_BAND = 120
+PLACES = 60  # of the band, over the range of the data and this fraction of it beyond
+MARGIN = 0.05
 
 
-def card(known: ConfidenceSet, bound: Bound) -> notebook.Html:
-    """What is assumed, what is observed and, over one input, the band."""
+def summary(known: ConfidenceSet, bound: Bound) -> str:
+    """The repr of a sequence."""
+    a, count, dim = known.assumptions, known.count, known.radius_engine.dim
+    kernel = f"{known.radius_engine.data.kernel}, norm_bound={a.norm_bound:g}"
+    if known.parts is not None:
+        pairs = _own_parts(known)
+        kernel = (
+            f"{pairs[0][0]}, norm_bound={pairs[0][1]:g}" if len(pairs) == 1 else f"{Parts(pairs)}"
+        )
+    more = "" if known.offset == Offset() else f"offset={known.offset}, "
+    more += f"misspecification={a.misspecification:g}, " if a.misspecification else ""
+    more += "" if a.mixture == Hybrid() else f"mixture={a.mixture}, "
+    seen = f"{count} observation{'' if count == 1 else 's'}"
+    seen += f" of {dim} input{'' if dim == 1 else 's'}" if count else ""
+    return (
+        f"ConfidenceSequence({kernel}, noise_scale={a.noise_scale:g}, delta={a.delta:g}, "
+        f"{more}bound={bound}) with {seen}"
+    )
+
+
+def _own_parts(known: ConfidenceSet) -> Sequence[tuple[Kernel, float]]:
+    """The parts of f* without an unknown level, which is the last of them."""
+    assert known.parts is not None
+    return known.parts.pairs[:-1] if known.offset.within > 0 else known.parts.pairs
+
+
+def card(known: ConfidenceSet, bound: Bound) -> cards.Html:
+    """Draw a card with what is assumed, what is observed and, over one input, the band."""
     a, count = known.assumptions, known.count
     facts: list[tuple[object, object]] = [("kernel", known.radius_engine.data.kernel)]
     if known.parts is None:
         facts.append(("norm bound B", f"{a.norm_bound:.4g}"))
     else:
-        # An unknown level is the last of them, and is said below.
-        own = known.parts.pairs[:-1] if known.offset.within > 0 else known.parts.pairs
+        own = _own_parts(known)
         facts[0] = ("kernel", ", ".join(f"{one} with B = {b:.4g}" for one, b in own))
     facts.append(("noise scale σ", f"{a.noise_scale:.4g}" if a.noise_scale else "0, no noise"))
     if a.misspecification:
@@ -37,57 +66,47 @@ def card(known: ConfidenceSet, bound: Bound) -> notebook.Html:
     note = f"Bounds hold with probability {1 - a.delta:g}, if these assumptions do."
     picture = None
     if count and known.radius_engine.approximation() is None:
+        # CMM is drawn where the bound of the sequence may be slow, or holds at one time only.
+        drawn = bound if type(bound) in (DMM, AMM, AY, IGP) else CMM()
         try:
-            picture = _picture(known, bound)
-            drawn = known.points.shape[1] == 1 and count <= MOST
-            if drawn and type(_quick(bound)) is not type(bound):
+            picture = _picture(known, drawn)
+            has_band = known.points.shape[1] == 1 and count <= MOST_FOR_BAND
+            if has_band and type(bound) is not type(drawn):
                 note += " The picture has the band of CMM."
         except EmptyConfidenceSetError:
-            picture = notebook.order_picture(known.observed.tolist())
+            picture = cards.order_picture(known.observed.tolist())
             note = (
                 "The data refute the assumptions: the norm bound, the noise scale or the kernel "
                 "is wrong, and there are no bounds."
             )
-    return notebook.card("Confidence sequence", facts, picture, note)
+    return cards.card("Confidence sequence", facts, picture, note)
 
 
 def _observed(known: ConfidenceSet) -> str:
     if not known.count:
         return "none yet"
-    exact = known.radius_engine.approximation() is None
-    kept = "" if exact else ", kept as sums by a sparse engine"
+    kept = (
+        "" if known.radius_engine.approximation() is None else ", kept as sums by a sparse engine"
+    )
     inputs = known.radius_engine.data.dim or known.radius_engine.dim
     return f"{known.count}, of {inputs} input{'' if inputs == 1 else 's'}{kept}"
 
 
-def _picture(known: ConfidenceSet, bound: Bound) -> notebook.Html:
-    if known.count <= MOST:
-        known.refute_if_empty()
+def _picture(known: ConfidenceSet, bound: Bound) -> cards.Html:
+    """Draw the outcomes and, over one input, the band; raise where the confidence set is empty."""
     points, outcomes = known.points, known.observed
-    if points.shape[1] > 1:
-        return notebook.order_picture(outcomes.tolist())
     x, lower, upper = np.empty(0), np.empty(0), np.empty(0)
-    if known.count <= MOST:
-        x = _around(points[:, 0])
-        drawn = _quick(bound)
-        upper, below = extremes(drawn.view_of(known), drawn, x[:, None], (1, -1))
-        lower = -below
-    return notebook.band_picture(
+    if known.count <= MOST_FOR_BAND:
+        known.refute_if_empty()
+    if points.shape[1] > 1:
+        return cards.order_picture(outcomes.tolist())
+    if known.count <= MOST_FOR_BAND:
+        low, high = float(points.min()), float(points.max())
+        more = MARGIN * (high - low) or 1.0
+        x = np.linspace(low - more, high + more, PLACES)
+        seen = bound.view_of(known)
+        upper, negative_lower = extremes(seen, bound, x[:, None], (1, -1))
+        lower = -negative_lower
+    return cards.band_picture(
         x.tolist(), lower.tolist(), upper.tolist(), points[:, 0].tolist(), outcomes.tolist()
     )
-
-
-def _around(places: Array) -> Array:
-    """The range of the data and a little beyond; of a single point, what is near it."""
-    low, high = float(places.min()), float(places.max())
-    more = BEYOND * (high - low) or 1.0
-    return np.linspace(low - more, high + more, PLACES)
-
-
-def _quick(bound: Bound) -> Bound:
-    """The bound of the picture: CMM where the own one may be slow, or holds at one time only."""
-    if isinstance(bound, DMM | AMM | AY | IGP) and type(bound).__module__.startswith(
-        "kernelbounds."
-    ):
-        return bound
-    return CMM()

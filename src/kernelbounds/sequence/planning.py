@@ -1,11 +1,11 @@
-"""How wide bounds will at most be after observations that are yet to be made.
+"""Bound the widths that bounds will have after observations that are yet to be made.
 
 ==============  ==============  ===========================================================
 code            symbol          meaning
 ==============  ==============  ===========================================================
 ``penalty``     P               R_t^2 <= E_alpha + P for all alpha >= ``least``, see
                                 :meth:`~kernelbounds.mixtures.Mixture.penalty`
-``variance``    rho_alpha^2     after those observations
+``variance``    rho_alpha^2     the posterior variance after those observations
 ==============  ==============  ===========================================================
 
 For such ridges R~_alpha^2 = R_t^2 + alpha B^2 - E_alpha <= P + alpha B^2: outcomes cancel. So the
@@ -31,24 +31,24 @@ from kernelbounds.bounds.bound import TIE
 from kernelbounds.errors import InputError
 from kernelbounds.surface import in_parts
 
-# The ridges that are tried, each this times the one before. Within a factor of 1.2 of the best one
-# the width is within half a percent of the least, because it is flat there.
-STEP = 1.4
-# From where on a ridge is so large that the width is the trivial one, relative to P / B^2 and to
-# the trace of the kernel matrix.
-LARGE = 100.0
+# Each ridge that is tried is this times the one before. Within a factor of 1.2 of the best one the
+# width is within half a percent of the least, because it is flat there.
+RIDGE_STEP = 1.4
+# From this on, relative to P / B^2 and to the trace of the kernel matrix, a ridge is so large that
+# the width is the trivial one.
+LARGE_RIDGE = 100.0
 
 
 class Fillable(Protocol):
     """A domain with space-filling points, such as :class:`~kernelbounds.Box`."""
 
     def filling(self, count: int) -> Array:
-        """So many points, (count, d)."""
+        """Points that fill the domain evenly, (count, d)."""
         ...
 
 
 def as_design(design: Any, domain: Fillable | None, dim: int) -> Array:
-    """The points of a design, from an array, or from a number and a domain."""
+    """Make the points of a design from an array, or from a number and a domain."""
     if domain is None and np.ndim(design) == 0:
         raise InputError(
             f"design must be points, or a number of them together with a Box, got {brief(design)}."
@@ -63,7 +63,7 @@ def as_design(design: Any, domain: Fillable | None, dim: int) -> Array:
 def predicted_width(
     known: ConfidenceSet, bound: Bound, points: Array, design: Array, noise_scales: Array | None
 ) -> Array:
-    """What upper - lower will at most be at points (m, d), whatever the outcomes; (m,)."""
+    """Bound upper - lower at points (m, d) after a design, whatever its outcomes; (m,)."""
     a = known.assumptions
     if known.radius_engine.approximation() is not None and not isinstance(bound, FixedDesign):
         raise InputError(
@@ -81,7 +81,7 @@ def predicted_width(
         if a.noise_scale > 0:
             found = [bound.predicted_width(future, part) for part in in_parts(points)]
             return np.minimum(np.concatenate(found), 2 * future.trivial(points))
-        bound = CMM()  # which is all there is without noise
+        bound = CMM()  # without noise a fixed design is no better
     penalty, least = future.outcome_free()
     if math.isinf(penalty):
         raise InputError(f"how wide bounds will be depends on the outcomes with {a.mixture}.")
@@ -91,20 +91,20 @@ def predicted_width(
     for part in in_parts(points):
         variance = future.predict(part, ridges).variance
         trivial = future.trivial(part)
-        # What searches leave, at both ends.
+        # The searches for the best ridges are this far from them, at both ends.
         least_width = (factors[:, None] * np.sqrt(variance)).min(axis=0) + 2 * TIE * trivial
         widths.append(np.minimum(least_width, 2 * trivial))
     return np.concatenate(widths)
 
 
 def _ridges(future: ConfidenceSet, bound: Bound, penalty: float, least: float) -> Array:
-    """Those of the bound for which the width is known, or enough of them."""
+    """The ridges of the bound for which the width is known, or a grid of them."""
     allowed = bound.below_amm_at(future.reference_ridge)
     if allowed is None:
         squared = max(future.assumptions.norm_bound**2, 1e-200)
-        most = max(LARGE * penalty / squared, LARGE * future.engine.data.trace, least)
-        count = 1 + math.ceil(math.log(most / least) / math.log(STEP))
-        return np.asarray(least * STEP ** np.arange(count))
+        most = max(LARGE_RIDGE * penalty / squared, LARGE_RIDGE * future.engine.data.trace, least)
+        count = 1 + math.ceil(math.log(most / least) / math.log(RIDGE_STEP))
+        return np.asarray(least * RIDGE_STEP ** np.arange(count))
     ridges = np.array([ridge for ridge in allowed if ridge >= least])
     if not allowed:
         raise InputError(

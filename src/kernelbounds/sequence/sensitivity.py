@@ -1,14 +1,14 @@
-"""How wrong B or sigma may be while a conclusion still holds on the data at hand.
+"""Find how wrong B or sigma may be while a conclusion still holds on the data at hand.
 
-A conclusion is that an upper bound is below a number, or a lower one above. Its ``margin`` is how
-far: with s = 1 for upper and s = -1 for lower bounds, and a number v,
+A conclusion is that an upper bound is below a number, or a lower one above. Its ``margin`` says by
+how much: with s = 1 for upper and s = -1 for lower bounds, and a number v,
 
     margin = s v - max over what is bounded of (the upper bound on s L f*),
 
-and it holds where that is positive. Where only B grows, confidence sets are nested, so that margins
-fall; the largest B is bracketed, and the bracket narrowed by interpolation. For that, all that a
-bound chooses by looking at B stays as it was chosen for the B that was assumed: c of the mixture,
-and the directions and weights of :class:`~kernelbounds.FixedDesign`.
+and the conclusion holds where the margin is positive. Where only B grows, confidence sets are
+nested, so that margins fall; the largest B is bracketed, and the bracket halved on a log scale. For
+that, all that a bound chooses by looking at B stays as it was chosen for the B that was assumed: c
+of the mixture, and the directions and weights of :class:`~kernelbounds.FixedDesign`.
 """
 
 from __future__ import annotations
@@ -29,28 +29,29 @@ from kernelbounds.surface import extremes
 __all__ = ["Row", "Sensitivity"]
 
 # Multiples of what was assumed at which a conclusion is tried until it fails; if it never does, it
-# is said to hold however large. Bounds of CMM are precise to 1e-7 of the trivial one, so that far
-# more than a thousand times the B that was assumed would try that, and not the conclusion.
+# is said to hold however large B or sigma is. Bounds of CMM are precise to 1e-7 of the trivial one,
+# so that far more than a thousand times the B that was assumed would try their precision, and not
+# the conclusion.
 FACTORS = (2.0, 8.0, 64.0, 1000.0)
-# The bracket's relative width at the end.
-ACCURACY = 5e-3
 # Where 0 was assumed, multiples of a unit, which is margin / sqrt(k(x,x)) for the norm, by
 # Cauchy-Schwarz, and B sqrt(k(x,x)) for the noise.
-FROM_ZERO = tuple(10.0**power for power in range(-6, 4))
+FACTORS_FROM_ZERO = tuple(10.0**power for power in range(-6, 4))
+# The bracket's relative width at the end.
+ACCURACY = 5e-3
 
 
 @dataclass(frozen=True)
 class Conclusion:
-    """Upper bounds (``sign`` 1) on the targets are below a number, or lower ones (-1) above."""
+    """A claim that upper bounds (``sign`` 1) are below a number, or lower ones (-1) above it."""
 
     targets: Targets
     sign: int
     value: float
-    what: str  # is bounded, in words
+    what: str  # the target in words
     bound: Bound
 
     def margin(self, known: ConfidenceSet) -> float:
-        """Positive where it holds; see the module."""
+        """The margin of the module's docstring, positive where the conclusion holds."""
         seen = self.bound.view_of(known)
         # Where a bound is the smaller one of several, the two sides tell whether these are
         # compatible; that of one set says so itself.
@@ -59,29 +60,20 @@ class Conclusion:
         return self.sign * self.value - float(found[0].max())
 
     def ends(self, known: ConfidenceSet) -> tuple[float, float]:
-        """Bounds on the largest of what is bounded, or on the only one."""
+        """Lower and upper bounds on the largest of the targets."""
         seen = self.bound.view_of(known)
         upper, negative_lower = extremes(seen, self.bound, self.targets, (1, -1))
         return float((-negative_lower).max()), float(upper.max())
 
     def failure(self, margin: float) -> str:
-        """Why it does not hold, in words."""
+        """Say why a conclusion with this margin does not hold."""
         side, wanted = ("upper", "below") if self.sign == 1 else ("lower", "above")
         found = self.value - self.sign * margin
         return f"the {side} bound on {self.what} is {found:.4g}, and not {wanted} {self.value:g}"
 
 
-def conclusion(
-    bound: Bound,
-    dim: int | None,
-    *,
-    above: Any = None,
-    below: Any = None,
-    better: Any = None,
-    regret_below: Any = None,
-) -> Conclusion:
-    """What was asked about, in the terms of :meth:`ConfidenceSequence.sensitivity`."""
-    asked = {"above": above, "below": below, "better": better, "regret_below": regret_below}
+def conclusion(bound: Bound, dim: int | None, asked: dict[str, Any]) -> Conclusion:
+    """Make a conclusion from the arguments of :meth:`ConfidenceSequence.sensitivity`."""
     given = {name: one for name, one in asked.items() if one is not None}
     if len(given) != 1:
         raise InputError(
@@ -119,12 +111,12 @@ def conclusion(
 
 
 class Row(NamedTuple):
-    """What the bounds are under one B; see :meth:`Sensitivity.table`.
+    """The bounds under one B; see :meth:`Sensitivity.table`.
 
     Attributes
     ----------
     norm_bound : float
-        That B.
+        B.
     lower, upper : float
         The bounds on what the conclusion is about.
     holds : bool
@@ -151,29 +143,28 @@ class Row(NamedTuple):
 class Sensitivity:
     """The largest B, and the largest sigma, for which a conclusion still holds on these data.
 
-    In each the other stays, and so does c of the mixture, as it was chosen: c = 0.03 B^2 of
-    :class:`~kernelbounds.mixtures.Hybrid` stays that of the B that was assumed, and R_t with it.
-    Noise scales of single observations are multiplied by what multiplies sigma. With
+    While B varies, sigma stays as assumed, and the other way round. So does c of the mixture:
+    c = 0.03 B^2 of :class:`~kernelbounds.mixtures.Hybrid` stays that of the B that was assumed, and
+    R_t with it. Noise scales of single observations are multiplied by what multiplies sigma. With
     :class:`~kernelbounds.FixedDesign` the number of directions, their radius r_p / sigma, and the
-    weights of an estimate stay as well: they are those of the B and sigma that were assumed. So
-    bounds under another B are not those of a sequence made with that B, which would choose its own,
-    but they are as valid, and the sets are nested.
+    weights of an estimate stay as well. So bounds under another B are not those of a sequence made
+    with that B, which would choose its own settings, but they are as valid, and sets are nested.
 
     Attributes
     ----------
     norm_bound : float
-        The conclusion holds under it and, the sets being nested, under every smaller B that the
-        data allow; under 1.01 times it, it does not. With probability at least 1 - delta it is
-        true if the norm of f* is at most this; for a bound at one time, or at one x, if these
-        were fixed beforehand, as its guarantee says. Infinite: it holds even with a thousand times
-        the B that was assumed. Where f* has parts, it is the number by which all their bounds may
-        be multiplied.
+        The conclusion holds under this B and, the sets being nested, under every smaller B that the
+        data allow; under 1.01 times this B it does not. With probability at least 1 - delta the
+        conclusion is true if the norm of f* is at most this; for a bound at one time, or at one x,
+        if these were fixed beforehand, as its guarantee says. Infinite: the conclusion holds even
+        with a thousand times the B that was assumed. Where f* has parts, this is the number by
+        which all their bounds may be multiplied.
     noise_scale : float
-        The conclusion holds under it, and under all that were tried between the sigma assumed and
-        it; under a little more, by half a percent at most, it does not. Infinite: it holds even
+        The conclusion holds under this sigma, and under all that were tried between the one assumed
+        and this; under one that is larger by half a percent it does not. Infinite: it holds even
         with a thousand times the sigma assumed; if that is 0, a thousand times B sqrt(k(x,x)), of
         which a millionth is tried first: the answer is 0 where that is too much. R_t need not grow
-        with sigma, so that nothing is proved of those between, unless the mixture is
+        with sigma, so that nothing is proved of the values between, unless the mixture is
         :class:`~kernelbounds.mixtures.Single` and the bound CMM.
     norm_lower_bound : float
         The smallest B that the data allow: below it the confidence sets of the bound are empty.
@@ -202,7 +193,7 @@ class Sensitivity:
 
     @classmethod
     def of(cls, known: ConfidenceSet, conclusion: Conclusion) -> Sensitivity:
-        """Of a conclusion that holds; :class:`InputError` if it does not."""
+        """Find the sensitivity of a conclusion; raise where it does not hold in the first place."""
         a, now = known.assumptions, known.assuming()
         margin = conclusion.margin(now)
         if not margin > 0:
@@ -214,14 +205,14 @@ class Sensitivity:
                 return conclusion.margin(now.assuming(**changed))
             except InputError:
                 raise
-            except KernelBoundsError:  # bounds of no function say nothing in favour of it
+            except KernelBoundsError:  # an empty confidence set is no evidence for a conclusion
                 return -math.inf
 
         # |L f| <= B size, by Cauchy-Schwarz.
         unit = min(margin / size, LARGEST) if size else 1.0
-        norm_bound = largest(lambda B: under(norm_bound=B), a.norm_bound, margin, unit)
+        norm_bound = largest(lambda B: under(norm_bound=B), a.norm_bound, unit)
         unit = a.norm_bound * size or 1.0
-        noise_scale = largest(lambda s: under(noise_scale=s), a.noise_scale, margin, unit)
+        noise_scale = largest(lambda s: under(noise_scale=s), a.noise_scale, unit)
         least = conclusion.bound.norm_lower_bound(now)
         return cls(norm_bound, noise_scale, least, a, conclusion, now)
 
@@ -240,7 +231,7 @@ class Sensitivity:
         )
 
     def table(self, count: int = 15) -> list[Row]:
-        """The bounds under several B, on a log grid around the answer, each with whether it holds.
+        """The bounds under several B, on a log grid around the answer, and whether each suffices.
 
         They start where the data allow it, or at a quarter of what was assumed, and end at four
         times the answer; where that is infinite, at a thousand times what was assumed. Of
@@ -296,52 +287,30 @@ class Sensitivity:
         return axes
 
 
-def largest(margin: Callable[[float], float], assumed: float, now: float, unit: float) -> float:
-    """The largest value, from the one assumed on, with a positive margin; inf where all have one.
+def largest(margin: Callable[[float], float], assumed: float, unit: float) -> float:
+    """The largest value, from ``assumed`` on, with a positive margin; inf where all have one.
 
-    ``now`` is the margin of the value assumed, and ``unit`` something to start from if that is 0.
+    ``unit`` is something to start from where 0 is assumed. Halving the bracket on a log scale takes
+    at most ten steps, whatever the margin looks like.
     """
-    low, at_low = assumed, now
-    for factor in FACTORS if assumed else FROM_ZERO:
+    low = assumed
+    for factor in FACTORS if assumed else FACTORS_FROM_ZERO:
         high = min(factor * (assumed or unit), LARGEST)
         if high <= low:
             return math.inf
-        at_high = margin(high)
-        if not at_high > 0:
-            return _narrowed(margin, low, high, at_low, at_high) if low else 0.0
-        low, at_low = high, at_high
-    return math.inf
-
-
-def _narrowed(
-    margin: Callable[[float], float], low: float, high: float, at_low: float, at_high: float
-) -> float:
-    """The lower end of a bracket, narrowed to the relative width ACCURACY.
-
-    Margins are nearly linear in B, and in sigma, once these are large. So it is interpolated
-    (regula falsi, Illinois variant), and halved on the log scale after two steps of little gain.
-    """
-    slow, side = 0, 0
-    while (ratio := high / low) > 1 + ACCURACY:
+        if not margin(high) > 0:
+            break
+        low = high
+    else:
+        return math.inf
+    while low > 0 and high > (1 + ACCURACY) * low:
         middle = math.sqrt(low * high)
-        if slow < 2 and math.isfinite(at_high):
-            middle = low + (high - low) * at_low / (at_low - at_high)
-        # Not close to an end: half the accuracy beyond the zero, the bracket is narrow enough.
-        inside = 1 + ACCURACY / 2
-        middle = min(max(middle, low * inside), high / inside)
-        found = margin(middle)
-        if found > 0:
-            low, at_low = middle, found
-            at_high, side = at_high / 2 if side == 1 else at_high, 1
-        else:
-            high, at_high = middle, found
-            at_low, side = at_low / 2 if side == -1 else at_low, -1
-        slow = slow + 1 if (high / low) ** 2 > ratio else 0
+        low, high = (middle, high) if margin(middle) > 0 else (low, middle)
     return low
 
 
 def _up_to(value: float) -> str:
-    """In words, to three digits, rounded down."""
+    """The end of "holds for every norm_bound ...", to three digits, rounded down."""
     if math.isinf(value):
         return ", however large"
     if value == 0:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import math
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
 from typing import Any
@@ -17,26 +15,24 @@ from sklearn.gaussian_process.kernels import Kernel
 from kernelbounds.arrays import Array, as_flag, as_observations, as_points, as_scalar, brief
 from kernelbounds.assume.offset import Offset, checked_offset
 from kernelbounds.assume.parts import Parts, as_parts
-from kernelbounds.bounds import CMM, Assumptions, Bound, ConfidenceSet, DualBound, FixedDesign
+from kernelbounds.bounds import CMM, Assumptions, Bound, ConfidenceSet, DualBound
 from kernelbounds.bounds.confidence_set import Evidence
-from kernelbounds.display import cards as notebook
+from kernelbounds.display import cards
 from kernelbounds.engine import Approximation, ExactEngine
-from kernelbounds.errors import EmptyConfidenceSetError, InputError
+from kernelbounds.errors import InputError
 from kernelbounds.functionals import Functional
 from kernelbounds.functionals.targets import Several
+from kernelbounds.io.archive import Packed
 from kernelbounds.kernels.rkhs import RKHSFunction
 from kernelbounds.mixtures import Hybrid, Mixture, Single
-from kernelbounds.sequence import cluster, overview as at_a_glance, storage, updating as streaming
+from kernelbounds.sequence import cluster, overview, sparse, storage, streaming
+from kernelbounds.sequence.asking import Looks, allowed_bound
 from kernelbounds.sequence.planning import Fillable, as_design, predicted_width
 from kernelbounds.sequence.sensitivity import Sensitivity, conclusion
-from kernelbounds.sequence.sparse import Sparse, inflation
+from kernelbounds.sequence.sparse import Observed, Sparse
 from kernelbounds.surface import Clipped, Surface, extremes
 
-WARNED = -1  # in place of a number of observations
-# Once bounds with a sparse engine may be so many times as wide as exact ones, at the newest points,
-# and inducing points cannot be added, that is said. It is asked at this number of observations, and
-# whenever that has doubled.
-COSTLY, COSTS_FROM, NEWEST = 1.5, 250, 64
+TOLERANCE = 1e-9  # relative, of rounding errors in a function that a user passes
 
 
 class ConfidenceSequence:
@@ -63,22 +59,20 @@ class ConfidenceSequence:
         c > 0, short for ``mixture=kernelbounds.mixtures.Single(c)``, the paper's radius;
         :func:`kernelbounds.mixture_scale` gives its choice of c for a planned number of rounds.
     bound : CMM, DMM, AMM, AY or IGP, or a :class:`Bound` of your own
-        The default for the methods below; CMM is exact for its confidence set, and so never wider
-        than DMM and AMM. :class:`~kernelbounds.FixedDesign` is for points that were fixed before
+        The default for the methods below. CMM is exact for its confidence set, and so never wider
+        than DMM and AMM; :class:`~kernelbounds.FixedDesign` is for points that were fixed before
         the outcomes.
     mixture : mixture, optional
         How the radius R_t is made, see :mod:`kernelbounds.mixtures`; None is ``Hybrid()``, as a
-        rule the tightest, which needs no scale.
+        rule the tightest.
     offset : Offset or float, optional
-        What is known of the level of f*, beside the kernel; see :class:`~kernelbounds.Offset`.
+        What is known of the level of f*, see :class:`~kernelbounds.Offset`.
     misspecification : float, optional
-        epsilon >= 0: f* need not be in the space, but within epsilon of a function g in it with
-        norm at most B, everywhere. Bounds are wider by more than epsilon, see
-        ``docs/how-to/how-wrong.md``; not for AY and IGP.
+        epsilon >= 0: f* is everywhere within epsilon of a function g in the space with norm at most
+        B, see ``docs/how-to/how-wrong.md``; not for AY and IGP.
     engine : Sparse, optional
         For more observations than fit into a kernel matrix, see :class:`~kernelbounds.Sparse`; with
-        CMM, DMM, AMM and other bounds whose :attr:`~kernelbounds.Bound.uses_only_radius` is True.
-        None: all observations are kept, exactly.
+        CMM, DMM, AMM and bounds whose :attr:`~kernelbounds.Bound.uses_only_radius` is True.
 
     Examples
     --------
@@ -118,31 +112,13 @@ class ConfidenceSequence:
         chosen = ExactEngine(whole) if engine is None else engine.engine(whole, assumptions)
         self._known = ConfidenceSet(Evidence(chosen, parts, level), assumptions)
         self._bound = self._chosen(CMM() if bound is None else bound)
-        # At how many observations a bound for one time was asked for; then, that it was said.
-        self._looked_at: int | None = None
-        # From how many observations on to ask what a sparse engine costs; then, that it was said.
-        self._costs_from = COSTS_FROM
+        self._looks, self._inflation_watch = Looks(), sparse.InflationWatch()
 
     def __repr__(self) -> str:
-        a, parts = self.assumptions, self._known.parts
-        more = "" if self.offset == Offset() else f"offset={self.offset}, "
-        more += f"misspecification={a.misspecification:g}, " if a.misspecification else ""
-        more += "" if a.mixture == Hybrid() else f"mixture={a.mixture}, "
-        seen = f"{len(self)} observation{'' if len(self) == 1 else 's'}"
-        seen += f" of {self.dim} input{'' if self.dim == 1 else 's'}" if len(self) else ""
-        what = f"{self.kernel}, norm_bound={a.norm_bound:g}"
-        if parts is not None:  # of which an unknown level is the last
-            pairs = parts.pairs[:-1] if self.offset.within > 0 else parts.pairs
-            one = pairs[0]
-            what = f"{one[0]}, norm_bound={one[1]:g}" if len(pairs) == 1 else f"{Parts(pairs)}"
-        return (
-            f"ConfidenceSequence({what}, noise_scale={a.noise_scale:g}, delta={a.delta:g}, "
-            f"{more}bound={self._bound}) with {seen}"
-        )
+        return overview.summary(self._known, self._bound)
 
     def _repr_html_(self) -> str:
-        """For notebooks."""
-        return notebook.shown(self, lambda: at_a_glance.card(self._known, self._bound))
+        return cards.shown(self, lambda: overview.card(self._known, self._bound))
 
     def __len__(self) -> int:
         """The number of observations, t."""
@@ -158,16 +134,16 @@ class ConfidenceSequence:
 
     @property
     def kernel(self) -> Kernel:
-        """The kernel, with the hyperparameters given; a copy.
+        """A copy of the kernel.
 
-        Where f* has parts it is that of their sum with equal shares, in which f*, less the level
-        of the offset, has norm at most 1.
+        Where f* has parts it is the kernel of their sum with equal shares, in which f*, less the
+        level of the offset, has norm at most 1.
         """
         return copy.deepcopy(self._known.radius_engine.data.kernel)
 
     @property
     def parts(self) -> Parts | None:
-        """The parts of f*, an unknown level among them; None where there is one only."""
+        """The parts of f*, an unknown level among them; None where there is only one."""
         return self._known.parts
 
     @property
@@ -177,12 +153,12 @@ class ConfidenceSequence:
 
     @property
     def assumptions(self) -> Assumptions:
-        """norm_bound, noise_scale, delta, mixture and misspecification."""
+        """The values of norm_bound, noise_scale, delta, mixture and misspecification."""
         return self._known.assumptions
 
     @property
     def bound(self) -> Bound:
-        """The default bound."""
+        """The bound that is used where a method is not given another."""
         return self._bound
 
     @property
@@ -195,8 +171,7 @@ class ConfidenceSequence:
     def landmarks(self) -> Array:
         """Points near which something is known, (n, d), for a search to start from.
 
-        They are the points observed; with a sparse engine, which does not keep those, its inducing
-        points and the newest of them.
+        They are the points observed or, with a sparse engine, the inducing points and the newest.
         """
         with self._known.lock:
             return self._known.radius_engine.landmarks.copy()
@@ -217,11 +192,9 @@ class ConfidenceSequence:
         """Add observations in the order they were made.
 
         ``X`` has shape (n, d) and ``y`` shape (n,); one observation may also be given as a point
-        of shape (d,) and a number. Nothing is added when an error is raised, or on an interrupt.
-        With a sparse engine many rows take long: after two seconds a bar is shown on a terminal.
-
-        ``noise_scale`` is that of these observations, a number or (n,), where it is not that of
-        the sequence. It must be known before the outcome is.
+        of shape (d,) and a number. ``noise_scale`` is the noise scale of these observations, a
+        number or (n,), where it is not that of the sequence; it must be known before the outcome
+        is. Nothing is added when an error is raised, or on an interrupt.
         """
         with self._known.lock:
             points, outcomes = as_observations(X, y, self.dim)
@@ -246,17 +219,16 @@ class ConfidenceSequence:
         With a :class:`~kernelbounds.Sparse` engine, data need not fit in memory. All rows are added
         or, on an error or an interrupt, none; what is not a number is refused with its place.
 
-        Rows are taken in the order of the source. It must be that in which they were observed; or
-        any that does not depend on outcomes, if the points were fixed in advance and the noise is
-        independent from row to row. Rows must not be sorted or left out by their outcomes.
+        Rows are taken in the order of the source. That must be the order in which they were
+        observed; or any that does not depend on outcomes, if the points were fixed in advance and
+        the noise is independent from row to row. See ``docs/how-to/large-data.md``.
 
         Parameters
         ----------
         source : path, list of paths, or table
-            A CSV or Parquet file, a folder of them, which are taken by name, or a list of those. Or
-            anything with ``__arrow_c_stream__``: of pyarrow, Polars, DuckDB or pandas. Or a Dask
-            dataframe, in the order of its partitions. All but CSV need the extra ``arrow``. Files
-            are read twice with a sparse engine: first to check.
+            A CSV or Parquet file, a folder of them, or a list of those; anything with
+            ``__arrow_c_stream__`` (pyarrow, Polars, DuckDB, pandas); or a Dask dataframe. All but
+            CSV need the extra ``arrow``.
         inputs : list of str
             The columns that are the coordinates of points.
         output : str
@@ -264,16 +236,14 @@ class ConfidenceSequence:
         noise_scale : str, optional
             The column of noise scales, as for :meth:`update`; None: that of the sequence.
         transform : function, optional
-            Of inputs (n, k), to points (n, d), row by row; such as ``problem.scaled``.
+            A function from inputs (n, k) to points (n, d), such as ``problem.scaled``.
         batch : int
-            How many rows are in memory at a time. It makes no difference to bounds.
+            How many rows are in memory at a time; it makes no difference to bounds.
         progress : bool, optional
             Whether a bar is shown on standard error; None: on a terminal, after two seconds.
         client : distributed.Client, optional
-            A Dask cluster whose workers share the work, with a sparse engine; the bounds are the
-            same up to rounding errors. Needs the extra ``dask``, on the workers as well, and they
-            must find Parquet files under the same paths. None: this machine; for a Dask dataframe
-            the client that is current, if there is one.
+            A Dask cluster whose workers share the work, with a sparse engine and the extra
+            ``dask``. None: this machine, or the current client for a Dask dataframe.
 
         Examples
         --------
@@ -297,37 +267,39 @@ class ConfidenceSequence:
         else:
             added = cluster.add(self._known, given, workers, shown)
         with self._known.lock:
-            self._warn_if_costly()
+            self._inflation_watch.look(self._known, stacklevel=3)
         return added
 
     def update_checked(
         self, points: Array, outcomes: Array, noise_scales: Array | None = None
     ) -> None:
-        """:meth:`update` with arrays that were checked already."""
-        with self._known.lock:
-            streaming.add_rows(self._known, streaming.Observed(points, outcomes, noise_scales))
-            self._warn_if_costly()
+        """Add observations as :meth:`update` does, from arrays that were checked already."""
+        known, many = self._known, len(points) > sparse.ROWS_PER_REPORT
+        with known.lock:
+            if many and known.radius_engine.approximation() is not None:
+                sparse.append_with_progress(known, Observed(points, outcomes, noise_scales))
+            else:
+                known.add(points, outcomes, noise_scales)
+            self._inflation_watch.look(known, stacklevel=4)
 
     def checked_noise_scales(self, given: ArrayLike | None, count: int) -> Array | None:
-        """Noise scales of so many observations, as :meth:`update` takes them; None: the usual."""
+        """Check the noise scales of ``count`` observations; None is the usual noise scale."""
         return self.assumptions.checked_noise_scales(given, count)
 
     @property
     def known(self) -> ConfidenceSet:
         """What bounds look at: the data, the assumptions and R_t.
 
-        Its ``lock`` is held by every method while it works, so that a sequence may be shared among
-        threads; hold it to use several methods as one.
+        Every method holds its ``lock`` while it works, so that threads may share a sequence; hold
+        it to use several methods as one.
         """
         return self._known
 
     def bounds(self, X: ArrayLike, bound: Bound | None = None) -> tuple[Array, Array]:
         """Lower and upper bounds on f* at points of shape (m, d); two arrays of shape (m,).
 
-        One point may also be given in the shape (d,), here and in the methods below. Differences,
-        averages, derivatives and other functionals of f* are for :meth:`bounds_of`.
-
-        Raises :class:`EmptyConfidenceSetError` when the data refute the assumptions.
+        One point may also be given in the shape (d,), here and in the methods below. Raises
+        :class:`EmptyConfidenceSetError` when the data refute the assumptions.
         """
         upper, negative_lower = self._extremes(X, bound, (1, -1))
         return -negative_lower, upper
@@ -337,10 +309,9 @@ class ConfidenceSequence:
     ) -> tuple[Any, Any]:
         """Lower and upper bounds on linear functionals of f*, see :mod:`kernelbounds.functionals`.
 
-        Two numbers for one functional, or two arrays for a sequence of them. With CMM they are the
-        smallest and largest values over the confidence set, as :meth:`bounds` at points. They hold
-        for all functionals, together with all other bounds of this sequence, where those at points
-        hold at all x.
+        The result is two numbers for one functional, or two arrays for a sequence of them. They
+        hold for all functionals, together with all other bounds of this sequence, where those at
+        points hold at all x.
         """
         given: Any = functional
         several = isinstance(given, Iterable) and not isinstance(given, Functional)
@@ -360,7 +331,7 @@ class ConfidenceSequence:
                         f"{one} is of functions in {one.dim} dimensions, but the data so far have "
                         f"{self.dim or asked[0].dim}."
                     )
-            self._look(chosen, len(asked))
+            self._looks.add(chosen, len(asked), len(self))
             upper, negative_lower = extremes(
                 chosen.view_of(self._known), chosen, Several(asked), (1, -1)
             )
@@ -379,8 +350,8 @@ class ConfidenceSequence:
     def gradients(self, X: ArrayLike, bound: Bound | None = None) -> tuple[Array, Array]:
         """Gradients in x of the lower and upper bounds at points of shape (m, d); both (m, d).
 
-        They are exact where the bounds are differentiable. The kernel must be one of
-        scikit-learn's, or a sum, product or integer power of those.
+        They are exact where the bounds are differentiable. The kernel must be made of
+        scikit-learn's, by sums, products and integer powers.
         """
         points = as_points(X, "X", self.dim, one=True)
         with self._known.lock:
@@ -396,12 +367,12 @@ class ConfidenceSequence:
     def surface(self, sign: int, bound: Bound | None = None) -> Surface:
         """Upper bounds on f* (sign 1) or on -f* (sign -1) as a function, for maximisers.
 
-        They are those of the bound itself, not limited to the trivial ones.
+        They are not limited to the trivial bounds, B sqrt(k(x,x)).
         """
         if not isinstance(sign, int | np.integer) or abs(sign) != 1:
             raise InputError(f"sign must be 1 or -1, got {brief(sign)}.")
         chosen = self._chosen(bound)
-        self._look(chosen, 0)
+        self._looks.add(chosen, 0, len(self))
         return Surface(chosen.view_of(self._known), chosen, sign)
 
     def sensitivity(
@@ -413,25 +384,23 @@ class ConfidenceSequence:
         regret_below: tuple[ArrayLike, ArrayLike, float] | None = None,
         bound: Bound | None = None,
     ) -> Sensitivity:
-        """How large B, and how large sigma, may be for a conclusion to hold still on these data.
+        """Find how large B, and how large sigma, may be while a conclusion holds on these data.
 
-        The conclusion is one of the following, and must hold as things are. What the answer means
-        is said at :class:`~kernelbounds.sequence.sensitivity.Sensitivity`. To ask about a bound
-        that holds at one time, such as :class:`~kernelbounds.FixedDesign`, is to look at it.
+        The conclusion is exactly one of the following, and must hold as things are; what the answer
+        means is said at :class:`~kernelbounds.sequence.sensitivity.Sensitivity`. To ask about a
+        bound that holds at one time is to look at it.
 
         Parameters
         ----------
-        above : (x, value)
-            The lower bound on f*(x) is above a value.
-        below : (x, value)
-            The upper bound on f*(x) is below a value.
+        above, below : (x, value)
+            The lower bound on f*(x) is above a value, or the upper bound below it.
         better : (x, x2)
-            The lower bound on f*(x) - f*(x2) is above 0.
+            The lower bound on f*(x) - f*(x2) is above 0; for a :class:`DualBound`.
         regret_below : (x, points, value)
             The largest upper bound on f*(p) - f*(x), over points p of shape (m, d), is below a
-            value.
+            value; for a :class:`DualBound`.
         bound : bound, optional
-            The last two need a :class:`~kernelbounds.bounds.DualBound`.
+            None: the one of the sequence.
 
         Examples
         --------
@@ -443,16 +412,10 @@ class ConfidenceSequence:
         >>> found.norm_bound > 5.0 and found.noise_scale > 0.1
         True
         """
-        asked = conclusion(
-            self._chosen(bound),
-            self.dim,
-            above=above,
-            below=below,
-            better=better,
-            regret_below=regret_below,
-        )
+        given = {"above": above, "below": below, "better": better, "regret_below": regret_below}
+        asked = conclusion(self._chosen(bound), self.dim, given)
         with self._known.lock:
-            self._look(asked.bound, len(asked.targets))
+            self._looks.add(asked.bound, len(asked.targets), len(self))
             return Sensitivity.of(self._known, asked)
 
     def predicted_width(
@@ -464,23 +427,20 @@ class ConfidenceSequence:
         noise_scale: ArrayLike | None = None,
         bound: Bound | None = None,
     ) -> Array:
-        """How wide bounds at points X (m, d) will at most be after a design; (m,).
+        """Bound the widths upper - lower at points X (m, d) after planned observations; (m,).
 
-        That is, upper - lower after observations at the points of the design, in addition to those
-        there are, whatever their outcomes: it needs none, and holds for certain, up to rounding
-        errors of the size of the outcomes. Real widths are smaller. They are of CMM, DMM,
-        AMM or FixedDesign.
+        They hold for certain, whatever the outcomes of the design, up to rounding errors of the
+        size of the outcomes, for CMM, DMM, AMM and FixedDesign. Real widths are smaller.
 
         Parameters
         ----------
         X : array of shape (m, d)
             Where the bounds will be asked for.
         design : array of shape (n, d), or int
-            Where observations are planned; or a number of points that fill ``domain`` evenly.
-        domain : Box, optional
-            Needed where ``design`` is a number.
+            Where observations are planned, in addition to those there are; or a number of points
+            that fill ``domain``, a Box, evenly.
         noise_scale : float or array of shape (n,), optional
-            That of the observations planned, as for :meth:`update`.
+            The noise scale of the planned observations, as for :meth:`update`.
         bound : bound, optional
             None: the one of the sequence.
 
@@ -536,8 +496,7 @@ class ConfidenceSequence:
         """The smallest noise scale that these data allow with this norm bound and kernel.
 
         With probability 1 - delta it is at most the true sigma at all times, if those are right.
-        The assumptions are refuted when it exceeds noise_scale. Noise scales are tried in steps of
-        one percent, and it is the last one below all that the data allow.
+        The assumptions are refuted when it exceeds noise_scale. It is known to one percent.
         """
         with self._known.lock:
             return self._known.noise_lower_bound
@@ -545,8 +504,7 @@ class ConfidenceSequence:
     def contains(self, function: RKHSFunction) -> bool:
         """Whether a function lies in the confidence set F_t: ||f|| <= B and ||f_t - y_t|| <= R_t.
 
-        It is a function in the space of :attr:`kernel`, without the level of the offset.
-        Both are compared with a relative tolerance of 1e-9, for rounding.
+        The function is in the space of :attr:`kernel`, without the level of the offset.
         """
         if not isinstance(function, RKHSFunction):
             raise InputError(
@@ -556,7 +514,7 @@ class ConfidenceSequence:
             raise InputError(
                 f"the function's kernel is {function.kernel}, the sequence's is {self.kernel}."
             )
-        if function.norm > self.assumptions.norm_bound * (1 + 1e-9):
+        if function.norm > self.assumptions.norm_bound * (1 + TOLERANCE):
             return False
         if not len(self):
             return True
@@ -564,7 +522,7 @@ class ConfidenceSequence:
             outcomes, weights = self._known.outcomes, self._known.weights
             misfit = np.linalg.norm(weights * function(self._known.points) - outcomes)
             scale = np.linalg.norm(outcomes)
-            return bool(misfit <= self.radius * (1 + 1e-9) + 1e-9 * scale)
+            return bool(misfit <= self.radius * (1 + TOLERANCE) + TOLERANCE * scale)
 
     @property
     def approximation(self) -> Approximation | None:
@@ -573,24 +531,16 @@ class ConfidenceSequence:
             return self._known.radius_engine.approximation()
 
     def inflation(self, X: ArrayLike, bound: Bound | None = None) -> Array:
-        """At most how many times as wide bounds are as those of an exact engine, with the same R_t.
+        """Bound the ratio of widths to those of an exact engine with the same R_t, at points; (m,).
 
-        At points of shape (m, d); (m,). It is certified, and not an estimate: exact bounds are at
-        least as wide as the range of values of functions in the span of the inducing points. It is
-        infinite where none of those is in the confidence set, and 1 where all is exact.
+        It is certified: exact bounds are at least as wide as the range of values of functions in
+        the span of the inducing points. It is infinite where none of those functions is in the
+        confidence set, and 1 where all is exact.
         """
         chosen = self._chosen(bound)
         with self._known.lock:
             points = as_points(X, "X", self._known.radius_engine.dim, one=True)
-            if self.approximation is None or not len(self):
-                return np.ones(len(points))
-            if not chosen.uses_only_radius:
-                raise InputError(
-                    f"what a sparse engine costs is known of bounds from R_t, such as CMM(), and "
-                    f"not of {chosen!r}."
-                )
-            upper, negative_lower = self._extremes(points, chosen, (1, -1))
-            return inflation(self._known, points, upper + negative_lower)
+            return sparse.inflation(self._known, chosen, points)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to one file, atomically; see :meth:`load`."""
@@ -608,42 +558,26 @@ class ConfidenceSequence:
     ) -> ConfidenceSequence:
         """Read a sequence written by :meth:`save`; it gives the same bounds and goes on.
 
-        Parameters
-        ----------
-        path : path
-            A file that :meth:`save` has written.
-        kernel : scikit-learn kernel, optional
-            Needed only for a kernel class of your own; it must be the one that was saved.
-            Whether or not it is given, the kernel matrix is computed again and compared.
-        bound : bound, optional
-            Needed only for a bound of your own; it must then be the one that was saved, by the
-            name of its class and its repr. It takes the place of one of the package's.
-        mixture : mixture, optional
-            Needed only for one of your own, such as :class:`~kernelbounds.mixtures.Prequential`;
-            it must be the one that was saved.
-        offset : Offset, optional
-            Needed only for one with a mean function; it must be the one that was saved.
+        Objects of your own classes (a kernel, a bound, a mixture such as
+        :class:`~kernelbounds.mixtures.Prequential`, an offset with a mean function) are not in the
+        file and must be passed again; another object than the one that was saved is refused, by its
+        class and its repr. The kernel matrix is computed again and compared. A bound of the
+        package's may be replaced by another bound.
         """
-        return cls._of(*storage.load(path, _own(kernel, bound, mixture, offset)))
+        own = storage.UserObjects.checked(kernel, bound, mixture, offset)
+        return cls._of(*storage.load(path, own))
 
-    def pack(self) -> storage.Packed:
-        """What :meth:`save` writes, as data and arrays, to be a part of another file."""
+    def pack(self) -> Packed:
+        """Convert the sequence to data and arrays, to be a part of another file."""
         with self._known.lock:
             return storage.pack(self._known, self._bound)
 
     @classmethod
     def unpack(
-        cls,
-        path: str | PathLike[str],
-        header: dict[str, Any],
-        arrays: dict[str, Array],
-        kernel: Kernel | Parts | None = None,
-        bound: Bound | None = None,
-        mixture: Mixture | None = None,
-        offset: Offset | None = None,
+        cls, path: str | PathLike[str], packed: Packed, own: storage.UserObjects
     ) -> ConfidenceSequence:
-        """The inverse of :meth:`pack`, as :meth:`load`; ``path`` is where they were found."""
-        return cls._of(*storage.unpack(path, header, arrays, _own(kernel, bound, mixture, offset)))
+        """Make a sequence from what :meth:`pack` returned; ``path`` is where it was found."""
+        return cls._of(*storage.unpack(path, *packed, own))
 
     @classmethod
     def _of(cls, known: ConfidenceSet, bound: Bound) -> ConfidenceSequence:
@@ -652,95 +586,14 @@ class ConfidenceSequence:
         return sequence
 
     def _chosen(self, bound: Bound | None) -> Bound:
-        """The bound asked for, if it can be had under these assumptions."""
-        if bound is None:
-            return self._bound
-        checked, most = _checked_bound(bound), self.assumptions.misspecification
-        if most and not checked.uses_only_radius:
-            raise InputError(
-                f"{brief(bound)} is not made from R_t, and so does not allow for a "
-                f"misspecification of {most:g}; CMM, DMM and AMM do."
-            )
-        if self._known.radius_engine.approximation() is not None and not (
-            checked.uses_only_radius or isinstance(checked, FixedDesign)
-        ):
-            raise InputError(
-                f"{brief(bound)} is not known with a sparse engine; use CMM(), DMM() or AMM(), or "
-                "FixedDesign() where no point was chosen by looking at outcomes. A "
-                "bound of your own can be used there if known.radius is all that it knows of the "
-                "noise, and its property uses_only_radius returns True."
-            )
-        return checked
+        """The bound asked for, if it can be had here."""
+        return self._bound if bound is None else allowed_bound(bound, self._known)
 
     def _extremes(self, X: ArrayLike, bound: Bound | None, signs: Sequence[int]) -> Array:
-        """Bounds on s f* for the signs s, (signs, m)."""
+        """Upper bounds on s f* for the signs s, (signs, m)."""
         chosen = self._chosen(bound)
         with self._known.lock:
             points = as_points(X, "X", self.dim, one=True)
-            limited = chosen.points_at_once is not None
-            self._look(chosen, len(np.unique(points, axis=0)) if limited else 0, stacklevel=4)
+            different = 0 if chosen.points_at_once is None else len(np.unique(points, axis=0))
+            self._looks.add(chosen, different, len(self), stacklevel=4)
             return extremes(chosen.view_of(self._known), chosen, points, signs)
-
-    def _look(self, bound: Bound, count: int, stacklevel: int = 3) -> None:
-        """Refuse more different points than a bound allows, and warn of a second time of one."""
-        if bound.points_at_once is not None and count > bound.points_at_once:
-            raise InputError(
-                f"{bound!r} holds at {bound.points_at_once} points together, got {count} different "
-                "ones; ask for fewer, or make it for more."
-            )
-        if bound.guarantee.anytime or not len(self):
-            return
-        if self._looked_at is None:
-            self._looked_at = len(self)
-        elif self._looked_at not in (len(self), WARNED):
-            warnings.warn(
-                f"{bound!r} holds at one number of observations, fixed beforehand: it was asked "
-                f"for at {self._looked_at} and now at {len(self)}; to use it at n of them, make "
-                "the sequence with delta / n.",
-                UserWarning,
-                stacklevel=stacklevel,
-            )
-            self._looked_at = WARNED
-
-    def _warn_if_costly(self) -> None:
-        """Say once that the inducing points of a sparse engine are too few."""
-        engine, asked_from = self._known.radius_engine, self._costs_from
-        if asked_from == WARNED or len(self) < asked_from:
-            return
-        self._costs_from = 2 * len(self)
-        cost_of = engine.approximation()
-        newest = engine.newest_points(NEWEST)
-        if cost_of is None or cost_of.can_grow or not len(newest):
-            return
-        with contextlib.suppress(EmptyConfidenceSetError):  # of which bounds will tell
-            cost = float(np.mean(self.inflation(newest, CMM())))
-            if cost > COSTLY:
-                self._costs_from = WARNED
-                warnings.warn(
-                    f"with {cost_of.inducing} inducing points, bounds at the newest points "
-                    f"are up to {cost:.2g} times as wide as without an approximation; use more of "
-                    "them, or Sparse(), which chooses them itself.",
-                    UserWarning,
-                    stacklevel=4,
-                )
-
-
-def _checked_bound(bound: Bound) -> Bound:
-    if not isinstance(bound, Bound):
-        raise InputError(
-            "bound must be one of CMM(), DMM(), AMM(), AY(), IGP(eta), FixedDesign(), or an object "
-            f"of a subclass of kernelbounds.Bound, got {brief(bound)}."
-        )
-    return bound
-
-
-def _own(
-    kernel: Kernel | Parts | None,
-    bound: Bound | None,
-    mixture: Mixture | None,
-    offset: Offset | None,
-) -> storage.Own:
-    if mixture is not None and not isinstance(mixture, Mixture):
-        raise InputError(f"mixture must be one of kernelbounds.mixtures, got {brief(mixture)}.")
-    checked = None if bound is None else _checked_bound(bound)
-    return storage.Own(kernel, checked, mixture, None if offset is None else checked_offset(offset))

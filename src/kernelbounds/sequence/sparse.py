@@ -1,8 +1,16 @@
-"""How to compute with more observations than fit into a kernel matrix."""
+"""Compute with more observations than fit into a kernel matrix.
+
+:class:`Sparse` is what a user chooses; the rest of this file is what a sequence with a sparse
+engine needs besides: rows in the engine's blocks, and a look at how much wider bounds become.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import math
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,17 +18,23 @@ from scipy.stats import qmc
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds.arrays import LARGEST, Array, as_points, as_scalar, as_vector, as_whole
-from kernelbounds.bounds import CMM, Assumptions, ConfidenceSet
+from kernelbounds.bounds import CMM, Assumptions, Bound, ConfidenceSet
 from kernelbounds.bounds.bound import TIE
-from kernelbounds.engine import Growth, SparseEngine
-from kernelbounds.errors import InputError, KernelBoundsError
+from kernelbounds.display.progress import late_progress
+from kernelbounds.engine import Engine, Growth, SparseEngine
+from kernelbounds.errors import EmptyConfidenceSetError, InputError, KernelBoundsError
 from kernelbounds.mixtures import Hybrid, Single
 from kernelbounds.mixtures.ledger import RunningLosses
 from kernelbounds.surface import extremes
 
 # The largest dictionary that grows by itself: 1500 inducing points take a second to decompose.
-MOST = 1500
-TOLERANCE = 0.0005
+LARGEST_DICTIONARY = 1500
+# Rows between two reports of progress: with the largest dictionary they take about a second.
+ROWS_PER_REPORT = 1000
+# Where inducing points cannot be added, a user is warned once bounds at the newest points may be
+# this many times as wide as exact ones. That is computed at this number of observations, and
+# whenever their number has doubled.
+COSTLY_INFLATION, FIRST_COUNT, NEWEST_POINTS = 1.5, 250, 64
 
 
 class Sparse:
@@ -31,20 +45,21 @@ class Sparse:
     inducing points do not see: little for smooth kernels, more for rough ones, see
     :meth:`~kernelbounds.ConfidenceSequence.inflation` and ``docs/how-to/large-data.md``.
 
-    ``Sparse()`` chooses inducing points among the observations as they come: one joins when those
-    before see too little of it. ``Sparse(points)`` has these alone, and :meth:`filling` some that
-    fill a box. They must be chosen without a look at the outcomes. Where observations join them,
-    which ones are passed to one ``update`` must not be decided by their outcomes, either.
+    ``Sparse()`` chooses inducing points among the observations as they come: an observation joins
+    them when they see too little of it. ``Sparse(points)`` uses the given points alone, and
+    :meth:`filling` makes points that fill a box. They must be chosen without a look at the
+    outcomes; and where observations join them, which observations are passed to one ``update`` must
+    not be decided by their outcomes, either.
 
     Parameters
     ----------
     inducing : array of shape (m, d), optional
         The inducing points, or the first of them.
     most : int, optional
-        Up to how many there may be; None: no more than given, or 1500 where none are.
+        The largest number of inducing points; None: as many as are given, or 1500 where none are.
     tolerance : float
-        An observation joins when what is not seen of it is more than this part of what is unknown
-        there anyway.
+        An observation joins when the unseen part of its variance is more than this fraction of what
+        is unknown there anyway.
 
     Examples
     --------
@@ -66,7 +81,7 @@ class Sparse:
         inducing: ArrayLike | None = None,
         *,
         most: int | None = None,
-        tolerance: float = TOLERANCE,
+        tolerance: float = 0.0005,
     ) -> None:
         self.points: Array | None = None
         if inducing is not None:
@@ -75,13 +90,13 @@ class Sparse:
             self.points = points[np.sort(first)]
             self.points.flags.writeable = False
         given = 0 if self.points is None else len(self.points)
-        usual = given or MOST
+        usual = given or LARGEST_DICTIONARY
         self.most = usual if most is None else as_whole(most, "most", least=max(given, 1))
         self.tolerance = as_scalar(tolerance, "tolerance", above=0.0, most=1.0)
 
     @classmethod
     def filling(cls, lower: ArrayLike, upper: ArrayLike, count: int) -> Sparse:
-        """With so many inducing points that fill a box evenly: a Sobol sequence, always the same.
+        """Make ``count`` inducing points that fill a box evenly: a Sobol sequence, always the same.
 
         Examples
         --------
@@ -105,7 +120,7 @@ class Sparse:
         return f"Sparse({count} inducing points of dimension {dim}{more})"
 
     def engine(self, kernel: Kernel, assumptions: Assumptions) -> SparseEngine:
-        """One for these assumptions; forecasts are those of the paper's prior, N(0, c K)."""
+        """Make the engine for these assumptions, whose forecasts are of the prior N(0, c K)."""
         a = assumptions
         if a.noise_scale == 0:
             raise InputError("a sparse engine is for noisy outcomes; noise_scale is 0.")
@@ -122,15 +137,108 @@ class Sparse:
         return SparseEngine(kernel, self.points, ridge, ratio**2, losses, growth)
 
 
-def inflation(known: ConfidenceSet, points: Array, widths: Array) -> Array:
-    """Widths at points (m, d) over what exact ones with the same R_t are at least; (m,)."""
+class Observed(NamedTuple):
+    """New observations: points (n, d), outcomes (n,), and their noise scales (n,) or None."""
+
+    points: Array
+    outcomes: Array
+    noise_scales: Array | None
+
+    @classmethod
+    def joined(cls, several: Sequence[Observed]) -> Observed:
+        """Several, one after the other; either all of them have noise scales or none."""
+        points, outcomes, scales = zip(*several, strict=True)
+        together = None if scales[0] is None else np.concatenate(scales)
+        return cls(np.concatenate(points), np.concatenate(outcomes), together)
+
+    def rows(self, start: int, stop: int | None = None) -> Observed:
+        """The observations from number ``start`` to ``stop``."""
+        some, scales = slice(start, stop), self.noise_scales
+        chosen = None if scales is None else scales[some]
+        return Observed(self.points[some], self.outcomes[some], chosen)
+
+
+def append_with_progress(known: ConfidenceSet, new: Observed) -> None:
+    """Add many observations to a sparse engine; on an error or an interrupt none are added."""
+    total = len(new.outcomes)
+    with known.lock, late_progress("adding", total) as report:
+
+        def reported() -> Iterator[Observed]:
+            for start in range(0, total, ROWS_PER_REPORT):
+                stop = min(start + ROWS_PER_REPORT, total)
+                yield new.rows(start, stop)
+                report(f"{stop:,} of {total:,} rows", stop)
+
+        grown = known.radius_engine.snapshot()
+        append_in_blocks(known, grown, reported())
+        known.evidence.radius_engine = grown
+
+
+def append_in_blocks(known: ConfidenceSet, grown: Engine, batches: Iterable[Observed]) -> None:
+    """Append batches to an engine, in the blocks in which it would take all in one go."""
+    waiting: list[Observed] = []
+
+    def append(rows: Observed) -> None:
+        grown.append(rows.points, known.told(*rows))
+
+    for some in batches:
+        together = Observed.joined([*waiting, some])
+        complete = grown.whole_blocks(len(together.outcomes))
+        if complete:
+            append(together.rows(0, complete))
+        waiting = [together.rows(complete)]
+    if waiting and len(waiting[0].outcomes):
+        append(waiting[0])
+
+
+def inflation(known: ConfidenceSet, bound: Bound, points: Array) -> Array:
+    """Bound the ratio of widths at points (m, d) to exact ones with the same R_t; (m,)."""
+    if known.radius_engine.approximation() is None or not known.count:
+        return np.ones(len(points))
+    if not bound.uses_only_radius:
+        raise InputError(
+            "what a sparse engine costs is known of bounds from R_t, such as CMM(), and not of "
+            f"{bound!r}."
+        )
+    upper, negative_lower = extremes(bound.view_of(known), bound, points, (1, -1))
+    widths = upper + negative_lower
     least = np.zeros(len(points))
     for within in known.within_spans():
-        # None of its functions fits the data; or, where bounds cross, hardly one.
+        # None of the functions in the span fits the data; or, where bounds cross, hardly one.
         with contextlib.suppress(KernelBoundsError):
             upper, negative_lower = extremes(within, CMM(), points, (1, -1))
             least = np.maximum(least, upper + negative_lower)
-    # What the search for the best ridge leaves, at both ends.
+    # The search for the best ridge is this far from it, at both ends.
     least -= 2 * TIE * known.trivial(points)
     unknown = np.where(widths > 0, np.inf, 1.0)
     return np.where(least > 0, widths / np.maximum(least, 1e-300), unknown)
+
+
+class InflationWatch:
+    """A look, now and then, at whether the inducing points of a sparse engine are too few."""
+
+    def __init__(self) -> None:
+        self._next_count: float = FIRST_COUNT
+
+    def look(self, known: ConfidenceSet, stacklevel: int) -> None:
+        """Warn once that bounds at the newest points are much wider than exact ones."""
+        if known.count < self._next_count:
+            return
+        self._next_count = 2 * known.count
+        approximation = known.radius_engine.approximation()
+        if approximation is None or approximation.can_grow:
+            return
+        newest = known.radius_engine.newest_points(NEWEST_POINTS)
+        if not len(newest):
+            return
+        with contextlib.suppress(EmptyConfidenceSetError):  # which the next bounds will raise
+            cost = float(np.mean(inflation(known, CMM(), newest)))
+            if cost > COSTLY_INFLATION:
+                self._next_count = math.inf
+                warnings.warn(
+                    f"with {approximation.inducing} inducing points, bounds at the newest points "
+                    f"are up to {cost:.2g} times as wide as without an approximation; use more of "
+                    "them, or Sparse(), which chooses them itself.",
+                    UserWarning,
+                    stacklevel=stacklevel,
+                )

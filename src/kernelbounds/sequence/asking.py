@@ -1,0 +1,69 @@
+"""Decide which bound may be asked for, at how many points, and how often."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from kernelbounds.arrays import brief
+from kernelbounds.bounds import Bound, ConfidenceSet, FixedDesign
+from kernelbounds.errors import InputError
+
+
+def checked_bound(bound: Any) -> Bound:
+    """The bound given, if it is one."""
+    if not isinstance(bound, Bound):
+        raise InputError(
+            "bound must be one of CMM(), DMM(), AMM(), AY(), IGP(eta), FixedDesign(), or an object "
+            f"of a subclass of kernelbounds.Bound, got {brief(bound)}."
+        )
+    return bound
+
+
+def allowed_bound(bound: Bound, known: ConfidenceSet) -> Bound:
+    """The bound given, if it holds under these assumptions and with this engine."""
+    checked, epsilon = checked_bound(bound), known.assumptions.misspecification
+    if epsilon and not checked.uses_only_radius:
+        raise InputError(
+            f"{brief(bound)} is not made from R_t, and so does not allow for a "
+            f"misspecification of {epsilon:g}; CMM, DMM and AMM do."
+        )
+    if known.radius_engine.approximation() is not None and not (
+        checked.uses_only_radius or isinstance(checked, FixedDesign)
+    ):
+        raise InputError(
+            f"{brief(bound)} is not known with a sparse engine; use CMM(), DMM() or AMM(), or "
+            "FixedDesign() where no point was chosen by looking at outcomes. A "
+            "bound of your own can be used there if known.radius is all that it knows of the "
+            "noise, and its property uses_only_radius returns True."
+        )
+    return checked
+
+
+class Looks:
+    """A record of when bounds that hold at one time only were asked for."""
+
+    def __init__(self) -> None:
+        self._observations: int | None = None  # there were when such a bound was asked for
+        self._has_warned = False
+
+    def add(self, bound: Bound, points: int, observations: int, stacklevel: int = 3) -> None:
+        """Refuse more different points than a bound allows, and warn of a second time, once."""
+        if bound.points_at_once is not None and points > bound.points_at_once:
+            raise InputError(
+                f"{bound!r} holds at {bound.points_at_once} points together, got {points} "
+                "different ones; ask for fewer, or make it for more."
+            )
+        if bound.guarantee.anytime or not observations:
+            return
+        if self._observations is None:
+            self._observations = observations
+        elif self._observations != observations and not self._has_warned:
+            self._has_warned = True
+            warnings.warn(
+                f"{bound!r} holds at one number of observations, fixed beforehand: it was asked "
+                f"for at {self._observations} and now at {observations}; to use it at n of them, "
+                "make the sequence with delta / n.",
+                UserWarning,
+                stacklevel=stacklevel,
+            )
