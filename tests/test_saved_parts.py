@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from problems import Own
+from problems import Own, refused
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 import kernelbounds as kb
@@ -96,9 +96,9 @@ def test_a_mean_function_is_given_again(tmp_path):
     seq.save(tmp_path / "x.npz")
     other = kb.ConfidenceSequence.load(tmp_path / "x.npz", offset=kb.Offset(_mean))
     np.testing.assert_array_equal(_said(other), _said(seq))
-    _refused(lambda: kb.ConfidenceSequence.load(tmp_path / "x.npz"), "mean function of your own")
+    refused(lambda: kb.ConfidenceSequence.load(tmp_path / "x.npz"), "mean function of your own")
     for offset in (kb.Offset(np.sum), kb.Offset(1.0), kb.Offset(_mean, within=1.0)):
-        _refused(
+        refused(
             lambda offset=offset: kb.ConfidenceSequence.load(tmp_path / "x.npz", offset=offset),
             "another offset",
         )
@@ -114,7 +114,7 @@ def test_a_kernel_of_ones_own_in_parts(tmp_path):
     other = kb.ConfidenceSequence.load(tmp_path / "x.npz", kernel=parts)
     np.testing.assert_array_equal(other.bounds(X), seq.bounds(X))
     for wrong in (kb.Parts([(Own(0.5), 2.0)]), kb.Parts([(Own(0.5), 2.0), (SMOOTH, 1.1)]), SMOOTH):
-        _refused(
+        refused(
             lambda wrong=wrong: kb.ConfidenceSequence.load(tmp_path / "x.npz", kernel=wrong),
             "pass the same one",
         )
@@ -151,7 +151,7 @@ def test_files_of_version_2(tmp_path, kernel):
     again = kb.KernelUCB.load(tmp_path / "policy.npz")
     assert again.ask().index == policy.ask().index
     assert again.certificate().regret == policy.certificate().regret
-    _refused(
+    refused(
         lambda: kb.ConfidenceSequence.load(tmp_path / "x.npz", offset=kb.Offset(1.0)),
         "another offset",
     )
@@ -190,10 +190,3 @@ def test_damaged_files_are_refused(tmp_path, damage):
     with pytest.raises(kb.StoredFileError, match="damaged") as caught:
         kb.ConfidenceSequence.load(tmp_path / "x.npz")
     assert str(caught.value).endswith(".")
-
-
-def _refused(load, match):
-    with pytest.raises(kb.InputError, match=match) as caught:
-        load()
-    message = str(caught.value)
-    assert message.endswith(".") and "\n" not in message and len(message) < 350
