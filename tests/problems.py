@@ -46,6 +46,29 @@ def too_many(failures, runs, delta):
     return binom.sf(failures - 1, runs, delta) < 1e-4
 
 
+def one_line(error) -> str:
+    """The message of an error, which must be one line for people, with a full stop at its end."""
+    message = str(error)
+    assert message.endswith(".") and len(message.splitlines()) == 1 and len(message) < 400
+    return message
+
+
+def refused(make, match=None, kind=kb.InputError) -> str:
+    """The message with which make() is refused."""
+    with pytest.raises(kind, match=match) as caught:
+        make()
+    return one_line(caught.value)
+
+
+def refusal(make, *arguments, **options) -> str | None:
+    """The message with which something is refused, and None where it is taken."""
+    try:
+        make(*arguments, **options)
+    except kb.InputError as error:
+        return one_line(error)
+    return None
+
+
 def noisy_only(name, noise_scale):
     """Skip what AY and IGP are not for: data without noise."""
     if noise_scale == 0 and name in ("AY", "IGP"):

@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 import pytest
 from families import FAMILIES, along_lines, most_turns, turns_of, with_range
-from problems import too_many
+from problems import refusal, too_many
 from scipy.optimize import minimize
 from scipy.stats import binom
 from sklearn.gaussian_process.kernels import Matern
@@ -371,22 +371,16 @@ def test_steps_are_counted(options):
     assert len(calls) == steps(problem, 7)
 
 
-def _refused(problem, functions=5):
-    with pytest.raises(kb.InputError) as caught:
-        assume_(problem, functions=functions)
-    message = str(caught.value)
-    assert len(message) < 400 and len(message.splitlines()) == 1 and message.endswith(".")
-    return message
-
-
 def test_what_cannot_be_told_is_refused():
     """Ten inputs that all interact; a kernel whose space does not have the functions."""
-    message = _refused(_problem(10, turns=0))
+    message = refusal(assume_, _problem(10, turns=0), functions=5)
     assert re.search("norms of functions of 10 inputs.* cannot be told", message)
     assert "interactions='pairs' or 'none'" in message and "norm_bound" in message
     # A norm bound alone says nothing: a bound of which kernel's norm?
-    assert "both kernel and norm_bound" in _refused(_problem(5, norm_bound=10.0))
-    message = _refused(_problem(kernel="DotProduct(1.0)"))
+    assert "both kernel and norm_bound" in refusal(
+        assume_, _problem(5, norm_bound=10.0), functions=5
+    )
+    message = refusal(assume_, _problem(kernel="DotProduct(1.0)"), functions=5)
     assert "norms under DotProduct" in message and "interactions" not in message
     assert "give norm_bound too" in message
     # With a bound of one's own there is nothing to tell.

@@ -94,7 +94,7 @@ def test_certificates_are_true_at_all_times(name):
 
 
 def test_the_test_of_certificates_can_fail():
-    runs = 40
+    runs = 16
     failures = _certificate_failures(kb.CMM(), runs, 20, believed_noise=NOISE / 10)
     assert too_many(failures, runs, DELTA)
 

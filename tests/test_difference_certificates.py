@@ -251,7 +251,7 @@ def _wrong(runs, rounds, name="CMM", mixture=None):
     return wrong
 
 
-@pytest.mark.parametrize("name", ["CMM", "AMM"])
+@pytest.mark.parametrize("name", ["CMM"])  # and all, and longer, below
 def test_they_are_true_at_all_times(name):
     """The error rate of the test is that of test_coverage.py."""
     assert not too_many(_wrong(30, 10, name), 30, 0.1)

@@ -184,6 +184,20 @@ def test_files_named_in_the_paper_table_exist():
         )
 
 
+ROOMS = (DOCS / "development" / "architecture.md").read_text()
+
+
+def test_files_named_in_the_architecture_exist():
+    for path in set(re.findall(r"`([\w/]+(?:\.py|/))`", ROOMS)):
+        assert is_place(path), f"docs/development/architecture.md names {path}, which is missing."
+
+
+def test_every_room_is_in_the_picture():
+    picture = re.search(r"```text\n(.*?)```", ROOMS, re.DOTALL)[1]
+    rooms = {path.parent.name for path in SOURCE.glob("*/__init__.py")}
+    assert set(re.findall(r"\b(\w+)/", picture)) == rooms | {"sparse"}
+
+
 def test_names_in_the_paper_table_exist():
     """Every `name`, `Class.method` and `module.function` of the page can be found in the code."""
     labels = set(re.findall(LABEL, PAPER_PAGE, flags=re.MULTILINE))
@@ -309,6 +323,31 @@ def test_anchors_of_proofs_exist():
     for target, anchor in links:
         page = CLAIMS.parent / target if target else CLAIMS
         assert anchor in anchors(page), f"{target}#{anchor}"
+
+
+MATHEMATICS = [
+    DOCS / "mathematics" / f"{name}.md"
+    for name in ("exact-bound", "rounding", "sparse-engine", "boxes", "fixed-designs")
+]
+
+
+@pytest.mark.parametrize("page", MATHEMATICS, ids=name_of)
+def test_every_claim_says_for_what_it_holds(page):
+    """Between a claim and its proof, in terms of the engine, and of shares or designs or asks."""
+    claims = re.split(r"^\*\*(?:Claim|Theorem)", page.read_text(), flags=re.MULTILINE)[1:]
+    assert claims
+    for claim in claims:
+        stated = claim.split("*Proof.*")[0]
+        assert re.search(r"^\*Holds for:\* .*\bengine\b", stated, re.MULTILINE), stated[:100]
+
+
+@pytest.mark.parametrize("page", MATHEMATICS, ids=name_of)
+def test_no_symbol_is_listed_twice(page):
+    table = re.search(r"^\| symbol \|.*\n((?:\|.*\n)+)", page.read_text(), re.MULTILINE)[1]
+    cells = [row.split(" | ")[0].strip("| ") for row in table.splitlines()[1:]]
+    symbols = [one.split(" ")[0] for cell in cells for one in re.split(r",(?![^(]*\)) ", cell)]
+    symbols = [one for one in symbols if one != "…"]
+    assert len(symbols) > 10 and len(symbols) == len(set(symbols)), sorted(symbols)
 
 
 # Claims that are easily made without what their proofs need: a pattern, and what a paragraph that

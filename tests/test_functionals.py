@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from problems import BOUNDS, KERNELS, Own, data_sets, sequence, truth
+from problems import BOUNDS, KERNELS, Own, data_sets, refused, sequence, truth
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern
 
 import kernelbounds as kb
@@ -221,13 +221,6 @@ def test_where_nothing_is_left_to_be_bounded(kernel):
     assert lower <= 0 <= upper and upper - lower < 1e-5
 
 
-def _refused(make, match):
-    with pytest.raises(kb.InputError, match=match) as caught:
-        make()
-    message = str(caught.value)
-    assert message.endswith(".") and "\n" not in message and len(message) < 350
-
-
 @pytest.mark.parametrize(
     ("make", "match"),
     [
@@ -247,7 +240,7 @@ def _refused(make, match):
     ],
 )
 def test_what_is_no_functional_is_refused(make, match):
-    _refused(make, match)
+    refused(make, match)
 
 
 def test_one_point_may_be_a_row():
@@ -270,7 +263,7 @@ def test_a_functional_in_the_place_of_points_is_refused(given):
     asked = [seq.bounds, seq.upper, seq.lower, seq.gradients, seq.inflation, kb.Finite, np.asarray]
     asked += [lambda one: seq.update(one, [0.1]), lambda one: seq.update([[0.1]], one)]
     for ask in asked:
-        _refused(lambda ask=ask: ask(given), r"bounds are those of bounds_of\(")
+        refused(lambda ask=ask: ask(given), r"bounds are those of bounds_of\(")
     if not isinstance(given, list):
         with pytest.raises(TypeError, match="not iterable"):
             list(given)
@@ -293,14 +286,14 @@ def test_what_cannot_be_bounded_is_refused(kernel, asked, match, t):
     seq = kb.ConfidenceSequence(kernel, 2.0, 0.1)
     if t:
         seq.update(np.random.default_rng(0).random((t, 1)), np.zeros(t))
-    _refused(lambda: seq.bounds_of(asked), match)
+    refused(lambda: seq.bounds_of(asked), match)
 
 
 def test_one_of_another_dimension_is_refused():
     seq = kb.ConfidenceSequence(RBF(0.5), 2.0, 0.1)
     seq.update([[0.0, 0.0]], [0.0])
     for one in (Difference([0.0], [1.0]), Derivative([0.0], 0), Average([[0.0]])):
-        _refused(lambda one=one: seq.bounds_of(one), "in 1 dimensions, but the data so far have 2")
+        refused(lambda one=one: seq.bounds_of(one), "in 1 dimensions, but the data so far have 2")
 
 
 def test_a_bound_that_is_no_dual_bounds_values_only():
@@ -309,4 +302,4 @@ def test_a_bound_that_is_no_dual_bounds_values_only():
             return np.tile(known.trivial(points), (len(signs), 1))
 
     seq = kb.ConfidenceSequence(RBF(0.5), 2.0, 0.1, bound=Trivial())
-    _refused(lambda: seq.bounds_of(Difference([0.0], [1.0])), "bounds values only")
+    refused(lambda: seq.bounds_of(Difference([0.0], [1.0])), "bounds values only")

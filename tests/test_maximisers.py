@@ -81,8 +81,8 @@ def _none(dim):
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
-@pytest.mark.parametrize("bound", BOUNDS)
-@pytest.mark.parametrize(("t", "noise_scale"), [(4, 0.1), (30, 0.1), (150, 0.1), (30, 0.0)])
+@pytest.mark.parametrize("bound", ["CMM", "DMM", "AMM", "AY", "IGP"])
+@pytest.mark.parametrize(("t", "noise_scale"), [(4, 0.1), (120, 0.1), (30, 0.0)])
 def test_certificates_contain_the_maximum(name, bound, t, noise_scale):
     noisy_only(bound, noise_scale)
     dim = PROBLEMS[name][1]

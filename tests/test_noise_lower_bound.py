@@ -60,7 +60,7 @@ def test_a_lower_confidence_bound(mixture):
 
     Rejected when a binomial of probability delta would do as badly with probability below 1e-4.
     """
-    runs, delta, failures, last = 60, 0.1, 0, []
+    runs, delta, failures, last = 40, 0.1, 0, []
     for seed in range(runs):
         X, y = _data(60, 0.3, seed)
         seq = kb.ConfidenceSequence(RBF(0.3), 2.0, 0.1, delta, mixture=mixture)

@@ -72,7 +72,7 @@ def _named(case, mixture, **more):
 def test_never_too_tight_and_not_needlessly_loose(case, mixture):
     name, length_scale, variance, layout, noise_scale, norm_bound = case
     rng = np.random.default_rng(CASES.index(case))
-    t = 16
+    t = 12
     X = LAYOUTS[layout](rng, t)
     kernel = KERNELS[name](length_scale, variance)
     y = random_data(kernel, rng, X, norm_bound, noise_scale)

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
-from problems import KERNELS, too_many
+from problems import KERNELS, refusal, too_many
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 import kernelbounds as kb
@@ -22,17 +22,6 @@ from kernelbounds.problem import Input, Output, Problem, assuming
 fuzz = settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-
-
-def _refused(make, *arguments, **options):
-    """The message with which something is refused, and None where it is taken."""
-    try:
-        make(*arguments, **options)
-    except kb.InputError as error:
-        message = str(error)
-        assert len(message) < 400 and len(message.splitlines()) == 1 and message.endswith(".")
-        return message
-    return None
 
 
 # --- notation
@@ -134,7 +123,7 @@ def test_what_is_written_is_understood(text, expected):
     ],
 )  # fmt: skip
 def test_what_is_not_understood_is_refused(text, match):
-    assert re.search(match, _refused(Input.parse, text))
+    assert re.search(match, refusal(Input.parse, text))
 
 
 @pytest.mark.parametrize(
@@ -148,7 +137,7 @@ def test_what_is_not_understood_is_refused(text, match):
     ],
 )
 def test_outputs_that_are_refused(text, match):
-    assert re.search(match, _refused(Output.parse, text))
+    assert re.search(match, refusal(Output.parse, text))
 
 
 @pytest.mark.parametrize(
@@ -172,14 +161,14 @@ def test_outputs_that_are_refused(text, match):
     ],
 )
 def test_arguments_that_are_refused(arguments, match):
-    assert re.search(match, _refused(Input, *arguments))
+    assert re.search(match, refusal(Input, *arguments))
 
 
 @fuzz
 @given(st.text(max_size=40), st.sampled_from(["{}", "{}=0:1", "x={}", "x[{}]=0:1", "x=0:1:{}"]))
 def test_any_text_is_an_input_or_refused(text, form):
     for cls in (Input, Output):
-        message = _refused(cls.parse, form.format(text))
+        message = refusal(cls.parse, form.format(text))
         if message is None:
             found = cls.parse(form.format(text))
             assert found.low < found.high and found.name and found.name.isprintable()
@@ -213,7 +202,7 @@ PIECES = [
 def test_slips_are_an_input_or_refused(text, slips):
     for at, cut, piece in slips:
         text = text[:at] + piece + text[at + cut :]
-    message = _refused(Input.parse, text)
+    message = refusal(Input.parse, text)
     # Names what was received: the whole, the name, or a part of it.
     if message is not None and "a name is missing" not in message:
         name = text.partition("=")[0].partition("[")[0].strip()
@@ -259,7 +248,7 @@ def _problem(*inputs, output="yield[%]=0:100", **options):
     ],
 )
 def test_problems_that_are_refused(arguments, options, match):
-    assert re.search(match, _refused(Problem, *arguments, **options))
+    assert re.search(match, refusal(Problem, *arguments, **options))
 
 
 def test_replace_keeps_the_rest():
@@ -276,7 +265,7 @@ def test_replace_keeps_the_rest():
         assert other.as_data() | {name: None} == problem.as_data() | {name: None}
     assert problem.replace(inputs=["x=0:1"]).names == ("x",)
     assert problem.replace(kernel=None).kernel is None
-    assert "low < high" in _refused(problem.replace, output="y=1:0")
+    assert "low < high" in refusal(problem.replace, output="y=1:0")
     with pytest.raises(TypeError):
         problem.replace(colour="red")
 
@@ -284,7 +273,7 @@ def test_replace_keeps_the_rest():
 def test_the_noise_is_needed_for_bounds_alone():
     problem = _problem(kernel="RBF(0.5)", norm_bound=1)
     assert problem.settled() is problem
-    assert "noise of the output is missing; 0 means" in _refused(problem.sequence)
+    assert "noise of the output is missing; 0 means" in refusal(problem.sequence)
 
 
 # --- units
@@ -355,7 +344,7 @@ def test_time_stamps_keep_their_digits():
                 ratios = (math.log1p(float(x) / start) for x in (after, 3600))
                 exact = next(ratios) / next(ratios)
             assert abs(share - exact) <= 4e-16 * exact
-        assert "row 0: time = 1700003601 is not in its range 1700000000:1700003600" in _refused(
+        assert "row 0: time = 1700003601 is not in its range 1700000000:1700003600" in refusal(
             problem.scaled, [[start + 3601]]
         )
 
@@ -378,7 +367,7 @@ def test_values_that_are_not_in_the_range(text, inside, outside, expected):
         rows = np.array([[0.5, inside[0]], [0.5, value]])
         ((row, name, found, what),) = problem.outside(rows)
         assert (row, name, found) == (1, "x", value) and expected in what
-        message = _refused(problem.scaled, rows)
+        message = refusal(problem.scaled, rows)
         assert message.startswith("row 1: x = ") and f" is not {what}." in message
         assert float(re.search(r"x = (\S+)", message)[1]) == pytest.approx(value, rel=1e-14)
 
@@ -425,14 +414,14 @@ def test_tables_come_as_arrays_dicts_and_data_frames():
 def test_tables_that_are_refused(table, match):
     problem = _problem("x=0:1", "t=0:1")
     for method in (problem.points, problem.scaled):
-        assert re.search(match, _refused(method, table))
+        assert re.search(match, refusal(method, table))
 
 
 @pytest.mark.parametrize(
     "unit", [[[0.5]], [0.5], [[0.5, 0.5, 0.5]], [[[0.5, 0.5]]], "a", [[None, 1]]]
 )
 def test_unit_points_that_are_refused(unit):
-    assert "unit" in _refused(_problem("x=0:1", "t=0:1").unscaled, unit)
+    assert "unit" in refusal(_problem("x=0:1", "t=0:1").unscaled, unit)
 
 
 # --- files
@@ -509,10 +498,10 @@ def test_files_keep_all_digits(tmp_path, one, unit, high, noise):
 def test_descriptions_that_are_refused(tmp_path, change, match):
     path = tmp_path / "x.json"
     path.write_text(json.dumps(_full().as_data() | change))
-    assert re.search(match, _refused(Problem.load, path))
+    assert re.search(match, refusal(Problem.load, path))
     for name in ("inputs", "output"):
         missing = {key: value for key, value in _full().as_data().items() if key != name}
-        assert f"broken: '{name}' is missing." in _refused(Problem.from_data, missing)
+        assert f"broken: '{name}' is missing." in refusal(Problem.from_data, missing)
 
 
 @pytest.mark.parametrize(
@@ -523,19 +512,19 @@ def test_descriptions_that_are_refused(tmp_path, change, match):
 def test_files_that_are_no_problem(tmp_path, content):
     path = tmp_path / "x.json"
     path.write_bytes(content)
-    message = _refused(Problem.load, path)
+    message = refusal(Problem.load, path)
     assert "is not a JSON file" in message or "no problem of kernelbounds" in message
     assert path.read_bytes() == content and os.listdir(tmp_path) == ["x.json"]
 
 
 def test_paths_that_cannot_be_used(tmp_path):
     problem = _full()
-    assert "No such file" in _refused(Problem.load, tmp_path / "none.json")
-    assert "cannot read the problem in" in _refused(Problem.load, tmp_path)
-    assert "a path must be" in _refused(Problem.load, None)
-    assert "No such file" in _refused(problem.save, tmp_path / "none" / "x.json")
-    assert "it is a folder" in _refused(problem.save, tmp_path)
-    assert "a path must be" in _refused(problem.save, 3)
+    assert "No such file" in refusal(Problem.load, tmp_path / "none.json")
+    assert "cannot read the problem in" in refusal(Problem.load, tmp_path)
+    assert "a path must be" in refusal(Problem.load, None)
+    assert "No such file" in refusal(problem.save, tmp_path / "none" / "x.json")
+    assert "it is a folder" in refusal(problem.save, tmp_path)
+    assert "a path must be" in refusal(problem.save, 3)
     assert os.listdir(tmp_path) == []
 
 
@@ -553,7 +542,7 @@ def test_any_slip_in_a_file_is_a_problem_or_refused(tmp_path, data):
         )
     path = tmp_path / "x.json"
     path.write_bytes(text.encode())
-    if _refused(Problem.load, path) is None:
+    if refusal(Problem.load, path) is None:
         assert Problem.load(path).dim >= 1
 
 

@@ -108,8 +108,8 @@ def test_coverage(mixture, noise):
 
 
 def test_a_radius_that_is_too_small_is_noticed():
-    runs = 40
-    assert _rejected(_failures(Shrunk(factor=0.5), "gaussian", runs, 30), runs)
+    runs = 24
+    assert _rejected(_failures(Shrunk(factor=0.5), "gaussian", runs, 25), runs)
 
 
 @pytest.mark.slow

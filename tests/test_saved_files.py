@@ -8,11 +8,12 @@ import json
 import tracemalloc
 import warnings
 import zipfile
+from functools import partial
 
 import numpy as np
 import pytest
 from own_bounds import Wider
-from problems import KERNELS
+from problems import KERNELS, refused
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Kernel, Matern, PairwiseKernel
 
 import kernelbounds as kb
@@ -41,13 +42,6 @@ def _loads(path):
     ]
 
 
-def _refused(load, kind, match, **given):
-    with pytest.raises(kind, match=match) as caught:
-        load(**given)
-    message = str(caught.value)
-    assert message.endswith(".") and "\n" not in message and len(message) < 350
-
-
 @pytest.mark.parametrize(
     ("saved", "given", "both"),
     [
@@ -61,7 +55,7 @@ def _refused(load, kind, match, **given):
 def test_a_kernel_with_other_hyperparameters_is_refused(tmp_path, saved, given, both):
     _saved(tmp_path / "x.npz", saved)
     for load in _loads(tmp_path / "x.npz"):
-        _refused(load, kb.InputError, both, kernel=given)
+        refused(partial(load, kernel=given), both)
 
 
 def test_a_kernel_is_refused_also_without_data(tmp_path):
@@ -114,11 +108,11 @@ def test_kernels_of_ones_own(tmp_path):
     seq = _saved(tmp_path / "x.npz", Own(0.5))
     for load in _loads(tmp_path / "x.npz"):
         np.testing.assert_array_equal(load(kernel=Own(0.5)).bounds(X[:3]), seq.bounds(X[:3]))
-        _refused(load, kb.InputError, "pass it as load")
-        _refused(load, kb.InputError, "Own.*Other", kernel=Other(0.5))
-        _refused(load, kb.InputError, "Own.*RBF", kernel=RBF(0.5))
+        refused(load, "pass it as load")
+        refused(partial(load, kernel=Other(0.5)), "Own.*Other")
+        refused(partial(load, kernel=RBF(0.5)), "Own.*RBF")
         for scale in (0.4, 0.5 + 1e-9):
-            _refused(load, kb.InputError, "saved with another kernel", kernel=Own(scale))
+            refused(partial(load, kernel=Own(scale)), "saved with another kernel")
 
 
 @pytest.mark.parametrize("block", [1, 100, 2**20])
@@ -181,11 +175,11 @@ class OtherBound(OwnBound):
 def test_bounds_of_ones_own(tmp_path, bound, others):
     seq = _saved(tmp_path / "x.npz", RBF(0.5), bound=bound)
     for load in _loads(tmp_path / "x.npz"):
-        _refused(load, kb.InputError, "pass it as load\\(path, bound=")
+        refused(load, "pass it as load\\(path, bound=")
         for other in others:
-            _refused(load, kb.InputError, "saved with the bound", bound=other)
+            refused(partial(load, bound=other), "saved with the bound")
         for nothing in (type(bound), "CMM", 3):
-            _refused(load, kb.InputError, "bound must be", bound=nothing)
+            refused(partial(load, bound=nothing), "bound must be")
         again = load(bound=type(bound)(**vars(bound)))
         assert type(again.bound) is type(bound)
         np.testing.assert_array_equal(again.bounds(X[:4] + 0.01), seq.bounds(X[:4] + 0.01))
@@ -257,7 +251,7 @@ def test_a_small_file_takes_little_memory(tmp_path, bomb):
             if message is None:
                 assert len(load()) == len(X)
             else:
-                _refused(load, kb.StoredFileError, message)
+                refused(load, message, kb.StoredFileError)
             assert tracemalloc.get_traced_memory()[1] < 2e6
         finally:
             tracemalloc.stop()
@@ -273,7 +267,7 @@ def test_arrays_that_share_their_bytes_are_refused(tmp_path):
             again.filename = f"{name}.npy"
         archive.filelist[:] = archive.NameToInfo.values()
         archive._didModify = True
-    _refused(_loads(tmp_path / "x.npz")[0], kb.StoredFileError, "larger than the file|[Oo]verlap")
+    refused(_loads(tmp_path / "x.npz")[0], "larger than the file|[Oo]verlap", kb.StoredFileError)
 
 
 def _sparse():

@@ -140,12 +140,12 @@ def test_policies_play_on_boxes_and_go_on_from_a_file(kind, tmp_path):
     def experiment(x):
         return float(function(x[None])[0] + 0.1 * noise.standard_normal())
 
-    policy.run(experiment, 12)
+    policy.run(experiment, 8)
     assert all(BOX.lower[0] <= one.x.min() <= one.x.max() <= 1 for one in policy.ask(n=3))
     policy.save(tmp_path / "policy.kb")
     loaded = kind.load(tmp_path / "policy.kb")
     np.testing.assert_allclose(loaded.ask().x, policy.ask().x, atol=1e-4)
-    policy.run(experiment, 15)
+    policy.run(experiment, 10)
     best = function(BOX.filling(1024)).max()
     found = policy.certificate()
     assert best - function(found.x[None])[0] <= found.regret < 3.0

@@ -101,8 +101,8 @@ def dmm(fit: Ridge, radius: float, B: float, ridges: Array) -> Array:
 def cmm(fit: Ridge, radius: float, B: float) -> Array:
     """max f(x) over ||f|| <= B and ||f_t - y_t|| <= R_t (Eq. 9): the least AMM of all (Eq. 12).
 
-    AMM is quasiconvex in the ridge (``docs/mathematics/bounds.md``), so a golden-section search
-    around the best point of a grid finds the minimum. Every ridge gives a valid bound.
+    AMM is quasiconvex in the ridge (``docs/mathematics/exact-bound.md``), so a golden-section
+    search around the best point of a grid finds the minimum. Every ridge gives a valid bound.
     """
 
     def bound(log_ridge: Array) -> Array:

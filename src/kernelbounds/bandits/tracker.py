@@ -9,7 +9,7 @@ upper bound on it. Only the radius changes: since then a bound has grown to at m
 at the ridge of then, where the kernel between earlier points has been multiplied by ``growth`` at
 most: 1, but with a sparse engine. These ceilings are cheap for all points; the bound itself is
 computed only where a ceiling exceeds the best bound so far. See "bounds on a fixed set, lazily" in
-``docs/mathematics/bounds.md``.
+``docs/mathematics/boxes.md``.
 """
 
 from __future__ import annotations

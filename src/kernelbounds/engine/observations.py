@@ -13,7 +13,7 @@ code                symbol                      meaning, of the observations s a
 With P the matrix of w_s / W_i, whose columns are orthonormal, the kernel matrix of all of them is
 P K P' with that of the merged ones, K, and their outcomes are P z + r with P' r = 0 and |r|^2 the
 scatter. So means, variances and log-determinants are those of the merged ones, and so are the
-energies, each with the scatter added (``docs/mathematics/bounds.md``).
+energies, each with the scatter added (``docs/mathematics/exact-bound.md``).
 
 Sums are carried with twice the digits, so that millions of terms lose nothing.
 """

@@ -15,7 +15,7 @@ bounds for a fixed design are those of K' along V. Here V is known only up to wh
 
     V'V <= I + e D^-1,    V'K'V <= D + c1 (I + e D^-1) + e (I + h D + D^-1/h)    for all h > 0,
 
-see "Points fixed in advance" in ``docs/mathematics/bounds.md``.
+see "With a sparse engine" in ``docs/mathematics/fixed-designs.md``.
 
 The span of the features of the observations, from sums over them.
 """
@@ -65,7 +65,7 @@ class Basis:
     Features are multiplied by ``scales`` first. Directions d with D_d <= ``dropped`` are left out:
     observations of the basis do not see them. For that, ``room`` is added to the floor, and the
     squares of features along d, of all others, are multiplied by 1 / (1 - D_d / room); see "sums in
-    place of observations" in ``docs/mathematics/bounds.md``.
+    place of observations" in ``docs/mathematics/sparse-engine.md``.
     """
 
     values: Array  # D, (r,)

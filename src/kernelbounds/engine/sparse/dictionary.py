@@ -21,9 +21,9 @@ from kernelbounds.functionals.targets import Functionals, Targets, squared_norms
 # Added to the diagonal of K_mm, relative to each of its entries: above the errors of its factor,
 # which are a few times m EPS. What it adds to residuals is of its own size.
 JITTER = 1e-9
-# How errors of features are shared out, see ``docs/mathematics.md``. They are vectors eta(x) with
-# |eta(x)|^2 <= u k(x,x), where u is :attr:`Dictionary.error`. Residuals are enlarged by a factor
-# 1 + ENLARGED, and by SHARE_OF_ERROR u k(x,x); the squares of features by 1 + OF_FEATURES.
+# How errors of features are shared out, see ``docs/mathematics/sparse-engine.md``. They are vectors
+# eta(x) with |eta(x)|^2 <= u k(x,x), where u is :attr:`Dictionary.error`. Residuals are enlarged by
+# a factor 1 + ENLARGED, and by SHARE_OF_ERROR u k(x,x); the squares of features by 1 + OF_FEATURES.
 ENLARGED, SHARE_OF_ERROR = 0.05, 2e5
 OF_FEATURES = 2 * (1 + 1 / ENLARGED) / SHARE_OF_ERROR
 
