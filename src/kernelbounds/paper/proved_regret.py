@@ -163,10 +163,13 @@ def _by_horizon(groups: dict[Setting, list[Cell]], store: ResultStore) -> Regret
         B, T, ridge, C = setting.norm_bound, setting.rounds, runs[0].ridge, runs[0].value_bound
         ends = [(run.gains[-1], run.counts[-1]) for run in runs]
         gains, counts = _largest(setting, ridge)
-        after = [float(noiseless_regret_bound(B, T, ridge, *end, C)) for end in ends]
-        before = float(noiseless_regret_bound(B, T, ridge, gains[-1], counts[-1], C))
-        regret = [one["regret"].sum() for one in found]
-        columns.append((regret, [run.cumulative[-1] for run in runs], after, [before]))
+        column = (
+            [one["regret"].sum() for one in found],
+            [run.cumulative[-1] for run in runs],
+            [float(noiseless_regret_bound(B, T, ridge, *end, C)) for end in ends],
+            [float(noiseless_regret_bound(B, T, ridge, gains[-1], counts[-1], C))],
+        )
+        columns.append(column)
     regret, data, after, before = (np.array(rows).T for rows in zip(*columns, strict=True))
     setting, horizons = next(iter(groups)), np.array([float(s.rounds) for s in groups])
     rate = regret_rate(setting.make_kernel(), setting.dim, noiseless=True)

@@ -180,19 +180,20 @@ def run_job(job: Job) -> dict[str, Array]:
     raise TypeError(f"no experiment has jobs of type {type(job).__name__}")
 
 
-def _here(jobs: list[Job], store: ResultStore, workers: int) -> Iterator[None]:
+def _here(jobs: list[Job], store: ResultStore, workers: int) -> Iterator[Job]:
     if workers == 1:
         return (_run_and_write(job, store) for job in jobs)
     parallel = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)
-    done: Iterator[None] = parallel(delayed(_run_and_write)(job, store) for job in jobs)
+    done: Iterator[Job] = parallel(delayed(_run_and_write)(job, store) for job in jobs)
     return done
 
 
-def _run_and_write(job: Job, store: ResultStore) -> None:
+def _run_and_write(job: Job, store: ResultStore) -> Job:
     store.write(job, run_job(job))
+    return job
 
 
-def _on_cluster(jobs: list[Job], store: ResultStore, address: str) -> Iterator[None]:
+def _on_cluster(jobs: list[Job], store: ResultStore, address: str) -> Iterator[Job]:
     try:
         import distributed
     except ImportError as error:
@@ -205,5 +206,6 @@ def _on_cluster(jobs: list[Job], store: ResultStore, address: str) -> Iterator[N
     with connected as client:
         tasks = {client.submit(run_job, job, retries=RETRIES, pure=False): job for job in jobs}
         for future in cluster.as_completed(tasks):
-            yield store.write(tasks[future], future.result())
+            store.write(tasks[future], future.result())
+            yield tasks[future]
             future.release()

@@ -446,8 +446,14 @@ def loads(choices: Choices) -> list[Load]:
 
 def jobs(experiment: str, choices: Choices) -> list[Job]:
     """Return all that has to be run for an experiment."""
-    others = {"certificates": certificate_runs, "designs": design_runs, "scale": loads}
-    return [*others[experiment](choices)] if experiment in others else [*cells(experiment, choices)]
+    match experiment:
+        case "certificates":
+            return [*certificate_runs(choices)]
+        case "designs":
+            return [*design_runs(choices)]
+        case "scale":
+            return [*loads(choices)]
+    return [*cells(experiment, choices)]
 
 
 def all_jobs(experiments: Iterable[str], choices: Choices) -> list[Job]:
