@@ -74,7 +74,7 @@ if TYPE_CHECKING:
 
 def history(problem: Problem, outcomes: Array, best: Best, ax: Axes | None = None) -> Axes:
     """Draw outcomes in the order told, and bounds on the best settings known at each time."""
-    axes = canvas.new_axes()[0] if ax is None else canvas.given_axis(ax)
+    axes = canvas.axes_for(ax)
     axes.fill_between(
         best.counts, best.lower, best.upper, step="post", color=canvas.BAND, alpha=0.16,
         linewidth=0, label="truth at the best settings known",
