@@ -9,7 +9,7 @@ from benchmarks.problem import CANDIDATES, MATERN, Array, Problem, play
 from benchmarks.report import Row, agreement, faster
 from benchmarks.timing import fastest, once, timed
 
-COUNT, SOLVED = 200, 10
+COUNT, SOLVED_POINTS = 200, 10
 
 
 def run() -> list[Row]:
@@ -27,14 +27,17 @@ def run() -> list[Row]:
         sequence = fresh()
         return np.array([timed(sequence.upper, points)[1]])
 
-    upper, solved = fresh().upper(points), fresh().upper(points[:SOLVED], cone)  # imports CVXPY
+    upper, solved = (
+        fresh().upper(points),
+        fresh().upper(points[:SOLVED_POINTS], cone),
+    )  # imports CVXPY
     sequence = fresh()
-    rival = once(sequence.upper, points[:SOLVED], cone)
-    times, rivals = fastest(f"cone: {SOLVED} cone programs at t = {COUNT}", ours, rival)
+    rival = once(sequence.upper, points[:SOLVED_POINTS], cone)
+    times, rivals = fastest(f"cone: {SOLVED_POINTS} cone programs at t = {COUNT}", ours, rival)
 
-    title = f"cone: {CANDIDATES} points, rival extrapolated from {SOLVED}"
-    difference = float(np.max(np.abs(upper[:SOLVED] - solved) / np.abs(solved)))
+    title = f"cone: {CANDIDATES} points, rival extrapolated from {SOLVED_POINTS}"
+    difference = float(np.max(np.abs(upper[:SOLVED_POINTS] - solved) / np.abs(solved)))
     return [
-        faster(title, times.sum(), rivals.sum() * CANDIDATES / SOLVED, 2000),
+        faster(title, times.sum(), rivals.sum() * CANDIDATES / SOLVED_POINTS, 2000),
         agreement("cone: relative difference", difference, 1e-5),
     ]

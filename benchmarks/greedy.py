@@ -19,8 +19,8 @@ from benchmarks.timing import fastest, once, timed
 from kernelbounds import theory
 
 RIDGE, DIM = 0.05, 3
-FULL, SMALL = (10_000, 1000), (4_000, 400)  # candidates, rounds
-SAMPLED = (100, 300, 500, 700, 900)  # steps at full size that are timed
+FULL_SIZE, SMALL_SIZE = (10_000, 1000), (4_000, 400)  # candidates, rounds
+TIMED_STEPS = (100, 300, 500, 700, 900)  # steps at full size that are timed
 
 
 def run() -> list[Row]:
@@ -32,7 +32,7 @@ def run() -> list[Row]:
 
 
 def _small(name: str, kernel: Kernel) -> list[Row]:
-    candidates, rounds = SMALL
+    candidates, rounds = SMALL_SIZE
     X = np.random.default_rng(0).random((candidates, DIM))
     gains = np.empty(rounds)
 
@@ -57,13 +57,13 @@ def _small(name: str, kernel: Kernel) -> list[Row]:
 
 
 def _full(name: str, kernel: Kernel) -> list[Row]:
-    candidates, rounds = FULL
+    candidates, rounds = FULL_SIZE
     X = np.random.default_rng(0).random((candidates, DIM))
     found = theory.maximum_information_gain(kernel, X, RIDGE, rounds)
     eager_gains = _eager(kernel, X, rounds)
 
     def naive() -> Array:
-        chosen = [list(found.chosen[:t]) for t in SAMPLED]
+        chosen = [list(found.chosen[:t]) for t in TIMED_STEPS]
         return np.array([timed(_variances, kernel, X, at)[1] for at in chosen])
 
     title = f"greedy, {name}, {rounds} of {candidates:,}"

@@ -18,8 +18,8 @@ from benchmarks.problem import MATERN, ROUNDS, Array, Problem, play
 from benchmarks.report import Row, Target
 from benchmarks.timing import fastest
 
-FROM, BIN = 300, 50
-STATUS = Path("/proc/self/status")  # Linux only
+FIRST_FITTED_ROUND, BIN_ROUNDS = 300, 50
+PROCESS_STATUS = Path("/proc/self/status")  # Linux only
 
 
 def run() -> list[Row]:
@@ -42,7 +42,7 @@ def _grow(rule: str, time_target: Target | None, memory_target: Target | None) -
     exponent, means = fit_exponent(fastest(f"growth, {rule}: CMM loop", run)[0])
     spread = f"{1e3 * means[0]:.2f} to {1e3 * means[-1]:.2f} ms"
     known = [one for one in used if one is not None]
-    span = f"t = {FROM} to {ROUNDS}"
+    span = f"t = {FIRST_FITTED_ROUND} to {ROUNDS}"
     return [
         Row(f"growth, {rule}: CMM step, {span}", spread, "", exponent, "exponent", time_target),
         Row(f"growth, {rule}: peak memory", "", "", max(known, default=None), "MB", memory_target),
@@ -51,16 +51,16 @@ def _grow(rule: str, time_target: Target | None, memory_target: Target | None) -
 
 def fit_exponent(times: Array) -> tuple[float, Array]:
     """The slope of log time against log t, by least squares on means over bins, and the means."""
-    rounds = np.arange(FROM, len(times)).reshape(-1, BIN).mean(axis=1)
-    means = times[FROM:].reshape(-1, BIN).mean(axis=1)
+    rounds = np.arange(FIRST_FITTED_ROUND, len(times)).reshape(-1, BIN_ROUNDS).mean(axis=1)
+    means = times[FIRST_FITTED_ROUND:].reshape(-1, BIN_ROUNDS).mean(axis=1)
     return float(np.polyfit(np.log(rounds), np.log(means), 1)[0]), means
 
 
 def megabytes(field: str) -> float | None:
     """VmRSS, the memory in use, or VmHWM, its peak."""
-    if not STATUS.exists():
+    if not PROCESS_STATUS.exists():
         return None
-    line = next(line for line in STATUS.read_text().splitlines() if line.startswith(field))
+    line = next(line for line in PROCESS_STATUS.read_text().splitlines() if line.startswith(field))
     return int(line.split()[1]) / 1024
 
 

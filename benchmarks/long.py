@@ -4,7 +4,7 @@ Steps are compared within one run: those before round 10,000 with those before r
 regret after 1000 rounds is compared with the exact engine's on the same problems, actions and
 noise; a difference of less than two standard errors is none.
 
-``python -m benchmarks.long 100000`` plays so many rounds of the first problem, and prints regret,
+``python -m benchmarks.long 100000`` plays that many rounds of the first problem, and prints regret,
 inducing points, milliseconds a step and megabytes on the way; that takes about ten minutes.
 """
 
@@ -25,18 +25,18 @@ from benchmarks.problem import Array
 from benchmarks.report import Row, progress, share
 
 ROUNDS, EARLY, PROBLEMS = 10_000, 1000, 10
-FULL = 2000  # rounds until a chunk of the newest observations has been full once
+FILLED_ROUND = 2000  # rounds until a chunk of the newest observations has been full once
 ACTIONS, DIM, NORM, NOISE = 100, 3, 10.0, 0.1
 KERNEL = RBF(0.5)
 
 
 def run() -> list[Row]:
-    """Of one long run, and of several short ones with both engines."""
+    """Measure one long run, and several short ones with both engines."""
     progress(f"long: {ROUNDS} rounds")
     steps = list(played(0, ROUNDS, kb.Sparse()))
     seconds = np.array([one.seconds for one in steps])
     late, early = (_late(seconds[:at]) for at in (ROUNDS, EARLY))
-    before, after = steps[FULL - 1].megabytes, steps[-1].megabytes
+    before, after = steps[FILLED_ROUND - 1].megabytes, steps[-1].megabytes
     grown = None if before is None or after is None else after - before
     pairs = []
     for seed in range(PROBLEMS):
@@ -49,7 +49,7 @@ def run() -> list[Row]:
     regrets = [f"{one:.1f}" for one in np.mean(pairs, axis=0)]
     return [
         share(f"long: step before round {ROUNDS:,} / before {EARLY:,}", late, early, 1.3),
-        Row(f"long: memory that rounds after {FULL:,} add", "", "", grown, "MB"),
+        Row(f"long: memory that rounds after {FILLED_ROUND:,} add", "", "", grown, "MB"),
         Row(f"long: regret, {EARLY:,} rounds, {PROBLEMS} problems", *regrets, off,
             "standard errors apart", ("<=", 2)),
     ]  # fmt: skip
@@ -57,7 +57,7 @@ def run() -> list[Row]:
 
 @dataclass(frozen=True)
 class Step:
-    """A round, and what has come together by then."""
+    """A round, and what has added up by then."""
 
     seconds: float
     regret: float
@@ -66,7 +66,7 @@ class Step:
 
 
 def played(seed: int, rounds: int, engine: kb.Sparse | None) -> Iterator[Step]:
-    """So many rounds of KernelUCB, with fresh actions each."""
+    """Play rounds of KernelUCB, with fresh actions each."""
     rng = np.random.default_rng(seed)
     centres = rng.random((20, DIM))
     truth = kb.RKHSFunction(KERNEL, centres, rng.standard_normal(20)).rescaled(0.9 * NORM)

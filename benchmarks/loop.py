@@ -13,8 +13,8 @@ from benchmarks.problem import MATERN, SMOOTH, Problem, play
 from benchmarks.report import Row, agreement, faster, share
 from benchmarks.timing import fastest
 
-ONE = (1.0,)
-GRID = (1.0, 0.1, 0.3, 3.0, 10.0)  # DMM's, times sigma^2/c, the reference first
+SINGLE_RIDGE = (1.0,)
+DMM_RIDGES = (1.0, 0.1, 0.3, 3.0, 10.0)  # DMM's, times sigma^2/c, the reference first
 
 
 def run() -> list[Row]:
@@ -22,10 +22,10 @@ def run() -> list[Row]:
     for greedy in (True, False):
         rule = "KernelUCB" if greedy else "random points"
         rows += [
-            *_race(rule, "AMM", MATERN, kb.AMM(), ONE, greedy, faster, 2.5),
-            *_race(rule, "DMM", MATERN, kb.DMM(), GRID, greedy, faster, 4.0),
-            *_race(rule, "CMM", MATERN, kb.CMM(), ONE, greedy, share, 1.0),
-            *_race(rule, "RBF, CMM", SMOOTH, kb.CMM(), ONE, greedy, share, 0.5),
+            *_race(rule, "AMM", MATERN, kb.AMM(), SINGLE_RIDGE, greedy, faster, 2.5),
+            *_race(rule, "DMM", MATERN, kb.DMM(), DMM_RIDGES, greedy, faster, 4.0),
+            *_race(rule, "CMM", MATERN, kb.CMM(), SINGLE_RIDGE, greedy, share, 1.0),
+            *_race(rule, "RBF, CMM", SMOOTH, kb.CMM(), SINGLE_RIDGE, greedy, share, 0.5),
         ]
     return rows
 

@@ -13,20 +13,24 @@ from benchmarks.report import Row, faster, share
 from benchmarks.timing import fastest, once
 from kernelbounds.engine import observations
 
-FEW, MANY, POINTS = 10_000, 1_000_000, 200
+FEW_ROWS, MANY_ROWS, POINTS = 10_000, 1_000_000, 200
 ACTIONS, ROUNDS = 40, 1500
 NOISE = 0.1
 
 
 def run() -> list[Row]:
     """What it costs to have many observations, and what merging saves in a loop."""
-    few, many = (once(bounds_after, count) for count in (FEW, MANY))
+    few, many = (once(bounds_after, count) for count in (FEW_ROWS, MANY_ROWS))
     times = fastest("repeats: many observations", many, few)
     never = mock.patch.object(observations, "FEWEST_ROWS", 10**9)
     sides = once(play), once(never(play))
     loops = fastest("repeats: KernelUCB on a finite set", *sides)
     return [
-        share(f"repeats: {MANY:,} observations at {POINTS} points / {FEW:,}", *_sums(times), 30),
+        share(
+            f"repeats: {MANY_ROWS:,} observations at {POINTS} points / {FEW_ROWS:,}",
+            *_sums(times),
+            30,
+        ),
         faster(f"repeats: KernelUCB, {ACTIONS} actions / single rows", *_sums(loops), 1),
     ]
 

@@ -30,7 +30,7 @@ SPARSE = (10_000, 100_000)
 def run() -> list[Row]:
     rows = []
     for count in EXACT:
-        ours, rival = weighed("ours", count), weighed("exact", count)
+        ours, rival = measured("ours", count), measured("exact", count)
         rows.append(
             _row(f"scale, t = {count}: scikit-learn's GaussianProcessRegressor", ours, rival)
         )
@@ -40,12 +40,12 @@ def run() -> list[Row]:
         progress(f"scale: {said}")
         return [*rows, Row("scale: GPyTorch's SVGP", "", "not installed", None, "times faster")]
     for count in SPARSE:
-        ours, rival = weighed("ours", count), weighed("sparse", count)
+        ours, rival = measured("ours", count), measured("sparse", count)
         rows.append(_row(f"scale, t = {count}: GPyTorch's SVGP", ours, rival))
     return rows
 
 
-def weighed(side: str, count: int) -> dict[str, float]:
+def measured(side: str, count: int) -> dict[str, float]:
     """Seconds and megabytes; empty where a limit was met."""
     progress(f"scale: {side}, {count} observations")
     command = [sys.executable, "-m", "benchmarks.scale", side, str(count)]

@@ -12,7 +12,7 @@ from benchmarks.problem import MATERN, ROUNDS, Array, Problem, Run, play
 from benchmarks.report import Row, faster
 from benchmarks.timing import Side, fastest, once
 
-LAST = 100  # rounds; our step is their mean, so it pays its part of each decomposition
+LAST_ROUNDS = 100  # rounds; our step is their mean, so it pays its part of each decomposition
 
 
 def run() -> list[Row]:
@@ -30,11 +30,11 @@ def run() -> list[Row]:
 
     ours, *theirs = fastest(
         f"step: CMM loop and refits of {' and '.join(rivals)}",
-        lambda: play(problem, kb.CMM(), greedy=True).times[-LAST:],
+        lambda: play(problem, kb.CMM(), greedy=True).times[-LAST_ROUNDS:],
         *(side(refit) for refit, _ in rivals.values()),
     )
     rows = [
-        faster(f"step at t = {ROUNDS}: {name}", ours.sum() / LAST, times.sum(), target)
+        faster(f"step at t = {ROUNDS}: {name}", ours.sum() / LAST_ROUNDS, times.sum(), target)
         for (name, (_, target)), times in zip(rivals.items(), theirs, strict=True)
     ]
     if "BoTorch" not in rivals:

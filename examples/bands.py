@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from kernelbounds.paper import figures as figure1
+from kernelbounds.paper.figures import draw_figure1, run_figure1
 
 
 def main() -> None:
@@ -18,11 +18,11 @@ def main() -> None:
     parser.add_argument("--observations", type=int, default=25)
     parser.add_argument("--seed", type=int, default=1, help="of the function and the noise")
     arguments = parser.parse_args()
-    found = figure1.run(arguments.observations, arguments.seed)
+    found = run_figure1(arguments.observations, arguments.seed)
     for band in found.bands:
         inside = 100 * band.coverage(found.truth)
         print(f"{band.name:10}  mean width {band.mean_width:.3f}  truth inside {inside:.0f}%")
-    figure1.draw(found, arguments.out)
+    draw_figure1(found, arguments.out.parent, arguments.out.name)
 
 
 if __name__ == "__main__":

@@ -12,16 +12,15 @@ from typer.testing import CliRunner
 
 import kernelbounds as kb
 from kernelbounds.cli import app
-from kernelbounds.paper import cells, certificates, functions, specs, trials
-from kernelbounds.paper.certificates import Certified
-from kernelbounds.paper.specs import Choices
-from kernelbounds.paper.trials import Trial
+from kernelbounds.paper import certified_rounds, specs
+from kernelbounds.paper.certified_rounds import Certified, KnownFunction, known_function, norm_of
+from kernelbounds.paper.specs import CertificateRun, Choices
 
 
 class TestFunctions:
-    @pytest.mark.parametrize("name", trials.KERNELS)
+    @pytest.mark.parametrize("name", specs.CERTIFICATE_KERNELS)
     def test_they_have_mean_0_and_range_1_on_their_points(self, name):
-        target = functions.target(name)
+        target = known_function(name)
         values = target.values(target.points)
         assert values.mean() == pytest.approx(0, abs=1e-12)
         assert np.ptp(values) == pytest.approx(1)
@@ -30,7 +29,7 @@ class TestFunctions:
         assert target.points.min() >= 0 and target.points.max() <= 1
 
     def test_known_maxima(self):
-        branin, hartmann = (functions.target(name).formula for name in ("branin", "hartmann"))
+        branin, hartmann = (known_function(name).formula for name in ("branin", "hartmann"))
         best = np.array([[np.pi + 5, 2.275]]) / 15
         assert branin(best)[0] == pytest.approx(-0.397887, abs=1e-6)
         best = np.array([[0.114614, 0.555649, 0.852547]])
@@ -42,7 +41,7 @@ class TestFunctions:
         kernel = Matern(length_scale=0.3, nu=2.5)
         f = kb.RKHSFunction(kernel, finer[[4, 20, 30]], [1.0, -2.0, 0.5])
         # The values are shifted to mean 0: the norm changes by that of a constant at most.
-        shifted = functions.Target("", lambda x: f(x) - f(finer).mean(), finer, finer)
+        shifted = KnownFunction("", lambda x: f(x) - f(finer).mean(), finer, finer)
         scale = np.ptp(f(finer))
         gram = kernel(finer)
         exact = math.sqrt(shifted.values(finer) @ np.linalg.solve(gram, shifted.values(finer)))
@@ -51,28 +50,30 @@ class TestFunctions:
         mean = abs(f(finer).mean())
         assert abs(shifted.norm(kernel) * scale - f.norm) <= mean * constant * (1 + 1e-3)
 
-    @pytest.mark.parametrize("kernel", trials.KERNELS["wiggly"])
+    @pytest.mark.parametrize("kernel", specs.CERTIFICATE_KERNELS["wiggly"])
     def test_a_finer_set_has_nearly_the_same_norm(self, kernel):
-        target, (nu, length_scale) = functions.target("wiggly"), kernel
-        norm = functions.norm_of("wiggly", nu, length_scale)
-        coarse = functions.Target("", target.formula, target.points, target.points)
+        target, (nu, length_scale) = known_function("wiggly"), kernel
+        norm = norm_of("wiggly", nu, length_scale)
+        coarse = KnownFunction("", target.formula, target.points, target.points)
         assert coarse.norm(Matern(length_scale, nu=nu)) == pytest.approx(norm, rel=0.01)
 
 
 class TestTrials:
     def test_how_many(self):
-        found = specs.certificates(Choices())
+        found = specs.certificate_runs(Choices())
         assert len(found) == 4 * 2 * 4 * 3 == len({trial.name for trial in found})
         assert {trial.rounds for trial in found} == {400}
-        few = specs.certificates(Choices(rounds=50, repetitions=2))
+        few = specs.certificate_runs(Choices(rounds=50, repetitions=2))
         assert len(few) == 64 and {trial.rounds for trial in few} == {50}
         assert not specs.cells("certificates", Choices())
         assert set(found) <= set(specs.all_jobs(specs.EXPERIMENTS, Choices()))
 
-    @pytest.mark.parametrize("mixture", trials.MIXTURES)
-    @pytest.mark.parametrize("bound", trials.BOUNDS)
+    @pytest.mark.parametrize("mixture", specs.CERTIFICATE_MIXTURES)
+    @pytest.mark.parametrize("bound", specs.CERTIFICATE_BOUNDS)
     def test_certificates_are_true(self, bound, mixture):
-        found = cells.run_cell(Trial("wiggly", 2.5, 0.25, bound, mixture, 0, rounds=70))
+        found = certified_rounds.run(
+            CertificateRun("wiggly", 2.5, 0.25, bound, mixture, 0, rounds=70)
+        )
         rounds = found["rounds"].astype(int).tolist()
         assert rounds[:30] == list(range(1, 31)) and rounds[-1] == 70
         assert 40 < len(rounds) < 70 and max(np.diff(rounds)) == 2
@@ -81,31 +82,29 @@ class TestTrials:
         assert found["regret"][-1] < 0.1 < found["regret"][0]
         assert found["norm"] == pytest.approx(1.41, abs=0.01)
 
-    def test_repetitions_differ_and_methods_are_paired(self):
-        one, two = (Trial("wiggly", 3.5, 0.5, "CMM", "default", r, rounds=5) for r in (0, 1))
-        assert not np.array_equal(cells.run_cell(one)["regret"], cells.run_cell(two)["regret"])
-        noise = [
-            cells._generator(Trial("branin", 2.5, 0.5, bound, "paper", 1), cells.PLAY).random()
-            for bound in trials.BOUNDS
-        ]
-        assert noise[0] == noise[1]
+    def test_repetitions_differ(self):
+        one, two = (CertificateRun("wiggly", 3.5, 0.5, "CMM", "default", r, 5) for r in (0, 1))
+        regrets = [certified_rounds.run(job)["regret"] for job in (one, two)]
+        assert not np.array_equal(*regrets)
 
 
 def test_the_first_round_that_is_good_enough():
     curves = np.array([[0.5, 0.2, 0.1, 0.2], [0.5, 0.4, 0.3, 0.2], [0.5, 0.4, 0.15, 0.04]])
     rounds, zero = np.array([1.0, 2, 3, 5]), np.zeros((3, 4))
-    trial = Trial("wiggly", 2.5, 0.25, "CMM", "default", 0, rounds=5)
+    trial = CertificateRun("wiggly", 2.5, 0.25, "CMM", "default", 0, rounds=5)
     one = Certified(trial, 1.4, rounds, {"by_bounds": curves, "regret": curves / 2}, zero)
     assert one.first("by_bounds", 0.2).tolist() == [2, 5, 3]
     assert one.first("by_bounds", 0.1).tolist() == [3, math.inf, 5]
-    text = certificates.as_text([one])
+    text = certified_rounds.as_text([one])
     assert "max upper − lower  3 (2 to 5)" in text and "5 (3 to over 5)" in text
     assert "over 5 (5 to over 5)" in text and "wrong at some time in 0 of 3 runs" in text
     assert Certified(trial, 1.4, rounds, one.certified, zero + 0.15).wrong == 3
 
 
 def test_reproduces_and_goes_on(tmp_path, monkeypatch):
-    monkeypatch.setattr(trials, "KERNELS", {"wiggly": trials.KERNELS["wiggly"]})
+    monkeypatch.setattr(
+        specs, "CERTIFICATE_KERNELS", {"wiggly": specs.CERTIFICATE_KERNELS["wiggly"]}
+    )
     command = ["reproduce", "certificates", "--rounds", "9", "--reps", "2", "--workers", "1"]
     command += ["--out", str(tmp_path)]
     result = CliRunner().invoke(app, command)

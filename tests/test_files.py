@@ -17,8 +17,8 @@ from sklearn.gaussian_process.kernels import RBF
 
 import kernelbounds as kb
 from kernelbounds.io import files
+from kernelbounds.paper.results import ResultStore
 from kernelbounds.paper.specs import Choices
-from kernelbounds.paper.store import Store
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_a_new_file_has_the_mode_that_the_umask_gives(tmp_path, seq, umask):
     old = os.umask(umask)
     try:
         seq.save(tmp_path / "x.npz")
-        Store(tmp_path / "results").open(Choices())
+        ResultStore(tmp_path / "results").open(Choices())
         (tmp_path / "plain").write_text("")
     finally:
         os.umask(old)

@@ -147,7 +147,7 @@ def test_many_observations_are_thinned_out():
     seq = sequence(5 * overview.MOST_FOR_BAND)
     [picture] = pictures(seq._repr_html_())
     dots = [one for one in picture.iter() if one.tag.endswith("}circle")]
-    assert 0 < len(dots) <= notebook.DOTS
+    assert 0 < len(dots) <= notebook.MOST_DOTS
 
 
 @pytest.mark.parametrize(

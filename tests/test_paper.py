@@ -18,17 +18,9 @@ from typer.testing import CliRunner
 import kernelbounds as kb
 from kernelbounds import theory
 from kernelbounds.cli import app
-from kernelbounds.paper import (
-    cells,
-    reproduce as runner,
-    specs,
-    store,
-    tables,
-    tables as published,
-    tables as summary,
-    theory as growth,
-)
-from kernelbounds.paper.recursion import Recursion
+from kernelbounds.paper import cells, proved_regret, reproduce as runner, specs, table1
+from kernelbounds.paper.cells import Recursion
+from kernelbounds.paper.results import MethodRuns, ResultStore
 from kernelbounds.paper.specs import Cell, Choices, Setting
 
 SMALL = Choices(rounds=12, repetitions=2, methods=("CMM", "AMM", "Random"), kernels=("rbf",))
@@ -40,7 +32,7 @@ def _invoke(*arguments):
 
 
 def _results(folder, choices=SMALL, name="table1"):
-    place = store.Store(Path(folder))
+    place = ResultStore(Path(folder))
     return {cell: place.read(cell) for cell in specs.cells(name, choices)}
 
 
@@ -70,11 +62,11 @@ class TestSpecs:
 
     def test_every_published_cell_has_a_place(self):
         settings = specs.settings("table1", Choices())
-        known = [published.of(s, m) for s in settings for m in specs.METHODS if m != "CMM"]
+        known = [table1.published(s, m) for s in settings for m in specs.METHODS if m != "CMM"]
         assert len(known) == 30 and None not in known
-        assert published.of(settings[0], "DMM").mean == 32.2
-        assert published.of(Setting("rbf", 0.5, dim=2), "DMM") is None
-        assert published.of(Setting("rbf", 0.5, rounds=100), "DMM") is None
+        assert table1.published(settings[0], "DMM").mean == 32.2
+        assert table1.published(Setting("rbf", 0.5, dim=2), "DMM") is None
+        assert table1.published(Setting("rbf", 0.5, rounds=100), "DMM") is None
 
     def test_all_methods_play_the_same_problems(self):
         setting = Setting("matern-5/2", 0.5, rounds=4)
@@ -138,7 +130,7 @@ class TestRuns:
     def test_damage_is_noticed_and_mended(self, done, tmp_path, how):
         folder = tmp_path / "copy"
         shutil.copytree(done, folder)
-        place = store.Store(folder)
+        place = ResultStore(folder)
         victim, other = specs.cells("table1", SMALL)[:2]
         path = place.path(victim)
         if how == "half":
@@ -283,18 +275,18 @@ def test_the_recursion_is_amm_and_dmm():
 def test_z_and_paired_differences():
     setting = Setting("rbf", 0.5)
     regret = np.cumsum(np.full((10, 1000), 0.0322), axis=1) * np.linspace(0.9, 1.1, 10)[:, None]
-    one = summary.Runs(setting, "DMM", regret, regret)
-    assert one.mean == pytest.approx(32.2) and one.z == pytest.approx(0, abs=1e-9)
-    other = summary.Runs(setting, "CMM", regret - 0.001, regret)
-    found = summary.compare(other, one)
-    assert found.mean == pytest.approx(-0.001)
-    assert found.low <= found.mean <= found.high
-    amm = summary.Runs(setting, "AMM", regret + 50, regret)
-    assert summary.published_order([one, amm]) == (1, [])
-    assert summary.published_order([one, summary.Runs(setting, "AMM", regret - 9, regret)])[1]
-    text = tables.as_text([other, one])
+    one = MethodRuns(setting, "DMM", regret, regret)
+    assert one.mean == pytest.approx(32.2) and table1.z_score(one) == pytest.approx(0, abs=1e-9)
+    other = MethodRuns(setting, "CMM", regret - 0.001, regret)
+    found = table1.paired_difference([one, other], setting)
+    assert found.value == pytest.approx(-0.001)
+    assert found.low <= found.value <= found.high
+    amm = MethodRuns(setting, "AMM", regret + 50, regret)
+    assert table1.published_order([one, amm]) == (1, 0)
+    assert table1.published_order([one, MethodRuns(setting, "AMM", regret - 9, regret)])[1]
+    text = table1.as_text([other, one])
     assert "32.2 ± 20.9" in text and "paired" in text
-    assert r"\textbf{32.2}" in tables.as_latex([one])
+    assert r"\textbf{32.2}" in table1.as_latex([one])
     assert runner.COST["CMM"] > 1
 
 
@@ -329,7 +321,7 @@ class TestTheory:
             assert upper[0] == pytest.approx(found["upper"][t], abs=1e-6)
             then.update(x, sequence.outcomes[t])
         if noiseless:
-            values = cells._problem(cell).values(sequence.points)
+            values = cells.problem_of(cell).values(sequence.points)
             assert found["outcome"] == pytest.approx(values)
             assert sequence.bound.ridge == pytest.approx(15 ** (-22.5 / 26.5))
 
@@ -353,9 +345,9 @@ class TestTheory:
 def test_growth_is_fitted():
     t = np.arange(1.0, 1001)
     regret = np.array([3 * t**0.4, 5 * t**0.5])
-    assert growth.running_slopes(regret) == pytest.approx([0.4, 0.5])
-    assert growth.slopes(t[99::100], regret[:, 99::100]) == pytest.approx([0.4, 0.5])
-    found = growth.Growth("", theory.polynomial_rate(3.0), 1000, np.array([0.4, 0.5]))
-    low, high = found.interval
-    assert found.mean == pytest.approx(0.45) and low < 0.45 < high
+    assert proved_regret.running_slopes(regret) == pytest.approx([0.4, 0.5])
+    assert proved_regret.slopes(t[99::100], regret[:, 99::100]) == pytest.approx([0.4, 0.5])
+    found = proved_regret.FittedGrowth("", theory.polynomial_rate(3.0), 1000, np.array([0.4, 0.5]))
+    mean = found.mean
+    assert mean.value == pytest.approx(0.45) and mean.low < 0.45 < mean.high
     assert found.proved > 0.75

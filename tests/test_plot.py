@@ -247,7 +247,7 @@ class TestSlices:
         assert [ax.get_xscale() for ax in found] == ["linear", "linear", "log"]
         assert [ax.get_xlabel() for ax in found][1:] == ["pressure [bar]", "time [s]"]
         assert [ax.get_ylabel() for ax in found] == ["yield [%]", "", ""]
-        assert legend_of(found) == ["bounds", "where the slices meet", "no guarantee", "truth"]
+        assert legend_of(found) == ["bounds", "no guarantee", "truth", "where the slices meet"]
 
     def test_data_fade_with_their_distance_from_the_slice(self):
         X = np.array([[30.0, 2.0, 1.0], [36.0, 2.0, 1.0], [79.0, 2.0, 1.0]])
@@ -404,7 +404,7 @@ class TestCertificate:
         ("rounds", "more", "match"),
         [
             ([1, 2], {}, "needs regrets"),
-            ([1, 2], {"regrets": [1.0]}, "one number for each of 2 rounds"),
+            ([1, 2], {"regrets": [1.0]}, "regrets must be 2 numbers"),
             ([1, 2], {"regrets": ["a", "b"]}, "regrets must be numbers"),
             ([2, 1], {"regrets": [1.0, 2.0]}, "increases"),
             ([], {"regrets": []}, "increases"),
@@ -452,7 +452,10 @@ def test_functions_are_lines(own):
         (lambda: kb.plot.band(Counting(), BOX, ax=3), "ax must be matplotlib axes"),
         (lambda: kb.plot.band(3, BOX), "bounds must be a ConfidenceSequence or a function"),
         (lambda: kb.plot.band(lambda X: X, BOX), "must give a pair"),
-        (lambda: kb.plot.band(lambda X: (X, X), BOX), r"shape \(300, 1\) for 300 points"),
+        (
+            lambda: kb.plot.band(lambda X: (X, X), BOX),
+            r"give 300 numbers, got an array of shape \(300, 1\)",
+        ),
         (lambda: kb.plot.band(lambda X: ("a", "b"), BOX), "bounds must give numbers"),
         (lambda: kb.plot.band(Counting(), BOX, truth=3), "truth must be a function"),
         (lambda: kb.plot.band(Counting(), BOX, data=3), r"data must be \(X, y\)"),

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from kernelbounds.paper import report, specs
-from kernelbounds.paper.tables import Runs
+from kernelbounds.paper.results import MethodRuns
 
 FACTS = {"seed": "0", "a <b> & c": "</script><script>alert(1)</script>"}
 
@@ -27,7 +27,9 @@ def _runs(experiment, **choices):
         rank = (*specs.METHODS, *specs.RECURSIONS, *specs.RADII).index(method)
         mean = 100.0 * t if method == "Random" else (rank + 1) * np.sqrt(t)
         factor = rng.uniform(0.8, 1.2, (chosen.repetitions, 1))
-        result.append(Runs(setting, method, factor * mean, 1e-3 * 4.0**rank * factor * (1 + t / 9)))
+        result.append(
+            MethodRuns(setting, method, factor * mean, 1e-3 * 4.0**rank * factor * (1 + t / 9))
+        )
     return result
 
 

@@ -1,4 +1,4 @@
-"""``reproduce scale``: loads are weighed each by itself, and tables and figure follow from them."""
+"""``reproduce scale``: loads are measured one by one; tables and figure follow from them."""
 
 from __future__ import annotations
 
@@ -9,36 +9,34 @@ import subprocess
 import numpy as np
 import pytest
 
-from kernelbounds.paper import cells as weighing, loads, scale, specs
-from kernelbounds.paper.loads import Load
-from kernelbounds.paper.store import Store
+from kernelbounds.paper import scale, specs
+from kernelbounds.paper.results import ResultStore
+from kernelbounds.paper.specs import Choices, Load, loads
 
 
 def test_loads_go_up_to_the_square_of_the_rounds():
-    full = loads.loads(1000, specs.KERNELS, 0)
+    full = loads(Choices())
     assert len({one.name for one in full}) == len(full)
     assert max(one.count for one in full) == 1_000_000
-    assert max(one.count for one in full if one.engine == "exact") == loads.EXACT
-    assert {one.kernel for one in loads.loads(1000, ["rbf"], 0)} == {"rbf"}
-    assert {one.count for one in loads.loads(10, specs.KERNELS, 0)} == {loads.COUNTS[0]}
-    more = loads.loads(4000, specs.KERNELS, 0)
+    assert max(one.count for one in full if one.engine == "exact") == specs.EXACT_COUNT
+    assert {one.kernel for one in loads(Choices(kernels=["rbf"]))} == {"rbf"}
+    assert {one.count for one in loads(Choices(10))} == {specs.SCALE_COUNTS[0]}
+    more = loads(Choices(4000))
     assert max(one.count for one in more if one.engine == "sparse") == 10_000_000
     assert max(one.count for one in more if one.engine != "sparse") == 1_000_000
 
 
-def test_a_load_is_weighed_in_a_process_of_its_own():
-    here, there = (
-        weigh(Load("rbf", "merged", 250)) for weigh in (weighing.weigh, weighing.run_load)
-    )
+def test_a_load_is_measured_in_a_process_of_its_own():
+    here, there = (way(Load("rbf", "merged", 250)) for way in (scale.measure, scale.run))
     assert there["half_width"][0] == pytest.approx(here["half_width"])
     assert there["covered"][0] == 1.0 and there["seconds"][0] > 0
     assert 50 < there["megabytes"][0] < 2000
 
 
-def test_engines_are_weighed_on_the_same_function(monkeypatch):
-    monkeypatch.setitem(loads.KERNELS, "rbf", 200)
-    monkeypatch.setattr(weighing, "BLOCKS", 1)
-    found = {name: weighing.weigh(Load("rbf", name, 250)) for name in ("exact", "sparse", "grown")}
+def test_engines_are_measured_on_the_same_function(monkeypatch):
+    monkeypatch.setitem(specs.INDUCING, "rbf", 200)
+    monkeypatch.setattr(scale, "BLOCKS", 1)
+    found = {name: scale.measure(Load("rbf", name, 250)) for name in ("exact", "sparse", "grown")}
     exact = found["exact"]["half_width"]
     for name in ("sparse", "grown"):
         assert exact * 0.95 < found[name]["half_width"] < 1.2 * exact
@@ -49,15 +47,15 @@ def test_engines_are_weighed_on_the_same_function(monkeypatch):
 @pytest.fixture
 def store(tmp_path):
     """Made-up results, in which half-widths fall and seconds grow."""
-    found, choices = Store(tmp_path), specs.Choices(rounds=150)
+    found, choices = ResultStore(tmp_path), Choices(rounds=150)
     found.open(choices)
-    for one in specs.scale(choices):
+    for one in loads(choices):
         numbers = {
             "seconds": 1e-4 * one.count, "bounds_seconds": 0.5, "megabytes": 200.0,
             "half_width": one.count**-0.25, "covered": 1.0, "inducing": 0.0,
         }  # fmt: skip
         if one.engine in ("sparse", "grown"):
-            numbers |= {"inducing": float(one.inducing)}
+            numbers |= {"inducing": float(specs.INDUCING[one.kernel])}
         if one.engine == "sparse":
             numbers["half_width"] *= 1.25
             each = {"product": 1e-5, "sums": 2.5e-5, "growth": 1e-4}
@@ -67,7 +65,7 @@ def store(tmp_path):
 
 
 def test_tables_say_what_was_measured(store, tmp_path):
-    members = specs.scale(specs.Choices(rounds=150))
+    members = loads(Choices(rounds=150))
     text = scale.write(members, store, tmp_path)
     assert "1.250" in text and "By a model, not measured" in text
     assert f"in {len(members)} of {len(members)} cases" in text
@@ -77,7 +75,7 @@ def test_tables_say_what_was_measured(store, tmp_path):
 
 
 def test_the_model_of_a_cluster(store):
-    found = scale.largest(scale.collect(specs.scale(specs.Choices(rounds=150)), store))["rbf"]
+    found = scale.largest(scale.collect(loads(Choices(rounds=150)), store))["rbf"]
     count = 1_000_000
     one, two, hundred = (found.on_cluster(workers, count) for workers in (1, 2, 100))
     assert one == pytest.approx(1e-4 * count + 0.5)
@@ -89,4 +87,4 @@ def test_the_model_of_a_cluster(store):
 
 def test_errors_of_a_load_are_not_hidden():
     with pytest.raises(subprocess.CalledProcessError):
-        weighing.run_load(Load("no such kernel", "exact", 10))
+        scale.run(Load("no such kernel", "exact", 10))

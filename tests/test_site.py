@@ -18,7 +18,7 @@ import kernelbounds as kb
 from kernelbounds import bandits, bounds, checking, functionals, mixtures, plot, study, theory
 from kernelbounds.bandits import saving
 from kernelbounds.cli import app
-from kernelbounds.paper import store
+from kernelbounds.paper import results
 from kernelbounds.problem import problem
 from kernelbounds.sequence import sensitivity, storage
 
@@ -151,7 +151,7 @@ def test_every_public_name_is_in_the_reference_and_has_an_example():
 
 def test_versions_of_files_are_those_of_the_code():
     page = (REFERENCE / "files.md").read_text()
-    for module in (storage, saving, store):
+    for module in (storage, saving, results):
         assert re.search(rf"`{module.FORMAT}`.*\| {module.VERSION} \|", page), module.FORMAT
     assert problem.FORMAT in page
 

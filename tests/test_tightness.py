@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 
 import kernelbounds as kb
 from kernelbounds.cli import app
-from kernelbounds.paper import cells, specs, tightness
+from kernelbounds.paper import cells, regret_by_radius, specs
 from kernelbounds.paper.cells import Limit, Scales
+from kernelbounds.paper.results import MethodRuns
 from kernelbounds.paper.specs import Cell, Choices, Setting
-from kernelbounds.paper.tables import Runs
 
 SIGMA, DELTA, B = 0.1, 0.05, 5.0
 
@@ -53,10 +53,10 @@ class TestRadii:
 
     def test_the_limit_is_the_noise_energy_and_the_truth_is_inside(self):
         cell = Cell(Setting("matern-5/2", 0.5, rounds=40), "CMM limit", 1)
-        found, problem = cells.run_cell(cell), cells._problem(cell)
+        found, problem = cells.run_cell(cell), cells.problem_of(cell)
         points = cells.played(cell, found["regret"])
         noise = found["outcome"] - problem.values(points)
-        assert noise == pytest.approx(cells._noise(cell, problem))
+        assert noise == pytest.approx(cells.noise_of(cell, problem))
         assert cells.radius_ratios(cell, found, [7, 40]) == pytest.approx([1.0, 1.0])
         assert Limit.of(noise).energies[40] >= noise @ noise
         values = problem.values(points)
@@ -68,7 +68,7 @@ class TestRadii:
         points = cells.played(cell, found["regret"])
         seq = kb.ConfidenceSequence(cell.setting.make_kernel(), 10.0, 0.1, 0.01)
         seq.update(points, found["outcome"])
-        noise = found["outcome"] - cells._problem(cell).values(points)
+        noise = found["outcome"] - cells.problem_of(cell).values(points)
         [ratio] = cells.radius_ratios(cell, found, [30])
         assert ratio == pytest.approx(seq.radius**2 / (noise @ noise))
 
@@ -80,7 +80,7 @@ class TestSpecs:
         assert len(set(found) & set(specs.cells("table1", Choices()))) == 6 * 2 * 10
         loose = specs.cells("figure-loose", Choices())
         assert len(set(found) & set(loose)) == 4 * 2 * 10
-        methods = {cell.method for cell in found if specs.is_loose(cell.setting)}
+        methods = {cell.method for cell in found if cell.setting.is_loose}
         assert methods == {"DMM", "CMM", "CMM default"}
 
     def test_all_radii_meet_the_same_problems(self):
@@ -92,19 +92,21 @@ class TestSpecs:
 def _runs(regret, setting=None, rounds=1000):
     """Runs that end with this regret, by method; (repetitions,)."""
     setting = setting or Setting("matern-5/2", 0.5, rounds=rounds)
-    return [Runs(setting, m, np.array(r, float)[:, None], np.zeros(1)) for m, r in regret.items()]
+    return [
+        MethodRuns(setting, m, np.array(r, float)[:, None], np.zeros(1)) for m, r in regret.items()
+    ]
 
 
 def test_ratios_are_paired():
     rng = np.random.default_rng(0)
     other = rng.uniform(50, 150, 10)
     one, same = _runs({"CMM": 0.8 * other, "DMM": other})
-    found = tightness.ratio(one, same)
+    found = regret_by_radius.ratio(one, same)
     assert (found.value, found.low, found.high) == pytest.approx((0.8, 0.8, 0.8))
     noisy, same = _runs({"CMM": 0.8 * other + rng.normal(0, 5, 10), "DMM": other})
-    found = tightness.ratio(noisy, same)
+    found = regret_by_radius.ratio(noisy, same)
     assert found.low < 0.8 < found.high < found.low + 0.15
-    alone = tightness.ratio(*_runs({"CMM": [8.0], "DMM": [10.0]}))
+    alone = regret_by_radius.ratio(*_runs({"CMM": [8.0], "DMM": [10.0]}))
     assert alone.value == 0.8 and math.isinf(alone.high)
 
 
@@ -113,11 +115,11 @@ def test_aims(default, said):
     regret = {"DMM": [100, 100], "CMM": [98, 99], "CMM scales": [90, 92]}
     runs = _runs(regret | {"CMM default": default, "CMM limit": [60, 60]})
     radii = {(runs[0].setting, m): np.array([[9.0, 2.0]]) for m in ("CMM", "CMM default")}
-    aims = [line for line in tightness.as_text(runs, radii).splitlines() if "aim" in line]
+    aims = [line for line in regret_by_radius.as_text(runs, radii).splitlines() if "aim" in line]
     assert len(aims) == 2 and all(line.endswith("  " + said) for line in aims)
     few = _runs(regret | {"CMM default": default, "CMM limit": [60, 60]}, rounds=100)
     radii = {(few[0].setting, m): np.array([[9.0, 2.0]]) for m in ("CMM", "CMM default")}
-    assert "aim" not in tightness.as_text(few, radii), "they are for 1000 rounds"
+    assert "aim" not in regret_by_radius.as_text(few, radii), "they are for 1000 rounds"
 
 
 def test_reproduces(tmp_path):

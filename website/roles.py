@@ -31,7 +31,7 @@ def _cells(line: str, rule: str) -> list[str]:
 
 
 def _tables(text: str) -> str:
-    """A head between two rules of =, then rows, then a third rule."""
+    """Translate simple tables: a head between two rules of =, then rows, then a third rule."""
     lines, rules = [], 0
     rule = ""
     for line in text.splitlines():
@@ -47,10 +47,10 @@ def _tables(text: str) -> str:
 
 
 class Roles(Extension):
-    """Reads every docstring once, when it is found."""
+    """The extension that reads every docstring once, when it is found."""
 
     def on_instance(self, *, obj: Object, **kwargs: Any) -> None:
-        """Called for every module, class, function and attribute."""
+        """Translate the docstring of a module, class, function or attribute."""
         if isinstance(obj.docstring, Docstring):
             text = STAR.sub(lambda line: line[1].replace("f*", "f∗"), obj.docstring.value)
             text = PAGE.sub(r"[\1](../\1)", ROLE.sub(_code, text))

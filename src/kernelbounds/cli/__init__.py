@@ -21,7 +21,7 @@ from kernelbounds.cli import (
 )
 from kernelbounds.cli.study_commands import study_app
 from kernelbounds.errors import KernelBoundsError
-from kernelbounds.paper import specs, studies, trials
+from kernelbounds.paper import specs
 
 QUICK_ROUNDS, QUICK_REPETITIONS = 150, 3
 
@@ -80,9 +80,9 @@ EXPERIMENTS = "; ".join(f"{name}: {text}" for name, text in specs.EXPERIMENTS.it
 Names: {EXPERIMENTS}; or all. Interrupt at any time and run again to go on.
 
 The last four are not in the paper. Their methods are their own, certificates take at most
-{trials.ROUNDS} rounds, {trials.REPETITIONS} times, a repetition of designs is up to
-{max(studies.DESIGNS.values())} runs, in proportion to the rounds, and scale goes up to the square
-of the rounds.""",
+{specs.CERTIFICATE_ROUNDS} rounds, {specs.CERTIFICATE_REPETITIONS} times, a repetition of designs
+is up to {max(specs.DESIGNS.values())} runs, in proportion to the rounds, and scale goes up to the
+square of the rounds.""",
 )
 def reproduce_command(
     names: Annotated[list[str], typer.Argument(metavar="NAME...", show_default=False)],

@@ -1,6 +1,6 @@
-"""The page: a template, its style and script, and the numbers, in one file without a network.
+"""The tour: the numbers of all chapters, and the page that shows them.
 
-The tour: the numbers of all chapters, and what the terminal says of them.
+The page is one file that needs no network: a template with its style, its script and the numbers.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits
 
-from kernelbounds.demo import bands, closing, norms, planned, race
+from kernelbounds.demo import chapters
 from kernelbounds.version import __version__
 
 
 @dataclass(frozen=True)
 class Size:
-    """How much is computed."""
+    """How much the tour computes."""
 
-    places: int  # of a curve or a band
+    places: int  # points of a curve or a band
     counts: tuple[int, ...]  # numbers of observations of the second chapter
     rounds: int  # of the race
     games: int
@@ -49,7 +49,10 @@ class Tour:
     plan: dict[str, Any]
 
     def rows(self) -> list[tuple[str, float, float, float, float | None]]:
-        """Of each bound: mean width, relative to CMM, share of truth inside, regret in the race."""
+        """Return name, mean width, width over CMM's, share inside and regret of each bound.
+
+        The share is that of the truth inside of the band, and the regret is that in the race.
+        """
         regrets = {one["id"]: one["regret"][-1] for one in self.race["methods"]}
         last = [(one["id"], one["frames"][-1]) for one in self.bands["bounds"]]
         exact = last[0][1]["width"]
@@ -60,9 +63,9 @@ class Tour:
 
 
 def steps(size: Size) -> int:
-    """How often :func:`take` calls ``step``."""
-    known = len(size.counts) + size.certificates
-    return known + race.steps(size.rounds, size.games) + planned.steps(size.functions)
+    """Return how often :func:`take` calls ``step``."""
+    known = len(size.counts) + size.certificates + chapters.plan_steps(size.functions)
+    return known + chapters.race_steps(size.rounds, size.games)
 
 
 def take(size: Size = FULL, seed: int = 1, step: Callable[[], object] = bool) -> Tour:
@@ -71,16 +74,16 @@ def take(size: Size = FULL, seed: int = 1, step: Callable[[], object] = bool) ->
     # ten times as long as one takes alone.
     with threadpool_limits(limits=1):
         return Tour(
-            norms.chapter(size.places, seed),
-            bands.chapter(list(size.counts), size.places, seed, step),
-            race.chapter(size.rounds, size.games, seed, step),
-            closing.chapter(size.certificates, size.places, seed, step),
-            planned.chapter(size.experiments, size.functions, step),
+            chapters.norms(size.places, seed),
+            chapters.bands(list(size.counts), size.places, seed, step),
+            chapters.race(size.rounds, size.games, seed, step),
+            chapters.closing(size.certificates, size.places, seed, step),
+            chapters.plan(size.experiments, size.functions, step),
         )
 
 
 def as_html(tour: Tour, seed: int) -> str:
-    """The whole page."""
+    """Return the whole page."""
     parts = {
         "style": _file("tour.css"),
         "script": _file("tour.js"),
@@ -96,7 +99,7 @@ def _file(name: str) -> str:
 
 
 def _json(tour: Tour) -> str:
-    """Fit for a script element: no ``<`` can end it."""
+    """The numbers as JSON that is fit for a script element: no ``<`` can end it."""
     data = dataclasses.asdict(tour)
     text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c")

@@ -1,1 +1,1 @@
-"""How things are shown: cards in notebooks, numbers as text, progress on a terminal."""
+"""How things are shown: cards in notebooks, numbers as text, progress on the terminal."""

@@ -12,19 +12,19 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 
 WIDTH, HEIGHT = 280, 96  # of a picture, in pixels
-MARGIN, LABELS = 6, 12  # around it, and below and above it for the ends of the axes
-LEFT = 50  # for numbers on the left
-SHORT = 26  # letters of a name that is not broken into lines
-DOTS = 200  # in a picture, at most: more cannot be told apart
+MARGIN, LABEL_HEIGHT = 6, 12  # around what is drawn, and below it for the ends of the axis
+LABEL_WIDTH = 50  # on the left, for the ends of the axis
+LINE_LETTERS = 26  # a name of at most this many letters is not broken into lines
+MOST_DOTS = 200  # in a picture: more cannot be told apart
 # A blue and an orange that stand out from white and from black alike.
-BAND, ACCENT = "#3f7fd0", "#d9731f"
-CARD = (
+BAND_COLOUR, ACCENT_COLOUR = "#3f7fd0", "#d9731f"
+CARD_STYLE = (
     "display:inline-block;max-width:100%;box-sizing:border-box;padding:0.6em 0.9em;"
     "border:1px solid rgba(128,128,128,.45);border-radius:6px;font-size:0.92em;line-height:1.45"
 )
-TABLE = "border-collapse:collapse;margin:0.35em 0 0;background:none;color:inherit"
-CELL = "padding:0.05em 0;border:0;background:none;text-align:left;vertical-align:top"
-SOFT = "opacity:.72;"
+TABLE_STYLE = "border-collapse:collapse;margin:0.35em 0 0;background:none;color:inherit"
+CELL_STYLE = "padding:0.05em 0;border:0;background:none;text-align:left;vertical-align:top"
+SOFT_STYLE = "opacity:.72;"
 
 
 class Html(str):
@@ -34,7 +34,7 @@ class Html(str):
 
 
 def shown(thing: object, make: Callable[[], Html]) -> str:
-    """What ``_repr_html_`` returns: what ``make`` does or, where it fails, the repr.
+    """Return what ``make`` does or, where it fails, the repr; this is what ``_repr_html_`` returns.
 
     To look at an object must not stop a notebook, whatever state it is in.
     """
@@ -54,17 +54,23 @@ def card(
     picture: Html | None = None,
     note: object = "",
 ) -> Html:
-    """A title, facts with their names, a picture and a sentence; empty parts are left out."""
-    rows = "".join(
-        f'<tr style="background:none"><td style="{CELL};{SOFT}padding-right:1em;'
-        f'{"white-space:nowrap" if len(str(name)) <= SHORT else ""}">'
-        f'{_escaped(name)}</td><td style="{CELL}">{_escaped(value)}</td></tr>'
-        for name, value in facts
+    """Make a card of a title, facts with their names, a picture and a sentence.
+
+    Parts that are empty are left out.
+    """
+    rows = ""
+    for name, value in facts:
+        wrap = "white-space:nowrap" if len(str(name)) <= LINE_LETTERS else ""
+        rows += (
+            f'<tr style="background:none"><td style="{CELL_STYLE};{SOFT_STYLE}padding-right:1em;'
+            f'{wrap}">{_escaped(name)}</td><td style="{CELL_STYLE}">{_escaped(value)}</td></tr>'
+        )
+    table = f'<table style="{TABLE_STYLE}"><tbody>{rows}</tbody></table>' if rows else ""
+    style = f"{SOFT_STYLE}margin-top:0.35em;max-width:34em"
+    below = f'<div style="{style}">{_escaped(note)}</div>' if note else ""
+    return Html(
+        f'<div style="{CARD_STYLE}"><b>{_escaped(title)}</b>{table}{picture or ""}{below}</div>'
     )
-    table = f'<table style="{TABLE}"><tbody>{rows}</tbody></table>' if rows else ""
-    said = _escaped(note)
-    below = f'<div style="{SOFT}margin-top:0.35em;max-width:34em">{said}</div>' if said else ""
-    return Html(f'<div style="{CARD}"><b>{_escaped(title)}</b>{table}{picture or ""}{below}</div>')
 
 
 def band_picture(
@@ -74,24 +80,20 @@ def band_picture(
     points: Sequence[float],
     outcomes: Sequence[float],
 ) -> Html:
-    """A band over one input, with the data: the points of a band where ``x`` is empty."""
-    across = _axis([*x, *points], LEFT, WIDTH - MARGIN)
-    up = _axis([*lower, *upper, *outcomes], HEIGHT - LABELS - MARGIN, MARGIN)
-    path = [(across(a), up(b)) for a, b in zip(x, upper, strict=True)]
-    back = [(across(a), up(b)) for a, b in zip(x, lower, strict=True)]
-    shape = _path([*path, *reversed(back)], f'fill="{BAND}" fill-opacity=".3" stroke="none"', "Z")
+    """Draw a band over one input, with the data; the data alone where ``x`` is empty."""
+    frame = _Frame([*x, *points], [*lower, *upper, *outcomes])
+    outline = [*zip(x, upper, strict=True), *reversed([*zip(x, lower, strict=True)])]
+    style = f'fill="{BAND_COLOUR}" fill-opacity=".3" stroke="none"'
+    shape = _path([frame.place(a, b) for a, b in outline], style, "Z")
     what = "The band over the input, and the data." if len(x) else "The data over the input."
-    ends = _ends([*x, *points], [*lower, *upper, *outcomes])
-    return _picture(shape + _dots(points, outcomes, across, up) + ends, what)
+    return _picture(shape + frame.dots(points, outcomes) + frame.ends, what)
 
 
 def order_picture(outcomes: Sequence[float]) -> Html:
-    """Outcomes in the order in which they were observed."""
-    order = list(range(len(outcomes)))
-    across = _axis(order, LEFT, WIDTH - MARGIN)
-    up = _axis(outcomes, HEIGHT - LABELS - MARGIN, MARGIN)
-    ends = _ends([one + 1 for one in order], outcomes)
-    return _picture(_dots(order, outcomes, across, up) + ends, "Outcomes in the order observed.")
+    """Draw outcomes in the order in which they were observed."""
+    order = range(1, len(outcomes) + 1)
+    frame = _Frame(order, outcomes)
+    return _picture(frame.dots(order, outcomes) + frame.ends, "Outcomes in the order observed.")
 
 
 def line_picture(
@@ -102,46 +104,86 @@ def line_picture(
     log: bool = False,
     aim: float | None = None,
 ) -> Html:
-    """A falling curve, such as a certificate over time; with a dashed line at an aim."""
-    scale = (lambda value: math.log(max(value, 1e-300))) if log else float
-    pairs = [(scale(a), scale(b)) for a, b in zip(x, y, strict=True) if math.isfinite(b)]
+    """Draw a falling curve, such as a certificate over time, with a dashed line at an aim."""
+    pairs = [(a, b) for a, b in zip(x, y, strict=True) if math.isfinite(b)]
     if not pairs:
         return Html("")
-    marked = [] if aim is None else [scale(aim)]
-    across = _axis([a for a, _ in pairs], LEFT, WIDTH - MARGIN)
-    up = _axis([*(b for _, b in pairs), *marked], HEIGHT - LABELS - MARGIN, MARGIN)
-    places = [(across(a), up(b)) for a, b in pairs]
-    drawn = _path(places, f'fill="none" stroke="{BAND}" stroke-width="1.6"')
-    drawn += "".join(_dot(a, b, BAND) for a, b in places[-DOTS:])
-    for one in marked:
-        ends = [(float(LEFT), up(one)), (float(WIDTH), up(one))]
-        drawn += _path(ends, 'stroke="currentColor" stroke-opacity=".5" stroke-dasharray="4 3"')
-    return _picture(drawn + _ends(x, [*y, *([] if aim is None else [aim])]), what)
+    aims = [] if aim is None else [aim]
+    frame = _Frame([a for a, _ in pairs], [*(b for _, b in pairs), *aims], log)
+    places = [frame.place(a, b) for a, b in pairs]
+    drawn = _path(places, f'fill="none" stroke="{BAND_COLOUR}" stroke-width="1.6"')
+    drawn += "".join(_dot(a, b, BAND_COLOUR) for a, b in places[-MOST_DOTS:])
+    for one in aims:
+        height = frame.place(pairs[0][0], one)[1]
+        style = 'stroke="currentColor" stroke-opacity=".5" stroke-dasharray="4 3"'
+        drawn += _path([(LABEL_WIDTH, height), (WIDTH, height)], style)
+    return _picture(drawn + frame.ends, what)
 
 
 def interval_picture(lower: float, upper: float, limit: float, what: str) -> Html:
-    """An interval as a bar, and how far away the best possible is: a mark, and the gap to it."""
-    ends = [end for end in (lower, upper, limit) if math.isfinite(end)]
+    """Draw an interval as a bar, a mark at the best possible, and the gap to it."""
     if not (math.isfinite(lower) and math.isfinite(upper)):
         return Html("")
     height, middle = 34, 17
-    across = _axis(ends, 2 * MARGIN, WIDTH - 2 * MARGIN)
+    across = _axis([lower, upper, limit], 2 * MARGIN, WIDTH - 2 * MARGIN)
     left, right = across(lower), across(upper)
     drawn = (
         f'<rect x="{left:.1f}" y="{middle - 7}" width="{max(right - left, 1.5):.1f}" height="14" '
-        f'rx="2" fill="{BAND}" fill-opacity=".45" stroke="{BAND}"/>'
+        f'rx="2" fill="{BAND_COLOUR}" fill-opacity=".45" stroke="{BAND_COLOUR}"/>'
     )
     if math.isfinite(limit):
         at, sure = across(limit), left if limit >= upper else right
-        drawn = (
-            _path([(sure, middle), (at, middle)], f'stroke="{ACCENT}" stroke-width="2"')
-            + drawn
-            + _path([(at, 3), (at, height - 3)], f'stroke="{ACCENT}" stroke-width="2.5"')
-        )
+        gap = _path([(sure, middle), (at, middle)], f'stroke="{ACCENT_COLOUR}" stroke-width="2"')
+        mark = _path([(at, 3), (at, height - 3)], f'stroke="{ACCENT_COLOUR}" stroke-width="2.5"')
+        drawn = gap + drawn + mark
     return _picture(drawn, what, height)
 
 
 # --- within a picture
+
+
+class _Frame:
+    """Both axes of a picture: from values to pixels, and the ends in numbers."""
+
+    def __init__(self, x: Sequence[float], y: Sequence[float], log: bool = False) -> None:
+        self._scale = (lambda value: math.log(max(value, 1e-300))) if log else float
+        bottom = HEIGHT - LABEL_HEIGHT - MARGIN
+        self._across = _axis([*map(self._scale, x)], LABEL_WIDTH, WIDTH - MARGIN)
+        self._up = _axis([*map(self._scale, y)], bottom, MARGIN)
+        across, up = ([float(one) for one in axis if math.isfinite(one)] for axis in (x, y))
+        self.ends = ""
+        if across and up:
+            self.ends = (
+                _text(LABEL_WIDTH - 6, MARGIN + 6, "end", max(up))
+                + _text(LABEL_WIDTH - 6, bottom + 2, "end", min(up))
+                + _text(LABEL_WIDTH, HEIGHT - 3, "start", min(across))
+                + _text(WIDTH - MARGIN, HEIGHT - 3, "end", max(across))
+            )
+
+    def place(self, x: float, y: float) -> tuple[float, float]:
+        """Return the place of a point, in pixels."""
+        return self._across(self._scale(x)), self._up(self._scale(y))
+
+    def dots(self, x: Sequence[float], y: Sequence[float]) -> str:
+        """Draw at most ``MOST_DOTS`` of the points, spread over all of them."""
+        every = max(1, math.ceil(len(x) / MOST_DOTS))
+        pairs = zip(x[::every], y[::every], strict=True)
+        return "".join(_dot(*self.place(a, b), "currentColor") for a, b in pairs)
+
+
+def _axis(values: Sequence[float], start: float, end: float) -> Callable[[float], float]:
+    """A function from values to pixels; what is no number is in the middle."""
+    known = [float(value) for value in values if math.isfinite(value)]
+    low, high = (min(known), max(known)) if known else (0.0, 0.0)
+    # Halves, because the difference of the two may overflow.
+    half = high / 2 - low / 2
+
+    def place(value: float) -> float:
+        if not half > 0 or not math.isfinite(value):
+            return (start + end) / 2
+        return start + (end - start) * min(max((value / 2 - low / 2) / half, 0.0), 1.0)
+
+    return place
 
 
 def _picture(drawn: str, what: str, height: int = HEIGHT) -> Html:
@@ -153,59 +195,16 @@ def _picture(drawn: str, what: str, height: int = HEIGHT) -> Html:
     )
 
 
-def _axis(values: Sequence[float], start: float, end: float) -> Callable[[float], float]:
-    """From values to pixels; what is no number is in the middle."""
-    known = [float(value) for value in values if math.isfinite(value)]
-    low, high = (min(known), max(known)) if known else (0.0, 0.0)
-    middle = (start + end) / 2
-    # Halves, because the difference of the two may overflow.
-    half = high / 2 - low / 2
-
-    def place(value: float) -> float:
-        if not half > 0 or not math.isfinite(value):
-            return middle
-        return start + (end - start) * min(max((value / 2 - low / 2) / half, 0.0), 1.0)
-
-    return place
-
-
-def _ends(x: Sequence[float], y: Sequence[float]) -> str:
-    """The ends of both axes, in numbers."""
-    across, up = ([float(one) for one in axis if math.isfinite(one)] for axis in (x, y))
-    if not across or not up:
-        return ""
-    bottom = HEIGHT - LABELS - MARGIN
-    texts = [
-        (LEFT - 6, MARGIN + 6, "end", max(up)),
-        (LEFT - 6, bottom + 2, "end", min(up)),
-        (LEFT, HEIGHT - 3, "start", min(across)),
-        (WIDTH - MARGIN, HEIGHT - 3, "end", max(across)),
-    ]
-    return "".join(
-        f'<text x="{at}" y="{height}" text-anchor="{anchor}" font-size="10" fill="currentColor" '
+def _text(x: float, y: float, anchor: str, value: float) -> str:
+    return (
+        f'<text x="{x}" y="{y}" text-anchor="{anchor}" font-size="10" fill="currentColor" '
         f'fill-opacity=".72">{value:.3g}</text>'
-        for at, height, anchor, value in texts
     )
 
 
 def _path(places: Sequence[tuple[float, float]], style: str, close: str = "") -> str:
-    if not places:
-        return ""
     steps = "L".join(f"{x:.1f},{y:.1f}" for x, y in places)
-    return f'<path d="M{steps}{close}" {style}/>'
-
-
-def _dots(
-    x: Sequence[float],
-    y: Sequence[float],
-    across: Callable[[float], float],
-    up: Callable[[float], float],
-) -> str:
-    """At most so many as can be told apart, spread over all of them."""
-    every = max(1, math.ceil(len(x) / DOTS))
-    return "".join(
-        _dot(across(a), up(b), "currentColor") for a, b in zip(x[::every], y[::every], strict=True)
-    )
+    return f'<path d="M{steps}{close}" {style}/>' if places else ""
 
 
 def _dot(x: float, y: float, colour: str) -> str:

@@ -10,15 +10,15 @@ import math
 from collections.abc import Iterable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
-DIGITS = 3  # of a width or of a regret: what one looks at
-# Enough for the difference of two float64 numbers and their common digits before it.
-EXACT = Context(prec=800)
-# Numbers outside of this are written with an exponent.
-SMALLEST, LARGEST = 1e-4, 1e7
+DIGITS = 3  # significant, of a width or a regret: what one looks at
+# Enough digits for the difference of two float64 numbers and their common digits before it.
+EXACT_CONTEXT = Context(prec=800)
+# Numbers smaller or larger than these are written with an exponent.
+PLAIN_SMALLEST, PLAIN_LARGEST = 1e-4, 1e7
 
 
 def at_most(value: float, digits: int = DIGITS) -> str:
-    """An upper bound, with so many significant digits.
+    """Write an upper bound with this number of significant digits, rounded up.
 
     >>> at_most(0.12341)
     '0.124'
@@ -27,7 +27,7 @@ def at_most(value: float, digits: int = DIGITS) -> str:
 
 
 def at_least(value: float, digits: int = DIGITS) -> str:
-    """A lower bound, with so many significant digits.
+    """Write a lower bound with this number of significant digits, rounded down.
 
     >>> at_least(0.12349)
     '0.123'
@@ -36,7 +36,7 @@ def at_least(value: float, digits: int = DIGITS) -> str:
 
 
 def interval(lower: float, upper: float, digits: int = DIGITS) -> str:
-    """Both ends, with so many significant digits of the width.
+    """Write both ends of an interval, with this number of significant digits of its width.
 
     >>> interval(1000.12341, 1000.23)
     '[1000.123, 1000.230]'
@@ -48,7 +48,7 @@ def interval(lower: float, upper: float, digits: int = DIGITS) -> str:
 
 
 def coordinates(values: Iterable[float]) -> str:
-    """A point, see :func:`coordinate`.
+    """Write a point; see :func:`coordinate`.
 
     >>> coordinates([0.123456, 1_700_000_000.25])
     '[0.1235, 1700000000.25]'
@@ -57,10 +57,10 @@ def coordinates(values: Iterable[float]) -> str:
 
 
 def coordinate(value: float) -> str:
-    """Of a point: four digits are enough to recognise it, and all before the decimal point.
+    """Write a coordinate of a point: four digits are enough to recognise it.
 
-    Large ones, such as time stamps, have three digits after it, too: they are far from zero and
-    close to each other.
+    Large ones, such as time stamps, have all digits before the decimal point and three after it:
+    they are far from zero and close to each other.
     """
     large = math.isfinite(value) and 1e4 <= abs(value) < 1e12
     return f"{round(value, 3):.15g}" if large else f"{value:.4g}"
@@ -74,13 +74,14 @@ def _step(value: float, digits: int) -> int:
 
 
 def _rounded(value: float, step: int, direction: str) -> str:
-    value = float(value)  # of NumPy, whose repr is another
+    value = float(value)  # the repr of a NumPy scalar is another
     if not math.isfinite(value):
         return f"{value:g}"
-    unit = Decimal(1).scaleb(step, EXACT)
-    # As it is written, 0.1 and not 0.1000000000000000055: what is read back is the same float.
-    found = Decimal(repr(value)).quantize(unit, rounding=direction, context=EXACT)
+    unit = Decimal(1).scaleb(step, EXACT_CONTEXT)
+    # The number is taken as it is written, 0.1 and not 0.1000000000000000055: what is read back is
+    # the same float.
+    found = Decimal(repr(value)).quantize(unit, rounding=direction, context=EXACT_CONTEXT)
     if found == 0:
         return "0"
-    usual = SMALLEST <= abs(found) < LARGEST
-    return f"{found:f}" if usual else f"{found.normalize(EXACT):e}"
+    usual = PLAIN_SMALLEST <= abs(found) < PLAIN_LARGEST
+    return f"{found:f}" if usual else f"{found.normalize(EXACT_CONTEXT):e}"

@@ -16,29 +16,24 @@ PATIENCE = 2.0  # seconds before anything is shown
 def late_progress(
     title: str, total: int | None = None, show: bool | None = None
 ) -> Iterator[Callable[..., None]]:
-    """A function to call with a text (and the steps done) now and then.
+    """Yield a function to call now and then with a text and the number of steps done.
 
-    It shows a bar on a terminal's standard error once PATIENCE has passed; nothing elsewhere.
-    With ``show`` it is shown at once, also where there is no terminal, or else never.
+    It shows a bar on a terminal's standard error once PATIENCE has passed, and nothing elsewhere.
+    With ``show`` the bar is shown at once, also where there is no terminal, or else never.
     """
     console = Console(stderr=True)
-    shown_on = console.is_terminal if show is None else show
-    patience = 0.0 if show else PATIENCE
-    bar = Progress(
-        TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn(),
-        console=console, transient=True, disable=not shown_on,
-    )  # fmt: skip
-    task, start, shown = bar.add_task(title, total=total), time.monotonic(), False
+    columns = TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn()
+    disable = not (console.is_terminal if show is None else show)
+    bar = Progress(*columns, console=console, transient=True, disable=disable)
+    task, begin = bar.add_task(title, total=total), time.monotonic() + (0.0 if show else PATIENCE)
 
     def report(text: str, done: int | None = None) -> None:
-        nonlocal shown
-        if not shown and time.monotonic() - start >= patience:
-            bar.start()
-            shown = True
+        if time.monotonic() >= begin:
+            bar.start()  # once it runs, this does nothing
         bar.update(task, description=f"{title}: {text}", completed=done)
 
     try:
         yield report
     finally:
-        if shown:
+        if bar.live.is_started:
             bar.stop()

@@ -1,27 +1,74 @@
-"""Bounds where points were fixed before the outcomes, and where not: tables and figure."""
+"""Bounds where points were fixed before the outcomes, and where they were not.
+
+A data set is collected by a rule, and then it is seen which claims about f* are wrong. The rules
+look at outcomes, but for the first, so that the points, or how many there are, depend on the noise:
+
+    fixed     random points
+    policy    KernelUCB on fresh random actions
+    looks     one point, again and again; the bound is looked at as data come in
+    hoped     a site is measured until its mean is what was hoped for, or patience is at an end
+    striking  a site is measured until its mean is off by 1.5 standard errors, or patience ends
+
+What is hoped for at a site, and what its mean is off from, is f* there: somebody has the right
+theory.
+"""
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterator
+import math
+import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import binomtest
+from scipy.optimize import minimize_scalar
+from scipy.stats import binomtest, norm
 
 from kernelbounds.arrays import Array
-from kernelbounds.paper import studies
-from kernelbounds.paper.collecting import CLAIMS, GRID, PROCESS
-from kernelbounds.paper.figures import COLOURS, figure_files
-from kernelbounds.paper.store import Store
-from kernelbounds.paper.studies import Study
-from kernelbounds.paper.tables import aligned
+from kernelbounds.bandits import KernelUCB, SyntheticProblem
+from kernelbounds.bounds import CMM, Bound, ConfidenceSet, FixedDesign
+from kernelbounds.errors import KernelBoundsError
+from kernelbounds.functionals import Average, Functional, Sum
+from kernelbounds.functionals.targets import Several
+from kernelbounds.paper import specs
+from kernelbounds.paper.cells import random_problem
+from kernelbounds.paper.figures import COLOURS, figure_files, legend_above
+from kernelbounds.paper.results import (
+    ResultStore,
+    csv_text,
+    grouped,
+    numbers,
+    under_headings,
+    write_texts,
+)
+from kernelbounds.paper.specs import DESIGN_DELTA, KERNEL_TITLES, DesignRuns
+from kernelbounds.sequence import ConfidenceSequence
 
-KERNELS = {"matern-5/2": "Matérn-5/2", "rbf": "RBF", "matern-3/2": "Matérn-3/2"}
-RULES = {
+GRID_SIZE = 200  # points at which bounds are compared with f*
+LOOK_FACTOR = 1.2  # by which observations grow between looks
+PATIENCE = {"hoped": 5, "striking": 10}  # measurements of a site, at most
+# When a site has been measured enough: by the sum of its noise, and how often it was measured.
+ENOUGH: dict[str, Callable[[float, int], bool]] = {
+    "hoped": lambda total, _: total >= 0,
+    "striking": lambda total, n: abs(total) >= 1.5 * specs.NOISE * math.sqrt(n),
+}
+
+BOUNDS: dict[str, Bound] = {
+    "CMM": CMM(),
+    "all x": FixedDesign(),
+    "one x": FixedDesign(simultaneous=False),
+    "one x, Gaussian": FixedDesign(simultaneous=False, noise="Gaussian"),
+}
+# What a Gaussian process claims: its posterior mean +- a number of standard deviations.
+DEVIATIONS = {"GP": float(norm.isf(DESIGN_DELTA / 2)), "GP, 2 sd": 2.0}
+CLAIMS = (*BOUNDS, *DEVIATIONS)
+# The standard deviations among which that of the prior is looked for. Functions of norm 10 are at
+# most 10, and one that is nearly 0 has no likelihood of its own.
+PRIOR_DEVIATIONS = 0.1, 100.0
+
+RULE_TITLES = {
     "fixed": "random points",
     "policy": "KernelUCB",
     "looks": "looked at again and again",
@@ -29,33 +76,227 @@ RULES = {
     "striking": "until striking",
 }
 # What is claimed, and is wrong or not.
-ANY, ONE, SHARE = f"any of {GRID} x", "one x", f"share of {GRID} x"
-UNIFORM = ("CMM", "all x")  # together at all x
+ANY, ONE, SHARE = f"any of {GRID_SIZE} x", "one x", f"share of {GRID_SIZE} x"
 QUANTITIES = {"looks": "one x, at some look", "hoped": "mean of sites", "striking": "a contrast"}
-COLOUR = dict(
+UNIFORM_CLAIMS = ("CMM", "all x")  # those that hold at all x together
+CLAIM_COLOURS = dict(
     zip(CLAIMS, map(COLOURS.get, ("CMM", "DMM", "AMM", "Random", "AY", "IGP")), strict=True)
 )
-EXPLAINED = """\
+EXPLANATION = """
 CMM holds at all times and x, whatever the rule. All x and one x are FixedDesign() and
 FixedDesign(simultaneous=False); with Gaussian, for Gaussian noise only. GP: mean ± {:.3f} and ± 2
-posterior standard deviations of a Gaussian process, amplitude by maximum likelihood."""
+posterior standard deviations of a Gaussian process, amplitude by maximum likelihood.
+"""
+
+
+# --- collecting data by a rule
+
+
+def run(job: DesignRuns) -> dict[str, Array]:
+    """Return arrays with a row for each data set and a column, the last axis, for each claim.
+
+    Of ``fixed`` and ``policy``, at each of ``times``: the mean ``half_width``, whether a claim was
+    ``wrong`` at the first point of the grid, and the share of the grid that it ``missed``. Of the
+    other designs: whether a claim was ``wrong`` about the quantity of interest, and whether it was
+    when the same points were measured ``again``, with fresh noise.
+    """
+    rules = {"fixed": _at_times, "policy": _at_times, "looks": _looking}
+    rule = rules.get(job.design, _by_sites)
+    seeds = [[job.seed, job.repetition, number] for number in range(job.runs)]
+    found = [rule(job, np.random.default_rng(seed)) for seed in seeds]
+    result = {name: np.array([one[name] for one in found]) for name in found[0]}
+    if job.design == "fixed" and job.law == "Gaussian" and job.rounds >= specs.LATE_TIME:
+        late = _compared(*fixed_data(job, np.random.default_rng(seeds[0]), specs.LATE_TIME))
+        result["late_half_width"] = late["half_width"][None]
+    return result
+
+
+def draw_noise(law: str, rng: np.random.Generator, count: int) -> Array:
+    """Draw independent noise of standard deviation sigma, sub-Gaussian with this scale."""
+    match law:
+        case "Gaussian":
+            unit = rng.standard_normal(count)
+        case "Rademacher":
+            unit = rng.choice([-1.0, 1.0], count)
+        case _:
+            unit = rng.uniform(-math.sqrt(3), math.sqrt(3), count)
+    return np.asarray(specs.NOISE * unit)
+
+
+def process(known: ConfidenceSet, targets: Array | Functional) -> tuple[Array, Array]:
+    """Compute posterior mean and standard deviation of a Gaussian process; two arrays (m,).
+
+    The prior has the covariance s^2 k, with the s of largest likelihood, and sigma is known. At the
+    ridge alpha = sigma^2/s^2, twice the negative logarithm of the likelihood is E_alpha/sigma^2 +
+    ln det(I + K/alpha), but for a constant.
+    """
+    sigma, path = known.assumptions.noise_scale, known.engine.path()
+
+    def misfit(log_ridge: float) -> float:
+        energy, log_det = path.energy_and_log_det(math.exp(log_ridge))
+        return energy / sigma**2 + log_det
+
+    ends = [2 * math.log(sigma / s) for s in reversed(PRIOR_DEVIATIONS)]
+    ridge = math.exp(minimize_scalar(misfit, bounds=ends, method="bounded").x)
+    asked = Several([targets]) if isinstance(targets, Functional) else targets
+    found = known.engine.query(asked).predict(np.array([ridge]))
+    return found.mean[0], np.sqrt(found.variance[0] / ridge) * sigma
+
+
+def claims(sequence: ConfidenceSequence, targets: Array | Functional) -> tuple[Array, Array]:
+    """Compute lower and upper ends of all ``CLAIMS``, (claims, m) each.
+
+    A bound that excludes every function has its ends crossed, at infinity.
+    """
+    ends = []
+    mean, deviation = process(sequence.known, targets)
+    for bound in BOUNDS.values():
+        try:
+            if isinstance(targets, Functional):
+                found = sequence.bounds_of(targets, bound)
+            else:
+                found = sequence.bounds(targets, bound)
+        except KernelBoundsError:
+            found = np.full_like(mean, math.inf), np.full_like(mean, -math.inf)
+        ends.append(np.reshape(found, (2, -1)))
+    ends += [np.stack([mean - d * deviation, mean + d * deviation]) for d in DEVIATIONS.values()]
+    lower, upper = np.stack(ends, axis=1)
+    return lower, upper
+
+
+def measured_until(
+    enough: Callable[[float, int], bool], patience: int, law: str, rng: np.random.Generator
+) -> Array:
+    """Draw the noise of one site, whose sum and count decide when there is ``enough``."""
+    drawn = draw_noise(law, rng, patience)
+    sums = np.cumsum(drawn)
+    for count in range(1, patience):
+        if enough(float(sums[count - 1]), count):
+            return drawn[:count]
+    return drawn
+
+
+def _problem(job: DesignRuns, rng: np.random.Generator) -> SyntheticProblem:
+    kernel = specs.kernel_named(job.kernel, specs.DESIGN_LENGTH_SCALE)
+    return random_problem(kernel, job.dim, rng)
+
+
+def _sequence(problem: SyntheticProblem) -> ConfidenceSequence:
+    """A confidence sequence that is told the right norm and noise scale."""
+    return ConfidenceSequence(problem.function.kernel, specs.NORM, specs.NOISE, DESIGN_DELTA)
+
+
+def _compared(
+    problem: SyntheticProblem, points: Array, outcomes: Array, grid: Array
+) -> dict[str, Array]:
+    """Claims about f* on the grid, compared with it; (claims,) each."""
+    sequence, truth = _sequence(problem), problem.values(grid)
+    sequence.update(points, outcomes)
+    lower, upper = claims(sequence, grid)
+    outside = (truth < lower) | (truth > upper)
+    return {
+        "half_width": (upper - lower).clip(min=0).mean(axis=1) / 2,
+        "wrong": outside[:, 0],
+        "missed": outside.mean(axis=1),
+    }
+
+
+def fixed_data(
+    job: DesignRuns, rng: np.random.Generator, count: int
+) -> tuple[SyntheticProblem, Array, Array, Array]:
+    """Draw a problem, points and outcomes of ``fixed`` or ``policy``, and a grid."""
+    of_problem, of_points, of_noise, of_grid = rng.spawn(4)
+    problem = _problem(job, of_problem)
+    noise, grid = draw_noise(job.law, of_noise, count), of_grid.random((GRID_SIZE, job.dim))
+    if job.design == "fixed":
+        points = of_points.random((count, job.dim))
+        return problem, points, problem.values(points) + noise, grid
+    policy = KernelUCB(_sequence(problem))
+    for error in noise:
+        x = policy.ask(problem.actions(of_points)).x
+        policy.tell(x, float(problem.values(x[None])[0]) + error)
+    return problem, policy.sequence.points, policy.sequence.outcomes, grid
+
+
+def _at_times(job: DesignRuns, rng: np.random.Generator) -> dict[str, Array]:
+    problem, points, outcomes, grid = fixed_data(job, rng, max(job.times))
+    looks = [_compared(problem, points[:t], outcomes[:t], grid) for t in job.times]
+    return {name: np.array([look[name] for look in looks]) for name in looks[0]}
+
+
+def _looking(job: DesignRuns, rng: np.random.Generator) -> dict[str, Array]:
+    """``wrong`` at some look, and ``again`` with as many observations, looked at once."""
+    of_problem, of_point, of_noise, of_more = rng.spawn(4)
+    problem, point = _problem(job, of_problem), of_point.random((1, job.dim))
+    most = min(job.rounds, specs.LOOK_ROUNDS)
+    truth, errors = problem.values(point), draw_noise(job.law, of_noise, most)
+    sequence, wrong = _sequence(problem), np.zeros(len(CLAIMS), dtype=bool)
+    with warnings.catch_warnings():
+        # That a bound for one time is looked at twice is what is studied.
+        warnings.simplefilter("ignore", UserWarning)
+        while (t := len(sequence)) < most:
+            new = errors[t : min(most, max(t + 1, math.floor(LOOK_FACTOR * t)))]
+            sequence.update(np.repeat(point, len(new), axis=0), truth + new)
+            lower, upper = claims(sequence, point)
+            wrong |= ((truth < lower) | (truth > upper))[:, 0]
+    fresh = truth + draw_noise(job.law, of_more, most)
+    again = _compared(problem, np.repeat(point, most, axis=0), fresh, point)["wrong"]
+    return {"wrong": wrong, "again": again, "count": np.array(most)}
+
+
+def _by_sites(job: DesignRuns, rng: np.random.Generator) -> dict[str, Array]:
+    """Measure fixed sites, each as often as what comes out there suggests.
+
+    With ``hoped``, the quantity of interest is the mean of f* over the sites. With ``striking`` it
+    is the contrast that the data point to: sum_i w_i f*(x_i), with w_i the sum of deviations at x_i
+    from what was expected. It is chosen by looking, as bounds for all x, and so for all functionals
+    at once, allow for.
+    """
+    of_problem, of_sites, of_noise, of_more = rng.spawn(4)
+    problem = _problem(job, of_problem)
+    sites = of_sites.random((min(job.rounds, specs.SITES), job.dim))
+    values, enough, patience = problem.values(sites), ENOUGH[job.design], PATIENCE[job.design]
+    first = [measured_until(enough, patience, job.law, of_noise) for _ in sites]
+    which = np.repeat(np.arange(len(sites)), [len(one) for one in first])
+
+    def wrong(errors: Array) -> Array:
+        sequence = _sequence(problem)
+        sequence.update(sites[which], values[which] + errors)
+        target: Functional = Average(sites)
+        truth = float(values.mean())
+        if job.design == "striking":
+            sums = np.bincount(which, errors, len(sites))
+            weights = sums / np.abs(sums).sum()
+            target, truth = Sum(sites, weights), float(weights @ values)
+        lower, upper = claims(sequence, target)
+        return np.asarray((truth < lower[:, 0]) | (truth > upper[:, 0]))
+
+    fresh = draw_noise(job.law, of_more, len(which))
+    return {
+        "wrong": wrong(np.concatenate(first)),
+        "again": wrong(fresh),
+        "count": np.array(len(which)),
+    }
+
+
+# --- tables and figure
 
 
 @dataclass(frozen=True)
-class Rate:
-    """How many of some runs led to a wrong claim."""
+class ErrorRate:
+    """How many of some data sets led to a wrong claim."""
 
     wrong: int
     runs: int
 
     @property
     def share(self) -> float:
-        """Of the runs."""
+        """The share of the data sets."""
         return self.wrong / self.runs
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Exact, of 95 %, by Clopper and Pearson."""
+        """The exact 95 % confidence interval, by Clopper and Pearson."""
         found = binomtest(self.wrong, self.runs).proportion_ci(0.95, method="exact")
         return float(found.low), float(found.high)
 
@@ -65,16 +306,16 @@ class Rate:
 
 
 @dataclass(frozen=True)
-class Group:
+class DesignGroup:
     """All repetitions of a way of collecting, with a kernel and a law of noise."""
 
-    study: Study  # the first of them
-    arrays: dict[str, Array]  # see ``collecting.run_study``
+    job: DesignRuns  # the first of them
+    arrays: dict[str, Array]  # see :func:`run`
 
     @property
     def kernel(self) -> str:
-        """For the head of a row."""
-        return f"{KERNELS[self.study.kernel]}, d = {self.study.dim}"
+        """The kernel and the dimension, for the head of a row."""
+        return f"{KERNEL_TITLES[self.job.kernel]}, d = {self.job.dim}"
 
     def promised(self, claim: str, quantity: str) -> bool:
         """Whether a bound would hold for the quantity if the points were fixed beforehand.
@@ -83,160 +324,148 @@ class Group:
         A contrast that is chosen by outcomes is for bounds that hold at all x together.
         """
         if quantity == QUANTITIES["striking"]:
-            return claim in UNIFORM
+            return claim in UNIFORM_CLAIMS
         if quantity == ANY:
-            return claim in (*UNIFORM, *PROCESS)
-        return claim != "one x, Gaussian" or self.study.law == "Gaussian"
+            return claim in (*UNIFORM_CLAIMS, *DEVIATIONS)
+        return claim != "one x, Gaussian" or self.job.law == "Gaussian"
 
-    def rates(self) -> Iterator[tuple[str, int | None, bool, dict[str, Rate]]]:
-        """By quantity, number of observations, and whether noise is fresh: rates by claim."""
-        design = self.study.design
-        if design in QUANTITIES:
-            quantity = QUANTITIES[design]
+    def rates(self) -> Iterator[tuple[str, int | None, bool, dict[str, ErrorRate]]]:
+        """Yield the quantity, the number of observations, whether noise is fresh, and the rates."""
+        if self.job.design in QUANTITIES:
+            quantity = QUANTITIES[self.job.design]
             yield quantity, None, False, self._rates(self.arrays["wrong"], quantity)
-            quantity = ONE if design == "looks" else quantity
+            quantity = ONE if self.job.design == "looks" else quantity
             yield quantity, None, True, self._rates(self.arrays["again"], quantity)
             return
-        for i, t in enumerate(self.study.times):
+        for i, t in enumerate(self.job.times):
             yield ANY, t, False, self._rates(np.sign(self.arrays["missed"][:, i]), ANY)
             yield ONE, t, False, self._rates(self.arrays["wrong"][:, i], ONE)
 
     def widths(self) -> dict[int, Array]:
-        """Mean half-widths by the number of observations; (claims,) each."""
+        """Return mean half-widths by the number of observations; (claims,) each."""
         means = self.arrays["half_width"].mean(axis=0)
-        result = dict(zip(self.study.times, means, strict=True))
+        result = dict(zip(self.job.times, means, strict=True))
         if "late_half_width" in self.arrays:
-            result[studies.LATE] = self.arrays["late_half_width"].mean(axis=0)
+            result[specs.LATE_TIME] = self.arrays["late_half_width"].mean(axis=0)
         return result
 
-    def _rates(self, wrong: Array, quantity: str) -> dict[str, Rate]:
+    def _rates(self, wrong: Array, quantity: str) -> dict[str, ErrorRate]:
         return {
-            claim: Rate(int(wrong[:, i].sum()), len(wrong))
+            claim: ErrorRate(int(wrong[:, i].sum()), len(wrong))
             for i, claim in enumerate(CLAIMS)
             if self.promised(claim, quantity)
         }
 
 
-def write(members: list[Study], store: Store, folder: Path) -> str:
+def write(jobs: list[DesignRuns], store: ResultStore, folder: Path) -> str:
     """Make the tables and the figure of the experiment, and return the tables as text."""
-    found = collect(members, store)
-    text = as_text(found)
-    (folder / "designs.txt").write_text(text, encoding="utf-8")
-    (folder / "designs.csv").write_text(as_csv(found), encoding="utf-8")
+    found = collect(jobs, store)
     draw(found, folder)
-    return text
+    return write_texts(folder, "designs", as_text(found), as_csv(found))
 
 
-def collect(members: list[Study], store: Store) -> list[Group]:
-    """The repetitions of each way together, in order."""
-    groups: dict[tuple[str, str, str], list[Study]] = {}
-    for one in members:
-        groups.setdefault((one.design, one.kernel, one.law), []).append(one)
+def collect(jobs: list[DesignRuns], store: ResultStore) -> list[DesignGroup]:
+    """Read the repetitions of each way of collecting together, in order."""
     result = []
-    for group in groups.values():
-        parts = [store.read(one) for one in group]
+    for members in grouped(jobs, lambda job: (job.design, job.kernel, job.law)).values():
+        parts = [store.read(one) for one in members]
         arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        result.append(Group(group[0], arrays))
+        result.append(DesignGroup(members[0], arrays))
     return result
 
 
-def as_text(found: list[Group]) -> str:
-    """For the terminal: widths, coverage with fixed points, and with the rules that look."""
+def as_text(found: list[DesignGroup]) -> str:
+    """Return widths, and coverage with fixed points and with the rules that look, as text."""
     widths = [["kernel", "t", *CLAIMS]]
-    for one in _of(found, "fixed"):
-        if one.study.law == "Gaussian":
-            for count, means in one.widths().items():
-                widths.append([one.kernel, f"{count}", *(f"{mean:.3f}" for mean in means)])
     fixed = [["kernel", "noise", "t", "wrong at", *CLAIMS]]
-    for one in _of(found, "fixed"):
-        for quantity, t, _, rates in one.rates():
-            fixed.append([one.kernel, one.study.law, f"{t}", quantity, *_shown(rates)])
+    chosen = [["rule", "kernel", "noise", "t", "wrong about", *CLAIMS]]
+    for one in found:
+        kernel, law = one.kernel, one.job.law
+        if one.job.design == "fixed" and law == "Gaussian":
+            for count, means in one.widths().items():
+                widths.append([kernel, f"{count}", *(f"{mean:.3f}" for mean in means)])
+        for quantity, t, fresh, rates in one.rates():
+            shown = [str(rates.get(claim, "")) for claim in CLAIMS]
+            if one.job.design != "fixed":
+                mean = f"{t or round(float(one.arrays['count'].mean()))}"
+                rule = "  once more, fresh noise" if fresh else RULE_TITLES[one.job.design]
+                chosen.append([rule, kernel, law, mean, quantity, *shown])
+                continue
+            fixed.append([kernel, law, f"{t}", quantity, *shown])
             if quantity == ONE and t is not None:
-                missed = one.arrays["missed"][:, one.study.times.index(t)].mean(axis=0)
+                missed = one.arrays["missed"][:, one.job.times.index(t)].mean(axis=0)
                 texts = [
                     f"{100 * share:.2f} %" if claim in rates else ""
                     for claim, share in zip(CLAIMS, missed, strict=True)
                 ]
                 fixed.append(["", "", "", SHARE, *texts])
-    chosen = [["rule", "kernel", "noise", "t", "wrong about", *CLAIMS]]
-    for one in found:
-        if one.study.design == "fixed":
-            continue
-        for quantity, t, fresh, rates in one.rates():
-            mean = f"{t or round(float(one.arrays['count'].mean()))}"
-            rule = "  once more, fresh noise" if fresh else RULES[one.study.design]
-            chosen.append([rule, one.kernel, one.study.law, mean, quantity, *_shown(rates)])
-    n, delta = len(_of(found, "fixed")[0].arrays["wrong"]), studies.DELTA
-    headings = {
-        f"Mean half-widths at {GRID} random x, δ = {delta:g}, Gaussian noise, points fixed": widths,
+    n = len(next(one for one in found if one.job.design == "fixed").arrays["wrong"])
+    delta = f"δ = {DESIGN_DELTA:g}"
+    tables = {
+        f"Mean half-widths at {GRID_SIZE} random x, {delta}, Gaussian noise, points fixed": widths,
         f"Points fixed: share of {n} runs in which a claim was wrong [95 %], and mean share of x "
-        f"where it was; δ = {delta:g}": fixed,
+        f"where it was; {delta}": fixed,
         "Points chosen by outcomes: the same; t is a mean where it is random": chosen,
     }
-    parts = ["\n".join([heading, *aligned(rows), ""]) for heading, rows in headings.items()]
-    return "\n".join([*parts, EXPLAINED.format(PROCESS["GP"]), ""])
+    return under_headings(tables) + EXPLANATION.format(DEVIATIONS["GP"])
 
 
-def as_csv(found: list[Group]) -> str:
-    """One row for each way of collecting, number of observations, quantity and claim."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    names = ["design", "kernel", "dim", "noise", "observations", "quantity", "fresh_noise", "claim"]
-    writer.writerow([*names, "wrong", "runs", "share", "low", "high", "half_width", "share_missed"])
+def as_csv(found: list[DesignGroup]) -> str:
+    """Return one row for each way of collecting, number of observations, quantity and claim."""
+    head = ["design", "kernel", "dim", "noise", "observations", "quantity", "fresh_noise", "claim"]
+    head += ["wrong", "runs", "share", "low", "high", "half_width", "share_missed"]
+    rows: list[list[object]] = []
     for one in found:
-        s = one.study
+        job = one.job
+        way = [job.design, job.kernel, job.dim, job.law]
         for quantity, t, fresh, rates in one.rates():
             count = t or f"{one.arrays['count'].mean():.6g}"
-            head = [s.design, s.kernel, s.dim, s.law, count, quantity, int(fresh)]
             for claim, rate in rates.items():
-                ends = [f"{x:.6g}" for x in (rate.share, *rate.interval)]
-                more = ["", ""]
+                row = [*way, count, quantity, int(fresh), claim, rate.wrong, rate.runs]
+                row += numbers(rate.share, *rate.interval)
+                means = [math.nan, math.nan]
                 if t is not None:
-                    i, j = s.times.index(t), CLAIMS.index(claim)
-                    means = (one.arrays[name][:, i, j].mean() for name in ("half_width", "missed"))
-                    more = [f"{mean:.6g}" for mean in means]
-                writer.writerow([*head, claim, rate.wrong, rate.runs, *ends, *more])
-        if s.design == "fixed" and studies.LATE in (late := one.widths()):
-            for claim, width in zip(CLAIMS, late[studies.LATE], strict=True):
-                head = [s.design, s.kernel, s.dim, s.law, studies.LATE, "half-width", 0, claim]
-                writer.writerow([*head, *[""] * 5, f"{width:.6g}", ""])
-    return out.getvalue()
+                    i, j = job.times.index(t), CLAIMS.index(claim)
+                    means = [one.arrays[name][:, i, j].mean() for name in ("half_width", "missed")]
+                rows.append([*row, *numbers(*means)])
+        if job.design == "fixed" and specs.LATE_TIME in (late := one.widths()):
+            for claim, width in zip(CLAIMS, late[specs.LATE_TIME], strict=True):
+                row = [*way, specs.LATE_TIME, "half-width", 0, claim, *[""] * 5]
+                rows.append([*row, *numbers(width), ""])
+    return csv_text(head, rows)
 
 
-def draw(found: list[Group], folder: Path) -> None:
-    """A column for each kernel: half-widths above, and below how often claims were wrong."""
-    kernels = list(dict.fromkeys(one.study.kernel for one in found))
-    designs = list(dict.fromkeys(one.study.design for one in found))
+def draw(found: list[DesignGroup], folder: Path) -> None:
+    """Draw a column for each kernel: half-widths above, and below how often claims were wrong."""
+    kernels = list(dict.fromkeys(one.job.kernel for one in found))
+    designs = list(dict.fromkeys(one.job.design for one in found))
     with figure_files(folder, "designs", 2, len(kernels)) as axes:
-        for column, kernel in enumerate(kernels):
-            above, below = axes[:, column]
-            members = [
-                one for one in found if (one.study.kernel, one.study.law) == (kernel, "Gaussian")
-            ]
-            for one in members:
-                if one.study.design == "fixed":
-                    _draw_widths(above, one.widths())
-                    above.set_title(f"{one.kernel}, ℓ = {studies.LENGTH_SCALE:g}", fontsize=10)
-                _draw_rates(below, one, -designs.index(one.study.design))
-            below.axvline(studies.DELTA, color="black", linewidth=0.6)
-            below.set_xlim(-0.03, 1.03)
-            below.set_ylim(0.5 - len(designs), 0.5)
+        for one in found:
+            if one.job.law != "Gaussian":
+                continue
+            above, below = axes[:, kernels.index(one.job.kernel)]
+            if one.job.design == "fixed":
+                _draw_widths(above, one.widths())
+                title = f"{one.kernel}, ℓ = {specs.DESIGN_LENGTH_SCALE:g}"
+                above.set_title(title, fontsize=10)
+            _draw_rates(below, one, -designs.index(one.job.design))
+        for axis in axes[0]:
+            axis.set_xlabel("observations")
+        for column, axis in enumerate(axes[1]):
+            axis.axvline(DESIGN_DELTA, color="black", linewidth=0.6)
+            axis.set_xlim(-0.03, 1.03)
+            axis.set_ylim(0.5 - len(designs), 0.5)
             places = [-i for i in range(len(designs))]
-            below.set_yticks(places, [RULES[d] for d in designs] if not column else [])
-            above.set_xlabel("observations")
-            below.set_xlabel("share of runs with a wrong claim")
+            axis.set_yticks(places, [RULE_TITLES[d] for d in designs] if not column else [])
+            axis.set_xlabel("share of runs with a wrong claim")
         axes[0, 0].set_ylabel("mean half-width")
-        handles, labels = axes[0, 0].get_legend_handles_labels()
-        axes[0, 0].figure.legend(
-            handles, labels, loc="outside upper center", ncols=len(CLAIMS), fontsize=8,
-            frameon=False,
-        )  # fmt: skip
+        legend_above(axes, axes[0, 0], len(CLAIMS))
 
 
 def _draw_widths(axis: Any, widths: dict[int, Array]) -> None:
     for i, claim in enumerate(CLAIMS):
         values = [means[i] for means in widths.values()]
-        axis.plot(list(widths), values, "o-", color=COLOUR[claim], label=claim, markersize=3)
+        axis.plot(list(widths), values, "o-", color=CLAIM_COLOURS[claim], label=claim, markersize=3)
     axis.set_xscale("log")
     axis.set_yscale("log")
     axis.set_xticks(list(widths), [f"{t}" for t in widths])
@@ -246,27 +475,16 @@ def _draw_widths(axis: Any, widths: dict[int, Array]) -> None:
     axis.minorticks_off()
 
 
-def _draw_rates(axis: Any, one: Group, place: float) -> None:
+def _draw_rates(axis: Any, one: DesignGroup, place: float) -> None:
     """At the last number of observations; bounds for all x at any of them, the others at one."""
-    last = one.study.times[-1]
     # Filled symbols come last, and are seen where others are in the same place.
     for quantity, t, fresh, rates in sorted(one.rates(), key=lambda found: not found[2]):
-        if t not in (None, last):
+        if t not in (None, one.job.times[-1]):
             continue
         for claim, rate in rates.items():
-            if t is not None and (claim in UNIFORM) != (quantity == ANY):
+            if t is not None and (claim in UNIFORM_CLAIMS) != (quantity == ANY):
                 continue
-            height = place + 0.35 - 0.14 * CLAIMS.index(claim)
-            axis.plot(rate.interval, [height, height], color=COLOUR[claim], linewidth=1)
-            face = "white" if fresh else COLOUR[claim]
-            axis.plot(
-                rate.share, height, "o", color=COLOUR[claim], markerfacecolor=face, markersize=3.5
-            )
-
-
-def _of(found: list[Group], design: str) -> list[Group]:
-    return [one for one in found if one.study.design == design]
-
-
-def _shown(rates: dict[str, Rate]) -> list[str]:
-    return [str(rates[claim]) if claim in rates else "" for claim in CLAIMS]
+            height, colour = place + 0.35 - 0.14 * CLAIMS.index(claim), CLAIM_COLOURS[claim]
+            axis.plot(rate.interval, [height, height], color=colour, linewidth=1)
+            face = "white" if fresh else colour
+            axis.plot(rate.share, height, "o", color=colour, markerfacecolor=face, markersize=3.5)

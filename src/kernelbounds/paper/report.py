@@ -10,6 +10,7 @@ import base64
 import json
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
@@ -19,8 +20,9 @@ from typing import Any
 import numpy as np
 
 from kernelbounds.arrays import Array
-from kernelbounds.paper import tables
-from kernelbounds.paper.figures import colours, smoothed
+from kernelbounds.paper import table1
+from kernelbounds.paper.figures import colours, smoothed, spread
+from kernelbounds.paper.results import MethodRuns, find, settings_of
 from kernelbounds.paper.specs import (
     EXPERIMENTS,
     KERNELS,
@@ -30,12 +32,12 @@ from kernelbounds.paper.specs import (
     RECURSIONS,
     Setting,
 )
-from kernelbounds.paper.tables import Runs, find
 
-POINTS = 250  # at most, in a curve
-DIGITS = 5  # significant, in a curve
+CURVE_POINTS = 250  # at most
+CURVE_DIGITS = 5  # significant
 
 NOTES = {
+    "figure1": "Narrower is better, as long as the dashed truth is inside.",
     "figure-time": "To choose an action and to learn from its reward: running medians, with "
     "nothing run beside it. Dashed: the appendix's recursions, in plain NumPy.",
     "figure-loose": f"The learner believes what is above each panel; in truth σ = {NOISE:g} and "
@@ -56,6 +58,13 @@ NOTES = {
 }
 # Figures that are shown as pictures: file, label, and what is seen.
 PICTURES = {
+    "figure1": (
+        (
+            "figure1",
+            "Figure 1",
+            "Confidence bands of the five bounds on one test function, with the truth and the data",
+        ),
+    ),
     "theory": (
         ("theory-regret", "Regret under its bounds", "Measured regret and three bounds above it"),
         ("theory-growth", "Growth", "Fitted exponents of the regret beside the proved ones"),
@@ -72,66 +81,59 @@ class Section:
     """The panels of one experiment."""
 
     name: str
-    runs: list[Runs]
-
-    @property
-    def timed(self) -> bool:
-        """Whether this is about time, and not about regret."""
-        return self.name == "figure-time"
+    runs: list[MethodRuns]
 
     @property
     def settings(self) -> list[Setting]:
-        """One a panel, row by row."""
-        return sorted(tables.columns(self.runs), key=_place)
+        """The settings, one a panel, row by row."""
+        return sorted(settings_of(self.runs), key=_place)
 
-    @property
-    def width(self) -> int:
-        """Panels in a row."""
+    def as_html(self) -> str:
+        """Return the section, whose panels the script fills in."""
         rows = [_place(setting)[:2] for setting in self.settings]
-        return max(map(rows.count, rows))
-
-    def heading(self, setting: Setting) -> str:
-        """Of a panel."""
-        if self.name == "figure-loose":
-            return f"believed σ = {setting.noise_scale:g}, B = {setting.norm_bound:g}"
-        return tables.title(setting)
+        width = max(map(rows.count, rows))
+        grid = f'<div class="grid" style="--columns: {width}" data-section="{self.name}"></div>'
+        return _section(self.name, grid)
 
     def as_data(self) -> dict[str, Any]:
-        """For the script."""
+        """Return the curves, for the script."""
+        timed = self.name == "figure-time"
         return {
-            "unit": "milliseconds" if self.timed else "cumulative regret",
-            "log": self.timed,
-            "panels": [self._panel(setting) for setting in self.settings],
+            "unit": "milliseconds" if timed else "cumulative regret",
+            "log": timed,
+            "panels": [
+                self._panel(setting, _time if timed else _regret) for setting in self.settings
+            ],
         }
 
-    def _panel(self, setting: Setting) -> dict[str, Any]:
+    def _panel(
+        self, setting: Setting, curve: Callable[[MethodRuns], tuple[Array, Array]]
+    ) -> dict[str, Any]:
         found = {method: find(self.runs, setting, method) for method in colours(self.runs)}
         members = {method: one for method, one in found.items() if one}
         count = min(one.regret.shape[1] for one in members.values())
-        kept = np.unique(np.linspace(0, count - 1, min(count, POINTS)).round().astype(int))
+        kept = np.unique(np.linspace(0, count - 1, min(count, CURVE_POINTS)).round().astype(int))
         curves = {}
         for method, one in members.items():
-            mean, spread = _time(one) if self.timed else _regret(one)
-            curves[method] = {"mean": _numbers(mean[kept]), "std": _numbers(spread[kept])}
-        return {
-            "title": self.heading(setting),
-            "rounds": (1 + kept).tolist(),
-            "curves": curves,
-        }
+            mean, std = (_numbers(values[kept]) for values in curve(one))
+            curves[method] = {"mean": mean, "std": std}
+        title = setting.believed if self.name == "figure-loose" else setting.title
+        return {"title": title, "rounds": (1 + kept).tolist(), "curves": curves}
 
 
-def as_html(runs: dict[str, list[Runs]], facts: dict[str, str], figures: Path) -> str:
-    """The whole page; ``figures`` is the folder that holds the pictures, if any were made."""
+def as_html(runs: dict[str, list[MethodRuns]], facts: dict[str, str], figures: Path) -> str:
+    """Return the whole page; ``figures`` is the folder of the pictures, if any were made."""
     table = runs.get("table1") or runs.get("figure2") or []
     shown = {**runs, "figure2": table}
-    sections = [Section(name, shown[name]) for name in EXPERIMENTS if _curves(name, shown)]
-    picture = figures / "figure1.svg"
+    names = [name for name in EXPERIMENTS if name != "table1" and name not in PICTURES]
+    sections = [Section(name, shown[name]) for name in names if shown.get(name)]
+    pictures = {name: _pictures(name, figures) for name in PICTURES}
+    figure1 = pictures.pop("figure1")
     parts = {
         "summary": _summary([one for members in runs.values() for one in members]),
         "table": _table(table) if table else "",
-        "figure1": _picture(picture) if "figure1" in runs and picture.exists() else "",
-        "sections": "".join(map(_section, sections))
-        + "".join(_pictures(name, figures) for name in PICTURES),
+        "figure1": figure1 if "figure1" in runs else "",
+        "sections": "".join([*(one.as_html() for one in sections), *pictures.values()]),
         "facts": "".join(
             f"<dt>{escape(key)}</dt><dd>{escape(value)}</dd>" for key, value in facts.items()
         ),
@@ -141,20 +143,17 @@ def as_html(runs: dict[str, list[Runs]], facts: dict[str, str], figures: Path) -
     return re.sub(r"\{\{ (\w+) \}\}", lambda match: parts[match[1]], template)
 
 
-def _curves(name: str, runs: dict[str, list[Runs]]) -> bool:
-    return name not in ("figure1", "table1", *PICTURES) and bool(runs.get(name))
-
-
-def _summary(runs: list[Runs]) -> str:
+def _summary(runs: list[MethodRuns]) -> str:
     """Two sentences on what was run."""
     if not runs:
         return "The paper's bandit problems were not run. The pictures show what was."
-    settings = {one.setting for one in runs}
-    methods = tables.methods(runs) or {one.method for one in runs}
+    settings = settings_of(runs)
+    methods = table1.bounds_and_baselines(runs) or {one.method for one in runs}
+    repetitions = max(len(one.regret) for one in runs)
     text = (
-        f"This is a run of {_several(methods, 'method')} on "
-        f"{_several(settings, 'family', 'families')} of random problems, with "
-        f"{_several(range(max(len(one.regret) for one in runs)), 'repetition')} "
+        f"This is a run of {_several(len(methods), 'method', 'methods')} on "
+        f"{_several(len(settings), 'family', 'families')} of random problems, with "
+        f"{_several(repetitions, 'repetition', 'repetitions')} "
         f"of {max(setting.rounds for setting in settings)} rounds each. "
         "All methods met the same problems with the same noise, so that their differences are "
         "their own."
@@ -162,16 +161,15 @@ def _summary(runs: list[Runs]) -> str:
     return escape(text)
 
 
-def _several(things: Any, noun: str, plural: str = "") -> str:
-    count = len(things)
-    return f"{count} {noun if count == 1 else plural or noun + 's'}"
+def _several(count: int, noun: str, plural: str) -> str:
+    return f"{count} {noun if count == 1 else plural}"
 
 
-def _table(runs: list[Runs]) -> str:
-    scores = [one.z for one in runs if not math.isnan(one.z)]
+def _table(runs: list[MethodRuns]) -> str:
+    scores = [z for one in runs if not math.isnan(z := table1.z_score(one))]
     rounds = max(one.setting.rounds for one in runs)
     note = f"Cumulative regret after {rounds} rounds: mean ± standard deviation over repetitions."
-    if any(one.published for one in runs):
+    if any(table1.published(one.setting, one.method) for one in runs):
         note += " The paper's numbers are below ours."
     else:
         note += " The paper prints no numbers for these settings."
@@ -183,61 +181,46 @@ def _table(runs: list[Runs]) -> str:
         )
     return (
         f'<section id="table1"><h2>Table 1</h2><p class="note">{escape(note)}</p>'
-        f'<div class="scroll" tabindex="0" role="region" aria-label="Table 1">'
-        f"{tables.as_html(runs)}</div></section>"
-    )
-
-
-def _picture(file: Path) -> str:
-    words = "Confidence bands of the five bounds on one test function, with the truth and the data"
-    return (
-        '<section id="figure1"><h2>The bands of all bounds on one function (Figure 1)</h2>'
-        '<p class="note">Narrower is better, as long as the dashed truth is inside.</p>'
-        f"{_image(file, 'Figure 1', words)}</section>"
+        f"{_scrolled('Table 1', table1.as_html(runs))}</section>"
     )
 
 
 def _pictures(name: str, folder: Path) -> str:
-    """The section of an experiment whose figures are pictures here, if they were made."""
-    pictures = {folder / f"{file}.svg": words for file, *words in PICTURES[name]}
-    if not all(file.exists() for file in pictures):
-        return ""
-    heading = EXPERIMENTS[name]
-    return (
-        f'<section id="{name}"><h2>{escape(heading[0].upper() + heading[1:])}</h2>'
-        f'<p class="note">{escape(NOTES[name])}</p>'
-        f"{''.join(_image(file, *words) for file, words in pictures.items())}</section>"
-    )
+    """The section of an experiment whose figures are pictures here, if they were made.
+
+    A picture is an image in the page, so that nothing in its file is markup of ours.
+    """
+    shown = []
+    for file, label, words in PICTURES[name]:
+        path = folder / f"{file}.svg"
+        if not path.exists():
+            return ""
+        data = base64.b64encode(path.read_bytes()).decode()
+        image = f'<img alt="{words}." src="data:image/svg+xml;base64,{data}">'
+        shown.append(_scrolled(label, image))
+    return _section(name, "".join(shown))
 
 
-def _image(file: Path, label: str, words: str) -> str:
-    """As an image in the page, so that nothing in the file is markup of ours."""
-    data = base64.b64encode(file.read_bytes()).decode()
-    return (
-        f'<div class="scroll" tabindex="0" role="region" aria-label="{label}">'
-        f'<img alt="{words}." src="data:image/svg+xml;base64,{data}"></div>'
-    )
+def _section(name: str, content: str) -> str:
+    title, note = EXPERIMENTS[name], escape(NOTES.get(name, ""))
+    heading = escape(title[0].upper() + title[1:])
+    return f'<section id="{name}"><h2>{heading}</h2><p class="note">{note}</p>{content}</section>'
 
 
-def _section(section: Section) -> str:
-    name, title = escape(section.name), EXPERIMENTS[section.name]
-    return (
-        f'<section id="{name}"><h2>{escape(title[0].upper() + title[1:])}</h2>'
-        f'<p class="note">{escape(NOTES.get(section.name, ""))}</p>'
-        f'<div class="grid" style="--columns: {section.width}" data-section="{name}"></div>'
-        "</section>"
-    )
+def _scrolled(label: str, content: str) -> str:
+    opening = f'<div class="scroll" tabindex="0" role="region" aria-label="{label}">'
+    return f"{opening}{content}</div>"
 
 
 def _json(sections: list[Section]) -> str:
-    """Fit for a script element: no ``<`` can end it."""
+    """The curves as JSON that is fit for a script element: no ``<`` can end it."""
     runs = [one for section in sections for one in section.runs]
     methods = {one.method for one in runs}
     data = {
         "methods": [
             {
                 "id": method,
-                "name": tables.name_of(method),
+                "name": table1.name_of(method),
                 "colour": colour,
                 "dashed": method in RECURSIONS,
                 "shown": method != "Random" or methods == {"Random"},  # it dwarfs the others
@@ -252,7 +235,7 @@ def _json(sections: list[Section]) -> str:
 
 
 def _place(setting: Setting) -> tuple[float, int, int, float]:
-    """Row first, then column: as in the static figures."""
+    """The row first, then the column: as in the static figures."""
     return (
         setting.noise_scale,
         LENGTH_SCALES.index(setting.length_scale),
@@ -261,21 +244,15 @@ def _place(setting: Setting) -> tuple[float, int, int, float]:
     )
 
 
-def _regret(one: Runs) -> tuple[Array, Array]:
-    return one.regret.mean(axis=0), _spread(one.regret)
+def _regret(one: MethodRuns) -> tuple[Array, Array]:
+    return one.regret.mean(axis=0), spread(one.regret)
 
 
-def _time(one: Runs) -> tuple[Array, Array]:
-    """In milliseconds."""
+def _time(one: MethodRuns) -> tuple[Array, Array]:
+    """Milliseconds of each step, smoothed."""
     each = np.array([smoothed(seconds) for seconds in one.seconds])
-    return 1e3 * smoothed(one.seconds.mean(axis=0)), 1e3 * _spread(each)
-
-
-def _spread(values: Array) -> Array:
-    if len(values) < 2:
-        return np.full(values.shape[1], math.nan)
-    return np.asarray(values.std(axis=0, ddof=1))
+    return 1e3 * smoothed(one.seconds.mean(axis=0)), 1e3 * spread(each)
 
 
 def _numbers(values: Array) -> list[float | None]:
-    return [float(f"{v:.{DIGITS}g}") if math.isfinite(v) else None for v in values.tolist()]
+    return [float(f"{v:.{CURVE_DIGITS}g}") if math.isfinite(v) else None for v in values.tolist()]

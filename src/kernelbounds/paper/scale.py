@@ -1,7 +1,11 @@
-"""Width, time and memory against the number of observations: tables, figure, and a model.
+"""Width, time and memory against the number of observations: measured, and by a model.
 
-The model says what a cluster of W workers would take for the time of t observations with m inducing
-points. Of R ranges all but the first and the last are passed over twice (``sequence/cluster.py``),
+A load is measured in a process of its own (``python -m kernelbounds.paper.scale``), whose peak
+memory is that of the load. Times are those of the processor, which others on the machine do not
+change much.
+
+The model says what a cluster of W workers would take for t observations with m inducing points. Of
+R ranges all but the first and the last are passed over twice (``sequence/cluster.py``),
 
     seconds = t (growth + sums (1 - 2/R)) / W  +  2 log2(W) (8 m^2 / NETWORK + TASK)  +  bounds,
 
@@ -10,155 +14,252 @@ where growth and sums, a row, and bounds are measured, and what a cluster is mad
 
 from __future__ import annotations
 
-import csv
-import io
+import json
 import math
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kernelbounds.paper import loads
-from kernelbounds.paper.figures import COLOURS, figure_files
-from kernelbounds.paper.loads import Load
-from kernelbounds.paper.store import Store
-from kernelbounds.paper.tables import aligned
-from kernelbounds.sequence.cluster import longest_range
+import numpy as np
+from threadpoolctl import threadpool_limits
 
-KERNELS = {"rbf": "RBF", "matern-5/2": "Matérn-5/2"}
-ENGINES = {
+from kernelbounds.arrays import Array
+from kernelbounds.bandits import SyntheticProblem
+from kernelbounds.engine.sparse.ranges import sums
+from kernelbounds.paper import specs
+from kernelbounds.paper.figures import COLOURS, figure_files, legend_above
+from kernelbounds.paper.results import (
+    ResultStore,
+    csv_text,
+    grouped,
+    numbers,
+    under_headings,
+    write_texts,
+)
+from kernelbounds.paper.specs import KERNEL_TITLES, SCALE_DIM, SCALE_LENGTH_SCALE, Load
+from kernelbounds.sequence import ConfidenceSequence
+from kernelbounds.sequence.cluster import longest_range
+from kernelbounds.sequence.sparse import Sparse
+
+BATCH = 50_000  # observations that are in memory at a time
+PROCESS_STATUS = Path("/proc/self/status")  # on Linux
+# For the times of single passes and of the product Phi' Phi: blocks of rows, and their number.
+BLOCK_ROWS, BLOCKS = 1000, 10
+ENGINE_TITLES = {
     "exact": "exact",
     "sparse": "sparse, given points",
     "grown": "sparse, grown online",
-    "merged": f"exact, {loads.SITES} different points",
+    "merged": f"exact, {specs.REPEATED_SITES} different points",
 }
-COLOUR = dict(zip(ENGINES, map(COLOURS.get, ("IGP", "CMM", "DMM", "AY")), strict=True))
+ENGINE_COLOURS = dict(
+    zip(ENGINE_TITLES, map(COLOURS.get, ("IGP", "CMM", "DMM", "AY")), strict=True)
+)
 # A cluster as one rents it: bytes a second between two machines, and seconds for a task besides
 # what it computes.
 NETWORK, TASK = 1e8, 0.05
-WORKERS, AHEAD = 100, (1_000_000, 10_000_000, 100_000_000)
+MODEL_WORKERS, MODEL_COUNTS = 100, (1_000_000, 10_000_000, 100_000_000)
 QUANTITIES = {"half_width": "mean half-width", "seconds": "seconds", "megabytes": "MB"}
 
 
+# --- measuring a load
+
+
+def run(load: Load) -> dict[str, Array]:
+    """Return the numbers that :func:`measure` finds, in a process of its own."""
+    command = [sys.executable, "-m", "kernelbounds.paper.scale", json.dumps(load.as_data())]
+    found = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+    return {name: np.array([value]) for name, value in json.loads(found).items()}
+
+
+def measure(load: Load) -> dict[str, float]:
+    """Measure seconds, megabytes, mean half-width, share of points covered and inducing points.
+
+    Of a sparse engine also the seconds a row of either pass of a cluster, and of Phi' Phi.
+    """
+    rng = np.random.default_rng([load.seed, list(specs.INDUCING).index(load.kernel)])
+    kernel = specs.kernel_named(load.kernel, SCALE_LENGTH_SCALE)
+    truth = SyntheticProblem.draw(
+        kernel, SCALE_DIM, rng, norm=specs.NORM, noise_scale=specs.NOISE, centres=specs.CENTRES
+    )
+    queries = rng.random((specs.SCALE_QUERIES, SCALE_DIM))
+    sites = rng.random((specs.REPEATED_SITES, SCALE_DIM))
+    engine = Sparse() if load.engine == "grown" else None
+    if load.engine == "sparse":
+        count = specs.INDUCING[load.kernel]
+        engine = Sparse.filling([0.0] * SCALE_DIM, [1.0] * SCALE_DIM, count)
+    sequence = ConfidenceSequence(kernel, specs.NORM, specs.NOISE, specs.DELTA, engine=engine)
+    seconds = 0.0
+    for start in range(0, load.count, BATCH):
+        size = min(BATCH, load.count - start)
+        X = rng.random((size, SCALE_DIM))
+        if load.engine == "merged":
+            X = sites[rng.integers(len(sites), size=size)]
+        y = truth.values(X) + specs.NOISE * rng.standard_normal(size)
+        seconds += _timed(sequence.update, X, y)[0]
+    at_queries, (lower, upper) = _timed(sequence.bounds, queries)
+    values, about = truth.values(queries), sequence.approximation
+    found = {
+        "seconds": seconds,
+        "bounds_seconds": at_queries,
+        "megabytes": _peak_megabytes(),
+        "half_width": float((upper - lower).mean() / 2),
+        "covered": float(((lower <= values) & (values <= upper)).mean()),
+        "inducing": 0.0 if about is None else float(about.inducing),
+    }
+    return found | (_passes(sequence, rng) if load.engine == "sparse" else {})
+
+
+def _passes(sequence: ConfidenceSequence, rng: np.random.Generator) -> dict[str, float]:
+    """Seconds a row of Phi' Phi alone, and of both passes of a cluster."""
+    engine: Any = sequence.known.radius_engine
+    X = rng.random((BLOCK_ROWS * BLOCKS, SCALE_DIM))
+    y = specs.NOISE * rng.standard_normal(len(X))
+    phi = rng.random((len(engine.dictionary), BLOCK_ROWS))
+
+    def product() -> None:
+        for _ in range(BLOCKS):
+            phi @ phi.T
+
+    told = sequence.known.told(X, y, None)
+    sequence.update(X[:BLOCK_ROWS], y[:BLOCK_ROWS])  # so that the next are whole blocks
+    times = {
+        "product": _timed(product)[0],
+        "sums": _timed(sums, engine, len(sequence), [(X, told)])[0],
+        "growth": _timed(sequence.update, X, y)[0],
+    }
+    return {f"{name}_seconds_a_row": value / len(X) for name, value in times.items()}
+
+
+def _timed(function: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
+    start = time.process_time()
+    found = function(*arguments)
+    return time.process_time() - start, found
+
+
+def _peak_megabytes() -> float:
+    """The most memory so far; getrusage on Linux would begin with that of the parent."""
+    if PROCESS_STATUS.exists():
+        lines = PROCESS_STATUS.read_text().splitlines()
+        return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) / 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # macOS counts bytes
+
+
+# --- tables and figure
+
+
 @dataclass(frozen=True)
-class Weighed:
-    """What a load took; see ``weighing.weigh``."""
+class MeasuredLoad:
+    """What a load took; see :func:`measure`."""
 
     load: Load
     found: dict[str, float]
 
     def __getitem__(self, quantity: str) -> float:
-        """A measured quantity; ``seconds`` are those of the observations and the bounds."""
+        """Return a measured quantity; ``seconds`` are those of the observations and the bounds."""
         if quantity == "seconds":
             return self.found["seconds"] + self.found["bounds_seconds"]
         return self.found[quantity]
 
     @property
     def over_product(self) -> float:
-        """Its time, relative to that of Phi' Phi alone."""
+        """The time, relative to that of Phi' Phi alone."""
         return self["seconds"] / (self.load.count * self["product_seconds_a_row"])
 
     def on_cluster(self, workers: int, count: int) -> float:
-        """Seconds with so many workers and observations, by the model."""
-        m, growth, sums = (
-            self["inducing"],
-            *(self[f"{name}_seconds_a_row"] for name in ("growth", "sums")),
-        )
+        """Return the seconds with a number of workers and of observations, by the model."""
+        m, growth = self["inducing"], self["growth_seconds_a_row"]
         if workers == 1:
             return count * growth + self["bounds_seconds"]
         ranges = 1 + max(workers, math.ceil(count / longest_range(int(m))))
-        passes = count * (growth + sums * (1 - 2 / ranges)) / workers
+        passes = count * (growth + self["sums_seconds_a_row"] * (1 - 2 / ranges)) / workers
         steps = 2 * math.ceil(math.log2(workers))
         return passes + steps * (8 * m**2 / NETWORK + TASK) + self["bounds_seconds"]
 
 
-def write(members: list[Load], store: Store, folder: Path) -> str:
+def write(jobs: list[Load], store: ResultStore, folder: Path) -> str:
     """Make the tables and the figure of the experiment, and return the tables as text."""
-    found = collect(members, store)
-    text = as_text(found)
-    (folder / "scale.txt").write_text(text, encoding="utf-8")
-    (folder / "scale.csv").write_text(as_csv(found), encoding="utf-8")
+    found = collect(jobs, store)
     draw(found, folder)
-    return text
+    return write_texts(folder, "scale", as_text(found), as_csv(found))
 
 
-def collect(members: list[Load], store: Store) -> list[Weighed]:
-    """What each of them took."""
+def collect(jobs: list[Load], store: ResultStore) -> list[MeasuredLoad]:
+    """Read what each of the loads took."""
     return [
-        Weighed(one, {name: float(value[0]) for name, value in store.read(one).items()})
-        for one in members
+        MeasuredLoad(one, {name: float(value[0]) for name, value in store.read(one).items()})
+        for one in jobs
     ]
 
 
-def as_text(found: list[Weighed]) -> str:
-    """For the terminal: what was measured, how it compares, and what a cluster would take."""
-    rows = [["kernel", "t", *(f"{name}: half-width, s, MB" for name in ENGINES)]]
-    for kernel, count in dict.fromkeys((one.load.kernel, one.load.count) for one in found):
-        cells = []
-        for engine in ENGINES:
-            one = find(found, kernel, engine, count)
-            cells.append(
-                f"{one['half_width']:.4f}  {_short(one['seconds'])}  {one['megabytes']:.0f}"
-                if one
-                else ""
-            )
-        rows.append([KERNELS[kernel], f"{count:,}", *cells])
-    missed = sum(one["covered"] < 1 for one in found)
+def as_text(found: list[MeasuredLoad]) -> str:
+    """Return what was measured, how it compares, and what a cluster would take, as text."""
+    rows = [["kernel", "t", *(f"{name}: half-width, s, MB" for name in ENGINE_TITLES)]]
     compared = [["kernel", "t", "inducing points", "width over exact", "time over that of Φ'Φ"]]
+    by_place = {(one.load.kernel, one.load.count, one.load.engine): one for one in found}
+    for kernel, count in dict.fromkeys((kernel, count) for kernel, count, _ in by_place):
+        cells = [""] * len(ENGINE_TITLES)
+        for i, engine in enumerate(ENGINE_TITLES):
+            if one := by_place.get((kernel, count, engine)):
+                short = f"{one['seconds']:.2g}" if one["seconds"] < 10 else f"{one['seconds']:.0f}"
+                cells[i] = f"{one['half_width']:.4f}  {short}  {one['megabytes']:.0f}"
+        rows.append([KERNEL_TITLES[kernel], f"{count:,}", *cells])
     for one in found:
-        if one.load.engine in ("sparse", "grown"):
-            exact = find(found, one.load.kernel, "exact", one.load.count)
+        kernel, count, engine = one.load.kernel, one.load.count, one.load.engine
+        if engine in ("sparse", "grown"):
+            exact, given = by_place.get((kernel, count, "exact")), engine == "sparse"
+            inducing = f"{one['inducing']:.0f} {'given' if given else 'grown'}"
             wider = f"{one['half_width'] / exact['half_width']:.3f}" if exact else ""
-            given = one.load.engine == "sparse"
-            compared.append(
-                [
-                    KERNELS[one.load.kernel],
-                    f"{one.load.count:,}",
-                    f"{one['inducing']:.0f} {'given' if given else 'grown'}",
-                    wider,
-                    f"{one.over_product:.1f}" if given else "",
-                ]
-            )
-    model = [["kernel", "inducing points", "workers", *(f"t = {t:,}" for t in AHEAD)]]
+            slower = f"{one.over_product:.1f}" if given else ""
+            compared.append([KERNEL_TITLES[kernel], f"{count:,}", inducing, wider, slower])
+    model = [["kernel", "inducing points", "workers", *(f"t = {t:,}" for t in MODEL_COUNTS)]]
     for one in largest(found).values():
-        for workers in (1, 2, WORKERS):
-            times = [_time(one.on_cluster(workers, t)) for t in AHEAD]
-            head = [KERNELS[one.load.kernel], f"{one['inducing']:.0f}", f"{workers}"]
+        for workers in (1, 2, MODEL_WORKERS):
+            times = [_time(one.on_cluster(workers, t)) for t in MODEL_COUNTS]
+            head = [KERNEL_TITLES[one.load.kernel], f"{one['inducing']:.0f}", f"{workers}"]
             model.append([*head, *times])
-    headings = {
-        f"After t observations, and bounds at {loads.QUERIES} points: ℓ = {loads.LENGTH_SCALE:g}, "
-        f"d = {loads.DIM}, B = {loads.NORM:g}, σ = {loads.NOISE:g}, δ = {loads.DELTA:g}": rows,
+    tables = {
+        f"After t observations, and bounds at {specs.SCALE_QUERIES} points: "
+        f"ℓ = {SCALE_LENGTH_SCALE:g}, d = {SCALE_DIM}, B = {specs.NORM:g}, σ = {specs.NOISE:g}, "
+        f"δ = {specs.DELTA:g}": rows,
         "Sparse engines": compared,
         f"By a model, not measured: {NETWORK / 1e6:.0f} MB/s between machines, {1e3 * TASK:.0f} ms "
         "a task": model,
     }
-    parts = ["\n".join([heading, *aligned(lines), ""]) for heading, lines in headings.items()]
-    end = (
-        f"Seconds of one processor core. f* was inside the bounds at all {loads.QUERIES} points in "
-        f"{len(found) - missed} of {len(found)} cases.\n"
+    inside = sum(one["covered"] == 1 for one in found)
+    return (
+        f"{under_headings(tables)}\nSeconds of one processor core. f* was inside the bounds at all "
+        f"{specs.SCALE_QUERIES} points in {inside} of {len(found)} cases.\n"
     )
-    return "\n".join([*parts, end])
 
 
-def as_csv(found: list[Weighed]) -> str:
-    """One row for each load."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
+def as_csv(found: list[MeasuredLoad]) -> str:
+    """Return one row for each load."""
     names = list(dict.fromkeys(name for one in found for name in one.found))
-    writer.writerow(["kernel", "engine", "observations", *names])
+    rows = []
     for one in found:
-        values = [f"{one.found[name]:.6g}" if name in one.found else "" for name in names]
-        writer.writerow([one.load.kernel, one.load.engine, one.load.count, *values])
-    return out.getvalue()
+        values = numbers(*(one.found.get(name, math.nan) for name in names))
+        rows.append([one.load.kernel, one.load.engine, one.load.count, *values])
+    return csv_text(["kernel", "engine", "observations", *names], rows)
 
 
-def draw(found: list[Weighed], folder: Path) -> None:
-    """Kernels in columns; widths, seconds and memory in rows."""
-    kernels = [kernel for kernel in KERNELS if any(one.load.kernel == kernel for one in found)]
-    with figure_files(folder, "scale", len(QUANTITIES), len(kernels)) as axes:
-        for column, kernel in enumerate(kernels):
-            for axis, quantity in zip(axes[:, column], QUANTITIES, strict=True):
-                for engine in ENGINES:
-                    _curve(axis, found, kernel, engine, quantity)
+def draw(found: list[MeasuredLoad], folder: Path) -> None:
+    """Draw kernels in columns; widths, seconds and memory in rows."""
+    by_kernel = grouped(found, lambda one: one.load.kernel)
+    with figure_files(folder, "scale", len(QUANTITIES), len(by_kernel)) as axes:
+        for panels, (kernel, members) in zip(axes.T, by_kernel.items(), strict=True):
+            by_engine = grouped(members, lambda one: one.load.engine)
+            for axis, quantity in zip(panels, QUANTITIES, strict=True):
+                for engine, title in ENGINE_TITLES.items():
+                    curve = by_engine.get(engine, [])
+                    axis.plot(
+                        [one.load.count for one in curve], [one[quantity] for one in curve], "o-",
+                        color=ENGINE_COLOURS[engine], label=title, markersize=3, linewidth=1.3,
+                    )  # fmt: skip
                 axis.set_xscale("log")
                 axis.set_xlim(150, 2e7)  # the same for all, so that rows can be compared
                 if quantity == "megabytes":
@@ -166,61 +267,27 @@ def draw(found: list[Weighed], folder: Path) -> None:
                 else:
                     # Widths may lie within one power of ten, which alone would be no scale.
                     axis.set_yscale("log", subs=[2, 5])
-                    axis.yaxis.set_major_formatter(_plain)
-                    axis.yaxis.set_minor_formatter(_plain if quantity == "half_width" else "")
-            if kernel in (last := largest(found)):
-                _ahead(axes[1, column], last[kernel])
-            axes[0, column].set_title(f"{KERNELS[kernel]}, ℓ = {loads.LENGTH_SCALE:g}", fontsize=10)
-            axes[-1, column].set_xlabel("observations")
+                    axis.yaxis.set_major_formatter("{x:g}")
+                    axis.yaxis.set_minor_formatter("{x:g}" if quantity == "half_width" else "")
+            if last := largest(members).get(kernel):
+                counts = [t for t in specs.SCALE_COUNTS if t >= 16_000]
+                panels[1].plot(
+                    counts, [last.on_cluster(MODEL_WORKERS, t) for t in counts], "--",
+                    color=ENGINE_COLOURS["sparse"], linewidth=1.0,
+                    label=f"sparse on {MODEL_WORKERS} workers, by a model",
+                )  # fmt: skip
+            title = f"{KERNEL_TITLES[kernel]}, ℓ = {SCALE_LENGTH_SCALE:g}"
+            panels[0].set_title(title, fontsize=10)
+            panels[-1].set_xlabel("observations")
         for axis, name in zip(axes[:, 0], QUANTITIES.values(), strict=True):
             axis.set_ylabel(name)
-        handles, labels = axes[1, 0].get_legend_handles_labels()
-        axes[0, 0].figure.legend(
-            handles, labels, loc="outside upper center", ncols=3, fontsize=8, frameon=False
-        )
+        legend_above(axes, axes[1, 0], 3)
 
 
-def _curve(axis: Any, found: list[Weighed], kernel: str, engine: str, quantity: str) -> None:
-    of_it = [one for one in found if (one.load.kernel, one.load.engine) == (kernel, engine)]
-    counts = [one.load.count for one in of_it]
-    values = [one[quantity] for one in of_it]
-    axis.plot(
-        counts, values, "o-", color=COLOUR[engine], label=ENGINES[engine], markersize=3,
-        linewidth=1.3,
-    )  # fmt: skip
-
-
-def _ahead(axis: Any, one: Weighed) -> None:
-    """What a cluster would take."""
-    counts = [t for t in loads.COUNTS if t >= 16_000]
-    seconds = [one.on_cluster(WORKERS, t) for t in counts]
-    axis.plot(
-        counts, seconds, "--", color=COLOUR["sparse"], linewidth=1.0,
-        label=f"sparse on {WORKERS} workers, by a model",
-    )  # fmt: skip
-
-
-def _plain(value: float, _place: int) -> str:
-    """0.01 and 100, not powers of ten."""
-    return f"{value:g}"
-
-
-def find(found: list[Weighed], kernel: str, engine: str, count: int) -> Weighed | None:
-    """The one of these, if it is there."""
-    wanted = (kernel, engine, count)
-    return next(
-        (one for one in found if (one.load.kernel, one.load.engine, one.load.count) == wanted), None
-    )
-
-
-def largest(found: list[Weighed]) -> dict[str, Weighed]:
-    """By kernel the sparse one with given points that had the most observations."""
+def largest(found: list[MeasuredLoad]) -> dict[str, MeasuredLoad]:
+    """Return by kernel the sparse load with given points that had the most observations."""
     ordered = sorted(found, key=lambda one: one.load.count)
     return {one.load.kernel: one for one in ordered if one.load.engine == "sparse"}
-
-
-def _short(seconds: float) -> str:
-    return f"{seconds:.2g}" if seconds < 10 else f"{seconds:.0f}"
 
 
 def _time(seconds: float) -> str:
@@ -228,3 +295,8 @@ def _time(seconds: float) -> str:
         if seconds >= size:
             return f"{seconds / size:.1f} {unit}"
     return f"{seconds:.1f} s"
+
+
+if __name__ == "__main__":
+    with threadpool_limits(1):
+        print(json.dumps(measure(Load(**json.loads(sys.argv[1])))))

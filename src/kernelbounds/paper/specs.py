@@ -1,11 +1,19 @@
-"""What the paper's experiments are, as plain data.
+"""What the experiments of ``kernelbounds reproduce`` are, as plain data.
 
-A :class:`Setting` is a family of random problems and what the learner is told of them: a column
-of Table 1, a panel of a figure. A :class:`Cell` is one method on one of its problems, the unit of
-work. Experiments that share cells share their results. Certificates and designs have units of work
-of other kinds, see ``trials.py`` and ``studies.py``.
+A :class:`Job` is a unit of work: it is run by itself, and its result is one file. There are four
+kinds of jobs:
 
-Bounds of a user's own as methods, by where they are imported from: ``package.module:Name``.
+==========================  ======================================================================
+:class:`Cell`               one method on one random problem, for the paper's tables and figures
+:class:`CertificateRun`     one policy on one known function, for ``certificates``
+:class:`DesignRuns`         some data sets of one way of collecting, for ``designs``
+:class:`Load`               one engine with a number of observations, for ``scale``
+==========================  ======================================================================
+
+A :class:`Setting` is a family of random problems and what the learner is told of them: a column of
+Table 1, a panel of a figure. Experiments that share cells share their results.
+
+The help of the command line imports this file, so it imports scikit-learn only to make a kernel.
 """
 
 from __future__ import annotations
@@ -14,109 +22,19 @@ import hashlib
 import importlib
 import inspect
 import os
+import pkgutil
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import kernelbounds as kb
 from kernelbounds.arrays import brief, shortened
 from kernelbounds.errors import InputError, said
-from kernelbounds.paper.loads import Load, loads
-from kernelbounds.paper.studies import Study, studies
-from kernelbounds.paper.trials import Trial, trials
 
-
-def is_own(method: str) -> bool:
-    """Whether a method is a place to import a bound from, and not a name of the paper's."""
-    return ":" in method
-
-
-def label(method: str) -> str:
-    """For tables and figures."""
-    place, _, name = method.partition(":")
-    return f"{name} ({place})"
-
-
-def bound_of(method: str) -> kb.Bound:
-    """The bound, or one made by the class without arguments."""
-    bound = _imported(method)
-    kb.bounds.bound.require_sequential(bound)
-    return bound
-
-
-def _imported(method: str) -> kb.Bound:
-    place, _, name = method.partition(":")
-    if not name.isidentifier() or not all(part.isidentifier() for part in place.split(".")):
-        raise InputError(
-            f"a method of your own is written package.module:Name, got {brief(method)}."
-        )
-    found = getattr(_module(place, method), name, None)
-    if found is None:
-        raise InputError(f"the module {place} has no {name}, which the method {method} names.")
-    if not isinstance(found, type):
-        if isinstance(found, kb.Bound):
-            return found
-        raise InputError(f"{method} is not a kernelbounds.Bound, but {brief(found)}.")
-    if not issubclass(found, kb.Bound):
-        raise InputError(f"{method} is a class that is not derived from kernelbounds.Bound.")
-    try:
-        return found()
-    except Exception as error:
-        raise InputError(
-            f"{method} cannot be made without arguments ({said(error)}); name an object of the "
-            "class in the module and give the name of that."
-        ) from error
-
-
-def fingerprint(method: str) -> str:
-    """What the results of a method depend on, as far as one can tell: its class and settings.
-
-    A change of what the class uses from elsewhere is not seen.
-    """
-    bound = bound_of(method)
-    try:
-        source = inspect.getsource(type(bound))
-    except (OSError, TypeError):  # a class that was not read from a file
-        source = ""
-    settings = sorted((name, repr(value)) for name, value in vars(bound).items())
-    return hashlib.sha256(f"{source}{settings}".encode()).hexdigest()[:16]
-
-
-def _module(place: str, method: str) -> ModuleType:
-    try:
-        with _current_directory_first():
-            return importlib.import_module(place)
-    except ModuleNotFoundError as error:
-        missing = error.name or ""
-        if place == missing or place.startswith(f"{missing}."):
-            raise InputError(
-                f"there is no module {missing} for the method {method}; it must be in the current "
-                "directory or be installed."
-            ) from None
-        raise InputError(f"the module {place} cannot be imported: {said(error)}.") from error
-    except Exception as error:
-        raise InputError(
-            f"the module {place} cannot be imported: {type(error).__name__}: "
-            f"{shortened(said(error))}."
-        ) from error
-
-
-@contextmanager
-def _current_directory_first() -> Iterator[None]:
-    """As for a script that is run there, for worker processes too."""
-    here = os.getcwd()
-    sys.path.insert(0, here)
-    importlib.invalidate_caches()
-    try:
-        yield
-    finally:
-        sys.path.remove(here)
-
-
-if TYPE_CHECKING:  # the help of the command line has to be quick
+if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
 
 ROUNDS, REPETITIONS = 1000, 10
@@ -126,14 +44,81 @@ CENTRES, ACTIONS = 20, 100
 METHODS = ("CMM", "DMM", "AMM", "AY", "IGP", "Random")
 # The appendix's explicit inverses, in plain NumPy, for comparing times.
 RECURSIONS = ("AMM recursion", "DMM recursion")
-# CMM with other radii than the paper's: of several scales, the library's default, and the limit.
+# CMM with radii other than the paper's: of several scales, the library's default, and the limit.
 RADII = ("CMM scales", "CMM default", "CMM limit")
 TIGHTNESS = ("DMM", "CMM", *RADII)
 TIGHTNESS_IF_LOOSE = ("DMM", "CMM", "CMM default")  # where B or sigma is too large
 
-KERNELS = ("rbf", "matern-5/2", "matern-3/2")
-LENGTH_SCALES = (0.5, 0.2)
 SMOOTHNESS = {"rbf": None, "matern-5/2": 2.5, "matern-3/2": 1.5}
+KERNELS = tuple(SMOOTHNESS)
+KERNEL_TITLES = {"rbf": "RBF", "matern-5/2": "Matérn-5/2", "matern-3/2": "Matérn-3/2"}
+LENGTH_SCALES = (0.5, 0.2)
+
+EXPERIMENTS = {
+    "figure1": "the bands of all bounds on one function (Figure 1)",
+    "table1": "cumulative regret after T rounds, d = 3 (Table 1)",
+    "figure2": "cumulative regret, d = 3 (Figure 2)",
+    "figure-time": "time per step, Matern-5/2, length scale 0.5",
+    "figure-2d": "cumulative regret, d = 2",
+    "figure-4d": "cumulative regret, d = 4",
+    "figure-loose": "loose bounds on the norm and the noise, d = 3",
+    "theory": "regret of AMM under its proved bounds, with noise and without",
+    "tightness": "regret with the default radius, beside the paper's and the limit",
+    "certificates": "rounds until a small regret is certified, on four functions",
+    "designs": "bounds on data with fixed points, and where the points depend on outcomes",
+    "scale": "width, time and memory with up to a million observations",
+}
+WITHOUT_CELLS = ("figure1", "certificates", "designs", "scale")
+
+# --- certificates
+CERTIFICATE_ROUNDS, CERTIFICATE_REPETITIONS = 400, 3  # at most
+CERTIFICATE_NOISE, CERTIFICATE_DELTA = 0.01, 0.05  # sigma is relative to the function's range
+NORM_SLACK = 1.5  # B over the function's norm
+REGRET_LEVELS = (0.2, 0.1, 0.05)  # to which the regret is certified, over the function's range
+CERTIFICATE_BOUNDS = ("CMM", "DMM")
+CERTIFICATE_MIXTURES = ("default", "paper")
+# By function: nu and the length scale of two Matern kernels; inputs are in the unit cube.
+CERTIFICATE_KERNELS = {
+    "wiggly": ((2.5, 0.25), (3.5, 0.5)),
+    "branin": ((2.5, 0.5), (3.5, 1.0)),
+    "reactor": ((2.5, 1.0), (3.5, 1.0)),
+    "hartmann": ((2.5, 0.5), (3.5, 1.0)),
+}
+
+# --- designs
+DESIGN_DELTA, DESIGN_LENGTH_SCALE = 0.1, 0.5
+DESIGN_DIMS = {"matern-5/2": 3, "rbf": 3, "matern-3/2": 1}  # by kernel
+# All have standard deviation sigma, and are sub-Gaussian with scale sigma: +-sigma, and uniform on
+# +-sqrt(3) sigma, for which E exp(s e/sigma) = sum 3^k s^2k/(2k+1)! and (2k+1)! >= 3^k 2^k k!.
+NOISE_LAWS = ("Gaussian", "Rademacher", "uniform")
+# How the points come about, with the data sets in a repetition; ``designs.py`` has the rules. Only
+# with the first of them are the points fixed before the outcomes.
+DESIGNS = {"fixed": 20, "policy": 10, "looks": 20, "hoped": 20, "striking": 20}
+DESIGN_TIMES = (30, 100, 300)  # numbers of observations after which bounds are computed
+LATE_TIME = 1000  # observations after which the widths of a single data set are computed
+POLICY_ROUNDS, LOOK_ROUNDS, SITES = 100, 300, 80  # at most
+
+# --- scale
+SCALE_LENGTH_SCALE, SCALE_DIM = 0.5, 3
+SCALE_QUERIES = 1000  # points at which bounds are computed
+REPEATED_SITES = 200  # different points, where observations are repeated
+SCALE_COUNTS = (250, 1000, 4000, 16_000, 64_000, 250_000, 1_000_000, 4_000_000, 10_000_000)
+# The number of inducing points that are given: with these, bounds are at most a few percent wider.
+INDUCING = {"rbf": 512, "matern-5/2": 1024}
+ENGINES = ("exact", "sparse", "grown", "merged")
+EXACT_COUNT = 4000  # most observations: the kernel matrix has the square of this many entries
+UNGIVEN_COUNT = 1_000_000  # most observations where no inducing points are given
+# The share of the largest number of observations that each kernel goes up to: rough kernels take
+# ten times the time, for more inducing points and for what those do not see.
+COUNT_SHARE = {"rbf": 1.0, "matern-5/2": 1 / 15}
+
+
+def kernel_named(name: str, length_scale: float) -> Kernel:
+    """Make one of ``KERNELS`` as a scikit-learn kernel."""
+    from sklearn.gaussian_process.kernels import RBF, Matern
+
+    nu = SMOOTHNESS[name]
+    return RBF(length_scale) if nu is None else Matern(length_scale=length_scale, nu=nu)
 
 
 @dataclass(frozen=True)
@@ -154,28 +139,61 @@ class Setting:
     @property
     def name(self) -> str:
         """A short name that is also fit for a file."""
-        kernel = self.kernel.replace("/", "_")
         believed = f"B{self.norm_bound:g}-s{self.noise_scale:g}"
-        name = f"{kernel}-l{self.length_scale:g}-d{self.dim}-{believed}-T{self.rounds}"
-        return name + ("-noiseless" if self.noiseless else "")
+        kernel = f"{_for_file(self.kernel)}-l{self.length_scale:g}-d{self.dim}"
+        return f"{kernel}-{believed}-T{self.rounds}{'-noiseless' if self.noiseless else ''}"
+
+    @property
+    def title(self) -> str:
+        """The kernel and its length scale, for the head of a column or a panel."""
+        return f"{KERNEL_TITLES[self.kernel]}, ℓ = {self.length_scale:g}"
+
+    @property
+    def believed(self) -> str:
+        """What is believed of the noise and the norm, for the head of a panel."""
+        return f"believed σ = {self.noise_scale:g}, B = {self.norm_bound:g}"
+
+    @property
+    def is_loose(self) -> bool:
+        """Whether the norm or the noise is believed to be larger than it is."""
+        return (self.norm_bound, self.noise_scale) != (NORM, NOISE)
 
     def make_kernel(self) -> Kernel:
-        """The scikit-learn kernel."""
-        from sklearn.gaussian_process.kernels import RBF, Matern
-
-        nu = SMOOTHNESS[self.kernel]
-        if nu is None:
-            return RBF(self.length_scale)
-        return Matern(length_scale=self.length_scale, nu=nu)
+        """Make the scikit-learn kernel."""
+        return kernel_named(self.kernel, self.length_scale)
 
 
 @dataclass(frozen=True)
-class Cell:
+class Job(ABC):
+    """A unit of work; what is random in it depends on its seed, its repetition and its problem."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """A name that is unique among jobs, and fit for a file."""
+
+    @property
+    @abstractmethod
+    def kind(self) -> str:
+        """What the cost of the job depends on."""
+
+    @property
+    def timed(self) -> bool:
+        """Whether the job is run with nothing beside it."""
+        return False
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the fields, for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Cell(Job):
     """One method on one problem.
 
     The problem, its actions and its noise depend on the seed and the repetition alone, so that
-    all methods play the same problems. A ``timed`` cell is run with nothing beside it. A method of
-    a user's own has a ``fingerprint``, so that it is run again when it was changed.
+    all methods play the same problems. A bound of a user's own has a ``fingerprint``, so that it
+    is run again when it was changed.
     """
 
     setting: Setting
@@ -187,13 +205,18 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """Unique among cells, and fit for a file."""
+        """The setting, the seed, the method and the repetition."""
         method = self.method.replace(" ", "_").replace(":", "-")
-        method += "-timed" if self.timed else ""
-        return f"{self.setting.name}-seed{self.seed}-{method}-{self.repetition}"
+        timed = "-timed" if self.timed else ""
+        return f"{self.setting.name}-seed{self.seed}-{method}{timed}-{self.repetition}"
+
+    @property
+    def kind(self) -> str:
+        """The method."""
+        return self.method
 
     def as_data(self) -> dict[str, Any]:
-        """For JSON. What was there before there were other families and methods has not changed."""
+        """Return the fields, without those that only some cells have."""
         data = asdict(self)
         if not self.setting.noiseless:
             del data["setting"]["noiseless"]
@@ -202,12 +225,103 @@ class Cell:
         return data
 
 
-Job = Cell | Trial | Study | Load  # a unit of work
+@dataclass(frozen=True)
+class CertificateRun(Job):
+    """KernelUCB on one known function; the noise depends on the seed and the repetition alone."""
+
+    function: str
+    nu: float
+    length_scale: float
+    bound: str
+    mixture: str
+    repetition: int
+    rounds: int = CERTIFICATE_ROUNDS
+    seed: int = 0
+
+    @property
+    def name(self) -> str:
+        """The function, the kernel, the policy and the repetition."""
+        kernel = f"nu{self.nu:g}-l{self.length_scale:g}"
+        run = f"T{self.rounds}-seed{self.seed}-{self.repetition}"
+        return f"certificate-{self.function}-{kernel}-{self.bound}-{self.mixture}-{run}"
+
+    @property
+    def kind(self) -> str:
+        """The bound."""
+        return self.bound
+
+
+@dataclass(frozen=True)
+class DesignRuns(Job):
+    """Some data sets of one way of collecting, and the bounds on them.
+
+    Functions depend on the kernel, the seed, the repetition and the number of the data set alone.
+    """
+
+    kernel: str
+    design: str
+    law: str
+    repetition: int
+    rounds: int = ROUNDS
+    seed: int = 0
+
+    @property
+    def name(self) -> str:
+        """The design, the kernel, the law of the noise and the repetition."""
+        run = f"T{self.rounds}-seed{self.seed}-{self.repetition}"
+        return f"design-{self.design}-{_for_file(self.kernel)}-{self.law}-{run}"
+
+    @property
+    def kind(self) -> str:
+        """The design."""
+        return self.design
+
+    @property
+    def dim(self) -> int:
+        """The number of inputs, which are in the unit cube."""
+        return DESIGN_DIMS[self.kernel]
+
+    @property
+    def runs(self) -> int:
+        """The number of data sets, in proportion to the rounds."""
+        return max(2, DESIGNS[self.design] * min(self.rounds, ROUNDS) // ROUNDS)
+
+    @property
+    def times(self) -> list[int]:
+        """After how many observations bounds are computed, where that is fixed beforehand."""
+        most = min(self.rounds, POLICY_ROUNDS if self.design == "policy" else max(DESIGN_TIMES))
+        return [t for t in DESIGN_TIMES if t <= most] or [most]
+
+
+@dataclass(frozen=True)
+class Load(Job):
+    """A number of observations of one function, which depends on the kernel and the seed alone.
+
+    A load is run in a process of its own, so that its memory is its own.
+    """
+
+    kernel: str
+    engine: str
+    count: int
+    seed: int = 0
+    repetition: int = 0
+    timed = True
+
+    @property
+    def name(self) -> str:
+        """The kernel, the engine, the number of observations and the seed."""
+        run = f"n{self.count}-seed{self.seed}-{self.repetition}"
+        return f"scale-{_for_file(self.kernel)}-{self.engine}-{run}"
+
+    @property
+    def kind(self) -> str:
+        """The engine."""
+        return self.engine
 
 
 @dataclass(frozen=True)
 class Choices:
-    """What a user narrows; ``methods`` may also name bounds of their own, see ``py``."""
+    """What a user narrows; ``methods`` may name bounds of their own, see :func:`bound_of`."""
 
     rounds: int = ROUNDS
     repetitions: int = REPETITIONS
@@ -220,44 +334,38 @@ class Choices:
             value = getattr(self, name)
             if not isinstance(value, int) or value < least:
                 raise InputError(f"{name} must be a whole number of at least {least}, got {value}.")
-        _check("method", self.methods, METHODS, self.own)
+        _check("method", self.methods, METHODS, self.users_own)
         _check("kernel", self.kernels, KERNELS)
-        for method in self.own:
+        for method in self.users_own:
             bound_of(method)
 
     @property
-    def own(self) -> list[str]:
+    def users_own(self) -> list[str]:
         """The methods that are bounds of the user's own."""
-        return [method for method in dict.fromkeys(self.methods) if is_own(method)]
+        return [method for method in dict.fromkeys(self.methods) if is_users_own(method)]
 
 
 def settings(experiment: str, choices: Choices) -> list[Setting]:
-    """The settings of an experiment, in the paper's order."""
+    """Return the settings of an experiment, in the paper's order."""
+    kernels = [kernel for kernel in KERNELS if kernel in choices.kernels]
     if experiment == "theory":
-        noisy = [Setting(k, 0.5, 3, choices.rounds) for k in KERNELS if k in choices.kernels]
-        return noisy + [
+        return [Setting(kernel, 0.5, 3, choices.rounds) for kernel in kernels] + [
             Setting(kernel, 0.2, 2, horizon, noise_scale=0.0, noiseless=True)
-            for kernel in KERNELS
-            if kernel in choices.kernels
+            for kernel in kernels
             for horizon in horizons(choices.rounds)
         ]
     if experiment in ("figure-time", "figure-loose"):
         one = Setting("matern-5/2", 0.5, rounds=choices.rounds)
         return [one] if experiment == "figure-time" else loosened(one)
     dim = {"figure-2d": 2, "figure-4d": 4}.get(experiment, 3)
-    found = [
-        Setting(kernel, scale, dim, choices.rounds)
-        for kernel in KERNELS
-        if kernel in choices.kernels
-        for scale in LENGTH_SCALES
-    ]
+    found = [Setting(k, scale, dim, choices.rounds) for k in kernels for scale in LENGTH_SCALES]
     if experiment == "tightness":
         found += [other for s in found if s.kernel == "matern-5/2" for other in loosened(s)[1:]]
     return found
 
 
 def loosened(setting: Setting) -> list[Setting]:
-    """With the believed norm, noise, or both twice too large; first as it is."""
+    """Return the setting, and those with the believed norm, noise or both twice too large."""
     return [
         replace(setting, norm_bound=norm, noise_scale=noise)
         for noise in (NOISE, 2 * NOISE)
@@ -265,93 +373,96 @@ def loosened(setting: Setting) -> list[Setting]:
     ]
 
 
-def is_loose(setting: Setting) -> bool:
-    """Whether more is believed of the norm or the noise than is true."""
-    return (setting.norm_bound, setting.noise_scale) != (NORM, NOISE)
-
-
 def horizons(rounds: int) -> list[int]:
-    """Without noise the ridge depends on T, so each of these is a run of its own."""
+    """Return the T of runs without noise, whose ridge depends on T: each is a run of its own."""
     return sorted({max(2, rounds // part) for part in (1, 2, 4, 8)})
 
 
-EXPERIMENTS = {
-    "figure1": "the bands of all bounds on one function (Figure 1)",
-    "table1": "cumulative regret after T rounds, d = 3 (Table 1)",
-    "figure2": "cumulative regret, d = 3 (Figure 2)",
-    "figure-time": "time per step, Matern-5/2, length scale 0.5",
-    "figure-2d": "cumulative regret, d = 2",
-    "figure-4d": "cumulative regret, d = 4",
-    "figure-loose": "loose bounds on the norm and the noise, d = 3",
-    "theory": "regret of AMM under its proved bounds, with noise and without",
-    "tightness": "regret with the default radius, beside the paper's and the limit",
-    "certificates": "rounds until a small regret is certified, on four functions",
-    "designs": "bounds on data with fixed points, and where the points depend on outcomes",
-    "scale": "width, time and memory with up to a million observations",
-}
-# Those whose units of work are not cells.
-OTHERS = ("figure1", "certificates", "designs", "scale")
-
-
 def cells(experiment: str, choices: Choices) -> list[Cell]:
-    """All cells of an experiment; none for those of ``OTHERS``."""
-    if experiment in OTHERS:
+    """Return all cells of an experiment; none for those of ``WITHOUT_CELLS``."""
+    if experiment in WITHOUT_CELLS:
         return []
-    if experiment == "tightness":
-        return [
-            Cell(setting, method, repetition, choices.seed)
-            for setting in settings(experiment, choices)
-            for repetition in range(choices.repetitions)
-            for method in (TIGHTNESS_IF_LOOSE if is_loose(setting) else TIGHTNESS)
-        ]
+    methods = [*(method for method in METHODS if method in choices.methods), *choices.users_own]
     timed = experiment == "figure-time"
-    methods = [*(method for method in METHODS if method in choices.methods), *choices.own]
-    if experiment == "theory":
-        methods = ["AMM"]
-    fingerprints = {method: fingerprint(method) for method in methods if is_own(method)}
     if timed:
         methods = [method for method in (*methods, *RECURSIONS) if method != "Random"]
+    elif experiment == "theory":
+        methods = ["AMM"]
+    elif experiment == "tightness":
+        methods = [*TIGHTNESS]
+    fingerprints = {method: fingerprint(method) for method in methods if is_users_own(method)}
     return [
         Cell(setting, method, repetition, choices.seed, timed, fingerprints.get(method, ""))
         for setting in settings(experiment, choices)
         for repetition in range(choices.repetitions)
         for method in methods
+        if experiment != "tightness" or not setting.is_loose or method in TIGHTNESS_IF_LOOSE
     ]
 
 
-def certificates(choices: Choices) -> list[Trial]:
-    """All trials of ``certificates``; its methods and kernels are its own."""
-    return trials(choices.rounds, choices.repetitions, choices.seed)
+def certificate_runs(choices: Choices) -> list[CertificateRun]:
+    """Return all runs of ``certificates``, whose methods and kernels are its own."""
+    rounds = min(choices.rounds, CERTIFICATE_ROUNDS)
+    return [
+        CertificateRun(function, *kernel, bound, mixture, repetition, rounds, choices.seed)
+        for function, kernels in CERTIFICATE_KERNELS.items()
+        for kernel in kernels
+        for bound in CERTIFICATE_BOUNDS
+        for mixture in CERTIFICATE_MIXTURES
+        for repetition in range(min(choices.repetitions, CERTIFICATE_REPETITIONS))
+    ]
 
 
-def designs(choices: Choices) -> list[Study]:
-    """All studies of ``designs``; its methods and kernels are its own, too."""
-    return studies(choices.rounds, choices.repetitions, choices.seed)
+def design_runs(choices: Choices) -> list[DesignRuns]:
+    """Return all runs of ``designs``, whose methods and kernels are its own.
+
+    Rules that look at outcomes meet all laws of noise with the first kernel only. Looking again at
+    a single point has nothing to do with the kernel.
+    """
+    first = next(iter(DESIGN_DIMS))
+    return [
+        DesignRuns(kernel, design, law, repetition, choices.rounds, choices.seed)
+        for design in DESIGNS
+        for kernel in DESIGN_DIMS
+        for law in NOISE_LAWS
+        if design == "fixed" or kernel == first or (law == "Gaussian" and design != "looks")
+        for repetition in range(choices.repetitions)
+    ]
 
 
-def scale(choices: Choices) -> list[Load]:
-    """All loads of ``scale``, of the kernels that are both its own and chosen."""
-    return loads(choices.rounds, choices.kernels, choices.seed)
+def loads(choices: Choices) -> list[Load]:
+    """Return all loads of ``scale``, with up to the square of the rounds: 1000 for a million."""
+    most = {"exact": EXACT_COUNT, "sparse": max(SCALE_COUNTS)}
+    return [
+        Load(kernel, engine, count, choices.seed)
+        for kernel in INDUCING
+        if kernel in choices.kernels
+        for engine in ENGINES
+        for count in SCALE_COUNTS
+        if count <= max(choices.rounds**2 * COUNT_SHARE[kernel], SCALE_COUNTS[0])
+        and count <= most.get(engine, UNGIVEN_COUNT)
+    ]
 
 
 def jobs(experiment: str, choices: Choices) -> list[Job]:
-    """All that has to be run for an experiment."""
-    if experiment == "certificates":
-        return [*certificates(choices)]
-    if experiment == "designs":
-        return [*designs(choices)]
-    if experiment == "scale":
-        return [*scale(choices)]
+    """Return all that has to be run for an experiment."""
+    match experiment:
+        case "certificates":
+            return [*certificate_runs(choices)]
+        case "designs":
+            return [*design_runs(choices)]
+        case "scale":
+            return [*loads(choices)]
     return [*cells(experiment, choices)]
 
 
 def all_jobs(experiments: Iterable[str], choices: Choices) -> list[Job]:
-    """Those of several experiments, each once."""
+    """Return the jobs of several experiments, each once."""
     return list(dict.fromkeys(job for name in experiments for job in jobs(name, choices)))
 
 
 def checked_experiments(names: Sequence[str]) -> list[str]:
-    """Names of experiments, with ``all`` spelt out."""
+    """Check names of experiments, and spell out ``all``."""
     _check("experiment", [name for name in names if name != "all"], tuple(EXPERIMENTS))
     return list(EXPERIMENTS) if "all" in names else list(dict.fromkeys(names))
 
@@ -359,6 +470,63 @@ def checked_experiments(names: Sequence[str]) -> list[str]:
 def _check(noun: str, given: Sequence[str], known: Sequence[str], more: Sequence[str] = ()) -> None:
     unknown = [name for name in given if name not in known and name not in more]
     if unknown or (not given and noun != "experiment"):
-        said = f"no {noun} is called {', '.join(map(repr, unknown))}" if unknown else f"no {noun}"
+        what = f"no {noun} is called {', '.join(map(repr, unknown))}" if unknown else f"no {noun}"
         others = ", and package.module:Name for a bound of your own" if noun == "method" else ""
-        raise InputError(f"{said}; there are {', '.join(known)}{others}.")
+        raise InputError(f"{what}; there are {', '.join(known)}{others}.")
+
+
+def _for_file(kernel: str) -> str:
+    return kernel.replace("/", "_")
+
+
+# --- bounds of a user's own, named by where they are imported from: ``package.module:Name``
+
+
+def is_users_own(method: str) -> bool:
+    """Whether a method is a place to import a bound from, and not a name of the paper's."""
+    return ":" in method
+
+
+def bound_of(method: str) -> kb.Bound:
+    """Import a bound, or make one by a class without arguments."""
+    try:
+        with _current_directory_first():
+            found = pkgutil.resolve_name(method)
+        bound = found() if isinstance(found, type) else found
+    except Exception as error:
+        raise InputError(
+            f"{brief(method)} cannot be used as a method, {type(error).__name__}: "
+            f"{shortened(said(error), 200)}; write package.module:Name, of a module in the current "
+            "directory or one that is installed, and name a bound or a class that needs no "
+            "arguments."
+        ) from error
+    if not isinstance(bound, kb.Bound):
+        raise InputError(f"{method} is not a kernelbounds.Bound, but {brief(bound)}.")
+    kb.bounds.bound.require_sequential(bound)
+    return bound
+
+
+def fingerprint(method: str) -> str:
+    """Hash what the results of a bound depend on, as far as one can tell: its class and settings.
+
+    A change of what the class uses from elsewhere is not seen.
+    """
+    bound = bound_of(method)
+    try:
+        source = inspect.getsource(type(bound))
+    except (OSError, TypeError):  # a class that was not read from a file
+        source = ""
+    values = sorted((name, repr(value)) for name, value in vars(bound).items())
+    return hashlib.sha256(f"{source}{values}".encode()).hexdigest()[:16]
+
+
+@contextmanager
+def _current_directory_first() -> Iterator[None]:
+    """Import as a script in the current directory would, in worker processes too."""
+    here = os.getcwd()
+    sys.path.insert(0, here)
+    importlib.invalidate_caches()
+    try:
+        yield
+    finally:
+        sys.path.remove(here)

@@ -4,24 +4,23 @@ Every function draws on the axes that it is given, or else on those of a new fig
 them. Nothing is shown or saved: that is ``pyplot.show()`` or ``ax.figure.savefig(...)``. matplotlib
 is imported when a picture is drawn, and not before.
 
-==================  ==================================================================
-file                pictures
-==================  ==================================================================
-``one_input.py``    :func:`band`, and several bands in one, :func:`compare`
-``two_inputs.py``   :func:`maps` of lower bounds, upper bounds and widths
-``many_inputs.py``  :func:`slices`, a band along each input
-``display/progress.py``     :func:`regret` and :func:`certificate`, round by round
-``examples.py``     :func:`functions`, to be compared with what is known of a system
-``process.py``      :func:`gaussian_process`, for comparison
-``inputs.py``       the box: grids, names, logarithmic axes, distances
-``contents.py``     what is drawn: bounds, data, overlays
-``canvas.py``       figures, colours, legends
-==================  ==================================================================
+=====================  ===============================================================
+file                   pictures
+=====================  ===============================================================
+``one_input.py``       :func:`band`; several bands in one, :func:`compare`; and example
+                       :func:`functions`
+``several_inputs.py``  :func:`maps` of lower bounds, upper bounds and widths, and
+                       :func:`slices`, a band along each input
+``rounds.py``          :func:`regret` and :func:`certificate`, round by round
+``contents.py``        what is drawn: bounds, data, the truth, :func:`gaussian_process`
+``inputs.py``          the box: grids, names, logarithmic axes, distances
+``canvas.py``          figures, colours, legends
+=====================  ===============================================================
 """
 
 from kernelbounds.plot.contents import GaussianProcess, gaussian_process
 from kernelbounds.plot.one_input import band, compare, functions
-from kernelbounds.plot.progress import certificate, regret
+from kernelbounds.plot.rounds import certificate, regret
 from kernelbounds.plot.several_inputs import maps, slices
 
 __all__ = [

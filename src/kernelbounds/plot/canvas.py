@@ -1,4 +1,4 @@
-"""Figures, colours and legends."""
+"""Figures, axes, colours and legends."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ STYLES: tuple[Any, ...] = (
 BAND, NO_GUARANTEE = COLOURS[0], "#c46210"
 DASHED = (0, (4, 2.5))
 MOST_COLUMNS = 5  # of panels: more would be too small to read across a page
-SIZES = {1: (5.6, 3.5), 2: (3.6, 2.9), 3: (3.2, 2.7)}  # inches of a panel, by their columns
-SMALL = (2.7, 2.4)
-# Of a legend, in inches: a letter of small print, and a handle with the space around it.
-LETTER, HANDLE = 0.066, 0.62
-ROUND = [1, 2, 2.5, 5, 10]  # steps from one number on an axis to the next, times a power of ten
-PLAIN = (1e-4, 1e5)  # numbers that are easier to read without an exponent
+PANEL_SIZES = {1: (5.6, 3.5), 2: (3.6, 2.9), 3: (3.2, 2.7)}  # inches, by the number of columns
+SMALL_PANEL = (2.7, 2.4)
+# Widths in a legend, in inches: a letter of small print, and a handle with the space around it.
+LETTER_WIDTH, HANDLE_WIDTH = 0.066, 0.62
+TICK_STEPS = [1, 2, 2.5, 5, 10]  # from one number on an axis to the next, times a power of ten
+PLAIN_RANGE = (1e-4, 1e5)  # numbers that are easier to read without an exponent
 
 
 def require_matplotlib() -> None:
-    """Raise where it is not installed, before anything is computed."""
+    """Raise where matplotlib is not installed, before anything is computed."""
     try:
         import matplotlib  # noqa: F401
     except ImportError as error:
@@ -48,7 +48,7 @@ def new_axes(
     share_y: bool = False,
     space: float = 0.02,
 ) -> list[Axes]:
-    """Axes of a new figure, in rows of at most MOST_COLUMNS; ``size`` is of each.
+    """Make the axes of a new figure, in rows of at most MOST_COLUMNS; ``size`` is that of each.
 
     The figure is pyplot's, so that a notebook or ``pyplot.show()`` shows it.
     """
@@ -57,14 +57,10 @@ def new_axes(
 
     rows = math.ceil(count / MOST_COLUMNS)
     columns = math.ceil(count / rows)
-    width, height = size or SIZES.get(columns, SMALL)
+    width, height = size or PANEL_SIZES.get(columns, SMALL_PANEL)
+    figsize = (columns * width, rows * height)
     figure, axes = pyplot.subplots(
-        rows,
-        columns,
-        figsize=(columns * width, rows * height),
-        squeeze=False,
-        sharex=share_x,
-        sharey=share_y,
+        rows, columns, figsize=figsize, squeeze=False, sharex=share_x, sharey=share_y
     )
     figure.set_layout_engine("constrained", wspace=space)
     for unused in axes.flat[count:]:
@@ -74,7 +70,7 @@ def new_axes(
 
 
 def as_written(text: object) -> str:
-    """A text for matplotlib with its dollar signs escaped, between which it would read a formula.
+    """Escape the dollar signs of a text, between which matplotlib would read a formula.
 
     All words of a user go through here: names, units and labels.
 
@@ -85,7 +81,7 @@ def as_written(text: object) -> str:
 
 
 def given_axes(axes: Any, count: int, what: str) -> list[Axes]:
-    """The axes that a user passes for several panels, in a list or an array of any shape."""
+    """Check the axes that a user passes for several panels, in a list or an array of any shape."""
     several = isinstance(axes, Iterable)
     listed = list(np.asarray(list(axes), dtype=object).flat) if several else [axes]
     if len(listed) != count or not all(hasattr(one, "fill_between") for one in listed):
@@ -93,54 +89,63 @@ def given_axes(axes: Any, count: int, what: str) -> list[Axes]:
     return listed
 
 
-def given_axis(ax: Any) -> Axes:
-    """The axes that a user passes for one picture."""
-    if not hasattr(ax, "fill_between"):
+def axes_for(ax: Any) -> Axes:
+    """Check the axes that a user passes for one picture, or make those of a new figure for None."""
+    found: Axes = new_axes()[0] if ax is None else ax
+    if not hasattr(found, "fill_between"):
         raise InputError(f"ax must be matplotlib axes, got {brief(ax)}.")
-    found: Axes = ax
     return found
 
 
 def tidy(ax: Axes) -> None:
-    """Two spines are enough."""
+    """Remove the spines at the top and on the right."""
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def few_ticks(axis: Axis) -> None:
-    """A few round numbers on a linear axis, for a small panel."""
+def round_ticks(axis: Axis) -> None:
+    """Put a few round numbers on a linear axis, for a small panel."""
     from matplotlib.ticker import MaxNLocator
 
-    axis.set_major_locator(MaxNLocator(4, steps=ROUND))
+    axis.set_major_locator(MaxNLocator(4, steps=TICK_STEPS))
+
+
+def whole_ticks(axis: Axis) -> None:
+    """Put whole numbers on an axis, because rounds are counted."""
+    from matplotlib.ticker import MaxNLocator
+
+    axis.set_major_locator(MaxNLocator(8, steps=TICK_STEPS, integer=True))
 
 
 def log_ticks(axis: Axis, low: float, high: float) -> None:
-    """A few round numbers on a logarithmic axis, without exponents where that is short."""
-    from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter, StrMethodFormatter
+    """Put a few round numbers on a logarithmic axis, without exponents where that is short."""
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
     if high < 3 * low:  # powers of ten and their multiples would be too few
-        axis.set_major_locator(MaxNLocator(4, steps=ROUND))
+        round_ticks(axis)
     elif high < 100 * low:
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    if PLAIN[0] <= low and high <= PLAIN[1]:
+    if PLAIN_RANGE[0] <= low and high <= PLAIN_RANGE[1]:
         axis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axis.set_minor_formatter(NullFormatter())
 
 
-def whole_ticks(axis: Axis) -> None:
-    """Rounds are counted."""
-    from matplotlib.ticker import MaxNLocator
-
-    axis.set_major_locator(MaxNLocator(8, steps=ROUND, integer=True))
+def finish(ax: Axes, own: bool) -> None:
+    """Tidy a picture of one panel, and add its legend; ``own`` is a figure that we made."""
+    tidy(ax)
+    legend([ax], own)
 
 
 def is_leftmost(ax: Axes) -> bool:
-    """Whether axes are in the first column of a grid of panels, or in none."""
+    """Whether axes are in the first column of a grid of panels, or in no grid."""
     spec = ax.get_subplotspec()
     return spec is None or spec.is_first_col()
 
 
 def legend(axes: list[Axes], own: bool) -> None:
-    """Above the panels in a figure of our own, where it hides nothing; else in the first."""
+    """Put a legend above the panels of a figure of our own, where it hides nothing.
+
+    In a figure of the user's it is put into the first panel.
+    """
     first = axes[0]
     handles, labels = first.get_legend_handles_labels()
     if not handles:
@@ -149,19 +154,14 @@ def legend(axes: list[Axes], own: bool) -> None:
         first.legend(frameon=True, framealpha=0.8, edgecolor="none", fontsize="small")
         return
     figure: Any = first.figure
-    figure.legend(
-        handles,
-        labels,
-        loc="outside upper center",
-        ncols=_columns([HANDLE + LETTER * len(one) for one in labels], figure.get_figwidth()),
-        frameon=False,
-        fontsize="small",
+    widths = [HANDLE_WIDTH + LETTER_WIDTH * len(one) for one in labels]
+    # The most columns that fit; a legend fills them one after the other.
+    fits = (
+        columns
+        for columns in range(len(widths), 1, -1)
+        if sum(max(some) for some in np.array_split(widths, columns)) <= figure.get_figwidth()
     )
-
-
-def _columns(widths: list[float], room: float) -> int:
-    """The most columns of a legend that fit; it fills them one after the other."""
-    for columns in range(len(widths), 1, -1):
-        if sum(max(some) for some in np.array_split(widths, columns)) <= room:
-            return columns
-    return 1
+    figure.legend(
+        handles, labels, loc="outside upper center", ncols=next(fits, 1), frameon=False,
+        fontsize="small",
+    )  # fmt: skip

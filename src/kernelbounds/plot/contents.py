@@ -1,12 +1,12 @@
 """What is drawn: bounds, data, the truth, and overlays without a guarantee.
 
-A Gaussian process beside the bounds, because people ask for one.
+One overlay is made here, a Gaussian process, because people ask for one beside the bounds.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,18 +21,181 @@ from kernelbounds.plot.canvas import COLOURS, DASHED, NO_GUARANTEE, STYLES, as_w
 from kernelbounds.plot.inputs import REACH, Inputs
 from kernelbounds.sequence import ConfidenceSequence
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Pair = Callable[[Array], tuple[Any, Any]]  # of points (m, d): lower (m,) and upper (m,)
+Bounds = ConfidenceSequence | Pair
+Data = tuple[Any, Any]  # X (n, d) and y (n,)
+Overlay = Pair | Mapping[str, Pair]
+Sides = tuple[Array, Array]  # lower (m,) and upper (m,)
+
 # The variance of the process is looked for in this range, in units of sigma^2 over the mean of
 # k(x,x): from nothing but noise to next to none.
-LEAST, MOST = 1e-6, 1e12
+LEAST_VARIANCE, MOST_VARIANCE = 1e-6, 1e12
+TRIED_RIDGES = 73  # four a decade; the best of them is then refined
 # Without noise the ridge is this times the trace of the kernel matrix, so that double precision
 # leaves six digits of y' K^-1 y.
 NUGGET = 1e-8
-TRIED = 73  # four a decade; the best of them is then refined
+
+
+def evaluate(bounds: Bounds, points: Array, name: str = "bounds") -> tuple[Array, Array]:
+    """Compute lower and upper bounds (m,) at points (m, d)."""
+    if isinstance(bounds, ConfidenceSequence):
+        return bounds.bounds(points)
+    found = _called(bounds, points, name)
+    if not isinstance(found, tuple | list) or len(found) != 2:
+        raise InputError(f"{name} must give a pair (lower, upper), got {brief(found)}.")
+    lower, upper = (checked_numbers(side, len(points), f"{name} must give") for side in found)
+    return lower, upper
+
+
+def evaluate_truth(truth: Callable[[Array], Any], points: Array) -> Array:
+    """Compute the truth (m,) at points (m, d)."""
+    return checked_numbers(_called(truth, points, "truth"), len(points), "truth must give")
+
+
+def own_or_given(data: Data | None, bounds: Bounds, dim: int) -> Data | None:
+    """Check the data that are given, or else take those of a sequence: X (n, d) and y (n,)."""
+    if data is None:
+        if not isinstance(bounds, ConfidenceSequence) or not len(bounds):
+            return None
+        data = bounds.points, bounds.outcomes
+    return checked_data(data, dim)
+
+
+def checked_data(data: Any, dim: int) -> Data | None:
+    """Check data X (n, d) and y (n,); None where there are none. One input may be given as (n,)."""
+    if not isinstance(data, tuple | list) or len(data) != 2:
+        raise InputError(f"data must be (X, y), got {brief(data)}.")
+    points = as_floats(data[0], "X of data")
+    if dim == 1 and points.ndim == 1:
+        points = points[:, None]
+    if points.size == 0:
+        return None
+    x, y = as_observations(points, data[1], None)
+    if x.shape[1] != dim:
+        raise InputError(f"data has {x.shape[1]} inputs, the box has {dim}.")
+    return x, y
+
+
+def name_of(bounds: Bounds) -> str:
+    """Return the name of bounds in a legend."""
+    if isinstance(bounds, ConfidenceSequence):
+        return f"bounds, with probability {1 - bounds.assumptions.delta:.12g}"
+    return "bounds"
+
+
+def as_overlays(without_guarantee: Overlay | None) -> dict[str, Pair]:
+    """Return overlays by their labels, which all say that there is no guarantee."""
+    if without_guarantee is None:
+        return {}
+    pairs: Any = without_guarantee
+    if not isinstance(pairs, Mapping):
+        pairs = {getattr(pairs, "label", "no guarantee"): pairs}
+    return {
+        label if "no guarantee" in label else f"{label} (no guarantee)": pair
+        for label, pair in pairs.items()
+    }
+
+
+@dataclass
+class Slice:
+    """What is drawn along one input, at points (m, d): bounds, overlays, the truth and data."""
+
+    inputs: Inputs
+    shown: int  # the input
+    points: Array
+    bounds: dict[str, Sides]  # by their names in the legend; the first is filled
+    overlays: dict[str, Sides]
+    truth: Array | None
+    data: Data | None
+
+    def draw(self, ax: Axes, reach: float = REACH) -> None:
+        """Draw all of it; data fade with their distance from the slice, up to ``reach``."""
+        x = self.points[:, self.shown]
+        for number, (name, sides) in enumerate(self.bounds.items()):
+            colour, style = COLOURS[number % len(COLOURS)], STYLES[number % len(STYLES)]
+            if number == 0:
+                lower, upper = map(finite, sides)
+                ax.fill_between(x, lower, upper, color=colour, alpha=0.16, linewidth=0)
+            _draw_sides(ax, x, sides, name, color=colour, linestyle=style, linewidth=1.3)
+        for name, sides in self.overlays.items():
+            # What has no guarantee is dashed and not filled.
+            style = {"color": NO_GUARANTEE, "linestyle": DASHED, "linewidth": 1.2}
+            _draw_sides(ax, x, sides, name, **style)
+        if self.truth is not None:
+            ax.plot(x, finite(self.truth), color="black", linewidth=0.9, label="truth")
+        if self.data is not None:
+            observed, outcomes = self.data
+            opacity = self.inputs.nearness(observed, self.points[0], [self.shown], reach)
+            label = "data" if self.inputs.box.dim == 1 else "data, fainter away from the slice"
+            draw_dots(ax, observed[:, self.shown], outcomes, opacity, label)
+        self.inputs.label_axis(ax, "x", self.shown)
+        tidy(ax)
+
+
+def slices_along(
+    inputs: Inputs,
+    lines: Mapping[int, Array],
+    bounds: Mapping[str, Bounds],
+    without_guarantee: Overlay | None,
+    truth: Callable[[Array], Any] | None,
+    data: Data | None,
+) -> list[Slice]:
+    """Evaluate everything along lines, points (m, d) by their input.
+
+    Bounds, truth and overlays are each called once, for the points of all lines together.
+    """
+    everywhere = np.concatenate(list(lines.values()))
+
+    def split(named: Mapping[str, Sides]) -> list[dict[str, Sides]]:
+        parts = {name: np.split(np.stack(sides), len(lines), 1) for name, sides in named.items()}
+        return [{name: (*part[i],) for name, part in parts.items()} for i in range(len(lines))]
+
+    found = split(
+        {
+            name: evaluate(one, everywhere, f"more[{name!r}]" if number else "bounds")
+            for number, (name, one) in enumerate(bounds.items())
+        }
+    )
+    overlays = split(
+        {
+            name: evaluate(pair, everywhere, "without_guarantee")
+            for name, pair in as_overlays(without_guarantee).items()
+        }
+    )
+    real: Sequence[Array | None] = [None] * len(lines)
+    if truth is not None:
+        real = np.split(evaluate_truth(truth, everywhere), len(lines))
+    together = zip(lines.items(), found, overlays, real, strict=True)
+    return [
+        Slice(inputs, at, points, pairs, beside, values, data)
+        for (at, points), pairs, beside, values in together
+    ]
+
+
+def _draw_sides(ax: Axes, x: Array, sides: Sides, label: str, **style: Any) -> None:
+    lower, upper = map(finite, sides)
+    ax.plot(x, upper, label=as_written(label), **style)
+    ax.plot(x, lower, **style)
+
+
+def draw_dots(ax: Axes, x: Array, y: Array, opacity: Array, label: str | None = None) -> None:
+    """Draw black dots with thin white edges, which stay apart on lines and on colours."""
+    seen = opacity > 0
+    if label is not None:  # a key that is not faded as the first dot may be
+        ax.scatter([], [], s=14, color="black", label=label)
+    ax.scatter(
+        x[seen], y[seen], s=16, zorder=3, linewidths=0.5,
+        facecolors=[(0, 0, 0, one) for one in opacity[seen]],
+        edgecolors=[(1, 1, 1, one) for one in opacity[seen]],
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class GaussianProcess:
-    """Posterior mean ± some standard deviations, as a function of points (m, d).
+    """The posterior mean ± some standard deviations, as a function of points (m, d).
 
     Examples
     --------
@@ -52,11 +215,11 @@ class GaussianProcess:
 
     @property
     def label(self) -> str:
-        """What a legend calls it."""
+        """The name in a legend."""
         return f"Gaussian process ±{self.deviations:g} sd (no guarantee)"
 
     def __call__(self, X: Array) -> tuple[Array, Array]:
-        """Two arrays of shape (m,): the mean less, and plus, so many standard deviations."""
+        """Compute the mean minus and plus the standard deviations; two arrays (m,)."""
         points = as_points(X, "X", self.engine.data.dim, one=True)
         found = self.engine.predict(points, np.array([self.ridge]))
         middle = self.offset.at(points) + found.mean[0]
@@ -65,7 +228,7 @@ class GaussianProcess:
 
 
 def gaussian_process(sequence: ConfidenceSequence, deviations: float = 2.0) -> GaussianProcess:
-    """What a Gaussian process says where the sequence has bounds; it guarantees nothing.
+    """Fit a Gaussian process to the data of a sequence, which guarantees nothing.
 
     Its prior has the level of the offset as its mean and v k as its covariance, where k is
     ``sequence.kernel`` and v the variance of largest likelihood; the noise is Gaussian with the
@@ -73,14 +236,14 @@ def gaussian_process(sequence: ConfidenceSequence, deviations: float = 2.0) -> G
     sigma^2 (I + K/alpha) and alpha = sigma^2/v, twice the negative log-likelihood is
     E_alpha/sigma^2 + ln det(I + K/alpha), up to a constant.
 
-    It is that of the observations so far, for :func:`band` and :func:`slices`.
+    The process is that of the observations so far, for :func:`band` and :func:`slices`.
 
     Parameters
     ----------
     sequence : ConfidenceSequence
-        Whose data, kernel and noise scales the process has.
+        The sequence whose data, kernel and noise scales the process has.
     deviations : float
-        So many standard deviations of f(x) given the data, on either side of the mean.
+        The number of standard deviations of f(x) given the data, on either side of the mean.
 
     Examples
     --------
@@ -116,143 +279,16 @@ def _likeliest_ridge(engine: Engine, noise: float) -> float:
         energy, log_det = path.energy_and_log_det(math.exp(log_ridge))
         return energy / noise**2 + log_det
 
-    grid = np.linspace(math.log(unit / MOST), math.log(unit / LEAST), TRIED)
+    grid = np.linspace(
+        math.log(unit / MOST_VARIANCE), math.log(unit / LEAST_VARIANCE), TRIED_RIDGES
+    )
     best = int(np.argmin([surprise(one) for one in grid]))
-    around = grid[max(best - 1, 0)], grid[min(best + 1, TRIED - 1)]
+    around = grid[max(best - 1, 0)], grid[min(best + 1, TRIED_RIDGES - 1)]
     return math.exp(minimize_scalar(surprise, bounds=around, method="bounded").x)
 
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-Pair = Callable[[Array], tuple[Any, Any]]  # of points (m, d): lower (m,) and upper (m,)
-Bounds = ConfidenceSequence | Pair
-Data = tuple[Any, Any]  # X (n, d) and y (n,)
-Overlay = Pair | Mapping[str, Pair]
-
-
-def evaluate(bounds: Bounds, points: Array, name: str = "bounds") -> tuple[Array, Array]:
-    """Lower and upper bounds (m,) at points (m, d), with nan where they are not finite."""
-    if isinstance(bounds, ConfidenceSequence):
-        return bounds.bounds(points)
-    found = _called(bounds, points, name)
-    if not isinstance(found, tuple | list) or len(found) != 2:
-        raise InputError(f"{name} must give a pair (lower, upper), got {brief(found)}.")
-    lower, upper = (_column(side, len(points), name) for side in found)
-    return lower, upper
-
-
-def evaluate_truth(truth: Callable[[Array], Any], points: Array) -> Array:
-    """The truth (m,) at points (m, d)."""
-    return _column(_called(truth, points, "truth"), len(points), "truth")
-
-
-def own_or_given(data: Data | None, bounds: Bounds, dim: int) -> Data | None:
-    """Checked data, X (n, d) and y (n,): those given, or else those of a sequence."""
-    if data is None:
-        if not isinstance(bounds, ConfidenceSequence) or not len(bounds):
-            return None
-        data = bounds.points, bounds.outcomes
-    return checked_data(data, dim)
-
-
-def checked_data(data: Any, dim: int) -> Data | None:
-    """X (n, d) and y (n,); None where there are none. One input may be given as (n,)."""
-    if not isinstance(data, tuple | list) or len(data) != 2:
-        raise InputError(f"data must be (X, y), got {brief(data)}.")
-    points = as_floats(data[0], "X of data")
-    if dim == 1 and points.ndim == 1:
-        points = points[:, None]
-    if points.size == 0:
-        return None
-    x, y = as_observations(points, data[1], None)
-    if x.shape[1] != dim:
-        raise InputError(f"data has {x.shape[1]} inputs, the box has {dim}.")
-    return x, y
-
-
-def name_of(bounds: Bounds) -> str:
-    """What a legend calls bounds."""
-    if isinstance(bounds, ConfidenceSequence):
-        return f"bounds, with probability {1 - bounds.assumptions.delta:.12g}"
-    return "bounds"
-
-
-def as_overlays(without_guarantee: Overlay | None) -> dict[str, Pair]:
-    """Pairs by their labels, which all say that there is no guarantee."""
-    if without_guarantee is None:
-        return {}
-    pairs: Any = without_guarantee
-    if not isinstance(pairs, Mapping):
-        pairs = {getattr(pairs, "label", "no guarantee"): pairs}
-    return {
-        label if "no guarantee" in label else f"{label} (no guarantee)": pair
-        for label, pair in pairs.items()
-    }
-
-
-def draw_band(
-    ax: Axes, x: Array, pair: tuple[Array, Array], label: str, *, number: int = 0, fill: bool = True
-) -> None:
-    """Both bounds as lines, and what is between them; ``number`` chooses colour and style."""
-    lower, upper = map(_finite, pair)
-    colour, style = COLOURS[number % len(COLOURS)], STYLES[number % len(STYLES)]
-    if fill:
-        ax.fill_between(x, lower, upper, color=colour, alpha=0.16, linewidth=0)
-    ax.plot(x, upper, color=colour, linestyle=style, linewidth=1.3, label=as_written(label))
-    ax.plot(x, lower, color=colour, linestyle=style, linewidth=1.3)
-
-
-def draw_rest(
-    ax: Axes,
-    inputs: Inputs,
-    shown: int,
-    points: Array,
-    overlays: Mapping[str, tuple[Array, Array]],
-    truth: Array | None,
-    data: Data | None,
-    reach: float = REACH,
-) -> None:
-    """What there is beside a band along one input, through points (m, d), and the axis itself."""
-    x = points[:, shown]
-    for name, pair in overlays.items():
-        draw_overlay(ax, x, pair, name)
-    if truth is not None:
-        draw_truth(ax, x, truth)
-    if data is not None:
-        opacity = inputs.nearness(data[0], points[0], [shown], reach)
-        label = "data" if data[0].shape[1] == 1 else "data, fainter away from the slice"
-        draw_dots(ax, data[0][:, shown], data[1], opacity, label)
-    inputs.label_axis(ax, "x", shown)
-    tidy(ax)
-
-
-def draw_overlay(ax: Axes, x: Array, pair: tuple[Array, Array], label: str) -> None:
-    """What has no guarantee is dashed and not filled."""
-    lower, upper = map(_finite, pair)
-    style: dict[str, Any] = {"color": NO_GUARANTEE, "linestyle": DASHED, "linewidth": 1.2}
-    ax.plot(x, upper, label=as_written(label), **style)
-    ax.plot(x, lower, **style)
-
-
-def draw_truth(ax: Axes, x: Array, values: Array) -> None:
-    """A thin black line."""
-    ax.plot(x, _finite(values), color="black", linewidth=0.9, label="truth")
-
-
-def draw_dots(ax: Axes, x: Array, y: Array, opacity: Array, label: str | None = None) -> None:
-    """Black dots with thin white edges, which stay apart on lines and on colours; (n,) each."""
-    seen = opacity > 0
-    if label is not None:  # a key that is not faded as the first dot may be
-        ax.scatter([], [], s=14, color="black", label=label)
-    ax.scatter(
-        x[seen], y[seen], s=16, zorder=3, linewidths=0.5,
-        facecolors=[(0, 0, 0, one) for one in opacity[seen]],
-        edgecolors=[(1, 1, 1, one) for one in opacity[seen]],
-    )  # fmt: skip
-
-
-def _finite(values: Array) -> Array:
+def finite(values: Array) -> Array:
+    """Replace what is infinite by nan, which is not drawn."""
     return np.where(np.isfinite(values), values, np.nan)
 
 
@@ -263,13 +299,12 @@ def _called(function: Any, points: Array, name: str) -> Any:
     return function(points.copy())
 
 
-def _column(values: Any, count: int, name: str) -> Array:
+def checked_numbers(values: Any, count: int, what: str) -> Array:
+    """Check that values are ``count`` numbers, which need not be finite; ``what`` must be those."""
     try:
-        column = np.asarray(values, dtype=float)
+        found = np.array(values, dtype=float)
     except (TypeError, ValueError):
-        raise InputError(f"{name} must give numbers, got {brief(values)}.") from None
-    if column.shape != (count,):
-        raise InputError(
-            f"{name} gave shape {column.shape} for {count} points; it must be ({count},)."
-        )
-    return column
+        raise InputError(f"{what} numbers, got {brief(values)}.") from None
+    if found.shape != (count,):
+        raise InputError(f"{what} {count} numbers, got an array of shape {found.shape}.")
+    return found

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MARGIN = 0.02  # at both ends of an axis, so that dots on the edge of the box are whole
-REACH = 0.3  # how far from a slice data are seen, in units of the box
+REACH = 0.3  # the distance from a slice at which data are not seen any more, in units of the box
 
 Log = Collection[str] | Sequence[bool] | None
 
@@ -32,10 +32,11 @@ class Inputs:
 
     @classmethod
     def checked(cls, domain: Any, log: Log, labels: Sequence[str] | None) -> Inputs:
-        """From what users pass; None is no logarithmic axis, and the names of the box."""
+        """Check what users pass; None is no logarithmic axis, and the names of the box."""
         if not isinstance(domain, Box):
             raise InputError(f"domain must be a kernelbounds.Box, got {brief(domain)}.")
-        shown = _names(domain) if labels is None else tuple(labels)
+        numbered = ("x",) if domain.dim == 1 else tuple(f"x{at}" for at in range(domain.dim))
+        shown = tuple(domain.names or numbered if labels is None else labels)
         if len(shown) != domain.dim or not all(isinstance(one, str) for one in shown):
             raise InputError(
                 f"labels must be {domain.dim} strings, one for each input, got {brief(labels)}."
@@ -57,10 +58,11 @@ class Inputs:
     @property
     def centre(self) -> Array:
         """The middle of the box, as it is shown."""
-        return self._from_axes((self._to_axes(self.box.lower) + self._to_axes(self.box.upper)) / 2)
+        middle = (self._to_axes(self.box.lower) + self._to_axes(self.box.upper)) / 2
+        return np.where(self.log, np.exp(np.where(self.log, middle, 0.0)), middle)
 
     def position(self, key: Any) -> int:
-        """A free coordinate, by name or number."""
+        """Find a free coordinate by its name or number."""
         names = self.box.names or ()
         at = names.index(key) if key in names else key
         if isinstance(at, bool) or at not in self.free:
@@ -71,9 +73,9 @@ class Inputs:
         return int(at)
 
     def point(self, given: Any, name: str) -> Array:
-        """A point as an array (d,), a dict by names, or a suggestion or certificate; None: middle.
+        """Check a point: an array (d,), a dict by names, a suggestion or a certificate.
 
-        A dict may leave coordinates out; they are in the middle.
+        None is the middle of the box. A dict may leave coordinates out; they are in the middle.
         """
         if given is None:
             return self.centre
@@ -87,13 +89,13 @@ class Inputs:
         return as_vector(getattr(given, "x", given), name, self.box.dim)
 
     def ticks(self, at: int, count: int) -> Array:
-        """So many values of a coordinate, evenly along its axis."""
+        """Return ``count`` values of a coordinate, evenly along its axis."""
         space = np.geomspace if self.log[at] else np.linspace
         number = as_whole(count, "resolution", least=2)
         return np.asarray(space(self.box.lower[at], self.box.upper[at], number))
 
     def line(self, through: Array, at: int, count: int) -> Array:
-        """So many points (m, d) along one coordinate."""
+        """Return ``count`` points (m, d) along one coordinate."""
         ticks = self.ticks(at, count)
         points = np.repeat(through[None], len(ticks), axis=0)
         points[:, at] = ticks
@@ -102,7 +104,7 @@ class Inputs:
     def nearness(
         self, points: Array, through: Array, shown: Sequence[int], reach: float = REACH
     ) -> Array:
-        """How near points (n, d) are to a slice, from 1 on it to 0 at a distance ``reach``; (n,).
+        """Compute how near points (n, d) are to a slice, from 1 on it to 0 at ``reach``; (n,).
 
         The distance is the Euclidean length of what is not shown of x - through, in units of the
         box. A coordinate that is fixed has no width in the box; its unit is that of the points.
@@ -119,16 +121,12 @@ class Inputs:
         return np.where(inside & (near > 0), near, 0.0)
 
     def label_axis(self, ax: Axes, which: str, at: int, margin: float = MARGIN) -> None:
-        """The scale, limits and label of an axis; ``which`` is "x" or "y"."""
+        """Set the scale, limits and label of an axis; ``which`` is "x" or "y"."""
         low, high = (self._to_axes(side)[at] for side in (self.box.lower, self.box.upper))
         limits = np.array([low, high]) + margin * (high - low) * np.array([-1, 1])
-        ax.set(
-            **{
-                f"{which}scale": "log" if self.log[at] else "linear",
-                f"{which}lim": np.exp(limits) if self.log[at] else limits,
-                f"{which}label": as_written(self.labels[at]),
-            }
-        )
+        scale, ends = ("log", np.exp(limits)) if self.log[at] else ("linear", limits)
+        named = {"scale": scale, "lim": ends, "label": as_written(self.labels[at])}
+        ax.set(**{which + name: value for name, value in named.items()})
         if self.log[at]:
             log_ticks(getattr(ax, f"{which}axis"), self.box.lower[at], self.box.upper[at])
 
@@ -138,15 +136,6 @@ class Inputs:
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = np.where(points > 0, np.log(points), -np.inf)
         return np.where(self.log, logs, points)
-
-    def _from_axes(self, points: Array) -> Array:
-        return np.where(self.log, np.exp(np.where(self.log, points, 0.0)), points)
-
-
-def _names(box: Box) -> tuple[str, ...]:
-    if box.names is not None:
-        return box.names
-    return ("x",) if box.dim == 1 else tuple(f"x{at}" for at in range(box.dim))
 
 
 def _flags(box: Box, log: Log) -> tuple[bool, ...]:

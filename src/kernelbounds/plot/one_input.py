@@ -1,12 +1,8 @@
-"""Example functions, to be compared with what is known of a system.
-
-Bounds on a function of one input.
-"""
+"""Functions of one input: their bounds, and examples to compare with what is known of a system."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +13,7 @@ from kernelbounds.bandits import Box
 from kernelbounds.bounds import AMM, CMM, Bound
 from kernelbounds.errors import InputError
 from kernelbounds.plot import canvas, contents
-from kernelbounds.plot.contents import Bounds, Data, Overlay
+from kernelbounds.plot.contents import Bounds, Data, Overlay, Slice
 from kernelbounds.plot.inputs import Inputs, Log
 from kernelbounds.sequence import ConfidenceSequence
 
@@ -47,11 +43,12 @@ def band(
     bounds : ConfidenceSequence, or function of points (m, d) that returns lower and upper, (m,)
         A sequence is drawn with its data. A function may have units of its own.
     domain : Box
-        With one input that is not fixed, such as ``box.fixed({"pressure": 2})``.
+        A box with one input that is not fixed, such as ``box.fixed({"pressure": 2})``.
     ax : matplotlib axes, optional
-        None: those of a new figure.
+        The axes to draw on; None makes those of a new figure.
     data : (X, y), optional
-        None: those of the sequence, if bounds is one; ``seq.bounds`` draws without.
+        Observations to draw; None: those of the sequence, if bounds is one; ``seq.bounds`` draws
+        without.
     truth : function of points (m, d), optional
         Drawn as a thin line, where it is known.
     more : dict, optional
@@ -82,14 +79,11 @@ def band(
     'dose'
     >>> pyplot.close("all")
     """
-    scene = _Scene.of(Inputs.checked(domain, log, labels), "band", resolution)
-    scene.pairs[label or contents.name_of(bounds)] = contents.evaluate(bounds, scene.points)
-    for name, other in (more or {}).items():
-        scene.pairs[name] = contents.evaluate(other, scene.points, f"more[{name!r}]")
-    for name, pair in contents.as_overlays(without_guarantee).items():
-        scene.overlays[name] = contents.evaluate(pair, scene.points, "without_guarantee")
-    scene.observe(contents.own_or_given(data, bounds, domain.dim), truth)
-    return scene.draw(ax, output)
+    inputs, line = _only_line(domain, log, labels, "band", resolution)
+    named = {label or contents.name_of(bounds): bounds} | dict(more or {})
+    observed = contents.own_or_given(data, bounds, domain.dim)
+    found = contents.slices_along(inputs, line, named, without_guarantee, truth, observed)
+    return _drawn(found[0], ax, output)
 
 
 def compare(
@@ -126,55 +120,35 @@ def compare(
     """
     if not isinstance(sequence, ConfidenceSequence):
         raise InputError(f"sequence must be a ConfidenceSequence, got {brief(sequence)}.")
-    scene = _Scene.of(Inputs.checked(domain, log, labels), "compare", resolution)
+    inputs, line = _only_line(domain, log, labels, "compare", resolution)
+    observed = contents.own_or_given(data, sequence, domain.dim)
+    [found] = contents.slices_along(inputs, line, {}, None, truth, observed)
     for name, bound in _named((CMM(), AMM()) if bounds is None else bounds).items():
-        lower, upper = sequence.bounds(scene.points, bound)
-        scene.pairs[f"{name}, mean width {np.mean(upper - lower):#.3g}"] = lower, upper
-    scene.observe(contents.own_or_given(data, sequence, domain.dim), truth)
-    return scene.draw(ax, output)
+        lower, upper = sequence.bounds(found.points, bound)
+        found.bounds[f"{name}, mean width {np.mean(upper - lower):#.3g}"] = lower, upper
+    return _drawn(found, ax, output)
 
 
-@dataclass
-class _Scene:
-    """All that is drawn along the only input of a picture."""
-
-    inputs: Inputs
-    shown: int
-    points: Array  # (m, d)
-    pairs: dict[str, tuple[Array, Array]] = field(default_factory=dict)
-    overlays: dict[str, tuple[Array, Array]] = field(default_factory=dict)
-    truth: Array | None = None
-    data: Data | None = None
-
-    @classmethod
-    def of(cls, inputs: Inputs, what: str, resolution: int) -> _Scene:
-        """Still empty."""
-        canvas.require_matplotlib()
-        if len(inputs.free) != 1:
-            raise InputError(
-                f"{what} needs one input, the box has {len(inputs.free)}; use slices or maps, or "
-                "hold the others with box.fixed()."
-            )
-        shown = inputs.free[0]
-        return cls(inputs, shown, inputs.line(inputs.centre, shown, resolution))
-
-    def observe(self, data: Data | None, truth: Callable[[Array], Any] | None) -> None:
-        """Add what is known of the function itself."""
-        self.data = data
-        self.truth = None if truth is None else contents.evaluate_truth(truth, self.points)
-
-    def draw(self, ax: Axes | None, output: str) -> Axes:
-        """On these axes, or on new ones."""
-        axes = canvas.new_axes()[0] if ax is None else canvas.given_axis(ax)
-        x = self.points[:, self.shown]
-        for number, (name, pair) in enumerate(self.pairs.items()):
-            contents.draw_band(axes, x, pair, name, number=number, fill=number == 0)
-        contents.draw_rest(
-            axes, self.inputs, self.shown, self.points, self.overlays, self.truth, self.data
+def _only_line(
+    domain: Box, log: Log, labels: Sequence[str] | None, what: str, resolution: int
+) -> tuple[Inputs, dict[int, Array]]:
+    """The inputs of a picture, and points (m, d) along the only one that is not fixed."""
+    canvas.require_matplotlib()
+    inputs = Inputs.checked(domain, log, labels)
+    if len(inputs.free) != 1:
+        raise InputError(
+            f"{what} needs one input, the box has {len(inputs.free)}; use slices or maps, or "
+            "hold the others with box.fixed()."
         )
-        axes.set_ylabel(canvas.as_written(output))
-        canvas.legend([axes], own=ax is None)
-        return axes
+    return inputs, {at: inputs.line(inputs.centre, at, resolution) for at in inputs.free}
+
+
+def _drawn(found: Slice, ax: Axes | None, output: str) -> Axes:
+    axes = canvas.axes_for(ax)
+    found.draw(axes)
+    axes.set_ylabel(canvas.as_written(output))
+    canvas.legend([axes], own=ax is None)
+    return axes
 
 
 def _named(bounds: Sequence[Bound] | Mapping[str, Bound]) -> dict[str, Bound]:
@@ -185,10 +159,6 @@ def _named(bounds: Sequence[Bound] | Mapping[str, Bound]) -> dict[str, Bound]:
         name if short.count(name) == 1 else repr(one): one
         for name, one in zip(short, bounds, strict=True)
     }
-
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 def functions(
@@ -207,11 +177,11 @@ def functions(
     Parameters
     ----------
     points : array of shape (n,)
-        Where the functions are known, in any order.
+        The inputs at which the functions are known, in any order.
     values : array of shape (k, n)
         Their values, a row for each function.
     domain : Box, optional
-        Of one input, for its name and limits; None: those of the points.
+        A box of one input, for its name and limits; None: those of the points.
     data : (X, y), optional
         Observations, to be compared with the functions.
 
@@ -244,7 +214,7 @@ def functions(
         raise InputError(f"functions needs one input, the box has {box.dim}.")
     observed = None if data is None else contents.checked_data(data, 1)
 
-    axes = canvas.new_axes()[0] if ax is None else canvas.given_axis(ax)
+    axes = canvas.axes_for(ax)
     order = np.argsort(x, kind="stable")
     for number, row in enumerate(rows):
         colour = canvas.COLOURS[number % len(canvas.COLOURS)]
@@ -253,6 +223,5 @@ def functions(
         contents.draw_dots(axes, observed[0][:, 0], observed[1], np.ones(len(observed[1])), "data")
     inputs.label_axis(axes, "x", 0)
     axes.set_ylabel(canvas.as_written(output))
-    canvas.tidy(axes)
-    canvas.legend([axes], own=ax is None)
+    canvas.finish(axes, own=ax is None)
     return axes

@@ -1,7 +1,4 @@
-"""Bounds on a function of many inputs, along one of them at a time.
-
-Bounds on a function of two inputs.
-"""
+"""Bounds on a function of several inputs: maps over two of them, and slices along each."""
 
 from __future__ import annotations
 
@@ -21,12 +18,12 @@ from kernelbounds.plot.inputs import REACH, Inputs, Log
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-PANEL = (3.6, 3.1)  # inches
-SPACE = 0.05  # between maps, for the label of a colour bar
-LEVELS = 15  # colours to tell apart, at most
+MAP_SIZE = (3.6, 3.1)  # inches
+MAP_SPACE = 0.05  # between maps, for the label of a colour bar
+MOST_LEVELS = 15  # colours to tell apart
 # Both get darker or lighter all the way, so that they can be read in grey.
-OF_VALUES, OF_WIDTHS = "viridis", "YlOrBr"
-MOST_HELD = 4  # inputs whose values fit a title
+VALUE_COLOURS, WIDTH_COLOURS = "viridis", "YlOrBr"
+MOST_TITLED = 4  # inputs whose values fit a title
 
 
 def maps(
@@ -50,21 +47,22 @@ def maps(
     bounds : ConfidenceSequence, or function of points (m, d) that returns lower and upper, (m,)
         A sequence is drawn with its data. A function may have units of its own.
     domain : Box
-        With two inputs or more.
+        A box with two inputs or more.
     axes : three matplotlib axes, optional
-        None: those of a new figure.
+        The axes to draw on; None makes those of a new figure.
     data : (X, y), optional
-        Only X is seen, as dots; where there are more than two inputs, they fade with their distance
-        from the map. None: those of the sequence, if bounds is one; ``seq.bounds`` draws without.
+        Observations, of which only X is seen, as dots; where there are more than two inputs, they
+        fade with their distance from the map. None: those of the sequence, if bounds is one;
+        ``seq.bounds`` draws without.
     at : array of shape (d,), dict, Suggestion or Certificate, optional
-        Where other inputs are held; None is the middle of the box.
+        The point at which other inputs are held; None is the middle of the box.
     inputs : pair of names or numbers, optional
-        Those of the horizontal and the vertical axis; None: the first two that are not fixed.
+        The inputs of the horizontal and the vertical axis; None: the first two that are not fixed.
     shared : bool
         Whether lower and upper bounds have the same colours, so that they can be compared. If not,
         each map uses all of them.
     resolution : int
-        Points on a side.
+        The number of points on a side.
 
     Notes
     -----
@@ -94,16 +92,15 @@ def maps(
     observed = contents.own_or_given(data, bounds, domain.dim)
 
     own = axes is None
-    panels = (
-        canvas.new_axes(3, PANEL, share_x=True, share_y=True, space=SPACE)
-        if own
-        else canvas.given_axes(axes, 3, "maps")
-    )
-    both = np.stack([lower, upper])
+    if own:
+        panels = canvas.new_axes(3, MAP_SIZE, share_x=True, share_y=True, space=MAP_SPACE)
+    else:
+        panels = canvas.given_axes(axes, 3, "maps")
+    width, both = upper - lower, np.stack([lower, upper])
     drawn = [
-        _map(panels[0], x, y, lower, both if shared else lower, OF_VALUES),
-        _map(panels[1], x, y, upper, both if shared else upper, OF_VALUES),
-        _map(panels[2], x, y, upper - lower, upper - lower, OF_WIDTHS),
+        _map(panels[0], x, y, lower, both if shared else lower, VALUE_COLOURS),
+        _map(panels[1], x, y, upper, both if shared else upper, VALUE_COLOURS),
+        _map(panels[2], x, y, width, width, WIDTH_COLOURS),
     ]
     for ax, title in zip(panels, ("lower bound", "upper bound", "width"), strict=True):
         if observed is not None:
@@ -115,23 +112,22 @@ def maps(
             ax.set_ylabel("")
         ax.set_title(title, fontsize="medium")
     bars: list[tuple[Any, list[Axes], str]] = [(drawn[2], panels[2:], f"width of {output}")]
-    bars += (
-        [(drawn[1], panels[:2], output)]
-        if shared
-        else [(drawn[i], panels[i : i + 1], output) for i in (0, 1)]
-    )
+    if shared:
+        bars.append((drawn[1], panels[:2], output))
+    else:
+        bars += [(drawn[i], [panels[i]], output) for i in (0, 1)]
     for colours, beside, name in bars:
         bar = panels[0].figure.colorbar(colours, ax=beside, label=canvas.as_written(name))
         bar.outline.set_visible(False)
     held = [i for i in range(domain.dim) if i not in (across, up)]
-    if own and 0 < len(held) <= MOST_HELD:
+    if own and 0 < len(held) <= MOST_TITLED:
         where = ", ".join(f"{known.labels[i]} = {point[i]:.4g}" for i in held)
         panels[0].figure.suptitle(canvas.as_written(f"at {where}"), fontsize="medium")
     return np.array(panels, dtype=object)
 
 
 def _map(ax: Axes, x: Array, y: Array, values: Array, of_all: Array, colours: str) -> Any:
-    """Filled contours, with thin lines between them, at levels for ``of_all``."""
+    """Draw filled contours, with thin lines between them, at levels for ``of_all``."""
     from matplotlib.ticker import MaxNLocator
 
     finite = of_all[np.isfinite(of_all)]
@@ -139,7 +135,7 @@ def _map(ax: Axes, x: Array, y: Array, values: Array, of_all: Array, colours: st
         raise InputError("there is nothing to draw: the bounds are infinite at all points.")
     low, high = float(finite.min()), float(finite.max())
     least = 1e-9 * max(abs(low), abs(high), 1e-300)  # of a map that has one value only
-    levels = MaxNLocator(LEVELS, steps=[1, 2, 5, 10]).tick_values(low - least, high + least)
+    levels = MaxNLocator(MOST_LEVELS, steps=[1, 2, 5, 10]).tick_values(low - least, high + least)
     shown = np.ma.masked_invalid(values)
     drawn = ax.contourf(x, y, shown, levels=levels, cmap=colours)
     ax.contour(
@@ -186,14 +182,14 @@ def slices(
     bounds : ConfidenceSequence, or function of points (m, d) that returns lower and upper, (m,)
         A sequence is drawn with its data. A function may have units of its own.
     domain : Box
-        Its inputs are those of the panels.
+        The box whose inputs are those of the panels.
     through : array of shape (d,), dict, Suggestion or Certificate
         The point that all slices have in common, marked by a dotted line. A dict may leave
         coordinates out, which are then in the middle of the box.
     axes : matplotlib axes, one for each panel, optional
-        None: those of a new figure.
+        The axes to draw on; None makes those of a new figure.
     reach : float
-        At which distance from a slice data are not seen any more, in units of the box.
+        The distance from a slice at which data are not seen any more, in units of the box.
 
     Notes
     -----
@@ -217,38 +213,21 @@ def slices(
     point, far = inputs.point(through, "through"), as_scalar(reach, "reach", above=0.0)
     if not inputs.free:
         raise InputError(f"there is nothing to draw: all inputs of {domain!r} are fixed.")
-    lines = [inputs.line(point, at, resolution) for at in inputs.free]
-    everywhere = np.concatenate(lines)
-
-    def apart(values: Array) -> list[Array]:
-        return np.split(values, len(lines))
-
-    pairs = list(zip(*map(apart, contents.evaluate(bounds, everywhere)), strict=True))
-    overlays: list[dict[str, tuple[Array, Array]]] = [{} for _ in lines]
-    for name, pair in contents.as_overlays(without_guarantee).items():
-        sides = contents.evaluate(pair, everywhere, "without_guarantee")
-        for panel, both in zip(overlays, zip(*map(apart, sides), strict=True), strict=True):
-            panel[name] = both
-    real: Sequence[Array | None] = [None] * len(lines)
-    if truth is not None:
-        real = apart(contents.evaluate_truth(truth, everywhere))
+    lines = {at: inputs.line(point, at, resolution) for at in inputs.free}
+    named = {label or contents.name_of(bounds): bounds}
     observed = contents.own_or_given(data, bounds, domain.dim)
+    found = contents.slices_along(inputs, lines, named, without_guarantee, truth, observed)
 
     if axes is None:
         panels = canvas.new_axes(len(lines), share_y=True)
     else:
         panels = canvas.given_axes(axes, len(lines), "slices")
-    for number, (ax, at) in enumerate(zip(panels, inputs.free, strict=True)):
-        contents.draw_band(
-            ax, lines[number][:, at], pairs[number], label or contents.name_of(bounds)
-        )
-        where = "where the slices meet"
-        ax.axvline(point[at], color="black", linewidth=0.8, linestyle=":", zorder=0, label=where)
-        contents.draw_rest(
-            ax, inputs, at, lines[number], overlays[number], real[number], observed, far
-        )
-        if not inputs.log[at]:
-            canvas.few_ticks(ax.xaxis)
+    for ax, one in zip(panels, found, strict=True):
+        one.draw(ax, far)
+        at, meeting = point[one.shown], "where the slices meet"
+        ax.axvline(at, color="black", linewidth=0.8, linestyle=":", zorder=0, label=meeting)
+        if not inputs.log[one.shown]:
+            canvas.round_ticks(ax.xaxis)
         if canvas.is_leftmost(ax):
             ax.set_ylabel(canvas.as_written(output))
     canvas.legend(panels, own=axes is None)

@@ -1,4 +1,4 @@
-"""How runs go on: regret and certificates, round by round."""
+"""Regret and certificates, round by round."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from kernelbounds.arrays import Array, as_floats, as_scalar, brief
 from kernelbounds.bandits.simulation import Trace
 from kernelbounds.errors import InputError
 from kernelbounds.plot import canvas
+from kernelbounds.plot.contents import checked_numbers, finite
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SPREADS = ("range", "error")
-DECADE = 10.0  # from which on an axis of regrets is logarithmic
+LOG_FACTOR = 10.0  # between regrets, from which on their axis is logarithmic
 
 
 def regret(
@@ -36,7 +37,7 @@ def regret(
         one for each seed; or the regrets of single rounds, (rounds,) or (seeds, rounds). They are
         added up here.
     ax : matplotlib axes, optional
-        None: those of a new figure.
+        The axes to draw on; None makes those of a new figure.
     spread : str
         What is shaded, where there are several runs: "range" is from the smallest to the largest,
         "error" the standard error of the mean on both sides of it.
@@ -59,7 +60,7 @@ def regret(
         raise InputError(f"spread must be one of {', '.join(SPREADS)}, got {brief(spread)}.")
     totals = {name: np.cumsum(_regrets(one, name), axis=1) for name, one in runs.items()}
 
-    axes = canvas.new_axes()[0] if ax is None else canvas.given_axis(ax)
+    axes = canvas.axes_for(ax)
     for number, (name, total) in enumerate(totals.items()):
         colour = canvas.COLOURS[number % len(canvas.COLOURS)]
         style = canvas.STYLES[number % len(canvas.STYLES)]
@@ -76,8 +77,7 @@ def regret(
     axes.set_ylim(bottom=0)
     axes.set_xlim(left=0)
     canvas.whole_ticks(axes.xaxis)
-    canvas.tidy(axes)
-    canvas.legend([axes], own=ax is None)
+    canvas.finish(axes, own=ax is None)
     return axes
 
 
@@ -101,7 +101,7 @@ def certificate(
     rounds : array of shape (n,)
         The number of observations of each certificate, increasing.
     regrets : array of shape (n,), optional
-        ``regret`` of each; not drawn where ``limits`` and ``best`` are given.
+        The ``regret`` of each; it is not drawn where ``limits`` and ``best`` are given.
     limits, best : arrays of shape (n,), optional
         What the optimum does not exceed, and what the best action achieves at least: ``max_upper``
         and ``lower`` of certificates, or ``min_lower`` and ``upper`` when minimising. The interval
@@ -131,39 +131,35 @@ def certificate(
     if limits is not None and enough is not None:
         raise InputError("enough is a regret, and limits and best are not; leave it out.")
     line = None if enough is None else as_scalar(enough, "enough", above=0.0)
-    curves = [
-        _with_gaps(values, len(t), name)
-        for values, name in ((regrets, "regrets"), (limits, "limits"), (best, "best"))
-    ]
+    given = {"regrets": regrets, "limits": limits, "best": best}
+    curves = {
+        name: finite(checked_numbers(values, len(t), f"{name} must be"))
+        for name, values in given.items()
+        if values is not None
+    }
 
-    axes = canvas.new_axes()[0] if ax is None else canvas.given_axis(ax)
-    regret_curve, limit, achieved = curves
-    if limit is not None and achieved is not None:
-        _interval(axes, t, limit, achieved)
-        axes.set_ylabel("f(x)" if output is None else canvas.as_written(output))
-    elif regret_curve is not None:
-        _steps(axes, t, regret_curve, line)
-        axes.set_ylabel("certified regret" if output is None else canvas.as_written(output))
-    axes.set_xlabel("observations")
+    axes = canvas.axes_for(ax)
+    if "limits" in curves:
+        _interval(axes, t, curves["limits"], curves["best"])
+    else:
+        _steps(axes, t, curves["regrets"], line)
+    label = "certified regret" if limits is None else "f(x)"
+    axes.set(xlabel="observations", ylabel=label if output is None else canvas.as_written(output))
     canvas.whole_ticks(axes.xaxis)
-    canvas.tidy(axes)
-    canvas.legend([axes], own=ax is None)
+    canvas.finish(axes, own=ax is None)
     return axes
 
 
 def _interval(ax: Axes, t: Array, limit: Array, achieved: Array) -> None:
-    """From the best action's guaranteed value to what nothing exceeds."""
+    """Draw the interval from the best action's guaranteed value to what nothing exceeds."""
     colour, other = canvas.COLOURS[0], canvas.COLOURS[1]
     ax.fill_between(t, achieved, limit, step="post", color=colour, alpha=0.16, linewidth=0)
-    for values, name, hue in (
-        (limit, "no action can beat this", colour),
-        (achieved, "the best action reaches this", other),
-    ):
-        _step(ax, t, values, hue, name)
+    _step(ax, t, limit, colour, "no action can beat this")
+    _step(ax, t, achieved, other, "the best action reaches this")
 
 
 def _step(ax: Axes, t: Array, values: Array, colour: str, name: str | None = None) -> None:
-    """A number holds until the next one; a dot is the newest."""
+    """Draw steps, because a number holds until the next one; a dot is the newest."""
     ax.step(
         t, values, where="post", color=colour, linewidth=1.5, label=name, marker="o", markersize=4,
         markevery=[len(t) - 1],
@@ -176,7 +172,7 @@ def _steps(ax: Axes, t: Array, regrets: Array, enough: float | None) -> None:
     if enough is not None:
         ax.axhline(enough, color="black", linewidth=0.9, linestyle=":", label="good enough")
         seen = np.append(seen, enough)
-    if len(seen) and seen.min() > 0 and seen.max() > DECADE * seen.min():
+    if len(seen) and seen.min() > 0 and seen.max() > LOG_FACTOR * seen.min():
         ax.set_yscale("log")
         canvas.log_ticks(ax.yaxis, seen.min(), seen.max())
     else:
@@ -184,7 +180,7 @@ def _steps(ax: Axes, t: Array, regrets: Array, enough: float | None) -> None:
 
 
 def _regrets(given: Any, name: str) -> Array:
-    """Regrets of single rounds, (seeds, rounds)."""
+    """Check the regrets of single rounds, (seeds, rounds)."""
     if isinstance(given, Trace):
         given = given.regret
     elif isinstance(given, Sequence) and all(isinstance(one, Trace) for one in given):
@@ -196,18 +192,3 @@ def _regrets(given: Any, name: str) -> Array:
             f"{found.shape}."
         )
     return found
-
-
-def _with_gaps(values: Any, count: int, name: str) -> Array | None:
-    """Numbers (n,), nan where they are infinite or not known."""
-    if values is None:
-        return None
-    try:
-        found = np.array(values, dtype=float)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be numbers, got {brief(values)}.") from None
-    if found.shape != (count,):
-        raise InputError(
-            f"{name} must have one number for each of {count} rounds, got shape {found.shape}."
-        )
-    return np.where(np.isfinite(found), found, np.nan)
