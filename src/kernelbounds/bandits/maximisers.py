@@ -24,7 +24,7 @@ from kernelbounds.arrays import Array, as_scalar, as_whole
 from kernelbounds.bandits.domains import Box
 from kernelbounds.display.progress import late_progress
 from kernelbounds.errors import InputError
-from kernelbounds.surface import POINTS_AT_ONCE, Clipped, Surface, in_parts
+from kernelbounds.surface import POINTS_AT_ONCE, Clipped, Surface, in_chunks
 
 
 class Maximum(NamedTuple):
@@ -211,7 +211,7 @@ class Grid:
         centres = box.scaled(np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, box.dim))
         half = (box.upper - box.lower) / (2 * sides)
         best, ceiling = Maximum(centres[0], -math.inf), -math.inf
-        for part in in_parts(centres):
+        for part in in_chunks(centres):
             values, ceilings = surface.ceilings(part, np.broadcast_to(half, part.shape))
             ceiling, at = max(ceiling, float(ceilings.max())), int(values.argmax())
             if values[at] > best.value:

@@ -389,7 +389,7 @@ def _in_parts(
     step: Callable[[float], None],
 ) -> tuple[Array, Array]:
     """Bounds at many points, part by part for the bar; those of a fixed design at once."""
-    parts = [points] if together else kb.surface.in_parts(points)
+    parts = [points] if together else kb.surface.in_chunks(points)
     found = []
     for part in parts:
         found.append(bounds(part))

@@ -5,8 +5,8 @@ from kernelbounds.surface.surface import (
     Clipped,
     Surface,
     extremes,
-    in_parts,
+    in_chunks,
     limited,
 )
 
-__all__ = ["POINTS_AT_ONCE", "Clipped", "Surface", "extremes", "in_parts", "limited"]
+__all__ = ["POINTS_AT_ONCE", "Clipped", "Surface", "extremes", "in_chunks", "limited"]

@@ -36,7 +36,7 @@ POINTS_AT_ONCE = 1024  # a query's working memory is this many kernel vectors
 T = TypeVar("T", Array, Functionals, Targets)
 
 
-def in_parts(points: T) -> list[T]:
+def in_chunks(points: T) -> list[T]:
     """The points, a bounded number at a time."""
     starts = range(0, len(points), POINTS_AT_ONCE)
     return [points[start : start + POINTS_AT_ONCE] for start in starts]
@@ -53,7 +53,7 @@ def raw_extremes(
         return np.tile(known.trivial(points), (len(signs), 1))
     # Overflow in a formula, where it happens, leads to an infinite bound.
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        parts = [checked_extremes(bound, known, part, signs) for part in in_parts(points)]
+        parts = [checked_extremes(bound, known, part, signs) for part in in_chunks(points)]
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
 
@@ -195,7 +195,7 @@ class Surface:
         tie, best, start = TIE * float(trivial.max()), _NOTHING, 0
         if not self.known.count or self.known.offset.constant is None:
             return self._largest_of_all(points, tie)
-        for part in in_parts(self.targets(points)):
+        for part in in_chunks(self.targets(points)):
             with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
                 found = self.bound.largest(self.known, part, self.sign, tie)
             wider = found.opposite > best.opposite + tie and found.value >= best.value - tie
