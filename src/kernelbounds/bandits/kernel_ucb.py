@@ -22,7 +22,6 @@ from kernelbounds.bandits.tracker import Tracker
 from kernelbounds.bounds import CMM
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
 from kernelbounds.sequence import ConfidenceSequence
-from kernelbounds.surface import limited
 
 
 def believing(sequence: ConfidenceSequence, points: Iterable[Array]) -> ConfidenceSequence:
@@ -144,13 +143,14 @@ class KernelUCB(Policy):
         surface = self.surface(self.sign)
         trivial = surface.trivial(space.points)
         value, index, opposite = surface.largest(space.points, trivial)
-        here, ends = slice(index, index + 1), np.array([[value], [opposite]])
-        x, signs = space.points[index].copy(), (self.sign, -self.sign)
-        clipped = limited(surface.known, space.points[here], ends, trivial[here], signs)
-        optimistic, other = clipped[:, 0].tolist()
+        place, width = space.points[index : index + 1], trivial[index : index + 1]
+        optimistic, other = (
+            float(self.surface(sign).limited(place, np.array([end]), width)[0])
+            for sign, end in ((self.sign, value), (-self.sign, opposite))
+        )
         lower, upper = (-optimistic, other) if self.minimise else (-other, optimistic)
         limit = min(value, float(surface.most(space.points, trivial).max()))
-        return Suggestion(x, lower, upper, self.sign * limit, index)
+        return Suggestion(place[0].copy(), lower, upper, self.sign * limit, index)
 
     def _choose_box(self, space: Box, count: int) -> list[Suggestion]:
         surface = self.surface(self.sign)
