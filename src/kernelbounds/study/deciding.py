@@ -18,8 +18,6 @@ is maximised, which is the middle wherever the interval is no wider than the ran
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -27,8 +25,7 @@ import numpy as np
 
 from kernelbounds.arrays import Array
 from kernelbounds.bandits import Ascent, Box, BranchAndBound, Certificate, Finite, KernelUCB
-from kernelbounds.bandits.certificates import FOR_LOWER, Negated, certify_action, until
-from kernelbounds.bandits.maximisers import Maximum, check_certifiable, in_time
+from kernelbounds.bandits.certificates import certify_box
 from kernelbounds.problem import Problem
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study.records import Promising, named, settable, whole_inputs
@@ -154,23 +151,8 @@ def _certified_in_box(
     problem: Problem, sequence: ConfidenceSequence, box: Box, sign: int, seconds: float
 ) -> Certificate:
     with sequence.known.lock:
-        optimistic, pessimistic = sequence.surface(sign), Clipped(sequence.surface(-sign))
-        check_certifiable(optimistic)
-        start, played = time.monotonic(), sequence.points
-        by = start + FOR_LOWER * seconds
-        values = np.full(len(played), np.inf)
-        for part in in_time(played, by):
-            values[part] = pessimistic.values(played[part])
-        best = played[np.argmin(values)]
-        # Beside the best observed, with the same whole numbers.
-        near = box.fixed({at: float(best[at]) for at in whole_inputs(problem)})
-        starts = np.clip(played, near.lower, near.upper)
-        top = Ascent().climb(Negated(pessimistic), near, starts, by).x
-        feasible = problem.scaled(settable(problem, np.stack([top, best])))
-        feasible = np.concatenate([feasible, best[None]])
-        sure = -pessimistic.values(feasible)
-        at = int(sure.argmax())
-        return certify_action(
-            optimistic, box, Maximum(feasible[at], float(sure[at])), played,
-            until(BranchAndBound(seconds=seconds), start + seconds), math.inf,
+        return certify_box(
+            sequence.surface(sign), sequence.surface(-sign), box, sequence.points,
+            BranchAndBound(seconds=seconds), whole=whole_inputs(problem),
+            feasible=lambda points: problem.scaled(settable(problem, points)),
         )  # fmt: skip
