@@ -6,7 +6,7 @@ import dataclasses
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -23,14 +23,38 @@ class _Answer(ABC):
     upper: float
     index: int | None
     named: dict[str, float]
+    _role: ClassVar[str]  # the action's name on the card
 
+    @property
     @abstractmethod
-    def _facts(self) -> list[tuple[str, str]]:
-        """Return the lines of the card, by name."""
+    def _best(self) -> tuple[bool, float]:
+        """Whether f* is maximised, and the value that no action can beat."""
 
-    @abstractmethod
+    def _facts(self) -> dict[str, str]:
+        """Return what is known of f* here and anywhere, as texts by name."""
+        maximise, limit = self._best
+        best = f"maximum <= {at_most(limit)}" if maximise else f"minimum >= {at_least(limit)}"
+        facts = {"value there": f"in {interval(self.lower, self.upper)}"}
+        return facts | ({"anywhere": best} if math.isfinite(limit) else {})
+
+    def _text(self, *more: str) -> str:
+        """The repr, with more texts at its end."""
+        facts = self._facts()
+        texts = [self._where(), f"value {facts['value there']}", facts.get("anywhere"), *more]
+        return f"{type(self).__name__}({', '.join(filter(None, texts))})"
+
+    def _repr_html_(self) -> str:
+        """Show a card in notebooks."""
+        return cards.shown(self, self._card)
+
+    def _card(self) -> cards.Html:
+        facts = [(self._role, self._where()), *self._facts().items()]
+        return cards.card(type(self).__name__, facts, self.picture())
+
     def picture(self) -> cards.Html:
         """Draw the bounds on f*(x) as a bar, and the gap to the value that no action can beat."""
+        what = "Bounds on the value of this action, and what no action can beat."
+        return cards.interval_picture(self.lower, self.upper, self._best[1], what)
 
     def as_data(self) -> dict[str, Any]:
         """Return the attributes as plain data for JSON; an infinite number becomes None."""
@@ -40,23 +64,14 @@ class _Answer(ABC):
             for name, value in (data | {"x": self.x.tolist(), "named": dict(self.named)}).items()
         }
 
-    def _repr_html_(self) -> str:
-        """Show a card in notebooks."""
-        name = type(self).__name__
-        return cards.shown(self, lambda: cards.card(name, self._facts(), self.picture()))
-
     def _where(self) -> str:
         """The action as text, by names where its coordinates have them."""
         place = f", index={self.index}" if self.index is not None else ""
         named = [f"{name}={coordinate(value)}" for name, value in self.named.items()]
         return (", ".join(named) or f"x={coordinates(self.x)}") + place
 
-    def _value(self) -> str:
-        """The bounds on f*(x) as text."""
-        return f"in {interval(self.lower, self.upper)}"
 
-
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Suggestion(_Answer):
     """An action to try next, with what is known of f* there from the outcomes told so far.
 
@@ -90,31 +105,18 @@ class Suggestion(_Answer):
     limit: float
     index: int | None = None
     named: dict[str, float] = field(default_factory=dict)
+    _role: ClassVar[str] = "try"
 
     def __repr__(self) -> str:
-        best = self._best()
-        return f"Suggestion({self._where()}, value {self._value()}{', ' * bool(best)}{best})"
+        return self._text()
 
-    def _facts(self) -> list[tuple[str, str]]:
-        facts = [("try", self._where()), ("value there", self._value()), ("anywhere", self._best())]
-        return [(name, text) for name, text in facts if text]
-
-    def picture(self) -> cards.Html:
-        """Draw the bounds on f*(x) as a bar, and the gap to ``limit``."""
-        what = "Bounds on the value there, and what no action can beat."
-        return cards.interval_picture(self.lower, self.upper, self.limit, what)
-
-    def _best(self) -> str:
-        """The limit as text, where there is one."""
-        if not math.isfinite(self.limit):
-            return ""
+    @property
+    def _best(self) -> tuple[bool, float]:
         # The limit is above f* everywhere, and so above the interval at x, unless minimising.
-        if self.limit >= (self.lower + self.upper) / 2:
-            return f"maximum <= {at_most(self.limit)}"
-        return f"minimum >= {at_least(self.limit)}"
+        return self.limit >= (self.lower + self.upper) / 2, self.limit
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True)
 class Certificate(_Answer):
     """The best action known, with a bound on its regret.
 
@@ -159,31 +161,20 @@ class Certificate(_Answer):
     regret: float
     index: int | None = None
     named: dict[str, float] = field(default_factory=dict)
+    _role: ClassVar[str] = "best known"
 
     def __repr__(self) -> str:
-        found = f"{self._where()}, value {self._value()}, {self._best()}"
-        return f"Certificate({found}, regret <= {at_most(self.regret)})"
+        return self._text(f"regret <= {at_most(self.regret)}")
 
-    def _facts(self) -> list[tuple[str, str]]:
-        return [
-            ("best known", self._where()),
-            ("value there", self._value()),
-            ("anywhere", self._best()),
-            ("certified", f"within {at_most(self.regret)} of the best possible"),
-        ]
-
-    def picture(self) -> cards.Html:
-        """Draw the bounds on f*(x) as a bar, and the gap to the value that no action can beat."""
+    @property
+    def _best(self) -> tuple[bool, float]:
         limit = self.min_lower if self.max_upper is None else self.max_upper
-        what = "Bounds on the value of the best action known, and what no action can beat."
-        return cards.interval_picture(
-            self.lower, self.upper, math.nan if limit is None else limit, what
-        )
+        return self.max_upper is not None, math.nan if limit is None else limit
 
-    def _best(self) -> str:
-        if self.max_upper is not None:
-            return f"maximum <= {at_most(self.max_upper)}"
-        return f"minimum >= {at_least(math.nan if self.min_lower is None else self.min_lower)}"
+    def _facts(self) -> dict[str, str]:
+        return super()._facts() | {
+            "certified": f"within {at_most(self.regret)} of the best possible"
+        }
 
 
 @dataclass(frozen=True)

@@ -90,12 +90,6 @@ class Ledger:
         """The entries of the actions told, (n, 3); a copy."""
         return np.array(self._told).reshape(-1, 3)
 
-    @property
-    def history(self) -> History:
-        """The bounds on each action told, from before its outcome."""
-        lower, upper, limit = self.told.T
-        return History(lower, upper, limit, self._minimise)
-
 
 def key_of(point: Array) -> bytes:
     """Return a key that is equal for equal points, also for minus zero and zero."""
@@ -299,7 +293,8 @@ class Policy(CopiedWhole, ABC):
     def history(self) -> History:
         """The bounds on each action told, from before its outcome."""
         with self.lock:
-            return self.ledger.history
+            lower, upper, limit = self.ledger.told.T
+            return History(lower, upper, limit, self.minimise)
 
     def bounds(self, X: Points, bound: Bound | None = None) -> tuple[Array, Array]:
         """Compute :meth:`ConfidenceSequence.bounds` at points given as for :meth:`tell`."""
@@ -401,11 +396,8 @@ class Policy(CopiedWhole, ABC):
             while done < total and not stop:
                 found = self.ask(n=min(size, total - done))
                 tried = [dict(one.named) if named else one.x.copy() for one in found]
-                outcomes = [
-                    as_outcome(experiment(action), "the outcome of an experiment")
-                    for action in tried
-                ]
-                self.tell(np.array([one.x for one in found]), outcomes)
+                got = [as_outcome(experiment(x), "the outcome of an experiment") for x in tried]
+                self.tell(np.array([one.x for one in found]), got)
                 done += len(found)
                 if save_to is not None:
                     self.save(save_to)
@@ -432,7 +424,8 @@ class Policy(CopiedWhole, ABC):
         ``kernel``, ``bound``, ``mixture`` and ``offset`` are needed only for those of your own, as
         in :meth:`ConfidenceSequence.load`.
         """
-        return saving.load(cls, path, kernel, bound, mixture, offset)
+        own = {"kernel": kernel, "bound": bound, "mixture": mixture, "offset": offset}
+        return saving.load(cls, path, **own)
 
     # --- for policies of one's own
 

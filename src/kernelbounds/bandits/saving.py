@@ -7,15 +7,10 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds.arrays import Array
-from kernelbounds.assume.offset import Offset
-from kernelbounds.assume.parts import Parts
 from kernelbounds.bandits.domains import Box, Domain, Finite
-from kernelbounds.bounds import Bound
 from kernelbounds.errors import InputError, StoredFileError, said
-from kernelbounds.mixtures import Mixture
 from kernelbounds.sequence import ConfidenceSequence, storage
 
 if TYPE_CHECKING:
@@ -71,15 +66,8 @@ def _pack(policy: Policy) -> storage.Packed:
     return whole, arrays
 
 
-def load(
-    cls: type[P],
-    path: str | PathLike[str],
-    kernel: Kernel | Parts | None,
-    bound: Bound | None,
-    mixture: Mixture | None,
-    offset: Offset | None,
-) -> P:
-    """Read a policy that :func:`save` wrote."""
+def load(cls: type[P], path: str | PathLike[str], **own: Any) -> P:
+    """Read a policy that :func:`save` wrote, with the ``own`` of :meth:`Policy.load`."""
     header, arrays = storage.read(path, FORMAT, storage.READABLE, "a saved policy", NAMES)
     if header.get("policy") != cls.__name__:
         raise StoredFileError(
@@ -87,7 +75,7 @@ def load(
         )
     with storage.damage_reported(path):
         stored = dict(header["sequence"])
-    sequence = ConfidenceSequence.unpack(path, stored, arrays, kernel, bound, mixture, offset)
+    sequence = ConfidenceSequence.unpack(path, stored, arrays, **own)
     with storage.damage_reported(path):
         domain = _unpack_domain(header["domain"], arrays["domain"])
         policy = cls(sequence, domain, minimise=header["minimise"])
