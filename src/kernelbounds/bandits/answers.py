@@ -58,11 +58,11 @@ class _Answer(ABC):
 
     def as_data(self) -> dict[str, Any]:
         """Return the attributes as plain data for JSON; an infinite number becomes None."""
-        data = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}  # type: ignore[arg-type]
-        return {
-            name: None if isinstance(value, float) and not math.isfinite(value) else value
-            for name, value in (data | {"x": self.x.tolist(), "named": dict(self.named)}).items()
-        }
+        data: dict[str, Any] = dataclasses.asdict(self)  # type: ignore[call-overload]
+        for name, value in data.items():
+            if isinstance(value, float) and not math.isfinite(value):
+                data[name] = None
+        return data | {"x": self.x.tolist()}
 
     def _where(self) -> str:
         """The action as text, by names where its coordinates have them."""

@@ -40,6 +40,8 @@ from kernelbounds.bounds import DualBound
 from kernelbounds.surface import Clipped, Surface
 from kernelbounds.surface.surface import CROSSING, refuse_crossing
 
+Rounding = Callable[[Array], Array]  # of points (m, d), to actions that can be carried out
+
 # Actions with the largest lower bounds, of which the one with the least regret is taken. The first
 # is the best but for a percent or so; a third one hardly ever is.
 CANDIDATES = 2
@@ -86,7 +88,7 @@ def certify_box(
     *,
     enough: float = math.inf,
     whole: Sequence[int] = (),
-    feasible: Callable[[Array], Array] | None = None,
+    feasible: Rounding | None = None,
 ) -> Certificate:
     """Certify the best known action of a box.
 
@@ -108,13 +110,13 @@ def certify_box(
     lower = Negated(Clipped(pessimistic))
     by = start + LOWER_BOUNDS_SHARE * maximiser.seconds
     if feasible is None:
-        sure = Ascent().climb(lower, box, played, by)
+        sure = Ascent().maximise(lower, box, played, by)
     else:
         sure = _surest_feasible(lower, box, played, whole, feasible, by)
     starts = np.concatenate([played, sure.x[None]])
     maximiser = _until(maximiser, deadline)
-    limit, difference = math.inf, math.inf
     if not isinstance(optimistic.bound, DualBound):
+        difference = math.inf
         limit = maximiser.compare(Clipped(optimistic), box, starts, sure.value + enough).ceiling
     else:
         limit, varies = most_over(optimistic, box)
@@ -130,12 +132,7 @@ def certify_box(
 
 
 def _surest_feasible(
-    lower: Negated,
-    box: Box,
-    played: Array,
-    whole: Sequence[int],
-    feasible: Callable[[Array], Array],
-    by: float,
+    lower: Negated, box: Box, played: Array, whole: Sequence[int], feasible: Rounding, by: float
 ) -> Maximum:
     """Find a large lower bound at an action that can be carried out, by a time.
 
@@ -146,7 +143,7 @@ def _surest_feasible(
         values[part] = lower.values(played[part])
     best = played[values.argmax()]
     near = box.fixed({at: float(best[at]) for at in whole})
-    top = Ascent().climb(lower, near, near.clipped(played), by).x
+    top = Ascent().maximise(lower, near, near.clipped(played), by).x
     actions = np.concatenate([feasible(np.stack([top, best])), best[None]])
     values = lower.values(actions)
     at = int(values.argmax())

@@ -102,11 +102,9 @@ class Box:
         return cls(lower, upper, tuple(limits))
 
     def __repr__(self) -> str:
-        sides = list(zip(self.lower, self.upper, strict=True))
-        if self.names is None:
-            return f"Box({', '.join(f'({low:g}, {high:g})' for low, high in sides)})"
-        named = zip(self.names, sides, strict=True)
-        return f"Box({', '.join(f'{name}=({low:g}, {high:g})' for name, (low, high) in named)})"
+        names = [f"{name}=" for name in self.names] if self.names else [""] * self.dim
+        sides = zip(names, self.lower, self.upper, strict=True)
+        return f"Box({', '.join(f'{name}({low:g}, {high:g})' for name, low, high in sides)})"
 
     @property
     def dim(self) -> int:

@@ -87,8 +87,8 @@ class KernelLUCB(Policy):
     def _of_box(self, imagined: ConfidenceSequence, box: Box) -> Array:
         """Choose an action of a box."""
         tried = box.clipped(imagined.landmarks)
-        best = Ascent().climb(Negated(Clipped(imagined.surface(-self.sign))), box, tried).x
+        best = Ascent().maximise(Negated(Clipped(imagined.surface(-self.sign))), box, tried).x
         difference = replace(imagined.surface(self.sign), reference=best)
-        challenger = Ascent().climb(difference, box, tried).x
+        challenger = Ascent().maximise(difference, box, tried).x
         lower, upper = imagined.bounds(np.array([best, challenger]))
         return best if upper[0] - lower[0] >= upper[1] - lower[1] else challenger

@@ -64,7 +64,7 @@ class Maximiser(Protocol):
 
 
 class Function(Protocol):
-    """A function of x that :meth:`Ascent.climb` can maximise."""
+    """A function of x that :class:`Ascent` can maximise."""
 
     @property
     def smooth(self) -> bool:
@@ -125,20 +125,16 @@ class Ascent:
         object.__setattr__(self, "scan", as_whole(self.scan, "scan", least=1))
         object.__setattr__(self, "starts", as_whole(self.starts, "starts", least=1))
 
-    def maximise(self, surface: Surface | Clipped, box: Box, starts: Array) -> Maximum:
-        """See :class:`Maximiser`."""
-        return self.climb(surface, box, starts)
-
-    def climb(
-        self, function: Function, box: Box, starts: Array, deadline: float = math.inf
+    def maximise(
+        self, surface: Function, box: Box, starts: Array, deadline: float = math.inf
     ) -> Maximum:
-        """Find the best point of any function, by a deadline as of ``time.monotonic``.
+        """Find the best point of a surface, or another function, by a deadline.
 
-        Some points are looked at in any case.
+        The deadline is a time as of ``time.monotonic``. Some points are looked at in any case.
         """
         free = np.flatnonzero(box.upper > box.lower)
         points = np.concatenate([starts, box.filling(self.scan)])
-        seen = [(points[part], function.values(points[part])) for part in in_time(points, deadline)]
+        seen = [(points[part], surface.values(points[part])) for part in in_time(points, deadline)]
         points, values = (np.concatenate(parts) for parts in zip(*seen, strict=True))
         at = int(values.argmax())
         best = Maximum(points[at], float(values[at]))
@@ -149,7 +145,7 @@ class Ascent:
         for start in _spread(points, values, self.starts, box):
             if time.monotonic() >= deadline:
                 break
-            found = self._from(function, box, points[start], free, deadline)
+            found = self._from(surface, box, points[start], free, deadline)
             if found.value > best.value:
                 best = found
         return best
@@ -344,7 +340,7 @@ class BranchAndBound:
         check_certifiable(surface)
         start = time.monotonic()
         deadline = start + self.seconds
-        best = Ascent().climb(surface, box, starts, start + self.seconds / 2)
+        best = Ascent().maximise(surface, box, starts, start + self.seconds / 2)
         if best.ceiling == best.value:  # a box that is a point
             return best
         cells, (most, varies) = _Cells(surface, box), most_over(surface, box)

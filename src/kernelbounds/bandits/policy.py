@@ -469,19 +469,17 @@ class Policy(CopiedWhole, ABC):
 
     def _space(self, actions: ArrayLike | None, fixed: Mapping[Any, float] | None) -> Domain:
         """Return the set to choose from in a round."""
+        if fixed is not None and (actions is not None or not isinstance(self.domain, Box)):
+            raise InputError("fixed needs a Box as domain, and no actions.")
         if actions is not None:
-            if fixed is not None:
-                raise InputError("pass either actions or fixed, not both.")
             return Finite(as_points(actions, "actions", self.dim))
         if self.domain is None:
             raise InputError(
                 "there is nothing to choose from: pass actions=, or a domain (kernelbounds.Box or "
                 "Finite) when the policy is made."
             )
-        if fixed is None:
+        if fixed is None or isinstance(self.domain, Finite):
             return self.domain
-        if not isinstance(self.domain, Box):
-            raise InputError("fixed needs a Box as domain.")
         return self.domain.fixed(fixed)
 
     def _actions(self, X: Points) -> Array:

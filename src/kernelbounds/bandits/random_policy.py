@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kernelbounds.arrays import Array, brief
+from kernelbounds.arrays import brief
 from kernelbounds.bandits.answers import Suggestion
 from kernelbounds.bandits.domains import Domain, Finite
 from kernelbounds.bandits.policy import Policy
@@ -71,18 +71,13 @@ class RandomPolicy(Policy):
             limit = self.limit(space)
         found: list[Suggestion] = []
         for _ in range(count):
-            x, index = self._draw(space, [one.x for one in found], rng)
-            found.append(self.suggestion(space, x, limit, index))
+            if isinstance(space, Finite):
+                free = self.available(space, [one.x for one in found])
+                index = int(rng.choice(np.flatnonzero(free)))
+                found.append(self.suggestion(space, space.points[index], limit, index))
+            else:
+                found.append(self.suggestion(space, space.scaled(rng.random(space.dim)), limit))
         return found
-
-    def _draw(
-        self, space: Domain, taken: list[Array], rng: np.random.Generator
-    ) -> tuple[Array, int | None]:
-        """Draw an action and, from a finite set, its index."""
-        if isinstance(space, Finite):
-            index = int(rng.choice(np.flatnonzero(self.available(space, taken))))
-            return space.points[index], index
-        return space.scaled(rng.random(space.dim)), None
 
     def settings(self) -> dict[str, Any]:
         """See :class:`Policy`."""

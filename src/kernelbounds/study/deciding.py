@@ -72,7 +72,7 @@ def most_promising(
         best = candidates[int(score.values(candidates).argmax())]
         if isinstance(domain, Box):  # around the best of them, with the same whole numbers
             near = domain.fixed({at: float(best[at]) for at in whole_inputs(problem)})
-            top = Ascent(scan=1, starts=1).climb(score, near, best[None]).x
+            top = Ascent(scan=1, starts=1).maximise(score, near, best[None]).x
             feasible = np.concatenate([best[None], problem.scaled(settable(problem, top[None]))])
             best = feasible[int(score.values(feasible).argmax())]
         (lower,), (upper,) = sequence.bounds(best[None])
