@@ -34,7 +34,7 @@ from kernelbounds.assume.offset import Offset
 from kernelbounds.assume.parts import Parts
 from kernelbounds.bandits import saving
 from kernelbounds.bandits.answers import Certificate, History, Suggestion
-from kernelbounds.bandits.certificates import certify_box, certify_finite
+from kernelbounds.bandits.certify import certify_box, certify_finite
 from kernelbounds.bandits.domains import Box, Domain, Finite
 from kernelbounds.bandits.maximisers import BranchAndBound
 from kernelbounds.bandits.tracker import Tracker, limited_values

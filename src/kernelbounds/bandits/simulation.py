@@ -110,7 +110,7 @@ class SyntheticProblem:
 
 
 @runtime_checkable
-class Problem(Protocol):
+class BanditProblem(Protocol):
     """A bandit problem with a known truth."""
 
     def actions(self, rng: np.random.Generator) -> Array:
@@ -175,7 +175,9 @@ class Trace:
         return columns
 
 
-def simulate(policy: Policy, problem: Problem, rounds: int, rng: np.random.Generator) -> Trace:
+def simulate(
+    policy: Policy, problem: BanditProblem, rounds: int, rng: np.random.Generator
+) -> Trace:
     """Play a problem for some rounds.
 
     Actions and noise come from two generators spawned from ``rng``, so that policies that are
@@ -197,7 +199,7 @@ def simulate(policy: Policy, problem: Problem, rounds: int, rng: np.random.Gener
             "policy must be a KernelUCB, a RandomPolicy, or an object of a subclass of "
             f"kernelbounds.bandits.Policy, got {brief(policy)}."
         )
-    if isinstance(problem, type) or not isinstance(problem, Problem):
+    if isinstance(problem, type) or not isinstance(problem, BanditProblem):
         raise InputError(
             "problem must be a SyntheticProblem, or have its methods actions, noise and values, "
             f"got {brief(problem)}."

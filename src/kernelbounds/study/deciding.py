@@ -25,7 +25,7 @@ import numpy as np
 
 from kernelbounds.arrays import Array
 from kernelbounds.bandits import Ascent, Box, BranchAndBound, Certificate, Finite, KernelUCB
-from kernelbounds.bandits.certificates import certify_box
+from kernelbounds.bandits.certify import certify_box
 from kernelbounds.problem import Problem
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study.records import Promising, named, settable, whole_inputs
