@@ -160,6 +160,10 @@ class Box:
         Coordinates that are fixed stay so.
         """
         number = as_whole(count, "count", least=1)
+        if self.dim > qmc.Sobol.MAXDIM:
+            raise InputError(
+                f"a box of {self.dim} dimensions cannot be filled; {qmc.Sobol.MAXDIM} are the most."
+            )
         power = math.ceil(math.log2(max(number, 2)))
         unit = qmc.Sobol(self.dim, scramble=True, rng=np.random.default_rng(0)).random_base2(power)
         return self.scaled(unit[:number])
