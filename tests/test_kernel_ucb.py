@@ -11,7 +11,7 @@ from problems import BOUNDS, DOMAINS, KERNEL, POINTS, Own, noisy_only, policy_on
 from sklearn.gaussian_process.kernels import RBF
 
 import kernelbounds as kb
-from kernelbounds.bandits.kernel_ucb import believing
+from kernelbounds.bandits.kernel_ucb import with_imagined_outcomes
 
 
 @pytest.mark.parametrize("name", BOUNDS)
@@ -113,14 +113,14 @@ def test_believed_outcomes_do_not_decide_on_shares(name, t):
     if t:
         seq.update(X, np.sin(3 * X[:, 0]))
     points = rng.random((33 - t, 2))
-    believed = believing(seq, points)
+    believed = with_imagined_outcomes(seq, points)
     assert len(believed) == 33
     assert believed.known.shares == seq.known.shares
     assert believed.norm_lower_bound <= 1.0
     told = copy.deepcopy(seq)
     told.update(points, believed.outcomes[t:])
     assert told.known.shares != seq.known.shares  # as they would be with real outcomes
-    assert believing(told, points[:1]).known.shares == told.known.shares
+    assert with_imagined_outcomes(told, points[:1]).known.shares == told.known.shares
 
 
 @pytest.mark.parametrize("name", BOUNDS)

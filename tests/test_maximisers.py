@@ -241,7 +241,7 @@ def test_boxes_are_certified_in_time(slow_machine, kernel, seconds):
     assert values.max() <= found.max_upper
     assert values.max() - function(found.x[None])[0] <= found.regret
     start = slow_machine()
-    kb.Ascent().climb(seq.surface(1), _unit_box(2), X, deadline=start + seconds)
+    kb.Ascent().maximise(seq.surface(1), _unit_box(2), X, deadline=start + seconds)
     assert slow_machine() - start < seconds + 1.2
 
 

@@ -8,12 +8,12 @@ from problems import BOUNDS, KERNEL, POINTS, noisy_only, truth
 from sklearn.gaussian_process.kernels import DotProduct, Matern
 
 import kernelbounds as kb
-from kernelbounds.bandits.tracker import FIRST, Tracker
+from kernelbounds.bandits.tracker import FIRST_POINTS, Tracker
 from kernelbounds.bounds.bound import TIE
 
 ALL = np.ones(len(POINTS), dtype=bool)
 # More points than are computed at first, every third of them twice.
-MANY = np.random.default_rng(11).random((3 * FIRST, 2))
+MANY = np.random.default_rng(11).random((3 * FIRST_POINTS, 2))
 MANY = np.concatenate([MANY, MANY[::3]])
 
 
@@ -82,7 +82,8 @@ def test_the_largest_is_that_of_all_points_at_all_times(name, noise_scale, sign)
             again = tracker.largest(surface, allowed)
             assert again == (value, index)
         everywhere = np.ones(len(MANY), dtype=bool)
-        assert tracker.largest(surface, everywhere)[1] < 3 * FIRST  # the first of two that are one
+        # Of two points that are one, it is the first.
+        assert tracker.largest(surface, everywhere)[1] < 3 * FIRST_POINTS
 
 
 @pytest.mark.parametrize("name", BOUNDS)

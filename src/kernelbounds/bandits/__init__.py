@@ -1,6 +1,6 @@
 """Bandits on confidence bounds: domains, maximisers, policies, certificates, simulation."""
 
-from kernelbounds.bandits.certificates import Certificate, History, Suggestion
+from kernelbounds.bandits.answers import Certificate, History, Suggestion
 from kernelbounds.bandits.domains import Box, Finite
 from kernelbounds.bandits.kernel_lucb import KernelLUCB
 from kernelbounds.bandits.kernel_ucb import KernelUCB

@@ -1,8 +1,9 @@
-"""Where actions come from: a finite set, or a box."""
+"""Domains, from which actions are chosen: a finite set, or a box."""
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -42,13 +43,6 @@ class Finite:
         self.points.flags.writeable = False
         self.once = as_flag(once, "once")
 
-    @classmethod
-    def of_checked(cls, points: Array) -> Finite:
-        """A set of points that were checked already, and are not shared."""
-        new = cls.__new__(cls)
-        new.points, new.once = points, False
-        return new
-
     def __repr__(self) -> str:
         return f"Finite({len(self.points)} points of dimension {self.dim}, once={self.once})"
 
@@ -59,7 +53,7 @@ class Finite:
 
     @property
     def example(self) -> Array:
-        """One of its points, (1, d)."""
+        """One point of the domain, (1, d)."""
         return self.points[:1]
 
 
@@ -98,7 +92,7 @@ class Box:
 
     @classmethod
     def named(cls, **limits: tuple[float, float]) -> Box:
-        """A box with named coordinates, ``Box.named(kp=(0, 10), kd=(0, 2))``."""
+        """Make a box with named coordinates, ``Box.named(kp=(0, 10), kd=(0, 2))``."""
         try:
             lower, upper = zip(*limits.values(), strict=True)
         except (TypeError, ValueError):
@@ -108,11 +102,9 @@ class Box:
         return cls(lower, upper, tuple(limits))
 
     def __repr__(self) -> str:
-        sides = list(zip(self.lower, self.upper, strict=True))
-        if self.names is None:
-            return f"Box({', '.join(f'({low:g}, {high:g})' for low, high in sides)})"
-        named = zip(self.names, sides, strict=True)
-        return f"Box({', '.join(f'{name}=({low:g}, {high:g})' for name, (low, high) in named)})"
+        names = [f"{name}=" for name in self.names] if self.names else [""] * self.dim
+        sides = zip(names, self.lower, self.upper, strict=True)
+        return f"Box({', '.join(f'{name}({low:g}, {high:g})' for name, low, high in sides)})"
 
     @property
     def dim(self) -> int:
@@ -121,13 +113,13 @@ class Box:
 
     @property
     def example(self) -> Array:
-        """One of its points, (1, d)."""
+        """One point of the domain, (1, d)."""
         return self.lower[None]
 
     def fixed(self, values: Mapping[Any, float]) -> Box:
-        """The box with some coordinates held at given values, by name or by position.
+        """Return the box with some coordinates held at given values, by name or by position.
 
-        The values are given to us and not chosen, so they need not be within the limits.
+        The values are given and not chosen, so they need not be within the limits.
         """
         lower, upper = self.lower.copy(), self.upper.copy()
         if not isinstance(values, Mapping):
@@ -140,16 +132,14 @@ class Box:
         return Box(lower, upper, self.names)
 
     def point(self, values: Mapping[str, float]) -> Array:
-        """A point given by the names of its coordinates."""
-        if not isinstance(values, Mapping):
-            raise InputError(f"a point must be a dict here, got {brief(values)}.")
-        if self.names is None or set(values) != set(self.names):
-            known = "none" if self.names is None else ", ".join(self.names)
+        """Return a point that is given by the names of its coordinates, (d,)."""
+        names = self.names or ()
+        if not (isinstance(values, Mapping) and names and set(values) == set(names)):
             raise InputError(
-                f"a point given as a dict needs exactly the coordinates of the box ({known}), "
-                f"got {brief(list(values)) if values else 'none'}."
+                "a point given as a dict needs exactly the coordinates of the box "
+                f"({', '.join(names) or 'none'}), got {brief(values)}."
             )
-        return np.array([as_scalar(values[name], name) for name in self.names])
+        return np.array([as_scalar(values[name], name) for name in names])
 
     def named_values(self, point: Array) -> dict[str, float]:
         """The coordinates of a point by name; empty without names."""
@@ -157,15 +147,15 @@ class Box:
         return dict(zip(self.names, values, strict=True)) if self.names else {}
 
     def scaled(self, unit: Array) -> Array:
-        """Points of the unit cube, (m, d), stretched to the box."""
+        """Stretch points of the unit cube, (m, d), to the box."""
         return np.clip(self.lower + unit * (self.upper - self.lower), self.lower, self.upper)
 
     def clipped(self, points: Array) -> Array:
-        """The nearest points of the box, (m, d); of none, none."""
+        """Move points to the nearest ones of the box, (m, d)."""
         return np.clip(points.reshape(-1, self.dim), self.lower, self.upper)
 
     def filling(self, count: int) -> Array:
-        """So many points that fill the box evenly, (count, d): a Sobol sequence, always the same.
+        """Fill the box evenly with ``count`` points, (count, d): a Sobol sequence, always the same.
 
         Coordinates that are fixed stay so.
         """
@@ -177,6 +167,18 @@ class Box:
         power = math.ceil(math.log2(max(number, 2)))
         unit = qmc.Sobol(self.dim, scramble=True, rng=np.random.default_rng(0)).random_base2(power)
         return self.scaled(unit[:number])
+
+    def warn_if_outside(self, points: Array, stacklevel: int) -> None:
+        """Warn of points (m, d) outside of the box: they may be data, or in wrong units."""
+        outside = (points < self.lower) | (points > self.upper)
+        if outside.any():
+            row, at = np.argwhere(outside)[0]
+            warnings.warn(
+                f"{outside.any(axis=1).sum()} of {len(points)} points told are outside of the box, "
+                f"the first with {points[row, at]:g} in coordinate {self.label(at)}, which is "
+                f"between {self.lower[at]:g} and {self.upper[at]:g}; outcomes are used as data.",
+                stacklevel=stacklevel + 1,
+            )
 
     def _position(self, key: Any) -> int:
         if self.names is not None and key in self.names:
@@ -190,7 +192,7 @@ class Box:
         )
 
     def label(self, at: int) -> str:
-        """What to call a coordinate in a message."""
+        """The name or number of a coordinate, for messages."""
         return repr(self.names[at]) if self.names else str(at)
 
 
@@ -203,16 +205,3 @@ def _checked_names(names: Any, size: int) -> tuple[str, ...]:
     if not len(listed) == len(set(strings)) == size:
         raise InputError(f"names must be {size} different strings, got {brief(names)}.")
     return listed
-
-
-def checked_domain(domain: Any, dim: int | None) -> Domain | None:
-    """A domain of the right dimension, or None."""
-    if domain is None:
-        return None
-    if not isinstance(domain, Finite | Box):
-        raise InputError(f"domain must be a kernelbounds.Box or Finite, got {brief(domain)}.")
-    if dim is not None and domain.dim != dim:
-        raise InputError(
-            f"the domain has {domain.dim} dimensions, but the points of the sequence have {dim}."
-        )
-    return domain

@@ -1,4 +1,4 @@
-"""KernelLUCB: ask for what decides which action is best."""
+"""KernelLUCB: ask for the action that decides which one is best."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from kernelbounds.arrays import Array
-from kernelbounds.bandits.certificates import Negated, Suggestion
+from kernelbounds.bandits.answers import Suggestion
 from kernelbounds.bandits.domains import Box, Domain, Finite
-from kernelbounds.bandits.kernel_ucb import believe, believing
-from kernelbounds.bandits.maximisers import Ascent
+from kernelbounds.bandits.kernel_ucb import choose_in_turn
+from kernelbounds.bandits.maximisers import Ascent, Negated
 from kernelbounds.bandits.policy import Policy
 from kernelbounds.bounds import DualBound
 from kernelbounds.errors import InputError
@@ -19,7 +19,7 @@ from kernelbounds.surface import Clipped
 
 
 class KernelLUCB(Policy):
-    """Pure exploration: the more uncertain of the best action and of its strongest challenger.
+    """Pure exploration: play the best action or its strongest challenger, the more uncertain one.
 
     The best action z has the largest lower bound, and the challenger x the largest upper bound on
     f*(x) - f*(z), which is what a certificate says of z. The one with the wider interval is asked
@@ -29,9 +29,10 @@ class KernelLUCB(Policy):
     Parameters
     ----------
     sequence : ConfidenceSequence
-        Its bound is one of the package's, or another :class:`~kernelbounds.bounds.DualBound`.
+        A sequence whose bound is a :class:`~kernelbounds.bounds.DualBound`, as the package's are.
+        The sequence is not copied, and :meth:`tell` updates it.
     domain : Box or Finite, optional
-        None: each :meth:`ask` brings its own actions.
+        The actions to choose from; None if each :meth:`ask` brings its own.
     minimise : bool
         Whether small values of f* are wanted.
 
@@ -58,29 +59,23 @@ class KernelLUCB(Policy):
     def choose(self, space: Domain, count: int) -> list[Suggestion]:
         """See :class:`Policy`."""
         limit = self.limit(space) if isinstance(space, Finite) else np.inf
-        believed, found = self.sequence, list[Suggestion]()
-        if self.ledger.pending:
-            believed = believing(believed, self.ledger.pending)
-        while True:
-            taken = [one.x for one in found]
-            if isinstance(space, Finite):
-                index = self._of_finite(believed, space, taken)
-                found.append(self.suggestion(space, space.points[index], limit, index))
-            else:
-                found.append(self.suggestion(space, self._of_box(believed, space), limit))
-            if len(found) == count:
-                return found
-            if believed is self.sequence:
-                believed = believing(believed, [])
-            believe(believed, found[-1].x)
 
-    def _of_finite(self, believed: ConfidenceSequence, space: Finite, taken: list[Array]) -> int:
+        def choose_one(imagined: ConfidenceSequence, taken: list[Array]) -> Suggestion:
+            if isinstance(space, Box):
+                return self.suggestion(space, self._of_box(imagined, space), limit)
+            index = self._of_finite(imagined, space, taken)
+            return self.suggestion(space, space.points[index], limit, index)
+
+        return choose_in_turn(self, count, choose_one)
+
+    def _of_finite(self, imagined: ConfidenceSequence, space: Finite, taken: list[Array]) -> int:
+        """Choose the index of an action of a finite set."""
         points = space.points
-        lower, upper = believed.bounds(points)
+        lower, upper = imagined.bounds(points)
         best = int(np.argmax(lower if self.sign == 1 else -upper))
-        difference = replace(believed.surface(self.sign), reference=points[best])
+        difference = replace(imagined.surface(self.sign), reference=points[best])
         free = self.available(space, taken)
-        if not free[best]:  # it was tried already, and may be tried once only
+        if not free[best]:  # the best action may be tried only once, and was
             values = np.where(free, difference.values(points), -np.inf)
             return int(values.argmax())
         challengers = np.flatnonzero(free)
@@ -89,10 +84,11 @@ class KernelLUCB(Policy):
         width = upper - lower
         return int(best if width[best] >= width[challenger] else challenger)
 
-    def _of_box(self, believed: ConfidenceSequence, box: Box) -> Array:
-        tried = box.clipped(believed.landmarks)
-        best = Ascent().climb(Negated(Clipped(believed.surface(-self.sign))), box, tried).x
-        difference = replace(believed.surface(self.sign), reference=best)
-        challenger = Ascent().climb(difference, box, tried).x
-        lower, upper = believed.bounds(np.array([best, challenger]))
+    def _of_box(self, imagined: ConfidenceSequence, box: Box) -> Array:
+        """Choose an action of a box."""
+        tried = box.clipped(imagined.landmarks)
+        best = Ascent().maximise(Negated(Clipped(imagined.surface(-self.sign))), box, tried).x
+        difference = replace(imagined.surface(self.sign), reference=best)
+        challenger = Ascent().maximise(difference, box, tried).x
+        lower, upper = imagined.bounds(np.array([best, challenger]))
         return best if upper[0] - lower[0] >= upper[1] - lower[1] else challenger

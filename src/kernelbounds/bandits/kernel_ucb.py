@@ -1,6 +1,7 @@
 """KernelUCB: play the action with the largest upper confidence bound (Alg. 1 of the paper).
 
-Outcomes that are not known yet, believed to be in the middle of their bounds.
+Where several actions are chosen before their outcomes are known, each is chosen as if those before
+it had had imagined outcomes, in the middle of their bounds.
 """
 
 from __future__ import annotations
@@ -8,13 +9,13 @@ from __future__ import annotations
 import copy
 import dataclasses
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from kernelbounds.arrays import Array, brief
-from kernelbounds.bandits.certificates import Suggestion
+from kernelbounds.bandits.answers import Suggestion
 from kernelbounds.bandits.domains import Box, Domain, Finite
 from kernelbounds.bandits.maximisers import Ascent, BranchAndBound, Grid, Maximiser, most_over
 from kernelbounds.bandits.policy import Policy
@@ -22,27 +23,28 @@ from kernelbounds.bandits.tracker import Tracker
 from kernelbounds.bounds import CMM
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
 from kernelbounds.sequence import ConfidenceSequence
-from kernelbounds.surface import limited
 
 
-def believing(sequence: ConfidenceSequence, points: Iterable[Array]) -> ConfidenceSequence:
-    """A copy of the sequence, as if each point had had an outcome in the middle of its bounds.
+def with_imagined_outcomes(
+    sequence: ConfidenceSequence, points: Iterable[Array]
+) -> ConfidenceSequence:
+    """Copy a sequence, and give each point an outcome in the middle of its bounds.
 
     Shares of the parts of f* stay as the real outcomes have them.
     """
-    believed = copy.deepcopy(sequence)
-    believed.known.evidence.keep_shares(believed.assumptions.misfit)
+    imagined = copy.deepcopy(sequence)
+    imagined.known.evidence.keep_shares(imagined.assumptions.misfit)
     for point in points:
-        believe(believed, point)
-    return believed
+        _imagine(imagined, point)
+    return imagined
 
 
-def believe(sequence: ConfidenceSequence, point: Array) -> None:
-    """Add an outcome in the middle of the exact bounds, to a copy made by :func:`believing`.
+def _imagine(sequence: ConfidenceSequence, point: Array) -> None:
+    """Add an outcome in the middle of the exact bounds to a copy of a sequence.
 
     Some function in the confidence set has that value there, and stays in the set as the radius
-    grows: what is believed refutes nothing. (With a sparse engine, whose kernel changes with each
-    observation, this is not proved.)
+    grows, so imagined outcomes refute nothing. (With a sparse engine, whose kernel changes with
+    each observation, this is not proved.)
     """
     try:
         lower, upper = sequence.bounds(point[None], bound=CMM())
@@ -51,13 +53,36 @@ def believe(sequence: ConfidenceSequence, point: Array) -> None:
     sequence.update(point[None], (lower + upper) / 2)
 
 
+def choose_in_turn(
+    policy: Policy,
+    count: int,
+    choose_one: Callable[[ConfidenceSequence, list[Array]], Suggestion],
+) -> list[Suggestion]:
+    """Choose actions in turn, each with imagined outcomes of the pending ones and those before it.
+
+    ``choose_one`` takes the sequence with these outcomes, which is the policy's own while there are
+    none, and the actions chosen so far.
+    """
+    imagined, chosen = policy.sequence, list[Suggestion]()
+    if policy.ledger.pending:
+        imagined = with_imagined_outcomes(policy.sequence, policy.ledger.pending)
+    while True:
+        chosen.append(choose_one(imagined, [one.x for one in chosen]))
+        if len(chosen) == count:
+            return chosen
+        if imagined is policy.sequence:
+            imagined = with_imagined_outcomes(policy.sequence, [])
+        _imagine(imagined, chosen[-1].x)
+
+
 MAXIMISERS: dict[str, Any] = {"Ascent": Ascent, "Grid": Grid, "BranchAndBound": BranchAndBound}
+LARGEST_NUMBER_OF_STARTS = 32  # points observed at which the search of a box may begin
 
 
 class KernelUCB(Policy):
     """Optimism in the face of uncertainty: x_t maximises the upper bound on f*.
 
-    Whatever bound the sequence has; with :class:`CMM` this is Kernel CMM-UCB, with DMM and AMM
+    The bound is that of the sequence: with :class:`CMM` this is Kernel CMM-UCB, with DMM and AMM
     likewise, with AY it is AY-GP-UCB and with IGP it is IGP-UCB. The bound that is maximised is
     the method's own, also where it exceeds the trivial one, B sqrt(k(x,x)), to which the bounds
     reported are limited; ties go to the wider interval. As long as the bounds hold, the regret of
@@ -66,13 +91,13 @@ class KernelUCB(Policy):
     Parameters
     ----------
     sequence : ConfidenceSequence
-        It is used as it is and updated by :meth:`tell`. It may hold observations already.
+        The sequence is not copied, and :meth:`tell` updates it. It may hold observations already.
     domain : Box or Finite, optional
-        None: each :meth:`ask` brings its own actions.
+        The actions to choose from; None if each :meth:`ask` brings its own.
     minimise : bool
         Whether small values of f* are wanted: x_t then minimises the lower bound.
     maximiser : Ascent, BranchAndBound or Grid, optional
-        How to search a box; None is ``Ascent()``.
+        The search of a box; None is ``Ascent()``.
 
     Examples
     --------
@@ -111,69 +136,56 @@ class KernelUCB(Policy):
 
     def choose(self, space: Domain, count: int) -> list[Suggestion]:
         """See :class:`Policy`."""
-        return (
-            self._choose_finite(space, count)
-            if isinstance(space, Finite)
-            else self._choose_box(space, count)
-        )
-
-    def _choose_finite(self, space: Finite, count: int) -> list[Suggestion]:
-        # Of a set that is not followed from round to round both bounds are had at one go.
+        if isinstance(space, Box):
+            return self._choose_from_box(space, count)
+        # Both bounds at once are cheaper, unless the set is followed from round to round.
         followed = space is self.domain and self.surface(self.sign).stage is not None
         if count == 1 and not (followed or space.once or self.ledger.pending):
             return [self._largest(space)]
         limit, tracker = self.limit(space), Tracker(space.points)
         if space is self.domain and self.tracker is not None:
             tracker = copy.deepcopy(self.tracker)
-        believed = self.sequence
-        if self.ledger.pending:
-            believed = believing(believed, self.ledger.pending)
-        found: list[Suggestion] = []
-        while True:
-            free = self.available(space, [one.x for one in found])
-            index = tracker.largest(believed.surface(self.sign), free)[1]
-            found.append(self.suggestion(space, space.points[index], limit, index))
-            if len(found) == count:
-                return found
-            if believed is self.sequence:
-                believed = believing(believed, [])
-            believe(believed, found[-1].x)
+
+        def choose_one(imagined: ConfidenceSequence, taken: list[Array]) -> Suggestion:
+            free = self.available(space, taken)
+            index = tracker.largest(imagined.surface(self.sign), free)[1]
+            return self.suggestion(space, space.points[index], limit, index)
+
+        return choose_in_turn(self, count, choose_one)
 
     def _largest(self, space: Finite) -> Suggestion:
-        """The first choice among all actions of a set, at one go."""
+        """Choose among all actions of a set by both bounds at once."""
         surface = self.surface(self.sign)
         trivial = surface.trivial(space.points)
         value, index, opposite = surface.largest(space.points, trivial)
-        here, ends = slice(index, index + 1), np.array([[value], [opposite]])
-        x, signs = space.points[index].copy(), (self.sign, -self.sign)
-        clipped = limited(surface.known, space.points[here], ends, trivial[here], signs)
-        optimistic, other = clipped[:, 0].tolist()
+        place, width = space.points[index : index + 1], trivial[index : index + 1]
+        optimistic, other = (
+            float(self.surface(sign).limited(place, np.array([end]), width)[0])
+            for sign, end in ((self.sign, value), (-self.sign, opposite))
+        )
         lower, upper = (-optimistic, other) if self.minimise else (-other, optimistic)
         limit = min(value, float(surface.most(space.points, trivial).max()))
-        return Suggestion(x, lower, upper, self.sign * limit, index)
+        return Suggestion(place[0].copy(), lower, upper, self.sign * limit, index)
 
-    def _choose_box(self, space: Box, count: int) -> list[Suggestion]:
+    def _choose_from_box(self, space: Box, count: int) -> list[Suggestion]:
+        # A search may begin at the points observed with the best outcomes, where these are kept.
+        starts = space.clipped(self.sequence.landmarks)
+        if self.sequence.approximation is None:
+            outcomes = self.sign * self.sequence.outcomes
+            starts = starts[np.argsort(-outcomes, kind="stable")[:LARGEST_NUMBER_OF_STARTS]]
         surface = self.surface(self.sign)
-        first = self.maximiser.maximise(surface, space, self._starts(space))
+        first = self.maximiser.maximise(surface, space, starts)
         limit = first.ceiling
         if np.isfinite(limit):
             limit = min(limit, most_over(surface, space)[0])
-        chosen: list[Array] = [] if self.ledger.pending else [first.x]
-        if len(chosen) < count:
-            believed = believing(self.sequence, [*self.ledger.pending, *chosen])
-            while len(chosen) < count:
-                surface = believed.surface(self.sign)
-                chosen.append(self.maximiser.maximise(surface, space, self._starts(space)).x)
-                if len(chosen) < count:
-                    believe(believed, chosen[-1])
-        return [self.suggestion(space, x, limit) for x in chosen]
 
-    def _starts(self, space: Box) -> Array:
-        """The points observed with the best outcomes, a few of them, where outcomes are kept."""
-        points = space.clipped(self.sequence.landmarks)
-        if self.sequence.approximation is not None:
-            return points
-        return points[np.argsort(-self.sign * self.sequence.outcomes, kind="stable")[:32]]
+        def choose_one(imagined: ConfidenceSequence, _: list[Array]) -> Suggestion:
+            found = first
+            if imagined is not self.sequence:
+                found = self.maximiser.maximise(imagined.surface(self.sign), space, starts)
+            return self.suggestion(space, found.x, limit)
+
+        return choose_in_turn(self, count, choose_one)
 
     def settings(self) -> dict[str, Any]:
         """See :class:`Policy`."""

@@ -1,10 +1,7 @@
-"""The certified maximiser: branch and bound over boxes.
+"""Maximising a bound over a box, with or without a certificate.
 
-Maximising a bound over a box: what a maximiser is, and two of three.
-
-:class:`Ascent` is fast and promises nothing, :class:`Grid` promises what a grid can, and
-:class:`~kernelbounds.bandits.maximisers.BranchAndBound` keeps at it until the promise is
-good enough.
+:class:`Ascent` is fast and certifies nothing, :class:`Grid` certifies as much as equal cells can,
+and :class:`BranchAndBound` refines its cells until the certificate is good enough.
 """
 
 from __future__ import annotations
@@ -24,11 +21,14 @@ from kernelbounds.arrays import Array, as_scalar, as_whole
 from kernelbounds.bandits.domains import Box
 from kernelbounds.display.progress import late_progress
 from kernelbounds.errors import InputError
-from kernelbounds.surface import POINTS_AT_ONCE, Clipped, Surface, in_parts
+from kernelbounds.surface import POINTS_AT_ONCE, Clipped, Surface, in_chunks
+
+SPLIT_AT_ONCE = 64  # cells that are halved together, those with the highest ceilings
+DEFAULT_TOLERANCE = 1e-3  # relative to what f* may vary by
 
 
 class Maximum(NamedTuple):
-    """What a maximiser finds, which one of your own returns too.
+    """The result of a maximiser, which one of your own returns too.
 
     Attributes
     ----------
@@ -37,7 +37,7 @@ class Maximum(NamedTuple):
     value : float
         The value there.
     ceiling : float
-        What no point of the box can exceed; infinite where nothing is known.
+        An upper bound over the whole box; infinite where none is known.
 
     Examples
     --------
@@ -60,25 +60,38 @@ class Maximiser(Protocol):
     """A way to maximise a surface over a box."""
 
     def maximise(self, surface: Surface | Clipped, box: Box, starts: Array) -> Maximum:
-        """The maximum; ``starts`` (m, d) are points of the box worth a look, possibly none."""
-        ...
+        """Find the maximum; ``starts`` (m, d) are points of the box worth a look, possibly none."""
 
 
 class Function(Protocol):
-    """What :meth:`Ascent.climb` can maximise."""
+    """A function of x that :class:`Ascent` can maximise."""
 
     @property
     def smooth(self) -> bool:
-        """Whether it has gradients."""
-        ...
+        """Whether the function has gradients."""
 
     def values(self, points: Array) -> Array:
-        """Values at points (m, d)."""
-        ...
+        """The values at points (m, d)."""
 
     def values_and_gradients(self, points: Array) -> tuple[Array, Array]:
-        """Values (m,) and gradients (m, d)."""
-        ...
+        """The values (m,) and gradients (m, d)."""
+
+
+class Negated:
+    """Minus a surface: the lower bound on s f*, to be maximised."""
+
+    def __init__(self, surface: Clipped) -> None:
+        self._surface = surface
+        self.smooth = surface.smooth
+
+    def values(self, points: Array) -> Array:
+        """See :class:`Function`."""
+        return -self._surface.values(points)
+
+    def values_and_gradients(self, points: Array) -> tuple[Array, Array]:
+        """See :class:`Function`."""
+        values, gradients = self._surface.values_and_gradients(points)
+        return -values, -gradients
 
 
 @dataclass(frozen=True)
@@ -91,9 +104,9 @@ class Ascent:
     Parameters
     ----------
     scan : int
-        Points of the scan.
+        The number of points of the scan.
     starts : int
-        Ascents.
+        The number of ascents.
 
     Examples
     --------
@@ -112,31 +125,27 @@ class Ascent:
         object.__setattr__(self, "scan", as_whole(self.scan, "scan", least=1))
         object.__setattr__(self, "starts", as_whole(self.starts, "starts", least=1))
 
-    def maximise(self, surface: Surface | Clipped, box: Box, starts: Array) -> Maximum:
-        """See :class:`Maximiser`."""
-        return self.climb(surface, box, starts)
-
-    def climb(
-        self, function: Function, box: Box, starts: Array, deadline: float = math.inf
+    def maximise(
+        self, surface: Function, box: Box, starts: Array, deadline: float = math.inf
     ) -> Maximum:
-        """The best point of any function that is found by a time, as of ``time.monotonic``.
+        """Find the best point of a surface, or another function, by a deadline.
 
-        Some points are looked at in any case.
+        The deadline is a time as of ``time.monotonic``. Some points are looked at in any case.
         """
         free = np.flatnonzero(box.upper > box.lower)
         points = np.concatenate([starts, box.filling(self.scan)])
-        seen = [(points[part], function.values(points[part])) for part in in_time(points, deadline)]
+        seen = [(points[part], surface.values(points[part])) for part in in_time(points, deadline)]
         points, values = (np.concatenate(parts) for parts in zip(*seen, strict=True))
         at = int(values.argmax())
         best = Maximum(points[at], float(values[at]))
         if not len(free):
             return best._replace(ceiling=best.value)
-        if best.value == math.inf:  # a bound may say nothing at all, for a while
+        if best.value == math.inf:  # with few data, a bound may be infinite
             return best
         for start in _spread(points, values, self.starts, box):
             if time.monotonic() >= deadline:
                 break
-            found = self._from(function, box, points[start], free, deadline)
+            found = self._from(surface, box, points[start], free, deadline)
             if found.value > best.value:
                 best = found
         return best
@@ -144,7 +153,7 @@ class Ascent:
     def _from(
         self, function: Function, box: Box, start: Array, free: NDArray[np.intp], deadline: float
     ) -> Maximum:
-        """One ascent, in coordinates where the box is the unit cube."""
+        """Ascend from one point, in coordinates where the box is the unit cube."""
         low, width = box.lower[free], (box.upper - box.lower)[free]
         x = start.copy()
 
@@ -161,7 +170,7 @@ class Ascent:
 
         def stop_late(_: Array) -> None:
             if time.monotonic() >= deadline:
-                raise StopIteration  # upon which the best so far is returned
+                raise StopIteration  # SciPy then returns the best point so far
 
         unit, sides = (start[free] - low) / width, [(0.0, 1.0)] * len(free)
         if function.smooth:
@@ -180,12 +189,12 @@ class Ascent:
 
 @dataclass(frozen=True)
 class Grid:
-    """The best of the centres of equal cells, with the error that the cells guarantee.
+    """The best of the centres of equal cells, with the ceiling that the cells guarantee.
 
     Parameters
     ----------
     cells : int
-        At most so many cells.
+        The largest number of cells.
 
     Examples
     --------
@@ -206,12 +215,14 @@ class Grid:
         """See :class:`Maximiser`; the value is that of a centre, and ``starts`` are not used."""
         check_certifiable(surface)
         free = box.upper > box.lower
-        sides = np.where(free, _per_axis(self.cells, int(free.sum())), 1)
+        side = round(self.cells ** (1 / max(free.sum(), 1)))
+        side -= side ** int(free.sum()) > self.cells
+        sides = np.where(free, side, 1)
         axes = [(np.arange(side) + 0.5) / side for side in sides]
         centres = box.scaled(np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, box.dim))
         half = (box.upper - box.lower) / (2 * sides)
         best, ceiling = Maximum(centres[0], -math.inf), -math.inf
-        for part in in_parts(centres):
+        for part in in_chunks(centres):
             values, ceilings = surface.ceilings(part, np.broadcast_to(half, part.shape))
             ceiling, at = max(ceiling, float(ceilings.max())), int(values.argmax())
             if values[at] > best.value:
@@ -220,9 +231,10 @@ class Grid:
 
 
 def in_time(points: Array, deadline: float) -> Iterator[slice]:
-    """Slices of the points, a bounded number in each, as long as there is time; at least one.
+    """Slice points into parts of a bounded size, at least one part and more while there is time.
 
-    Each takes points from all over, so that those before a deadline are no corner of the whole.
+    Each part has points from all over the set, so that the parts before the deadline are not a
+    corner of it.
     """
     if deadline == math.inf:
         yield slice(None)
@@ -235,7 +247,7 @@ def in_time(points: Array, deadline: float) -> Iterator[slice]:
 
 
 def check_certifiable(surface: Surface | Clipped) -> None:
-    """Certified maximisers need to know how fast the kernel's features move."""
+    """Refuse a surface of which it is not known how fast it varies."""
     if not kernels.differentiable(surface.kernel):
         raise InputError(
             f"a certified maximum is not available for the kernel {surface.kernel}: how fast it "
@@ -249,9 +261,9 @@ def check_certifiable(surface: Surface | Clipped) -> None:
 
 
 def most_over(surface: Surface | Clipped, box: Box) -> tuple[float, float]:
-    """What s f* never exceeds in a box, and by how much at most it varies there.
+    """Bound s f* over a box by the trivial bounds, and bound how much it varies there.
 
-    For a surface that passes :func:`check_certifiable`. Where the level is unknown f* may be far
+    The surface has passed :func:`check_certifiable`. Where the level is unknown, f* may be far
     larger than it varies: from the centre it is at most B |phi(x) - phi(c)| away.
     """
     centre, half = ((box.lower + box.upper) / 2)[None], ((box.upper - box.lower) / 2)[None]
@@ -263,7 +275,7 @@ def most_over(surface: Surface | Clipped, box: Box) -> tuple[float, float]:
 
 
 def _spread(points: Array, values: Array, count: int, box: Box) -> list[int]:
-    """The best points that are not too near to better ones."""
+    """Choose the best points that are not too near to better ones."""
     width = np.where(box.upper > box.lower, box.upper - box.lower, 1.0)
     chosen: list[int] = []
     for at in np.argsort(-values, kind="stable"):
@@ -275,35 +287,26 @@ def _spread(points: Array, values: Array, count: int, box: Box) -> list[int]:
     return chosen
 
 
-def _per_axis(cells: int, dims: int) -> int:
-    side: int = max(1, round(float(cells) ** (1 / max(dims, 1))))
-    return side if side**dims <= cells else side - 1
-
-
-SPLIT_AT_ONCE = 64  # cells with the highest ceilings
-DEFAULT_TOLERANCE = 1e-3  # relative to what f* may vary by
-
-
 @dataclass(frozen=True)
 class BranchAndBound:
     """A maximum with a ceiling that no point of the box exceeds.
 
     The box is cut into cells, those that may still hold the maximum into smaller ones, until the
     best ceiling and the best value agree within the tolerance, or a value is found above the
-    trivial bound, or time or cells run out; the ceiling is valid either way. A look at some points
-    and at one cell is taken in any case, however short the time. Ceilings of
-    cells come from :meth:`~kernelbounds.surface.Surface.ceilings`; they tighten with the square of
-    a cell's size where the kernel is smooth enough. Practical up to three dimensions or so.
+    trivial bound, or time or cells run out; the ceiling is valid either way. Some points and one
+    cell are looked at in any case, however short the time. Ceilings of cells come from
+    :meth:`~kernelbounds.surface.Surface.ceilings`; they tighten with the square of a cell's size
+    where the kernel is smooth enough. The search is practical up to three dimensions or so.
 
     Parameters
     ----------
     tolerance : float, optional
-        None is a thousandth of the trivial bound, B max sqrt(k(x,x)), or of what f* may vary by
-        in the box where that is less.
+        The gap between the ceiling and the value at which to stop. None is a thousandth of the
+        trivial bound, B max sqrt(k(x,x)), or of what f* may vary by in the box where that is less.
     seconds : float
-        After which to stop.
+        The time after which to stop.
     cells : int
-        After which to stop.
+        The number of cells after which to stop.
 
     Examples
     --------
@@ -329,15 +332,15 @@ class BranchAndBound:
         object.__setattr__(self, "cells", as_whole(self.cells, "cells", least=1))
 
     def maximise(self, surface: Surface | Clipped, box: Box, starts: Array) -> Maximum:
-        """See :class:`~kernelbounds.bandits.maximisers.Maximiser`."""
+        """See :class:`Maximiser`."""
         return self.compare(surface, box, starts, math.inf)
 
     def compare(self, surface: Surface | Clipped, box: Box, starts: Array, level: float) -> Maximum:
-        """The same, but stop as soon as it is clear on which side of ``level`` the maximum is."""
+        """Maximise, but stop once it is clear on which side of ``level`` the maximum is."""
         check_certifiable(surface)
         start = time.monotonic()
         deadline = start + self.seconds
-        best = Ascent().climb(surface, box, starts, start + self.seconds / 2)
+        best = Ascent().maximise(surface, box, starts, start + self.seconds / 2)
         if best.ceiling == best.value:  # a box that is a point
             return best
         cells, (most, varies) = _Cells(surface, box), most_over(surface, box)
@@ -345,7 +348,7 @@ class BranchAndBound:
         with late_progress("certifying the maximum") as report:
             while True:
                 best = max(best, cells.best, key=lambda found: found.value)
-                ceiling = max(cells.highest(), best.value)
+                ceiling = max(cells.highest_ceiling(), best.value)
                 # Beyond the trivial bound a ceiling says nothing.
                 decided = best.value > min(level, most) or ceiling <= level < math.inf
                 precise = ceiling <= best.value + tolerance
@@ -358,33 +361,32 @@ class BranchAndBound:
 
 
 class _Cells:
-    """Cells that cover what of the box may still hold the maximum."""
+    """Cells that cover the part of the box that may still hold the maximum."""
 
     def __init__(self, surface: Surface | Clipped, box: Box) -> None:
         self._surface = surface
         self._centres = ((box.lower + box.upper) / 2)[None]
         self._halves = ((box.upper - box.lower) / 2)[None]
-        self._ceilings = np.empty(0)
         self.best = Maximum(self._centres[0], -math.inf)
         self.count = 0
         self._pace = 0.0  # seconds that a cell took, the last time
         self._ceilings = self._evaluate(self._centres, self._halves)
 
-    def highest(self) -> float:
-        """What no point of any cell exceeds."""
+    def highest_ceiling(self) -> float:
+        """The highest ceiling of all cells."""
         return float(self._ceilings.max(initial=-math.inf))
 
     def split(self, value: float, seconds: float) -> None:
-        """Halve the cells with the highest ceilings, and forget those that cannot beat a value.
+        """Halve the cells with the highest ceilings, and forget those that cannot beat ``value``.
 
-        There are fewer of them, but one at least, where all would take longer than so many seconds.
+        Fewer cells are halved, but one at least, where all would take longer than ``seconds``.
         """
         open_ = self._ceilings > value
         at_once = min(SPLIT_AT_ONCE, max(1, int(seconds / max(2 * self._pace, 1e-9))))
         order = np.argsort(-self._ceilings, kind="stable")[:at_once]
         chosen = order[open_[order]]
         centres, halves = self._centres[chosen], self._halves[chosen]
-        axis = self._longest(centres, halves)
+        axis = self._longest_axis(centres, halves)
         row = np.arange(len(chosen))
         halves[row, axis] /= 2
         shift = np.zeros_like(halves)
@@ -398,6 +400,7 @@ class _Cells:
         self._ceilings = np.concatenate([self._ceilings[open_], ceilings])
 
     def _evaluate(self, centres: Array, halves: Array) -> Array:
+        """Compute the ceilings of cells, and keep the best of their centres."""
         start = time.monotonic()
         values, ceilings = self._surface.ceilings(centres, halves)
         self.count += len(centres)
@@ -407,8 +410,8 @@ class _Cells:
             self.best = Maximum(centres[at].copy(), float(values[at]))
         return ceilings
 
-    def _longest(self, centres: Array, halves: Array) -> Array:
-        """The axis along which the features of each cell move the most."""
+    def _longest_axis(self, centres: Array, halves: Array) -> Array:
+        """Find the axis along which the features of each cell move the most."""
         moved = [
             kernels.features_in_boxes(self._surface.kernel, centres, halves * axis).moved
             for axis in np.eye(centres.shape[1])

@@ -1,18 +1,13 @@
-"""What all policies do: take outcomes, keep records, certify, save and resume.
+"""The base of all policies, which take outcomes, keep records, certify, save and resume.
 
 Inside, everything is a maximisation of s f*, with the sign s = -1 when minimising:
 ``surface(s)`` is the optimistic bound on s f* and minus ``surface(-s)`` the pessimistic one.
-
-What a policy remembers of its actions: which are pending, and what was known of each.
-
-Actions as users give them: arrays, suggestions, or dicts of named coordinates.
 """
 
 from __future__ import annotations
 
 import math
 import threading
-import warnings
 from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,33 +20,39 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
-from kernelbounds.arrays import Array, as_flag, as_observations, as_points, as_rows, as_whole, brief
+from kernelbounds.arrays import (
+    Array,
+    as_flag,
+    as_observations,
+    as_outcome,
+    as_points,
+    as_scalar,
+    as_whole,
+    brief,
+)
 from kernelbounds.assume.offset import Offset
 from kernelbounds.assume.parts import Parts
-from kernelbounds.bandits import saving, saving as running
-from kernelbounds.bandits.certificates import (
-    Certificate,
-    History,
-    Suggestion,
-    certify_box,
-    certify_finite,
-)
-from kernelbounds.bandits.domains import Box, Domain, Finite, checked_domain
+from kernelbounds.bandits import saving
+from kernelbounds.bandits.answers import Certificate, History, Suggestion
+from kernelbounds.bandits.certify import certify_box, certify_finite
+from kernelbounds.bandits.domains import Box, Domain, Finite
 from kernelbounds.bandits.maximisers import BranchAndBound
 from kernelbounds.bandits.tracker import Tracker, limited_values
 from kernelbounds.bounds import Bound
 from kernelbounds.bounds.bound import require_sequential
 from kernelbounds.copies import CopiedWhole
+from kernelbounds.display.progress import late_progress
 from kernelbounds.errors import EmptyConfidenceSetError, InputError, KernelBoundsError
 from kernelbounds.mixtures import Mixture
-from kernelbounds.sequence import ConfidenceSequence
+from kernelbounds.sequence import ConfidenceSequence, storage
 from kernelbounds.surface import Surface
 
+Points = ArrayLike | Mapping[str, float] | Suggestion | Sequence[Suggestion]
 Entry = tuple[float, float, float]  # lower and upper bound, and limit, before the outcome
 
 
 class Ledger:
-    """Actions asked for, under way, and told."""
+    """The actions asked for, under way, and told, with the bounds from before their outcomes."""
 
     def __init__(self, minimise: bool) -> None:
         self._minimise = minimise
@@ -60,27 +61,17 @@ class Ledger:
         self._told = array("d")  # entries one after the other: 24 bytes a round, however many
 
     def ask(self, one: Suggestion) -> None:
-        """Keep what is known of an action until its outcome is told.
+        """Keep the bounds on an action until its outcome is told.
 
-        Asked for in several rounds before that, it may be told for any of them: the loosest holds.
+        An action that is asked for in several rounds before that may be told for any of them, so
+        the loosest bounds are kept.
         """
         key, worst = key_of(one.x), min if self._minimise else max
         lower, upper, limit = self.asked.get(key, (one.lower, one.upper, one.limit))
         self.asked[key] = min(lower, one.lower), max(upper, one.upper), worst(limit, one.limit)
 
-    def was_asked(self, point: Array) -> bool:
-        """Whether an action was asked for and not told since."""
-        return key_of(point) in self.asked
-
-    def entries(self, points: Array, others: Callable[[Array], list[Entry]]) -> list[Entry]:
-        """What was known of actions; of those that were not asked for, what ``others`` says."""
-        found = [self.asked.get(key_of(point)) for point in points]
-        if None in found:
-            return [old or new for old, new in zip(found, others(points), strict=True)]
-        return [entry for entry in found if entry is not None]
-
     def tell(self, points: Array, entries: list[Entry]) -> None:
-        """Outcomes of these actions are known."""
+        """Record that outcomes of these actions are known."""
         self.record(entries)
         for point in points:
             waiting = [at for at, one in enumerate(self.pending) if np.array_equal(one, point)]
@@ -90,98 +81,35 @@ class Ledger:
                 self.asked.pop(key_of(point), None)
 
     def record(self, entries: Iterable[Entry]) -> None:
-        """Add what was known of actions that are told."""
+        """Add the entries of actions that are told."""
         for entry in entries:
             self._told.extend(entry)
 
     @property
     def told(self) -> Array:
-        """What was known of the actions told, (n, 3); a copy."""
+        """The entries of the actions told, (n, 3); a copy."""
         return np.array(self._told).reshape(-1, 3)
-
-    @property
-    def history(self) -> History:
-        """What was known of each action told, before its outcome."""
-        lower, upper, limit = self.told.T
-        return History(lower, upper, limit, self._minimise)
 
 
 def key_of(point: Array) -> bytes:
-    """Equal for equal points, and for minus zero and zero."""
+    """Return a key that is equal for equal points, also for minus zero and zero."""
     return (point + 0.0).tobytes()
 
 
-Points = ArrayLike | Mapping[str, float] | Suggestion | Sequence[Suggestion]
-
-
-def by_position(X: Any, domain: Domain | None) -> Any:
-    """Points, where they are suggestions or dicts, as numbers."""
-    if isinstance(X, Suggestion):
-        return X.x
-    if isinstance(X, Mapping):
-        if not isinstance(domain, Box):
-            raise InputError("a point can be a dict only for a Box with names.")
-        return domain.point(X)
-    if isinstance(X, list | tuple) and X and isinstance(X[0], Mapping | Suggestion):
-        return [by_position(one, domain) for one in X]
-    return X
-
-
-def as_actions(X: Points, domain: Domain | None, dim: int | None) -> Array:
-    """One action or several, (n, d)."""
-    return as_points(as_rows(by_position(X, domain), "X"), "X", dim)
-
-
-def space_of(
-    domain: Domain | None,
-    dim: int | None,
-    actions: ArrayLike | None,
-    fixed: Mapping[Any, float] | None,
-) -> Domain:
-    """The set to choose from in a round."""
-    if actions is not None:
-        if fixed is not None:
-            raise InputError("pass either actions or fixed, not both.")
-        return Finite.of_checked(as_points(actions, "actions", dim))
-    if domain is None:
-        raise InputError(
-            "there is nothing to choose from: pass actions=, or a domain (kernelbounds.Box or "
-            "Finite) when the policy is made."
-        )
-    if fixed is None:
-        return domain
-    if not isinstance(domain, Box):
-        raise InputError("fixed needs a Box as domain.")
-    return domain.fixed(fixed)
-
-
-def warn_if_outside(box: Box, points: Array, stacklevel: int) -> None:
-    """Outcomes elsewhere are data as good as others, but perhaps the units are wrong."""
-    outside = (points < box.lower) | (points > box.upper)
-    if outside.any():
-        row, at = np.argwhere(outside)[0]
-        warnings.warn(
-            f"{int(outside.any(axis=1).sum())} of {len(points)} points told are outside of the "
-            f"box, the first with {points[row, at]:g} in coordinate {box.label(at)}, which is "
-            f"between {box.lower[at]:g} and {box.upper[at]:g}; the outcomes are used as data.",
-            stacklevel=stacklevel + 1,
-        )
-
-
 class Policy(CopiedWhole, ABC):
-    """Chooses actions, learns from outcomes, and knows how good its best action provably is.
+    """A policy chooses actions, learns from outcomes, and certifies its best action.
 
     A policy of one's own implements :meth:`choose`, and :meth:`settings` and :meth:`restore` if it
     has something of its own to save. It may use ``sequence``, ``sign``, ``pending``,
     :meth:`surface`, :meth:`limit`, :meth:`available` and :meth:`suggestion`. To be loaded from a
-    file it must be possible to make it from the arguments below alone.
+    file, it must be possible to make the policy from the arguments below alone.
 
     Parameters
     ----------
     sequence : ConfidenceSequence
-        It is used as it is and updated by :meth:`tell`. It may hold observations already.
+        The sequence is not copied, and :meth:`tell` updates it. It may hold observations already.
     domain : Box or Finite, optional
-        None: each :meth:`ask` brings its own actions.
+        The actions to choose from; None if each :meth:`ask` brings its own.
     minimise : bool
         Whether small values of f* are wanted.
 
@@ -211,10 +139,20 @@ class Policy(CopiedWhole, ABC):
             raise InputError(f"sequence must be a ConfidenceSequence, got {brief(sequence)}.")
         require_sequential(sequence.bound)
         self.sequence = sequence
-        self.domain = checked_domain(domain, sequence.dim)
-        if self.domain is not None:  # does the kernel take such points?
-            kernels.diagonal(sequence.kernel, self.domain.example)
-            kernels.cross(sequence.kernel, self.domain.example, self.domain.example)
+        if domain is not None:
+            if not isinstance(domain, Finite | Box):
+                raise InputError(
+                    f"domain must be a kernelbounds.Box or Finite, got {brief(domain)}."
+                )
+            if sequence.dim not in (None, domain.dim):
+                raise InputError(
+                    f"the domain has {domain.dim} dimensions, but the points of the sequence have "
+                    f"{sequence.dim}."
+                )
+            # The kernel may not take such points, and then says so.
+            kernels.diagonal(sequence.kernel, domain.example)
+            kernels.cross(sequence.kernel, domain.example, domain.example)
+        self.domain = domain
         self.minimise = as_flag(minimise, "minimise")
         self.sign = -1 if minimise else 1
         self.tracker = Tracker(domain.points) if isinstance(domain, Finite) else None
@@ -226,7 +164,7 @@ class Policy(CopiedWhole, ABC):
 
     @property
     def lock(self) -> threading.RLock:
-        """That of the sequence, which every method holds while it works."""
+        """The lock of the sequence, which every method holds while it works."""
         return self.sequence.known.lock
 
     @property
@@ -240,18 +178,18 @@ class Policy(CopiedWhole, ABC):
 
     @abstractmethod
     def choose(self, space: Domain, count: int) -> list[Suggestion]:
-        """So many actions of a finite set or a box, without a change of state."""
+        """Choose ``count`` actions of a finite set or a box, without a change of state."""
 
     def told(self) -> None:
-        """Called at the end of every :meth:`tell`, for policies whose state then changes."""
+        """Change the policy's own state; called at the end of every :meth:`tell`."""
         return
 
     def settings(self) -> dict[str, Any]:
-        """What a subclass has to save, JSON-ready."""
+        """Return what a subclass has to save, as plain data for JSON."""
         return {}
 
     def restore(self, settings: dict[str, Any]) -> None:
-        """The inverse of :meth:`settings`, called when a file is loaded."""
+        """Take back :meth:`settings`; called when a file is loaded."""
         return
 
     # --- choosing and learning
@@ -271,7 +209,7 @@ class Policy(CopiedWhole, ABC):
         fixed: Mapping[Any, float] | None = None,
         n: int | None = None,
     ) -> Suggestion | list[Suggestion]:
-        """The action to try next. Asking changes nothing: ask again, and the answer is the same.
+        """Return the action to try next. Asking again, without telling, gives the same answer.
 
         Parameters
         ----------
@@ -280,12 +218,12 @@ class Policy(CopiedWhole, ABC):
         fixed : dict, optional
             Coordinates of the box, by name or position, that are given in this round.
         n : int, optional
-            Ask for a list of so many, to be tried in parallel. Each is chosen as if the ones
+            Ask for a list of n actions, to be tried in parallel. Each is chosen as if the ones
             before it, and the pending ones, had had an outcome in the middle of its bounds; the
             bounds reported come from real outcomes only.
         """
         with self.lock:
-            space = space_of(self.domain, self.dim, actions, fixed)
+            space = self._space(actions, fixed)
             count = 1 if n is None else as_whole(n, "n", least=1)
             found = self.choose(space, count)
             if len(found) != count or not all(isinstance(one, Suggestion) for one in found):
@@ -303,7 +241,7 @@ class Policy(CopiedWhole, ABC):
         Actions are given as for :meth:`tell`. An action is pending until its outcome is told.
         """
         with self.lock:
-            self.ledger.pending += list(as_actions(X, self.domain, self.dim))
+            self.ledger.pending += list(self._actions(X))
 
     @property
     def pending(self) -> Array:
@@ -321,23 +259,27 @@ class Policy(CopiedWhole, ABC):
         fail, tell all of them in the order in which they were begun. An outcome by which somebody
         has chosen an action is told before that action's; see ``docs/how-to/bandits.md``.
 
-        As :meth:`ConfidenceSequence.update`, and suggestions or, for a box with names, dicts may
-        take the place of points. When an error is raised nothing has changed. Points outside of
-        the box that were not asked for are taken with a warning.
+        The arguments are those of :meth:`ConfidenceSequence.update`, and suggestions or, for a box
+        with names, dicts may take the place of points. When an error is raised nothing has changed.
+        Points outside of the box that were not asked for are taken with a warning.
         """
         with self.lock:
-            points, outcomes = as_observations(by_position(X, self.domain), y, self.dim)
+            points, outcomes = as_observations(_by_position(X, self.domain), y, self.dim)
+            asked = [self.ledger.asked.get(key_of(point)) for point in points]
+            others = points[[entry is None for entry in asked]]
             if isinstance(self.domain, Box):
-                own = np.array([not self.ledger.was_asked(point) for point in points])
-                warn_if_outside(self.domain, points[own], stacklevel=2)
-            entries = self.ledger.entries(points, self._now_known)
+                self.domain.warn_if_outside(others, stacklevel=2)
+            unasked = iter(self._entries(others))
+            entries = [entry or next(unasked) for entry in asked]
             scales = self.sequence.checked_noise_scales(noise_scale, len(points))
             self.sequence.update_checked(points, outcomes, scales)
             self.ledger.tell(points, entries)
             self.told()
 
-    def _now_known(self, points: Array) -> list[Entry]:
-        """Bounds on actions that were not asked for; among which others is not known."""
+    def _entries(self, points: Array) -> list[Entry]:
+        """Return the bounds on actions that were not asked for; no limit is known of them."""
+        if not len(points):
+            return []
         try:
             lower, upper = self.sequence.bounds(points)
             limit = self.sign * math.inf
@@ -349,15 +291,16 @@ class Policy(CopiedWhole, ABC):
 
     @property
     def history(self) -> History:
-        """What was known of each action told, before its outcome."""
+        """The bounds on each action told, from before its outcome."""
         with self.lock:
-            return self.ledger.history
+            lower, upper, limit = self.ledger.told.T
+            return History(lower, upper, limit, self.minimise)
 
     def bounds(self, X: Points, bound: Bound | None = None) -> tuple[Array, Array]:
-        """:meth:`ConfidenceSequence.bounds`, of points that may be given as for :meth:`tell`."""
+        """Compute :meth:`ConfidenceSequence.bounds` at points given as for :meth:`tell`."""
         if isinstance(bound, Bound):
             require_sequential(bound)
-        return self.sequence.bounds(as_actions(X, self.domain, self.dim), bound)
+        return self.sequence.bounds(self._actions(X), bound)
 
     # --- certifying
 
@@ -369,18 +312,18 @@ class Policy(CopiedWhole, ABC):
         tolerance: float | None = None,
         seconds: float = 10.0,
     ) -> Certificate:
-        """The best action known, and how far from optimal it can be at most.
+        """Return the best action known, and how far from optimal it can be at most.
 
         Over a box the maximum is certified by :class:`BranchAndBound` with this tolerance.
 
-        When ``seconds`` are over the certificate is looser, and as true: what was not looked at
-        counts by its trivial bound, B sqrt(k(x,x)). More than ``seconds`` are taken only where
-        they are less than the minimum: the first look after new outcomes, which is that of
-        :meth:`bounds`, and looks at about a thousand points.
+        When ``seconds`` are over the certificate is looser, and as true: points that were not
+        looked at count by their trivial bound, B sqrt(k(x,x)). More than ``seconds`` are taken only
+        where they are too few for the least that is done: the first work after new outcomes, which
+        is that of :meth:`bounds`, and a look at about a thousand points.
         """
         maximiser = BranchAndBound(tolerance, seconds)
         with self.lock:
-            space = space_of(self.domain, self.dim, actions, fixed)
+            space = self._space(actions, fixed)
             return self._certify(space, maximiser, math.inf, maximiser.seconds)
 
     def is_good_enough(self, regret: float) -> bool:
@@ -388,13 +331,13 @@ class Policy(CopiedWhole, ABC):
         # A maximum this close to the limit is left undecided, and the answer is no.
         maximiser = BranchAndBound(tolerance=regret / 16)
         with self.lock:
-            space = space_of(self.domain, self.dim, None, None)
+            space = self._space(None, None)
             return self._certify(space, maximiser, regret, math.inf).regret < regret
 
     def _certify(
         self, space: Domain, maximiser: BranchAndBound, enough: float, seconds: float
     ) -> Certificate:
-        """A certificate; only good enough to tell whether the regret is below ``enough``.
+        """Certify only as tightly as it takes to tell whether the regret is below ``enough``.
 
         ``seconds`` are for a finite set; over a box the maximiser has its own.
         """
@@ -404,7 +347,7 @@ class Policy(CopiedWhole, ABC):
                 optimistic, pessimistic, space.points, partial(self.limit, space), seconds
             )
         played = space.clipped(self.sequence.landmarks)
-        return certify_box(optimistic, pessimistic, space, played, maximiser, enough)
+        return certify_box(optimistic, pessimistic, space, played, maximiser, enough=enough)
 
     # --- running and saving
 
@@ -423,11 +366,11 @@ class Policy(CopiedWhole, ABC):
         Parameters
         ----------
         experiment : function of an action (d,) that returns its outcome
-            It is called once for each action.
+            The experiment, called once for each action.
         rounds : int
-            Stop after so many at the latest.
+            The number of rounds after which to stop at the latest.
         batch : int
-            Actions to ask for at a time; each counts as a round.
+            The number of actions to ask for at a time; each counts as a round.
         named : bool
             Whether the experiment takes a dict of coordinates by name, for a box with names.
         stop_when_regret_below : float, optional
@@ -435,10 +378,31 @@ class Policy(CopiedWhole, ABC):
         save_to : path, optional
             Save the policy there after every :meth:`tell`.
         """
-        running.run(
-            self, experiment, rounds, batch=batch, named=named, save_to=save_to,
-            stop_when_regret_below=stop_when_regret_below,
-        )  # fmt: skip
+        total, size = as_whole(rounds, "rounds", least=1), as_whole(batch, "batch", least=1)
+        if not callable(experiment):
+            raise InputError(f"experiment must be a function of actions, got {brief(experiment)}.")
+        if as_flag(named, "named") and not (isinstance(self.domain, Box) and self.domain.names):
+            raise InputError("named=True needs a Box with names as domain.")
+        if save_to is not None:
+            saving.check(self, save_to)
+        enough = stop_when_regret_below
+        if enough is not None:
+            enough = as_scalar(enough, "stop_when_regret_below", above=0.0)
+        stop = enough is not None and bool(len(self.sequence)) and self.is_good_enough(enough)
+        if stop and save_to is not None:  # a run that has nothing to do leaves its file, too
+            self.save(save_to)
+        done = 0
+        with late_progress("running", total) as report:
+            while done < total and not stop:
+                found = self.ask(n=min(size, total - done))
+                tried = [dict(one.named) if named else one.x.copy() for one in found]
+                got = [as_outcome(experiment(x), "the outcome of an experiment") for x in tried]
+                self.tell(np.array([one.x for one in found]), got)
+                done += len(found)
+                if save_to is not None:
+                    self.save(save_to)
+                report(f"round {done} of {total}", done)
+                stop = enough is not None and self.is_good_enough(enough)
         return self.history
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -457,21 +421,22 @@ class Policy(CopiedWhole, ABC):
     ) -> Self:
         """Read a policy written by :meth:`save`; it goes on as if never interrupted.
 
-        ``kernel``, ``bound``, ``mixture`` and ``offset`` as for :meth:`ConfidenceSequence.load`:
-        needed only for those of your own.
+        ``kernel``, ``bound``, ``mixture`` and ``offset`` are needed only for those of your own, as
+        in :meth:`ConfidenceSequence.load`.
         """
-        return saving.load(cls, path, kernel, bound, mixture, offset)
+        own = storage.UserObjects.checked(kernel, bound, mixture, offset)
+        return saving.load(cls, path, own)
 
     # --- for policies of one's own
 
     def surface(self, sign: int) -> Surface:
-        """Upper bounds on s f* as a function, before clipping."""
+        """Return the upper bound on s f* as a function, before clipping."""
         return self.sequence.surface(sign)
 
     def limit(self, space: Finite, deadline: float = math.inf) -> float:
-        """What s f* does not exceed on a finite set: the largest of the clipped bounds.
+        """Bound s f* from above over a finite set, by the largest of the clipped bounds.
 
-        After the deadline, a time as of ``time.monotonic``, it is no less than that.
+        The bound is looser where the deadline, a time as of ``time.monotonic``, comes too soon.
         """
         surface = self.surface(self.sign)
         if space is self.domain and self.tracker is not None:
@@ -480,7 +445,7 @@ class Policy(CopiedWhole, ABC):
         return float(limited_values(surface, space.points, most, deadline).max())
 
     def available(self, space: Finite, taken: list[Array]) -> NDArray[np.bool_]:
-        """Which points of a finite set may be asked for, when some are taken in this batch."""
+        """Tell which points of a finite set may be asked for, besides those taken in this batch."""
         free = np.ones(len(space.points), dtype=bool)
         if space.once:
             tried = (*self.sequence.points, *self.ledger.pending, *taken)
@@ -497,7 +462,39 @@ class Policy(CopiedWhole, ABC):
     def suggestion(
         self, space: Domain, x: Array, limit: float, index: int | None = None
     ) -> Suggestion:
-        """An action with its bounds; ``limit`` is an upper bound on s f* over the space."""
+        """Make the suggestion of x; ``limit`` is an upper bound on s f* over the space."""
         lower, upper = (float(part[0]) for part in self.sequence.bounds(x[None]))
         named = space.named_values(x) if isinstance(space, Box) else {}
         return Suggestion(x.copy(), lower, upper, self.sign * limit, index, named)
+
+    def _space(self, actions: ArrayLike | None, fixed: Mapping[Any, float] | None) -> Domain:
+        """Return the set to choose from in a round."""
+        if fixed is not None and (actions is not None or not isinstance(self.domain, Box)):
+            raise InputError("fixed needs a Box as domain, and no actions.")
+        if actions is not None:
+            return Finite(as_points(actions, "actions", self.dim))
+        if self.domain is None:
+            raise InputError(
+                "there is nothing to choose from: pass actions=, or a domain (kernelbounds.Box or "
+                "Finite) when the policy is made."
+            )
+        if fixed is None or isinstance(self.domain, Finite):
+            return self.domain
+        return self.domain.fixed(fixed)
+
+    def _actions(self, X: Points) -> Array:
+        """Return one action or several as an array (n, d)."""
+        return as_points(_by_position(X, self.domain), "X", self.dim, one=True)
+
+
+def _by_position(X: Any, domain: Domain | None) -> Any:
+    """Turn suggestions and dicts of named coordinates into numbers."""
+    if isinstance(X, Suggestion):
+        return X.x
+    if isinstance(X, Mapping):
+        if not isinstance(domain, Box):
+            raise InputError("a point can be a dict only for a Box with names.")
+        return domain.point(X)
+    if isinstance(X, list | tuple) and X and isinstance(X[0], Mapping | Suggestion):
+        return [_by_position(one, domain) for one in X]
+    return X

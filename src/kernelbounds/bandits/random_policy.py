@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from kernelbounds.arrays import Array, brief
-from kernelbounds.bandits.certificates import Suggestion
+from kernelbounds.arrays import brief
+from kernelbounds.bandits.answers import Suggestion
 from kernelbounds.bandits.domains import Domain, Finite
 from kernelbounds.bandits.policy import Policy
 from kernelbounds.errors import InputError
@@ -17,16 +17,16 @@ from kernelbounds.sequence import ConfidenceSequence
 
 
 class RandomPolicy(Policy):
-    """Plays actions uniformly at random, and certifies as well as the bounds allow.
+    """A policy that plays random actions, and certifies as well as the bounds allow.
 
     Parameters
     ----------
     sequence : ConfidenceSequence
-        It gets the outcomes, and certifies.
+        The sequence is not copied, and :meth:`tell` updates it.
     domain : Box or Finite, optional
-        None: each :meth:`ask` brings its own actions.
+        The actions to choose from, uniformly; None if each :meth:`ask` brings its own.
     minimise : bool
-        Matters for certificates only.
+        Whether small values of f* are wanted, which matters for certificates only.
     rng : numpy.random.Generator or int, optional
         The source of randomness, or a seed; None is the seed 0.
 
@@ -60,7 +60,7 @@ class RandomPolicy(Policy):
 
     def told(self) -> None:
         """See :class:`Policy`."""
-        # What is drawn next depends on this key alone, so that asking changes nothing.
+        # The next draws depend on this key alone, so that asking changes nothing.
         self._key = int(self._rng.integers(2**63))
 
     def choose(self, space: Domain, count: int) -> list[Suggestion]:
@@ -71,38 +71,22 @@ class RandomPolicy(Policy):
             limit = self.limit(space)
         found: list[Suggestion] = []
         for _ in range(count):
-            x, index = self._draw(space, [one.x for one in found], rng)
-            found.append(self.suggestion(space, x, limit, index))
+            if isinstance(space, Finite):
+                free = self.available(space, [one.x for one in found])
+                index = int(rng.choice(np.flatnonzero(free)))
+                found.append(self.suggestion(space, space.points[index], limit, index))
+            else:
+                found.append(self.suggestion(space, space.scaled(rng.random(space.dim)), limit))
         return found
-
-    def _draw(
-        self, space: Domain, taken: list[Array], rng: np.random.Generator
-    ) -> tuple[Array, int | None]:
-        if isinstance(space, Finite):
-            index = int(rng.choice(np.flatnonzero(self.available(space, taken))))
-            return space.points[index], index
-        return space.scaled(rng.random(space.dim)), None
 
     def settings(self) -> dict[str, Any]:
         """See :class:`Policy`."""
-        return {"rng": _plain(self._rng.bit_generator.state), "key": self._key}
+        state = json.dumps(self._rng.bit_generator.state, default=np.ndarray.tolist)
+        return {"rng": json.loads(state), "key": self._key}
 
     def restore(self, settings: dict[str, Any]) -> None:
         """See :class:`Policy`."""
         state = settings["rng"]
         generator = getattr(np.random, state["bit_generator"])()
-        generator.state = _unplain(state, like=generator.state)
+        generator.state = state
         self._rng, self._key = np.random.Generator(generator), settings["key"]
-
-
-def _plain(state: Any) -> Any:
-    """The state of a generator with lists for arrays, ready for JSON."""
-    if isinstance(state, Mapping):
-        return {key: _plain(value) for key, value in state.items()}
-    return state.tolist() if isinstance(state, np.ndarray | np.generic) else state
-
-
-def _unplain(state: Any, like: Any) -> Any:
-    if isinstance(state, dict):
-        return {key: _unplain(value, like[key]) for key, value in state.items()}
-    return np.array(state, dtype=like.dtype) if isinstance(like, np.ndarray) else state

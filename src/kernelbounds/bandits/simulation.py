@@ -1,7 +1,4 @@
-"""Policies on problems whose answer is known.
-
-The paper's synthetic kernel bandit problems (Sec. 7).
-"""
+"""Simulated runs of policies on problems with a known truth, such as the paper's (Sec. 7)."""
 
 from __future__ import annotations
 
@@ -12,15 +9,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from kernelbounds.arrays import (
-    Array,
-    as_generator,
-    as_points,
-    as_scalar,
-    as_vector,
-    as_whole,
-    brief,
-)
+from kernelbounds.arrays import Array, as_generator, as_scalar, as_vector, as_whole, brief
 from kernelbounds.bandits.policy import Policy
 from kernelbounds.bounds import Bound
 from kernelbounds.display.progress import late_progress
@@ -32,12 +21,12 @@ from kernelbounds.sequence import ConfidenceSequence
 
 @dataclass(frozen=True)
 class SyntheticProblem:
-    """Maximise f* over a fresh set of random actions in [0, 1]^d each round.
+    """The problem to maximise f* over a fresh set of random actions in [0, 1]^d each round.
 
     Attributes
     ----------
     function : RKHSFunction
-        f*.
+        The truth, f*.
     noise_scale : float
         Standard deviation of the Gaussian noise.
     actions_per_round : int
@@ -79,7 +68,7 @@ class SyntheticProblem:
         centres: int = 20,
         actions_per_round: int = 100,
     ) -> SyntheticProblem:
-        """A random problem: f* has random centres in [0, 1]^d, normal weights, and this norm."""
+        """Draw a problem: f* has random centres in [0, 1]^d, normal weights, and this norm."""
         as_generator(rng, "rng")
         d, n = as_whole(dim, "dim", least=1), as_whole(centres, "centres", least=1)
         function = RKHSFunction(checked_kernel(kernel), rng.random((n, d)), rng.standard_normal(n))
@@ -96,7 +85,7 @@ class SyntheticProblem:
         return float(self.noise_scale * as_generator(rng, "rng").standard_normal())
 
     def values(self, points: Array) -> Array:
-        """f* at points (m, d)."""
+        """The values of f* at points (m, d)."""
         return self.function(points)
 
     def sequence(
@@ -108,7 +97,7 @@ class SyntheticProblem:
         norm_bound: float | None = None,
         noise_scale: float | None = None,
     ) -> ConfidenceSequence:
-        """A confidence sequence with the paper's settings: the true B and sigma, and its c."""
+        """Make a confidence sequence with the paper's settings: the true B and sigma, and its c."""
         kernel, dim = self.function.kernel, self.function.centres.shape[1]
         return ConfidenceSequence(
             kernel,
@@ -121,25 +110,22 @@ class SyntheticProblem:
 
 
 @runtime_checkable
-class Problem(Protocol):
+class BanditProblem(Protocol):
     """A bandit problem with a known truth."""
 
     def actions(self, rng: np.random.Generator) -> Array:
         """The actions of one round, (n, d)."""
-        ...
 
     def noise(self, rng: np.random.Generator) -> float:
         """The noise of one outcome."""
-        ...
 
     def values(self, points: Array) -> Array:
-        """f* at points (m, d)."""
-        ...
+        """The values of f* at points (m, d)."""
 
 
 @dataclass(frozen=True)
 class Trace:
-    """What happened in a run of :func:`simulate`, round by round; arrays of shape (rounds,).
+    """The record of a run of :func:`simulate`, round by round; arrays of shape (rounds,).
 
     Attributes
     ----------
@@ -157,7 +143,7 @@ class Trace:
     lower, upper : arrays
         Bounds on ``value``, from before the outcome.
     seconds : array
-        Spent in ``ask`` and ``tell``.
+        The time spent in ``ask`` and ``tell``.
 
     Examples
     --------
@@ -180,7 +166,7 @@ class Trace:
     seconds: Array
 
     def table(self) -> dict[str, Array]:
-        """Columns by name, as ``pandas.DataFrame`` takes them."""
+        """Return the columns by name, as ``pandas.DataFrame`` takes them."""
         columns: dict[str, Array] = {"round": np.arange(1.0, len(self.outcome) + 1)}
         columns |= {f"x{i}": column for i, column in enumerate(self.x.T)}
         names = ("index", "outcome", "value", "regret", "lower", "upper", "seconds")
@@ -189,7 +175,9 @@ class Trace:
         return columns
 
 
-def simulate(policy: Policy, problem: Problem, rounds: int, rng: np.random.Generator) -> Trace:
+def simulate(
+    policy: Policy, problem: BanditProblem, rounds: int, rng: np.random.Generator
+) -> Trace:
     """Play a problem for some rounds.
 
     Actions and noise come from two generators spawned from ``rng``, so that policies that are
@@ -211,7 +199,7 @@ def simulate(policy: Policy, problem: Problem, rounds: int, rng: np.random.Gener
             "policy must be a KernelUCB, a RandomPolicy, or an object of a subclass of "
             f"kernelbounds.bandits.Policy, got {brief(policy)}."
         )
-    if isinstance(problem, type) or not isinstance(problem, Problem):
+    if isinstance(problem, type) or not isinstance(problem, BanditProblem):
         raise InputError(
             "problem must be a SyntheticProblem, or have its methods actions, noise and values, "
             f"got {brief(problem)}."
@@ -223,7 +211,7 @@ def simulate(policy: Policy, problem: Problem, rounds: int, rng: np.random.Gener
     sign = -1 if policy.minimise else 1
     with late_progress("simulating", total) as report:
         for done in range(total):
-            actions = as_points(problem.actions(of_actions), "actions")
+            actions = problem.actions(of_actions)
             values = as_vector(problem.values(actions), "values", len(actions))
             start = time.perf_counter()
             found = policy.ask(actions)

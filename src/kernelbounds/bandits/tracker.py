@@ -1,4 +1,4 @@
-"""The maximum of a bound over a fixed finite set, as the data grow, without most of the work.
+"""The maximum of a bound over a fixed finite set as the data grow, by few evaluations.
 
 A bound is the smallest value of a dual function, and the dual function with the ridge, the scale
 and the weights of an earlier time, the weights of newer observations being zero, is still an
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,13 +26,13 @@ from kernelbounds.bandits.maximisers import in_time
 from kernelbounds.bounds.bound import TIE
 from kernelbounds.surface import POINTS_AT_ONCE, Surface
 
-# Points that are computed at first; then twice as many, and so on. A query of so many costs hardly
-# more than one of a single point (``python -m benchmarks bandits``).
-FIRST = 64
+# The number of points that are computed first; then twice as many are, and so on. A query of 64
+# points costs hardly more than one of a single point (``python -m benchmarks bandits``).
+FIRST_POINTS = 64
 
 
 class Tracker:
-    """Follows one surface over a fixed set of points."""
+    """The bounds of one surface on a fixed set of points, and the times they were computed at."""
 
     def __init__(self, points: Array) -> None:
         self.points = points
@@ -39,11 +40,11 @@ class Tracker:
         self._counts = np.zeros(len(points), dtype=np.int64)  # observations at that time
         self._ridges, self._scales = np.ones(len(points)), np.zeros(len(points))
         self._joint_bound = np.zeros(len(points))
-        self._stage: object = None  # see :class:`Surface`, of all values, with the sizes of each
+        self._stage: object = None  # the stage of all values, see :class:`Surface`; sizes of each
         self._sizes = np.empty((len(points), 0))
 
     def largest(self, surface: Surface, allowed: NDArray[np.bool_]) -> tuple[float, int]:
-        """The largest bound among the points that are allowed, and the index of its point.
+        """Find the largest bound among the points that are allowed, and the index of its point.
 
         Where bounds tie, it is the point with the widest interval. The surface must be that of
         earlier calls, with the same observations or more.
@@ -52,13 +53,13 @@ class Tracker:
         value, tied = self._highest(surface, allowed, np.full(len(self.points), np.inf), tie)
         if len(tied) == 1:
             return value, int(tied[0])
-        opposite = Surface(surface.known, surface.bound, -surface.sign).values(self.points[tied])
+        opposite = replace(surface, sign=-surface.sign).values(self.points[tied])
         return value, int(tied[np.argmax(opposite >= opposite.max() - tie)])
 
     def largest_clipped(self, surface: Surface, deadline: float = math.inf) -> float:
-        """The largest of all bounds, limited to the trivial ones: no point has a larger s f*.
+        """Find the largest of all bounds, limited to the trivial ones: no s f* is larger.
 
-        After the deadline, a time as of ``time.monotonic``, it is an upper bound on that.
+        After the deadline, a time as of ``time.monotonic``, an upper bound on it is returned.
         """
         trivial = surface.trivial(self.points)
         everywhere, most = np.ones(len(trivial), dtype=bool), surface.most(self.points, trivial)
@@ -72,7 +73,7 @@ class Tracker:
         tie: float,
         deadline: float = math.inf,
     ) -> tuple[float, NDArray[np.intp]]:
-        """The largest bound, those above ``most`` counting as that, and all points that tie.
+        """Find the largest bound, each limited to ``most``, and all points that tie.
 
         After the deadline a ceiling takes the place of a bound.
         """
@@ -83,14 +84,13 @@ class Tracker:
         ceilings = np.where(allowed, np.minimum(self.ceilings(surface), most), -np.inf)
         fresh = allowed & (self._counts == surface.known.count)
         values = np.where(fresh, np.minimum(self._values, most), -np.inf)
-        size = FIRST
+        size = FIRST_POINTS
         while True:
-            best = values.max()
-            unknown = np.flatnonzero((ceilings > best - 2 * tie) & np.isneginf(values))
-            if not len(unknown):
-                return float(best), np.flatnonzero(values >= best - tie)
-            if time.monotonic() >= deadline:
+            unknown = np.flatnonzero((ceilings > values.max() - 2 * tie) & np.isneginf(values))
+            late = time.monotonic() >= deadline
+            if late:
                 values[unknown] = ceilings[unknown]
+            if late or not len(unknown):
                 return float(values.max()), np.flatnonzero(values >= values.max() - tie)
             if len(unknown) > size:
                 top = np.argpartition(-ceilings[unknown], size - 1)[:size]
@@ -100,7 +100,7 @@ class Tracker:
             size = min(2 * size, POINTS_AT_ONCE)
 
     def ceilings(self, surface: Surface) -> Array:
-        """What the bounds at most are now, give or take rounding; (n,)."""
+        """Bound the present bounds from above, but for rounding; (n,)."""
         assert surface.stage is not None
         stage, sizes = surface.stage
         if stage != self._stage:  # earlier bounds were those of another kernel
@@ -114,19 +114,18 @@ class Tracker:
         return result
 
     def _compute(self, surface: Surface, which: NDArray[np.intp]) -> None:
+        """Compute the bounds at some points, and keep what their ceilings need."""
         found = surface.attained(self.points[which])
         self._values[which], self._ridges[which] = found.values, found.ridges
-        self._scales[which], self._joint_bound[which] = (
-            found.scales,
-            surface.joint_bound(found.ridges),
-        )
+        self._scales[which] = found.scales
+        self._joint_bound[which] = surface.joint_bound(found.ridges)
         self._counts[which] = surface.known.count
         assert surface.stage is not None
         self._sizes[which] = surface.stage[1]
 
 
 def limited_values(surface: Surface, points: Array, most: Array, deadline: float) -> Array:
-    """Bounds at points (m, d), no larger than ``most``; that itself after the deadline; (m,)."""
+    """Compute bounds at points (m, d), limited to ``most``, which is taken after the deadline."""
     values = most.copy()
     for part in in_time(points, deadline):
         values[part] = np.minimum(surface.values(points[part]), most[part])

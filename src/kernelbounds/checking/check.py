@@ -1,203 +1,56 @@
-"""All clauses, one after the other, and a sentence about the first that is broken.
+"""Whether a bound keeps its contract: all clauses in turn, and coverage in runs of its own.
 
-Each clause is a function of the bound that raises :class:`BrokenError` with what is wrong.
-Everything is seeded: a bound passes always or never.
-
-The clauses that hold for every bound, except the one on coverage.
+The clause on coverage plays short runs with a known truth, and judges the misses by an exact
+binomial test. Everything is seeded: a bound passes always or never.
 """
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
+from scipy.stats import binom
 
-from kernelbounds.arrays import brief, shortened
-from kernelbounds.bounds import Bound
-from kernelbounds.checking.coverage import (
-    AGREEMENT,
-    BOTH,
-    DELTA,
-    DOUBTFUL,
-    KERNEL,
-    NOISE,
-    NORM,
-    SURE,
-    BrokenError,
-    ask,
-    coverage,
-    equal,
-    make_case,
-    probability_of,
-)
-from kernelbounds.checking.dual import dual
-from kernelbounds.errors import InputError, KernelBoundsError, said
+from kernelbounds.arrays import Array, brief, shortened
+from kernelbounds.bounds import CMM, Bound
+from kernelbounds.checking import clauses
+from kernelbounds.checking.clauses import KERNEL, NORM, BrokenError, in_portions, random_truth
+from kernelbounds.errors import EmptyConfidenceSetError, InputError, KernelBoundsError, said
+from kernelbounds.kernels.rkhs import RKHSFunction
 from kernelbounds.sequence import ConfidenceSequence
-
-
-def has_repr(bound: Bound) -> None:
-    """It has a repr, which messages and saved files need."""
-    if not (isinstance(text := repr(bound), str) and text):
-        raise BrokenError("has an empty repr")
-
-
-def answers(bound: Bound) -> None:
-    """Numbers of the right shape, in all the ways in which it is asked."""
-    for dim in (1, 2):
-        for count in (1, 3, 150):
-            case = make_case(count, dim)
-            for signs in ((1,), (-1,), BOTH):
-                for points in (case.points, case.points[:1]):
-                    ask(bound, case.known, points, signs)
-    quiet = make_case(8, noise=0.0)
-    try:
-        ask(bound, quiet.known, quiet.points)
-    except KernelBoundsError:
-        return  # it refuses data without noise, and says so
-    except BrokenError as broken:
-        raise BrokenError(f"{broken}; this was at noise_scale = 0") from None
-
-
-def sides(bound: Bound) -> None:
-    """Upper bounds are above and lower ones below, whatever the order of the signs."""
-    for count in (3, 150):
-        case = make_case(count)
-        upper, opposite = both = ask(bound, case.known, case.points)
-        if np.any(upper + opposite < -AGREEMENT * case.scale):
-            raise BrokenError("gives lower bounds that exceed its upper ones")
-        truth = case.truth(case.points)
-        slack = AGREEMENT * case.scale
-        if np.any(truth > upper + slack) or np.any(-truth > opposite + slack):
-            swapped = np.all(truth <= opposite + slack) and np.all(-truth <= upper + slack)
-            raise BrokenError(
-                "has its signs the wrong way round: +1 asks for an upper bound on f*, and -1 for "
-                "one on -f*"
-                if swapped
-                else f"does not contain the truth after {count} observations of a fixed example"
-            )
-        turned = ask(bound, case.known, case.points, (-1, 1))[::-1]
-        equal(case, both, turned, "for the signs (1, -1) and (-1, 1)")
-        alone = [ask(bound, case.known, case.points, (sign,))[0] for sign in BOTH]
-        equal(case, both, np.array(alone), "for both signs at once and one at a time")
-
-
-def weights(bound: Bound) -> None:
-    """The truth is inside also where observations have noise scales of their own."""
-    for count in (4, 40):
-        for seed in range(4):
-            # What is 20 times too precise or too vague is seen beyond the width of most bounds.
-            case = make_case(count, seed=seed, spread=20.0)
-            try:
-                upper, opposite = ask(bound, case.known, case.points)
-            except KernelBoundsError:
-                return  # it refuses such data, and says so
-            truth, slack = case.truth(case.points), AGREEMENT * case.scale
-            if np.any(truth > upper + slack) or np.any(-truth > opposite + slack):
-                raise BrokenError(
-                    "does not contain the truth where observations have noise scales sigma_s of "
-                    "their own: known.outcomes are w_s y_s with the known.weights w_s = sigma / "
-                    "sigma_s, which observe w_s f*(x_s) with noise of scale sigma; use them so, or "
-                    "raise an InputError where weights are not 1"
-                )
-
-
-def points(bound: Bound) -> None:
-    """A bound depends on its point alone."""
-    for count in (3, 150):
-        case = make_case(count)
-        together = ask(bound, case.known, case.points)
-        backwards = ask(bound, case.known, case.points[::-1].copy())[:, ::-1]
-        equal(case, together, backwards, "when the points are given in another order")
-        apart = [ask(bound, case.known, point[None]) for point in case.points]
-        equal(case, together, np.concatenate(apart, axis=1), "at a point when others are asked")
-
-
-def data(bound: Bound) -> None:
-    """A bound depends on the data alone, not on how they came or what was asked before."""
-    case, other, fresh = make_case(40), make_case(40, seed=1), copy.deepcopy(bound)
-    first = ask(bound, case.known, case.points)
-    equal(case, first, ask(bound, case.known, case.points), "when it is asked twice")
-    used, new = (ask(one, other.known, other.points) for one in (bound, fresh))
-    equal(other, used, new, "after it was asked about other data")
-    grown = ConfidenceSequence(KERNEL, NORM, NOISE, SURE)
-    for x, y in zip(case.known.points, case.known.outcomes, strict=True):
-        grown.update(x, y)
-        ask(bound, grown.known, case.points[:2])
-    one_by_one = ask(bound, grown.known, case.points)
-    equal(case, first, one_by_one, "for data that were added one by one and at once")
-
-
-def nothing_changes(bound: Bound) -> None:
-    """Asking leaves everything as it was."""
-    case = make_case(20)
-    looked_at = {
-        "the points that it is asked about": case.points,
-        "the points of the data": case.known.points,
-        "the outcomes": case.known.outcomes,
-    }
-    before = {name: array.copy() for name, array in looked_at.items()}
-    ask(bound, case.known, case.points)
-    for name, array in looked_at.items():
-        if not np.array_equal(array, before[name]):
-            raise BrokenError(f"changes {name}")
-
-
-def copies(bound: Bound) -> None:
-    """A deep copy gives the same bounds."""
-    case = make_case(20)
-    found = ask(copy.deepcopy(bound), case.known, case.points)
-    equal(case, ask(bound, case.known, case.points), found, "as a deep copy of itself")
-
-
-def largest(bound: Bound) -> None:
-    """``largest`` agrees with ``extremes``."""
-    if bound.points_at_once is not None:
-        return  # which is of all points at once
-    for count in (3, 150):
-        case = make_case(count)
-        near = AGREEMENT * float(case.scale.max())
-        both = ask(bound, case.known, case.points)
-        for sign, upper, opposite in zip(BOTH, both, both[::-1], strict=True):
-            with np.errstate(all="ignore"):
-                found = bound.largest(case.known, case.points, sign, near)
-            there = upper[found.at], opposite[found.at]
-            pairs = [(found.value, upper.max()), (found.opposite, there[1])]
-            if any(a != b and not abs(a - b) <= near for a, b in pairs):
-                raise BrokenError("returns another largest bound from largest than from extremes")
-            if there[0] < upper.max() - 2 * near:
-                raise BrokenError("does not find where its bounds are largest")
-
-
-def follows_units(bound: Bound) -> bool:
-    """Whether the bounds are multiplied by s when outcomes, B and sigma are."""
-    case, unit = make_case(20), 2.0**10
-    other = ConfidenceSequence(KERNEL, unit * NORM, unit * NOISE, SURE)
-    other.update(case.known.points, unit * case.known.outcomes)
-    found = ask(bound, other.known, case.points) / unit
-    return bool(np.allclose(found, ask(bound, case.known, case.points), rtol=1e-6, atol=AGREEMENT))
-
 
 T = TypeVar("T")
 
 CLAUSES: dict[str, Callable[[Bound], None]] = {
-    "repr": has_repr,
-    "answers": answers,
-    "nothing changes": nothing_changes,
-    "sides": sides,
-    "points": points,
-    "copies": copies,
-    "data": data,
-    "largest": largest,
-    "dual": dual,
+    "repr": clauses.has_repr,
+    "answers": clauses.answers,
+    "nothing changes": clauses.nothing_changes,
+    "sides": clauses.sides,
+    "points": clauses.points,
+    "copies": clauses.copies,
+    "data": clauses.data,
+    "largest": clauses.largest,
+    "dual": clauses.dual,
 }
+
+# A run is a miss when the truth is outside of the bounds anywhere on the grid after any number of
+# observations, which has a probability of at most DELTA. The bound fails when so many runs miss
+# that a binomial variable reaches their number with a probability below FAILING_P_VALUE. Where it
+# is below DOUBTFUL_P_VALUE, MORE_RUNS are made, and all are judged together. With at most two
+# looks, a valid bound fails with a probability of at most 2 FAILING_P_VALUE.
+RUNS, MORE_RUNS, DELTA = 60, 240, 0.1
+FAILING_P_VALUE, DOUBTFUL_P_VALUE = 5e-5, 0.05
+ROUNDS = 12  # observations of a run
+ROUNDS_BEFORE_ONE_TIME = 40  # observations before a bound that holds at one time is asked for
+GRID = np.linspace(0, 1, 25)[:, None]
 
 
 @dataclass(frozen=True)
 class BoundReport:
-    """What :func:`check_bound` has measured of a bound that passes.
+    """The measurements of :func:`check_bound`, of a bound that passes.
 
     Attributes
     ----------
@@ -230,23 +83,22 @@ class BoundReport:
 
     @property
     def expected(self) -> float:
-        """How many misses a valid bound has at most, on average: delta times the runs."""
+        """The misses that a valid bound has at most, on average: delta times the runs."""
         return DELTA * self.runs
 
     @property
     def p_value(self) -> float:
-        """The probability of so many misses or more, of a bound that misses with probability delta.
+        """The probability of this many misses or more, if each run misses with probability delta.
 
         For a valid bound it is below p with a probability of at most p, for each p.
         """
-        return probability_of(self.misses, self.runs)
+        return float(binom.sf(self.misses - 1, self.runs, DELTA))
 
     def __str__(self) -> str:
         units = "follows" if self.follows_units else "does not follow"
-        doubtful = self.p_value < DOUBTFUL
-        verdict = (
-            "no clause is broken, but coverage is doubtful" if doubtful else "the contract holds"
-        )
+        verdict = "the contract holds"
+        if self.p_value < DOUBTFUL_P_VALUE:
+            verdict = "no clause is broken, but coverage is doubtful"
         return (
             f"{verdict}; the truth was outside in {self.misses} of {self.runs} runs, where at most "
             f"{self.expected:g} are expected at delta = {DELTA:g} (p = {self.p_value:.2g}); "
@@ -275,9 +127,9 @@ def check_bound(bound: Bound) -> BoundReport:
       ``extremes``, its ridges, scales and ``joint_bound`` give its values by the formula of the
       class, no other scale gives less, and ``exact`` and ``lasting`` keep what they promise;
     - *coverage*: in 60 short runs whose points are chosen by the bound itself, the truth leaves the
-      bounds no more often than delta = 0.1 allows. Where so many misses have a probability below
-      0.05, 240 runs more are made before that is judged. Of a bound whose ``guarantee`` covers
-      less, the points are random, it is asked for at the end only, or at one x only;
+      bounds no more often than delta = 0.1 allows. Where the misses have a probability below
+      0.05, 240 more runs are made before they are judged. For a bound whose ``guarantee`` covers
+      less, the points are random, or it is asked at the end only, or at one x only;
     - *weights*: the truth is inside also where observations have noise scales of their own, some
       small and some large, which it may also refuse by a ``KernelBoundsError``.
 
@@ -300,25 +152,83 @@ def check_bound(bound: Bound) -> BoundReport:
     for clause, check in CLAUSES.items():
         _apply(bound, clause, check)
     misses, runs, width = _apply(bound, "coverage", coverage)
-    _apply(bound, "weights", weights)  # last, so that a narrow bound is called that
-    return BoundReport(misses, runs, width, _apply(bound, "units", follows_units))
+    # The weights come last, so that a bound that is too narrow fails by its coverage.
+    _apply(bound, "weights", clauses.weights)
+    return BoundReport(misses, runs, width, _apply(bound, "units", clauses.follows_units))
 
 
 def _apply(bound: Bound, clause: str, check: Callable[[Bound], T]) -> T:
+    """Check one clause, and name the bound and the clause where it is broken."""
     try:
         return check(bound)
     except BrokenError as broken:
         problem, cause = str(broken), None
     except Exception as error:
         problem, cause = f"raised {type(error).__name__}: {said(error)}", error
+    try:
+        name = shortened(repr(bound))
+    except Exception:  # the first clause reports a repr that raises
+        name = type(bound).__name__
     raise KernelBoundsError(
-        f"the bound {_name(bound)} breaks the contract of kernelbounds.Bound, clause "
+        f"the bound {name} breaks the contract of kernelbounds.Bound, clause "
         f"'{clause}': it {problem}."
     ) from cause
 
 
-def _name(bound: Bound) -> str:
-    try:
-        return shortened(repr(bound))
-    except Exception:  # which is what the first clause reports
-        return type(bound).__name__
+def coverage(bound: Bound) -> tuple[int, int, float]:
+    """Count the runs that miss and all runs, and compare the mean width at their ends to CMM's."""
+    misses, widths = 0, np.zeros(2)
+    for runs in range(1, RUNS + MORE_RUNS + 1):
+        sequence = _play(bound, runs - 1)
+        if sequence is None:
+            misses += 1
+        else:
+            with suppress(EmptyConfidenceSetError):  # CMM may notice what the bound does not
+                ends = [_bounds(sequence, one, GRID) for one in (bound, CMM())]
+                widths += [np.mean(upper - lower) for lower, upper in ends]
+        if runs in (RUNS, RUNS + MORE_RUNS):
+            p_value = BoundReport(misses, runs, 1.0, True).p_value
+            if p_value < FAILING_P_VALUE:
+                raise BrokenError(
+                    f"missed the truth in {misses} of {runs} runs at delta = {DELTA:g}, where at "
+                    f"most {DELTA * runs:g} are expected; a valid bound misses that often with a "
+                    f"probability of {p_value:.1g} at most"
+                )
+            if p_value >= DOUBTFUL_P_VALUE:
+                break
+    return misses, runs, float(widths[0] / widths[1])
+
+
+def _play(bound: Bound, run: int) -> ConfidenceSequence | None:
+    """Play a run, with points chosen by the bound where that is valid; None if it misses."""
+    rng, guarantee = np.random.default_rng([7, run]), bound.guarantee
+    # Every other truth is as high at one place as its norm allows, so that a width below what the
+    # norm demands is noticed at once. Noise is small in half of the runs, and large in the others.
+    truth = RKHSFunction(KERNEL, rng.random((1, 1)), [1.0]) if run % 2 else random_truth(rng, 1)
+    noise, values = (0.1, 1.0)[run % 4 // 2], truth.rescaled(NORM)(GRID)
+    sequence = ConfidenceSequence(KERNEL, NORM * (1 + 1e-12), noise, DELTA, bound=bound)
+    upper = np.zeros(len(GRID))
+    where = slice(None) if guarantee.uniform else slice(run % len(GRID), run % len(GRID) + 1)
+    rounds = ROUNDS if guarantee.anytime else ROUNDS_BEFORE_ONE_TIME
+    for number in range(1, rounds + 1):
+        # The largest upper bound is chosen, as KernelUCB does; now and then another point is, so
+        # that all places are seen.
+        chosen = guarantee.sequential and rng.random() < 0.7
+        at = int(upper.argmax()) if chosen else int(rng.integers(len(GRID)))
+        sequence.update(GRID[at], values[at] + noise * rng.standard_normal())
+        if number < rounds and not guarantee.anytime:
+            continue
+        try:
+            lower, upper = _bounds(sequence, bound, GRID[where])
+        except KernelBoundsError:  # the confidence set is empty, or the bounds cross
+            return None
+        true = values[where]
+        if np.any(true < lower - 1e-9 * NORM) or np.any(true > upper + 1e-9 * NORM):
+            return None
+    return sequence
+
+
+def _bounds(sequence: ConfidenceSequence, bound: Bound, points: Array) -> Array:
+    """Compute lower and upper bounds, (2, m), at as many points at a time as the bound takes."""
+    found = [sequence.bounds(some, bound) for some in in_portions(bound, points)]
+    return np.concatenate(found, axis=1)

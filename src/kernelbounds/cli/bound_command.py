@@ -110,7 +110,7 @@ def command(
     # Bounds of a fixed design hold at the points asked for together, and at no further ones.
     asked, parts, sides = len(points), [points], []
     if not fixed_design:
-        parts = [*kb.surface.in_parts(points), *[runs.points][: at == "grid"]]
+        parts = [*kb.surface.in_chunks(points), *[runs.points][: at == "grid"]]
         points = np.concatenate(parts)
     try:
         with progress("bounds", len(points)) as step:

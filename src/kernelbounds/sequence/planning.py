@@ -29,7 +29,7 @@ from kernelbounds.arrays import Array, as_points, as_whole, brief
 from kernelbounds.bounds import CMM, Bound, ConfidenceSet, FixedDesign
 from kernelbounds.bounds.bound import TIE
 from kernelbounds.errors import InputError
-from kernelbounds.surface import in_parts
+from kernelbounds.surface import in_chunks
 
 # Each ridge that is tried is this times the one before. Within a factor of 1.2 of the best one the
 # width is within half a percent of the least, because it is flat there.
@@ -79,7 +79,7 @@ def predicted_width(
     future.add(design, np.zeros(len(design)), noise_scales)
     if isinstance(bound, FixedDesign):
         if a.noise_scale > 0:
-            found = [bound.predicted_width(future, part) for part in in_parts(points)]
+            found = [bound.predicted_width(future, part) for part in in_chunks(points)]
             return np.minimum(np.concatenate(found), 2 * future.trivial(points))
         bound = CMM()  # without noise a fixed design is no better
     penalty, least = future.outcome_free()
@@ -88,7 +88,7 @@ def predicted_width(
     ridges = _ridges(future, bound, penalty, least)
     factors = 2 * np.sqrt(penalty / ridges + a.norm_bound**2)
     widths = []
-    for part in in_parts(points):
+    for part in in_chunks(points):
         variance = future.predict(part, ridges).variance
         trivial = future.trivial(part)
         # The searches for the best ridges are this far from them, at both ends.

@@ -8,7 +8,6 @@ then valid and a little loose, while what is suggested and recommended is feasib
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
@@ -17,8 +16,7 @@ import numpy as np
 
 from kernelbounds.arrays import Array
 from kernelbounds.bandits import Ascent, Box, BranchAndBound, Certificate, Finite, KernelUCB
-from kernelbounds.bandits.certificates import FOR_LOWER, Negated, certify_action, until
-from kernelbounds.bandits.maximisers import Maximum, check_certifiable, in_time
+from kernelbounds.bandits.certify import certify_box
 from kernelbounds.problem import Problem
 from kernelbounds.problem.quantities import settable
 from kernelbounds.sequence import ConfidenceSequence
@@ -98,7 +96,7 @@ def most_promising(
         if isinstance(domain, Box):
             # The best point is improved with its whole numbers as they are.
             near = domain.fixed({at: float(best[at]) for at in _whole_inputs(problem)})
-            top = Ascent(scan=1, starts=1).climb(score, near, best[None]).x
+            top = Ascent(scan=1, starts=1).maximise(score, near, best[None]).x
             feasible = np.concatenate(
                 [best[None], problem.scaled(settable(problem.inputs, top[None]))]
             )
@@ -194,23 +192,8 @@ def _certified_in_box(
     problem: Problem, sequence: ConfidenceSequence, box: Box, sign: int, seconds: float
 ) -> Certificate:
     with sequence.known.lock:
-        optimistic, pessimistic = sequence.surface(sign), Clipped(sequence.surface(-sign))
-        check_certifiable(optimistic)
-        start, played = time.monotonic(), sequence.points
-        by = start + FOR_LOWER * seconds
-        values = np.full(len(played), np.inf)
-        for part in in_time(played, by):
-            values[part] = pessimistic.values(played[part])
-        best = played[np.argmin(values)]
-        # Settings near the best observed may be better; its whole numbers stay.
-        near = box.fixed({at: float(best[at]) for at in _whole_inputs(problem)})
-        starts = np.clip(played, near.lower, near.upper)
-        top = Ascent().climb(Negated(pessimistic), near, starts, by).x
-        feasible = problem.scaled(settable(problem.inputs, np.stack([top, best])))
-        feasible = np.concatenate([feasible, best[None]])
-        sure = -pessimistic.values(feasible)
-        at = int(sure.argmax())
-        return certify_action(
-            optimistic, box, Maximum(feasible[at], float(sure[at])), played,
-            until(BranchAndBound(seconds=seconds), start + seconds), math.inf,
+        return certify_box(
+            sequence.surface(sign), sequence.surface(-sign), box, sequence.points,
+            BranchAndBound(seconds=seconds), whole=_whole_inputs(problem),
+            feasible=lambda points: problem.scaled(settable(problem.inputs, points)),
         )  # fmt: skip

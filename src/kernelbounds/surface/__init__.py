@@ -1,12 +1,5 @@
 """Confidence bounds as functions of x."""
 
-from kernelbounds.surface.surface import (
-    POINTS_AT_ONCE,
-    Clipped,
-    Surface,
-    extremes,
-    in_parts,
-    limited,
-)
+from kernelbounds.surface.surface import POINTS_AT_ONCE, Clipped, Surface, extremes, in_chunks
 
-__all__ = ["POINTS_AT_ONCE", "Clipped", "Surface", "extremes", "in_parts", "limited"]
+__all__ = ["POINTS_AT_ONCE", "Clipped", "Surface", "extremes", "in_chunks"]

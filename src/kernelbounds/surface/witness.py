@@ -1,6 +1,4 @@
-"""Witnesses of the two engines: from all observations, and from inducing points.
-
-The functions that attain a bound, and what they tell of the bound nearby.
+"""Witnesses: the functions that attain a bound, and what they tell of the bound nearby.
 
 ============  ==========================  ====================================================
 code          symbol                      meaning
@@ -12,7 +10,7 @@ witness       (own phi(c) - sum_j         the function whose value at c is the b
               pulls_j phi(x_j)) / scale   whose gradient there is the bound's
 ============  ==========================  ====================================================
 
-Of a bound on f(x) - f(z) with a fixed z, phi(c) - phi(z) takes the place of phi(c), and k_t(x) and
+In a bound on f(x) - f(z) with a fixed z, phi(c) - phi(z) takes the place of phi(c), and k_t(x) and
 k(x,x) are those of the difference: phi(x) moves as before, and z is one more centre.
 
 The ridge and the scale minimise the dual function, so that its derivative in x is that of the
@@ -21,7 +19,7 @@ bound (envelope theorem), and p'(K + alpha I)^-1 p is convex in p, so that for a
     bound(x)  <=  bound(c) + witness(x) - witness(c) + curvature |phi(x) - phi(c)|^2 / (2 scale).
 
 The witness is a known function with a known norm: its first-order expansion at c has an error of
-at most that norm times |phi(x) - phi(c) - D phi(c)(x - c)|. See ``docs/mathematics/boxes.md``.
+at most that norm times |phi(x) - phi(c) - D phi(c)(x - c)|. See ``docs/mathematics/bounds.md``.
 
 With all observations kept, own and curvature are 1, the x_j are the observations, and the pulls are
 w = (K + alpha I)^-1 p with p = k_t(x) - s scale y_t. With a sparse engine the x_j are the inducing
@@ -31,65 +29,58 @@ points (``engine/sparse/dual.py``).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
 from kernelbounds.arrays import Array
-from kernelbounds.bounds import ConfidenceSet, DualMinimum
+from kernelbounds.bounds import DualMinimum
 from kernelbounds.engine import WITHOUT_ROUNDING, DualMaximiser, ExactEngine, SparseEngine, rounding
-from kernelbounds.functionals.targets import Differences, Targets
+
+if TYPE_CHECKING:
+    from kernelbounds.surface.surface import Surface
 
 # Any scale is valid. One that is this many times the scale that balances the dual function without
 # data, sqrt(k(x,x) / joint_bound), would cost half of the digits.
 LARGEST_SCALE = 1e7
+# A gradient is not as forgiving of errors of the weights as a value. Each refinement multiplies
+# them by the condition number times the rounding error; two leave the digits of the data.
+REFINEMENTS = 2
+# Rows of the kernel matrix that are multiplied at a time. With 3,000 observations, two products
+# take a tenth of the time of a copy of the matrix, and twice as long with 256 rows as with 128.
+ROWS_AT_ONCE = 128
 
 
 class Witness(ABC):
-    """The functions that attain the bounds at m points, for any scales.
+    """The functions that attain the bounds of a surface at m points, for any scales.
 
-    With a ``reference`` z (d,) they are bounds on the differences s (f(x) - f(z)).
+    ``found`` has the ridges and scales at which the bounds are attained, and ``centres`` (n, d)
+    are the x_j of the module's formulas.
     """
 
     magnitudes: Array  # k(x,x), or see :class:`~kernelbounds.functionals.targets.Functionals`; (m,)
     variance: Array  # at the ridges, (m,)
     error: float  # of sums over all that is known, relative to their terms
 
-    def __init__(
-        self,
-        kernel: Kernel,
-        centres: Array,
-        points: Array,
-        found: DualMinimum,
-        reference: Array | None,
-    ) -> None:
-        none = np.empty((0, points.shape[1]))
-        self._kernel, self._points, self._found = kernel, points, found
-        self._reference = none if reference is None else reference[None]
-        self._centres = np.concatenate([centres, self._reference])
-
-    @property
-    def targets(self) -> Targets:
-        """What is bounded."""
-        if not len(self._reference):
-            return self._points
-        return Differences(self._points, self._reference[0])
-
-    @abstractmethod
-    def pulls(self, scales: Array) -> tuple[float, Array]:
-        """``own``, and pulls (m, n)."""
+    def __init__(self, surface: Surface, points: Array, found: DualMinimum, centres: Array) -> None:
+        reference = surface.reference
+        self._references = 0 if reference is None else 1
+        self._centres = centres if reference is None else np.vstack([centres, reference])
+        self._kernel, self._sign = surface.kernel, surface.sign
+        self._points, self._found = points, found
 
     @abstractmethod
     def attaining(self, scales: Array, moved: Array) -> DualMaximiser:
-        """At scales (m,), where phi moves by at most so much, (m,)."""
+        """The functions at scales (m,), with their errors where phi moves by ``moved`` (m,)."""
 
     def gradients(self, scales: Array) -> Array:
-        """(own grad k(x,x) / 2 - sum_j pulls_j grad k(x, x_j)) / scale, (m, d)."""
-        return self._gradients(*self.pulls(scales), scales)
+        """Compute (own grad k(x,x) / 2 - sum_j pulls_j grad k(x, x_j)) / scale, (m, d)."""
+        here = self.attaining(scales, np.zeros(len(scales)))
+        return self._gradients(here, scales)
 
     def ceilings(self, features: kernels.Features, half_widths: Array, joint_bound: Array) -> Array:
-        """Upper bounds on the bound over boxes around the points, (m,).
+        """Compute upper bounds on the bound over boxes around the points, (m,).
 
         ``joint_bound`` (m,) is that of :class:`~kernelbounds.bounds.DualBound` at the ridges.
         """
@@ -103,7 +94,7 @@ class Witness(ABC):
         here = self.attaining(scales, features.moved)
         at_centre = here.unexplained / (2 * scales) + scales * joint_bound / 2
         norm = np.sqrt(np.maximum(here.squared_norm, 0.0)) / scales
-        slope = np.abs(self._gradients(here.own, here.pulls, scales)) * half_widths
+        slope = np.abs(self._gradients(here, scales)) * half_widths
         slope_error = here.pulls_error / scales
         first_order = slope.sum(axis=1) + (norm + slope_error) * features.bent
         first_order += slope_error * features.moved
@@ -111,68 +102,52 @@ class Witness(ABC):
         bent = here.curvature * features.moved**2 / (2 * scales)
         return np.asarray(at_centre + change + bent)
 
-    def _gradients(self, own: float, pulls: Array, scales: Array) -> Array:
+    def _gradients(self, here: DualMaximiser, scales: Array) -> Array:
         diagonal = kernels.diagonal_gradient(self._kernel, self._points)
-        ones = np.full((len(self._points), len(self._reference)), own)
-        pulls = np.concatenate([pulls, ones], axis=1)
+        pulls = np.pad(here.pulls, ((0, 0), (0, self._references)), constant_values=here.own)
         pulled = kernels.pull_back(self._kernel, self._points, self._centres, pulls)
-        return np.asarray((own * diagonal / 2 - pulled) / scales[:, None])
+        return np.asarray((here.own * diagonal / 2 - pulled) / scales[:, None])
 
 
-# A gradient is not as forgiving of errors of the weights as a value. Each refinement multiplies
-# them by the condition number times the rounding error; two leave the digits of the data.
-REFINEMENTS = 2
-
-
-def witness_of(
-    known: ConfidenceSet, sign: int, points: Array, found: DualMinimum, reference: Array | None
-) -> Witness:
-    """What attains bounds at points, as the engine knows it."""
-    engine = known.engine
+def witness_of(surface: Surface, points: Array, found: DualMinimum) -> Witness:
+    """Return the functions that attain the bounds at points, as the surface's engine has them."""
+    engine = surface.known.engine
     if isinstance(engine, SparseEngine):
-        return OfInducingPoints(engine, sign, points, found, reference)
+        return OfInducingPoints(surface, engine, points, found)
     assert isinstance(engine, ExactEngine)
-    return OfObservations(engine, sign, points, found, reference)
+    return OfObservations(surface, engine, points, found)
 
 
 class OfObservations(Witness):
     """w = (K + alpha I)^-1 (k_t(x) - s scale y_t), solved for once for all scales."""
 
     def __init__(
-        self,
-        engine: ExactEngine,
-        sign: int,
-        points: Array,
-        found: DualMinimum,
-        reference: Array | None,
+        self, surface: Surface, engine: ExactEngine, points: Array, found: DualMinimum
     ) -> None:
-        data = engine.rows
-        super().__init__(data.kernel, data.points, points, found, reference)
-        self._data, self._sign = data, sign
+        data = self._data = engine.rows
+        super().__init__(surface, points, found, data.points)
         self.error = rounding(data.count, data.accuracy)
-        self._prior, self._vectors, magnitudes = data.representers(self.targets)
+        self._prior, self._vectors, magnitudes = data.representers(surface.targets(points))
         self.magnitudes = self._prior if magnitudes is None else magnitudes
         right = np.concatenate([self._vectors, np.tile(data.outcomes, (len(points), 1)).T], axis=1)
         ridges = np.tile(found.ridges, 2)
         solve = engine.solve if found.path is None else found.path.solve
-        solved, gram = solve(right, ridges), data.gram
+        solved = solve(right, ridges)
         for _ in range(REFINEMENTS):
-            solved += solve(right - gram @ solved - ridges * solved, ridges)
+            solved += solve(
+                right - _symmetric_product(data.lower, solved) - ridges * solved, ridges
+            )
         self._of_vectors, self._of_outcomes = np.split(solved, 2, axis=1)
         self.variance = self._prior - _dots(self._vectors, self._of_vectors)
-
-    def pulls(self, scales: Array) -> tuple[float, Array]:
-        """See :class:`Witness`."""
-        return 1.0, self._weights(scales).T * self._data.weights
 
     def attaining(self, scales: Array, moved: Array) -> DualMaximiser:
         """See :class:`Witness`."""
         data, alpha, error = self._data, self._found.ridges, self.error
-        weights = self._weights(scales)
+        weights = self._of_vectors - self._sign * scales * self._of_outcomes
         p = self._vectors - self._sign * np.multiply.outer(data.outcomes, scales)
         explained, size = _dots(weights, p), np.sqrt(_dots(weights, weights))
         length = np.sqrt(_dots(p, p))
-        if len(self._reference):  # a difference has the errors of its terms
+        if self._references:  # a difference has the errors of its terms
             length += np.sqrt(self.magnitudes * data.trace)
         # Errors of inner products, and of the weights, which count by their square.
         lost = 2 * error * (size * length + self.magnitudes) + (error * length) ** 2 / alpha
@@ -185,44 +160,45 @@ class OfObservations(Witness):
         squared = np.maximum(squared, 0.0) + 3 * lost
         largest = np.sqrt(np.max(np.diagonal(data.lower)))
         terms = np.abs(weights).sum(axis=0) * largest
-        terms += len(self._reference) * np.sqrt(self.magnitudes)
+        terms += self._references * np.sqrt(self.magnitudes)
         pulls = weights.T * data.weights
         return DualMaximiser(unexplained, squared, 1.0, pulls, 1.0, error * terms)
 
-    def _weights(self, scales: Array) -> Array:
-        return self._of_vectors - self._sign * scales * self._of_outcomes
-
 
 class OfInducingPoints(Witness):
-    """Of the kernel k' of a sparse engine, which has the features of inducing points."""
+    """The witness under the kernel k' of a sparse engine, whose features are inducing points."""
 
     def __init__(
-        self,
-        engine: SparseEngine,
-        sign: int,
-        points: Array,
-        found: DualMinimum,
-        reference: Array | None,
+        self, surface: Surface, engine: SparseEngine, points: Array, found: DualMinimum
     ) -> None:
-        centres = engine.dictionary.inducing
-        super().__init__(engine.data.kernel, centres, points, found, reference)
-        self._dual, self._sign = engine.dual(self.targets), sign
+        super().__init__(surface, points, found, engine.dictionary.inducing)
+        self._dual = engine.dual(surface.targets(points))
         self.magnitudes = self._dual.magnitudes
         self.variance = self._dual.variance(found.ridges)
         self.error = self._dual.dictionary.least_residual
 
-    def pulls(self, scales: Array) -> tuple[float, Array]:
-        """See :class:`Witness`."""
-        here = self.attaining(scales, np.zeros(len(scales)))
-        return here.own, here.pulls
-
     def attaining(self, scales: Array, moved: Array) -> DualMaximiser:
         """See :class:`Witness`."""
         here = self._dual.at(self._found.ridges, self._sign * scales, moved)
-        of_reference = len(self._reference) * here.own * np.sqrt(self.magnitudes)
-        lost = here.pulls_error + self._dual.error * of_reference
-        return here._replace(pulls_error=lost)
+        of_reference = self._references * here.own * np.sqrt(self.magnitudes)
+        return here._replace(pulls_error=here.pulls_error + self._dual.error * of_reference)
 
 
 def _dots(left: Array, right: Array) -> Array:
+    """Inner products of the columns of two matrices (n, m); (m,)."""
     return np.asarray(np.einsum("im,im->m", left, right))
+
+
+def _symmetric_product(lower: Array, vectors: Array) -> Array:
+    """Multiply a symmetric matrix, of which the lower triangle is given, by vectors (n, m).
+
+    Some rows at a time, and no copy of the matrix is made.
+    """
+    result = np.empty_like(vectors)
+    for start in range(0, len(lower), ROWS_AT_ONCE):
+        here = slice(start, start + ROWS_AT_ONCE)
+        before, corner = lower[here, :start], np.tril(lower[here, here])
+        corner += np.tril(corner, -1).T
+        result[here] = before @ vectors[:start] + corner @ vectors[here]
+        result[:start] += before.T @ vectors[here]
+    return result
