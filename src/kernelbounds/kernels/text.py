@@ -71,10 +71,10 @@ def kernel_from_text(text: str) -> Kernel:
     Matern(length_scale=[0.5, 1], nu=2.5) + 0.5**2 * RBF(length_scale=0.3)
     >>> kernel_from_text("OnInputs(RBF(0.5), [0]) * OnInputs(Matern(0.5, nu=inf), [1, 2])")
     OnInputs(RBF(length_scale=0.5), [0]) * OnInputs(Matern(length_scale=0.5, nu=inf), [1, 2])
-    >>> kernel_from_text("Matern(0.5, nu=-1)")
+    >>> kernel_from_text("Matern(nu=-1)")
     Traceback (most recent call last):
         ...
-    kernelbounds.errors.InputError: kernel 'Matern(0.5, nu=-1)': nu of Matern must be positive, got -1.
+    kernelbounds.errors.InputError: kernel 'Matern(nu=-1)': nu of Matern must be positive, got -1.
     """
     if not isinstance(text, str):
         raise InputError(f"a kernel in words must be a text, got {brief(text)}.")
