@@ -51,7 +51,6 @@ from kernelbounds.kernels.on_inputs import OnInputs
 from kernelbounds.kernels.stationary import (
     Profile,
     differences,
-    in_length_scales,
     is_stationary,
     length_scales,
     profile,
@@ -294,7 +293,8 @@ def _stationary(kernel: Kernel, half_widths: Array) -> Features:
     and both grow with r: the latter's derivative is 2 r (kappa''(r) - kappa''(0)), where
     -kappa'' is itself positive definite along a line and so largest at zero.
     """
-    kappa, square = profile(kernel), in_length_scales(kernel, half_widths)
+    scaled = half_widths / length_scales(kernel, half_widths.shape[1])
+    kappa, square = profile(kernel), np.vecdot(scaled, scaled)
     # The differences cancel at small r. Each of their terms has the error of kappa, or that times
     # the bend, and those of four operations.
     error = 2 * EPS * (4 + (evaluation_error(kernel, half_widths.shape[1]) or 0.0))

@@ -117,7 +117,8 @@ def _is_half_integer(nu: float) -> bool:
 def _closed_form(p: int, square: Array) -> Array:
     """exp(-z) times the polynomial of :func:`_coefficients`, for nu = p + 1/2."""
     z = np.sqrt(square)
-    np.minimum(z, LARGEST_Z, out=z)
+    if p > 2:  # Up to z^2, powers of distances do not overflow.
+        np.minimum(z, LARGEST_Z, out=z)
     if p == 0:
         return np.asarray(np.exp(np.negative(z, out=z), out=z))
     leading, second, *others = reversed(_coefficients(p))
@@ -182,10 +183,10 @@ def _trapezoidal(orders: tuple[float, ...], z: Array) -> list[Array]:
 
 def smoothness(kernel: Kernel) -> float:
     """The nu of a Matern kernel, infinity for RBF; a constant factor does not change it."""
-    if isinstance(kernel, Product) and isinstance(kernel.k1, ConstantKernel):
-        return smoothness(kernel.k2)
-    if isinstance(kernel, Product) and isinstance(kernel.k2, ConstantKernel):
-        return smoothness(kernel.k1)
+    if type(kernel) is Product:
+        for one, other in ((kernel.k1, kernel.k2), (kernel.k2, kernel.k1)):
+            if type(one) is ConstantKernel:
+                return smoothness(other)
     if type(kernel) is Matern:
         return float(kernel.nu)
     if type(kernel) is RBF:

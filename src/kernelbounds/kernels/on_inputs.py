@@ -98,15 +98,12 @@ class OnInputs(Kernel):  # type: ignore[misc]  # scikit-learn has no types
 def _distinct(inputs: Any) -> tuple[int, ...]:
     """Check the inputs, and return them as a tuple of whole numbers."""
     values = inputs.tolist() if isinstance(inputs, np.ndarray) else inputs
-    if not isinstance(values, list | tuple | range):
-        raise InputError(
-            "inputs of OnInputs must be a list of whole numbers, such as [0, 2], got "
-            f"{brief(inputs)}."
-        )
-    numbers = tuple(as_whole(one, "an input of OnInputs", least=0) for one in values)
+    listed = values if isinstance(values, list | tuple | range) else ()
+    numbers = tuple(as_whole(one, "an input of OnInputs", least=0) for one in listed)
     if not numbers or len(set(numbers)) < len(numbers):
         raise InputError(
-            f"inputs of OnInputs must be one or more distinct coordinates, got {brief(inputs)}."
+            "inputs of OnInputs must be a list of distinct whole numbers, such as [0, 2], got "
+            f"{brief(inputs)}."
         )
     # scikit-learn's clone requires the very object that it passed, which is such a tuple.
     whole = isinstance(inputs, tuple) and all(type(one) is int for one in inputs)

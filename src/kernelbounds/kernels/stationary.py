@@ -91,18 +91,6 @@ def differences(kernel: Kernel, left: Array, right: Array, axis: int) -> Array:
     return np.asarray(x - z)
 
 
-def centred(kernel: Kernel, left: Array, right: Array) -> tuple[Array, Array]:
-    """The points in length scales, around the mean of those on the left."""
-    scales, origin = length_scales(kernel, left.shape[1]), left.mean(axis=0)
-    return (left - origin) / scales, (right - origin) / scales
-
-
-def in_length_scales(kernel: Kernel, vectors: Array) -> Array:
-    """The squared lengths of vectors (m, d) in length scales, (m,)."""
-    scaled = vectors / length_scales(kernel, vectors.shape[1])
-    return np.asarray(np.vecdot(scaled, scaled))
-
-
 def _wrapped(x: Array, z: Array, period: float) -> Array:
     """x - z less the nearest multiple of the period, rounded once however large x and z are.
 

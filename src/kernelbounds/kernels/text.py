@@ -13,9 +13,7 @@ from __future__ import annotations
 import ast
 import inspect
 import math
-import operator
 import re
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -48,14 +46,10 @@ READ_CLASSES: dict[str, type[Kernel]] = {
     "C": ConstantKernel,
 }
 CLASS_NAMES = ", ".join(cls.__name__ for cls in WRITTEN_CLASSES)
-OPERATORS: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
-    ast.Add: operator.add,
-    ast.Mult: operator.mul,
-    ast.Pow: operator.pow,
-}
 LONGEST_TEXT = 20_000  # characters: ten times what a hundred length scales with all digits take
 # Copying a kernel takes four nested calls for each of its levels, and Python allows a thousand.
 DEEPEST_NESTING = 120
+TOO_DEEP = f"it is nested more than {DEEPEST_NESTING} deep; write fewer operations."
 LARGEST_EXPONENT = 20
 # A comment would hide what follows it. Python would warn of an unknown escape in a string, and of
 # numbers next to words as in "1and 2".
@@ -144,12 +138,11 @@ def _parsed(text: str) -> ast.expr:
         raise InputError(f"it has {len(text)} characters; write it with at most {LONGEST_TEXT}.")
     if found := REFUSED_TEXT.search(text):
         raise _not_a_kernel(found.group())
-    too_deep = InputError(f"it is nested more than {DEEPEST_NESTING} deep; write fewer operations.")
     try:
         # Without line breaks, which Python would take for the end of an expression.
         tree = ast.parse(re.sub(r"\s", " ", text).strip(), mode="eval").body
     except (RecursionError, MemoryError):
-        raise too_deep from None
+        raise InputError(TOO_DEEP) from None
     except (SyntaxError, ValueError) as error:
         what = error.msg if isinstance(error, SyntaxError) else said(error)
         raise InputError(f"{what}; write a kernel such as Matern(0.5, nu=2.5).") from None
@@ -157,7 +150,7 @@ def _parsed(text: str) -> ast.expr:
     for _ in range(DEEPEST_NESTING):
         level = [child for node in level for child in ast.iter_child_nodes(node)]
     if level:
-        raise too_deep
+        raise InputError(TOO_DEEP)
     return tree
 
 
@@ -197,9 +190,6 @@ def _called(node: ast.Call, name: str) -> Kernel:
     except TypeError as error:
         names = ", ".join(signature.parameters)
         raise InputError(f"{shortened(said(error))}; {name} has arguments {names}.") from None
-    for argument, value in given.arguments.items():
-        if isinstance(value, Kernel) and cls is not OnInputs:
-            raise InputError(f"{argument} of {name} must be a number, got {brief(value)}.")
     return cls(**given.arguments)
 
 
@@ -208,7 +198,8 @@ def _combined(node: ast.BinOp, sign: type[ast.operator], left: Any, right: Any) 
 
     Powers are whole, because other powers of a kernel need not be kernels.
     """
-    if sign is ast.Pow:
+    power = sign is ast.Pow
+    if power:
         least = 1 if isinstance(left, Kernel) else -LARGEST_EXPONENT
         if not (_is_number(right) and right in range(least, LARGEST_EXPONENT + 1)):
             raise InputError(
@@ -218,7 +209,7 @@ def _combined(node: ast.BinOp, sign: type[ast.operator], left: Any, right: Any) 
     if not all(_is_number(side) or isinstance(side, Kernel) for side in (left, right)):
         raise _not_a_kernel(ast.unparse(node))
     try:
-        value = OPERATORS[sign](left, right)
+        value = left**right if power else left + right if sign is ast.Add else left * right
     except (OverflowError, ZeroDivisionError):
         value = math.nan
     if _is_number(value) and not abs(value) <= LARGEST:

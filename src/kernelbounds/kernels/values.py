@@ -42,7 +42,6 @@ from kernelbounds.errors import InputError, said
 from kernelbounds.kernels.on_inputs import OnInputs
 from kernelbounds.kernels.stationary import (
     Profile,
-    centred,
     is_stationary,
     length_scales,
     profile,
@@ -100,12 +99,9 @@ def measured_error(kernel: Kernel, points: Array) -> float:
 
     Four times the largest error found is returned.
     """
+    found = np.array([cross(kernel, x, x.copy())[0, 0] for x in points[:, None]])
     prior = diagonal(kernel, points)
-    errors = [
-        abs(float(cross(kernel, x, x.copy())[0, 0]) - known) / max(known, 1e-300)
-        for x, known in zip(points[:, None], prior, strict=True)
-    ]
-    return float(4 * max(errors) / EPS)
+    return float(4 * np.max(np.abs(found - prior) / np.maximum(prior, 1e-300)) / EPS)
 
 
 def cross(kernel: Kernel, left: Array, right: Array) -> Array:
@@ -142,7 +138,7 @@ def vectors(kernel: Kernel, points: Array, observed: Array) -> Array:
     if type(kernel) is OnInputs:
         return vectors(kernel.kernel, kernel.select(points), kernel.select(observed))
     if type(kernel) is RBF and len(points) * len(observed) >= FEWEST_PAIRS_OF_PRODUCT:
-        exponents = _minus_half_squares(*centred(kernel, points, observed))
+        exponents = _minus_half_squares(kernel, points, observed)
         if exponents is not None:
             return np.asarray(np.exp(exponents, out=exponents))
     return cross(kernel, points, observed)
@@ -150,37 +146,38 @@ def vectors(kernel: Kernel, points: Array, observed: Array) -> Array:
 
 def diagonal(kernel: Kernel, points: Array) -> Array:
     """The vector k(x_i, x_i), which is 1 without computation for stationary kernels only."""
-    values = _diagonal(kernel, points)
-    if not is_stationary(kernel) and np.any(values < 0):
-        raise InputError(f"{kernel} is not a kernel: k(x, x) is negative at some x.")
-    return values
-
-
-def _diagonal(kernel: Kernel, points: Array) -> Array:
     if is_stationary(kernel):
-        length_scales(kernel, points.shape[1])  # refuses points that the kernel does not take
+        length_scales(kernel, points.shape[1])  # Refuses points that the kernel does not take.
         return np.ones(len(points))
     if type(kernel) is OnInputs:
-        return _diagonal(kernel.kernel, kernel.select(points))
+        return diagonal(kernel.kernel, kernel.select(points))
     if type(kernel) is Sum:
-        return _diagonal(kernel.k1, points) + _diagonal(kernel.k2, points)
+        return diagonal(kernel.k1, points) + diagonal(kernel.k2, points)
     if type(kernel) is Product:
-        return _diagonal(kernel.k1, points) * _diagonal(kernel.k2, points)
+        return diagonal(kernel.k1, points) * diagonal(kernel.k2, points)
 
     def evaluate() -> Any:
         if type(kernel) is Exponentiation:
-            return _diagonal(kernel.kernel, points) ** float(kernel.exponent)
+            return diagonal(kernel.kernel, points) ** float(kernel.exponent)
         if type(kernel) is ConstantKernel:
             return np.full(len(points), float(kernel.constant_value))
         if type(kernel) is DotProduct:
             return np.vecdot(points, points) + float(kernel.sigma_0) ** 2
         return kernel.diag(points)
 
-    return _checked(kernel, evaluate, (len(points),))
+    values = _checked(kernel, evaluate, (len(points),))
+    if np.any(values < 0):
+        raise InputError(f"{kernel} is not a kernel: k(x, x) is negative at some x.")
+    return values
 
 
-def _minus_half_squares(x: Array, y: Array) -> Array | None:
-    """-|x - y|^2 / 2 = x'y - |x|^2 / 2 - |y|^2 / 2, or None where that would lose digits."""
+def _minus_half_squares(kernel: Kernel, left: Array, right: Array) -> Array | None:
+    """-|x - y|^2 / 2 = x'y - |x|^2 / 2 - |y|^2 / 2, or None where that would lose digits.
+
+    x and y are the points in length scales, around the mean of those on the left.
+    """
+    scales, origin = length_scales(kernel, left.shape[1]), left.mean(axis=0)
+    x, y = (left - origin) / scales, (right - origin) / scales
     x_squared, y_squared = np.vecdot(x, x), np.vecdot(y, y)
     if not x_squared.max() + y_squared.max() <= LARGEST_SQUARES_OF_PRODUCT:
         return None

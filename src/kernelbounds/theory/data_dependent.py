@@ -25,8 +25,7 @@ from kernelbounds.bounds import Assumptions
 from kernelbounds.engine.runs import along_run
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
 from kernelbounds.sequence import ConfidenceSequence
-from kernelbounds.theory.checks import check_in_space
-from kernelbounds.theory.regret_bounds import log_level
+from kernelbounds.theory.regret_bounds import checked_assumptions, log_level
 
 
 @dataclass(frozen=True)
@@ -131,8 +130,7 @@ def run_bound(
             "the lemma is about one kernel and one noise scale, and not about parts, an unknown "
             "level or noise scales of single observations."
         )
-    a = sequence.assumptions
-    check_in_space(a)
+    a = checked_assumptions(sequence.assumptions)
     alpha = _ridge(sequence, ridge)
     reference = alpha if a.noise_scale == 0 else a.noise_scale**2 / a.mixture_scale
     bound = _largest_value(run, sequence, value_bound)

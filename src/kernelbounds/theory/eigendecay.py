@@ -50,10 +50,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
-from kernelbounds.arrays import Array, as_scalar, as_whole, brief
+from kernelbounds.arrays import Array, as_numbers, as_scalar, as_whole, brief, check_shapes
 from kernelbounds.errors import InputError
 from kernelbounds.kernels import checked_kernel, smoothness
-from kernelbounds.theory.checks import as_numbers, as_ridge, as_rounds, as_threshold, check_shapes
+from kernelbounds.theory.information_gain import as_threshold
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ def information_gain_bound(decay: Decay, rounds: ArrayLike, ridge: ArrayLike) ->
     >>> theory.information_gain_bound(decay, [10, 100, 1000], ridge=0.1).round(1)
     array([ 47.1, 102.4, 178.9])
     """
-    T, alpha = as_rounds(rounds), as_ridge(ridge)
+    T, alpha = as_numbers(rounds, "rounds", least=1.0), as_numbers(ridge, "ridge")
     check_shapes(rounds=T, ridge=alpha)
     log_term = np.log1p(decay_checked(decay).kernel_bound * T / alpha)
     return np.asarray((_directions(decay, T, alpha, log_term) + 1) * log_term)
@@ -251,7 +251,7 @@ def potential_count_bound_under(decay: Decay, ridge: ArrayLike, threshold: float
     >>> theory.potential_count_bound_under(decay, [0.01, 0.1, 2.0]).round(1)
     array([2408. , 1346.6,    0. ])
     """
-    alpha, b = as_ridge(ridge), as_threshold(threshold)
+    alpha, b = as_numbers(ridge, "ridge"), as_threshold(threshold)
     largest = np.max(list(count_components(decay, alpha, b).values()), axis=0)
     return np.where(alpha > decay.kernel_bound / b**2, 0.0, largest)
 
@@ -270,7 +270,7 @@ def count_components(decay: Decay, ridge: ArrayLike, threshold: float = 1.0) -> 
     >>> {name: round(float(value), 1) for name, value in parts.items()}
     {'logarithmic': 37.2, 'polynomial': 422.0}
     """
-    alpha, b = as_ridge(ridge), as_threshold(threshold)
+    alpha, b = as_numbers(ridge, "ridge"), as_threshold(threshold)
     per_gain = 1 / math.log1p(b**2)
     checked = decay_checked(decay)
     if isinstance(checked, PolynomialDecay):

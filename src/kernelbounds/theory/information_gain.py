@@ -34,11 +34,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
-from kernelbounds.arrays import Array, as_points, as_scalar, as_whole
+from kernelbounds.arrays import LARGEST, Array, as_numbers, as_points, as_scalar, as_whole
 from kernelbounds.engine.runs import LazyVariances, RunPass, along_run
 from kernelbounds.errors import InputError
-from kernelbounds.kernels import checked_kernel
-from kernelbounds.theory.checks import as_numbers, as_threshold
 
 
 def run_of(kernel: Kernel, X: ArrayLike, ridge: float) -> RunPass:
@@ -78,6 +76,11 @@ def potential_counts(kernel: Kernel, X: ArrayLike, ridge: float, threshold: floa
     """
     b = as_threshold(threshold)
     return np.cumsum(elliptical_potentials(kernel, X, ridge) >= b**2).astype(np.float64)
+
+
+def as_threshold(threshold: float) -> float:
+    """A threshold b > 0 whose square neither vanishes nor overflows."""
+    return as_scalar(threshold, "threshold", least=1 / LARGEST, most=LARGEST)
 
 
 def potential_sum_bound(gain: ArrayLike) -> Array:
@@ -202,7 +205,7 @@ def maximum_information_gain(
     >>> found.lower.round(3), found.upper.round(3)
     (array([1.199, 2.398, 3.543]), array([1.199, 2.398, 3.597]))
     """
-    k = checked_kernel(kernel)
+    k = kernels.checked_kernel(kernel)
     points = as_points(candidates, "candidates")
     alpha = as_scalar(ridge, "ridge", above=0.0)
     total = as_whole(rounds, "rounds", least=1)

@@ -39,12 +39,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
-from kernelbounds.arrays import LARGEST, Array, as_flag, as_scalar, brief
+from kernelbounds.arrays import LARGEST, Array, as_flag, as_numbers, as_scalar, brief, check_shapes
 from kernelbounds.bounds import Assumptions
 from kernelbounds.errors import InputError
 from kernelbounds.kernels import checked_kernel, smoothness
 from kernelbounds.mixtures import Single
-from kernelbounds.theory.checks import as_numbers, as_ridge, as_rounds, check_in_space, check_shapes
 from kernelbounds.theory.eigendecay import (
     Decay,
     decay_exponent,
@@ -108,11 +107,8 @@ def regret_bound(
     >>> found.round(1)
     array([34. , 88.2])
     """
-    a, T = _noisy(assumptions), as_rounds(rounds)
-    gamma, tau = (
-        as_numbers(v, name, positive=False) for v, name in ((gain, "gain"), (count, "count"))
-    )
-    check_shapes(rounds=T, gain=gamma, count=tau)
+    a = _noisy(assumptions)
+    T, _, gamma, tau = _numbers_of_run(rounds, 1.0, gain, count)
     C = as_scalar(value_bound, "value_bound", least=0.0)
     return _with_noise(a, np.asarray(a.mixture_scale), T, gamma, 2 * C * tau)
 
@@ -138,11 +134,7 @@ def noiseless_regret_bound(
     >>> found.round(1)
     array([24.6, 49.5])
     """
-    T, alpha = as_rounds(rounds), as_ridge(ridge)
-    gamma, tau = (
-        as_numbers(v, name, positive=False) for v, name in ((gain, "gain"), (count, "count"))
-    )
-    check_shapes(rounds=T, ridge=alpha, gain=gamma, count=tau)
+    T, alpha, gamma, tau = _numbers_of_run(rounds, ridge, gain, count)
     B = as_scalar(norm_bound, "norm_bound", least=0.0)
     C = as_scalar(value_bound, "value_bound", least=0.0)
     return np.asarray(2 * C * tau + B * np.sqrt(12 * alpha * T * gamma))
@@ -194,11 +186,10 @@ def noiseless_regret_bound_under(
     >>> found.round(0)
     array([  739., 32972.])
     """
-    T, alpha = as_rounds(rounds), as_ridge(ridge)
-    gamma = information_gain_bound(decay, T, alpha)
-    tau = np.minimum(T, potential_count_bound_under(decay, alpha))
+    gamma = information_gain_bound(decay, rounds, ridge)
+    tau = np.minimum(rounds, potential_count_bound_under(decay, ridge))
     C = largest_value(norm_bound, decay.kernel_bound)
-    return noiseless_regret_bound(norm_bound, T, alpha, gamma, tau, C)
+    return noiseless_regret_bound(norm_bound, rounds, ridge, gamma, tau, C)
 
 
 def log_level(a: Assumptions) -> float:
@@ -208,16 +199,44 @@ def log_level(a: Assumptions) -> float:
     return a.mixture.price - 2 * math.log(a.delta)
 
 
+def _numbers_of_run(
+    rounds: ArrayLike, ridge: ArrayLike, gain: ArrayLike, count: ArrayLike
+) -> tuple[Array, Array, Array, Array]:
+    """T, alpha, gamma_T and tau_T as arrays that fit together."""
+    T, alpha = as_rounds(rounds), as_numbers(ridge, "ridge")
+    gamma, tau = (
+        as_numbers(gain, "gain", positive=False),
+        as_numbers(count, "count", positive=False),
+    )
+    check_shapes(rounds=T, ridge=alpha, gain=gamma, count=tau)
+    return T, alpha, gamma, tau
+
+
+def as_rounds(rounds: ArrayLike) -> Array:
+    """Numbers of rounds T >= 1."""
+    return as_numbers(rounds, "rounds", least=1.0)
+
+
 def _with_noise(a: Assumptions, c: Array, T: Array, gamma: Array, start: Array) -> Array:
     inside = gamma + a.norm_bound**2 / (2 * c) + log_level(a) / 2
     return np.asarray(start + a.noise_scale * np.sqrt(24 * T * gamma * inside))
 
 
-def _noisy(assumptions: Assumptions) -> Assumptions:
+def checked_assumptions(assumptions: Assumptions) -> Assumptions:
+    """Refuse assumptions that the theorems are not about."""
     if not isinstance(assumptions, Assumptions):
         raise InputError(f"assumptions must be kernelbounds.Assumptions, got {brief(assumptions)}.")
-    check_in_space(assumptions)
-    if assumptions.noise_scale == 0:
+    if assumptions.misspecification:
+        raise InputError(
+            "the theory is about functions of the kernel's space: misspecification must be 0, got "
+            f"{assumptions.misspecification:g}."
+        )
+    return assumptions
+
+
+def _noisy(assumptions: Assumptions) -> Assumptions:
+    """Refuse assumptions without noise, for which there are bounds of their own."""
+    if checked_assumptions(assumptions).noise_scale == 0:
         raise InputError(
             "noise_scale is 0: use noiseless_regret_bound, which holds at every ridge."
         )

@@ -19,9 +19,8 @@ from scipy.stats import qmc
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
-from kernelbounds.arrays import Array, as_scalar, as_whole, brief
+from kernelbounds.arrays import Array, as_numbers, as_scalar, as_whole, brief
 from kernelbounds.errors import InputError
-from kernelbounds.theory.checks import as_numbers
 from kernelbounds.theory.eigendecay import (
     Decay,
     ExponentialDecay,

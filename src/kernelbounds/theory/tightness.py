@@ -19,7 +19,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,7 +27,7 @@ from kernelbounds.arrays import as_points, as_scalar, as_whole, brief
 from kernelbounds.bounds import AMM, AY, CMM, DMM, IGP, Assumptions, Bound
 from kernelbounds.errors import InputError
 from kernelbounds.sequence import ConfidenceSequence
-from kernelbounds.theory.checks import check_in_space
+from kernelbounds.theory.regret_bounds import checked_assumptions
 
 
 @dataclass(frozen=True)
@@ -98,11 +97,8 @@ def gap_to_igp(assumptions: Assumptions, log_det: float, eta: float, count: int)
 
 def _noise_part(assumptions: Assumptions, log_det: float, more: float) -> float:
     """sigma sqrt(l + more + 2 ln(1/delta))."""
-    if not isinstance(assumptions, Assumptions):
-        raise InputError(f"assumptions must be kernelbounds.Assumptions, got {brief(assumptions)}.")
-    check_in_space(assumptions)
-    level = as_scalar(log_det, "log_det", least=0.0)
-    return assumptions.noise_scale * math.sqrt(level + more - 2 * math.log(assumptions.delta))
+    a, level = checked_assumptions(assumptions), as_scalar(log_det, "log_det", least=0.0)
+    return a.noise_scale * math.sqrt(level + more - 2 * math.log(a.delta))
 
 
 @dataclass(frozen=True)
@@ -200,7 +196,9 @@ def compare(
     all_bounds: dict[str, Bound] = {
         "CMM": CMM(), "DMM": DMM(), "AMM": AMM(), "AY": AY(), "IGP": IGP(h)
     }  # fmt: skip
-    for name, bound in _as_mapping(bounds).items():
+    if bounds is not None and not isinstance(bounds, Mapping):
+        raise InputError(f"bounds must be a dict of bounds by name, got {brief(bounds)}.")
+    for name, bound in dict(bounds or {}).items():
         if not isinstance(name, str) or not isinstance(bound, Bound) or name in all_bounds:
             raise InputError(
                 "bounds must be objects of kernelbounds.Bound by names other than "
@@ -219,9 +217,3 @@ def compare(
         ratio = np.where(exact > 0, width / safe, np.where(width > 0, np.inf, 1.0))
         rows.append(Row(name, float(width.mean()), float(ratio.mean()), float(ratio.max())))
     return Comparison(tuple(rows))
-
-
-def _as_mapping(bounds: Any) -> dict[Any, Any]:
-    if bounds is not None and not isinstance(bounds, Mapping):
-        raise InputError(f"bounds must be a dict of bounds by name, got {brief(bounds)}.")
-    return dict(bounds or {})
