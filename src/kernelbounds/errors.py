@@ -87,8 +87,8 @@ class EmptyConfidenceSetError(KernelBoundsError):
         so the noise scale or the kernel must change). Where f* has parts, it is the number by which
         all their bounds must be multiplied.
     noise_lower_bound : float
-        The smallest noise scale under which the set is not empty, with the norm bound as it is (``inf``:
-        none is).
+        The smallest noise scale under which the set is not empty, with the norm bound as it is
+        (``inf``: none is).
 
     Examples
     --------
