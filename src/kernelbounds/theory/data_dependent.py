@@ -1,10 +1,10 @@
-"""A bound on the regret from the run itself: what was uncertain where it was played.
+"""A bound on the regret computed from the run itself: how uncertain the points played were.
 
 =================  ==========================  =============================================
 code               paper                       meaning
 =================  ==========================  =============================================
 ``ridge``          alpha                       sigma^2/c, or the ridge of AMM
-``radii``          R~_alpha,t-1                from before each round, (T,)
+``radii``          R~_alpha,t-1                before each round, (T,)
 ``potentials``     rho^2_alpha,t-1(x_t)/alpha  of each round, (T,)
 ``value_bound``    C                           |f*(x)| <= C; sqrt(kappa) B always does
 ``terms``          bound on r_t                min(2 C, 2 R~ rho/sqrt(alpha)), (T,)
@@ -75,11 +75,11 @@ def run_bound(
     value_bound: float | None = None,
     skip: int = 0,
 ) -> RunBound:
-    """sum_t min(2 C, 2 R~_alpha,t-1 rho_alpha,t-1(x_t)/sqrt(alpha)) over the rounds played.
+    """Sum min(2 C, 2 R~_alpha,t-1 rho_alpha,t-1(x_t)/sqrt(alpha)) over the rounds t played.
 
     This is Lemma D.12 with |f*| <= C, summed: with probability at least 1 - delta it is above the
     cumulative regret of KernelUCB with CMM, with DMM on a grid that contains the ridge, or with
-    AMM at that ridge, at all times at once. It may be taken while the run goes on.
+    AMM at that ridge, at all times at once. It may be computed while the run goes on.
 
     The lemma is about points that maximise the upper bound made from *all* outcomes before them:
     asked for one at a time, from a finite set or with a maximiser that certifies. Of a KernelUCB
@@ -97,7 +97,7 @@ def run_bound(
     value_bound : float, optional
         C. None: sqrt(kappa) B, where kappa is known for stationary kernels and on a finite domain.
     skip : int
-        So many observations at the start were not played by the policy; they count as data.
+        The number of observations at the start that the policy did not play; they count as data.
 
     Notes
     -----
@@ -142,7 +142,7 @@ def run_bound(
     there = here if reference == alpha else along_run(gram, reference, outcomes)
     squared = _squared_radii(a, alpha, here.energies, there.energies, there.log_dets)[:-1]
     if np.any(squared < -1e-9 * (alpha * a.norm_bound**2 + here.energies[:-1])):
-        # Whoever played these rounds would have been told.
+        # The policy that played these rounds would have raised the same error.
         raise EmptyConfidenceSetError(
             a.norm_bound, a.noise_scale, known.norm_lower_bound, known.noise_lower_bound
         )
@@ -150,17 +150,19 @@ def run_bound(
     potentials = here.variances / alpha
     widths = (2 * radii * np.sqrt(potentials))[first:]
     if isinstance(run, KernelUCB):
-        widths = np.maximum(widths, _as_recorded(run.history, widths, first, bound))
+        widths = np.maximum(widths, _recorded_bounds(run.history, widths, first, bound))
     terms = np.minimum(2 * bound, widths)
     return RunBound(terms, potentials[first:], radii[first:], alpha, bound)
 
 
-def _as_recorded(history: History, widths: Array, first: int, value_bound: float) -> Array:
-    """The regret bounds in a policy's record, where that shows the lemma's premise in all rounds.
+def _recorded_regret_bounds(
+    history: History, widths: Array, first: int, value_bound: float
+) -> Array:
+    """Return the regret bounds in a policy's record, or refuse one that the lemma does not fit.
 
-    The record has the bounds from which an action was chosen. An action that was chosen from all
-    outcomes before its own was no more uncertain than the lemma says, and its regret is at most
-    that and what it fell short of the limit.
+    The record has the bounds from which each action was chosen. An action that was chosen from all
+    outcomes before its own was no more uncertain than the lemma says. Its recorded regret bound is
+    that uncertainty and what the maximiser had left open.
     """
     count = len(widths)
     if len(history) < count:
@@ -194,7 +196,7 @@ def _squared_radii(
 
 
 def _ridge(sequence: ConfidenceSequence, ridge: float | None) -> float:
-    """A ridge for which Lemma D.12 holds with the sequence's bound."""
+    """Choose or check a ridge for which Lemma D.12 holds with the sequence's bound."""
     bound, a = sequence.bound, sequence.assumptions
     reference = a.noise_scale**2 / a.mixture_scale
     allowed = bound.below_amm_at(reference)

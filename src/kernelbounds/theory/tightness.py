@@ -1,4 +1,4 @@
-"""How much tighter AMM is than AY and IGP (Thm. 6.1), and all bounds on a user's own data.
+"""How much tighter AMM is than AY and IGP (Thm. 6.1), and how wide all bounds are on given data.
 
 ==============  ====================================  =====================================
 code            paper                                 meaning
@@ -57,7 +57,7 @@ class Gap:
 
 
 def gap_to_ay(assumptions: Assumptions, log_det: float, ridge: float) -> Gap:
-    """AMM with alpha = lambda, c = sigma^2/lambda against AY at lambda (Thm. 6.1, first part).
+    """Compare AMM at alpha = lambda, c = sigma^2/lambda with AY at lambda (Thm. 6.1, part one).
 
     The difference p + B - sqrt(p^2 + B^2) is 2 p B/(p + B + sqrt(p^2 + B^2)).
 
@@ -76,7 +76,7 @@ def gap_to_ay(assumptions: Assumptions, log_det: float, ridge: float) -> Gap:
 
 
 def gap_to_igp(assumptions: Assumptions, log_det: float, eta: float, count: int) -> Gap:
-    """AMM with alpha = 1 + eta, c = sigma^2/(1 + eta) against IGP at eta (Thm. 6.1, second part).
+    """Compare AMM at alpha = 1 + eta, c = sigma^2/(1 + eta) with IGP at eta (Thm. 6.1, part two).
 
     IGP does not divide by sqrt(1 + eta), adds t eta under the root, and adds B outside of it.
 
@@ -126,7 +126,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One row a bound: the package's, and then those that were given.
+    """The widths of several bounds, a row for each: the package's, then those that were given.
 
     Examples
     --------
@@ -154,7 +154,7 @@ class Comparison:
         raise InputError(f"no bound is called {brief(name)}; there are {known}.")
 
     def table(self) -> str:
-        """As text, for the terminal."""
+        """Return the comparison as text, for the terminal."""
         wide = max(6, *(len(row.name) + 1 for row in self.rows))
         lines = [f"{'bound':<{wide}}{'mean width':>12}{'mean / CMM':>12}{'most / CMM':>12}"]
         lines += [
@@ -170,11 +170,11 @@ def compare(
     eta: float | None = None,
     bounds: Mapping[str, Bound] | None = None,
 ) -> Comparison:
-    """Widths of CMM, DMM, AMM, AY and IGP at points X (m, d) on the data of ``sequence``.
+    """Compare the widths of CMM, DMM, AMM, AY and IGP at points X (m, d) on a sequence's data.
 
     Widths are as users see them, limited to +-B sqrt(k(x,x)). ``eta`` is IGP's; None is 2/t.
     Without noise DMM, AMM and AY use the smallest ridge that double precision allows. ``bounds``
-    are more to compare, by name: of the package with other settings, or of your own.
+    are further ones by name: the package's with other settings, or your own.
 
     Examples
     --------
