@@ -21,11 +21,10 @@ import numpy as np
 from kernelbounds import kernels
 from kernelbounds.arrays import Array, as_scalar, as_whole, brief
 from kernelbounds.bandits import Finite, History, KernelUCB
-from kernelbounds.bounds import Assumptions
 from kernelbounds.engine.runs import along_run
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
 from kernelbounds.sequence import ConfidenceSequence
-from kernelbounds.theory.regret_bounds import checked_assumptions, log_level
+from kernelbounds.theory.regret_bounds import checked_assumptions, largest_value, log_level
 
 
 @dataclass(frozen=True)
@@ -133,14 +132,20 @@ def run_bound(
     a = checked_assumptions(sequence.assumptions)
     alpha = _ridge(sequence, ridge)
     reference = alpha if a.noise_scale == 0 else a.noise_scale**2 / a.mixture_scale
-    bound = _largest_value(run, sequence, value_bound)
+    bound = _value_bound(run, sequence, value_bound)
 
     points, outcomes = sequence.points, known.outcomes
     gram = kernels.cross(sequence.kernel, points, points)
     np.fill_diagonal(gram, kernels.diagonal(sequence.kernel, points))
     here = along_run(gram, alpha, outcomes)
     there = here if reference == alpha else along_run(gram, reference, outcomes)
-    squared = _squared_radii(a, alpha, here.energies, there.energies, there.log_dets)[:-1]
+    # R~^2 = (E_{sigma^2/c} - E_alpha) + sigma^2 (l_{sigma^2/c} + 2 ln(1/delta)) + alpha B^2, and
+    # without noise R~^2 = alpha B^2 - E_alpha.
+    squared = -here.energies
+    if a.noise_scale > 0:
+        squared += there.energies
+        squared += a.noise_scale**2 * (there.log_dets + log_level(a))
+    squared = (squared + alpha * a.norm_bound**2)[:-1]
     if np.any(squared < -1e-9 * (alpha * a.norm_bound**2 + here.energies[:-1])):
         # The policy that played these rounds would have raised the same error.
         raise EmptyConfidenceSetError(
@@ -155,9 +160,7 @@ def run_bound(
     return RunBound(terms, potentials[first:], radii[first:], alpha, bound)
 
 
-def _recorded_regret_bounds(
-    history: History, widths: Array, first: int, value_bound: float
-) -> Array:
+def _recorded_bounds(history: History, widths: Array, first: int, value_bound: float) -> Array:
     """Return the regret bounds in a policy's record, or refuse one that the lemma does not fit.
 
     The record has the bounds from which each action was chosen. An action that was chosen from all
@@ -182,19 +185,6 @@ def _recorded_regret_bounds(
     return found
 
 
-def _squared_radii(
-    a: Assumptions, ridge: float, energies: Array, reference_energies: Array, log_dets: Array
-) -> Array:
-    """R~^2 = (E_{sigma^2/c} - E_alpha) + sigma^2 (l_{sigma^2/c} + 2 ln(1/delta)) + alpha B^2.
-
-    Without noise the first and last remain: R~^2 = alpha B^2 - E_alpha.
-    """
-    if a.noise_scale == 0:
-        return np.asarray(ridge * a.norm_bound**2 - energies)
-    penalty = a.noise_scale**2 * (log_dets + log_level(a))
-    return np.asarray((reference_energies - energies) + penalty + ridge * a.norm_bound**2)
-
-
 def _ridge(sequence: ConfidenceSequence, ridge: float | None) -> float:
     """Choose or check a ridge for which Lemma D.12 holds with the sequence's bound."""
     bound, a = sequence.bound, sequence.assumptions
@@ -213,9 +203,10 @@ def _ridge(sequence: ConfidenceSequence, ridge: float | None) -> float:
     return chosen
 
 
-def _largest_value(
+def _value_bound(
     run: ConfidenceSequence | KernelUCB, sequence: ConfidenceSequence, value_bound: float | None
 ) -> float:
+    """Return the bound C on |f*| that was given, or sqrt(kappa) B where kappa is known."""
     if value_bound is not None:
         return as_scalar(value_bound, "value_bound", least=0.0)
     if sequence.offset.constant is None:
@@ -233,4 +224,4 @@ def _largest_value(
             "norm_bound times sqrt(sup k(x, x)) is one."
         )
     kappa = float(kernels.diagonal(sequence.kernel, points).max())
-    return sequence.assumptions.norm_bound * math.sqrt(kappa)
+    return largest_value(sequence.assumptions.norm_bound, kappa)

@@ -276,7 +276,7 @@ class Rate:
         return np.asarray(factor * as_rounds(rounds) ** self.tuning_power)
 
     def local_exponent(self, rounds: ArrayLike) -> Array:
-        """The exponent that a fit near T should show: d ln(rate) / d ln T = power + log_power / ln T."""
+        """The exponent of T that a fit near T should show, power + log_power / ln T."""
         T = as_rounds(rounds)
         if np.any(T <= 1):
             raise InputError(f"rounds must be above 1 for a local exponent, got {brief(rounds)}.")

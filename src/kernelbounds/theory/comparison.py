@@ -212,8 +212,8 @@ def compare(
     exact = widths["CMM"]
     rows = []
     for name, width in widths.items():
-        # Where even the exact band has no width, equal ones count as equal.
-        safe = np.where(exact > 0, exact, 1.0)
-        ratio = np.where(exact > 0, width / safe, np.where(width > 0, np.inf, 1.0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # Where even the exact band has no width, equal ones count as equal.
+            ratio = np.where(width == exact, 1.0, width / exact)
         rows.append(Row(name, float(width.mean()), float(ratio.mean()), float(ratio.max())))
     return Comparison(tuple(rows))
