@@ -38,7 +38,7 @@ from kernelbounds.kernels.matern import mixture_scale, smoothness
 from kernelbounds.kernels.on_inputs import OnInputs
 from kernelbounds.kernels.text import from_data, kernel_from_text, kernel_to_text, to_data
 from kernelbounds.kernels.values import (
-    UNKNOWN,
+    UNKNOWN_KERNEL_ERROR,
     cross,
     diagonal,
     evaluation_error,
@@ -47,7 +47,7 @@ from kernelbounds.kernels.values import (
 )
 
 __all__ = [
-    "UNKNOWN",
+    "UNKNOWN_KERNEL_ERROR",
     "Features",
     "OnInputs",
     "checked_kernel",

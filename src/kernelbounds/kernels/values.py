@@ -51,7 +51,7 @@ from kernelbounds.kernels.stationary import (
 # The error, in units of eps, that is assumed at least for a kernel whose error is unknown. It is a
 # guess, made for formulas that expand |x - z|^2 around an origin a few length scales away. Those of
 # scikit-learn's PairwiseKernel are 6 at two length scales from zero, and 200 at twenty.
-UNKNOWN = 64.0
+UNKNOWN_KERNEL_ERROR = 64.0
 # Squared distances over which the error of a stationary kernel is maximised. Outside of their range
 # it is constant, and between two of them it changes by less than a hundredth. Those below 1e-8 are
 # for periodic kernels, whose length scales may be as short as 1e-40 periods.
