@@ -18,7 +18,7 @@ from sklearn.gaussian_process.kernels import (
 
 import kernelbounds as kb
 from kernelbounds import kernels
-from kernelbounds.kernels.stationary import BESSEL_ERROR, NEAREST, matern
+from kernelbounds.kernels.matern import BESSEL_ERROR, SMALLEST_Z, matern
 
 EPS = np.finfo(float).eps
 # Of a length scale, in three dimensions.
@@ -117,7 +117,7 @@ def test_errors_over_many_periods(length, period, turns):
 def test_bessel_functions_have_small_relative_errors(nu):
     """This measures BESSEL_ERROR where it is relative, which slopes times long distances need."""
     rng = np.random.default_rng(0)
-    z = np.concatenate([10 ** rng.uniform(np.log10(NEAREST), 2.8, 80), rng.uniform(0.1, 3, 40)])
+    z = np.concatenate([10 ** rng.uniform(np.log10(SMALLEST_Z), 2.8, 80), rng.uniform(0.1, 3, 40)])
     square = z * z
     with mp.workdps(40):
         roots = [mp.sqrt(mp.mpf(float(one))) for one in square]

@@ -18,7 +18,7 @@ from sklearn.gaussian_process.kernels import (
 
 from kernelbounds import kernels
 from kernelbounds.engine.rows import COVERED
-from kernelbounds.kernels.stationary import BESSEL_ERROR, matern
+from kernelbounds.kernels.matern import BESSEL_ERROR, matern
 
 EPS = np.finfo(float).eps
 NUS = (0.001, 0.05, 0.1, 0.2, 0.35, 0.49, 0.8, 0.99, 1.0, 1.2, 2.0, 2.2, 3.3, 7.0, 19.9, 34.4, 50.0)

@@ -23,7 +23,7 @@ from sklearn.gaussian_process.kernels import (
 
 import kernelbounds as kb
 from kernelbounds import kernels
-from kernelbounds.kernels.values import PAIRS
+from kernelbounds.kernels.values import FEWEST_PAIRS_OF_PRODUCT
 
 EPS = np.finfo(float).eps
 SEASON = ExpSineSquared(1.1, 0.7)
@@ -99,7 +99,7 @@ def test_it_is_the_kernel_in_fewer_dimensions(name):
 
 def test_vectors_by_a_matrix_product():
     rng = np.random.default_rng(0)
-    x, z = rng.random((100, 3)), rng.random((PAIRS // 100, 3))
+    x, z = rng.random((100, 3)), rng.random((FEWEST_PAIRS_OF_PRODUCT // 100, 3))
     kernel = kb.OnInputs(RBF(1.0), [2, 0])
     found = kernels.vectors(kernel, x, z)
     assert np.array_equal(

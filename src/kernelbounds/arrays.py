@@ -1,4 +1,8 @@
-"""Turning what users pass into float64 arrays, once, at the public boundary."""
+"""Check what users pass and turn it into float64 arrays, once, at the public boundary.
+
+The functions ``as_...`` return the value in its checked form, or raise an
+:class:`~kernelbounds.errors.InputError` that says what was received and what was expected.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +17,9 @@ from kernelbounds.errors import InputError
 Array = NDArray[np.float64]
 EPS = float(np.finfo(np.float64).eps)  # the rounding error: the distance from 1 to the next number
 
-# Squares and sums of outcomes must not overflow.
-LARGEST = 1e100
-MOST = 10**9  # of anything that is counted
-MISSING = ("NoneType", "NAType", "NaTType")  # types of missing values, the latter two of pandas
+LARGEST = 1e100  # of inputs and outcomes, whose squares and sums must not overflow
+LARGEST_COUNT = 10**9  # of observations, rounds or anything else that is counted
+MISSING_TYPES = ("NoneType", "NAType", "NaTType")  # of missing values; two are pandas'
 
 
 def as_points(values: ArrayLike, name: str, dim: int | None = None, *, one: bool = False) -> Array:
@@ -119,7 +122,7 @@ def as_outcome(value: Any, name: str) -> float:
     return float(array.item())
 
 
-def as_whole(value: Any, name: str, *, least: int, most: int = MOST) -> int:
+def as_whole(value: Any, name: str, *, least: int, most: int = LARGEST_COUNT) -> int:
     """A whole number with ``least <= value <= most``."""
     number = as_scalar(value, name, least=least, most=most)
     if not number.is_integer():
@@ -135,11 +138,11 @@ def as_generator(value: Any, name: str) -> np.random.Generator:
 
 
 def as_floats(values: ArrayLike, name: str, *, largest: float = LARGEST) -> Array:
-    """A finite array of any shape, copied. True and False are 1 and 0, success and failure."""
+    """A finite array of any shape, copied; True and False become 1 and 0, success and failure."""
     refuse_masked(values, name)
     try:
         raw = np.asarray(values)
-    except InputError:  # of an object of this package, which says what it is for
+    except InputError:  # raised by an object of this package, which says what it is for
         raise
     except (TypeError, ValueError):
         raise InputError(f"{name} must be an array of real numbers, got {brief(values)}.") from None
@@ -151,7 +154,7 @@ def as_floats(values: ArrayLike, name: str, *, largest: float = LARGEST) -> Arra
             f"{name} has whole numbers above 2^53, which lose digits as floats; subtract a common "
             "origin first."
         )
-    if not np.abs(array).max(initial=0.0) <= largest:  # a NaN is not, either
+    if not np.abs(array).max(initial=0.0) <= largest:  # False for NaN, too
         raise InputError(
             f"{name} contains NaN, an infinity or a magnitude above {largest:g}; "
             "all values must be finite."
@@ -159,8 +162,28 @@ def as_floats(values: ArrayLike, name: str, *, largest: float = LARGEST) -> Arra
     return array
 
 
+def as_numbers(values: ArrayLike, name: str, *, least: float = 0.0, positive: bool = True) -> Array:
+    """Numbers for a formula: finite, at least ``least`` and, if asked for, positive."""
+    # Formulas are also used far beyond any number of rounds, so that LARGEST is no limit here.
+    array = as_floats(values, name, largest=float(np.finfo(np.float64).max))
+    if not np.all(array >= least):
+        raise InputError(f"{name} must be at least {least:g}, got {brief(values)}.")
+    if positive and not np.all(array > 0):
+        raise InputError(f"{name} must be above 0, got {brief(values)}.")
+    return array
+
+
+def check_shapes(**numbers: Array) -> None:
+    """Refuse arrays that cannot be broadcast against each other."""
+    try:
+        np.broadcast_shapes(*(array.shape for array in numbers.values()))
+    except ValueError:
+        shapes = ", ".join(f"{name} {array.shape}" for name, array in numbers.items())
+        raise InputError(f"these shapes do not fit together: {shapes}.") from None
+
+
 def refuse_masked(values: Any, name: str) -> None:
-    """Raise where NumPy would use what a mask hides as data."""
+    """Refuse masked values, which NumPy would use as data."""
     if masked := _count_masked(values):
         raise InputError(
             f"{name} has {masked} masked value(s), which cannot be used as data; drop their rows "
@@ -169,7 +192,7 @@ def refuse_masked(values: Any, name: str) -> None:
 
 
 def _count_masked(values: Any) -> int:
-    """Masked entries of an array, or of arrays in lists, which NumPy would use as data."""
+    """The number of masked entries of an array, or of arrays in nested lists."""
     if isinstance(values, np.ma.MaskedArray):
         return int(np.count_nonzero(values.mask))
     if isinstance(values, list | tuple):
@@ -179,7 +202,7 @@ def _count_masked(values: Any) -> int:
 
 
 def _not_numbers(raw: NDArray[Any], values: Any, name: str) -> str:
-    """What an array has in place of numbers, and what to do."""
+    """Describe what an array has in place of numbers, and what to do about it."""
     if raw.dtype.kind in "mM":
         what = "dates" if raw.dtype.kind == "M" else "time spans"
         return (
@@ -190,7 +213,7 @@ def _not_numbers(raw: NDArray[Any], values: Any, name: str) -> str:
         return f"{name} has text and not numbers, got {brief(values)}; convert with astype(float)."
     if raw.dtype.kind == "O" and raw.ndim:
         kinds = [type(one).__name__ for one in raw.flat]
-        missing = sum(kind in MISSING for kind in kinds)
+        missing = sum(kind in MISSING_TYPES for kind in kinds)
         if missing:
             return f"{name} has {missing} missing value(s), None or NA; drop their rows first."
         found = ", ".join(sorted(set(kinds)))
@@ -202,7 +225,7 @@ def _not_numbers(raw: NDArray[Any], values: Any, name: str) -> str:
 
 
 def _exact(whole: NDArray[Any], floats: Array) -> bool:
-    """Whether whole numbers are the same as floats."""
+    """Whether whole numbers were turned into floats without loss."""
     if np.abs(floats).max(initial=0.0) <= 2.0**53:
         return True
     with np.errstate(invalid="ignore"):  # a float may be just above the largest whole number
@@ -210,7 +233,7 @@ def _exact(whole: NDArray[Any], floats: Array) -> bool:
 
 
 def brief(value: object) -> str:
-    """What was received, for a message: on one line, and not too long."""
+    """Describe a value that was received, for a message: on one short line."""
     try:
         text = repr(value)
     except Exception:
@@ -219,6 +242,6 @@ def brief(value: object) -> str:
 
 
 def shortened(text: str, most: int = 60) -> str:
-    """Text for a message: on one line, and not too long."""
+    """Shorten a text for a message: one line of at most ``most`` characters."""
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 3] + "..."

@@ -1,4 +1,4 @@
-"""Every error the library raises on purpose, under one root."""
+"""The errors that the library raises on purpose, under one root, and their wording."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ class MissingExtraError(KernelBoundsError, ImportError):
         super().__init__(
             f"{feature} needs an optional dependency: pip install 'kernelbounds[{extra}]'."
         )
-        self._of = feature, extra
+        self._arguments = feature, extra
 
     def __reduce__(self) -> tuple[type, tuple[str, str]]:
-        """For other processes, which make it anew."""
-        return type(self), self._of
+        """Let other processes rebuild the error from the feature and the extra."""
+        return type(self), self._arguments
 
 
 class EmptyConfidenceSetError(KernelBoundsError):
@@ -87,8 +87,8 @@ class EmptyConfidenceSetError(KernelBoundsError):
         so the noise scale or the kernel must change). Where f* has parts, it is the number by which
         all their bounds must be multiplied.
     noise_lower_bound : float
-        The smallest noise scale under which it is not empty, with the norm bound as it is (``inf``:
-        none is).
+        The smallest noise scale under which the set is not empty, with the norm bound as it is
+        (``inf``: none is).
 
     Examples
     --------
@@ -113,7 +113,7 @@ class EmptyConfidenceSetError(KernelBoundsError):
     ) -> None:
         self.norm_lower_bound = norm_lower_bound
         self.noise_lower_bound = noise_lower_bound
-        # Known to a few digits, and with a sparse engine up to the next of its noise scales.
+        # The noise bound is known to a few digits, and with a sparse engine up to its next scale.
         known = noise_lower_bound > 1.001 * noise_scale
         noise = f"{'at least' if known else 'above'} {noise_lower_bound:.3g}"
         if math.isinf(norm_lower_bound):
@@ -143,12 +143,12 @@ class EmptyConfidenceSetError(KernelBoundsError):
 
 
 def said(error: Exception) -> str:
-    """What another library's error says, as a part of a sentence of ours."""
+    """The message of another library's error, to be part of a sentence."""
     return " ".join(str(error).split()).rstrip(".") or type(error).__name__
 
 
 def did_you_mean(name: str, names: Iterable[str]) -> str:
-    """`` (did you mean 'RBF'?)`` where one of the names is close, whatever its case, or nothing."""
-    lowered = {one.casefold(): one for one in names if len(one) <= 60}  # others fill a message
+    """Return `` (did you mean 'RBF'?)`` where one of the names is close in any case, or nothing."""
+    lowered = {one.casefold(): one for one in names if len(one) <= 60}  # longer ones fill a message
     close = difflib.get_close_matches(name[:60].casefold(), lowered, n=1)
     return f" (did you mean {lowered[close[0]]!r}?)" if close else ""

@@ -180,7 +180,7 @@ class KernelRows:
         if self._known is None:
             error = kernels.evaluation_error(self.kernel, points.shape[1])
             self._known = error is not None
-            unit = kernels.UNKNOWN if error is None else max(1.0, error / COVERED)
+            unit = kernels.UNKNOWN_KERNEL_ERROR if error is None else max(1.0, error / COVERED)
             self._of_values = EPS * unit
             self.first_accuracy = SINGLE if error is None else self._of_values
         self._reserve(stop, points.shape[1])

@@ -1,4 +1,4 @@
-"""What is bounded: values of f at points, or other linear functionals of f.
+"""The interface of all that is bounded: values of f at points, and other linear functionals of f.
 
 =================  ==============  ===========================================================
 code               symbol          meaning
@@ -8,8 +8,8 @@ code               symbol          meaning
 ``vectors``        L k(., x_s)     for the value at x it is k_t(x)
 =================  ==============  ===========================================================
 
-The dual of a bound on f(x) knows x by k(x,x) and k_t(x) alone. With |r|^2 and L k(., x_s) in their
-place the same formulas bound L f, and are exact where they were.
+The dual of a bound on f(x) depends on x through k(x,x) and k_t(x) alone. With |r|^2 and L k(., x_s)
+in their place the same formulas bound L f, and they are as exact as for f(x).
 """
 
 from __future__ import annotations
@@ -28,19 +28,20 @@ from kernelbounds.errors import InputError
 
 
 class Functionals(ABC):
-    """m linear functionals of f, by their representers.
+    """m linear functionals of f, described by their representers.
 
     Representers are sums, and their terms may cancel. Rounding errors are relative to the terms:
     those of ``vectors`` at x_s are at most a few EPS sqrt(``magnitudes`` k(x_s, x_s)), and those
-    of ``squared_norms`` a few EPS ``magnitudes``, where the kernel's own are.
+    of ``squared_norms`` a few EPS ``magnitudes``, as long as the kernel's values are precise to a
+    few EPS.
     """
 
-    # What is indexed by slices and arrays alone is no sequence. Without this, Python and NumPy
-    # would ask for the items 0, 1, 2 and so on, of which one functional has no end.
+    # Functionals are indexed by slices and arrays only, and are no sequence. Without this, Python
+    # and NumPy would ask for the items 0, 1, 2 and so on, and a single functional has no last one.
     __iter__: None = None
 
     def __array__(self, *_args: Any, **_settings: Any) -> NoReturn:
-        """Refused, alone and in lists, wherever points or outcomes are expected."""
+        """Refuse functionals, alone and in lists, wherever points or outcomes are expected."""
         raise InputError(
             f"{brief(self)} is a functional of f*, where numbers are expected; its bounds are "
             "those of bounds_of(...), not of bounds(...)."
@@ -48,7 +49,7 @@ class Functionals(ABC):
 
     @abstractmethod
     def __len__(self) -> int:
-        """m."""
+        """The number of functionals, m."""
 
     @property
     @abstractmethod
@@ -57,7 +58,7 @@ class Functionals(ABC):
 
     @abstractmethod
     def __getitem__(self, which: Any) -> Functionals:
-        """Some of them, by a slice or an array of indices."""
+        """Select functionals by a slice or an array of indices."""
 
     @abstractmethod
     def squared_norms(self, kernel: Kernel) -> Array:
@@ -73,7 +74,7 @@ class Functionals(ABC):
 
     @abstractmethod
     def of_mean(self, offset: Offset) -> Level:
-        """L of the known level."""
+        """L applied to the known level of f."""
 
     @abstractmethod
     def amplification(self) -> Array:
@@ -82,16 +83,16 @@ class Functionals(ABC):
 
 Targets = Array | Functionals  # an array (m, d) stands for the values at m points
 
-# The errors of squared norms, in units of the kernel's: each is a sum of at most three terms for
-# each pair, each of which has the error of the kernel's values, 4 units.
-NORM_ERROR = 16.0
+# The errors of squared norms, in units of the kernel's accuracy: each is a sum of at most three
+# terms for each pair, and each term has the error of the kernel's values, 4 units.
+SQUARED_NORM_ERROR = 16.0
 
 
 def squared_norms(kernel: Kernel, targets: Targets, accuracy: float = EPS) -> Array:
-    """|r|^2, rounded up where terms may cancel; (m,)."""
+    """Return |r|^2, rounded up where terms may cancel; (m,)."""
     if not isinstance(targets, Functionals):
         return kernels.diagonal(kernel, targets)
-    error = NORM_ERROR * accuracy * targets.magnitudes(kernel)
+    error = SQUARED_NORM_ERROR * accuracy * targets.magnitudes(kernel)
     return np.maximum(targets.squared_norms(kernel), 0.0) + error
 
 
@@ -102,16 +103,16 @@ class Differences(Functionals):
         self.points, self.reference = points, reference
 
     def __len__(self) -> int:
-        """m."""
+        """The number of points x."""
         return len(self.points)
 
     @property
     def dim(self) -> int:
-        """d."""
+        """The number of coordinates, d."""
         return len(self.reference)
 
     def __getitem__(self, which: Any) -> Differences:
-        """Some of them."""
+        """Select differences by a slice or an array of indices."""
         return Differences(self.points[which], self.reference)
 
     def squared_norms(self, kernel: Kernel) -> Array:
@@ -129,7 +130,7 @@ class Differences(Functionals):
 
     def vectors(self, kernel: Kernel, points: Array) -> Array:
         """k(x, x_s) - k(z, x_s)."""
-        # Together, so that equal points have equal vectors.
+        # Both sets of points are evaluated together, so that equal points have equal vectors.
         both = np.concatenate([self.points, self.reference[None]])
         found = kernels.vectors(kernel, both, points)
         return np.asarray(found[:-1] - found[-1])
@@ -140,46 +141,46 @@ class Differences(Functionals):
         return Level(values, EPS * np.abs(values))
 
     def amplification(self) -> Array:
-        """2, also at z itself: it stands for what is near."""
+        """Return 2 for all points, also for z itself, which stands for the points near it."""
         return np.full(len(self), 2.0)
 
 
 class Several(Functionals):
-    """Single functionals, one after the other."""
+    """Single functionals, stacked."""
 
     def __init__(self, parts: Sequence[Functionals]) -> None:
         self._parts = parts
 
     def __len__(self) -> int:
-        """m."""
+        """The number of functionals."""
         return len(self._parts)
 
     @property
     def dim(self) -> int:
-        """d."""
+        """The number of coordinates, d."""
         return self._parts[0].dim
 
     def __getitem__(self, which: Any) -> Functionals:
-        """Some of them."""
+        """Select functionals by a slice or an array of indices."""
         return Several([self._parts[at] for at in np.arange(len(self))[which]])
 
     def squared_norms(self, kernel: Kernel) -> Array:
-        """See :class:`Functionals`."""
+        """|r|^2 of each functional, (m,)."""
         return np.concatenate([part.squared_norms(kernel) for part in self._parts])
 
     def magnitudes(self, kernel: Kernel) -> Array:
-        """See :class:`Functionals`."""
+        """The magnitude of each functional, (m,)."""
         return np.concatenate([part.magnitudes(kernel) for part in self._parts])
 
     def vectors(self, kernel: Kernel, points: Array) -> Array:
-        """See :class:`Functionals`."""
+        """L k(., x_s) of each functional, (m, t)."""
         return np.concatenate([part.vectors(kernel, points) for part in self._parts])
 
     def of_mean(self, offset: Offset) -> Level:
-        """See :class:`Functionals`."""
+        """Each functional applied to the known level."""
         values, errors = zip(*(part.of_mean(offset) for part in self._parts), strict=True)
         return Level(np.concatenate(values), np.concatenate(errors))
 
     def amplification(self) -> Array:
-        """See :class:`Functionals`."""
+        """The amplification of each functional, (m,)."""
         return np.concatenate([part.amplification() for part in self._parts])

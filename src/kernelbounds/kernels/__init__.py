@@ -1,28 +1,24 @@
-"""The library's kernels are scikit-learn's kernel objects; here is what we make of them.
+"""Everything the library computes with scikit-learn's kernel objects.
 
 A kernel is any positive semi-definite ``sklearn.gaussian_process.kernels.Kernel``: RBF, Matern,
 RationalQuadratic, ExpSineSquared, DotProduct, ConstantKernel, their sums, products and powers,
-``OnInputs`` of them, and user-defined subclasses. Its hyperparameters are taken as they stand;
+``OnInputs`` of them, and user-defined subclasses. Its hyperparameters are used as they stand;
 nothing is fitted.
 
-Of scikit-learn's kernels only the hyperparameters are used. Their values are computed here, because
-confidence bounds need to know how precise they are (``precision.py``).
+From scikit-learn's kernels only the hyperparameters are used. The values are computed here, because
+confidence bounds need to know how precise they are (``values.py``).
 
 ==================  =========================================================================
 file                idea
 ==================  =========================================================================
 ``on_inputs.py``    a kernel on some of the inputs
-``checks.py``       which kernels are taken
-``distances.py``    differences of points, in length scales or modulo a period
-``stationary.py``   kernels as functions of the distance; ``matern.py`` and ``periodic.py`` too
-``values.py``       kernel matrices, vectors and diagonals
-``precision.py``    how far those values are from the exact ones
-``gradients.py``    derivatives in x
-``derivatives.py``  the functionals f -> df/dx_a, and how precise their values are
-``features.py``     how far features move within a box
-``smoothness.py``   nu, and the paper's mixture scale
-``data.py``         kernels as JSON
-``text.py``         kernels as text, which people write and read
+``checks.py``       which kernels are accepted
+``stationary.py``   kernels as functions of the distance, and distances
+``matern.py``       the Matern kernels among them, their smoothness, the paper's mixture scale
+``values.py``       kernel matrices, vectors and diagonals, and how precise they are
+``derivatives.py``  derivatives in x, how precise they are, and how far features move in a box
+``text.py``         kernels as text, which people write and read, and as JSON
+``rkhs.py``         functions in the space of a kernel
 ==================  =========================================================================
 """
 
@@ -38,11 +34,11 @@ from kernelbounds.kernels.derivatives import (
     has_derivatives,
     pull_back,
 )
+from kernelbounds.kernels.matern import mixture_scale, smoothness
 from kernelbounds.kernels.on_inputs import OnInputs
-from kernelbounds.kernels.stationary import mixture_scale, smoothness
 from kernelbounds.kernels.text import from_data, kernel_from_text, kernel_to_text, to_data
 from kernelbounds.kernels.values import (
-    UNKNOWN,
+    UNKNOWN_KERNEL_ERROR,
     cross,
     diagonal,
     evaluation_error,
@@ -51,7 +47,7 @@ from kernelbounds.kernels.values import (
 )
 
 __all__ = [
-    "UNKNOWN",
+    "UNKNOWN_KERNEL_ERROR",
     "Features",
     "OnInputs",
     "checked_kernel",

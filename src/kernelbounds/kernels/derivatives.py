@@ -1,18 +1,15 @@
-"""How far the features phi(x) = k(., x) of a kernel, of norm sqrt(k(x,x)), move within a box.
-
-Derivatives of kernels in x.
+"""Derivatives of kernels and of the functions in their spaces, and how far features move in a box.
 
 scikit-learn's kernels know their derivatives in the hyperparameters; these are the ones in x. They
 cover all kernels whose formulas are known here, on all inputs or on some, and their sums, products
 and whole powers.
 
-Derivatives of the functions in a kernel's space.
-
-With phi(x) = k(., x), the derivative of f in coordinate a is the inner product
+With the features phi(x) = k(., x), the derivative of a function f in coordinate a is the inner
+product
 
     df/dx_a (x) = <f, d_a phi(x)>,
 
-so that all there is to know of it is
+so that bounds on it need only
 
 =======================  ======================  =============================================
 code                     symbol                  value
@@ -21,14 +18,14 @@ code                     symbol                  value
 ``derivative_diagonal``  |d_a phi(x)|^2          d^2 k(x, x') / dx_a dx'_a at x' = x
 =======================  ======================  =============================================
 
-Of a stationary kernel they are kappa'(r) / r (x_a - z_a) / l_a^2 and -kappa''(0) / l_a^2. By
-Cauchy and Schwarz |dk(x, z) / dx_a| <= |d_a phi(x)| sqrt(k(z, z)), and to the right hand side all
-errors are relative, because on the left the terms of the product rule may cancel. On the right they
-do not: k(x, x) is constant or grows with |x_a| for all kernels here, so that
+For a stationary kernel these are kappa'(r) / r (x_a - z_a) / l_a^2 and -kappa''(0) / l_a^2. By
+Cauchy and Schwarz |dk(x, z) / dx_a| <= |d_a phi(x)| sqrt(k(z, z)). Errors are relative to the
+right-hand side, because on the left the terms of the product rule may cancel. On the right they do
+not: k(x, x) is constant or grows with |x_a| for all kernels here, so that
 
     |d_a (phi_1 (x) phi_2)|^2 = |d_a phi_1|^2 k_2 + k_1 |d_a phi_2|^2 + (dk_1/dx_a) (dk_2/dx_a) / 2,
 
-in which k_1 and k_2 are those of (x, x), has no negative term.
+in which k_1 and k_2 are taken at (x, x), has no negative term.
 """
 
 from __future__ import annotations
@@ -54,17 +51,16 @@ from kernelbounds.kernels.on_inputs import OnInputs
 from kernelbounds.kernels.stationary import (
     Profile,
     differences,
-    in_length_scales,
     is_stationary,
     length_scales,
     profile,
     squares,
 )
-from kernelbounds.kernels.values import SQUARES, cross, diagonal, evaluation_error
+from kernelbounds.kernels.values import SQUARED_DISTANCES, cross, diagonal, evaluation_error
 
 
 def differentiable(kernel: Kernel) -> bool:
-    """Whether gradients, and how far features move, are known."""
+    """Whether gradients of the kernel are known, and how far its features move."""
     if type(kernel) in (Sum, Product):
         return differentiable(kernel.k1) and differentiable(kernel.k2)
     if type(kernel) is Exponentiation:
@@ -75,20 +71,25 @@ def differentiable(kernel: Kernel) -> bool:
     return is_stationary(kernel) or type(kernel) in (DotProduct, ConstantKernel)
 
 
+def has_derivatives(kernel: Kernel) -> bool:
+    """Whether all functions in the space are known to have derivatives: Matern needs nu > 1."""
+    leaves = (kernel, *kernel.get_params(deep=True).values())
+    rough = (is_stationary(one) and math.isinf(profile(one).bend) for one in leaves)
+    return differentiable(kernel) and not any(rough)
+
+
 def pull_back(kernel: Kernel, points: Array, centres: Array, weights: Array) -> Array:
     """sum_j w_ij grad_x k(x_i, z_j) for points x_i (m, d), centres z_j (n, d), weights (m, n)."""
     if type(kernel) is Sum:
-        return pull_back(kernel.k1, points, centres, weights) + pull_back(
-            kernel.k2, points, centres, weights
-        )
+        one, two = (pull_back(k, points, centres, weights) for k in (kernel.k1, kernel.k2))
+        return one + two
     if type(kernel) is Product:
-        first, second = cross(kernel.k1, points, centres), cross(kernel.k2, points, centres)
-        return pull_back(kernel.k1, points, centres, weights * second) + pull_back(
-            kernel.k2, points, centres, weights * first
-        )
+        k1, k2 = cross(kernel.k1, points, centres), cross(kernel.k2, points, centres)
+        one = pull_back(kernel.k1, points, centres, weights * k2)
+        return one + pull_back(kernel.k2, points, centres, weights * k1)
     if type(kernel) is Exponentiation:
-        p, inner = kernel.exponent, cross(kernel.kernel, points, centres)
-        return pull_back(kernel.kernel, points, centres, weights * (p * inner ** (p - 1)))
+        p, base = float(kernel.exponent), cross(kernel.kernel, points, centres)
+        return pull_back(kernel.kernel, points, centres, weights * (p * base ** (p - 1)))
     if type(kernel) is OnInputs:
         seen = kernel.select(points), kernel.select(centres)
         return _spread(kernel, points, pull_back(kernel.kernel, *seen, weights))
@@ -97,80 +98,115 @@ def pull_back(kernel: Kernel, points: Array, centres: Array, weights: Array) -> 
     if type(kernel) is DotProduct:
         return np.asarray(weights @ centres)
     squared, factor = squares(kernel, points, centres)
-    slopes = weights * profile(kernel).slope(factor * squared)
+    slopes, dim = weights * profile(kernel).slope(factor * squared), points.shape[1]
     # One coordinate after the other: a matrix product around a common origin would be faster, and
     # lose digits where the points are thousands of length scales apart.
-    columns = [
-        np.vecdot(slopes, differences(kernel, points, centres, axis))
-        for axis in range(points.shape[1])
-    ]
-    return np.asarray(np.column_stack(columns) / length_scales(kernel, points.shape[1]) ** 2)
-
-
-def diagonal_gradient(kernel: Kernel, points: Array) -> Array:
-    """grad_x k(x, x) at points (m, d)."""
-    if type(kernel) is Sum:
-        return diagonal_gradient(kernel.k1, points) + diagonal_gradient(kernel.k2, points)
-    if type(kernel) is Product:
-        first, second = (diagonal(k, points)[:, None] for k in (kernel.k1, kernel.k2))
-        return second * diagonal_gradient(kernel.k1, points) + first * diagonal_gradient(
-            kernel.k2, points
-        )
-    if type(kernel) is Exponentiation:
-        p, inner = kernel.exponent, diagonal(kernel.kernel, points)[:, None]
-        return np.asarray(p * inner ** (p - 1) * diagonal_gradient(kernel.kernel, points))
-    if type(kernel) is OnInputs:
-        return _spread(kernel, points, diagonal_gradient(kernel.kernel, kernel.select(points)))
-    if type(kernel) is DotProduct:
-        return 2 * points
-    return np.zeros_like(points)
-
-
-def _spread(kernel: OnInputs, points: Array, gradients: Array) -> Array:
-    """Gradients in the selected inputs as gradients in all of them."""
-    spread = np.zeros_like(points)
-    spread[:, kernel.inputs] = gradients
-    return spread
-
-
-def has_derivatives(kernel: Kernel) -> bool:
-    """Whether all functions in the space are known to have derivatives: Matern needs nu > 1."""
-    return differentiable(kernel) and _is_smooth(kernel)
+    sums = [np.vecdot(slopes, differences(kernel, points, centres, axis)) for axis in range(dim)]
+    return np.asarray(np.column_stack(sums) / length_scales(kernel, dim) ** 2)
 
 
 def derivative_cross(
     kernel: Kernel, points: Array, axes: NDArray[np.intp], centres: Array
 ) -> Array:
     """dk(x_i, z_j) / dx_a with a = axes_i, (m, n), at points (m, d), axes (m,), centres (n, d)."""
-    _require(kernel)
+    _require_derivatives(kernel)
     values = np.empty((len(points), len(centres)))
     for axis in np.unique(axes):
         rows = axes == axis
-        values[rows] = _cross(kernel, points[rows], int(axis), centres)
+        values[rows] = _partial(kernel, points[rows], int(axis), centres)
     return values
+
+
+def _partial(kernel: Kernel, points: Array, axis: int, centres: Array) -> Array:
+    """dk(x_i, z_j) / dx_a for one coordinate a, (m, n)."""
+    if type(kernel) in (Sum, Product):
+        one, two = (_partial(k, points, axis, centres) for k in (kernel.k1, kernel.k2))
+        if type(kernel) is Sum:
+            return one + two
+        return one * cross(kernel.k2, points, centres) + cross(kernel.k1, points, centres) * two
+    if type(kernel) is Exponentiation:
+        p, base = float(kernel.exponent), cross(kernel.kernel, points, centres)
+        return np.asarray(p * base ** (p - 1) * _partial(kernel.kernel, points, axis, centres))
+    if type(kernel) is OnInputs and axis in kernel.inputs:
+        seen, position = kernel.select(points), kernel.inputs.index(axis)
+        return _partial(kernel.kernel, seen, position, kernel.select(centres))
+    zero = np.zeros((len(points), len(centres)))
+    if type(kernel) in (OnInputs, ConstantKernel):
+        return zero
+    if type(kernel) is DotProduct:
+        return zero + centres[:, axis]
+    squared, factor = squares(kernel, points, centres)
+    slopes = profile(kernel).slope(factor * squared)
+    scale = np.broadcast_to(length_scales(kernel, points.shape[1]), points.shape[1])[axis]
+    return np.asarray(slopes * differences(kernel, points, centres, axis) / scale**2)
+
+
+def diagonal_gradient(kernel: Kernel, points: Array) -> Array:
+    """grad_x k(x, x) at points (m, d)."""
+    if type(kernel) in (Sum, Product):
+        one, two = (diagonal_gradient(k, points) for k in (kernel.k1, kernel.k2))
+        if type(kernel) is Sum:
+            return one + two
+        k1, k2 = (diagonal(k, points)[:, None] for k in (kernel.k1, kernel.k2))
+        return one * k2 + k1 * two
+    if type(kernel) is Exponentiation:
+        p, base = float(kernel.exponent), diagonal(kernel.kernel, points)[:, None]
+        return np.asarray(p * base ** (p - 1) * diagonal_gradient(kernel.kernel, points))
+    if type(kernel) is OnInputs:
+        return _spread(kernel, points, diagonal_gradient(kernel.kernel, kernel.select(points)))
+    return 2 * points if type(kernel) is DotProduct else np.zeros_like(points)
 
 
 def derivative_diagonal(kernel: Kernel, points: Array, axes: NDArray[np.intp]) -> Array:
     """d^2 k(x, x') / dx_a dx'_a at x' = x = x_i with a = axes_i, (m,)."""
-    _require(kernel)
-    values = np.empty(len(points))
-    for axis in np.unique(axes):
-        rows = axes == axis
-        values[rows] = _diagonal(kernel, points[rows], int(axis))
-    return values
+    _require_derivatives(kernel)
+    return _squared_norms(kernel, points)[np.arange(len(points)), axes]
+
+
+def _squared_norms(kernel: Kernel, points: Array) -> Array:
+    """|d_a phi(x)|^2 for all coordinates a, (m, d)."""
+    if type(kernel) in (Sum, Product):
+        one, two = (_squared_norms(k, points) for k in (kernel.k1, kernel.k2))
+        if type(kernel) is Sum:
+            return one + two
+        k1, k2 = (diagonal(k, points)[:, None] for k in (kernel.k1, kernel.k2))
+        steep1, steep2 = (diagonal_gradient(k, points) for k in (kernel.k1, kernel.k2))
+        return np.asarray(one * k2 + k1 * two + 0.5 * steep1 * steep2)
+    if type(kernel) is Exponentiation:
+        p, inner = float(kernel.exponent), _squared_norms(kernel.kernel, points)
+        if p == 1:
+            return inner
+        base = diagonal(kernel.kernel, points)[:, None]
+        half = 0.5 * diagonal_gradient(kernel.kernel, points)
+        return np.asarray(
+            p * base ** (p - 1) * inner + p * (p - 1) * base ** (p - 2) * (half * half)
+        )
+    if type(kernel) is OnInputs:
+        return _spread(kernel, points, _squared_norms(kernel.kernel, kernel.select(points)))
+    if type(kernel) in (ConstantKernel, DotProduct):
+        return np.full_like(points, float(type(kernel) is DotProduct))
+    bend = profile(kernel).bend / length_scales(kernel, points.shape[1]) ** 2
+    return np.zeros_like(points) + bend
+
+
+def _spread(kernel: OnInputs, points: Array, values: Array) -> Array:
+    """Values for the selected inputs as values for all of them, zero for the others."""
+    spread = np.zeros_like(points)
+    spread[:, kernel.inputs] = values
+    return spread
 
 
 def derivative_error(kernel: Kernel, dim: int) -> float:
-    """How far both are from the exact values, at all points of a dimension, in units of eps.
+    """How far computed derivatives are from the exact ones, in units of eps.
 
-    A bound on the error of dk(x, z) / dx_a relative to |d_a phi(x)| sqrt(k(z, z)), and on that of
-    |d_a phi(x)|^2 relative to itself. With C for this bound and E for that of the values
-    (``precision.py``),
+    This is a bound, for all points of a dimension, on the error of dk(x, z) / dx_a relative to
+    |d_a phi(x)| sqrt(k(z, z)), and on that of |d_a phi(x)|^2 relative to itself. With C for this
+    bound and E for that of the values (``values.py``),
 
-    * of a stationary kernel a relative error (d + 5) u of s changes the slope by as much times
+    * for a stationary kernel a relative error (d + 5) u of s changes the slope by as much times
       ``slope_change``; to this come ``slope_rounding``, and 4 u: for the difference, for l^2, for
       applying both. |x_a - z_a| is at most r length scales;
-    * of an inner product and of a constant nothing is rounded;
+    * for an inner product and for a constant nothing is rounded;
     * a sum has the larger C of its terms and a rounding error, by Cauchy and Schwarz;
     * a product has C_1 + E_2 from one term and E_1 + C_2 from the other, and rounding errors. The
       third term of its squared norm has C_1 + C_2, as gradients of k(x, x) are no less precise;
@@ -178,11 +214,11 @@ def derivative_error(kernel: Kernel, dim: int) -> float:
       p |d_a phi| k(x, x)^((p - 1) / 2), which is at most sqrt(p) times the norm of its derivative.
       One term of that norm squared has (p - 2) E + 2 C.
     """
-    _require(kernel)
+    _require_derivatives(kernel)
     return _error(kernel, dim)
 
 
-def _require(kernel: Kernel) -> None:
+def _require_derivatives(kernel: Kernel) -> None:
     if not has_derivatives(kernel):
         raise InputError(
             f"functions in the space of {kernel} are not known to have derivatives; those of "
@@ -191,105 +227,33 @@ def _require(kernel: Kernel) -> None:
         )
 
 
-def _is_smooth(kernel: Kernel) -> bool:
-    if type(kernel) in (Sum, Product):
-        return _is_smooth(kernel.k1) and _is_smooth(kernel.k2)
-    if type(kernel) in (Exponentiation, OnInputs):
-        return _is_smooth(kernel.kernel)
-    return not is_stationary(kernel) or math.isfinite(profile(kernel).bend)
-
-
-def _cross(kernel: Kernel, points: Array, axis: int, centres: Array) -> Array:
-    if type(kernel) in (Sum, Product):
-        one, other = (_cross(k, points, axis, centres) for k in (kernel.k1, kernel.k2))
-        if type(kernel) is Sum:
-            return one + other
-        return one * cross(kernel.k2, points, centres) + cross(kernel.k1, points, centres) * other
-    if type(kernel) is Exponentiation:
-        p, inner = float(kernel.exponent), cross(kernel.kernel, points, centres)
-        return np.asarray(p * inner ** (p - 1) * _cross(kernel.kernel, points, axis, centres))
-    if type(kernel) is OnInputs:
-        seen, others = kernel.select(points), kernel.select(centres)
-        if axis in kernel.inputs:
-            return _cross(kernel.kernel, seen, kernel.inputs.index(axis), others)
-    if type(kernel) in (OnInputs, ConstantKernel):
-        return np.zeros((len(points), len(centres)))
-    if type(kernel) is DotProduct:
-        return np.tile(centres[:, axis], (len(points), 1))
-    squared, factor = squares(kernel, points, centres)
-    slopes = profile(kernel).slope(factor * squared)
-    moved = differences(kernel, points, centres, axis)
-    return np.asarray(slopes * moved / _length_scale(kernel, points, axis) ** 2)
-
-
-def _diagonal(kernel: Kernel, points: Array, axis: int) -> Array:
-    if type(kernel) in (Sum, Product):
-        one, other = (_diagonal(k, points, axis) for k in (kernel.k1, kernel.k2))
-        if type(kernel) is Sum:
-            return one + other
-        steep = [diagonal_gradient(k, points)[:, axis] for k in (kernel.k1, kernel.k2)]
-        return np.asarray(
-            one * diagonal(kernel.k2, points)
-            + diagonal(kernel.k1, points) * other
-            + 0.5 * steep[0] * steep[1]
-        )
-    if type(kernel) is Exponentiation:
-        p, base = float(kernel.exponent), _diagonal(kernel.kernel, points, axis)
-        if p == 1:
-            return base
-        inner = diagonal(kernel.kernel, points)
-        half = 0.5 * diagonal_gradient(kernel.kernel, points)[:, axis]
-        return np.asarray(
-            p * inner ** (p - 1) * base + p * (p - 1) * inner ** (p - 2) * (half * half)
-        )
-    if type(kernel) is OnInputs:
-        seen = kernel.select(points)
-        if axis in kernel.inputs:
-            return _diagonal(kernel.kernel, seen, kernel.inputs.index(axis))
-    if type(kernel) in (OnInputs, ConstantKernel):
-        return np.zeros(len(points))
-    if type(kernel) is DotProduct:
-        return np.ones(len(points))
-    bend = profile(kernel).bend / _length_scale(kernel, points, axis) ** 2
-    return np.full(len(points), bend)
-
-
-def _length_scale(kernel: Kernel, points: Array, axis: int) -> float:
-    dim = points.shape[1]
-    return float(np.broadcast_to(length_scales(kernel, dim), dim)[axis])
-
-
 def _error(kernel: Kernel, dim: int) -> float:
-    if type(kernel) in (Sum, Product):
-        one, other = _error(kernel.k1, dim), _error(kernel.k2, dim)
-        if type(kernel) is Sum:
-            return max(one, other) + 0.5
-        return one + _of_values(kernel.k2, dim) + _of_values(kernel.k1, dim) + other + 1.5
+    # The error of the values is known for all kernels that have derivatives.
+    if type(kernel) is Sum:
+        return max(_error(kernel.k1, dim), _error(kernel.k2, dim)) + 0.5
+    if type(kernel) is Product:
+        both = (kernel.k1, kernel.k2)
+        return sum(_error(k, dim) + (evaluation_error(k, dim) or 0.0) for k in both) + 1.5
     if type(kernel) is Exponentiation:
         p, base = float(kernel.exponent), _error(kernel.kernel, dim)
-        of_power = (p - 1) * _of_values(kernel.kernel, dim)
+        of_power = (p - 1) * (evaluation_error(kernel.kernel, dim) or 0.0)
         return max(math.sqrt(p) * (of_power + base + 2), of_power + 2 * base + 3)
     if type(kernel) is OnInputs:
         return _error(kernel.kernel, len(kernel.inputs))
     return _stationary_error(profile(kernel), dim) if is_stationary(kernel) else 0.0
 
 
-def _of_values(kernel: Kernel, dim: int) -> float:
-    """It is known of all kernels that have derivatives."""
-    return evaluation_error(kernel, dim) or 0.0
-
-
 @lru_cache(maxsize=64)
 def _stationary_error(kappa: Profile, dim: int) -> float:
-    s = np.minimum(SQUARES, kappa.monotone**2)
+    s = np.minimum(SQUARED_DISTANCES, kappa.monotone**2)
     of_slope = (dim + 5) * kappa.slope_change(s) + kappa.slope_rounding(s)
     errors = np.sqrt(s / kappa.bend) * (of_slope + 4 * np.abs(kappa.slope(s)))
-    # The bend has an error of 4 u at most, in periodic.py, and its quotient with l^2 one of 2 u.
+    # The bend has an error of at most 4 u, for periodic kernels, and its quotient with l^2 of 2 u.
     return max(1.01 * float(np.max(errors)) / 2, 3.0)
 
 
 class Features(NamedTuple):
-    """Features phi(x) of the points x = c + h in boxes with centres c, from above; (m,) each."""
+    """Upper bounds on features phi(x) of points x = c + h in boxes with centres c; (m,) each."""
 
     size: Array  # max |phi(x)|
     moved: Array  # max |phi(x) - phi(c)|
@@ -297,7 +261,7 @@ class Features(NamedTuple):
 
 
 def features_in_boxes(kernel: Kernel, centres: Array, half_widths: Array) -> Features:
-    """How large features get in boxes, and how far they move; centres and half widths (m, d)."""
+    """Bound how large features get in boxes, and how far they move; centres, half widths (m, d)."""
     if type(kernel) in (Sum, Product):
         one = features_in_boxes(kernel.k1, centres, half_widths)
         two = features_in_boxes(kernel.k2, centres, half_widths)
@@ -321,7 +285,7 @@ def features_in_boxes(kernel: Kernel, centres: Array, half_widths: Array) -> Fea
 
 
 def _stationary(kernel: Kernel, half_widths: Array) -> Features:
-    """Of a stationary kernel, at distance r,
+    """Features of a stationary kernel in boxes. At distance r from the centre,
 
         |phi(x) - phi(c)|^2               =  2 (1 - kappa(r))
         |phi(x) - phi(c) - D phi(c) h|^2  =  2 (1 - kappa(r)) + 2 r kappa'(r) - kappa''(0) r^2,
@@ -329,21 +293,22 @@ def _stationary(kernel: Kernel, half_widths: Array) -> Features:
     and both grow with r: the latter's derivative is 2 r (kappa''(r) - kappa''(0)), where
     -kappa'' is itself positive definite along a line and so largest at zero.
     """
-    kappa, square = profile(kernel), in_length_scales(kernel, half_widths)
-    # The differences cancel at small r. Each of their terms has an error of kappa's, or of kappa's
-    # times the bend, and those of four operations.
+    scaled = half_widths / length_scales(kernel, half_widths.shape[1])
+    kappa, square = profile(kernel), np.vecdot(scaled, scaled)
+    # The differences cancel at small r. Each of their terms has the error of kappa, or that times
+    # the bend, and those of four operations.
     error = 2 * EPS * (4 + (evaluation_error(kernel, half_widths.shape[1]) or 0.0))
     one = np.ones(len(half_widths))
-    moved = 2 * kappa.drop(np.minimum(square, kappa.monotone**2)) + error
+    moved = 2 * (1 - kappa.value(np.minimum(square, kappa.monotone**2))) + error
     if np.isinf(kappa.bend):
         return Features(one, np.sqrt(moved), one * np.inf)
-    bent = 2 * kappa.drop(square) + 2 * square * kappa.slope(square) + kappa.bend * square
+    bent = 2 * (1 - kappa.value(square.copy())) + square * (2 * kappa.slope(square) + kappa.bend)
     bent += 2 * error * (1 + kappa.bend * square)
     return Features(one, np.sqrt(moved), np.sqrt(np.maximum(bent, 0.0)))
 
 
 def _power(base: Features, exponent: int) -> Features:
-    """By squaring, since the product is associative: a power of a million is twenty squares."""
+    """Features of a power, by squaring: the product is associative, and powers may be large."""
     if exponent == 1:
         return base
     root = _power(base, exponent // 2)
@@ -352,7 +317,7 @@ def _power(base: Features, exponent: int) -> Features:
 
 
 def _product(one: Features, two: Features) -> Features:
-    """phi = phi_1 (x) phi_2, by the product rule."""
+    """Features phi = phi_1 (x) phi_2 of a product, by the product rule."""
     return Features(
         one.size * two.size,
         one.moved * two.size + one.size * two.moved,

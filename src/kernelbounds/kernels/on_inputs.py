@@ -15,8 +15,8 @@ from kernelbounds.errors import InputError
 class OnInputs(Kernel):  # type: ignore[misc]  # scikit-learn has no types
     """k(x, z) = kernel(x', z'), where x' and z' are some of the coordinates of x and z.
 
-    It combines with other kernels as scikit-learn's own do: a sum is for effects that add up, a
-    product for those that interact.
+    It combines with other kernels as scikit-learn's own do: use a sum for effects that add up, and
+    a product for effects that interact.
 
     Parameters
     ----------
@@ -52,18 +52,18 @@ class OnInputs(Kernel):  # type: ignore[misc]  # scikit-learn has no types
         self._inputs = _distinct(inputs)
 
     def select(self, points: Array) -> Array:
-        """The coordinates of points (m, d) that the kernel sees."""
+        """Return the coordinates of points (m, d) that the kernel sees."""
         dim, needed = points.shape[1], max(self.inputs) + 1
         if dim < needed:
             raise InputError(f"{self} needs points of {needed} dimensions or more, got {dim}.")
         return points.take(self.inputs, axis=1)
 
-    # What follows is scikit-learn's protocol.
+    # The methods below are scikit-learn's protocol for kernels.
 
     def __call__(
         self, X: ArrayLike, Y: ArrayLike | None = None, eval_gradient: bool = False
     ) -> Any:
-        """The kernel matrix, and with ``eval_gradient`` its gradient in ``theta``."""
+        """Return the kernel matrix, and with ``eval_gradient`` its gradient in ``theta``."""
         left, right = (None if points is None else self._seen(points) for points in (X, Y))
         return self.kernel(left, right, eval_gradient=eval_gradient)
 
@@ -76,7 +76,7 @@ class OnInputs(Kernel):  # type: ignore[misc]  # scikit-learn has no types
         return bool(self.kernel.is_stationary())
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """``kernel`` and ``inputs``, and with ``deep`` the parameters of the kernel."""
+        """Return ``kernel`` and ``inputs``, and with ``deep`` the parameters of the kernel."""
         params = {"kernel": self.kernel, "inputs": self.inputs}
         if deep:
             nested = self.kernel.get_params(deep=True)
@@ -85,27 +85,8 @@ class OnInputs(Kernel):  # type: ignore[misc]  # scikit-learn has no types
 
     @property
     def hyperparameters(self) -> list[Hyperparameter]:
-        """Those of the kernel."""
+        """The hyperparameters of the kernel."""
         return [one._replace(name=f"kernel__{one.name}") for one in self.kernel.hyperparameters]
-
-    @property
-    def theta(self) -> Array:
-        """The logarithms of the hyperparameters that are not fixed."""
-        return np.asarray(self.kernel.theta)
-
-    @theta.setter
-    def theta(self, theta: Array) -> None:
-        self.kernel.theta = theta
-
-    @property
-    def bounds(self) -> Array:
-        """The limits of a search for ``theta``."""
-        return np.asarray(self.kernel.bounds)
-
-    def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
-            return False
-        return bool(self.kernel == other.kernel) and self.inputs == other.inputs
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.kernel!r}, {list(self.inputs)})"
@@ -115,19 +96,15 @@ class OnInputs(Kernel):  # type: ignore[misc]  # scikit-learn has no types
 
 
 def _distinct(inputs: Any) -> tuple[int, ...]:
-    """A tuple of whole numbers."""
+    """Check the inputs, and return them as a tuple of whole numbers."""
     values = inputs.tolist() if isinstance(inputs, np.ndarray) else inputs
-    if not isinstance(values, list | tuple | range):
-        raise InputError(
-            "inputs of OnInputs must be a list of whole numbers, such as [0, 2], got "
-            f"{brief(inputs)}."
-        )
-    numbers = tuple(as_whole(one, "an input of OnInputs", least=0) for one in values)
+    listed = values if isinstance(values, list | tuple | range) else ()
+    numbers = tuple(as_whole(one, "an input of OnInputs", least=0) for one in listed)
     if not numbers or len(set(numbers)) < len(numbers):
         raise InputError(
-            f"inputs of OnInputs must be one or more distinct coordinates, got {brief(inputs)}."
+            "inputs of OnInputs must be a list of distinct whole numbers, such as [0, 2], got "
+            f"{brief(inputs)}."
         )
-    # scikit-learn's clone asks for the object that it passed, which is such a tuple.
-    if isinstance(inputs, tuple) and all(type(one) is int for one in inputs):
-        return inputs
-    return numbers
+    # scikit-learn's clone requires the very object that it passed, which is such a tuple.
+    whole = isinstance(inputs, tuple) and all(type(one) is int for one in inputs)
+    return inputs if whole else numbers

@@ -1,24 +1,23 @@
-"""Kernel matrices, kernel vectors and diagonals.
+"""Kernel matrices, kernel vectors and diagonals, and how far they are from the exact ones.
 
 Any kernel inside any combination is evaluated by the same code: sums, products, powers and
 ``OnInputs`` are taken apart until formulas of ``stationary.py``, a constant, an inner product or a
 class of the user's own are left.
 
-How far computed values of a kernel are from the exact ones.
-
 Errors are bounds on |computed k(x, z) - k(x, z)| / sqrt(k(x, x) k(z, z)), for all points of a
 dimension, in units of eps = 2 u. They are derived, formula by formula:
 
-* A stationary kernel: a relative error (d / 2 + 5 / 2) u of the distance (``distances.py``) changes
-  kappa by as much times r |kappa'(r)|; to this comes the formula's own ``rounding``.
+* A stationary kernel: a relative error (d / 2 + 5 / 2) u of the distance (``squares`` in
+  ``stationary.py``) changes kappa by as much times r |kappa'(r)|; to this comes the formula's own
+  ``rounding``.
 * An inner product of d terms and a constant: (d + 1) u, by Cauchy and Schwarz.
 * A sum has the larger error of its terms and a rounding error, again by Cauchy and Schwarz.
 * A product has the sum of its factors' errors and a rounding error.
 * A power p >= 1 has p times the error of its base, and that of the power itself. A power below 1
   enlarges errors of small values without bound.
-* A kernel on some of the inputs has the error that it has in so many dimensions.
+* A kernel on some of the inputs has the error that it has in that number of dimensions.
 
-Of all else nothing is known.
+The errors of all other kernels are unknown.
 """
 
 from __future__ import annotations
@@ -43,23 +42,30 @@ from kernelbounds.errors import InputError, said
 from kernelbounds.kernels.on_inputs import OnInputs
 from kernelbounds.kernels.stationary import (
     Profile,
-    centred,
     is_stationary,
     length_scales,
     profile,
     squares,
 )
 
-# The rounding errors that a kernel of which nothing is known is given at least. It is a guess, made
-# for formulas that expand |x - z|^2 around an origin a few length scales away: scikit-learn's
-# PairwiseKernel has errors of 6 at two length scales from zero, and of 200 at twenty.
-UNKNOWN = 64.0
-# Squared distances over which the error of a stationary kernel is maximised: all at which it is not
-# constant. The error changes by less than a hundredth between two of them. Those below 1e-8 are for
-# periodic kernels, whose length scales may be as short as 1e-40 periods.
-SQUARES = np.concatenate(
+# The error, in units of eps, that is assumed at least for a kernel whose error is unknown. It is a
+# guess, made for formulas that expand |x - z|^2 around an origin a few length scales away. Those of
+# scikit-learn's PairwiseKernel are 6 at two length scales from zero, and 200 at twenty.
+UNKNOWN_KERNEL_ERROR = 64.0
+# Squared distances over which the error of a stationary kernel is maximised. Outside of their range
+# it is constant, and between two of them it changes by less than a hundredth. Those below 1e-8 are
+# for periodic kernels, whose length scales may be as short as 1e-40 periods.
+SQUARED_DISTANCES = np.concatenate(
     [np.geomspace(1e-90, 1e-8, 10_000, endpoint=False), np.geomspace(1e-8, 1e8, 2000)]
 )
+# From this number of pairs on a matrix product is faster: by 20 % at 100 x 1000 points in 3
+# dimensions, and by more in higher ones.
+FEWEST_PAIRS_OF_PRODUCT = 5000
+# A bound on |x|^2 + |z|^2 in length scales, around a common origin, up to which |x - z|^2 / 2 is as
+# precise from squares and products as from differences. The former have an error of at most
+# (d + 2) u times this number, if all rounding errors have one sign. Measured, it stays below 2.1
+# eps in one dimension and below what is derived for differences in more (test_kernel_errors.py).
+LARGEST_SQUARES_OF_PRODUCT = 8.0
 
 
 def evaluation_error(kernel: Kernel, dim: int) -> float | None:
@@ -83,29 +89,19 @@ def evaluation_error(kernel: Kernel, dim: int) -> float | None:
 
 @lru_cache(maxsize=64)
 def _stationary_error(kappa: Profile, dim: int) -> float:
-    s = np.minimum(SQUARES, kappa.monotone**2)
+    s = np.minimum(SQUARED_DISTANCES, kappa.monotone**2)
     of_distance = (dim / 2 + 2.5) * s * np.abs(kappa.slope(s))
     return 1.01 * float(np.max(of_distance + kappa.rounding(s))) / 2
 
 
 def measured_error(kernel: Kernel, points: Array) -> float:
-    """At least the error, in units of eps, from what k(x, x) is in a matrix at these points."""
+    """Estimate the error, in units of eps, from k(x, x) in matrices at these points.
+
+    Four times the largest error found is returned.
+    """
+    found = np.array([cross(kernel, x, x.copy())[0, 0] for x in points[:, None]])
     prior = diagonal(kernel, points)
-    errors = [
-        abs(float(cross(kernel, x, x.copy())[0, 0]) - known) / max(known, 1e-300)
-        for x, known in zip(points[:, None], prior, strict=True)
-    ]
-    return float(4 * max(errors) / EPS)
-
-
-# From so many pairs on a matrix product is faster: 20 % at 100 x 1000 points in 3 dimensions, and
-# more in higher ones.
-PAIRS = 5000
-# A bound on |x|^2 + |z|^2 in length scales, around a common origin, up to which |x - z|^2 / 2 is as
-# precise from squares and products as from differences. The former have an error of at most
-# (d + 2) u times this number, if all rounding errors have one sign. Measured, it stays below 2.1
-# eps in one dimension and below what is derived for differences in more (test_kernel_errors.py).
-COMPACT = 8.0
+    return float(4 * np.max(np.abs(found - prior) / np.maximum(prior, 1e-300)) / EPS)
 
 
 def cross(kernel: Kernel, left: Array, right: Array) -> Array:
@@ -126,63 +122,64 @@ def cross(kernel: Kernel, left: Array, right: Array) -> Array:
         )
         values = one + other if type(kernel) is Sum else one * other
         return values if isinstance(values, np.ndarray) else np.full(shape, values)
-    return _checked(kernel, lambda: _cross(kernel, left, right), shape)
 
+    def evaluate() -> Any:
+        if type(kernel) is Exponentiation:
+            return cross(kernel.kernel, left, right) ** float(kernel.exponent)
+        if type(kernel) is DotProduct:
+            return left @ right.T + float(kernel.sigma_0) ** 2
+        return kernel(left, right)
 
-def _cross(kernel: Kernel, left: Array, right: Array) -> Any:
-    if type(kernel) is Exponentiation:
-        return cross(kernel.kernel, left, right) ** float(kernel.exponent)
-    if type(kernel) is DotProduct:
-        return left @ right.T + float(kernel.sigma_0) ** 2
-    return kernel(left, right)
+    return _checked(kernel, evaluate, shape)
 
 
 def vectors(kernel: Kernel, points: Array, observed: Array) -> Array:
-    """:func:`cross` to rounding, and not pair by pair where a matrix product is as precise."""
+    """Compute :func:`cross`, up to rounding, by a matrix product where that is as precise."""
     if type(kernel) is OnInputs:
         return vectors(kernel.kernel, kernel.select(points), kernel.select(observed))
-    if type(kernel) is RBF and len(points) * len(observed) >= PAIRS:
-        exponents = _minus_half_squares(*centred(kernel, points, observed))
+    if type(kernel) is RBF and len(points) * len(observed) >= FEWEST_PAIRS_OF_PRODUCT:
+        exponents = _minus_half_squares(kernel, points, observed)
         if exponents is not None:
             return np.asarray(np.exp(exponents, out=exponents))
     return cross(kernel, points, observed)
 
 
 def diagonal(kernel: Kernel, points: Array) -> Array:
-    """The vector k(x_i, x_i); assumed to be 1 only where the kernel's class says so."""
-    values = _diagonal(kernel, points)
-    if not is_stationary(kernel) and np.any(values < 0):
-        raise InputError(f"{kernel} is not a kernel: k(x, x) is negative at some x.")
-    return values
-
-
-def _diagonal(kernel: Kernel, points: Array) -> Array:
+    """The vector k(x_i, x_i), which is 1 without computation for stationary kernels only."""
     if is_stationary(kernel):
-        length_scales(kernel, points.shape[1])  # refuses points that the kernel does not take
+        length_scales(kernel, points.shape[1])  # Refuses points that the kernel does not take.
         return np.ones(len(points))
     if type(kernel) is OnInputs:
-        return _diagonal(kernel.kernel, kernel.select(points))
+        return diagonal(kernel.kernel, kernel.select(points))
     if type(kernel) is Sum:
-        return _diagonal(kernel.k1, points) + _diagonal(kernel.k2, points)
+        return diagonal(kernel.k1, points) + diagonal(kernel.k2, points)
     if type(kernel) is Product:
-        return _diagonal(kernel.k1, points) * _diagonal(kernel.k2, points)
+        return diagonal(kernel.k1, points) * diagonal(kernel.k2, points)
 
     def evaluate() -> Any:
         if type(kernel) is Exponentiation:
-            return _diagonal(kernel.kernel, points) ** float(kernel.exponent)
+            return diagonal(kernel.kernel, points) ** float(kernel.exponent)
         if type(kernel) is ConstantKernel:
             return np.full(len(points), float(kernel.constant_value))
         if type(kernel) is DotProduct:
             return np.vecdot(points, points) + float(kernel.sigma_0) ** 2
         return kernel.diag(points)
 
-    return _checked(kernel, evaluate, (len(points),))
+    values = _checked(kernel, evaluate, (len(points),))
+    if np.any(values < 0):
+        raise InputError(f"{kernel} is not a kernel: k(x, x) is negative at some x.")
+    return values
 
 
-def _minus_half_squares(x: Array, y: Array) -> Array | None:
-    """-|x - y|^2 / 2 = x'y - |x|^2 / 2 - |y|^2 / 2; None where that would lose digits."""
+def _minus_half_squares(kernel: Kernel, left: Array, right: Array) -> Array | None:
+    """-|x - y|^2 / 2 = x'y - |x|^2 / 2 - |y|^2 / 2, or None where that would lose digits.
+
+    x and y are the points in length scales, around the mean of those on the left.
+    """
+    scales, origin = length_scales(kernel, left.shape[1]), left.mean(axis=0)
+    x, y = (left - origin) / scales, (right - origin) / scales
     x_squared, y_squared = np.vecdot(x, x), np.vecdot(y, y)
-    if not x_squared.max() + y_squared.max() <= COMPACT:
+    if not x_squared.max() + y_squared.max() <= LARGEST_SQUARES_OF_PRODUCT:
         return None
     one, other = np.empty((len(x), x.shape[1] + 2)), np.empty((len(y), x.shape[1] + 2))
     one[:, :-2], one[:, -2], one[:, -1] = x, -0.5 * x_squared, 1.0
@@ -191,6 +188,7 @@ def _minus_half_squares(x: Array, y: Array) -> Array | None:
 
 
 def _checked(kernel: Kernel, evaluate: Callable[[], Any], shape: tuple[int, ...]) -> Array:
+    """Evaluate a formula that may overflow, or a user's kernel, which may do anything."""
     try:
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             values = np.asarray(evaluate(), dtype=np.float64)

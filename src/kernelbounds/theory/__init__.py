@@ -3,6 +3,7 @@
 A tutorial is in ``docs/mathematics/theory.md``.
 """
 
+from kernelbounds.theory.comparison import Comparison, Gap, Row, compare, gap_to_ay, gap_to_igp
 from kernelbounds.theory.data_dependent import RunBound, run_bound
 from kernelbounds.theory.eigendecay import (
     ExponentialDecay,
@@ -47,7 +48,6 @@ from kernelbounds.theory.spectrum import (
     nystrom_spectrum,
     polynomial_envelope,
 )
-from kernelbounds.theory.tightness import Comparison, Gap, Row, compare, gap_to_ay, gap_to_igp
 
 __all__ = [
     "Bracket",

@@ -1,10 +1,10 @@
-"""A bound on the regret from the run itself: what was uncertain where it was played.
+"""A bound on the regret computed from the run itself: how uncertain the points played were.
 
 =================  ==========================  =============================================
 code               paper                       meaning
 =================  ==========================  =============================================
 ``ridge``          alpha                       sigma^2/c, or the ridge of AMM
-``radii``          R~_alpha,t-1                from before each round, (T,)
+``radii``          R~_alpha,t-1                before each round, (T,)
 ``potentials``     rho^2_alpha,t-1(x_t)/alpha  of each round, (T,)
 ``value_bound``    C                           |f*(x)| <= C; sqrt(kappa) B always does
 ``terms``          bound on r_t                min(2 C, 2 R~ rho/sqrt(alpha)), (T,)
@@ -21,12 +21,10 @@ import numpy as np
 from kernelbounds import kernels
 from kernelbounds.arrays import Array, as_scalar, as_whole, brief
 from kernelbounds.bandits import Finite, History, KernelUCB
-from kernelbounds.bounds import Assumptions
 from kernelbounds.engine.runs import along_run
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
 from kernelbounds.sequence import ConfidenceSequence
-from kernelbounds.theory.checks import check_in_space
-from kernelbounds.theory.regret_bounds import log_level
+from kernelbounds.theory.regret_bounds import checked_assumptions, largest_value, log_level
 
 
 @dataclass(frozen=True)
@@ -76,11 +74,11 @@ def run_bound(
     value_bound: float | None = None,
     skip: int = 0,
 ) -> RunBound:
-    """sum_t min(2 C, 2 R~_alpha,t-1 rho_alpha,t-1(x_t)/sqrt(alpha)) over the rounds played.
+    """Sum min(2 C, 2 R~_alpha,t-1 rho_alpha,t-1(x_t)/sqrt(alpha)) over the rounds t played.
 
     This is Lemma D.12 with |f*| <= C, summed: with probability at least 1 - delta it is above the
     cumulative regret of KernelUCB with CMM, with DMM on a grid that contains the ridge, or with
-    AMM at that ridge, at all times at once. It may be taken while the run goes on.
+    AMM at that ridge, at all times at once. It may be computed while the run goes on.
 
     The lemma is about points that maximise the upper bound made from *all* outcomes before them:
     asked for one at a time, from a finite set or with a maximiser that certifies. Of a KernelUCB
@@ -98,7 +96,7 @@ def run_bound(
     value_bound : float, optional
         C. None: sqrt(kappa) B, where kappa is known for stationary kernels and on a finite domain.
     skip : int
-        So many observations at the start were not played by the policy; they count as data.
+        The number of observations at the start that the policy did not play; they count as data.
 
     Notes
     -----
@@ -131,20 +129,25 @@ def run_bound(
             "the lemma is about one kernel and one noise scale, and not about parts, an unknown "
             "level or noise scales of single observations."
         )
-    a = sequence.assumptions
-    check_in_space(a)
+    a = checked_assumptions(sequence.assumptions)
     alpha = _ridge(sequence, ridge)
     reference = alpha if a.noise_scale == 0 else a.noise_scale**2 / a.mixture_scale
-    bound = _largest_value(run, sequence, value_bound)
+    bound = _value_bound(run, sequence, value_bound)
 
     points, outcomes = sequence.points, known.outcomes
     gram = kernels.cross(sequence.kernel, points, points)
     np.fill_diagonal(gram, kernels.diagonal(sequence.kernel, points))
     here = along_run(gram, alpha, outcomes)
     there = here if reference == alpha else along_run(gram, reference, outcomes)
-    squared = _squared_radii(a, alpha, here.energies, there.energies, there.log_dets)[:-1]
+    # R~^2 = (E_{sigma^2/c} - E_alpha) + sigma^2 (l_{sigma^2/c} + 2 ln(1/delta)) + alpha B^2, and
+    # without noise R~^2 = alpha B^2 - E_alpha.
+    squared = -here.energies
+    if a.noise_scale > 0:
+        squared += there.energies
+        squared += a.noise_scale**2 * (there.log_dets + log_level(a))
+    squared = (squared + alpha * a.norm_bound**2)[:-1]
     if np.any(squared < -1e-9 * (alpha * a.norm_bound**2 + here.energies[:-1])):
-        # Whoever played these rounds would have been told.
+        # The policy that played these rounds would have raised the same error.
         raise EmptyConfidenceSetError(
             a.norm_bound, a.noise_scale, known.norm_lower_bound, known.noise_lower_bound
         )
@@ -152,17 +155,17 @@ def run_bound(
     potentials = here.variances / alpha
     widths = (2 * radii * np.sqrt(potentials))[first:]
     if isinstance(run, KernelUCB):
-        widths = np.maximum(widths, _as_recorded(run.history, widths, first, bound))
+        widths = np.maximum(widths, _recorded_bounds(run.history, widths, first, bound))
     terms = np.minimum(2 * bound, widths)
     return RunBound(terms, potentials[first:], radii[first:], alpha, bound)
 
 
-def _as_recorded(history: History, widths: Array, first: int, value_bound: float) -> Array:
-    """The regret bounds in a policy's record, where that shows the lemma's premise in all rounds.
+def _recorded_bounds(history: History, widths: Array, first: int, value_bound: float) -> Array:
+    """Return the regret bounds in a policy's record, or refuse one that the lemma does not fit.
 
-    The record has the bounds from which an action was chosen. An action that was chosen from all
-    outcomes before its own was no more uncertain than the lemma says, and its regret is at most
-    that and what it fell short of the limit.
+    The record has the bounds from which each action was chosen. An action that was chosen from all
+    outcomes before its own was no more uncertain than the lemma says. Its recorded regret bound is
+    that uncertainty and what the maximiser had left open.
     """
     count = len(widths)
     if len(history) < count:
@@ -182,21 +185,8 @@ def _as_recorded(history: History, widths: Array, first: int, value_bound: float
     return found
 
 
-def _squared_radii(
-    a: Assumptions, ridge: float, energies: Array, reference_energies: Array, log_dets: Array
-) -> Array:
-    """R~^2 = (E_{sigma^2/c} - E_alpha) + sigma^2 (l_{sigma^2/c} + 2 ln(1/delta)) + alpha B^2.
-
-    Without noise the first and last remain: R~^2 = alpha B^2 - E_alpha.
-    """
-    if a.noise_scale == 0:
-        return np.asarray(ridge * a.norm_bound**2 - energies)
-    penalty = a.noise_scale**2 * (log_dets + log_level(a))
-    return np.asarray((reference_energies - energies) + penalty + ridge * a.norm_bound**2)
-
-
 def _ridge(sequence: ConfidenceSequence, ridge: float | None) -> float:
-    """A ridge for which Lemma D.12 holds with the sequence's bound."""
+    """Choose or check a ridge for which Lemma D.12 holds with the sequence's bound."""
     bound, a = sequence.bound, sequence.assumptions
     reference = a.noise_scale**2 / a.mixture_scale
     allowed = bound.below_amm_at(reference)
@@ -213,9 +203,10 @@ def _ridge(sequence: ConfidenceSequence, ridge: float | None) -> float:
     return chosen
 
 
-def _largest_value(
+def _value_bound(
     run: ConfidenceSequence | KernelUCB, sequence: ConfidenceSequence, value_bound: float | None
 ) -> float:
+    """Return the bound C on |f*| that was given, or sqrt(kappa) B where kappa is known."""
     if value_bound is not None:
         return as_scalar(value_bound, "value_bound", least=0.0)
     if sequence.offset.constant is None:
@@ -233,4 +224,4 @@ def _largest_value(
             "norm_bound times sqrt(sup k(x, x)) is one."
         )
     kappa = float(kernels.diagonal(sequence.kernel, points).max())
-    return sequence.assumptions.norm_bound * math.sqrt(kappa)
+    return largest_value(sequence.assumptions.norm_bound, kappa)

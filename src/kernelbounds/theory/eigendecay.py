@@ -1,17 +1,4 @@
-"""How many potentials can be large, under both decays: bounds free of T (App. D.2).
-
-==============  ==================  ======================================================
-code            paper               meaning
-==============  ==================  ======================================================
-``ridge``       alpha               the ridge value; an array gives an array
-``threshold``   b                   a potential of at least b^2 counts as large
-``per_gain``    1/ln(1 + b^2)       large potentials per unit of ln det
-``growth``      G                   see :attr:`~kernelbounds.theory.ExponentialDecay.growth`
-==============  ==================  ======================================================
-
-The letters A to F of the components are those of Lemma D.11.
-
-How fast the eigenvalues of a kernel fall: the two classes of Definition D.2.
+"""How fast the eigenvalues of a kernel fall, and what follows for gains and potentials (App. D.2).
 
 ==========================  ===============  =================================================
 code                        paper            meaning
@@ -21,24 +8,21 @@ code                        paper            meaning
 ``exponent``                beta_p, beta_e   power of i in the envelope
 ``eigenfunction_bound``     psi              |phi_m(x)| <= psi for all m and x
 ``kernel_bound``            kappa            k(x, x) <= kappa for all x
+``rounds``                  T                number of rounds; an array gives an array
+``ridge``                   alpha            the ridge value; broadcast against ``rounds``
+``directions``              D - 1            eigenfunctions worth telling apart, less one
+``threshold``               b                a potential of at least b^2 counts as large
+``per_gain``                1/ln(1 + b^2)    large potentials per unit of ln det
 ==========================  ===============  =================================================
 
 Eigenvalues and eigenfunctions are those of k(x, y) = sum_m xi_m phi_m(x) phi_m(y) with phi_m
-orthonormal under some measure on the domain, xi_1 >= xi_2 >= ...
+orthonormal under some measure on the domain, xi_1 >= xi_2 >= ... The two classes of decay are those
+of Definition D.2.
 
-The maximum information gain under both decays (Lemma D.3, after Vakili et al. 2021).
-
-============  ==============  ==========================================================
-code          paper           meaning
-============  ==============  ==========================================================
-``rounds``    T               number of rounds; an array gives an array
-``ridge``     alpha           the ridge value; broadcast against ``rounds``
-``log_term``  ln(1 + kappa T/alpha)
-``directions``                eigenfunctions worth telling apart, the paper's D less one
-============  ==============  ==========================================================
-
-Both follow from gamma_T <= (D/2) ln(1 + kappa T/(alpha D)) + T psi^2 sum_{m > D} xi_m/(2 alpha),
-which holds for every D, by a choice of D.
+Bounds on the information gain (Lemma D.3, after Vakili et al. 2021) follow, by a choice of D, from
+gamma_T <= (D/2) ln(1 + kappa T/(alpha D)) + T psi^2 sum_{m > D} xi_m/(2 alpha), which holds for
+every D. Bounds on the number of large potentials follow from these and do not depend on T; the
+letters A to F of their components are those of Lemma D.11.
 """
 
 from __future__ import annotations
@@ -50,10 +34,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
-from kernelbounds.arrays import Array, as_scalar, as_whole, brief
+from kernelbounds.arrays import Array, as_numbers, as_scalar, as_whole, brief, check_shapes
 from kernelbounds.errors import InputError
 from kernelbounds.kernels import checked_kernel, smoothness
-from kernelbounds.theory.checks import as_numbers, as_ridge, as_rounds, as_threshold, check_shapes
+from kernelbounds.theory.information_gain import as_threshold
 
 
 @dataclass(frozen=True)
@@ -83,7 +67,7 @@ class PolynomialDecay:
 
     @property
     def tail_constant(self) -> float:
-        """C with sum_{m > D} xi_m <= C D^(1 - beta_p): C_p max(1, 1/(beta_p - 1)).
+        """The number C = C_p max(1, 1/(beta_p - 1)): sum_{m > D} xi_m <= C D^(1 - beta_p).
 
         The sum is at most the integral of C_p z^(-beta_p) from D, which is
         C_p D^(1 - beta_p)/(beta_p - 1). Lemma D.3 has C_p alone, which is right for
@@ -126,7 +110,7 @@ class ExponentialDecay:
 
     @property
     def growth(self) -> float:
-        """G, such that the first logarithm in C_beta of Lemma D.3 is ln(G/alpha).
+        """The number G for which the first logarithm in C_beta of Lemma D.3 is ln(G/alpha).
 
         C_e1 psi^2/C_e2 for beta_e = 1, and 2 C_e1 psi^2/(beta_e C_e2) below.
         """
@@ -138,7 +122,7 @@ Decay = PolynomialDecay | ExponentialDecay
 
 
 def decay_exponent(kernel: Kernel, dim: int) -> float:
-    """beta_p = (2 nu + d)/d of a Matern kernel, beta_e = 1/d of the RBF kernel (App. D.4).
+    """Return beta_p = (2 nu + d)/d for a Matern kernel, beta_e = 1/d for RBF (App. D.4).
 
     Examples
     --------
@@ -153,6 +137,7 @@ def decay_exponent(kernel: Kernel, dim: int) -> float:
 
 
 def _check(decay: Decay, **more: dict[str, float]) -> None:
+    """Replace the fields of a decay by checked floats."""
     names = ("constant", "eigenfunction_bound", "kernel_bound")
     limits: dict[str, dict[str, float]] = {name: {"above": 0.0} for name in names} | more
     for name, limit in limits.items():
@@ -160,7 +145,7 @@ def _check(decay: Decay, **more: dict[str, float]) -> None:
 
 
 def information_gain_bound(decay: Decay, rounds: ArrayLike, ridge: ArrayLike) -> Array:
-    """gamma_T(alpha) <= (directions + 1) ln(1 + kappa T/alpha).
+    """Bound the information gain: gamma_T(alpha) <= (directions + 1) ln(1 + kappa T/alpha).
 
     Polynomial decay, Eq. (32): directions = (C psi^2 T/(alpha ln(1 + kappa T/alpha)))^(1/beta_p),
     where C = C_p max(1, 1/(beta_p - 1)) and not C_p, see
@@ -168,8 +153,8 @@ def information_gain_bound(decay: Decay, rounds: ArrayLike, ridge: ArrayLike) ->
 
     Exponential decay, Eq. (33): directions = ((2/C_e2) (ln T + C_beta))^(1/beta_e), with
     C_beta = ln(C_e1 psi^2/(alpha C_e2)) for beta_e = 1 and
-    ln(2 C_e1 psi^2/(alpha beta_e C_e2)) + C~_beta below. The bracket counts as 0 where it is
-    negative, which the print does not say: D = 0 then does.
+    ln(2 C_e1 psi^2/(alpha beta_e C_e2)) + C~_beta below. Where the bracket is negative it counts as
+    0, as D = 0 is then a valid choice; the print does not say so.
 
     Examples
     --------
@@ -178,14 +163,14 @@ def information_gain_bound(decay: Decay, rounds: ArrayLike, ridge: ArrayLike) ->
     >>> theory.information_gain_bound(decay, [10, 100, 1000], ridge=0.1).round(1)
     array([ 47.1, 102.4, 178.9])
     """
-    T, alpha = as_rounds(rounds), as_ridge(ridge)
+    T, alpha = as_numbers(rounds, "rounds", least=1.0), as_numbers(ridge, "ridge")
     check_shapes(rounds=T, ridge=alpha)
     log_term = np.log1p(decay_checked(decay).kernel_bound * T / alpha)
     return np.asarray((_directions(decay, T, alpha, log_term) + 1) * log_term)
 
 
 def decay_checked(decay: Decay) -> Decay:
-    """Refuse what is not a decay."""
+    """Return a decay, or refuse any other object."""
     if not isinstance(decay, PolynomialDecay | ExponentialDecay):
         raise InputError(
             f"decay must be a PolynomialDecay or ExponentialDecay, got {brief(decay)}."
@@ -201,7 +186,7 @@ def _directions(decay: Decay, T: Array, alpha: Array, log_term: Array) -> Array:
     return np.asarray((2 / decay.rate * np.maximum(bracket, 0.0)) ** (1 / decay.exponent))
 
 
-FACTOR = math.e / (math.e - 1)
+INVERSION_FACTOR = math.e / (math.e - 1)  # of Lemma D.7 at eta = 1/e
 
 
 def solve_log1p(a: ArrayLike, b: ArrayLike) -> Array:
@@ -214,7 +199,7 @@ def solve_log1p(a: ArrayLike, b: ArrayLike) -> Array:
     array([0.577, 9.633])
     """
     A, B = _factors(a, b)
-    return np.asarray(FACTOR * A * np.log1p(A * B))
+    return np.asarray(INVERSION_FACTOR * A * np.log1p(A * B))
 
 
 def solve_log(a: ArrayLike, b: ArrayLike) -> Array:
@@ -229,7 +214,7 @@ def solve_log(a: ArrayLike, b: ArrayLike) -> Array:
     array([0.   , 9.478])
     """
     A, B = _factors(a, b)
-    return np.asarray(FACTOR * A * np.log(np.maximum(A * B, 1.0)))
+    return np.asarray(INVERSION_FACTOR * A * np.log(np.maximum(A * B, 1.0)))
 
 
 def _factors(a: ArrayLike, b: ArrayLike) -> tuple[Array, Array]:
@@ -239,7 +224,7 @@ def _factors(a: ArrayLike, b: ArrayLike) -> tuple[Array, Array]:
 
 
 def potential_count_bound_under(decay: Decay, ridge: ArrayLike, threshold: float = 1.0) -> Array:
-    """tau_T(alpha) <= the largest of the components, for all T (Lemmas D.10 and D.11).
+    """Bound tau_T(alpha) for all T by the largest of the components (Lemmas D.10 and D.11).
 
     No potential exceeds kappa/alpha, so the count is 0 for alpha > kappa/b^2. (The print has
     alpha >= kappa/b^2; but at equality the first potential can be b^2, and counts.)
@@ -251,13 +236,13 @@ def potential_count_bound_under(decay: Decay, ridge: ArrayLike, threshold: float
     >>> theory.potential_count_bound_under(decay, [0.01, 0.1, 2.0]).round(1)
     array([2408. , 1346.6,    0. ])
     """
-    alpha, b = as_ridge(ridge), as_threshold(threshold)
+    alpha, b = as_numbers(ridge, "ridge"), as_threshold(threshold)
     largest = np.max(list(count_components(decay, alpha, b).values()), axis=0)
     return np.where(alpha > decay.kernel_bound / b**2, 0.0, largest)
 
 
 def count_components(decay: Decay, ridge: ArrayLike, threshold: float = 1.0) -> dict[str, Array]:
-    """The components of the bound by name, each an array like ``ridge``.
+    """Return the components of :func:`potential_count_bound_under` by name, arrays like ``ridge``.
 
     Lemma D.10 has two, here "logarithmic" and "polynomial". Lemma D.11 has A to E, and F when
     beta_e < 1. A component whose case cannot occur is 0.
@@ -270,7 +255,7 @@ def count_components(decay: Decay, ridge: ArrayLike, threshold: float = 1.0) -> 
     >>> {name: round(float(value), 1) for name, value in parts.items()}
     {'logarithmic': 37.2, 'polynomial': 422.0}
     """
-    alpha, b = as_ridge(ridge), as_threshold(threshold)
+    alpha, b = as_numbers(ridge, "ridge"), as_threshold(threshold)
     per_gain = 1 / math.log1p(b**2)
     checked = decay_checked(decay)
     if isinstance(checked, PolynomialDecay):
@@ -295,7 +280,10 @@ def _polynomial(decay: PolynomialDecay, alpha: Array, per_gain: float) -> dict[s
 
 
 def _exponential(decay: ExponentialDecay, alpha: Array, per_gain: float) -> dict[str, Array]:
-    """A: ln T + C_beta <= 0. B: few directions. C, D: kappa decides. E: G decides. F: C~_beta."""
+    """The components of Lemma D.11, by what decides the bound in each case.
+
+    A: ln T + C_beta <= 0. B: there are few directions. C and D: kappa. E: G. F: C~_beta.
+    """
     kappa, beta, shape = decay.kernel_bound, decay.exponent, decay.shape_term
     # For beta_e < 1, bounding ln(G tau/alpha) + C~_beta by 2 ln(G tau/alpha) doubles the 2/C_e2.
     width = (2 if beta == 1 else 4) / decay.rate

@@ -1,27 +1,20 @@
-"""Information gain of given points, and the largest there is over a finite set (Sec. 6.2).
+"""Information gain and elliptical potentials of given points (Sec. 6.2, App. D.2).
 
 ==================  ===================  ====================================================
 code                paper                meaning
 ==================  ===================  ====================================================
 ``ridge``           alpha                the ridge value, sigma^2/c in the paper
 ``gain``            (1/2) ln det         of the points x_1 .. x_t: (1/2) ln det(I + K_t/alpha)
-``Bracket.lower``   <= gamma_t(alpha)    what the greedy rule attains
-``Bracket.upper``   >= gamma_t(alpha)    what nothing can exceed
+``Bracket.lower``   <= gamma_t(alpha)    the gain that the greedy rule attains
+``Bracket.upper``   >= gamma_t(alpha)    the gain that no choice of points can exceed
+``potentials``      rho^2_alpha,t-1      how surprising the point of each round was, (T,)
+                    (x_t)/alpha
+``threshold``       b                    a potential of at least b^2 counts as large
+``counts``          tau_t(alpha)         the number of large ones among the first t, (T,)
 ==================  ===================  ====================================================
 
-gamma_t is a maximum over sequences, so points may repeat: noisy measurements of the same point go
-on to inform. The gain is a monotone submodular function of the multiset of points.
-
-Elliptical potentials along a run, and how many of them are large (Sec. 6.2, App. D.2).
-
-==============  ========================  ==================================================
-code            paper                     meaning
-==============  ========================  ==================================================
-``potentials``  rho^2_alpha,t-1(x_t)/     how surprising the point of each round was, (T,)
-                alpha
-``threshold``   b                         a potential of at least b^2 counts as large
-``counts``      tau_t(alpha)              the number of large ones among the first t, (T,)
-==============  ========================  ==================================================
+gamma_t is a maximum over sequences, so points may repeat: noisy measurements of one point go on
+to inform. The gain is a monotone submodular function of the multiset of points.
 """
 
 from __future__ import annotations
@@ -34,11 +27,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
-from kernelbounds.arrays import Array, as_points, as_scalar, as_whole
+from kernelbounds.arrays import LARGEST, Array, as_numbers, as_points, as_scalar, as_whole
 from kernelbounds.engine.runs import LazyVariances, RunPass, along_run
 from kernelbounds.errors import InputError
-from kernelbounds.kernels import checked_kernel
-from kernelbounds.theory.checks import as_numbers, as_threshold
+
+FIRST_BATCH = 128  # candidates whose variances are updated together, at first
+LAST_PASSES = 4  # over the largest ceilings, for the upper bound at the end
 
 
 def run_of(kernel: Kernel, X: ArrayLike, ridge: float) -> RunPass:
@@ -51,7 +45,7 @@ def run_of(kernel: Kernel, X: ArrayLike, ridge: float) -> RunPass:
 
 
 def elliptical_potentials(kernel: Kernel, X: ArrayLike, ridge: float) -> Array:
-    """rho^2_alpha,t-1(x_t)/alpha for t = 1 .. T.
+    """The potentials rho^2_alpha,t-1(x_t)/alpha of points x_1 .. x_T in their order, (T,).
 
     Their ln(1 + .) add up to ln det(I + K_T/alpha) (Lemma D.8).
 
@@ -67,7 +61,7 @@ def elliptical_potentials(kernel: Kernel, X: ArrayLike, ridge: float) -> Array:
 
 
 def potential_counts(kernel: Kernel, X: ArrayLike, ridge: float, threshold: float = 1.0) -> Array:
-    """tau_t(alpha): rounds s <= t whose potential is at least b^2, Eq. (16), for t = 1 .. T.
+    """Count, for t = 1 .. T, the rounds s <= t whose potential is at least b^2: tau_t, Eq. (16).
 
     Examples
     --------
@@ -80,8 +74,13 @@ def potential_counts(kernel: Kernel, X: ArrayLike, ridge: float, threshold: floa
     return np.cumsum(elliptical_potentials(kernel, X, ridge) >= b**2).astype(np.float64)
 
 
+def as_threshold(threshold: float) -> float:
+    """A threshold b > 0 whose square neither vanishes nor overflows."""
+    return as_scalar(threshold, "threshold", least=1 / LARGEST, most=LARGEST)
+
+
 def potential_sum_bound(gain: ArrayLike) -> Array:
-    """sum_t min(1, potential) <= (3/2) ln det(I + K_T/alpha) = 3 gain (Lemma D.4).
+    """Bound sum_t min(1, potential) by (3/2) ln det(I + K_T/alpha) = 3 gain (Lemma D.4).
 
     ``gain`` is the information gain (1/2) ln det of the run, or any upper bound on it. Printed
     with 3/2; since min(1, v) <= ln(1 + v)/ln 2 the factor 1/ln 2 = 1.4427 would do.
@@ -96,7 +95,7 @@ def potential_sum_bound(gain: ArrayLike) -> Array:
 
 
 def potential_count_bound(gain: ArrayLike, threshold: float = 1.0) -> Array:
-    """tau <= 2 gamma / ln(1 + b^2) (Lemma D.9, the second inequality).
+    """Bound the count tau by 2 gamma / ln(1 + b^2) (Lemma D.9, the second inequality).
 
     Examples
     --------
@@ -109,10 +108,10 @@ def potential_count_bound(gain: ArrayLike, threshold: float = 1.0) -> Array:
 
 
 def self_consistent_counts(gains: ArrayLike, threshold: float = 1.0) -> Array:
-    """For T = 1, 2, ..., the largest n <= T with n <= 2 gamma_n / ln(1 + b^2) (Lemma D.9).
+    """Find, for T = 1, 2, ..., the largest n <= T with n <= 2 gamma_n / ln(1 + b^2) (Lemma D.9).
 
-    By its first inequality no run of T rounds has more large potentials than this. ``gains`` are
-    upper bounds on gamma_n for n = 1, 2, ...
+    By the first inequality of the lemma, no run of T rounds has more large potentials than this.
+    ``gains`` are upper bounds on gamma_n for n = 1, 2, ...
 
     Examples
     --------
@@ -127,12 +126,8 @@ def self_consistent_counts(gains: ArrayLike, threshold: float = 1.0) -> Array:
     return np.maximum.accumulate(np.where(n <= bounds * (1 + 1e-12), n, 0.0))
 
 
-BATCH = 128  # candidates looked at together, at first
-PASSES = 4  # over the largest ceilings, for the upper bound at the end
-
-
 def information_gain(kernel: Kernel, X: ArrayLike, ridge: float) -> float:
-    """(1/2) ln det(I + K/alpha) of the points X, (t, d).
+    """The information gain (1/2) ln det(I + K/alpha) of the points X, (t, d).
 
     Examples
     --------
@@ -146,7 +141,7 @@ def information_gain(kernel: Kernel, X: ArrayLike, ridge: float) -> float:
 
 
 def information_gains(kernel: Kernel, X: ArrayLike, ridge: float) -> Array:
-    """The gain of the first t points, for t = 1 .. T, from one factorisation; (T,).
+    """The information gains of the first t points, t = 1 .. T, from one factorisation; (T,).
 
     Examples
     --------
@@ -184,14 +179,14 @@ class Bracket:
 def maximum_information_gain(
     kernel: Kernel, candidates: ArrayLike, ridge: float, rounds: int
 ) -> Bracket:
-    """A two-sided bracket on gamma_t(alpha) over the rows of ``candidates``, by greedy choice.
+    """Bracket gamma_t(alpha) over the rows of ``candidates`` from both sides, by greedy choice.
 
     The next point is always one of largest variance. By submodularity (Nemhauser et al. 1978)
     greedy >= (1 - (1 - 1/t)^t) gamma_t, which is above 1 - 1/e; a second upper bound comes from
     the gains still to be had (:func:`remaining_gains`), and the smaller one counts.
 
     Variances only fall as points are added, so an old value is an upper bound, and a candidate
-    is looked at again only when its old value is the largest (lazy evaluation, Minoux 1978).
+    is evaluated again only when its old value is the largest (lazy evaluation, Minoux 1978).
 
     Examples
     --------
@@ -202,7 +197,7 @@ def maximum_information_gain(
     >>> found.lower.round(3), found.upper.round(3)
     (array([1.199, 2.398, 3.543]), array([1.199, 2.398, 3.597]))
     """
-    k = checked_kernel(kernel)
+    k = kernels.checked_kernel(kernel)
     points = as_points(candidates, "candidates")
     alpha = as_scalar(ridge, "ridge", above=0.0)
     total = as_whole(rounds, "rounds", least=1)
@@ -236,7 +231,7 @@ def remaining_gains(potentials: Array, rounds: int) -> Array:
     if not len(v):
         return np.zeros(rounds)
     # The j-th copy counts v/(1 + (j - 1) v), at least 1/(u + 1/v_1) for j - 1 <= u - (1/v - 1/v_1).
-    # The least u with as many such copies as rounds is looked for.
+    # Bisection finds the least u for which there are as many such copies as rounds.
     offsets = 1 / v - 1 / v[0]
     least, most = 0.0, float(rounds)
     for _ in range(60):
@@ -255,15 +250,15 @@ def _copies(offsets: Array, u: float) -> NDArray[np.int64]:
 
 
 def _refresh_largest(state: LazyVariances, count: int) -> None:
-    """Bring the largest ceilings up to date, a few times: old ones are valid but larger."""
-    for _ in range(PASSES):
+    """Update the largest ceilings a few times, as old ones are valid but larger."""
+    for _ in range(LAST_PASSES):
         largest = np.argpartition(-state.ceilings, min(count, len(state.ceilings)) - 1)[:count]
         state.refresh(largest)
 
 
 def _most_uncertain(state: LazyVariances) -> int:
-    """The first candidate of largest variance; its ceiling is up to date."""
-    batch = BATCH
+    """Find the first candidate of largest variance, and bring its ceiling up to date."""
+    batch = FIRST_BATCH
     while True:
         best = int(state.ceilings.argmax())
         if state.levels[best] == state.count:

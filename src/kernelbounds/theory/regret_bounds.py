@@ -1,32 +1,25 @@
-"""The rates of Propositions D.13 to D.16, and the tuning that attains them.
+"""Bounds on the cumulative regret of KernelUCB, and the rates at which they grow (Sec. 6.3).
 
-================  ===========  ==========================================================
-code              paper        meaning
-================  ===========  ==========================================================
-``power``                      of T in the regret bound
-``log_power``                  of ln T in the regret bound
-``tuning_power``  q            the tuned constant is proportional to T^q
-``tuned``         c or alpha   the mixture scale with noise, the ridge without
-================  ===========  ==========================================================
+==================  ===========  ========================================================
+code                paper        meaning
+==================  ===========  ========================================================
+``rounds``          T            number of rounds; an array gives an array
+``gain``            gamma_T      (bound on the) maximum information gain at the ridge
+``count``           tau_T        (bound on the) number of potentials of at least 1
+``value_bound``     C            |f*(x)| <= C; sqrt(kappa) B always does
+``norm_bound``      B            ||f*|| <= B
+``noise_scale``     sigma        the noise is sigma-sub-Gaussian
+``mixture_scale``   c            of the mixture N(0, c K_t); the ridge is sigma^2/c
+``power``                        of T in the rate
+``log_power``                    of ln T in the rate
+``tuned``           c or alpha   the mixture scale with noise, the ridge without
+``tuning_power``    q            the tuned constant is proportional to T^q
+==================  ===========  ========================================================
 
-Constants are left out here; :mod:`~kernelbounds.theory.regret_bounds` has them.
-
-Bounds on the cumulative regret of KernelUCB with CMM, DMM or AMM (Thm. 6.2, Sec. 6.3).
-
-==================  ==========  =========================================================
-code                paper       meaning
-==================  ==========  =========================================================
-``rounds``          T           number of rounds; an array gives an array
-``gain``            gamma_T     (bound on the) maximum information gain at the ridge
-``count``           tau_T       (bound on the) number of potentials of at least 1
-``value_bound``     C           |f*(x)| <= C; sqrt(kappa) B always does
-``norm_bound``      B           ||f*|| <= B
-``noise_scale``     sigma       the noise is sigma-sub-Gaussian
-``mixture_scale``   c           of the mixture N(0, c K_t); the ridge is sigma^2/c
-==================  ==========  =========================================================
-
-DMM needs a grid that contains the ridge, and AMM must use it. Only the run's own information gain
-and count enter the proofs, so either may be put in place of the maxima after the run.
+The bounds (Thm. 6.2, Eq. 56) are for KernelUCB with CMM, DMM or AMM. DMM needs a grid that contains
+the ridge, and AMM must use it. Only the run's own information gain and count enter the proofs, so
+either may be put in place of the maxima after the run. The rates (Propositions D.13 to D.16) leave
+out the constants, which the bounds have.
 """
 
 from __future__ import annotations
@@ -39,12 +32,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
-from kernelbounds.arrays import LARGEST, Array, as_flag, as_scalar, brief
+from kernelbounds.arrays import LARGEST, Array, as_flag, as_numbers, as_scalar, brief, check_shapes
 from kernelbounds.bounds import Assumptions
 from kernelbounds.errors import InputError
 from kernelbounds.kernels import checked_kernel, smoothness
 from kernelbounds.mixtures import Single
-from kernelbounds.theory.checks import as_numbers, as_ridge, as_rounds, check_in_space, check_shapes
 from kernelbounds.theory.eigendecay import (
     Decay,
     decay_exponent,
@@ -54,7 +46,7 @@ from kernelbounds.theory.eigendecay import (
 
 
 def largest_value(norm_bound: float, kernel_bound: float) -> float:
-    """C = sqrt(kappa) B, by Cauchy-Schwarz. (Sec. 6 has kappa B.)
+    """Return C = sqrt(kappa) B, by Cauchy-Schwarz (Sec. 6 has kappa B).
 
     Examples
     --------
@@ -67,10 +59,12 @@ def largest_value(norm_bound: float, kernel_bound: float) -> float:
 
 
 def radius_bound(assumptions: Assumptions, gain: ArrayLike) -> Array:
-    """R~ at the ridge sigma^2/c is at most
-    sqrt(2 sigma^2 gamma + sigma^2 B^2/c + 2 sigma^2 ln(1/delta)), Eq. (17).
+    """Bound the radius R~ at the ridge sigma^2/c, Eq. (17), by
 
-    With another mixture than the paper's, its price is added to 2 ln(1/delta), here and below.
+    sqrt(2 sigma^2 gamma + sigma^2 B^2/c + 2 sigma^2 ln(1/delta)).
+
+    With another mixture than the paper's, its price is added to 2 ln(1/delta), as in
+    :func:`regret_bound`.
 
     Examples
     --------
@@ -93,7 +87,7 @@ def regret_bound(
     count: ArrayLike,
     value_bound: float,
 ) -> Array:
-    """With probability 1 - delta, for all T at once (Thm. 6.2), the regret is at most
+    """Bound the regret with probability 1 - delta, for all T at once (Thm. 6.2), by
 
     2 C tau_T + sigma sqrt(24 T gamma_T (gamma_T + B^2/(2 c) + ln(1/delta))).
 
@@ -108,11 +102,8 @@ def regret_bound(
     >>> found.round(1)
     array([34. , 88.2])
     """
-    a, T = _noisy(assumptions), as_rounds(rounds)
-    gamma, tau = (
-        as_numbers(v, name, positive=False) for v, name in ((gain, "gain"), (count, "count"))
-    )
-    check_shapes(rounds=T, gain=gamma, count=tau)
+    a = _noisy(assumptions)
+    T, _, gamma, tau = _numbers_of_run(rounds, 1.0, gain, count)
     C = as_scalar(value_bound, "value_bound", least=0.0)
     return _with_noise(a, np.asarray(a.mixture_scale), T, gamma, 2 * C * tau)
 
@@ -125,7 +116,7 @@ def noiseless_regret_bound(
     count: ArrayLike,
     value_bound: float,
 ) -> Array:
-    """Without noise, at every ridge alpha > 0 (Eq. 56), the regret is at most
+    """Bound the regret without noise, at any ridge alpha > 0 (Eq. 56), by
 
     2 C tau_T(alpha) + sqrt(12 alpha B^2 T gamma_T(alpha)).
 
@@ -138,11 +129,7 @@ def noiseless_regret_bound(
     >>> found.round(1)
     array([24.6, 49.5])
     """
-    T, alpha = as_rounds(rounds), as_ridge(ridge)
-    gamma, tau = (
-        as_numbers(v, name, positive=False) for v, name in ((gain, "gain"), (count, "count"))
-    )
-    check_shapes(rounds=T, ridge=alpha, gain=gamma, count=tau)
+    T, alpha, gamma, tau = _numbers_of_run(rounds, ridge, gain, count)
     B = as_scalar(norm_bound, "norm_bound", least=0.0)
     C = as_scalar(value_bound, "value_bound", least=0.0)
     return np.asarray(2 * C * tau + B * np.sqrt(12 * alpha * T * gamma))
@@ -156,7 +143,9 @@ def regret_bound_under(
     rounds: ArrayLike,
     mixture_scale: ArrayLike = 1.0,
 ) -> Array:
-    """Thm. 6.2 with Lemmas D.3, D.10 and D.11: explicit in T. c may depend on T, as an array.
+    """Bound the regret explicitly in T, by Thm. 6.2 with Lemmas D.3, D.10 and D.11.
+
+    c may depend on T, as an array.
 
     Examples
     --------
@@ -182,7 +171,9 @@ def regret_bound_under(
 def noiseless_regret_bound_under(
     decay: Decay, norm_bound: float, rounds: ArrayLike, ridge: ArrayLike
 ) -> Array:
-    """Eq. (56) with Lemmas D.3, D.10 and D.11: explicit in T. The ridge may depend on T.
+    """Bound the regret without noise explicitly in T, by Eq. (56) with Lemmas D.3, D.10, D.11.
+
+    The ridge may depend on T, as an array.
 
     Examples
     --------
@@ -194,30 +185,58 @@ def noiseless_regret_bound_under(
     >>> found.round(0)
     array([  739., 32972.])
     """
-    T, alpha = as_rounds(rounds), as_ridge(ridge)
-    gamma = information_gain_bound(decay, T, alpha)
-    tau = np.minimum(T, potential_count_bound_under(decay, alpha))
+    gamma = information_gain_bound(decay, rounds, ridge)
+    tau = np.minimum(rounds, potential_count_bound_under(decay, ridge))
     C = largest_value(norm_bound, decay.kernel_bound)
-    return noiseless_regret_bound(norm_bound, T, alpha, gamma, tau, C)
+    return noiseless_regret_bound(norm_bound, rounds, ridge, gamma, tau, C)
 
 
 def log_level(a: Assumptions) -> float:
-    """2 ln(1/delta), and what the mixture costs on top of the paper's."""
+    """2 ln(1/delta), and what the mixture adds to the paper's radius."""
     if math.isinf(a.mixture.excess_over_paper):
         raise InputError(f"no regret bound is known for the radius of {a.mixture}.")
     return a.mixture.excess_over_paper - 2 * math.log(a.delta)
 
 
+def _numbers_of_run(
+    rounds: ArrayLike, ridge: ArrayLike, gain: ArrayLike, count: ArrayLike
+) -> tuple[Array, Array, Array, Array]:
+    """T, alpha, gamma_T and tau_T as arrays that fit together."""
+    T, alpha = as_rounds(rounds), as_numbers(ridge, "ridge")
+    gamma, tau = (
+        as_numbers(gain, "gain", positive=False),
+        as_numbers(count, "count", positive=False),
+    )
+    check_shapes(rounds=T, ridge=alpha, gain=gamma, count=tau)
+    return T, alpha, gamma, tau
+
+
+def as_rounds(rounds: ArrayLike) -> Array:
+    """Numbers of rounds T >= 1."""
+    return as_numbers(rounds, "rounds", least=1.0)
+
+
 def _with_noise(a: Assumptions, c: Array, T: Array, gamma: Array, start: Array) -> Array:
+    """The bound of Thm. 6.2, in which ``start`` is 2 C tau_T."""
     inside = gamma + a.norm_bound**2 / (2 * c) + log_level(a) / 2
     return np.asarray(start + a.noise_scale * np.sqrt(24 * T * gamma * inside))
 
 
-def _noisy(assumptions: Assumptions) -> Assumptions:
+def checked_assumptions(assumptions: Assumptions) -> Assumptions:
+    """Refuse assumptions that the theorems are not about."""
     if not isinstance(assumptions, Assumptions):
         raise InputError(f"assumptions must be kernelbounds.Assumptions, got {brief(assumptions)}.")
-    check_in_space(assumptions)
-    if assumptions.noise_scale == 0:
+    if assumptions.misspecification:
+        raise InputError(
+            "the theory is about functions of the kernel's space: misspecification must be 0, got "
+            f"{assumptions.misspecification:g}."
+        )
+    return assumptions
+
+
+def _noisy(assumptions: Assumptions) -> Assumptions:
+    """Refuse assumptions without noise, for which there are bounds of their own."""
+    if checked_assumptions(assumptions).noise_scale == 0:
         raise InputError(
             "noise_scale is 0: use noiseless_regret_bound, which holds at every ridge."
         )
@@ -257,7 +276,7 @@ class Rate:
         return np.asarray(factor * as_rounds(rounds) ** self.tuning_power)
 
     def local_exponent(self, rounds: ArrayLike) -> Array:
-        """d ln(rate) / d ln T = power + log_power / ln T: what a fit near T should compare with."""
+        """The exponent of T that a fit near T should show, power + log_power / ln T."""
         T = as_rounds(rounds)
         if np.any(T <= 1):
             raise InputError(f"rounds must be above 1 for a local exponent, got {brief(rounds)}.")
@@ -270,7 +289,9 @@ class Rate:
 
 
 def polynomial_rate(exponent: float) -> Rate:
-    """c ~ T^(-1/(beta_p + 1)): T^((beta_p + 3)/(2 beta_p + 2)) ln(T)^(1 - 1/beta_p), D.13.
+    """The rate T^((beta_p + 3)/(2 beta_p + 2)) ln(T)^(1 - 1/beta_p) (Prop. D.13).
+
+    c ~ T^(-1/(beta_p + 1)).
 
     Examples
     --------
@@ -285,7 +306,7 @@ def polynomial_rate(exponent: float) -> Rate:
 
 
 def exponential_rate(exponent: float) -> Rate:
-    """c ~ 1: sqrt(T) ln(T)^(1 + 1/beta_e), Prop. D.14.
+    """The rate sqrt(T) ln(T)^(1 + 1/beta_e), with c ~ 1 (Prop. D.14).
 
     Examples
     --------
@@ -299,9 +320,9 @@ def exponential_rate(exponent: float) -> Rate:
 
 
 def noiseless_polynomial_rate(exponent: float) -> Rate:
-    """alpha ~ T^((1 - beta_p^2)/(1 + beta_p^2)): T^((beta_p + 1)/(beta_p^2 + 1)) ln T, D.15.
+    """The rate T^((beta_p + 1)/(beta_p^2 + 1)) ln T without noise (Prop. D.15).
 
-    Below sqrt(T) when beta_p > 1 + sqrt(2).
+    alpha ~ T^((1 - beta_p^2)/(1 + beta_p^2)). The rate is below sqrt(T) for beta_p > 1 + sqrt(2).
 
     Examples
     --------
@@ -316,7 +337,7 @@ def noiseless_polynomial_rate(exponent: float) -> Rate:
 
 
 def noiseless_exponential_rate(exponent: float) -> Rate:
-    """alpha ~ 1/T: ln(T)^(1 + 1/beta_e), Prop. D.16 (its statement prints alpha ~ 1).
+    """The rate ln(T)^(1 + 1/beta_e) without noise, with alpha ~ 1/T (Prop. D.16 prints alpha ~ 1).
 
     Examples
     --------

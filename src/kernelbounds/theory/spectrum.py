@@ -1,11 +1,11 @@
-"""The eigenvalues of a kernel on the unit cube, numerically, and envelopes above them.
+"""Numerical eigenvalues of a kernel on the unit cube, and envelopes above them.
 
 ==========================  ========  =====================================================
 code                        paper     meaning
 ==========================  ========  =====================================================
 ``eigenvalues``             xi_m      falling, of the integral operator on [0, 1]^d
-``eigenfunction_bound``     psi       largest |phi_m| that was seen: an estimate from below
-``kernel_bound``            kappa     largest k(x, x) that was seen
+``eigenfunction_bound``     psi       largest |phi_m| found: an estimate from below
+``kernel_bound``            kappa     largest k(x, x) found
 ==========================  ========  =====================================================
 """
 
@@ -19,9 +19,8 @@ from scipy.stats import qmc
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
-from kernelbounds.arrays import Array, as_scalar, as_whole, brief
+from kernelbounds.arrays import Array, as_numbers, as_scalar, as_whole, brief
 from kernelbounds.errors import InputError
-from kernelbounds.theory.checks import as_numbers
 from kernelbounds.theory.eigendecay import (
     Decay,
     ExponentialDecay,
@@ -30,7 +29,7 @@ from kernelbounds.theory.eigendecay import (
     decay_exponent,
 )
 
-RESOLVED = 1e-12  # eigenvalues below this times the largest are rounding errors
+SMALLEST_EIGENVALUE = 1e-12  # relative to the largest; below, there are rounding errors only
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ class Spectrum:
 
 
 def nystrom_spectrum(kernel: Kernel, dim: int, count: int = 64, points: int = 1024) -> Spectrum:
-    """Eigenvalues of K/n at n quasi-random points, which tend to those of the operator.
+    """Compute eigenvalues of K/n at n quasi-random points, which tend to those of the operator.
 
     With K/n = U diag(xi) U', the eigenfunctions at the points are sqrt(n) U. At most ``count``
     eigenvalues are returned, and none that double precision cannot resolve. Those far below the
@@ -74,7 +73,7 @@ def nystrom_spectrum(kernel: Kernel, dim: int, count: int = 64, points: int = 10
     X = sobol(n, d)
     values, vectors = np.linalg.eigh(kernels.cross(k, X, X) / n)
     values, vectors = values[::-1][:m], vectors[:, ::-1][:, :m]
-    kept = values > RESOLVED * values[0]
+    kept = values > SMALLEST_EIGENVALUE * values[0]
     return Spectrum(
         values[kept],
         float(np.sqrt(n) * np.abs(vectors[:, kept]).max()),
@@ -92,7 +91,7 @@ def sobol(count: int, dim: int) -> Array:
 
 
 def polynomial_envelope(spectrum: Spectrum, exponent: float) -> PolynomialDecay:
-    """The smallest C_p with xi_i <= C_p i^(-beta_p) for all eigenvalues given.
+    """Fit the smallest C_p with xi_i <= C_p i^(-beta_p) for all eigenvalues given.
 
     Examples
     --------
@@ -110,7 +109,7 @@ def polynomial_envelope(spectrum: Spectrum, exponent: float) -> PolynomialDecay:
 
 
 def exponential_envelope(spectrum: Spectrum, exponent: float) -> ExponentialDecay:
-    """C_e2 by least squares on ln xi_i, then the smallest C_e1 that is above them all.
+    """Fit C_e2 by least squares on ln xi_i, then the smallest C_e1 that is above them all.
 
     Examples
     --------
@@ -136,9 +135,9 @@ def exponential_envelope(spectrum: Spectrum, exponent: float) -> ExponentialDeca
 
 
 def fitted_decay(kernel: Kernel, dim: int, count: int = 64, points: int = 1024) -> Decay:
-    """The envelope with the known exponent of an RBF or Matern kernel, above its spectrum.
+    """Fit the envelope with the known exponent of an RBF or Matern kernel above its spectrum.
 
-    Its constants are numerical: right for the eigenvalues looked at, and taken on trust beyond.
+    Its constants are numerical: right for the eigenvalues computed, and taken on trust beyond.
 
     Examples
     --------

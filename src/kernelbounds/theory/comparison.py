@@ -1,4 +1,4 @@
-"""How much tighter AMM is than AY and IGP (Thm. 6.1), and all bounds on a user's own data.
+"""How much tighter AMM is than AY and IGP (Thm. 6.1), and how wide all bounds are on given data.
 
 ==============  ====================================  =====================================
 code            paper                                 meaning
@@ -19,7 +19,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,7 +27,7 @@ from kernelbounds.arrays import as_points, as_scalar, as_whole, brief
 from kernelbounds.bounds import AMM, AY, CMM, DMM, IGP, Assumptions, Bound
 from kernelbounds.errors import InputError
 from kernelbounds.sequence import ConfidenceSequence
-from kernelbounds.theory.checks import check_in_space
+from kernelbounds.theory.regret_bounds import checked_assumptions
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ class Gap:
 
 
 def gap_to_ay(assumptions: Assumptions, log_det: float, ridge: float) -> Gap:
-    """AMM with alpha = lambda, c = sigma^2/lambda against AY at lambda (Thm. 6.1, first part).
+    """Compare AMM at alpha = lambda, c = sigma^2/lambda with AY at lambda (Thm. 6.1, part one).
 
     The difference p + B - sqrt(p^2 + B^2) is 2 p B/(p + B + sqrt(p^2 + B^2)).
 
@@ -77,7 +76,7 @@ def gap_to_ay(assumptions: Assumptions, log_det: float, ridge: float) -> Gap:
 
 
 def gap_to_igp(assumptions: Assumptions, log_det: float, eta: float, count: int) -> Gap:
-    """AMM with alpha = 1 + eta, c = sigma^2/(1 + eta) against IGP at eta (Thm. 6.1, second part).
+    """Compare AMM at alpha = 1 + eta, c = sigma^2/(1 + eta) with IGP at eta (Thm. 6.1, part two).
 
     IGP does not divide by sqrt(1 + eta), adds t eta under the root, and adds B outside of it.
 
@@ -98,11 +97,8 @@ def gap_to_igp(assumptions: Assumptions, log_det: float, eta: float, count: int)
 
 def _noise_part(assumptions: Assumptions, log_det: float, more: float) -> float:
     """sigma sqrt(l + more + 2 ln(1/delta))."""
-    if not isinstance(assumptions, Assumptions):
-        raise InputError(f"assumptions must be kernelbounds.Assumptions, got {brief(assumptions)}.")
-    check_in_space(assumptions)
-    level = as_scalar(log_det, "log_det", least=0.0)
-    return assumptions.noise_scale * math.sqrt(level + more - 2 * math.log(assumptions.delta))
+    a, level = checked_assumptions(assumptions), as_scalar(log_det, "log_det", least=0.0)
+    return a.noise_scale * math.sqrt(level + more - 2 * math.log(a.delta))
 
 
 @dataclass(frozen=True)
@@ -130,7 +126,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Comparison:
-    """One row a bound: the package's, and then those that were given.
+    """The widths of several bounds, a row for each: the package's, then those that were given.
 
     Examples
     --------
@@ -158,7 +154,7 @@ class Comparison:
         raise InputError(f"no bound is called {brief(name)}; there are {known}.")
 
     def table(self) -> str:
-        """As text, for the terminal."""
+        """Return the comparison as text, for the terminal."""
         wide = max(6, *(len(row.name) + 1 for row in self.rows))
         lines = [f"{'bound':<{wide}}{'mean width':>12}{'mean / CMM':>12}{'most / CMM':>12}"]
         lines += [
@@ -174,11 +170,11 @@ def compare(
     eta: float | None = None,
     bounds: Mapping[str, Bound] | None = None,
 ) -> Comparison:
-    """Widths of CMM, DMM, AMM, AY and IGP at points X (m, d) on the data of ``sequence``.
+    """Compare the widths of CMM, DMM, AMM, AY and IGP at points X (m, d) on a sequence's data.
 
     Widths are as users see them, limited to +-B sqrt(k(x,x)). ``eta`` is IGP's; None is 2/t.
     Without noise DMM, AMM and AY use the smallest ridge that double precision allows. ``bounds``
-    are more to compare, by name: of the package with other settings, or of your own.
+    are further ones by name: the package's with other settings, or your own.
 
     Examples
     --------
@@ -200,7 +196,9 @@ def compare(
     all_bounds: dict[str, Bound] = {
         "CMM": CMM(), "DMM": DMM(), "AMM": AMM(), "AY": AY(), "IGP": IGP(h)
     }  # fmt: skip
-    for name, bound in _as_mapping(bounds).items():
+    if bounds is not None and not isinstance(bounds, Mapping):
+        raise InputError(f"bounds must be a dict of bounds by name, got {brief(bounds)}.")
+    for name, bound in dict(bounds or {}).items():
         if not isinstance(name, str) or not isinstance(bound, Bound) or name in all_bounds:
             raise InputError(
                 "bounds must be objects of kernelbounds.Bound by names other than "
@@ -214,14 +212,8 @@ def compare(
     exact = widths["CMM"]
     rows = []
     for name, width in widths.items():
-        # Where even the exact band has no width, equal ones count as equal.
-        safe = np.where(exact > 0, exact, 1.0)
-        ratio = np.where(exact > 0, width / safe, np.where(width > 0, np.inf, 1.0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # Where even the exact band has no width, equal ones count as equal.
+            ratio = np.where(width == exact, 1.0, width / exact)
         rows.append(Row(name, float(width.mean()), float(ratio.mean()), float(ratio.max())))
     return Comparison(tuple(rows))
-
-
-def _as_mapping(bounds: Any) -> dict[Any, Any]:
-    if bounds is not None and not isinstance(bounds, Mapping):
-        raise InputError(f"bounds must be a dict of bounds by name, got {brief(bounds)}.")
-    return dict(bounds or {})
