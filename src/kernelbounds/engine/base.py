@@ -16,7 +16,7 @@ method                 paper                                rounding
 
 Means, variances and the energies below are those of a matrix K' that is at least K in the positive
 semi-definite order: K itself and room for rounding errors, and with inducing points what those do
-not see. Every bound from K' is valid, and only looser (``docs/mathematics/bounds.md``). Energies
+not see. Every bound from K' is valid, and only looser (``docs/mathematics/rounding.md``). Energies
 and log-determinants above are those of K, for radii.
 """
 

@@ -19,7 +19,7 @@ bound (envelope theorem), and p'(K + alpha I)^-1 p is convex in p, so that for a
     bound(x)  <=  bound(c) + witness(x) - witness(c) + curvature |phi(x) - phi(c)|^2 / (2 scale).
 
 The witness is a known function with a known norm: its first-order expansion at c has an error of
-at most that norm times |phi(x) - phi(c) - D phi(c)(x - c)|. See ``docs/mathematics/bounds.md``.
+at most that norm times |phi(x) - phi(c) - D phi(c)(x - c)|. See ``docs/mathematics/boxes.md``.
 
 With all observations kept, own and curvature are 1, the x_j are the observations, and the pulls are
 w = (K + alpha I)^-1 p with p = k_t(x) - s scale y_t. With a sparse engine the x_j are the inducing
