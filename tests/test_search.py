@@ -15,8 +15,8 @@ from kernelbounds.bounds import Bound, cmm, dmm
 from kernelbounds.bounds.cmm import DualFunction
 from kernelbounds.engine import largest_by_ceilings, largest_minimum, minimise_over_ridge
 from kernelbounds.engine.ridge_search import (
-    FEW,
     FINER,
+    FIRST_EVALUATED,
     INFINITE,
     Chebyshev,
     Largest,
@@ -122,7 +122,7 @@ def test_finer_grids_surround_the_minimisers_and_stay_inside():
 # --- the largest of many
 
 
-@pytest.mark.parametrize("size", [1, FEW, FEW + 1, 50])
+@pytest.mark.parametrize("size", [1, FIRST_EVALUATED, FIRST_EVALUATED + 1, 50])
 @pytest.mark.parametrize("slack", [0.0, 0.3, 10.0])
 def test_highest_equals_looking_everywhere(size, slack):
     """Ties, ceilings that values attain, and values above their ceilings by up to a tie."""
@@ -140,7 +140,7 @@ def test_highest_equals_looking_everywhere(size, slack):
         best, tied = largest_by_ceilings(ceilings, tie, evaluate)
         assert best == values.max()
         np.testing.assert_array_equal(tied, np.flatnonzero(values >= values.max() - tie))
-        assert len(asked[0]) == min(size, FEW)
+        assert len(asked[0]) == min(size, FIRST_EVALUATED)
         assert len(asked) <= 1 or asked[0] < asked[-1]  # what was known is not asked in vain
 
 
@@ -152,16 +152,16 @@ def test_highest_evaluates_few_where_ceilings_tell_much():
         return values[points]
 
     assert largest_by_ceilings(values + 1e-4, 1e-7, evaluate)[0] == 1.0
-    assert len(asked) == FEW
+    assert len(asked) == FIRST_EVALUATED
 
 
 def test_highest_gives_up_where_an_evaluation_does():
     assert largest_by_ceilings(np.ones(10), 1e-7, lambda points: None) is None
     # At first all is well; then a point that is in question cannot be evaluated.
     found = largest_by_ceilings(
-        np.append(np.full(FEW, 2.0), 1.5),
+        np.append(np.full(FIRST_EVALUATED, 2.0), 1.5),
         1e-7,
-        lambda points: None if len(points) > FEW else np.ones(len(points)),
+        lambda points: None if len(points) > FIRST_EVALUATED else np.ones(len(points)),
     )
     assert found is None
 

@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 import kernelbounds as kb
 from kernelbounds.arrays import EPS
 from kernelbounds.engine import Growth, Outcomes, SparseEngine
-from kernelbounds.engine.ridge_path import rounding
+from kernelbounds.engine.ridge_path import dot_error
 from kernelbounds.engine.sparse import Block, Dictionary, Statistics
 
 mp.mp.dps = 50
@@ -69,7 +69,7 @@ def matrix_of_engine(engine, x):
     basis, count = engine._basis, engine.statistics.count
     assert len(engine._newest.rows) == count  # none of them is gone
     phi = np.column_stack([engine._newest.rows.phi, engine.dictionary.features(x[None])[0]])
-    seen = basis.see(phi)
+    seen = basis.coordinates(phi)
     # Observations in the basis see the directions that are kept, and others see all.
     kept = mp.matrix((seen.along / np.sqrt(basis.values)[:, None]).tolist())
     stretched = mp.matrix(basis.products(seen, seen, lambda a, b: a.T @ b).tolist())
@@ -167,7 +167,7 @@ def test_sums_of_many_blocks_are_as_precise_as_those_of_one():
         max(abs(mp.mpf(one.moments[i, j]) - exact[i, j]) for i in range(2) for j in range(2))
         for one in (total, plain)
     ]
-    assert error[0] < rounding(total.terms) * total.trace / 4
+    assert error[0] < dot_error(total.terms) * total.trace / 4
     assert error[1] > 10 * error[0]  # or else there is no need for it
 
 

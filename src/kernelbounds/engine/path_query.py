@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelbounds.arrays import EPS, Array
-from kernelbounds.engine.ridge_path import PathAtRidges, RidgePath, rounding
+from kernelbounds.engine.ridge_path import PathAtRidges, RidgePath, dot_error
 from kernelbounds.engine.rows import Representers
 
 # Where |k|^2 - |Q'k|^2 is lost in rounding errors, it is computed from the vector instead. A loss
@@ -84,7 +84,7 @@ class PathQuery:
             self._size = np.sqrt(self._inside_squared.sum(axis=0) + _dots(newest, newest))
         else:
             self._size = path.size_of_vectors(magnitudes)
-        self._rounding = rounding(path.eigen.count + len(newest), path.eigen.accuracy)
+        self._rounding = dot_error(path.eigen.count + len(newest), path.eigen.accuracy)
 
     @classmethod
     def of(cls, path: RidgePath, asked: Representers) -> PathQuery:
@@ -96,12 +96,12 @@ class PathQuery:
             return cls(path, prior, u, new, np.zeros(len(prior)), magnitudes)
         squared, inside = _dots(old, old), u[: path.rank]
         size = np.sqrt(squared) if magnitudes is None else path.size_of_vectors(magnitudes)
-        error = rounding(len(old), eigen.accuracy) * size**2
+        error = dot_error(len(old), eigen.accuracy) * size**2
         outside = np.maximum(squared - _dots(inside, inside) - error, 0.0)
         coarse = np.flatnonzero(error > NEGLIGIBLE * eigen.finest * prior)
         if len(coarse):
             rest = eigen.basis @ inside[:, coarse] - old[:, coarse]
-            length = np.sqrt(_dots(rest, rest)) - rounding(len(old), eigen.accuracy) * size[coarse]
+            length = np.sqrt(_dots(rest, rest)) - dot_error(len(old), eigen.accuracy) * size[coarse]
             outside[coarse] = np.maximum(length, 0.0) ** 2
         return cls(path, prior, u, new, outside, magnitudes)
 
@@ -155,7 +155,7 @@ class PathQuery:
         scaled = inverse * eigen.z
         weight = np.sqrt(self.prior / ridges[:, None])  # at least |(K + alpha I)^-1 k|
         variance = self._variance_of_basis(ridges, inverse) + self._error(self._size * weight)
-        lost = rounding(eigen.count, eigen.accuracy) * path.size
+        lost = dot_error(eigen.count, eigen.accuracy) * path.outcome_norm
         energy = ridges * (scaled @ eigen.z - lost * np.sqrt(np.vecdot(scaled, scaled)))
         energy += path.scatter.least
         return Predictions(scaled @ self._inside, np.maximum(variance, 0.0), energy)
@@ -213,7 +213,7 @@ class PathQuery:
             weight += np.sqrt(_dots(v, v))
         # Of y, p has the scatter as one more direction, in which K is 0.
         explained += WITHOUT_ROUNDING * path.scatter.least * scale**2 / ridges
-        size = self._size + np.abs(scale) * path.size
+        size = self._size + np.abs(scale) * path.outcome_norm
         return np.asarray(self.prior - explained + self._error(size * weight))
 
     def _variance_of_basis(self, ridges: Array, inverse: Array) -> Array:

@@ -34,7 +34,7 @@ FEW_COLUMNS = 8  # up to which that is faster than BLAS's triangular product
 CAPACITY = 240  # rows there is room for at first; caches dislike powers of two
 # A factor is trusted for ridges of at least this times the trace of the kernel matrix and the
 # rounding error; there, what is added for rounding errors stays below 1e-7, relatively.
-LEAST = 1e-7 / EPS
+LEAST_RIDGE_OF_TRACE = 1e-7 / EPS
 
 
 class NextRows(NamedTuple):
@@ -68,7 +68,7 @@ class RidgeFit:
         self._left = np.empty((GROUP, CAPACITY))
         self._own, self._rest = np.empty((GROUP, GROUP)), np.empty(GROUP)
 
-    def trusted(self, least: float = LEAST) -> bool:
+    def trusted(self, least: float = LEAST_RIDGE_OF_TRACE) -> bool:
         """Whether the ridge is large enough, relative to the kernel matrix, for this method."""
         return self.ridge >= least * self._data.accuracy * self._data.trace
 

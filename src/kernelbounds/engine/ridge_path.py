@@ -34,7 +34,7 @@ from kernelbounds.engine.rows import NO_SCATTER, KernelRows, Scatter
 from kernelbounds.errors import InputError
 
 
-def rounding(count: int, accuracy: float = EPS) -> float:
+def dot_error(count: int, accuracy: float = EPS) -> float:
     """The error of an inner product of ``count`` terms, relative to the norms of its factors.
 
     It grows with the count when all terms have the same sign, as with repeated points. BLAS adds in
@@ -55,7 +55,7 @@ class RidgePath:
     own: Array
     corner: Array
     newest: Array  # the outcomes of the border's points
-    size: float  # the Euclidean norm of all outcomes
+    outcome_norm: float  # the Euclidean norm of all outcomes
     trace: float  # of the kernel matrix
     scatter: Scatter = NO_SCATTER  # of outcomes at equal points, a part of every energy
 
@@ -69,8 +69,8 @@ class RidgePath:
         eigen = self.eigen.leading(size)
         none = np.empty((0, size))
         return RidgePath(
-            eigen, eigen.basis, eigen.spectrum, none, none.T, none[:, :0], none[:, 0], self.size,
-            self.trace,
+            eigen, eigen.basis, eigen.spectrum, none, none.T, none[:, :0], none[:, 0],
+            self.outcome_norm, self.trace,
         )  # fmt: skip
 
     @property
@@ -101,7 +101,7 @@ class RidgePath:
         """E_alpha and ln det(I + K/alpha), both rounded up; of a path with all eigenvalues."""
         eigen = self.eigen
         scaled = eigen.z / (eigen.spectrum + ridge)
-        error = rounding(eigen.count, eigen.accuracy) * self.size * np.linalg.norm(scaled)
+        error = dot_error(eigen.count, eigen.accuracy) * self.outcome_norm * np.linalg.norm(scaled)
         # K + (slack + alpha) I is at most 1 + slack/alpha times K + alpha I.
         energy = ridge * (eigen.z @ scaled + error) * (1 + 3 * eigen.slack / ridge)
         energy += self.scatter.most
@@ -149,8 +149,8 @@ class PathAtRidges:
         eigen, rank = path.eigen, path.rank
         self.ridges, self.inverse = ridges, path.inverse(ridges)
         self.scaled = self.inverse[:, :rank] * eigen.z
-        size = path.size * np.sqrt(np.vecdot(self.scaled, self.scaled))
-        quadratic = -rounding(eigen.count, eigen.accuracy) * size
+        size = path.outcome_norm * np.sqrt(np.vecdot(self.scaled, self.scaled))
+        quadratic = -dot_error(eigen.count, eigen.accuracy) * size
         border = len(path.newest)
         self.solved_outcomes = np.empty((len(ridges), border))
         if border:
@@ -316,7 +316,7 @@ class GrowingPath:
             self._own[:used, :size],
             self._corner[:size, :size],
             data.outcomes[n:count],
-            data.size if count == data.count else data.first(count).size,
+            data.outcome_norm if count == data.count else data.first(count).outcome_norm,
             data.trace,
             data.scatter,
         )

@@ -134,7 +134,7 @@ def finer(grid: Array, best: Array, largest: int) -> Array:
 
 # Points that are evaluated first in a search for the largest bound. In the paper's problems it is
 # among the six highest ceilings in most rounds (``python -m benchmarks bandits``).
-FEW = 6
+FIRST_EVALUATED = 6
 
 
 class Largest(NamedTuple):
@@ -169,8 +169,8 @@ def largest_by_ceilings(
     ceilings are largest_by_ceilings. None when an evaluation fails.
     """
     points = np.arange(len(ceilings))
-    if len(ceilings) > FEW:
-        points = np.sort(np.argpartition(-ceilings, FEW)[:FEW])
+    if len(ceilings) > FIRST_EVALUATED:
+        points = np.sort(np.argpartition(-ceilings, FIRST_EVALUATED)[:FIRST_EVALUATED])
     while (values := evaluate(points)) is not None:
         best = float(values.max())
         open_ = ~(ceilings < best - 2 * tie)

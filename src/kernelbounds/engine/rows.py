@@ -19,7 +19,7 @@ from kernelbounds.functionals.targets import Functionals, Targets, squared_norms
 # eigenvalues by at most 4 EPS times the trace. That is within the rest where the values are close
 # to each other, because then the largest eigenvalue is close to the trace; elsewhere most values
 # are small, and so are their errors.
-COVERED = 4.0
+COVERED_ERROR = 4.0
 SINGLE = float(np.finfo(np.float32).eps)
 # What two factors, the weights of two observations, add to the error of a value.
 OF_WEIGHTS = 1.0
@@ -94,7 +94,7 @@ class KernelRows:
         That is, by the constants of the linear algebra. Of a kernel that is not one of
         scikit-learn's it is a guess from its values, and may grow.
         """
-        more = OF_WEIGHTS / COVERED * self.weighted + OF_MERGING * (self.merged_away > 0)
+        more = OF_WEIGHTS / COVERED_ERROR * self.weighted + OF_MERGING * (self.merged_away > 0)
         return self._of_values + EPS * more
 
     @property
@@ -124,7 +124,7 @@ class KernelRows:
         return np.asarray(lower + np.tril(lower, -1).T)
 
     @property
-    def size(self) -> float:
+    def outcome_norm(self) -> float:
         """The Euclidean norm of the outcomes, of all that are merged."""
         return math.hypot(float(np.linalg.norm(self.outcomes)), math.sqrt(self.scatter.most))
 
@@ -139,7 +139,7 @@ class KernelRows:
         if self.count:
             return self.accuracy
         error = kernels.evaluation_error(self.kernel, dim)
-        return SINGLE if error is None else EPS * max(1.0, error / COVERED)
+        return SINGLE if error is None else EPS * max(1.0, error / COVERED_ERROR)
 
     def representers(self, targets: Targets) -> Representers:
         """Of values at points, an array (m, d), or of other functionals."""
@@ -180,7 +180,7 @@ class KernelRows:
         if self._known is None:
             error = kernels.evaluation_error(self.kernel, points.shape[1])
             self._known = error is not None
-            unit = kernels.UNKNOWN if error is None else max(1.0, error / COVERED)
+            unit = kernels.UNKNOWN if error is None else max(1.0, error / COVERED_ERROR)
             self._of_values = EPS * unit
             self.first_accuracy = SINGLE if error is None else self._of_values
         self._reserve(stop, points.shape[1])

@@ -39,7 +39,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from kernelbounds import kernels
 from kernelbounds.arrays import Array
 from kernelbounds.bounds import ConfidenceSet, DualMinimum
-from kernelbounds.engine import WITHOUT_ROUNDING, DualMaximiser, SparseEngine, rounding
+from kernelbounds.engine import WITHOUT_ROUNDING, DualMaximiser, SparseEngine, dot_error
 from kernelbounds.functionals.targets import Differences, Targets
 
 # Any scale is valid. One that is this many times the scale that balances the dual function without
@@ -147,7 +147,7 @@ class OfObservations(Witness):
         data = known.engine.rows
         super().__init__(data.kernel, data.points, points, found, reference)
         self._data, self._sign = data, sign
-        self.error = rounding(data.count, data.accuracy)
+        self.error = dot_error(data.count, data.accuracy)
         self._prior, self._vectors, magnitudes = data.representers(self.targets)
         self.magnitudes = self._prior if magnitudes is None else magnitudes
         right = np.concatenate([self._vectors, np.tile(data.outcomes, (len(points), 1)).T], axis=1)

@@ -33,14 +33,14 @@ from numpy.typing import NDArray
 from kernelbounds.arrays import Array
 from kernelbounds.engine.eigenbasis import Eigenbasis
 from kernelbounds.engine.path_query import PathQuery
-from kernelbounds.engine.ridge_path import RidgePath, rounding
+from kernelbounds.engine.ridge_path import RidgePath, dot_error
 from kernelbounds.engine.sparse.dictionary import SHARE_OF_ERROR, Dictionary
 from kernelbounds.engine.sparse.statistics import Statistics
 from kernelbounds.functionals.targets import Functionals, Targets
 
 # Directions of Phi' Phi that are smaller than this times the rounding errors of its trace are left
 # out: outcomes along them would be rounding errors.
-DROPPED = 1e4
+LEAST_KEPT = 1e4
 # The largest of those, as it is counted, is no less than so many times these errors. The share of
 # those that are so many times smaller, and of the errors, is then at most 1 / 50 of the largest.
 FAINT = 100.0
@@ -50,7 +50,7 @@ OF_FAINT = 1 / 50
 ROOM = 2.0
 
 
-class Seen(NamedTuple):
+class Coordinates(NamedTuple):
     """Features of n points, times the scales, in the coordinates of a :class:`Basis`."""
 
     scaled: Array  # all of them, (m, n)
@@ -82,8 +82,8 @@ class Basis:
     def of(cls, stats: Statistics, accuracy: float, scales: Array, floor: float) -> Basis:
         """From their statistics."""
         values, vectors = np.linalg.eigh(stats.moments * np.multiply.outer(scales, scales))
-        error = rounding(stats.terms, accuracy) * stats.size
-        first = int(np.searchsorted(values, DROPPED * error))
+        error = dot_error(stats.terms, accuracy) * stats.positive_trace
+        first = int(np.searchsorted(values, LEAST_KEPT * error))
         dropped = max(float(values[first - 1]), FAINT * error) + error if first else 0.0
         faint = int(np.searchsorted(values[:first], dropped / FAINT, side="right"))
         squares, of_dropped = values[faint:first] + error, vectors[:, faint:first].T * scales
@@ -101,11 +101,15 @@ class Basis:
         """What is added to the floor of K' for the directions that are left out."""
         return ROOM * self.dropped
 
-    def see(self, phi: Array) -> Seen:
+    def coordinates(self, phi: Array) -> Coordinates:
         """Features (m, n) in the coordinates of this basis."""
-        return Seen(self.scales[:, None] * phi, self.of_features @ phi, self.of_dropped @ phi)
+        return Coordinates(
+            self.scales[:, None] * phi, self.of_features @ phi, self.of_dropped @ phi
+        )
 
-    def products(self, left: Seen, right: Seen, inner: Callable[[Array, Array], Array]) -> Array:
+    def products(
+        self, left: Coordinates, right: Coordinates, inner: Callable[[Array, Array], Array]
+    ) -> Array:
         """Inner products, where directions that are left out count for more.
 
         Of the faint ones the sum is known, as what is left of all.
@@ -125,7 +129,7 @@ class Basis:
 SHARE, LEAST_SHARE, COSTS_NOTHING = 3.0, 0.3, 0.01
 
 
-def floor_of(stats: Statistics, excess: float, typical: float) -> float:
+def design_floor(stats: Statistics, excess: float, typical: float) -> float:
     """c1 for these observations, with rho and (sigma/B)^2."""
     share = SHARE * math.sqrt(excess * stats.residual / max(len(stats.products), 1))
     return excess + max(share, LEAST_SHARE * excess, COSTS_NOTHING * typical)
@@ -148,14 +152,14 @@ class Design:
         accuracy, enlarging = dictionary.accuracy, floor / (floor - excess)
         basis = Basis.of(stats, accuracy, scales, floor)
         values, largest = basis.values, float(np.max(scales, initial=1.0)) ** 2
-        error = rounding(stats.terms, accuracy) * largest * stats.size
+        error = dot_error(stats.terms, accuracy) * largest * stats.positive_trace
         lost = SHARE_OF_ERROR * dictionary.error * stats.trace  # of features
         # h with the least sum of what is added.
         h = math.sqrt(float((1 / values).sum() / values.sum())) if len(values) else 1.0
         spectrum = values + (floor + lost) * (1 + error / values)
         spectrum += error * (1 + h * values + 1 / (h * values))
         # What Phi' y and Phi' k'(x) are wrong by, over the root of an eigenvalue.
-        accuracy *= 4 + largest * math.sqrt(1 / (DROPPED * rounding(stats.terms, accuracy)))
+        accuracy *= 4 + largest * math.sqrt(1 / (LEAST_KEPT * dot_error(stats.terms, accuracy)))
         columns = np.broadcast_to(0.0, (stats.terms, len(values)))
         eigen = Eigenbasis(
             columns, spectrum, floor, basis.outcomes[:-1], floor, False, values, accuracy,

@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from kernelbounds import kernels
 from kernelbounds.arrays import EPS, Array
 from kernelbounds.engine.observations import Outcomes
-from kernelbounds.engine.ridge_path import rounding
+from kernelbounds.engine.ridge_path import dot_error
 from kernelbounds.errors import InputError
 from kernelbounds.functionals.targets import Functionals, Targets, squared_norms
 
@@ -23,9 +23,9 @@ from kernelbounds.functionals.targets import Functionals, Targets, squared_norms
 JITTER = 1e-9
 # How errors of features are shared out, see ``docs/mathematics.md``. They are vectors eta(x) with
 # |eta(x)|^2 <= u k(x,x), where u is :attr:`Dictionary.error`. Residuals are enlarged by a factor
-# 1 + ENLARGED, and by SHARE_OF_ERROR u k(x,x); the squares of features by 1 + OF_FEATURES.
-ENLARGED, SHARE_OF_ERROR = 0.05, 2e5
-OF_FEATURES = 2 * (1 + 1 / ENLARGED) / SHARE_OF_ERROR
+# 1 + RESIDUAL_MARGIN, and by SHARE_OF_ERROR u k(x,x); squares of features by 1 + FEATURE_MARGIN.
+RESIDUAL_MARGIN, SHARE_OF_ERROR = 0.05, 2e5
+FEATURE_MARGIN = 2 * (1 + 1 / RESIDUAL_MARGIN) / SHARE_OF_ERROR
 
 
 @dataclass(frozen=True)
@@ -48,12 +48,12 @@ class Dictionary:
         L phi is k_m(x) up to errors delta, of which each is at most the rounding errors of an
         inner product of m terms; and eta = L^-1 delta, where L L' is at least the jitter.
         """
-        return len(self) * rounding(len(self), self.accuracy) ** 2 / JITTER
+        return len(self) * dot_error(len(self), self.accuracy) ** 2 / JITTER
 
     @property
     def least_residual(self) -> float:
         """What no residual is below, relative to k(x,x), because it is not known better."""
-        return (1 + ENLARGED) * SHARE_OF_ERROR * self.error + self.accuracy
+        return (1 + RESIDUAL_MARGIN) * SHARE_OF_ERROR * self.error + self.accuracy
 
     @classmethod
     def of(cls, kernel: Kernel, inducing: Array, accuracy: float) -> Dictionary:
@@ -90,7 +90,7 @@ class Dictionary:
         phi = _solved(self.factor, vectors.T)
         rest = np.maximum(prior - np.einsum("mn,mn->n", phi, phi), 0.0)
         least = self.least_residual * (prior if size is None else size)
-        return phi, (1 + ENLARGED) * rest + least, prior
+        return phi, (1 + RESIDUAL_MARGIN) * rest + least, prior
 
     def more_features(self, known: Array, points: Array, weights: Array) -> Array:
         """The features w phi(x) beyond the first k, which are known, (k, n); (m - k, n)."""
@@ -163,7 +163,7 @@ class Block:
         """
         if not len(more):
             return self
-        seen = (1 + ENLARGED) * (more**2).sum(axis=0)
+        seen = (1 + RESIDUAL_MARGIN) * (more**2).sum(axis=0)
         rest = np.maximum(self.residuals - seen, 0.0) + least * self.prior
         return replace(self, phi=np.concatenate([self.phi, more]), residuals=rest)
 

@@ -26,8 +26,8 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from kernelbounds.arrays import Array
-from kernelbounds.engine.ridge_path import rounding
-from kernelbounds.engine.sparse.dictionary import ENLARGED, Dictionary
+from kernelbounds.engine.ridge_path import dot_error
+from kernelbounds.engine.sparse.dictionary import RESIDUAL_MARGIN, Dictionary
 from kernelbounds.engine.sparse.statistics import Statistics
 from kernelbounds.functionals.targets import Functionals, Targets
 
@@ -79,7 +79,7 @@ class SparseDual(NamedTuple):
     @property
     def error(self) -> float:
         """Of sums over observations and over features, relative to their terms."""
-        return rounding(self.statistics.terms + len(self.factors), self.dictionary.accuracy)
+        return dot_error(self.statistics.terms + len(self.factors), self.dictionary.accuracy)
 
     def variance(self, ridges: Array) -> Array:
         """At a ridge for each target, (m,)."""
@@ -109,7 +109,7 @@ class SparseDual(NamedTuple):
         more = self.dictionary.least_residual * (2 * np.sqrt(self.magnitudes) + moved) * moved
         unexplained = value + 2 * lost + self.enlarging * (self.residuals + more)
 
-        own = self.enlarging * (1 + ENLARGED)
+        own = self.enlarging * (1 + RESIDUAL_MARGIN)
         slopes = self.factors[:, None] * g
         rest = slopes - own / self.factors[:, None] * phi
         slip = np.sqrt(self.dictionary.error * self.magnitudes)

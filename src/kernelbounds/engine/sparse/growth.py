@@ -21,7 +21,7 @@ from scipy.linalg import lapack
 
 from kernelbounds import kernels
 from kernelbounds.arrays import Array
-from kernelbounds.engine.sparse.dictionary import ENLARGED, JITTER, Block, Dictionary, jitter
+from kernelbounds.engine.sparse.dictionary import JITTER, RESIDUAL_MARGIN, Block, Dictionary, jitter
 from kernelbounds.engine.sparse.statistics import Statistics
 
 # Residuals below so many times the errors of features are not worth a point: they would not fall.
@@ -134,7 +134,7 @@ class Growth:
             pivot = np.sqrt(own + jitter(block.prior[row : row + 1] / w[row] ** 2)[0])
             corners.append(np.append(done[:, row] / w[row], pivot))
             made[len(rows)] = values / pivot
-            rest = rest - (1 + ENLARGED) * made[len(rows)] ** 2
+            rest = rest - (1 + RESIDUAL_MARGIN) * made[len(rows)] ** 2
             rows.append(row)
         joined = Joined(rows, made[: len(rows)])
         if not rows:

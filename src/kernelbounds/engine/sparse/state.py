@@ -11,7 +11,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from kernelbounds import kernels
 from kernelbounds.arrays import LARGEST, Array
 from kernelbounds.engine.ridge_fit import Forecasts
-from kernelbounds.engine.ridge_path import rounding
+from kernelbounds.engine.ridge_path import dot_error
 from kernelbounds.engine.sparse.basis import Basis
 from kernelbounds.engine.sparse.dictionary import Block, Dictionary, jitter
 from kernelbounds.engine.sparse.engine import LARGEST_BLOCK, Losses, SparseEngine, features_scaled
@@ -24,13 +24,13 @@ T = TypeVar("T", Statistics, Forecaster, Growth, Basis, Block)
 # Kernel values are computed again on loading, perhaps by another release: how many times their
 # precision they may differ by.
 MISFIT = 64.0
-OWN = ("_late", "_lost")  # arrays of the engine's own
+OWN = ("_excess_at_joining", "_lost")  # arrays of the engine's own
 # The shapes of all arrays in a file, with a letter for each length: m inducing points in k
 # dimensions, n newest observations, c features in the sums of complete chunks, g in those of the
 # growth rule, j sums of losses; the basis has r directions and q that are left out, with r + 1
 # outcomes (s).
 SHAPES = {
-    "inducing": "mk", "factor": "mm", "_late": "m", "_lost": "j",
+    "inducing": "mk", "factor": "mm", "_excess_at_joining": "m", "_lost": "j",
     "statistics.moments": "mm", "statistics.products": "m",
     "statistics.moments_rest": "mm", "statistics.products_rest": "m",
     "_closed.moments": "cc", "_closed.products": "c",
@@ -105,7 +105,7 @@ def unpack(
         excess = engine.statistics.excess + engine._newest.largest
         engine.statistics = engine._closed = replace(engine.statistics, excess=excess)
         engine._newest, engine._basis = Chunk(Block.empty(len(dictionary), dim)), None
-    engine._late, engine._lost = arrays["_late"], arrays.get("_lost")
+    engine._excess_at_joining, engine._lost = arrays["_excess_at_joining"], arrays.get("_lost")
     _check_engine(engine, sizes)
     if engine._basis is not None:
         border = len(rows) - (engine.statistics.count - engine._basis.count)
@@ -135,7 +135,7 @@ def _checked_sizes(arrays: dict[str, Array]) -> dict[str, int]:
 def _check_engine(engine: SparseEngine, sizes: dict[str, int]) -> None:
     """Refuse parts that cannot be of one engine."""
     total, closed, newest, basis = engine.statistics, engine._closed, engine._newest, engine._basis
-    rows, late = newest.rows, engine._late
+    rows, late = newest.rows, engine._excess_at_joining
     _check(sizes["c"] <= sizes["m"] if "c" in sizes else True, "complete chunks")
     _check(sizes["g"] <= sizes["m"], "growth")
     _check(closed.count + len(rows) == total.count, "numbers of observations")
@@ -179,7 +179,7 @@ def misfit(engine: SparseEngine) -> str | None:
     found = 0.5 * (found + found.T)
     scales = np.sqrt(np.maximum(found.diagonal(), 0.0))
     found.flat[:: len(found) + 1] += jitter(found.diagonal())
-    allowed = MISFIT * rounding(len(kept), kept.accuracy) * np.multiply.outer(scales, scales)
+    allowed = MISFIT * dot_error(len(kept), kept.accuracy) * np.multiply.outer(scales, scales)
     wrong = np.abs(stored - found) - allowed
     if wrong.max() <= 0:
         return None

@@ -13,8 +13,8 @@ import numpy as np
 
 from kernelbounds import kernels
 from kernelbounds.arrays import Array
-from kernelbounds.engine.ridge_path import rounding
-from kernelbounds.engine.sparse.dictionary import ENLARGED, Block, Dictionary
+from kernelbounds.engine.ridge_path import dot_error
+from kernelbounds.engine.sparse.dictionary import RESIDUAL_MARGIN, Block, Dictionary
 
 # What is smaller than this is nothing; its square is still a number.
 LEAST_TRACE = 1e-120
@@ -32,7 +32,7 @@ class Statistics:
     residual: float  # the trace of R
     excess: float  # rho, without the newest observations
     squared_weights: float
-    terms: int = 0  # the errors of all sums are those of sums of so many terms, see ``rounding``
+    terms: int = 0  # the errors of all sums are those of sums of so many terms, see ``dot_error``
     # What rounding left of moments, products and squares, see :meth:`carrying`.
     moments_rest: Array | float = 0.0
     products_rest: Array | float = 0.0
@@ -95,7 +95,7 @@ class Statistics:
         return cls(np.zeros((size, size)), np.zeros(size), 0.0, 0, 0.0, 0.0, 0.0, 0.0)
 
     @property
-    def size(self) -> float:
+    def positive_trace(self) -> float:
         """The trace of K, to which errors relate; positive also where all functions vanish."""
         return max(self.trace, LEAST_TRACE)
 
@@ -164,7 +164,7 @@ class Chunk:
         """And some more."""
         return replace(self, rows=self.rows.joined(block))
 
-    def seen_by(self, dictionary: Dictionary) -> Chunk:
+    def with_features_of(self, dictionary: Dictionary) -> Chunk:
         """The same with the features of more inducing points: R only falls."""
         rows = self.rows
         more = dictionary.more_features(rows.phi, rows.points, rows.weights)
@@ -190,10 +190,10 @@ class Chunk:
         gram *= np.multiply.outer(rows.weights, rows.weights)
         size, lost = float(gram.trace()), dictionary.error
         error = 2 * math.sqrt(float(rows.residuals.sum()) * size * lost) + lost * size
-        error += rounding(len(rows.phi), dictionary.accuracy) * size
+        error += dot_error(len(rows.phi), dictionary.accuracy) * size
         rest = gram - rows.phi.T @ rows.phi
         rest = 0.5 * (rest + rest.T)
         largest = float(np.abs(rest).sum(axis=1).max())
         square = float(np.sqrt(np.linalg.norm(rest @ rest.T)))  # half the work of rest @ rest
-        excess = min(self.largest, (1 + ENLARGED) * (min(largest, square) + error))
+        excess = min(self.largest, (1 + RESIDUAL_MARGIN) * (min(largest, square) + error))
         return replace(self, settled=count, excess=excess)
