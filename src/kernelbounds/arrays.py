@@ -222,3 +222,30 @@ def shortened(text: str, most: int = 60) -> str:
     """Text for a message: on one line, and not too long."""
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 3] + "..."
+
+
+def two_sum(a: Any, b: Any) -> tuple[Any, Any]:
+    """The rounded sum of two numbers or arrays and its error, which is a float (Knuth)."""
+    total = a + b
+    of_b = total - a
+    return total, (a - (total - of_b)) + (b - of_b)
+
+
+def column_dots(left: Array, right: Array) -> Array:
+    """The inner product of each column of one array (n, m) with that of another, (m,)."""
+    return np.asarray(np.vecdot(left.T, right.T))
+
+
+def with_room(buffer: NDArray[Any], count: int, used: int, *, axes: int = 1) -> NDArray[Any]:
+    """The buffer if it has room for ``count`` rows, or else a larger one with its ``used`` rows.
+
+    A square buffer grows along two ``axes``. Capacities grow by half at least, so that appending a
+    row takes O(1) copies of a row, amortised.
+    """
+    if count <= len(buffer):
+        return buffer
+    capacity = max(64, count, len(buffer) * 3 // 2)
+    larger = np.empty_like(buffer, shape=(capacity,) * axes + buffer.shape[axes:])
+    part = (slice(used),) * axes
+    larger[part] = buffer[part]
+    return larger
