@@ -61,7 +61,7 @@ from sklearn.gaussian_process.kernels import (
     RationalQuadratic,
 )
 
-from kernelbounds.arrays import EPS, Array, as_whole
+from kernelbounds.arrays import EPS, Array, as_whole, two_sum
 from kernelbounds.errors import InputError
 from kernelbounds.kernels.checks import checked_kernel
 
@@ -135,8 +135,8 @@ def _wrapped(x: Array, z: Array, period: float) -> Array:
     x - z = high + low exactly, and each is reduced exactly. So is their sum, once more as a sum of
     two parts, because low exceeds a period where floats at x are further apart than that.
     """
-    high, low = _two_sum(x, -z)
-    high, low = _two_sum(_nearest(high, period), _nearest(low, period))
+    high, low = two_sum(x, -z)
+    high, low = two_sum(_nearest(high, period), _nearest(low, period))
     return np.asarray(_nearest(high, period) + low)
 
 
@@ -144,13 +144,6 @@ def _nearest(value: Array, period: float) -> Array:
     """The remainder in [-p/2, p/2]. It is exact: both fmod and, by Sterbenz, x - p are."""
     value = np.fmod(value, period)
     return np.asarray(value - period * (value > period / 2) + period * (value < -period / 2))
-
-
-def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """The rounded sum and its error, which is a float (Knuth)."""
-    total = np.asarray(a + b)
-    of_b = total - a
-    return total, np.asarray((a - (total - of_b)) + (b - of_b))
 
 
 # The largest error of _by_quadrature in units of u. Measured: at most 13 for nu from 0.001 to 50

@@ -37,7 +37,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
-from kernelbounds.arrays import Array
+from kernelbounds.arrays import Array, column_dots
 from kernelbounds.bounds import ConfidenceSet, DualMinimum
 from kernelbounds.engine import WITHOUT_ROUNDING, DualMaximiser, SparseEngine, dot_error
 from kernelbounds.functionals.targets import Differences, Targets
@@ -157,7 +157,7 @@ class OfObservations(Witness):
         for _ in range(REFINEMENTS):
             solved += solve(right - gram @ solved - ridges * solved, ridges)
         self._of_vectors, self._of_outcomes = np.split(solved, 2, axis=1)
-        self.variance = self._prior - _dots(self._vectors, self._of_vectors)
+        self.variance = self._prior - column_dots(self._vectors, self._of_vectors)
 
     def pulls(self, scales: Array) -> tuple[float, Array]:
         """See :class:`Witness`."""
@@ -168,8 +168,8 @@ class OfObservations(Witness):
         data, alpha, error = self._data, self._found.ridges, self.error
         weights = self._weights(scales)
         p = self._vectors - self._sign * np.multiply.outer(data.outcomes, scales)
-        explained, size = _dots(weights, p), np.sqrt(_dots(weights, weights))
-        length = np.sqrt(_dots(p, p))
+        explained, size = column_dots(weights, p), np.sqrt(column_dots(weights, weights))
+        length = np.sqrt(column_dots(p, p))
         if len(self._reference):  # a difference has the errors of its terms
             length += np.sqrt(self.magnitudes * data.trace)
         # Errors of inner products, and of the weights, which count by their square.
@@ -179,7 +179,9 @@ class OfObservations(Witness):
         of_scatter = WITHOUT_ROUNDING * data.scatter.least * scales**2 / alpha
         unexplained = self._prior - explained - of_scatter + lost
         # |phi(c) - sum_j w_j phi(x_j)|^2, where K w = p - alpha w
-        squared = self._prior - 2 * _dots(weights, self._vectors) + explained - alpha * size**2
+        squared = (
+            self._prior - 2 * column_dots(weights, self._vectors) + explained - alpha * size**2
+        )
         squared = np.maximum(squared, 0.0) + 3 * lost
         largest = np.sqrt(np.max(np.diagonal(data.lower)))
         terms = np.abs(weights).sum(axis=0) * largest
@@ -221,7 +223,3 @@ class OfInducingPoints(Witness):
         of_reference = len(self._reference) * here.own * np.sqrt(self.magnitudes)
         lost = here.pulls_error + self._dual.error * of_reference
         return here._replace(pulls_error=lost)
-
-
-def _dots(left: Array, right: Array) -> Array:
-    return np.asarray(np.einsum("im,im->m", left, right))
