@@ -231,6 +231,17 @@ def two_sum(a: Any, b: Any) -> tuple[Any, Any]:
     return total, (a - (total - of_b)) + (b - of_b)
 
 
+def carried_sum(a: Any, a_rest: Any, b: Any, b_rest: Any = 0.0) -> tuple[Any, Any]:
+    """The sum of two numbers or arrays with their rests, and the rest that rounding leaves of it.
+
+    A running sum with its rest has twice the digits, so that millions of terms lose nothing.
+    """
+    total, error = two_sum(a, b)
+    rest = error + a_rest + b_rest
+    rounded = total + rest
+    return rounded, rest - (rounded - total)
+
+
 def column_dots(left: Array, right: Array) -> Array:
     """The inner product of each column of one array (n, m) with that of another, (m,)."""
     return np.asarray(np.vecdot(left.T, right.T))
