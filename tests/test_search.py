@@ -15,9 +15,9 @@ from kernelbounds.bounds import Bound, cmm, dmm
 from kernelbounds.bounds.cmm import DualFunction
 from kernelbounds.engine import largest_by_ceilings, largest_minimum, minimise_over_ridge
 from kernelbounds.engine.ridge_search import (
-    FINER,
     FIRST_EVALUATED,
-    INFINITE,
+    GRID_OF_NODES,
+    INFINITE_RIDGE,
     Chebyshev,
     Largest,
     RidgeWindow,
@@ -260,7 +260,7 @@ def test_a_minimum_at_infinity_is_found_at_the_last_window():
     query = seq.known.engine.query(np.array([[9.0, 9.0]]))
     values, ridges, _ = minimise_over_ridge(query, DualFunction.of(seq.known), np.array([1.0]))
     assert values[0, 0] == pytest.approx(5.0, rel=1e-8)
-    assert ridges[0, 0] >= 0.1 * INFINITE
+    assert ridges[0, 0] >= 0.1 * INFINITE_RIDGE
 
 
 def test_windows_walk_to_the_limits_and_overlap():
@@ -274,7 +274,7 @@ def test_windows_walk_to_the_limits_and_overlap():
                 break
             window = window.next(end)
         assert not window.open[(end + 1) // 2] and len(ends) > 2
-        limit = path.eigen.slack if end < 0 else INFINITE * path.eigen.spectrum.max()
+        limit = path.eigen.slack if end < 0 else INFINITE_RIDGE * path.eigen.spectrum.max()
         assert ends[-1][(end + 1) // 2] == pytest.approx(np.log(limit))
         for one, other in itertools.pairwise(ends):
             shared = min(one[1], other[1]) - max(one[0], other[0])
@@ -297,7 +297,7 @@ def test_a_search_says_at_which_end_a_minimum_is():
     low, high = np.quantile(at, [0.2, 0.8])
     window = RidgeWindow(query.path, low, high)
     found, ends = WindowSearch(query, window).minimise(DualFunction.of(seq.known), np.ones(len(at)))
-    margin = 2 * (high - low) / (FINER * window.nodes.size - 1)
+    margin = 2 * (high - low) / (GRID_OF_NODES * window.nodes.size - 1)
     assert np.all(ends[at < low] == -1) and np.all(ends[at > high] == 1)
     assert np.all(ends[(low + margin < at) & (at < high - margin)] == 0)
     assert {-1, 0, 1} == set(ends.tolist())
