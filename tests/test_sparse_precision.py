@@ -169,19 +169,3 @@ def test_sums_of_many_blocks_are_as_precise_as_those_of_one():
     ]
     assert error[0] < dot_error(total.terms) * total.trace / 4
     assert error[1] > 10 * error[0]  # or else there is no need for it
-
-
-def test_a_file_from_before_sums_were_carried_along_goes_on(tmp_path):
-    rng = np.random.default_rng(1)
-    X = rng.random((1500, 1))
-    seq = kb.ConfidenceSequence(RBF(0.5), 3.0, 0.1, engine=kb.Sparse())
-    seq.update(X, np.sin(3 * X[:, 0]))
-    header, arrays = seq.pack()
-    del header["sparse"]["_closed"]
-    arrays = {name: one for name, one in arrays.items() if not name.startswith("_closed")}
-    again = kb.ConfidenceSequence.unpack(tmp_path, header, arrays)
-    for one in (seq, again):
-        one.update(X, np.sin(3 * X[:, 0]))
-        assert len(one) == 3000 and one.known.base._closed.count >= 2000
-    for upper, mine in zip(again.bounds([[0.3], [1.5]]), seq.bounds([[0.3], [1.5]])):
-        np.testing.assert_allclose(upper, mine, rtol=1e-3, atol=1e-3)

@@ -68,7 +68,7 @@ class RidgePath:
         """The path of observations that are all in the basis."""
         none = np.empty((0, len(eigen.z)))
         return cls(
-            eigen, eigen.basis, eigen.spectrum, none, none.T, none[:, :0], none[:, 0],
+            eigen, eigen.basis, eigen.spectrum, none, none.T, np.empty((0, 0)), np.empty(0),
             outcome_norm, trace,
         )  # fmt: skip
 
