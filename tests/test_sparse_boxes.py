@@ -23,7 +23,7 @@ def sequences(name, engine, count=90, **settings):
     kernel = KERNELS[name]
     function, X, y, points = data(count, count, kernel)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("kernelbounds.sequence.COSTLY", np.inf)
+        patch.setattr("kernelbounds.sequence.sequence.COSTLY", np.inf)
         sparse, exact = pair(kernel, X, y, ENGINES[engine], **settings)
     return function, sparse, exact, points
 
