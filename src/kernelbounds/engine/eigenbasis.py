@@ -21,8 +21,8 @@ is used twice:
   evaluations, is added to all eigenvalues.
 * **Truncation.** Eigenvalues below a cut are raised to one floor just above it. For a ridge
   alpha this enlarges a variance by at most a factor 1 + (floor / (2 alpha))^2, whatever the
-  data (``docs/mathematics/bounds.md``). The outcomes are not small along those directions, so their
-  Krylov space is kept in the basis: energies change only by terms of order
+  data (``docs/mathematics/rounding.md``). The outcomes are not small along those directions, so
+  their Krylov space is kept in the basis: energies change only by terms of order
   (floor / alpha)^(2 KRYLOV - 1), and means by terms of order (floor / alpha)^KRYLOV.
 """
 
@@ -54,7 +54,7 @@ ABOVE_LARGEST = 1e-3
 # falls so fast that it costs at most one more vector for every VECTORS_PER_MORE.
 DEEPER_CUT, VECTORS_PER_MORE = 4.0, 8
 # A path is used for ridges of at least this many floors, at which one truncation enlarges a
-# variance by a factor of at most 1 + (1 / 1024)^2 (docs/mathematics/bounds.md).
+# variance by a factor of at most 1 + (1 / 1024)^2 (docs/mathematics/rounding.md).
 FINEST_RIDGE_OF_FLOOR = 512
 # Columns are dependent where pivots of their QR decomposition are below this times the largest:
 # far above rounding errors, and what is lost is added to the slack.

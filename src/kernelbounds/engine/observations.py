@@ -13,7 +13,7 @@ code                symbol                      meaning, of the observations s a
 With P the matrix of w_s / W_i, whose columns are orthonormal, the kernel matrix of all observations
 is P K P', where K is that of the merged ones, and their outcomes are P z + r with P' r = 0 and
 |r|^2 the scatter. So means, variances and log-determinants are those of the merged observations,
-and so are the energies, each with the scatter added (``docs/mathematics/bounds.md``).
+and so are the energies, each with the scatter added (``docs/mathematics/exact-bound.md``).
 """
 
 from __future__ import annotations

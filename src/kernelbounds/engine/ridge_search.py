@@ -1,9 +1,9 @@
 """The minimum of a dual function over the ridge, for many points at once.
 
-For each point the function is quasiconvex in the ridge (``docs/mathematics/bounds.md``). So where
-its smallest value in a window of ridges is inside the window, that is the minimum; and where it is
-at an end, the minimiser is at that end or beyond it. The search begins with the window in which
-minimisers are likely and, for points whose minimiser is beyond an end, moves on to the next one.
+For each point the function is quasiconvex in the ridge (``docs/mathematics/exact-bound.md``). So
+where its smallest value in a window of ridges is inside the window, that is the minimum; and where
+it is at an end, the minimiser is at that end or beyond it. The search begins with the window in
+which minimisers are likely and, for points whose minimiser is beyond an end, moves on to the next.
 Within a window everything is interpolated, by polynomials through Chebyshev points, between ridges
 that all points share, and the minimum is sought on an even grid. The value returned is that of the
 dual function itself at the place found, so that what a search may lose is tightness, never

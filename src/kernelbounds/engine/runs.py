@@ -115,11 +115,7 @@ class LazyVariances:
         rows = self._rows[which, :old]
         right -= rows @ self._factor[old:now, :old].T
         corner = self._factor[old:now, old:now]
-        new = (
-            right / corner
-            if now == old + 1
-            else blas.dtrsm(1.0, corner, right, side=1, lower=1, trans_a=1)
-        )
+        new = blas.dtrsm(1.0, corner, right, side=1, lower=1, trans_a=1)
         explained = np.einsum("ij,ij->i", rows, rows) + np.einsum("ij,ij->i", new, new)
         self._rows[which, old:now] = new
         self.ceilings[which] = np.maximum(self._prior[which] - explained, 0.0)

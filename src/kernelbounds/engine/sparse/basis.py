@@ -18,7 +18,7 @@ along V. Here V is known only as far as A is; with that,
 
     V'V <= I + e D^-1,    V'K'V <= D + c1 (I + e D^-1) + e (I + h D + D^-1/h)    for all h > 0,
 
-see "Points fixed in advance" in ``docs/mathematics/bounds.md``.
+see "With a sparse engine" in ``docs/mathematics/fixed-designs.md``.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Basis:
     Features are multiplied by ``scales`` first. Directions d with D_d <= ``dropped`` are left out
     of the features of these observations. To make up for that, ``room`` is added to the floor, and
     squared features of all other points along d are multiplied by 1 / (1 - D_d / room); see "sums
-    in place of observations" in ``docs/mathematics/bounds.md``.
+    in place of observations" in ``docs/mathematics/sparse-engine.md``.
     """
 
     values: Array  # D, (r,)

@@ -18,7 +18,7 @@ from kernelbounds.functionals.targets import Functionals, Targets, squared_norms
 # The jitter, relative to each entry of the diagonal of K_mm, is above the errors of its factor,
 # which are a few times m EPS. It adds about as much to residuals.
 JITTER = 1e-9
-# How the errors of features are shared out, see ``docs/mathematics/bounds.md``. They are vectors
+# The errors of features are shared out, see ``docs/mathematics/sparse-engine.md``. They are vectors
 # eta(x) with |eta(x)|^2 <= u k(x,x), where u is :attr:`Dictionary.error`. Residuals are enlarged by
 # a factor 1 + RESIDUAL_MARGIN, and by SHARE_OF_ERROR u k(x,x); squared features by a factor
 # 1 + FEATURE_MARGIN.

@@ -15,7 +15,7 @@ For every theta, k'(x,x) - p'(K' + alpha I)^-1 p with p = k'_t(x) - tau y is at 
 
     |g|^2 + (theta' A theta - tau^2 |y|^2) / a + (1 + 1/s) r(x,x),
 
-so that errors of theta only loosen it. See ``docs/mathematics/bounds.md``.
+so that errors of theta only loosen it. See ``docs/mathematics/boxes.md``.
 """
 
 from __future__ import annotations

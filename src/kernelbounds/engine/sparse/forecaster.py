@@ -29,10 +29,7 @@ class Forecaster:
     @classmethod
     def of(cls, ridge: float, known: Statistics) -> Forecaster:
         """The forecaster after observations with these statistics."""
-        size = len(known.products)
-        if not known.count:
-            return cls(ridge, np.eye(size) / ridge, known.products)
-        inverse = np.linalg.inv(known.moments + ridge * np.eye(size))
+        inverse = np.linalg.inv(known.moments + ridge * np.eye(len(known.products)))
         return cls(ridge, np.asarray(0.5 * (inverse + inverse.T), dtype=float), known.products)
 
     def forecasts(self, block: Block) -> Forecasts:

@@ -121,7 +121,7 @@ class Growth:
         least = LEAST_RESIDUAL_OF_ERROR * (JITTER + dictionary.least_residual) * block.prior
         # The limit rises as the dictionary fills, so that some room is left for later rows.
         limit = self._limit(block, size)
-        rest, corners = block.residuals, []
+        rest, pivots = block.residuals, list[float]()
         while len(rows) < room:
             start = rows[-1] + 1 if rows else 0
             free = (self.most - size - len(rows)) / self.most
@@ -133,16 +133,13 @@ class Growth:
             values = kernels.cross(dictionary.kernel, points[row : row + 1], points)[0] * w
             values -= (block.phi[:, row] @ block.phi + done[:, row] @ done) / w[row]
             own = values[row] / w[row]
-            pivot = np.sqrt(own + jitter(block.prior[row : row + 1] / w[row] ** 2)[0])
-            corners.append(np.append(done[:, row] / w[row], pivot))
-            made[len(rows)] = values / pivot
+            pivots.append(np.sqrt(own + jitter(block.prior[row : row + 1] / w[row] ** 2)[0]))
+            made[len(rows)] = values / pivots[-1]
             rest = rest - (1 + RESIDUAL_MARGIN) * made[len(rows)] ** 2
             rows.append(row)
         joined = Joined(rows, made[: len(rows)])
         if not rows:
             return dictionary, joined
-        corner = np.zeros((len(rows), len(rows)))
-        for at, values in enumerate(corners):
-            corner[at, : at + 1] = values
+        corner = np.tril((joined.features[:, rows] / w[rows]).T, -1) + np.diag(pivots)
         left = (block.phi[:, rows] / w[rows]).T
         return dictionary.extended(points[rows], left, corner), joined

@@ -6,7 +6,7 @@ on. A range that begins there needs no more, and gives what a single machine wou
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -38,25 +38,17 @@ class Part(NamedTuple):
         return cls(size, grown._lost, excess, before.products, after.products, grown)
 
 
-def block_sizes(engine: SparseEngine, count: int) -> Iterator[int]:
-    """The sizes of the blocks in which one machine takes ``count`` new observations."""
-    before, start = engine.statistics.count, 0
-    stop = engine._ends_at - before
-    while start < count:
-        yield min(stop, count) - start
-        start, stop = stop, stop + size_of_block(before + stop)
-
-
 def chunk_ends(engine: SparseEngine, count: int) -> list[int]:
     """The numbers of new observations, below ``count``, at which a chunk is complete."""
-    newest, taken, ends = len(engine._newest.rows), 0, []
-    for size in block_sizes(engine, count):
-        newest, taken = newest + size, taken + size
+    before, newest = engine.statistics.count, len(engine._newest.rows)
+    ends, start, stop = list[int](), 0, engine._ends_at - before
+    while stop < count:
+        newest += stop - start
         if newest >= CHUNK:
-            ends.append(taken)
+            ends.append(stop)
             newest = 0
-    # The last block may not be complete, and no range begins after it.
-    return [end for end in ends if end < count]
+        start, stop = stop, stop + size_of_block(before + stop)
+    return ends
 
 
 def travelling(engine: SparseEngine) -> SparseEngine:
