@@ -17,7 +17,7 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from kernelbounds import kernels
-from kernelbounds.engine.rows import COVERED
+from kernelbounds.engine.rows import COVERED_ERROR
 from kernelbounds.kernels.matern import BESSEL_ERROR, matern
 
 EPS = np.finfo(float).eps
@@ -156,7 +156,7 @@ def test_vectors_by_a_matrix_product_are_as_precise(origin, dim):
     product = kernels.vectors(kernel, crowd, observed)
     assert not np.array_equal(product, kernels.cross(kernel, crowd, observed))
     errors = _errors(kernel, points, observed, lambda *_: product[: len(points)])
-    assert errors.max() <= max(COVERED, kernels.evaluation_error(kernel, dim))
+    assert errors.max() <= max(COVERED_ERROR, kernels.evaluation_error(kernel, dim))
 
 
 def test_what_is_not_known_is_not_claimed():

@@ -15,7 +15,7 @@ from sklearn.gaussian_process.kernels import (
 
 import kernelbounds as kb
 from kernelbounds import kernels
-from kernelbounds.engine.rows import COVERED
+from kernelbounds.engine.rows import COVERED_ERROR
 
 
 class Single(RBF):
@@ -84,7 +84,7 @@ def test_the_linear_algebra_allows_for_the_error_of_the_kernel():
     for kernel, dim in ((RBF(), 14), (Matern(nu=2.5), 7), (RBF(), 100), (Matern(nu=0.8), 1)):
         seq = kb.ConfidenceSequence(kernel, 1.0, 0.1)
         seq.update(np.random.default_rng(0).random((3, dim)), np.zeros(3))
-        error = kernels.evaluation_error(kernel, dim) / COVERED
+        error = kernels.evaluation_error(kernel, dim) / COVERED_ERROR
         assert seq.known.engine.data.accuracy == np.finfo(float).eps * max(1.0, error)
         assert (error > 1) == (dim == 100 or dim == 1)
 

@@ -15,9 +15,9 @@ from kernelbounds.bounds import Bound, cmm, dmm
 from kernelbounds.bounds.cmm import DualFunction
 from kernelbounds.engine import largest_by_ceilings, largest_minimum, minimise_over_ridge
 from kernelbounds.engine.ridge_search import (
-    FEW,
-    FINER,
-    INFINITE,
+    FIRST_EVALUATED,
+    GRID_OF_NODES,
+    INFINITE_RIDGE,
     Chebyshev,
     Largest,
     RidgeWindow,
@@ -122,7 +122,7 @@ def test_finer_grids_surround_the_minimisers_and_stay_inside():
 # --- the largest of many
 
 
-@pytest.mark.parametrize("size", [1, FEW, FEW + 1, 50])
+@pytest.mark.parametrize("size", [1, FIRST_EVALUATED, FIRST_EVALUATED + 1, 50])
 @pytest.mark.parametrize("slack", [0.0, 0.3, 10.0])
 def test_highest_equals_looking_everywhere(size, slack):
     """Ties, ceilings that values attain, and values above their ceilings by up to a tie."""
@@ -140,7 +140,7 @@ def test_highest_equals_looking_everywhere(size, slack):
         best, tied = largest_by_ceilings(ceilings, tie, evaluate)
         assert best == values.max()
         np.testing.assert_array_equal(tied, np.flatnonzero(values >= values.max() - tie))
-        assert len(asked[0]) == min(size, FEW)
+        assert len(asked[0]) == min(size, FIRST_EVALUATED)
         assert len(asked) <= 1 or asked[0] < asked[-1]  # what was known is not asked in vain
 
 
@@ -152,16 +152,16 @@ def test_highest_evaluates_few_where_ceilings_tell_much():
         return values[points]
 
     assert largest_by_ceilings(values + 1e-4, 1e-7, evaluate)[0] == 1.0
-    assert len(asked) == FEW
+    assert len(asked) == FIRST_EVALUATED
 
 
 def test_highest_gives_up_where_an_evaluation_does():
     assert largest_by_ceilings(np.ones(10), 1e-7, lambda points: None) is None
     # At first all is well; then a point that is in question cannot be evaluated.
     found = largest_by_ceilings(
-        np.append(np.full(FEW, 2.0), 1.5),
+        np.append(np.full(FIRST_EVALUATED, 2.0), 1.5),
         1e-7,
-        lambda points: None if len(points) > FEW else np.ones(len(points)),
+        lambda points: None if len(points) > FIRST_EVALUATED else np.ones(len(points)),
     )
     assert found is None
 
@@ -260,7 +260,7 @@ def test_a_minimum_at_infinity_is_found_at_the_last_window():
     query = seq.known.engine.query(np.array([[9.0, 9.0]]))
     values, ridges, _ = minimise_over_ridge(query, DualFunction.of(seq.known), np.array([1.0]))
     assert values[0, 0] == pytest.approx(5.0, rel=1e-8)
-    assert ridges[0, 0] >= 0.1 * INFINITE
+    assert ridges[0, 0] >= 0.1 * INFINITE_RIDGE
 
 
 def test_windows_walk_to_the_limits_and_overlap():
@@ -274,7 +274,7 @@ def test_windows_walk_to_the_limits_and_overlap():
                 break
             window = window.next(end)
         assert not window.open[(end + 1) // 2] and len(ends) > 2
-        limit = path.eigen.slack if end < 0 else INFINITE * path.eigen.spectrum.max()
+        limit = path.eigen.slack if end < 0 else INFINITE_RIDGE * path.eigen.spectrum.max()
         assert ends[-1][(end + 1) // 2] == pytest.approx(np.log(limit))
         for one, other in itertools.pairwise(ends):
             shared = min(one[1], other[1]) - max(one[0], other[0])
@@ -297,7 +297,7 @@ def test_a_search_says_at_which_end_a_minimum_is():
     low, high = np.quantile(at, [0.2, 0.8])
     window = RidgeWindow(query.path, low, high)
     found, ends = WindowSearch(query, window).minimise(DualFunction.of(seq.known), np.ones(len(at)))
-    margin = 2 * (high - low) / (FINER * window.nodes.size - 1)
+    margin = 2 * (high - low) / (GRID_OF_NODES * window.nodes.size - 1)
     assert np.all(ends[at < low] == -1) and np.all(ends[at > high] == 1)
     assert np.all(ends[(low + margin < at) & (at < high - margin)] == 0)
     assert {-1, 0, 1} == set(ends.tolist())

@@ -12,9 +12,8 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 import kernelbounds as kb
 from kernelbounds.arrays import EPS
 from kernelbounds.engine import Growth, Outcomes, SparseEngine
-from kernelbounds.engine.ridge_path import rounding
+from kernelbounds.engine.ridge_path import dot_error
 from kernelbounds.engine.sparse import Block, Dictionary, Statistics
-from kernelbounds.sequence import storage
 
 mp.mp.dps = 50
 
@@ -70,7 +69,7 @@ def matrix_of_engine(engine, x):
     basis, count = engine._basis, engine.statistics.count
     assert len(engine._newest.rows) == count  # none of them is gone
     phi = np.column_stack([engine._newest.rows.phi, engine.dictionary.features(x[None])[0]])
-    seen = basis.see(phi)
+    seen = basis.coordinates(phi)
     # Observations in the basis see the directions that are kept, and others see all.
     kept = mp.matrix((seen.along / np.sqrt(basis.values)[:, None]).tolist())
     stretched = mp.matrix(basis.products(seen, seen, lambda a, b: a.T @ b).tolist())
@@ -168,21 +167,5 @@ def test_sums_of_many_blocks_are_as_precise_as_those_of_one():
         max(abs(mp.mpf(one.moments[i, j]) - exact[i, j]) for i in range(2) for j in range(2))
         for one in (total, plain)
     ]
-    assert error[0] < rounding(total.terms) * total.trace / 4
+    assert error[0] < dot_error(total.terms) * total.trace / 4
     assert error[1] > 10 * error[0]  # or else there is no need for it
-
-
-def test_a_file_from_before_sums_were_carried_along_goes_on(tmp_path):
-    rng = np.random.default_rng(1)
-    X = rng.random((1500, 1))
-    seq = kb.ConfidenceSequence(RBF(0.5), 3.0, 0.1, engine=kb.Sparse())
-    seq.update(X, np.sin(3 * X[:, 0]))
-    header, arrays = seq.pack()
-    del header["sparse"]["_closed"]
-    arrays = {name: one for name, one in arrays.items() if not name.startswith("_closed")}
-    again = kb.ConfidenceSequence.unpack(tmp_path, (header, arrays), storage.UserObjects())
-    for one in (seq, again):
-        one.update(X, np.sin(3 * X[:, 0]))
-        assert len(one) == 3000 and one.known.radius_engine._closed.count >= 2000
-    for upper, mine in zip(again.bounds([[0.3], [1.5]]), seq.bounds([[0.3], [1.5]])):
-        np.testing.assert_allclose(upper, mine, rtol=1e-3, atol=1e-3)

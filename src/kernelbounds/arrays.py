@@ -245,3 +245,41 @@ def shortened(text: str, most: int = 60) -> str:
     """Shorten a text for a message: one line of at most ``most`` characters."""
     line = " ".join(text.split())
     return line if len(line) <= most else line[: most - 3] + "..."
+
+
+def two_sum(a: Any, b: Any) -> tuple[Any, Any]:
+    """The rounded sum of two numbers or arrays and its error, which is a float (Knuth)."""
+    total = a + b
+    of_b = total - a
+    return total, (a - (total - of_b)) + (b - of_b)
+
+
+def carried_sum(a: Any, a_rest: Any, b: Any, b_rest: Any = 0.0) -> tuple[Any, Any]:
+    """The sum of two numbers or arrays with their rests, and the rest that rounding leaves of it.
+
+    A running sum with its rest has twice the digits, so that millions of terms lose nothing.
+    """
+    total, error = two_sum(a, b)
+    rest = error + a_rest + b_rest
+    rounded = total + rest
+    return rounded, rest - (rounded - total)
+
+
+def column_dots(left: Array, right: Array) -> Array:
+    """The inner product of each column of one array (n, m) with that of another, (m,)."""
+    return np.asarray(np.vecdot(left.T, right.T))
+
+
+def with_room(buffer: NDArray[Any], count: int, used: int, *, axes: int = 1) -> NDArray[Any]:
+    """The buffer if it has room for ``count`` rows, or else a larger one with its ``used`` rows.
+
+    A square buffer grows along two ``axes``. Capacities grow by half at least, so that appending a
+    row takes O(1) copies of a row, amortised.
+    """
+    if count <= len(buffer):
+        return buffer
+    capacity = max(64, count, len(buffer) * 3 // 2)
+    larger = np.empty_like(buffer, shape=(capacity,) * axes + buffer.shape[axes:])
+    part = (slice(used),) * axes
+    larger[part] = buffer[part]
+    return larger

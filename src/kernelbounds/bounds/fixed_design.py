@@ -42,7 +42,7 @@ from kernelbounds.bounds.bound import Bound, Guarantee
 from kernelbounds.bounds.cmm import CMM
 from kernelbounds.bounds.confidence_set import ConfidenceSet
 from kernelbounds.bounds.projection import Projection
-from kernelbounds.engine import Estimators, rounding, vertex
+from kernelbounds.engine import Estimators, dot_error, vertex
 from kernelbounds.errors import InputError, KernelBoundsError
 from kernelbounds.functionals.targets import Targets
 
@@ -76,7 +76,7 @@ def estimated_half_widths(known: ConfidenceSet, points: Targets, delta: float, n
 def _half_widths(known: ConfidenceSet, found: Estimators, delta: float, noise: str) -> Array:
     path, half = known.engine.eigenpath(), half_widths(known, found, margins(delta, noise))
     # The estimate itself is an inner product of c and z, and z of eigenvectors and outcomes.
-    lost = 2 * rounding(path.eigen.count, path.eigen.accuracy) * path.size * found.length
+    lost = 2 * dot_error(path.eigen.count, path.eigen.accuracy) * path.outcome_norm * found.length
     return np.asarray(half * (1 + 16 * EPS) + lost)
 
 

@@ -8,7 +8,7 @@ from kernelbounds.engine.exact import ExactEngine
 from kernelbounds.engine.observations import Outcomes
 from kernelbounds.engine.path_query import WITHOUT_ROUNDING, Estimators, PathQuery, Predictions
 from kernelbounds.engine.ridge_fit import Forecasts
-from kernelbounds.engine.ridge_path import RidgePath, rounding
+from kernelbounds.engine.ridge_path import RidgePath, dot_error
 from kernelbounds.engine.ridge_search import (
     Largest,
     largest_by_ceilings,
@@ -35,9 +35,9 @@ __all__ = [
     "Representers",
     "RidgePath",
     "SparseEngine",
+    "dot_error",
     "largest_by_ceilings",
     "largest_minimum",
     "minimise_over_ridge",
-    "rounding",
     "vertex",
 ]

@@ -1,4 +1,4 @@
-"""A kernel matrix in an orthonormal basis, from above.
+"""An upper bound on the kernel matrix, diagonal in an orthonormal basis.
 
 ==============  ===========================================================================
 code            meaning
@@ -36,13 +36,13 @@ from scipy.linalg import qr
 
 from kernelbounds.arrays import EPS, Array
 
-# All eigenvalues are raised by so many rounding errors of the largest one. Those of LAPACK's
+# All eigenvalues are raised by this many rounding errors of the largest one. The errors of LAPACK's
 # decomposition stay below 10 of them (measured on kernel matrices of up to 1000 points), and those
 # of the kernel's values, four each, add at most 4 where the kernel is not negative.
-SLACK = 32
-# Where there is no floor, directions with eigenvalues below so many slacks are dropped: rounding
-# errors may be a quarter of them.
-DROPPED = 4
+SLACK_ERRORS = 32
+# Where there is no floor, directions with eigenvalues below this many slacks are dropped, because
+# rounding errors may be a quarter of them.
+LEAST_KEPT_SLACKS = 4
 # Krylov vectors of the outcomes that are kept: energies then change by terms of order
 # (floor / alpha)^7, which is 1e-19 at the finest ridge, and means by terms of order
 # (floor / alpha)^4, which is 1e-11.
@@ -50,12 +50,12 @@ KRYLOV = 4
 # How far a floor is above the largest value below it, relatively. The Krylov vectors' bound divides
 # by the difference; a thousandth keeps that well-conditioned and costs next to nothing.
 ABOVE_LARGEST = 1e-3
-# Where the spectrum falls so fast that a cut this many times lower costs at most an eighth more
-# vectors, that is worth it, for it serves smaller ridges.
-DEEPER, WORTH = 4.0, 8
-# A path is used for ridges of at least so many floors, at which one truncation enlarges a variance
-# by a factor of at most 1 + (1 / 1024)^2 (docs/mathematics/rounding.md).
-FINEST = 512
+# A cut that is DEEPER_CUT times lower serves smaller ridges. It is worth it where the spectrum
+# falls so fast that it costs at most one more vector for every VECTORS_PER_MORE.
+DEEPER_CUT, VECTORS_PER_MORE = 4.0, 8
+# A path is used for ridges of at least this many floors, at which one truncation enlarges a
+# variance by a factor of at most 1 + (1 / 1024)^2 (docs/mathematics/rounding.md).
+FINEST_RIDGE_OF_FLOOR = 512
 # Columns are dependent where pivots of their QR decomposition are below this times the largest:
 # far above rounding errors, and what is lost is added to the slack.
 DEPENDENT = 1e-12
@@ -73,8 +73,8 @@ class Eigenbasis:
     flat: bool  # whether directions outside the basis carry the floor; else they are dropped
     eigenvalues: Array  # all of the kernel matrix's, where it was decomposed as a whole
     accuracy: float = EPS  # of the kernel's values, relatively
-    # How many columns are eigenvectors of the matrix, of one that was decomposed as a whole. They
-    # come first, in ascending order of their eigenvalues; the others depend on the outcomes.
+    # How many columns are eigenvectors of the matrix, if it was decomposed as a whole. They come
+    # first, in ascending order of their eigenvalues; the other columns depend on the outcomes.
     eigenvectors: int = 0
 
     @property
@@ -95,13 +95,13 @@ class Eigenbasis:
     @property
     def finest(self) -> float:
         """The smallest ridge at which the floor does not matter."""
-        return FINEST * self.floor if self.flat else 0.0
+        return FINEST_RIDGE_OF_FLOOR * self.floor if self.flat else 0.0
 
     def leading(self, size: int) -> Eigenbasis:
-        """The eigenvectors of the largest eigenvalues alone, of a matrix decomposed as a whole.
+        """The basis of the ``size`` leading eigenvectors, of a matrix decomposed as a whole.
 
         All other directions are dropped, whatever their eigenvalues: data and functions are known
-        by their components along these.
+        by their components along these eigenvectors alone.
         """
         kept = slice(self.eigenvectors - size, self.eigenvectors)
         basis = np.ascontiguousarray(self.basis[:, kept])
@@ -118,23 +118,16 @@ class Eigenbasis:
         amounts to an infinite floor.
         """
         values, vectors = np.linalg.eigh(gram)
-        # Eigenvalues that should not be negative tell of errors, too.
-        slack = max(SLACK * accuracy * max(float(values[-1]), 1e-120), -4 * float(values[0]))
-        tail = _tail(values, cut) if cut else int(np.searchsorted(values, DROPPED * slack))
-        z = outcomes @ vectors
-        krylov = Krylov(np.maximum(values[:tail], 0.0), z[:tail])
-        basis = np.column_stack([vectors[:, tail:], vectors[:, :tail] @ krylov.vectors])
-        return cls(
-            basis,
-            np.append(values[tail:], krylov.values) + slack,
-            krylov.floor + slack,
-            np.append(z[tail:], krylov.start),
-            slack,
-            cut > 0,
-            values,
-            accuracy,
-            len(values) - tail,
+        # A kernel matrix has no negative eigenvalues, so where they occur their size is an error.
+        slack = max(SLACK_ERRORS * accuracy * max(float(values[-1]), 1e-120), -4 * float(values[0]))
+        tail = (
+            _tail(values, cut) if cut else int(np.searchsorted(values, LEAST_KEPT_SLACKS * slack))
         )
+        basis, spectrum, z, floor = _tail_raised(values, vectors, outcomes @ vectors, tail)
+        return cls(
+            basis, spectrum + slack, floor + slack, z, slack, cut > 0, values, accuracy,
+            len(values) - tail,
+        )  # fmt: skip
 
     def extended(
         self, w: Array, outside: Array, corner: Array, newest: Array, cut: float
@@ -154,34 +147,37 @@ class Eigenbasis:
         matrix[old + rank :, old : old + rank] = coupling.T
         matrix[old + rank :, old + rank :] = corner
         values, vectors = np.linalg.eigh(matrix)  # reads the lower triangle
-        slack = max(SLACK * self.accuracy * float(values[-1]), self.slack) + lost
+        slack = max(SLACK_ERRORS * self.accuracy * float(values[-1]), self.slack) + lost
         # Values that are the old floor, give or take rounding, go back to the floor.
         tail = _tail(values, cut, 1.001 * self.floor)
         z = np.concatenate([self.z, np.zeros(rank), newest]) @ vectors
-        krylov = Krylov(np.maximum(values[:tail], 0.0), z[:tail])
-        kept = np.column_stack([vectors[:, tail:], vectors[:, :tail] @ krylov.vectors])
+        kept, spectrum, z, floor = _tail_raised(values, vectors, z, tail)
         basis = np.empty((self.count + size, kept.shape[1]))
         basis[: self.count] = np.column_stack([self.basis, q]) @ kept[: old + rank]
         basis[self.count :] = kept[old + rank :]
+        floor = max(floor, self.floor) + slack
         return Eigenbasis(
-            basis,
-            np.append(values[tail:], krylov.values) + slack,
-            max(krylov.floor, self.floor) + slack,
-            np.append(z[tail:], krylov.start),
-            slack,
-            True,
-            np.empty(0),
-            self.accuracy,
+            basis, spectrum + slack, floor, z, slack, True, np.empty(0), self.accuracy
         )
 
 
-def _tail(values: Array, cut: float, least: float = 0.0) -> int:
-    """How many of the ascending values to raise: those below the cut, or below a lower one.
+def _tail_raised(
+    values: Array, vectors: Array, z: Array, tail: int
+) -> tuple[Array, Array, Array, float]:
+    """The vectors that are kept, their values, z along them, and the floor of everything else."""
+    krylov = Krylov(np.maximum(values[:tail], 0.0), z[:tail])
+    return (
+        np.column_stack([vectors[:, tail:], vectors[:, :tail] @ krylov.vectors]),
+        np.append(values[tail:], krylov.values),
+        np.append(z[tail:], krylov.start),
+        krylov.floor,
+    )
 
-    Where the spectrum falls fast a lower cut costs few vectors, and serves smaller ridges.
-    """
-    usual, fewer = np.searchsorted(values, np.maximum([cut, cut / DEEPER], least))
-    return int(fewer if WORTH * (usual - fewer) <= len(values) - usual else usual)
+
+def _tail(values: Array, cut: float, least: float = 0.0) -> int:
+    """How many of the ascending values to raise: those below the cut, or below a deeper one."""
+    usual, fewer = np.searchsorted(values, np.maximum([cut, cut / DEEPER_CUT], least))
+    return int(fewer if VECTORS_PER_MORE * (usual - fewer) <= len(values) - usual else usual)
 
 
 def _orthogonal_to(basis: Array, columns: Array) -> tuple[Array, Array, float]:
@@ -200,7 +196,7 @@ def _orthogonal_to(basis: Array, columns: Array) -> tuple[Array, Array, float]:
 
 
 class Krylov:
-    """diag(values) from above, exact on the Krylov space V of ``start`` but for its last vector.
+    """A bound on diag(values), exact on the Krylov space V of ``start`` but for its last vector.
 
     Along ``vectors`` (columns) the bound has ``values``, elsewhere the ``floor``, which is just
     above all values; ``start`` becomes the start in the basis of the vectors. The bound is

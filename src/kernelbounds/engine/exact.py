@@ -23,7 +23,7 @@ from kernelbounds.arrays import EPS, Array
 from kernelbounds.engine.base import Engine
 from kernelbounds.engine.observations import ForecastWindow, Observations, Outcomes
 from kernelbounds.engine.path_query import PathQuery, Predictions
-from kernelbounds.engine.ridge_fit import LEAST, Forecasts, RidgeFit
+from kernelbounds.engine.ridge_fit import LEAST_RIDGE_OF_TRACE, Forecasts, RidgeFit
 from kernelbounds.engine.ridge_path import GrowingPath, RidgePath
 from kernelbounds.engine.rows import KernelRows, Representers
 from kernelbounds.functionals.targets import Functionals, Targets
@@ -39,7 +39,7 @@ CACHED_RESULTS = 8
 # differs from I by less, in the spectral norm (by up to 31 of them at t = 700, with LAPACK).
 ORTHONORMALITY_PER_ROW = 1.0
 # Sums over all forecasts may be rounded by more than bounds: by 1e-4, relatively.
-LEAST_TRUST_FOR_SUMS = 1e-4 * LEAST / 1e-7
+LEAST_TRUST_FOR_SUMS = 1e-4 * LEAST_RIDGE_OF_TRACE / 1e-7
 
 
 class ExactEngine(Engine):

@@ -1,4 +1,4 @@
-"""Predictions at points, along a path of ridge values.
+"""Predictions at points along a path of ridge values.
 
 ===================  =======================  ================================================
 code                 paper                    meaning
@@ -6,7 +6,7 @@ code                 paper                    meaning
 ``prior``            k(x,x)                   at m points, (m,); or |r|^2 of functionals <f, r>
 ``u``                columns' k_n(x)          their kernel vectors along the path's columns, (c, m)
 ``newest``           k_b(x)                   their kernel vectors at the border's points, (b, m)
-``outside``          |(I - Q Q') k_n(x)|^2    what the basis does not see of them, (m,)
+``outside``          |(I - Q Q') k_n(x)|^2    their squared components outside the basis, (m,)
 ===================  =======================  ================================================
 """
 
@@ -17,14 +17,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelbounds.arrays import EPS, Array
-from kernelbounds.engine.ridge_path import PathAtRidges, RidgePath, rounding
+from kernelbounds.arrays import EPS, Array, column_dots
+from kernelbounds.engine.ridge_path import PathAtRidges, RidgePath, dot_error
 from kernelbounds.engine.rows import Representers
 
 # Where |k|^2 - |Q'k|^2 is lost in rounding errors, it is computed from the vector instead. A loss
 # is accepted that enlarges a variance by at most this, relative to k(x,x), at the finest ridge.
-NEGLIGIBLE = 1e-8
-# A term that is added to a sum of few, less what rounding may make of both if it is the largest.
+NEGLIGIBLE_VARIANCE = 1e-8
+# A term times this, added to a sum of a few terms that are no larger, is at most the exact sum
+# although both are rounded.
 WITHOUT_ROUNDING = 1 - 16 * EPS
 
 
@@ -32,9 +33,9 @@ WITHOUT_ROUNDING = 1 - 16 * EPS
 class Predictions:
     """Mean (g, m), variance (g, m) and energy (g,), rounded down, at g ridges.
 
-    For a search, also: ``border_energy`` (g,), what the border's points add to the energy, and
-    their weights, ``solved`` (g, b, m) = S^-1 (k_b(x) - ..) and
-    ``solved_outcomes`` (g, b) = S^-1 (y_b - ..).
+    A search also needs ``border_energy`` (g,), which the border's points add to the energy, and
+    their weights ``solved`` (g, b, m) = S^-1 (k_b(x) - ..) and ``solved_outcomes`` (g, b) =
+    S^-1 (y_b - ..).
     """
 
     mean: Array
@@ -45,7 +46,7 @@ class Predictions:
     solved_outcomes: Array = field(default_factory=lambda: np.empty((0, 0)))
 
     def take(self, points: NDArray[np.intp]) -> Predictions:
-        """Those at some of the points, in the order given."""
+        """The predictions at some of the points, in the order given."""
         return replace(
             self,
             mean=self.mean[:, points],
@@ -56,7 +57,7 @@ class Predictions:
 
 @dataclass(frozen=True)
 class Estimators:
-    """Linear estimators w'y of f(x), of which nothing depends on the outcomes but the estimates."""
+    """Linear estimators w'y of f(x), whose weights do not depend on the outcomes."""
 
     length: Array  # |w| where the basis is orthonormal
     bias: Array  # |phi(x) - sum_s w_s phi(x_s)|, rounded up
@@ -81,27 +82,30 @@ class PathQuery:
         self._inside = u[: path.rank]
         self._inside_squared = self._inside * self._inside
         if magnitudes is None:
-            self._size = np.sqrt(self._inside_squared.sum(axis=0) + _dots(newest, newest))
+            self._size = np.sqrt(self._inside_squared.sum(axis=0) + column_dots(newest, newest))
         else:
-            self._size = path.size_of_vectors(magnitudes)
-        self._rounding = rounding(path.eigen.count + len(newest), path.eigen.accuracy)
+            self._size = path.vector_norms(magnitudes)
+        self._rounding = dot_error(path.eigen.count + len(newest), path.eigen.accuracy)
 
     @classmethod
     def of(cls, path: RidgePath, asked: Representers) -> PathQuery:
-        """At m points with k(x,x) and k_t(x), or of functionals that are like them."""
+        """The query at m points with k(x,x) and k_t(x), or of functionals with such vectors."""
         eigen, (prior, vectors, magnitudes) = path.eigen, asked
         old, new = vectors[: eigen.count], np.ascontiguousarray(vectors[eigen.count :])
         u = (old.T @ path.columns).T
         if not eigen.open:
             return cls(path, prior, u, new, np.zeros(len(prior)), magnitudes)
-        squared, inside = _dots(old, old), u[: path.rank]
-        size = np.sqrt(squared) if magnitudes is None else path.size_of_vectors(magnitudes)
-        error = rounding(len(old), eigen.accuracy) * size**2
-        outside = np.maximum(squared - _dots(inside, inside) - error, 0.0)
-        coarse = np.flatnonzero(error > NEGLIGIBLE * eigen.finest * prior)
+        squared, inside = column_dots(old, old), u[: path.rank]
+        size = np.sqrt(squared) if magnitudes is None else path.vector_norms(magnitudes)
+        error = dot_error(len(old), eigen.accuracy) * size**2
+        outside = np.maximum(squared - column_dots(inside, inside) - error, 0.0)
+        coarse = np.flatnonzero(error > NEGLIGIBLE_VARIANCE * eigen.finest * prior)
         if len(coarse):
             rest = eigen.basis @ inside[:, coarse] - old[:, coarse]
-            length = np.sqrt(_dots(rest, rest)) - rounding(len(old), eigen.accuracy) * size[coarse]
+            length = (
+                np.sqrt(column_dots(rest, rest))
+                - dot_error(len(old), eigen.accuracy) * size[coarse]
+            )
             outside[coarse] = np.maximum(length, 0.0) ** 2
         return cls(path, prior, u, new, outside, magnitudes)
 
@@ -121,9 +125,9 @@ class PathQuery:
         return self.predict_at(PathAtRidges(self.path, ridges), round_up=True)
 
     def predict_at(self, shared: PathAtRidges, *, round_up: bool) -> Predictions:
-        """The same with what does not depend on the points at hand.
+        """Predictions from the quantities that do not depend on the points.
 
-        Variances may be left as they come out, for a search that interpolates them.
+        Without ``round_up`` variances are as they come out, for a search that interpolates them.
         """
         path, g, b = self.path, len(shared.ridges), len(self._newest)
         mean = shared.scaled @ self._inside
@@ -146,7 +150,7 @@ class PathQuery:
         )
 
     def predict_without_border(self, ridges: Array) -> Predictions:
-        """What was predicted before the newest observations: cheap, and close.
+        """Predictions without the newest observations, which are cheap, and close.
 
         Variances are rounded up and energies down.
         """
@@ -155,7 +159,7 @@ class PathQuery:
         scaled = inverse * eigen.z
         weight = np.sqrt(self.prior / ridges[:, None])  # at least |(K + alpha I)^-1 k|
         variance = self._variance_of_basis(ridges, inverse) + self._error(self._size * weight)
-        lost = rounding(eigen.count, eigen.accuracy) * path.size
+        lost = dot_error(eigen.count, eigen.accuracy) * path.outcome_norm
         energy = ridges * (scaled @ eigen.z - lost * np.sqrt(np.vecdot(scaled, scaled)))
         energy += path.scatter.least
         return Predictions(scaled @ self._inside, np.maximum(variance, 0.0), energy)
@@ -168,7 +172,7 @@ class PathQuery:
         return Estimators(length, self._bias(explained, length))
 
     def estimates(self, ridges: Array) -> Estimators:
-        """The same with a ridge for each point, and what they estimate; (m,) each.
+        """Ridge estimators with a ridge for each point, and their estimates; (m,) each.
 
         With c_i = u_i / (lambda_i + alpha) the estimate is w'y = c'z, where w = Q c. Whatever the
         c_i are, |phi(x) - sum_s w_s phi(x_s)|^2 = k(x,x) - 2 c'u + c'Q'KQ c, rounded up.
@@ -180,7 +184,7 @@ class PathQuery:
         return Estimators(length, self._bias(explained, length), weights, weights @ eigen.z)
 
     def _bias(self, explained: Array, length: Array) -> Array:
-        # Errors of u, of z alike, and of the two sums, each relative to the norms of its factors.
+        # The errors of u, of z and of the two sums, each relative to the norms of its factors.
         squared = self.prior - explained + self._error(5 * self._size * length)
         return np.sqrt(np.maximum(squared, 0.0))
 
@@ -209,11 +213,11 @@ class PathQuery:
             r = self._newest - np.multiply.outer(path.newest, scale) - path.border @ solved.T
             schur_v = path.corner @ v + (ridges + eigen.slack) * v
             schur_v -= path.own.T @ ((v.T @ path.border) * inverse).T
-            explained += _dots(v, 2 * r - schur_v)
-            weight += np.sqrt(_dots(v, v))
-        # Of y, p has the scatter as one more direction, in which K is 0.
+            explained += column_dots(v, 2 * r - schur_v)
+            weight += np.sqrt(column_dots(v, v))
+        # The scatter of y is one more direction of p, in which K is 0.
         explained += WITHOUT_ROUNDING * path.scatter.least * scale**2 / ridges
-        size = self._size + np.abs(scale) * path.size
+        size = self._size + np.abs(scale) * path.outcome_norm
         return np.asarray(self.prior - explained + self._error(size * weight))
 
     def _variance_of_basis(self, ridges: Array, inverse: Array) -> Array:
@@ -224,10 +228,6 @@ class PathQuery:
         return np.asarray(variance)
 
     def _error(self, product: Array) -> Array:
-        """Of an inner product of vectors with this product of norms, and of k(x,x) minus it."""
+        """The error of k(x,x) minus an inner product of vectors with this product of norms."""
         own = self.prior if self._magnitudes is None else self._magnitudes
         return np.asarray(self._rounding * (product + 2 * own))
-
-
-def _dots(left: Array, right: Array) -> Array:
-    return np.asarray(np.vecdot(left.T, right.T))

@@ -1,6 +1,4 @@
-"""A ridge path that follows the data.
-
-Kernel ridge regression along the whole path of ridge values.
+"""Kernel ridge regression along the whole path of ridge values, following the data as they grow.
 
 =============  =================================  ==============================================
 code           paper                              meaning
@@ -19,7 +17,8 @@ point. The b = t - n newest ones, the border, are not; they enter through their 
     S = K_bb + alpha I - border (levels + alpha I)^-1 own.
 
 The columns O' are orthogonal to Q, not to each other. Whatever is rounded is rounded so that
-bounds get looser.
+bounds get looser. :class:`RidgePath` is a value; :class:`GrowingPath` makes one after each append,
+and decides when the basis takes in the border.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kernelbounds.arrays import EPS, Array
-from kernelbounds.engine.eigenbasis import FINEST, Eigenbasis
+from kernelbounds.engine.eigenbasis import FINEST_RIDGE_OF_FLOOR, Eigenbasis
 from kernelbounds.engine.rows import NO_SCATTER, KernelRows, Scatter
 from kernelbounds.errors import InputError
 
 
-def rounding(count: int, accuracy: float = EPS) -> float:
+def dot_error(count: int, accuracy: float = EPS) -> float:
     """The error of an inner product of ``count`` terms, relative to the norms of its factors.
 
     It grows with the count when all terms have the same sign, as with repeated points. BLAS adds in
@@ -46,7 +45,7 @@ def rounding(count: int, accuracy: float = EPS) -> float:
 
 @dataclass(frozen=True)
 class RidgePath:
-    """The data, ready for any ridge."""
+    """The data so far, ready for any ridge."""
 
     eigen: Eigenbasis
     columns: Array
@@ -55,7 +54,7 @@ class RidgePath:
     own: Array
     corner: Array
     newest: Array  # the outcomes of the border's points
-    size: float  # the Euclidean norm of all outcomes
+    outcome_norm: float  # the Euclidean norm of all outcomes
     trace: float  # of the kernel matrix
     scatter: Scatter = NO_SCATTER  # of outcomes at equal points, a part of every energy
 
@@ -64,14 +63,18 @@ class RidgePath:
         """r, the number of columns in the basis."""
         return len(self.eigen.z)
 
-    def leading(self, size: int) -> RidgePath:
-        """The path along so many leading eigenvectors alone; see :meth:`Eigenbasis.leading`."""
-        eigen = self.eigen.leading(size)
-        none = np.empty((0, size))
-        return RidgePath(
-            eigen, eigen.basis, eigen.spectrum, none, none.T, none[:, :0], none[:, 0], self.size,
-            self.trace,
+    @classmethod
+    def without_border(cls, eigen: Eigenbasis, outcome_norm: float, trace: float) -> RidgePath:
+        """The path of observations that are all in the basis."""
+        none = np.empty((0, len(eigen.z)))
+        return cls(
+            eigen, eigen.basis, eigen.spectrum, none, none.T, np.empty((0, 0)), np.empty(0),
+            outcome_norm, trace,
         )  # fmt: skip
+
+    def leading(self, size: int) -> RidgePath:
+        """The path along the ``size`` leading eigenvectors; see :meth:`Eigenbasis.leading`."""
+        return self.without_border(self.eigen.leading(size), self.outcome_norm, self.trace)
 
     @property
     def outside(self) -> Array:
@@ -80,8 +83,8 @@ class RidgePath:
             return np.zeros((len(self.newest), self.eigen.count))
         return self.columns[:, self.rank :].T
 
-    def size_of_vectors(self, magnitudes: Array) -> Array:
-        """At least |k_t|, by Cauchy and Schwarz, of all terms of a functional's representer."""
+    def vector_norms(self, magnitudes: Array) -> Array:
+        """At least |k_t| of functionals of these magnitudes, by Cauchy and Schwarz; (m,)."""
         return np.sqrt(magnitudes * self.trace)
 
     def energy(self, ridges: Array) -> Array:
@@ -93,15 +96,15 @@ class RidgePath:
         return np.asarray(1.0 / (self.levels + ridges[:, None]))
 
     def energy_of_basis(self, ridges: Array, inverse: Array) -> Array:
-        """E_alpha without the newest observations; (g,)."""
+        """E_alpha of the observations in the basis, without the border; (g,)."""
         explained = ridges * (inverse[:, : self.rank] @ self.eigen.z_squared)
         return np.asarray(explained + self.scatter.least)
 
     def energy_and_log_det(self, ridge: float) -> tuple[float, float]:
-        """E_alpha and ln det(I + K/alpha), both rounded up; of a path with all eigenvalues."""
+        """E_alpha and ln det(I + K/alpha), both rounded up; for a path that was not truncated."""
         eigen = self.eigen
         scaled = eigen.z / (eigen.spectrum + ridge)
-        error = rounding(eigen.count, eigen.accuracy) * self.size * np.linalg.norm(scaled)
+        error = dot_error(eigen.count, eigen.accuracy) * self.outcome_norm * np.linalg.norm(scaled)
         # K + (slack + alpha) I is at most 1 + slack/alpha times K + alpha I.
         energy = ridge * (eigen.z @ scaled + error) * (1 + 3 * eigen.slack / ridge)
         energy += self.scatter.most
@@ -111,19 +114,17 @@ class RidgePath:
     def solve(self, vectors: Array, ridges: Array) -> Array:
         """(K + alpha_i I)^-1 v_i for each column v_i of ``vectors`` (t, m) and its own ridge.
 
-        Not rounded in any direction: for derivatives, and for weights that are valid whatever
-        their value.
+        It is not rounded in any direction: it serves derivatives, and weights that are valid
+        whatever their value.
         """
-        eigen, rank = self.eigen, self.rank
+        eigen, rank, at = self.eigen, self.rank, PathAtRidges(self, ridges)
         old, new = vectors[: eigen.count], vectors[eigen.count :]
-        inverse = self.inverse(ridges).T
+        inverse = at.inverse.T
         u = self.columns.T @ old
         rest = old - eigen.basis @ u[:rank]
         if len(new):
-            schur = self.corner - (self.border * inverse.T[:, None, :]) @ self.own
-            schur[:, range(len(new)), range(len(new))] += (ridges + eigen.slack)[:, None]
             unexplained = new - self.border @ (inverse * u)
-            new = np.asarray(np.linalg.solve(schur, unexplained.T[:, :, None])[:, :, 0].T)
+            new = np.einsum("mbc,cm->bm", at.inverse_schur, unexplained)
             u, rest = u[:rank] - self.border[:, :rank].T @ new, rest - self.outside.T @ new
         outside = 1.0 / (eigen.floor + ridges) if eigen.open else np.zeros(len(ridges))
         settled = eigen.basis @ (inverse[:rank] * u[:rank]) + outside * rest
@@ -131,7 +132,7 @@ class RidgePath:
 
 
 class PathAtRidges:
-    """What a path is at g ridges, whatever the points in question.
+    """The quantities of a path at g ridges that do not depend on the points asked for.
 
     ===================  ============================================  ===========
     ``ridges``           alpha                                         (g,)
@@ -149,8 +150,8 @@ class PathAtRidges:
         eigen, rank = path.eigen, path.rank
         self.ridges, self.inverse = ridges, path.inverse(ridges)
         self.scaled = self.inverse[:, :rank] * eigen.z
-        size = path.size * np.sqrt(np.vecdot(self.scaled, self.scaled))
-        quadratic = -rounding(eigen.count, eigen.accuracy) * size
+        size = path.outcome_norm * np.sqrt(np.vecdot(self.scaled, self.scaled))
+        quadratic = -dot_error(eigen.count, eigen.accuracy) * size
         border = len(path.newest)
         self.solved_outcomes = np.empty((len(ridges), border))
         if border:
@@ -169,23 +170,23 @@ class PathAtRidges:
         self.energy += path.scatter.least
 
 
-# Observations from which a truncated eigenbasis pays; below, to decompose the whole matrix at every
-# step takes under half a millisecond.
-WORTH_CUTTING = 64
-# Cuts are at least this times the trace of the kernel matrix and the rounding error. With smaller
-# ones the ridges that go with them, 512 times as large, would drown in the rounding errors of the
+# From this many observations on a truncated eigenbasis pays; with fewer, to decompose the whole
+# matrix at every step takes under half a millisecond.
+LEAST_TRUNCATED = 64
+# A cut is at least this times the trace of the kernel matrix and the rounding error. With a smaller
+# one the ridges that go with it, 512 times as large, would drown in the rounding errors of the
 # border's Schur complement.
 LEAST_CUT = 1e5
 # A negative eigenvalue this large, relative to the largest, is not explained by rounding, not even
 # in single precision for a matrix that is nearly one; then the function is not a kernel.
-NOT_A_KERNEL = 1e-8
-# Of the eigenvectors kept, from which on to extend a basis is no cheaper than to decompose anew
-# (measured: ``python -m benchmarks loop``, random points).
-DENSE = 0.7
-# The border of a basis that is extended: an eighth of its rank, so that extending, which costs
+LARGEST_NEGATIVE = 1e-8
+# Where a larger part of the eigenvectors than this is kept, to extend a basis is no cheaper than to
+# decompose the matrix anew (measured: ``python -m benchmarks loop``, random points).
+DENSE_RANK = 0.7
+# The border of a basis that is extended is an eighth of its rank, so that extending, which costs
 # rank^2 t, and carrying the border along, rank t a step, cost about the same; 12 at least.
 SHORTEST_BORDER, BORDER_OF_RANK = 12, 8
-# The border of a basis that is decomposed anew: a sixteenth of the data, likewise for t^3.
+# The border of a basis that is decomposed anew is a sixteenth of the data, likewise for t^3.
 BORDER_OF_COUNT = 16
 
 
@@ -194,16 +195,16 @@ class GrowingPath:
 
     A truncated basis is decomposed anew whenever the number of observations has doubled, and
     extended by its border in between. A short path, and one that must serve ridges down to
-    rounding errors, has no border; it is decomposed at every step. When things happen depends on
-    the data alone, and so does the path, however they were appended.
+    rounding errors, has no border; it is decomposed at every step. When a basis is renewed depends
+    on the data alone, and so does the path, however they were appended.
 
     Parameters
     ----------
     data : KernelRows
     finest, finest_per_point : float
-        The path is to be accurate for ridges at least ``finest`` or t times
-        ``finest_per_point``, whichever is larger; t counts all observations that are merged in the
-        rows. Both zero: for all ridges.
+        The path is to be accurate for ridges of at least ``finest`` or t times
+        ``finest_per_point``, whichever is larger, where t counts all observations, merged ones
+        included. If both are zero, it is accurate for all ridges.
     """
 
     def __init__(self, data: KernelRows, finest: float, finest_per_point: float) -> None:
@@ -240,14 +241,14 @@ class GrowingPath:
         self._next = min(self._next, _double(start) if self._bordering else count + 1)
 
     def _begin(self, start: int, count: int) -> None:
-        """Decide how to go on until the number of observations has doubled."""
+        """Decompose the matrix anew, and decide how to go on until its size has doubled."""
         trace = float(np.trace(self._data.lower[:start, :start]))
         self._start, self._dense = start, True
         self._bordering = (
-            start >= WORTH_CUTTING and self._cut(start) > LEAST_CUT * self._data.accuracy * trace
+            start >= LEAST_TRUNCATED and self._cut(start) > LEAST_CUT * self._data.accuracy * trace
         )
         eigen = self._decompose(start if self._bordering else count)
-        self._dense = len(eigen.z) > DENSE * eigen.count
+        self._dense = len(eigen.z) > DENSE_RANK * eigen.count
         self._adopt(eigen)
 
     def _decompose(self, count: int) -> Eigenbasis:
@@ -255,7 +256,7 @@ class GrowingPath:
         lower = self._data.lower[:count, :count]
         eigen = Eigenbasis.of(lower, self._data.outcomes[:count], cut, self._data.accuracy)
         values = eigen.eigenvalues
-        if values[0] < -NOT_A_KERNEL * values[-1]:
+        if values[0] < -LARGEST_NEGATIVE * values[-1]:
             raise InputError(
                 f"{self._data.kernel} is not a kernel: its matrix on the data has the negative "
                 f"eigenvalue {values[0]:.3g}."
@@ -269,7 +270,7 @@ class GrowingPath:
         self._adopt(path.eigen.extended(w, path.outside, path.corner, path.newest, cut))
 
     def _adopt(self, eigen: Eigenbasis) -> None:
-        # The larger the basis, the dearer to extend; decomposing the whole matrix is dearer yet.
+        # The larger the basis, the more it costs to extend it, and so the longer its border.
         rank = len(eigen.z)
         size = _dense_border(eigen.count)
         if not self._dense:
@@ -298,9 +299,9 @@ class GrowingPath:
             self._border[b, :rank] = self._own[:rank, b] = w
             if eigen.open:
                 rest = column - eigen.basis @ w
-                # The second pass makes it orthogonal to the last digits of itself, not of the
-                # column: what is left of the basis in it counts 1 / (floor + alpha) times, in
-                # place of 1 / (lambda + alpha), and would make bounds too tight.
+                # The second pass makes the rest orthogonal to the last of its own digits, not of
+                # the column's: a component along the basis would count 1 / (floor + alpha) times,
+                # in place of 1 / (lambda + alpha), and would make bounds too tight.
                 rest -= eigen.basis @ (rest @ eigen.basis)
                 self._columns[:, rank + b] = rest
                 products = rest @ self._columns[:, rank : rank + b + 1]
@@ -316,19 +317,19 @@ class GrowingPath:
             self._own[:used, :size],
             self._corner[:size, :size],
             data.outcomes[n:count],
-            data.size if count == data.count else data.first(count).size,
+            data.outcome_norm,
             data.trace,
             data.scatter,
         )
 
     def _cut(self, count: int) -> float:
         observations = count + self._data.merged_away
-        return max(self._finest, observations * self._finest_per_point) / FINEST
+        return max(self._finest, observations * self._finest_per_point) / FINEST_RIDGE_OF_FLOOR
 
 
 def _double(count: int) -> int:
     """The next number of observations at which to start anew."""
-    return max(2 * count, WORTH_CUTTING)
+    return max(2 * count, LEAST_TRUNCATED)
 
 
 def _dense_border(count: int) -> int:

@@ -1,18 +1,14 @@
-"""Minimising a dual function over the ridge, for many points at once.
+"""The minimum of a dual function over the ridge, for many points at once.
 
 For each point the function is quasiconvex in the ridge (``docs/mathematics/exact-bound.md``). So
 where its smallest value in a window of ridges is inside the window, that is the minimum; and where
 it is at an end, the minimiser is at that end or beyond it. The search begins with the window in
-which minimisers are likely and, for the points that ask for it, moves on to the next one. Within a
-window everything is interpolated between ridges that all points share. The value returned is that
-of the dual function itself at the place found, so that what a search may lose is tightness, never
-validity.
-
-Polynomial interpolation at Chebyshev points.
-
-Minima of functions that are known on an even grid.
-
-The largest of many bounds, from ceilings that are cheap and few bounds that are not.
+which minimisers are likely and, for points whose minimiser is beyond an end, moves on to the next.
+Within a window everything is interpolated, by polynomials through Chebyshev points, between ridges
+that all points share, and the minimum is sought on an even grid. The value returned is that of the
+dual function itself at the place found, so that what a search may lose is tightness, never
+validity. Where only the largest of many bounds is wanted, cheap ceilings tell at which few points
+to search.
 """
 
 from __future__ import annotations
@@ -42,54 +38,43 @@ class Chebyshev:
 
     def __init__(self, low: float, high: float, size: int) -> None:
         self.low, self.high, self.size = low, high, size
-        self.points = low + (high - low) * (_nodes(size) + 1) / 2
+        self.points = low + (high - low) * (_nodes_and_weights(size)[0] + 1) / 2
 
     @classmethod
     def for_accuracy(cls, low: float, high: float, accuracy: float) -> Chebyshev:
-        """As many points as a singularity at the distance i pi asks for, by Bernstein's theorem."""
+        """The interpolation with enough points, by Bernstein's theorem, for poles at +-i pi."""
         rate = math.asinh(2 * math.pi / (high - low))
         return cls(low, high, max(3, math.ceil(-math.log(accuracy) / rate)))
 
     def grid(self, size: int) -> tuple[Array, Array]:
         """An even grid of [low, high] and the matrix, (size, nodes), that interpolates on it."""
-        return self.low + (self.high - self.low) * _even(size), _on_even_grid(self.size, size)
+        return np.linspace(self.low, self.high, size), _on_even_grid(self.size, size)
 
     def basis(self, at: Array) -> Array:
-        """Lagrange basis, (nodes, m): values at the nodes times this interpolate at m places."""
+        """The Lagrange basis (nodes, m): values at the nodes times it interpolate at m places."""
         return _basis(self.size, 2 * (at - self.low) / (self.high - self.low) - 1)
 
 
 @lru_cache(maxsize=128)
-def _nodes(size: int) -> Array:
-    return np.asarray(np.cos(_angles(size)))
+def _nodes_and_weights(size: int) -> tuple[Array, Array]:
+    """Chebyshev points of [-1, 1] and their barycentric weights."""
+    angles = (2 * np.arange(size) + 1) * np.pi / (2 * size)
+    return np.cos(angles), np.sin(angles) * (-1.0) ** np.arange(size)
 
 
-@lru_cache(maxsize=128)
-def _weights(size: int) -> Array:
-    return np.asarray(np.sin(_angles(size)) * (-1.0) ** np.arange(size))
-
-
-def _angles(size: int) -> Array:
-    return np.asarray((2 * np.arange(size) + 1) * np.pi / (2 * size))
-
-
-@lru_cache(maxsize=128)
-def _even(size: int) -> Array:
-    return np.arange(size) / (size - 1)
-
-
-def _basis(nodes: int, at: Array) -> Array:
-    """The barycentric formula on [-1, 1]."""
-    gap = at - _nodes(nodes)[:, None]
+def _basis(size: int, at: Array) -> Array:
+    """The Lagrange basis on [-1, 1], by the barycentric formula."""
+    nodes, weights = _nodes_and_weights(size)
+    gap = at - nodes[:, None]
     gap[np.abs(gap) < 1e-15] = 1e-15
-    terms = _weights(nodes)[:, None] / gap
+    terms = weights[:, None] / gap
     terms /= terms.sum(axis=0)
     return np.asarray(terms)
 
 
 @lru_cache(maxsize=128)
 def _on_even_grid(nodes: int, size: int) -> Array:
-    return _basis(nodes, 2 * _even(size) - 1).T.copy()
+    return _basis(nodes, np.linspace(-1.0, 1.0, size)).T.copy()
 
 
 # Central differences of orders 1 to 4, scaled for Stirling's formula,
@@ -106,25 +91,28 @@ _DIFFERENCES = np.array(
 
 
 def vertex(grid: Array, values: Array) -> Array:
-    """The minimiser on an even grid (m,), refined by the parabola through its neighbours and, by
-    a step of Newton's method, the quartic through two on either side.
+    """The minimiser between the points of an even grid (n,), of each column of values (n, m); (m,).
+
+    That on the grid is refined by the parabola through its neighbours and, by a step of Newton's
+    method, by the quartic through two neighbours on either side.
     """
     lowest = values.argmin(axis=0)
     at = np.minimum(np.maximum(lowest, 2), len(grid) - 3)
     d1, d2, d3, d4 = _DIFFERENCES @ values[at + _AROUND, np.arange(len(at))]
-    bend = 2 * np.maximum(np.maximum(d2, np.abs(d1)), 1e-200)  # of a minimum, it is d2
+    bend = 2 * np.maximum(np.maximum(d2, np.abs(d1)), 1e-200)  # at a minimum, it is 2 d2
     s = -d1 / bend
     squared = s * s
     shift = (d3 * (3 * squared - 1) + d4 * s * (4 * squared - 2)) / bend
     s -= np.where(np.abs(shift) < 0.5, shift, 0.0)
-    # Near an end of the grid it is a point of the grid.
+    # Near an end of the grid the minimiser is taken from the grid.
     s = np.where(lowest == at, s, lowest - at)
     return np.asarray(grid[at] + (grid[1] - grid[0]) * s)
 
 
 def finer(grid: Array, best: Array, largest: int) -> Array:
-    """An even grid around minimisers on another, with a quarter of its step where ``largest``
-    points are enough for that.
+    """An even grid around minimisers on another, with a quarter of its step.
+
+    Where that would take more than ``largest`` points, the step is larger.
     """
     step = float(grid[1] - grid[0])
     low, high = max(best.min() - step, grid[0]), min(best.max() + step, grid[-1])
@@ -132,19 +120,17 @@ def finer(grid: Array, best: Array, largest: int) -> Array:
     return np.linspace(low, high, max(size, len(grid)))
 
 
-# Points that are evaluated first in a search for the largest bound. In the paper's problems it is
-# among the six highest ceilings in most rounds (``python -m benchmarks bandits``).
-FEW = 6
+# How many points are evaluated first in a search for the largest bound. In the paper's problems it
+# is among the six highest ceilings in most rounds (``python -m benchmarks bandits``).
+FIRST_EVALUATED = 6
 
 
 class Largest(NamedTuple):
-    """The largest of upper bounds on s f, at which of the points it is, and the bound on -s f
-    there.
-    """
+    """The largest of the upper bounds on s f, over m points."""
 
     value: float
-    at: int
-    opposite: float
+    at: int  # the index of its point
+    opposite: float  # the bound on -s f there
 
     @classmethod
     def of(cls, values: Array, opposite: Array, tie: float) -> Largest:
@@ -165,12 +151,12 @@ def largest_by_ceilings(
 ) -> tuple[float, NDArray[np.intp]] | None:
     """The largest of m values, and the indices of all within ``tie`` of it, from few values.
 
-    Values are at most their ceilings (m,), give or take a tie, and are evaluated where the
-    ceilings are largest_by_ceilings. None when an evaluation fails.
+    Values are at most their ceilings (m,), give or take a tie, and are evaluated where ceilings are
+    largest. It is None if an evaluation fails.
     """
     points = np.arange(len(ceilings))
-    if len(ceilings) > FEW:
-        points = np.sort(np.argpartition(-ceilings, FEW)[:FEW])
+    if len(ceilings) > FIRST_EVALUATED:
+        points = np.sort(np.argpartition(-ceilings, FIRST_EVALUATED)[:FIRST_EVALUATED])
     while (values := evaluate(points)) is not None:
         best = float(values.max())
         open_ = ~(ceilings < best - 2 * tie)
@@ -181,23 +167,23 @@ def largest_by_ceilings(
     return None
 
 
-# Beyond the largest eigenvalue times this a bound is the one without data: the relative difference
-# is at most lambda_max / alpha.
-INFINITE = 1e10
-# Of the interpolation, relatively. The bound is the dual function itself at the ridge and scale
-# found, and errs by the square of their errors, about 1e-11.
+# At ridges above this times the largest eigenvalue a bound is the one without data: the relative
+# difference is at most lambda_max / alpha.
+INFINITE_RIDGE = 1e10
+# The relative accuracy of the interpolation. The bound is the dual function itself at the ridge and
+# scale found, and errs by the square of their errors, about 1e-11.
 ACCURACY = 3e-6
-# Points of the even grid on which minima are sought, for each point of interpolation. With three,
-# the quartic through five neighbours is as accurate as the interpolation.
-FINER = 3
-# Third differences of the factor, relatively, that a quartic does not follow well. Those of
-# alpha^(-1/2), the smoothest there is, are 4e-4 on the usual grid; with four times as much,
+# How many points the even grid, on which minima are sought, has for each point of interpolation.
+# With three, the quartic through five neighbours is as accurate as the interpolation.
+GRID_OF_NODES = 3
+# Relative third differences of the factor that a quartic does not follow well. Those of
+# alpha^(-1/2), the smoothest factor there is, are 4e-4 on the usual grid; with four times as much,
 # CMM stays within 1e-6 of 50-digit arithmetic (tests/test_precision.py).
-ROUGH = 1.5e-3
-# A grid that is too coarse is made four times finer, so many times at most, with so many points
-# at most: 4^6 is past what third differences in double precision can tell.
-DEEPEST, LARGEST_GRID = 6, 400
-TINIEST = 1e-290  # a variance that is not zero
+ROUGH_DIFFERENCE = 1.5e-3
+# A grid that is too coarse is made four times finer, at most MOST_REFINEMENTS times and with at
+# most LARGEST_GRID points: 4^6 is past what third differences in double precision can tell.
+MOST_REFINEMENTS, LARGEST_GRID = 6, 400
+LEAST_POSITIVE = 1e-290  # stands for a variance or a ridge of zero in logarithms
 
 
 class DualFamily(Protocol):
@@ -216,7 +202,7 @@ class DualFamily(Protocol):
         ...
 
     def factor(self, ridge: Array, energy: Array) -> Array:
-        """What multiplies the deviation in the bound at that scale, mean + factor deviation."""
+        """The factor of the bound at that scale, which is mean + factor deviation."""
         ...
 
     def at_scale(self, ridge: Array, scale: Array, unexplained: Array) -> Array:
@@ -232,7 +218,7 @@ class Minimum(NamedTuple):
     scales: Array
 
     def improve(self, at: Any, other: Minimum) -> None:
-        """Take over, among the entries ``at``, what is smaller in the other."""
+        """Replace the entries ``at`` by those of the other where its bounds are smaller."""
         smaller = other.values < self.values[at]
         for mine, theirs in zip(self, other, strict=True):
             mine[at] = np.where(smaller, theirs, mine[at])
@@ -262,9 +248,9 @@ def minimise_over_ridge(
 def largest_minimum(query: PathQuery, dual: DualFamily, sign: int, tie: float) -> Largest | None:
     """The largest of the smallest bounds on s f over m points.
 
-    At any ridge the dual function with no weight on the newest observations is above the bound,
-    so that only points where that is high are searched. None where a minimiser is not in the
-    likely window, or is below the finest ridge of the path.
+    At any ridge the dual function with no weight on the newest observations is above the bound, so
+    that only points where that is high are searched. It is None if a minimiser is not in the likely
+    window, or is below the finest ridge of the path.
     """
     window = RidgeWindow.likely(query.path, dual)
     finest = float(np.log(max(query.path.eigen.finest, 1e-300)))
@@ -289,7 +275,7 @@ def largest_minimum(query: PathQuery, dual: DualFamily, sign: int, tie: float) -
 
 
 class RidgeWindow:
-    """A range of log ridges, and the path at those between which to interpolate."""
+    """A range of log ridges, and the path at the nodes of interpolation."""
 
     def __init__(self, path: RidgePath, low: float, high: float) -> None:
         self._path, self._low, self._high = path, low, high
@@ -300,7 +286,7 @@ class RidgeWindow:
 
     @classmethod
     def likely(cls, path: RidgePath, dual: DualFamily) -> RidgeWindow:
-        """Where minimisers are likely; moved, where that is beyond the limits of the path."""
+        """The window where minimisers are likely, moved to within the limits of the path."""
         (low, high), limits = dual.likely, _limits(path.eigen)
         width = min(high - low, limits[1] - limits[0])
         low = min(max(low, limits[0]), limits[1] - width)
@@ -309,7 +295,7 @@ class RidgeWindow:
     def next(self, end: int) -> RidgeWindow:
         """The window beyond an end, -1 or 1.
 
-        They overlap by an eighth, so that a minimiser at the seam is well inside of one of them.
+        Neighbours overlap by an eighth, so that a minimiser at the seam is well inside one of them.
         """
         shift = end * 7 / 8 * (self._high - self._low)
         low, high = self._low + shift, self._high + shift
@@ -317,20 +303,20 @@ class RidgeWindow:
 
 
 class WindowSearch:
-    """Minima in a window, by interpolation between its ridges."""
+    """A search for minima in a window, by interpolation between its ridges."""
 
     def __init__(self, query: PathQuery, window: RidgeWindow) -> None:
         self._query, self._window, self._nodes = query, window, window.nodes
         # Rounded up, variances are less noisy where ridges are tiny, as they are on a path that
         # is not truncated.
         self._found = query.predict_at(window.shared, round_up=not query.path.eigen.flat)
-        # The logarithm of a variance is as smooth as itself, and small ones keep their digits.
-        # It is finite also where k(x,x) = 0, as that of a linear kernel at the origin.
-        least = np.maximum(EPS * query.prior, TINIEST)
+        # The logarithm of a variance is as smooth as the variance, and small variances keep their
+        # digits. It is finite also where k(x,x) = 0, as with a linear kernel at the origin.
+        least = np.maximum(EPS * query.prior, LEAST_POSITIVE)
         self._log_deviation = 0.5 * np.log(np.maximum(self._found.variance, least))
 
     def take(self, points: NDArray[np.intp]) -> WindowSearch:
-        """Some of the points, in the order given; both sides of one share its predictions."""
+        """The search at some of the points, in the order given, with the same predictions."""
         part = copy(self)
         part._query, part._found = self._query.take(points), self._found.take(points)
         part._log_deviation = self._log_deviation[:, points]
@@ -339,15 +325,15 @@ class WindowSearch:
     def minimise(self, dual: DualFamily, signs: Array) -> tuple[Minimum, NDArray[np.intp]]:
         """Bounds for a sign at each point, and at which end of the window each is; (m,).
 
-        An end is -1 or 1; 0 is the inside, where the minimum over all ridges is. So is an end
-        beyond which there is nothing to search.
+        An end is -1 or 1. It is 0 where the minimum over all ridges was found: inside the window,
+        or at an end beyond which there is nothing to search.
         """
-        grid, blend = self._nodes.grid(FINER * self._nodes.size)
+        grid, blend = self._nodes.grid(GRID_OF_NODES * self._nodes.size)
         best, rough = self._vertices(grid, blend, dual, signs)
         ends = np.zeros(len(signs), dtype=np.intp)
         ends[(best < (grid[1] + grid[2]) / 2) & self._window.open[0]] = -1
         ends[(best > (grid[-3] + grid[-2]) / 2) & self._window.open[1]] = 1
-        for _ in range(DEEPEST):
+        for _ in range(MOST_REFINEMENTS):
             which = np.flatnonzero((rough[0] <= best) & (best <= rough[1]) & (ends == 0))
             if not len(which):
                 break
@@ -359,17 +345,18 @@ class WindowSearch:
     def _vertices(
         self, grid: Array, blend: Array, dual: DualFamily, signs: Array
     ) -> tuple[Array, tuple[float, float]]:
-        """Minimisers on an even grid (m,), and between which points it is too coarse."""
+        """Minimisers on an even grid (m,), and the range of log ridges where it is too coarse."""
         path, ridges = self._query.path, np.exp(grid)
         mean, deviation = blend @ (signs * self._found.mean), np.exp(blend @ self._log_deviation)
-        # Where a confidence set is nearly empty the energies in R~^2 cancel, so the basis' part,
-        # which is most of them, is computed and only the border's part interpolated.
+        # Where a confidence set is nearly empty, the energies in R~^2 cancel. So the basis' part,
+        # which is most of them, is computed, and only the border's part is interpolated.
         energy = path.energy_of_basis(ridges, path.inverse(ridges))
         factor = dual.factor(ridges, energy + blend @ self._found.border_energy)
         best = vertex(grid, mean + factor[:, None] * deviation)
-        # There, too, the factor nearly vanishes, and bends too much for a quartic.
+        # Where a confidence set is nearly empty, the factor nearly vanishes, too, and bends too
+        # much for a quartic.
         bends = np.abs(factor[3:] - factor[:-3] + 3 * (factor[1:-2] - factor[2:-1]))
-        rough = np.flatnonzero(bends > ROUGH * factor[1:-2])
+        rough = np.flatnonzero(bends > ROUGH_DIFFERENCE * factor[1:-2])
         if not len(rough):
             return best, (np.inf, -np.inf)
         return best, (grid[max(rough[0] - 1, 0)], grid[min(rough[-1] + 4, len(grid) - 1)])
@@ -389,10 +376,10 @@ class WindowSearch:
 def _limits(eigen: Eigenbasis) -> tuple[float, float]:
     """The log ridges between which to search.
 
-    Below, a truncated path is not accurate, and the slack of another drowns the ridge. (Somewhat
-    below the finest ridge a truncated path still tells that a minimiser is there.) Above, the
-    ridge is as good as infinite.
+    Below them a truncated path is not accurate, and on another the slack drowns the ridge.
+    (Somewhat below the finest ridge a truncated path still tells that a minimiser is there.) Above
+    them the ridge is as good as infinite.
     """
-    bottom = max(eigen.finest / 8 if eigen.flat else eigen.slack, TINIEST)
+    bottom = max(eigen.finest / 8 if eigen.flat else eigen.slack, LEAST_POSITIVE)
     top = max(float(eigen.spectrum.max(initial=eigen.slack)), bottom)
-    return float(np.log(bottom)), float(np.log(top) + np.log(INFINITE))
+    return float(np.log(bottom)), float(np.log(top) + np.log(INFINITE_RIDGE))

@@ -1,27 +1,27 @@
-"""Variances at many candidates given a growing choice of them, brought up to date on demand.
+"""Kernel ridge regression at one ridge for points that are known in advance.
 
-============  ==========================  =================================================
-code          paper                       meaning
-============  ==========================  =================================================
-``ceilings``  at least rho^2_alpha,t(x)   the variance when last looked at; it only falls
-``levels``                                how many chosen points that was, (n,)
-``rows``      (L^-1 k_t(x))'              the candidates' rows of the factor, (n, capacity)
-``factor``    L L' = K_t + alpha I        of the chosen points
-============  ==========================  =================================================
+:func:`along_run` takes all steps of a finished run from one Cholesky factor:
 
-A row is extended from its level to the present by one product and one small triangular solve, for
-many candidates at a time. Candidates that are never looked at cost nothing.
-
-Kernel ridge regression along a finished run: all its steps from one Cholesky factor.
-
-==============  ======================  ==============================================
+==============  ======================  ====================================================
 code            paper                   meaning
-==============  ======================  ==============================================
+==============  ======================  ====================================================
 ``ridge``       alpha                   the ridge value
-``variances``   rho^2_alpha,t-1(x_t)    variance at the point of each round, from before
+``variances``   rho^2_alpha,t-1(x_t)    the variance at the point of each round, before it
 ``log_dets``    l_alpha,t               ln det(I + K_t/alpha), t = 0 .. T
 ``energies``    E_alpha,t               y_t' (I + K_t/alpha)^-1 y_t, t = 0 .. T
-==============  ======================  ==============================================
+==============  ======================  ====================================================
+
+:class:`LazyVariances` are variances at many candidates given those chosen so far, brought up to
+date on demand. Candidates that are never looked at cost nothing:
+
+==============  ======================  ====================================================
+code            paper                   meaning
+==============  ======================  ====================================================
+``ceilings``    >= rho^2_alpha,t(x)     the variance when last looked at; it only falls, (n,)
+``levels``                              how many points were chosen by then, (n,)
+``rows``        (L^-1 k_t(x))'          the candidates' rows of the factor, (n, capacity)
+``factor``      L L' = K_t + alpha I    that of the chosen points
+==============  ======================  ====================================================
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from kernelbounds.errors import InputError
 
 @dataclass(frozen=True)
 class RunPass:
-    """What a learner at one ridge knew before each of T rounds."""
+    """The knowledge of a learner at one ridge, before each of T rounds and after the last."""
 
     ridge: float
     variances: Array  # (T,)
@@ -49,11 +49,11 @@ class RunPass:
 
 
 def along_run(gram: Array, ridge: float, outcomes: Array | None = None) -> RunPass:
-    """One factorisation L L' = K_T + alpha I, whose leading blocks are the factors of all t.
+    """Compute all steps of a run from one factor L L' = K_T + alpha I.
 
-    Left of the diagonal, row t is L^-1 k_t-1(x_t) with the factor of the round before. With
-    z = L^-1 y, E_alpha,t = alpha sum_{s<=t} z_s^2.
-    Nothing is rounded up here, unlike in the bounds.
+    Its leading blocks are the factors of all t. Left of the diagonal, row t is L^-1 k_t-1(x_t) with
+    the factor of the round before. With z = L^-1 y, E_alpha,t = alpha sum_{s<=t} z_s^2. Nothing is
+    rounded up here, unlike in the bounds.
     """
     count = len(gram)
     factor, failed = lapack.dpotrf(gram + ridge * np.eye(count), lower=1)
@@ -74,7 +74,7 @@ def along_run(gram: Array, ridge: float, outcomes: Array | None = None) -> RunPa
 
 
 class LazyVariances:
-    """rho^2_alpha at n candidates; at most ``capacity`` of them, with repeats, are chosen."""
+    """rho^2_alpha at n candidates, of which at most ``capacity``, with repeats, are chosen."""
 
     def __init__(self, kernel: Kernel, points: Array, ridge: float, capacity: int) -> None:
         self.ridge = ridge
@@ -83,15 +83,19 @@ class LazyVariances:
         self.count = 0
         self._kernel, self._points = kernel, points
         self._prior = self.ceilings.copy()
-        # Memory that is never written is never taken.
+        # The operating system provides memory only where it is written.
         self._rows = np.empty((len(points), capacity))
         self._factor = np.zeros((capacity, capacity))
         self._chosen = np.empty((capacity, points.shape[1]))
 
     def refresh(self, which: NDArray[np.int64]) -> None:
-        """Make the ceilings of these candidates their variances."""
+        """Lower the ceilings of these candidates to their variances.
+
+        A row is extended from its level to the present by one product and one small triangular
+        solve, for many candidates at a time.
+        """
         stale = which[self.levels[which] < self.count]
-        # Together go those whose rows lack 1 to 7 entries, 8 to 63, and so on.
+        # Rows that lack 1 to 7 entries are extended together, those that lack 8 to 63, and so on.
         missing = np.frexp((self.count - self.levels[stale]).astype(np.float64))[1] // 4
         for size in np.unique(missing):
             self._extend(stale[missing == size])
@@ -111,11 +115,7 @@ class LazyVariances:
         rows = self._rows[which, :old]
         right -= rows @ self._factor[old:now, :old].T
         corner = self._factor[old:now, old:now]
-        new = (
-            right / corner
-            if now == old + 1
-            else blas.dtrsm(1.0, corner, right, side=1, lower=1, trans_a=1)
-        )
+        new = blas.dtrsm(1.0, corner, right, side=1, lower=1, trans_a=1)
         explained = np.einsum("ij,ij->i", rows, rows) + np.einsum("ij,ij->i", new, new)
         self._rows[which, old:now] = new
         self.ceilings[which] = np.maximum(self._prior[which] - explained, 0.0)

@@ -32,7 +32,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from sklearn.gaussian_process.kernels import RBF, ExpSineSquared, Kernel, Matern, RationalQuadratic
 
-from kernelbounds.arrays import EPS, Array
+from kernelbounds.arrays import EPS, Array, two_sum
 from kernelbounds.errors import InputError
 from kernelbounds.kernels.matern import MaternProfile
 
@@ -98,8 +98,8 @@ def _wrapped(x: Array, z: Array, period: float) -> Array:
     into two parts and reduced, because low exceeds a period where floats near x are further apart
     than that.
     """
-    high, low = _two_sum(x, -z)
-    high, low = _two_sum(_nearest(high, period), _nearest(low, period))
+    high, low = two_sum(x, -z)
+    high, low = two_sum(_nearest(high, period), _nearest(low, period))
     return np.asarray(_nearest(high, period) + low)
 
 
@@ -107,13 +107,6 @@ def _nearest(value: Array, period: float) -> Array:
     """The remainder in [-p/2, p/2], which is exact: both fmod and, by Sterbenz, x - p are."""
     value = np.fmod(value, period)
     return np.asarray(value - period * (value > period / 2) + period * (value < -period / 2))
-
-
-def _two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """The rounded sum and its error, which is a float (Knuth)."""
-    total = np.asarray(a + b)
-    of_b = total - a
-    return total, np.asarray((a - (total - of_b)) + (b - of_b))
 
 
 class Profile(Protocol):

@@ -34,9 +34,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from kernelbounds import kernels
-from kernelbounds.arrays import Array
+from kernelbounds.arrays import Array, column_dots
 from kernelbounds.bounds import DualMinimum
-from kernelbounds.engine import WITHOUT_ROUNDING, DualMaximiser, ExactEngine, SparseEngine, rounding
+from kernelbounds.engine import (
+    WITHOUT_ROUNDING,
+    DualMaximiser,
+    ExactEngine,
+    SparseEngine,
+    dot_error,
+)
 
 if TYPE_CHECKING:
     from kernelbounds.surface.surface import Surface
@@ -126,7 +132,7 @@ class OfObservations(Witness):
     ) -> None:
         data = self._data = engine.rows
         super().__init__(surface, points, found, data.points)
-        self.error = rounding(data.count, data.accuracy)
+        self.error = dot_error(data.count, data.accuracy)
         self._prior, self._vectors, magnitudes = data.representers(surface.targets(points))
         self.magnitudes = self._prior if magnitudes is None else magnitudes
         right = np.concatenate([self._vectors, np.tile(data.outcomes, (len(points), 1)).T], axis=1)
@@ -138,15 +144,15 @@ class OfObservations(Witness):
                 right - _symmetric_product(data.lower, solved) - ridges * solved, ridges
             )
         self._of_vectors, self._of_outcomes = np.split(solved, 2, axis=1)
-        self.variance = self._prior - _dots(self._vectors, self._of_vectors)
+        self.variance = self._prior - column_dots(self._vectors, self._of_vectors)
 
     def attaining(self, scales: Array, moved: Array) -> DualMaximiser:
         """See :class:`Witness`."""
         data, alpha, error = self._data, self._found.ridges, self.error
         weights = self._of_vectors - self._sign * scales * self._of_outcomes
         p = self._vectors - self._sign * np.multiply.outer(data.outcomes, scales)
-        explained, size = _dots(weights, p), np.sqrt(_dots(weights, weights))
-        length = np.sqrt(_dots(p, p))
+        explained, size = column_dots(weights, p), np.sqrt(column_dots(weights, weights))
+        length = np.sqrt(column_dots(p, p))
         if self._references:  # a difference has the errors of its terms
             length += np.sqrt(self.magnitudes * data.trace)
         # Errors of inner products, and of the weights, which count by their square.
@@ -156,7 +162,9 @@ class OfObservations(Witness):
         of_scatter = WITHOUT_ROUNDING * data.scatter.least * scales**2 / alpha
         unexplained = self._prior - explained - of_scatter + lost
         # |phi(c) - sum_j w_j phi(x_j)|^2, where K w = p - alpha w
-        squared = self._prior - 2 * _dots(weights, self._vectors) + explained - alpha * size**2
+        squared = (
+            self._prior - 2 * column_dots(weights, self._vectors) + explained - alpha * size**2
+        )
         squared = np.maximum(squared, 0.0) + 3 * lost
         largest = np.sqrt(np.max(np.diagonal(data.lower)))
         terms = np.abs(weights).sum(axis=0) * largest
@@ -182,11 +190,6 @@ class OfInducingPoints(Witness):
         here = self._dual.at(self._found.ridges, self._sign * scales, moved)
         of_reference = self._references * here.own * np.sqrt(self.magnitudes)
         return here._replace(pulls_error=here.pulls_error + self._dual.error * of_reference)
-
-
-def _dots(left: Array, right: Array) -> Array:
-    """Inner products of the columns of two matrices (n, m); (m,)."""
-    return np.asarray(np.einsum("im,im->m", left, right))
 
 
 def _symmetric_product(lower: Array, vectors: Array) -> Array:

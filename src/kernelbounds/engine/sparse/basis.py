@@ -1,4 +1,7 @@
-"""Points that were fixed before the outcomes, from sums over the observations.
+"""The span of the features of the observations, from sums over them.
+
+:class:`Basis` is that of K' in :mod:`kernelbounds.engine.sparse`, along which a ridge costs O(m) a
+point. :class:`Design` is one for points that were fixed before the outcomes:
 
 ==============  =============================  ==================================================
 code            symbol                         meaning
@@ -6,18 +9,16 @@ code            symbol                         meaning
 ``basis``       A = S Phi' Phi S = U D U'      with the factors S of features that joined late
                 V = Phi S U D^-1/2             orthonormal columns, which depend on points alone
 ``floor``       c1 = (1 + s) rho               that of K', another one than for CMM
-``error``       e >= |E|                       what A is wrong by for rounding errors
+``error``       e >= |E|                       the rounding error E of A
 ==============  =============================  ==================================================
 
 For every vector c, |k(., x) - sum_i (V c)_i k(., x_i)|^2 <= k'(x,x) - 2 c'V'k'(x) + c'V'K'V c, with
-K' as in :mod:`kernelbounds.engine.sparse`, V'k'(x) = D^1/2 U' S phi(x) and V'K'V = D + c1 I. So the
-bounds for a fixed design are those of K' along V. Here V is known only up to what A is; with that,
+V'k'(x) = D^1/2 U' S phi(x) and V'K'V = D + c1 I. So the bounds for a fixed design are those of K'
+along V. Here V is known only as far as A is; with that,
 
     V'V <= I + e D^-1,    V'K'V <= D + c1 (I + e D^-1) + e (I + h D + D^-1/h)    for all h > 0,
 
 see "With a sparse engine" in ``docs/mathematics/fixed-designs.md``.
-
-The span of the features of the observations, from sums over them.
 """
 
 from __future__ import annotations
@@ -30,62 +31,62 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelbounds.arrays import Array
+from kernelbounds.arrays import Array, column_dots
 from kernelbounds.engine.eigenbasis import Eigenbasis
 from kernelbounds.engine.path_query import PathQuery
-from kernelbounds.engine.ridge_path import RidgePath, rounding
+from kernelbounds.engine.ridge_path import RidgePath, dot_error
 from kernelbounds.engine.sparse.dictionary import SHARE_OF_ERROR, Dictionary
 from kernelbounds.engine.sparse.statistics import Statistics
 from kernelbounds.functionals.targets import Functionals, Targets
 
 # Directions of Phi' Phi that are smaller than this times the rounding errors of its trace are left
-# out: outcomes along them would be rounding errors.
-DROPPED = 1e4
-# The largest of those, as it is counted, is no less than so many times these errors. The share of
-# those that are so many times smaller, and of the errors, is then at most 1 / 50 of the largest.
-FAINT = 100.0
-OF_FAINT = 1 / 50
-# Room for directions that are left out, relative to the largest of them: their squared features are
-# multiplied by 1 / (1 - 1 / ROOM) at most, and this is added to the floor of K'.
-ROOM = 2.0
+# out, because outcomes along them would be rounding errors.
+LEAST_KEPT = 1e4
+# The largest direction that is left out counts as at least FAINT_RATIO times these errors. Faint
+# directions are those that are FAINT_RATIO times smaller; they and the errors are together at most
+# FAINT_SHARE of the largest.
+FAINT_RATIO, FAINT_SHARE = 100.0, 1 / 50
+# ROOM_RATIO times the largest direction that is left out is added to the floor of K'. Then squared
+# features along these directions are multiplied by 1 / (1 - 1 / ROOM_RATIO) at most.
+ROOM_RATIO = 2.0
 
 
-class Seen(NamedTuple):
+class Coordinates(NamedTuple):
     """Features of n points, times the scales, in the coordinates of a :class:`Basis`."""
 
-    scaled: Array  # all of them, (m, n)
-    along: Array  # k'(x) along the basis, which is D^1/2 times its directions, (r, n)
-    left_out: Array  # along the directions that are left out and not faint, (q, n)
+    scaled: Array  # S phi, (m, n)
+    along: Array  # k'(x) along the basis, D^1/2 times the features along its directions, (r, n)
+    left_out: Array  # features along directions that are left out and not faint, (q, n)
 
 
 @dataclass(frozen=True)
 class Basis:
     """The span of Phi and of the outcomes, of the first n observations.
 
-    Features are multiplied by ``scales`` first. Directions d with D_d <= ``dropped`` are left out:
-    observations of the basis do not see them. For that, ``room`` is added to the floor, and the
-    squares of features along d, of all others, are multiplied by 1 / (1 - D_d / room); see "sums in
-    place of observations" in ``docs/mathematics/sparse-engine.md``.
+    Features are multiplied by ``scales`` first. Directions d with D_d <= ``dropped`` are left out
+    of the features of these observations. To make up for that, ``room`` is added to the floor, and
+    squared features of all other points along d are multiplied by 1 / (1 - D_d / room); see "sums
+    in place of observations" in ``docs/mathematics/sparse-engine.md``.
     """
 
     values: Array  # D, (r,)
     of_features: Array  # D^1/2 U' times the scales, (r, m)
-    outcomes: Array  # D^-1/2 U' b, and the length of what is left of them, (r + 1,)
-    count: int
+    outcomes: Array  # D^-1/2 U' b, and the length of the outcomes outside the span, (r + 1,)
+    count: int  # n
     scales: Array  # (m,)
     floor: float  # (1 + s) rho, from which the scales were made
     dropped: float
-    squares: Array  # D of directions that are left out and not faint, rounded up, (q,)
-    of_dropped: Array  # U' times the scales, of those, (q, m)
+    squares: Array  # D of the directions that are left out and not faint, rounded up, (q,)
+    of_dropped: Array  # U' times the scales, for these directions, (q, m)
 
     @classmethod
     def of(cls, stats: Statistics, accuracy: float, scales: Array, floor: float) -> Basis:
-        """From their statistics."""
+        """The basis of observations with these statistics."""
         values, vectors = np.linalg.eigh(stats.moments * np.multiply.outer(scales, scales))
-        error = rounding(stats.terms, accuracy) * stats.size
-        first = int(np.searchsorted(values, DROPPED * error))
-        dropped = max(float(values[first - 1]), FAINT * error) + error if first else 0.0
-        faint = int(np.searchsorted(values[:first], dropped / FAINT, side="right"))
+        error = dot_error(stats.terms, accuracy) * stats.positive_trace
+        first = int(np.searchsorted(values, LEAST_KEPT * error))
+        dropped = max(float(values[first - 1]), FAINT_RATIO * error) + error if first else 0.0
+        faint = int(np.searchsorted(values[:first], dropped / FAINT_RATIO, side="right"))
         squares, of_dropped = values[faint:first] + error, vectors[:, faint:first].T * scales
         values, vectors = values[first:], vectors[:, first:]
         z = (vectors.T @ (scales * stats.products)) / np.sqrt(values)
@@ -98,37 +99,41 @@ class Basis:
 
     @property
     def room(self) -> float:
-        """What is added to the floor of K' for the directions that are left out."""
-        return ROOM * self.dropped
+        """The addition to the floor of K' for the directions that are left out."""
+        return ROOM_RATIO * self.dropped
 
-    def see(self, phi: Array) -> Seen:
+    def coordinates(self, phi: Array) -> Coordinates:
         """Features (m, n) in the coordinates of this basis."""
-        return Seen(self.scales[:, None] * phi, self.of_features @ phi, self.of_dropped @ phi)
+        return Coordinates(
+            self.scales[:, None] * phi, self.of_features @ phi, self.of_dropped @ phi
+        )
 
-    def products(self, left: Seen, right: Seen, inner: Callable[[Array, Array], Array]) -> Array:
-        """Inner products, where directions that are left out count for more.
+    def products(
+        self, left: Coordinates, right: Coordinates, inner: Callable[[Array, Array], Array]
+    ) -> Array:
+        """Inner products in which directions that are left out count for more.
 
-        Of the faint ones the sum is known, as what is left of all.
+        The faint ones are known by their sum alone, which is the total less all others.
         """
         more = self.squares / (self.room - self.squares)
         total, others = inner(left.scaled, right.scaled), inner(left.left_out, right.left_out)
         faint = total - inner(left.along / self.values[:, None], right.along) - others
-        faint *= OF_FAINT / (ROOM - OF_FAINT)
+        faint *= FAINT_SHARE / (ROOM_RATIO - FAINT_SHARE)
         return np.asarray(total + inner(more[:, None] * left.left_out, right.left_out) + faint)
 
 
-# An estimate with weights w is wrong by up to B^2 (c1 |w|^2 + (1 + 1/s) r(x)) for what inducing
-# points do not see, squared. With the mean residual and |w|^2 = m/t the best s rho is
-# sqrt(rho t r / m); many points x have larger residuals, for which it is this many times that, and
-# no less than this times rho, and times (sigma/B)^2. Measured with RBF and Matérn kernels, where
-# widths are within 2 percent of the least.
-SHARE, LEAST_SHARE, COSTS_NOTHING = 3.0, 0.3, 0.01
+# The squared error of an estimate with weights w is larger by B^2 (c1 |w|^2 + (1 + 1/s) r(x)) for
+# the residuals. With the mean residual and |w|^2 = m/t the best s rho is sqrt(rho t r / m). Many
+# points x have larger residuals, so s rho is RESIDUAL_SHARE times that, and no less than
+# EXCESS_SHARE rho and RIDGE_SHARE (sigma/B)^2. Measured with RBF and Matérn kernels, where widths
+# are within 2 percent of the least.
+RESIDUAL_SHARE, EXCESS_SHARE, RIDGE_SHARE = 3.0, 0.3, 0.01
 
 
-def floor_of(stats: Statistics, excess: float, typical: float) -> float:
-    """c1 for these observations, with rho and (sigma/B)^2."""
-    share = SHARE * math.sqrt(excess * stats.residual / max(len(stats.products), 1))
-    return excess + max(share, LEAST_SHARE * excess, COSTS_NOTHING * typical)
+def design_floor(stats: Statistics, excess: float, typical: float) -> float:
+    """The floor c1 of a design; ``excess`` is rho and ``typical`` is (sigma/B)^2."""
+    share = RESIDUAL_SHARE * math.sqrt(excess * stats.residual / max(len(stats.products), 1))
+    return excess + max(share, EXCESS_SHARE * excess, RIDGE_SHARE * typical)
 
 
 @dataclass(frozen=True)
@@ -144,40 +149,36 @@ class Design:
     def of(
         cls, dictionary: Dictionary, stats: Statistics, scales: Array, floor: float, excess: float
     ) -> Design:
-        """Of observations with these statistics; ``excess`` is rho."""
+        """The design of observations with these statistics; ``excess`` is rho."""
         accuracy, enlarging = dictionary.accuracy, floor / (floor - excess)
         basis = Basis.of(stats, accuracy, scales, floor)
         values, largest = basis.values, float(np.max(scales, initial=1.0)) ** 2
-        error = rounding(stats.terms, accuracy) * largest * stats.size
-        lost = SHARE_OF_ERROR * dictionary.error * stats.trace  # of features
-        # h with the least sum of what is added.
+        error = dot_error(stats.terms, accuracy) * largest * stats.positive_trace
+        lost = SHARE_OF_ERROR * dictionary.error * stats.trace  # the errors of the features
+        # This h makes the sum of all additions to the spectrum smallest.
         h = math.sqrt(float((1 / values).sum() / values.sum())) if len(values) else 1.0
         spectrum = values + (floor + lost) * (1 + error / values)
         spectrum += error * (1 + h * values + 1 / (h * values))
-        # What Phi' y and Phi' k'(x) are wrong by, over the root of an eigenvalue.
-        accuracy *= 4 + largest * math.sqrt(1 / (DROPPED * rounding(stats.terms, accuracy)))
+        # The errors of Phi' y and Phi' k'(x) are divided by the root of an eigenvalue.
+        accuracy *= 4 + largest * math.sqrt(1 / (LEAST_KEPT * dot_error(stats.terms, accuracy)))
         columns = np.broadcast_to(0.0, (stats.terms, len(values)))
         eigen = Eigenbasis(
             columns, spectrum, floor, basis.outcomes[:-1], floor, False, values, accuracy,
             len(values),
         )  # fmt: skip
-        none = np.empty((0, len(values)))
         trace = float(stats.moments.diagonal() @ scales**2) + enlarging * stats.residual
-        path = RidgePath(
-            eigen, columns, spectrum, none, none.T, np.empty((0, 0)), np.empty(0),
-            math.sqrt(stats.squares), trace,
-        )  # fmt: skip
+        path = RidgePath.without_border(eigen, math.sqrt(stats.squares), trace)
         return cls(basis, path, enlarging, error)
 
     def enlarged(self, counts: NDArray[np.intp]) -> Array:
-        """At least |V'V|, where V are so many leading directions."""
+        """At least |V'V|, where V are the first of the leading directions, for each count."""
         return np.asarray(1 + self.error / self.basis.values[-counts])
 
     def query(self, dictionary: Dictionary, path: RidgePath, points: Targets) -> PathQuery:
-        """What is known of points along the leading directions that the path has."""
+        """The query at points along the leading directions that the path has."""
         phi, rest, _ = dictionary.features(points)
         scaled = self.basis.scales[:, None] * phi
-        prior = np.einsum("mn,mn->n", scaled, scaled) + self.enlarging * rest
+        prior = column_dots(scaled, scaled) + self.enlarging * rest
         sizes = prior
         if isinstance(points, Functionals):
             sizes = np.maximum(prior, points.magnitudes(dictionary.kernel))

@@ -1,7 +1,4 @@
-"""A block of rows as the dictionary sees it.
-
-Inducing points, and the features that they make of others.
-"""
+"""Inducing points, and the features that they give to observations and other points."""
 
 from __future__ import annotations
 
@@ -12,20 +9,21 @@ from scipy.linalg import solve_triangular
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
-from kernelbounds.arrays import EPS, Array
+from kernelbounds.arrays import EPS, Array, column_dots
 from kernelbounds.engine.observations import Outcomes
-from kernelbounds.engine.ridge_path import rounding
+from kernelbounds.engine.ridge_path import dot_error
 from kernelbounds.errors import InputError
 from kernelbounds.functionals.targets import Functionals, Targets, squared_norms
 
-# Added to the diagonal of K_mm, relative to each of its entries: above the errors of its factor,
-# which are a few times m EPS. What it adds to residuals is of its own size.
+# The jitter, relative to each entry of the diagonal of K_mm, is above the errors of its factor,
+# which are a few times m EPS. It adds about as much to residuals.
 JITTER = 1e-9
-# How errors of features are shared out, see ``docs/mathematics/sparse-engine.md``. They are vectors
+# The errors of features are shared out, see ``docs/mathematics/sparse-engine.md``. They are vectors
 # eta(x) with |eta(x)|^2 <= u k(x,x), where u is :attr:`Dictionary.error`. Residuals are enlarged by
-# a factor 1 + ENLARGED, and by SHARE_OF_ERROR u k(x,x); the squares of features by 1 + OF_FEATURES.
-ENLARGED, SHARE_OF_ERROR = 0.05, 2e5
-OF_FEATURES = 2 * (1 + 1 / ENLARGED) / SHARE_OF_ERROR
+# a factor 1 + RESIDUAL_MARGIN, and by SHARE_OF_ERROR u k(x,x); squared features by a factor
+# 1 + FEATURE_MARGIN.
+RESIDUAL_MARGIN, SHARE_OF_ERROR = 0.05, 2e5
+FEATURE_MARGIN = 2 * (1 + 1 / RESIDUAL_MARGIN) / SHARE_OF_ERROR
 
 
 @dataclass(frozen=True)
@@ -43,26 +41,23 @@ class Dictionary:
 
     @property
     def error(self) -> float:
-        """u: the squared error of features, relative to k(x,x).
+        """The squared error u of features, relative to k(x,x).
 
-        L phi is k_m(x) up to errors delta, of which each is at most the rounding errors of an
-        inner product of m terms; and eta = L^-1 delta, where L L' is at least the jitter.
+        L phi is k_m(x) up to an error delta, each entry of which is at most that of an inner
+        product of m terms; and eta = L^-1 delta, where L L' is at least the jitter.
         """
-        return len(self) * rounding(len(self), self.accuracy) ** 2 / JITTER
+        return len(self) * dot_error(len(self), self.accuracy) ** 2 / JITTER
 
     @property
     def least_residual(self) -> float:
-        """What no residual is below, relative to k(x,x), because it is not known better."""
-        return (1 + ENLARGED) * SHARE_OF_ERROR * self.error + self.accuracy
+        """The least residual, relative to k(x,x), that rounding errors allow to know."""
+        return (1 + RESIDUAL_MARGIN) * SHARE_OF_ERROR * self.error + self.accuracy
 
     @classmethod
     def of(cls, kernel: Kernel, inducing: Array, accuracy: float) -> Dictionary:
-        """Of given points."""
-        gram = kernels.cross(kernel, inducing, inducing)
-        gram = 0.5 * (gram + gram.T)
-        gram.flat[:: len(gram) + 1] += jitter(gram.diagonal())
+        """The dictionary of given points."""
         try:
-            factor = np.linalg.cholesky(gram)
+            factor = np.linalg.cholesky(gram_with_jitter(kernel, inducing))
         except np.linalg.LinAlgError:
             raise InputError(
                 f"{kernel} is not a kernel: its matrix on the inducing points is not positive "
@@ -72,7 +67,7 @@ class Dictionary:
 
     @classmethod
     def empty(cls, kernel: Kernel, dim: int, accuracy: float) -> Dictionary:
-        """Without points yet."""
+        """A dictionary without points yet."""
         return cls(kernel, np.empty((0, dim)), np.empty((0, 0)), accuracy)
 
     def __len__(self) -> int:
@@ -80,41 +75,43 @@ class Dictionary:
 
     def features(self, targets: Targets) -> tuple[Array, Array, Array]:
         """phi (m, n), residuals rounded up (n,) and k(x,x) (n,), of points or other functionals."""
-        size = None
+        prior = squared_norms(self.kernel, targets, self.accuracy)
+        magnitudes, vectors = prior, np.empty((len(prior), 0))
         if isinstance(targets, Functionals):
             vectors = targets.vectors(self.kernel, self.inducing)
-            size = targets.magnitudes(self.kernel)
-        else:
-            vectors = self._values(targets)
-        prior = squared_norms(self.kernel, targets, self.accuracy)
+            magnitudes = targets.magnitudes(self.kernel)
+        elif len(self):
+            vectors = kernels.vectors(self.kernel, targets, self.inducing)
         phi = _solved(self.factor, vectors.T)
-        rest = np.maximum(prior - np.einsum("mn,mn->n", phi, phi), 0.0)
-        least = self.least_residual * (prior if size is None else size)
-        return phi, (1 + ENLARGED) * rest + least, prior
+        rest = np.maximum(prior - column_dots(phi, phi), 0.0)
+        return phi, (1 + RESIDUAL_MARGIN) * rest + self.least_residual * magnitudes, prior
 
     def more_features(self, known: Array, points: Array, weights: Array) -> Array:
-        """The features w phi(x) beyond the first k, which are known, (k, n); (m - k, n)."""
+        """The features w phi(x) of points beyond the first k, which are ``known``; (m - k, n)."""
         first = len(known)
         vectors = kernels.vectors(self.kernel, points, self.inducing[first:]).T * weights
         rows = self.factor[first:]
         return _solved(rows[:, first:], vectors - rows[:, :first] @ known)
 
     def extended(self, points: Array, left: Array, corner: Array) -> Dictionary:
-        """With k points more, whose rows of L are ``left`` (k, m) and ``corner`` (k, k)."""
+        """The dictionary with k more points, whose rows of L are ``left`` and ``corner``."""
         old, size = len(self), len(self) + len(points)
         factor = np.zeros((size, size))
         factor[:old, :old], factor[old:, :old], factor[old:, old:] = self.factor, left, corner
         inducing = np.concatenate([self.inducing, points])
         return Dictionary(self.kernel, inducing, factor, self.accuracy)
 
-    def _values(self, points: Array) -> Array:
-        if not len(self):
-            return np.empty((len(points), 0))
-        return kernels.vectors(self.kernel, points, self.inducing)
+
+def gram_with_jitter(kernel: Kernel, inducing: Array) -> Array:
+    """The matrix K_mm + jitter I of inducing points."""
+    gram = kernels.cross(kernel, inducing, inducing)
+    gram = 0.5 * (gram + gram.T)
+    gram.flat[:: len(gram) + 1] += jitter(gram.diagonal())
+    return gram
 
 
 def jitter(prior: Array) -> Array:
-    """What is added to k(z,z): any positive number is right, also where that is 0."""
+    """The jitter that is added to k(z,z); where that is 0, any positive number will do."""
     return np.where(prior > 0, JITTER * prior, 1.0)
 
 
@@ -128,7 +125,7 @@ def _solved(triangle: Array, right: Array) -> Array:
 class Block:
     """n observations; features, residuals and outcomes are multiplied by the weights of each.
 
-    It depends on these rows and the dictionary alone, and so may be made anywhere.
+    A block depends on these rows and the dictionary alone, and so may be made on any machine.
     """
 
     points: Array  # (n, d)
@@ -140,14 +137,14 @@ class Block:
 
     @classmethod
     def of(cls, dictionary: Dictionary, points: Array, outcomes: Outcomes) -> Block:
-        """Of points (n, d) and their outcomes."""
+        """The block of points (n, d) and their outcomes."""
         w = outcomes.weights
         phi, rest, prior = dictionary.features(points)
         return cls(points, phi * w, rest * w**2, prior * w**2, outcomes.centred * w, w)
 
     @classmethod
     def empty(cls, size: int, dim: int) -> Block:
-        """No rows."""
+        """A block without rows."""
         none = np.empty(0)
         return cls(np.empty((0, dim)), np.empty((size, 0)), none, none, none, none)
 
@@ -155,7 +152,7 @@ class Block:
         return len(self.weights)
 
     def with_features(self, more: Array, least: float) -> Block:
-        """The same rows with more features, (k, n), of a dictionary that has grown.
+        """The rows with more features, (k, n), of a dictionary that has grown.
 
         ``least`` is added to residuals, relative to k(x,x). A larger dictionary has larger errors
         than those in the residuals of a smaller one, so that residuals that must not be too small
@@ -163,17 +160,14 @@ class Block:
         """
         if not len(more):
             return self
-        seen = (1 + ENLARGED) * (more**2).sum(axis=0)
+        seen = (1 + RESIDUAL_MARGIN) * (more**2).sum(axis=0)
         rest = np.maximum(self.residuals - seen, 0.0) + least * self.prior
         return replace(self, phi=np.concatenate([self.phi, more]), residuals=rest)
 
     def joined(self, other: Block) -> Block:
-        """These rows and some more, which have the same features."""
-        return Block(
-            np.concatenate([self.points, other.points]),
-            np.concatenate([self.phi, other.phi], axis=1),
-            np.append(self.residuals, other.residuals),
-            np.append(self.prior, other.prior),
-            np.append(self.outcomes, other.outcomes),
-            np.append(self.weights, other.weights),
-        )
+        """The rows of both blocks, which have the same features."""
+        joined = {
+            name: np.concatenate([part, vars(other)[name]], axis=1 if name == "phi" else 0)
+            for name, part in vars(self).items()
+        }
+        return Block(**joined)

@@ -25,15 +25,15 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from kernelbounds.arrays import Array
-from kernelbounds.engine.ridge_path import rounding
-from kernelbounds.engine.sparse.dictionary import ENLARGED, Dictionary
+from kernelbounds.arrays import Array, column_dots
+from kernelbounds.engine.ridge_path import dot_error
+from kernelbounds.engine.sparse.dictionary import RESIDUAL_MARGIN, Dictionary
 from kernelbounds.engine.sparse.statistics import Statistics
 from kernelbounds.functionals.targets import Functionals, Targets
 
 
 class DualMaximiser(NamedTuple):
-    """The dual of m targets at a scale for each, and the function that attains it.
+    """The dual of m targets, at a ridge and a scale for each, and the function that attains it.
 
     That function, times the scale, is ``own`` times the target's representer less
     sum_j ``pulls``_j k(., z_j), for n centres z_j: inducing points, or all observations.
@@ -44,11 +44,11 @@ class DualMaximiser(NamedTuple):
     own: float
     pulls: Array  # (m, n)
     curvature: float  # the dual, times the scale, has second derivatives of this at most
-    pulls_error: Array  # of that function for errors of the pulls, in norm, (m,)
+    pulls_error: Array  # how far errors of the pulls move that function, in norm, (m,)
 
 
 class SparseDual(NamedTuple):
-    """What the dual needs beside ridges and scales; of the engine, and of m targets."""
+    """The dual of m targets at any ridges and scales."""
 
     dictionary: Dictionary
     statistics: Statistics
@@ -66,29 +66,28 @@ class SparseDual(NamedTuple):
         cls, dictionary: Dictionary, statistics: Statistics, factors: Array,
         floor: float, enlarging: float, decomposed: tuple[Array, Array], targets: Targets,
     ) -> SparseDual:  # fmt: skip
-        """Of targets, in the features of the dictionary."""
-        phi, residuals, prior = dictionary.features(targets)
-        sizes = prior
+        """The dual of targets, in the features of the dictionary."""
+        phi, residuals, magnitudes = dictionary.features(targets)
         if isinstance(targets, Functionals):
-            sizes = targets.magnitudes(dictionary.kernel)
+            magnitudes = targets.magnitudes(dictionary.kernel)
         return cls(
             dictionary, statistics, factors, *decomposed, floor, enlarging,
-            factors[:, None] * phi, residuals, sizes,
+            factors[:, None] * phi, residuals, magnitudes,
         )  # fmt: skip
 
     @property
     def error(self) -> float:
-        """Of sums over observations and over features, relative to their terms."""
-        return rounding(self.statistics.terms + len(self.factors), self.dictionary.accuracy)
+        """The error of sums over observations and over features, relative to their terms."""
+        return dot_error(self.statistics.terms + len(self.factors), self.dictionary.accuracy)
 
     def variance(self, ridges: Array) -> Array:
-        """At a ridge for each target, (m,)."""
+        """The variance at a ridge for each target, (m,)."""
         a, along = ridges + self.floor, self.vectors.T @ self.features
-        shrunk = np.einsum("km,km->m", along, along * (a / (self.values[:, None] + a)))
-        return np.asarray(shrunk + self.enlarging * self.residuals)
+        shrunk = column_dots(along, along * (a / (self.values[:, None] + a)))
+        return shrunk + self.enlarging * self.residuals
 
     def at(self, ridges: Array, signed_scales: Array, moved: Array) -> DualMaximiser:
-        """At a ridge and a scale for each target, (m,), and as far around it as it is moved."""
+        """The dual at a ridge and a scale for each target, valid as far as it is ``moved``."""
         stats, tau, a, phi = self.statistics, signed_scales, ridges + self.floor, self.features
         b = self.factors * stats.products
         aims = a * phi + np.multiply.outer(b, tau)
@@ -96,33 +95,31 @@ class SparseDual(NamedTuple):
         moments = self.factors[:, None] * (stats.moments @ (self.factors[:, None] * theta))
         pulled = (moments - np.multiply.outer(b, tau)) / a
         g = phi - pulled
-        value = _dots(g, g) + (_dots(theta, moments) - tau**2 * stats.squares) / a
+        value = column_dots(g, g) + (column_dots(theta, moments) - tau**2 * stats.squares) / a
 
-        # What sums over observations, and those over features, may be wrong by.
+        # The errors of sums over observations, and of those over features.
         error = self.error
         trace = float(np.max(self.factors, initial=1.0)) ** 2 * stats.trace
-        lengths = np.sqrt(_dots(theta, theta)), np.sqrt(_dots(g, g))
+        lengths = np.sqrt(column_dots(theta, theta)), np.sqrt(column_dots(g, g))
         both = np.sqrt(trace) * lengths[0] + np.abs(tau) * np.sqrt(stats.squares)
-        of_pulled = error * (np.sqrt(trace) * both / a + lengths[1] + np.sqrt(_dots(phi, phi)))
+        of_pulled = error * (
+            np.sqrt(trace) * both / a + lengths[1] + np.sqrt(column_dots(phi, phi))
+        )
         lost = 2 * lengths[1] * of_pulled + of_pulled**2 + error * both**2 / a
-        # Residuals are enlarged by what is lost of features, which is relative to k(x,x).
+        # Residuals are enlarged for the errors of features, which are relative to k(x,x).
         more = self.dictionary.least_residual * (2 * np.sqrt(self.magnitudes) + moved) * moved
         unexplained = value + 2 * lost + self.enlarging * (self.residuals + more)
 
-        own = self.enlarging * (1 + ENLARGED)
+        own = self.enlarging * (1 + RESIDUAL_MARGIN)
         slopes = self.factors[:, None] * g
         rest = slopes - own / self.factors[:, None] * phi
         slip = np.sqrt(self.dictionary.error * self.magnitudes)
-        squared = _dots(slopes, slopes) + own**2 * self.residuals
+        squared = column_dots(slopes, slopes) + own**2 * self.residuals
         curvature = max(own, float(np.max(self.factors, initial=1.0)) ** 2)
-        squared += 2 * own * np.sqrt(_dots(rest, rest)) * slip + 4 * curvature * lost
+        squared += 2 * own * np.sqrt(column_dots(rest, rest)) * slip + 4 * curvature * lost
         pulls = -solve_triangular(self.dictionary.factor.T, rest, check_finite=False)
-        # The computed pulls solve a system with another factor, of which each row is nearly as long
-        # as before: sqrt(k(z,z)).
-        sizes = np.sqrt(np.einsum("jk,jk->j", self.dictionary.factor, self.dictionary.factor))
-        lost_pulls = self.error * (sizes @ np.abs(pulls))
+        # The computed pulls solve exactly a system with a slightly different factor. Its rows are
+        # nearly as long as those of the factor, sqrt(k(z,z)).
+        lengths_of_rows = np.linalg.norm(self.dictionary.factor, axis=1)
+        lost_pulls = self.error * (lengths_of_rows @ np.abs(pulls))
         return DualMaximiser(unexplained, squared, own, pulls.T, curvature, lost_pulls)
-
-
-def _dots(left: Array, right: Array) -> Array:
-    return np.asarray(np.einsum("km,km->m", left, right))

@@ -22,9 +22,9 @@ from kernelbounds.engine.eigenbasis import Eigenbasis
 from kernelbounds.engine.observations import Outcomes
 from kernelbounds.engine.path_query import PathQuery, Predictions
 from kernelbounds.engine.ridge_fit import Forecasts
-from kernelbounds.engine.ridge_path import RidgePath, rounding
-from kernelbounds.engine.sparse.basis import DROPPED, Basis, Design, Seen, floor_of
-from kernelbounds.engine.sparse.dictionary import OF_FEATURES, SHARE_OF_ERROR, Block, Dictionary
+from kernelbounds.engine.ridge_path import RidgePath, dot_error
+from kernelbounds.engine.sparse.basis import LEAST_KEPT, Basis, Coordinates, Design, design_floor
+from kernelbounds.engine.sparse.dictionary import FEATURE_MARGIN, SHARE_OF_ERROR, Block, Dictionary
 from kernelbounds.engine.sparse.dual import SparseDual
 from kernelbounds.engine.sparse.forecaster import Forecaster
 from kernelbounds.engine.sparse.growth import BLOCK_OF_COUNT, Growth, typical_ridge
@@ -170,7 +170,7 @@ class SparseEngine(Engine):
         self.statistics, self._newest = Statistics.none(size), Chunk.empty(size, dim)
         self._closed = self.statistics  # of all but the newest observations
         # rho when each of the directions joined: of that much, observations do not see it.
-        self._late = np.zeros(size)
+        self._excess_at_joining = np.zeros(size)
         self._forecaster = Forecaster.of(self._ridge, self.statistics)
         # Observations that are not in the basis: features (m, b) and outcomes (b,).
         self._border, self._outcomes = np.empty((size, 0)), np.empty(0)
@@ -223,10 +223,10 @@ class SparseEngine(Engine):
         then = block.with_features(joined.before, least=0.0)
         if joined.rows:
             forecaster = forecaster.with_features(size)
-            self._newest = self._newest.seen_by(self.dictionary)
+            self._newest = self._newest.with_features_of(self.dictionary)
             self.statistics = self.statistics.with_features(self._newest.rows)
             late = np.full(len(joined.rows), self.statistics.excess)
-            self._late, self._basis = np.append(self._late, late), None
+            self._excess_at_joining, self._basis = np.append(self._excess_at_joining, late), None
             block = block.with_features(joined.features, self.dictionary.least_residual)
         self._lose(forecaster.forecasts(then))
         added = Statistics.of(block)
@@ -355,7 +355,7 @@ class SparseEngine(Engine):
         path, basis = self.path(), self._basis
         assert basis is not None
         phi, rest, _ = self.dictionary.features(points)
-        seen, border = basis.see(phi), basis.see(self._border)
+        seen, border = basis.coordinates(phi), basis.coordinates(self._border)
         prior = self._products(seen, seen, _squares)
         if not self._span:
             floor = self._floor_of(basis)
@@ -367,7 +367,7 @@ class SparseEngine(Engine):
 
     def energy_above(self, ridge: float) -> float:
         """|y|^2, which no energy exceeds: the energy of K itself is not known."""
-        return self.statistics.squares * (1 + rounding(self.statistics.terms))
+        return self.statistics.squares * (1 + dot_error(self.statistics.terms))
 
     def log_det_above(self, ridge: float) -> float:
         """t ln(1 + tr K / (t alpha)), by Hadamard's inequality: that of K itself is not known."""
@@ -404,7 +404,7 @@ class SparseEngine(Engine):
     def _fixed_design(self) -> Design:
         if self._design is None:
             self._newest = self._newest.settle(self.dictionary, self._negligible)
-            floor = floor_of(self.statistics, self._excess, self._typical)
+            floor = design_floor(self.statistics, self._excess, self._typical)
             self._design = Design.of(
                 self.dictionary, self.statistics, self._scales(floor), floor, self._excess
             )
@@ -418,13 +418,13 @@ class SparseEngine(Engine):
         sum_s <f, e_s>^2 <= rho |f|^2, for the rho of that time: there is one engine with all
         inducing points, and others with the first of them alone.
         """
-        found, late = [], self._late
+        found, late = [], self._excess_at_joining
         for level in sorted({late[0], late[len(late) // 2], late[-1]}) if len(late) else []:
-            first = int(np.searchsorted(self._late, level, side="right"))
+            first = int(np.searchsorted(self._excess_at_joining, level, side="right"))
             other, stats, kept = copy.copy(self), self.statistics, self.dictionary
             other._span, other._path, other._basis = True, None, None
             other._decomposed = other._design = None
-            other._late = self._late[:first]
+            other._excess_at_joining = self._excess_at_joining[:first]
             other.statistics = replace(
                 stats, moments=stats.moments[:first, :first], products=stats.products[:first]
             )
@@ -434,7 +434,9 @@ class SparseEngine(Engine):
             found.append((other, math.sqrt(level)))
         return found
 
-    def _products(self, left: Seen, right: Seen, inner: Callable[[Array, Array], Array]) -> Array:
+    def _products(
+        self, left: Coordinates, right: Coordinates, inner: Callable[[Array, Array], Array]
+    ) -> Array:
         """Inner products of features in K'.
 
         Functions of the span may be any, so we take those without directions that are left out.
@@ -451,8 +453,8 @@ class SparseEngine(Engine):
     def _scales(self, floor: float) -> Array:
         """Of the directions; functions of the span are what they are."""
         if self._span:
-            return np.ones(len(self._late))
-        return features_scaled(self._late, floor)
+            return np.ones(len(self._excess_at_joining))
+        return features_scaled(self._excess_at_joining, floor)
 
     def _renewed(self) -> RidgePath:
         """The path of all observations: those in the basis, and the newest as its border."""
@@ -461,23 +463,23 @@ class SparseEngine(Engine):
             self._newest = self._newest.settle(self.dictionary, self._negligible)
         if self._basis is None:
             scales = self._scales(self._floor)
-            floor = self._floor if self._late.any() and not self._span else 0.0
+            floor = self._floor if self._excess_at_joining.any() and not self._span else 0.0
             self._basis = Basis.of(stats, accuracy, scales, floor)
             self._border, self._outcomes = np.empty((len(scales), 0)), np.empty(0)
-        basis, border = self._basis, self._basis.see(self._border)
+        basis, border = self._basis, self._basis.coordinates(self._border)
         lowest = 0.0 if self._span else self._floor_of(basis)
         lost = SHARE_OF_ERROR * self.dictionary.error
-        slack = (rounding(stats.terms, accuracy) + lost) * stats.size + basis.room
+        slack = (dot_error(stats.terms, accuracy) + lost) * stats.positive_trace + basis.room
         slack = 0.0 if self._span else slack
         floor = lowest + slack
         spectrum = np.append(basis.values + floor, floor)
         # The errors of z are those of b over the root of an eigenvalue. What exact bounds exceed is
         # not rounded up for these, but no more than exact bounds are.
         if not self._span:
-            accuracy *= 4 + math.sqrt(1 / (DROPPED * rounding(stats.terms, accuracy)))
+            accuracy *= 4 + math.sqrt(1 / (LEAST_KEPT * dot_error(stats.terms, accuracy)))
         columns = np.broadcast_to(0.0, (stats.terms, len(spectrum)))
         along = np.append(border.along, np.zeros((1, self._border.shape[1])), axis=0)
-        least = max(floor, EPS * stats.size)  # the finest ridge that makes a difference
+        least = max(floor, EPS * stats.positive_trace)  # the finest ridge that makes a difference
         eigen = Eigenbasis(
             columns, spectrum, least, basis.outcomes, slack, False, np.empty(0), accuracy
         )  # fmt: skip
@@ -490,7 +492,7 @@ class SparseEngine(Engine):
 
 def features_scaled(late: Array, floor: float) -> Array:
     """1 / sqrt(1 - tau_j / ((1 + s) rho)) of the directions j, and what features lose."""
-    return np.asarray(np.sqrt((1 + OF_FEATURES) / (1 - late / floor)))
+    return np.asarray(np.sqrt((1 + FEATURE_MARGIN) / (1 - late / floor)))
 
 
 def size_of_block(count: int) -> int:

@@ -1,4 +1,4 @@
-"""Forecasts of outcomes by ridge regression on the features, each from what was known before."""
+"""Forecasts of outcomes by ridge regression on the features, each from the outcomes before it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from kernelbounds.engine.ridge_fit import Forecasts
 from kernelbounds.engine.sparse.dictionary import Block
 from kernelbounds.engine.sparse.statistics import Statistics
 
-# The inverse for the forecasts is computed anew after so many observations, or m, and updated in
+# The inverse is computed anew after this many observations, or m if that is more, and updated in
 # between.
-UPDATES = 256
+MOST_UPDATES = 256
 
 
 @dataclass(frozen=True)
 class Forecaster:
-    """What is known before a block of rows, ready for forecasts of them."""
+    """Ridge regression on all rows so far, ready for forecasts of a block of rows."""
 
     ridge: float
     inverse: Array  # (A + ridge I)^-1
@@ -28,21 +28,18 @@ class Forecaster:
 
     @classmethod
     def of(cls, ridge: float, known: Statistics) -> Forecaster:
-        """After observations with these statistics."""
-        size = len(known.products)
-        if not known.count:
-            return cls(ridge, np.eye(size) / ridge, known.products)
-        inverse = np.linalg.inv(known.moments + ridge * np.eye(size))
+        """The forecaster after observations with these statistics."""
+        inverse = np.linalg.inv(known.moments + ridge * np.eye(len(known.products)))
         return cls(ridge, np.asarray(0.5 * (inverse + inverse.T), dtype=float), known.products)
 
     def forecasts(self, block: Block) -> Forecasts:
-        """Of a block of outcomes, each from those before it, in the block and before the block.
+        """Forecasts of a block of outcomes, each from those before it, in and before the block.
 
         With S = I + Phi (A + ridge I)^-1 Phi' = L L' and whitened errors u = L^-1 (y - m), rows
-        before s add sum_j<s L_sj u_j to the mean, and L_ss^2 - 1 is what is left of the variance.
-        A feature that a row does not have yet is zero. Means and variances may be anything that is
-        known before the outcome, so that rounding errors do no harm; but y - m is to be its
-        difference from y. Where the ridge is so small that they overflow, nothing is forecast.
+        before s add sum_j<s L_sj u_j to the mean, and ridge (L_ss^2 - 1) remains of the variance. A
+        feature that a row does not have yet is zero. Means and variances may be anything that is
+        known before the outcome, so that their rounding errors do no harm; only the difference
+        y - m must be right. Where the ridge is so small that they overflow, nothing is forecast.
         """
         phi, y = block.phi, block.outcomes
         with np.errstate(over="ignore", invalid="ignore"):
@@ -52,18 +49,18 @@ class Forecaster:
             factor = _leading_factor(seen + np.eye(len(y)))
             some = slice(len(factor))
             pivots[some] = np.maximum(factor.diagonal() ** 2, 1.0)
-            # Of rows before alone, and then one subtraction, so that y has one rounding error.
+            # Rows before s are summed first and then subtracted once, so that y is rounded once.
             whitened = solve_triangular(factor, errors[some], lower=True, check_finite=False)
-            # A row that overflows tells nothing of those after it, nor of those before.
+            # A row that overflows adds nothing to the means of other rows.
             whitened = np.where(np.isfinite(whitened), whitened, 0.0)
             errors[some] -= np.tril(factor, -1) @ whitened
             variances = self.ridge * (pivots - 1) + block.residuals
-        known = (np.abs(errors) < LARGEST) & (variances < LARGEST)  # neither is nan
+        known = (np.abs(errors) < LARGEST) & (variances < LARGEST)  # false for nan
         rounded = np.abs(np.where(known, errors, y)) + 8 * EPS * np.abs(y)
         return Forecasts(rounded, np.where(known, variances, block.prior))
 
     def with_features(self, size: int) -> Forecaster:
-        """With more features, of which nothing is known yet."""
+        """The forecaster with more features, of which nothing is known yet."""
         old = len(self.products)
         inverse = np.eye(size) / self.ridge
         inverse[:old, :old] = self.inverse
@@ -72,10 +69,10 @@ class Forecaster:
         )
 
     def after(self, block: Block, total: Statistics) -> Forecaster:
-        """With a block more, which is in the total.
+        """The forecaster after one more block, which is in the total.
 
-        Where the ridge is nothing beside rounding errors, and matrices are singular or overflow,
-        the block is not used: forecasts may know less than all.
+        Where the ridge is so small that matrices are singular or overflow, the block is not used:
+        forecasts may be made from less than all that is known.
         """
         try:
             with np.errstate(over="ignore", invalid="ignore"):
@@ -85,9 +82,9 @@ class Forecaster:
         return other if np.isfinite(other.inverse).all() else self
 
     def _after(self, block: Block, total: Statistics) -> Forecaster:
-        """The same: of few rows by Woodbury's formula."""
+        """The forecaster after one more block, by Woodbury's formula if its rows are few."""
         size, count = block.phi.shape
-        if self.updated + count > max(size, UPDATES):
+        if self.updated + count > max(size, MOST_UPDATES):
             return Forecaster.of(self.ridge, total)
         solved = self.inverse @ block.phi
         inner = np.eye(count) + block.phi.T @ solved
@@ -99,7 +96,7 @@ class Forecaster:
 def _leading_factor(matrix: Array) -> Array:
     """The Cholesky factor of as many leading rows as have one.
 
-    Where rounding errors are larger than the ridge, not all of them do. How many depends on these
+    Where rounding errors are larger than the ridge, not all rows do. How many do depends on these
     rows alone, and not on those after them.
     """
     factor, failed = lapack.dpotrf(matrix, lower=1)

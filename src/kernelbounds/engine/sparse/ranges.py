@@ -6,7 +6,7 @@ on. A range that begins there needs no more, and gives what a single machine wou
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -21,54 +21,40 @@ from kernelbounds.engine.sparse.statistics import CHUNK, Chunk, Statistics
 
 
 class Part(NamedTuple):
-    """What a range adds."""
+    """The contribution of one range."""
 
-    size: int
-    losses: Array | None  # sums of what its forecasts cost
-    excess: float  # to rho, by chunks that were completed
-    before: Array  # b at its start, and
-    after: Array  # at its end
-    engine: SparseEngine | None  # at its end; of the last range it is the result
+    size: int  # the number of its observations
+    losses: Array | None  # the sums of its forecasts' losses
+    excess: float  # what its complete chunks add to rho
+    before: Array  # b at its start
+    after: Array  # b at its end
+    engine: SparseEngine | None  # the engine at its end; that of the last range is the result
 
     @classmethod
     def between(cls, before: Statistics, grown: SparseEngine) -> Part:
-        """Of an engine that had these statistics before."""
+        """The part of an engine that had these statistics before."""
         after = grown.statistics
-        return cls(
-            after.count - before.count,
-            grown._lost,
-            after.excess - before.excess,
-            before.products,
-            after.products,
-            grown,
-        )
-
-
-def block_sizes(engine: SparseEngine, count: int) -> Iterator[int]:
-    """Of the blocks in which one machine takes so many new observations."""
-    before, start = engine.statistics.count, 0
-    stop = engine._ends_at - before
-    while start < count:
-        yield min(stop, count) - start
-        start, stop = stop, stop + size_of_block(before + stop)
+        size, excess = after.count - before.count, after.excess - before.excess
+        return cls(size, grown._lost, excess, before.products, after.products, grown)
 
 
 def chunk_ends(engine: SparseEngine, count: int) -> list[int]:
-    """After which of so many new observations a chunk of residuals is complete."""
-    newest, taken, ends = len(engine._newest.rows), 0, []
-    for size in block_sizes(engine, count):
-        newest, taken = newest + size, taken + size
+    """The numbers of new observations, below ``count``, at which a chunk is complete."""
+    before, newest = engine.statistics.count, len(engine._newest.rows)
+    ends, start, stop = list[int](), 0, engine._ends_at - before
+    while stop < count:
+        newest += stop - start
         if newest >= CHUNK:
-            ends.append(taken)
+            ends.append(stop)
             newest = 0
-    # The last block may not be complete; nothing begins after it, either.
-    return [end for end in ends if end < count]
+        start, stop = stop, stop + size_of_block(before + stop)
+    return ends
 
 
 def travelling(engine: SparseEngine) -> SparseEngine:
-    """The same engine without what can be computed again, to be sent to other machines.
+    """The engine without what can be computed again, to be sent to other machines.
 
-    Losses are counted from here on.
+    Its losses are counted from here on.
     """
     other = engine.snapshot()
     other._lost, other._basis, other._path = None, None, None
@@ -77,9 +63,9 @@ def travelling(engine: SparseEngine) -> SparseEngine:
 
 
 def sums(engine: SparseEngine, first: int, batches: Iterable[tuple[Array, Outcomes]]) -> Statistics:
-    """The statistics of observations after the first so many, but for what they add to rho.
+    """The statistics of observations from number ``first`` on, but for what they add to rho.
 
-    Blocks are no larger than on one machine, so that there are no more rounding errors.
+    Blocks are no larger than on one machine, so that rounding errors are no larger either.
     """
     total = Statistics.none(len(engine.dictionary))
     length = size_of_block(engine.statistics.count + first)
@@ -95,7 +81,7 @@ def sums(engine: SparseEngine, first: int, batches: Iterable[tuple[Array, Outcom
 def resumed(engine: SparseEngine, known: Statistics) -> SparseEngine:
     """An engine with the same dictionary, after observations with these statistics.
 
-    The last of them completed a chunk. Forecasts are those made from here on.
+    The last of these observations completed a chunk. Losses are counted from here on.
     """
     other, dim = travelling(engine), engine.dictionary.inducing.shape[1]
     other.statistics, other.data = known, engine.data.of(known, dim)
@@ -107,7 +93,7 @@ def resumed(engine: SparseEngine, known: Statistics) -> SparseEngine:
 
 
 def joined(before: SparseEngine, parts: Sequence[Part]) -> SparseEngine:
-    """The engine after all ranges, in order."""
+    """The engine after all ranges, which are in order."""
     last = parts[-1].engine
     assert last is not None
     whole, known = last.snapshot(), before.statistics

@@ -1,19 +1,18 @@
-"""A sparse engine as plain numbers and arrays, for a file, and back."""
+"""The state of a sparse engine as plain numbers and arrays, for a file, and back."""
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from kernelbounds import kernels
 from kernelbounds.arrays import LARGEST, Array
 from kernelbounds.engine.ridge_fit import Forecasts
-from kernelbounds.engine.ridge_path import rounding
+from kernelbounds.engine.ridge_path import dot_error
 from kernelbounds.engine.sparse.basis import Basis
-from kernelbounds.engine.sparse.dictionary import Block, Dictionary, jitter
+from kernelbounds.engine.sparse.dictionary import Block, Dictionary, gram_with_jitter
 from kernelbounds.engine.sparse.engine import LARGEST_BLOCK, Losses, SparseEngine, features_scaled
 from kernelbounds.engine.sparse.forecaster import Forecaster
 from kernelbounds.engine.sparse.growth import Growth
@@ -21,16 +20,16 @@ from kernelbounds.engine.sparse.statistics import Chunk, Statistics
 
 T = TypeVar("T", Statistics, Forecaster, Growth, Basis, Block)
 
-# Kernel values are computed again on loading, perhaps by another release: how many times their
-# precision they may differ by.
-MISFIT = 64.0
-OWN = ("_late", "_lost")  # arrays of the engine's own
+# How many times their precision kernel values may differ by from those in a file. They are computed
+# again on loading, perhaps by another release.
+LARGEST_MISFIT = 64.0
+ENGINE_ARRAYS = ("_excess_at_joining", "_lost")  # those that are attributes of the engine itself
 # The shapes of all arrays in a file, with a letter for each length: m inducing points in k
-# dimensions, n newest observations, c features in the sums of complete chunks, g in those of the
-# growth rule, j sums of losses; the basis has r directions and q that are left out, with r + 1
-# outcomes (s).
+# dimensions, n newest observations, c features in the sums of complete chunks, g features in the
+# growth rule, j sums of losses, r directions of the basis with s = r + 1 outcomes, and q directions
+# that it leaves out.
 SHAPES = {
-    "inducing": "mk", "factor": "mm", "_late": "m", "_lost": "j",
+    "inducing": "mk", "factor": "mm", "_excess_at_joining": "m", "_lost": "j",
     "statistics.moments": "mm", "statistics.products": "m",
     "statistics.moments_rest": "mm", "statistics.products_rest": "m",
     "_closed.moments": "cc", "_closed.products": "c",
@@ -41,11 +40,9 @@ SHAPES = {
     "_basis.values": "r", "_basis.of_features": "rm", "_basis.outcomes": "s", "_basis.scales": "m",
     "_basis.squares": "q", "_basis.of_dropped": "qm",
 }  # fmt: skip
-SAME = 1e-6  # up to which numbers that are computed again are the same, relatively
-LARGEST_SUM = 1e250  # of squares of the largest numbers there may be
-# Whole numbers above this are not exact in all that is computed with them.
-MOST = 2**53
-A_FORECAST = Forecasts(np.zeros(1), np.zeros(1))
+TOLERANCE = 1e-6  # the relative difference up to which numbers computed again are the same
+LARGEST_SUM = 1e250  # the largest sum of squares of the largest numbers there may be
+LARGEST_WHOLE = 2**53  # larger whole numbers are not exact as floats
 PARTS = {
     "statistics": Statistics,
     "_closed": Statistics,
@@ -56,7 +53,7 @@ PARTS = {
 
 
 def pack(engine: SparseEngine) -> tuple[dict[str, Any], dict[str, Array]]:
-    """All that the engine knows, as data for JSON and arrays by name."""
+    """Return the state of an engine as data for JSON, and arrays by name."""
     header: dict[str, Any] = {
         "dim": engine.dim,
         "ridge": engine._ridge,
@@ -73,14 +70,16 @@ def pack(engine: SparseEngine) -> tuple[dict[str, Any], dict[str, Array]]:
         _take(header, arrays, name, getattr(engine, name))
     _take(header, arrays, "rows", chunk.rows)
     arrays |= {"inducing": engine.dictionary.inducing, "factor": engine.dictionary.factor}
-    arrays |= {name: np.asarray(part) for name in OWN if (part := vars(engine)[name]) is not None}
+    arrays |= {
+        name: np.asarray(part) for name in ENGINE_ARRAYS if (part := vars(engine)[name]) is not None
+    }
     return header, arrays
 
 
 def unpack(
     kernel: Kernel, header: dict[str, Any], arrays: dict[str, Array], losses: Losses
 ) -> SparseEngine:
-    """What :func:`pack` was given; a ValueError where it does not fit together."""
+    """Return the engine that :func:`pack` was given, or raise a ValueError if parts do not fit."""
     sizes = _checked_sizes(arrays)
     growth = _given(header, arrays, "_growth", Growth)
     ridge, typical = _number(header, "ridge"), _number(header, "typical")
@@ -97,15 +96,11 @@ def unpack(
     _check(sizes["k"] == dim, "dimensions")
     engine._begin(dictionary)
     for name, kind in PARTS.items():
-        if name in header:
+        if name in header or name != "_basis":
             setattr(engine, name, _given(header, arrays, name, kind))
     rows = _given(header, arrays, "rows", Block)
     engine._newest = Chunk(rows, _whole(header, "settled"), _number(header, "excess"))
-    if "_closed" not in header:  # from before sums were carried along: a chunk ends with the file
-        excess = engine.statistics.excess + engine._newest.largest
-        engine.statistics = engine._closed = replace(engine.statistics, excess=excess)
-        engine._newest, engine._basis = Chunk(Block.empty(len(dictionary), dim)), None
-    engine._late, engine._lost = arrays["_late"], arrays.get("_lost")
+    engine._excess_at_joining, engine._lost = arrays["_excess_at_joining"], arrays.get("_lost")
     _check_engine(engine, sizes)
     if engine._basis is not None:
         border = len(rows) - (engine.statistics.count - engine._basis.count)
@@ -118,7 +113,7 @@ def unpack(
 
 
 def _checked_sizes(arrays: dict[str, Array]) -> dict[str, int]:
-    """The length that each letter of ``SHAPES`` stands for, where all arrays agree."""
+    """Return the length that each letter of ``SHAPES`` stands for, if all arrays agree."""
     sizes: dict[str, int] = {}
     for name, part in arrays.items():
         wanted = SHAPES[name]
@@ -133,10 +128,10 @@ def _checked_sizes(arrays: dict[str, Array]) -> dict[str, int]:
 
 
 def _check_engine(engine: SparseEngine, sizes: dict[str, int]) -> None:
-    """Refuse parts that cannot be of one engine."""
+    """Raise a ValueError for parts that cannot be those of one engine."""
     total, closed, newest, basis = engine.statistics, engine._closed, engine._newest, engine._basis
-    rows, late = newest.rows, engine._late
-    _check(sizes["c"] <= sizes["m"] if "c" in sizes else True, "complete chunks")
+    rows, late = newest.rows, engine._excess_at_joining
+    _check(sizes["c"] <= sizes["m"], "complete chunks")
     _check(sizes["g"] <= sizes["m"], "growth")
     _check(closed.count + len(rows) == total.count, "numbers of observations")
     _check(total.count < engine._ends_at <= total.count + LARGEST_BLOCK, "blocks")
@@ -146,22 +141,26 @@ def _check_engine(engine: SparseEngine, sizes: dict[str, int]) -> None:
     _check(np.all(rows.residuals >= 0), "residuals")
     # |phi(x)|^2 is at most k(x,x), up to rounding errors that are far from this.
     seen = np.einsum("mn,mn->n", rows.phi, rows.phi)
-    _check(np.all(seen <= 2 * rows.prior + SAME * rows.prior.max(initial=0.0)), "features")
+    _check(np.all(seen <= 2 * rows.prior + TOLERANCE * rows.prior.max(initial=0.0)), "features")
     _check(np.all(np.diff(late, prepend=0.0, append=total.excess) >= 0), "directions")
     if engine._lost is None or engine._losses_of is None:
         _check(not total.count, "losses")
     else:
-        _check(engine._lost.shape == engine._losses_of(A_FORECAST).shape[1:], "losses")
+        _check(
+            engine._lost.shape == engine._losses_of(Forecasts(np.zeros(1), np.zeros(1))).shape[1:],
+            "losses",
+        )
     if basis is not None:
         _check(sizes["s"] == sizes["r"] + 1, "outcomes of the basis")
         _check(basis.count <= total.count and np.all(basis.values > 0), "values of the basis")
         _check(np.all((basis.squares >= 0) & (basis.squares < basis.room)), "directions left out")
         scales = features_scaled(late, basis.floor if late.any() else 1.0)
-        _check(np.allclose(basis.scales, scales, rtol=SAME, atol=0), "scales of the basis")
-        # Directions are orthonormal, so that these rows have the length D^1/2, and those 1.
+        _check(np.allclose(basis.scales, scales, rtol=TOLERANCE, atol=0), "scales of the basis")
+        # Directions are orthonormal, so that rows of ``of_features`` have the length D^1/2, and
+        # those of ``of_dropped`` the length 1.
         lengths = np.linalg.norm(basis.of_features / scales, axis=1) / np.sqrt(basis.values)
         others = np.linalg.norm(basis.of_dropped / scales, axis=1)
-        _check(np.allclose(np.append(lengths, others), 1.0, rtol=SAME, atol=0), "directions")
+        _check(np.allclose(np.append(lengths, others), 1.0, rtol=TOLERANCE, atol=0), "directions")
 
 
 def _check(fits: Any, noun: str) -> None:
@@ -170,16 +169,16 @@ def _check(fits: Any, noun: str) -> None:
 
 
 def misfit(engine: SparseEngine) -> str | None:
-    """Where the kernel does not give the matrix of the factor, in words; None if it does."""
+    """Say where the kernel does not give the matrix of the factor; None if it does."""
     kept = engine.dictionary
     if not len(kept):
         return None
     stored = kept.factor @ kept.factor.T
-    found = kernels.cross(kept.kernel, kept.inducing, kept.inducing)
-    found = 0.5 * (found + found.T)
+    found = gram_with_jitter(kept.kernel, kept.inducing)
     scales = np.sqrt(np.maximum(found.diagonal(), 0.0))
-    found.flat[:: len(found) + 1] += jitter(found.diagonal())
-    allowed = MISFIT * rounding(len(kept), kept.accuracy) * np.multiply.outer(scales, scales)
+    allowed = (
+        LARGEST_MISFIT * dot_error(len(kept), kept.accuracy) * np.multiply.outer(scales, scales)
+    )
     wrong = np.abs(stored - found) - allowed
     if wrong.max() <= 0:
         return None
@@ -191,7 +190,7 @@ def misfit(engine: SparseEngine) -> str | None:
 
 
 def _take(header: dict[str, Any], arrays: dict[str, Array], name: str, part: Any) -> None:
-    """The fields of a dataclass, arrays among the arrays and numbers in the header."""
+    """Put the fields of a dataclass among the arrays, or if they are numbers in the header."""
     if part is None:
         return
     header[name] = {}
@@ -204,7 +203,7 @@ def _take(header: dict[str, Any], arrays: dict[str, Array], name: str, part: Any
 
 
 def _given(header: dict[str, Any], arrays: dict[str, Array], name: str, kind: type[T]) -> T:
-    """A part from its numbers and arrays, each of which is what its field says."""
+    """Return a part made from its numbers and arrays, each of the type that its field has."""
     given: dict[str, Any] = {}
     for one in fields(kind):
         if f"{name}.{one.name}" in arrays:
@@ -218,7 +217,7 @@ def _given(header: dict[str, Any], arrays: dict[str, Array], name: str, kind: ty
 
 
 def _number(data: dict[str, Any], name: str) -> float:
-    """A number that is not negative, but for those that may be by rounding errors."""
+    """Return a number that is not negative, unless rounding errors may make it so."""
     value = data[name]
     if value is None and name == "mean_unknown":
         return np.inf  # which JSON does not have
@@ -231,7 +230,8 @@ def _number(data: dict[str, Any], name: str) -> float:
 
 
 def _whole(data: dict[str, Any], name: str) -> int:
+    """Return a whole number that is not negative."""
     value = data[name]
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= LARGEST_WHOLE:
         raise ValueError(f"{name} is not a whole number")
     return value

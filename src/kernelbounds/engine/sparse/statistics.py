@@ -1,88 +1,79 @@
-"""What the inducing points do not see of the observations, from above.
+"""The sums over observations that a sparse engine keeps in place of them.
 
-Sums over observations: all that a sparse engine keeps of them.
+:class:`Statistics` are the sums. :class:`Chunk` are the newest observations, kept until their
+residuals R = K - Phi Phi' are bounded together; the bounds of all chunks add up to rho.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from kernelbounds import kernels
-from kernelbounds.arrays import Array
-from kernelbounds.engine.ridge_path import rounding
-from kernelbounds.engine.sparse.dictionary import ENLARGED, Block, Dictionary
+from kernelbounds.arrays import Array, carried_sum
+from kernelbounds.engine.ridge_path import dot_error
+from kernelbounds.engine.sparse.dictionary import RESIDUAL_MARGIN, Block, Dictionary
 
-# What is smaller than this is nothing; its square is still a number.
+# Stands for a trace of zero; its square is still a positive number.
 LEAST_TRACE = 1e-120
+SUMMED = ("moments", "products", "squares")  # the sums that are carried with twice the digits
 
 
 @dataclass(frozen=True)
 class Statistics:
     """Sums over observations; those of two sets of observations add up."""
 
-    moments: Array
-    products: Array
+    moments: Array  # A, (m, m)
+    products: Array  # b, (m,)
     squares: float  # |y|^2
-    count: int
+    count: int  # of observations
     trace: float  # of K
     residual: float  # the trace of R
     excess: float  # rho, without the newest observations
     squared_weights: float
-    terms: int = 0  # the errors of all sums are those of sums of so many terms, see ``rounding``
-    # What rounding left of moments, products and squares, see :meth:`carrying`.
+    terms: int = 0  # the sums have the errors of sums of this many terms, see ``dot_error``
+    # The rests that rounding left of moments, products and squares, see :meth:`carrying`.
     moments_rest: Array | float = 0.0
     products_rest: Array | float = 0.0
     squares_rest: float = 0.0
 
     def __add__(self, other: Statistics) -> Statistics:
-        """Of both; lambda_max of a matrix is at most the sum of those of its diagonal blocks."""
-        return Statistics(
-            self.moments + other.moments,
-            self.products + other.products,
-            self.squares + other.squares,
-            self.count + other.count,
-            self.trace + other.trace,
-            self.residual + other.residual,
-            self.excess + other.excess,
-            self.squared_weights + other.squared_weights,
-            # One more addition costs what four terms do.
-            max(self.terms, other.terms) + 4,
-        )
+        """The sums over the observations of both.
+
+        The largest eigenvalue of a matrix, which ``excess`` bounds, is at most the sum of those of
+        its diagonal blocks. One more addition has the error of four terms.
+        """
+        added = {
+            name: part + vars(other)[name]
+            for name, part in vars(self).items()
+            if not name.endswith("_rest")
+        }
+        return Statistics(**added | {"terms": max(self.terms, other.terms) + 4})
 
     def carrying(self, other: Statistics) -> Statistics:
-        """Of both, with what rounding leaves carried along: errors do not grow with such sums.
+        """The sums over both with the rests of rounding carried along, so that errors do not grow.
 
         Ten million observations are ten thousand blocks of a thousand: added one after another,
-        they count as sums of 41,000 terms in place of a thousand.
+        they would count as sums of 41,000 terms in place of a thousand. Where the other has more
+        features, they are zeros in these observations.
         """
-        known, carried = self.padded(len(other.products)), {}
-        for name in ("moments", "products", "squares"):
+        more, known, carried = len(other.products) - len(self.products), dict(vars(self)), {}
+        for name, part in known.items():
+            if more and isinstance(part, np.ndarray):
+                known[name] = np.pad(part, (0, more))
+        for name in SUMMED:
             rest = f"{name}_rest"
-            carried[name], carried[rest] = _carried(
-                *(getattr(one, part) for one in (known, other) for part in (name, rest))
+            carried[name], carried[rest] = carried_sum(
+                known[name], known[rest], vars(other)[name], vars(other)[rest]
             )
-        return replace(known + other, terms=max(self.terms, other.terms), **carried)
-
-    def padded(self, size: int) -> Statistics:
-        """With so many features, of which the observations have zeros in place of the last."""
-        more = size - len(self.products)
-        if not more:
-            return self
-        return replace(
-            self,
-            moments=np.pad(self.moments, (0, more)),
-            products=np.pad(self.products, (0, more)),
-            moments_rest=_padded(self.moments_rest, more),
-            products_rest=_padded(self.products_rest, more),
-        )
+        terms = max(self.terms, other.terms)
+        return replace(Statistics(**known) + other, terms=terms, **carried)
 
     @classmethod
     def of(cls, block: Block) -> Statistics:
-        """Of the rows of a block; what they add to rho is known of chunks only."""
+        """The sums over the rows of a block, except for rho, which is known of chunks only."""
         phi, y, w = block.phi, block.outcomes, block.weights
         return cls(
             phi @ phi.T, phi @ y, float(y @ y), len(y), float(block.prior.sum()),
@@ -91,16 +82,16 @@ class Statistics:
 
     @classmethod
     def none(cls, size: int) -> Statistics:
-        """Of no observations."""
+        """The sums over no observations, with ``size`` features."""
         return cls(np.zeros((size, size)), np.zeros(size), 0.0, 0, 0.0, 0.0, 0.0, 0.0)
 
     @property
-    def size(self) -> float:
-        """The trace of K, to which errors relate; positive also where all functions vanish."""
+    def positive_trace(self) -> float:
+        """The trace of K, or a tiny number where that is zero, since errors are relative to it."""
         return max(self.trace, LEAST_TRACE)
 
     def with_features(self, rows: Block) -> Statistics:
-        """With as many features as some of the rows have by now; the others have zeros there."""
+        """The sums with the new features of some rows; all other observations have zeros there."""
         old, size = len(self.products), len(rows.phi)
         new = rows.phi[old:]
         moments = np.zeros((size, size))
@@ -118,32 +109,19 @@ class Statistics:
         )
 
 
-def _carried(first: Any, first_rest: Any, second: Any, second_rest: Any) -> tuple[Any, Any]:
-    """The sum of two numbers or arrays with their rests, and what rounding leaves (Knuth)."""
-    total = first + second
-    part = total - first
-    rest = (first - (total - part)) + (second - part) + first_rest + second_rest
-    rounded = total + rest
-    return rounded, rest - (rounded - total)
-
-
-def _padded(rest: Array | float, more: int) -> Array | float:
-    return np.pad(rest, (0, more)) if isinstance(rest, np.ndarray) else rest
-
-
-# Observations whose residuals are bounded together. The bounds of chunks add up, and so are the
-# tighter the larger the chunks, which cost the cube of this.
+# How many observations have their residuals bounded together. The bounds of chunks add up, and so
+# are the tighter the larger the chunks, which cost the cube of their size.
 CHUNK = 1000
-# They are bounded anew when this part of the chunk, or more, is new.
-SETTLED_AGAIN = 8
+# Residuals are bounded anew when at least one in NEW_OF_CHUNK observations of the chunk is new.
+NEW_OF_CHUNK = 8
 
 
 @dataclass(frozen=True)
 class Chunk:
     """The newest observations, whose residuals are bounded together.
 
-    Of the first ``settled`` they are bounded by their largest eigenvalue, ``excess``, and of the
-    others by the trace.
+    Those of the first ``settled`` observations are bounded by their largest eigenvalue, ``excess``,
+    and those of the others by their trace.
     """
 
     rows: Block
@@ -152,7 +130,7 @@ class Chunk:
 
     @classmethod
     def empty(cls, size: int, dim: int) -> Chunk:
-        """Nothing."""
+        """A chunk without observations."""
         return cls(Block.empty(size, dim))
 
     @property
@@ -161,39 +139,39 @@ class Chunk:
         return len(self.rows) >= CHUNK
 
     def with_more(self, block: Block) -> Chunk:
-        """And some more."""
+        """The chunk with the rows of a block added."""
         return replace(self, rows=self.rows.joined(block))
 
-    def seen_by(self, dictionary: Dictionary) -> Chunk:
-        """The same with the features of more inducing points: R only falls."""
+    def with_features_of(self, dictionary: Dictionary) -> Chunk:
+        """The chunk with the features of more inducing points, by which R only falls."""
         rows = self.rows
         more = dictionary.more_features(rows.phi, rows.points, rows.weights)
         return replace(self, rows=rows.with_features(more, dictionary.least_residual))
 
     @property
     def largest(self) -> float:
-        """At least the largest eigenvalue of the residuals."""
+        """A bound on the largest eigenvalue of the residuals."""
         return self.excess + float(self.rows.residuals[self.settled :].sum())
 
     def settle(self, dictionary: Dictionary, negligible: float) -> Chunk:
-        """The same with all settled, if that is worth its time: the trace is not negligible.
+        """The chunk with all rows settled, if that is worth its time.
 
-        By norms that need no iteration: the largest sum of a row, |R|_infinity, and |R^2|_F^1/2.
-        The errors eta of features change R by at most 2 sqrt(tr R tr K u), and u tr K.
+        The largest eigenvalue is bounded by norms that need no iteration: the largest sum of a row,
+        |R|_infinity, and |R^2|_F^1/2. The errors eta of features change R by at most
+        2 sqrt(tr R tr K u) + u tr K.
         """
         rows, count, kernel = self.rows, len(self.rows), dictionary.kernel
-        if self.largest <= negligible:
-            return self
-        if count - self.settled < max(count // SETTLED_AGAIN, 1):
+        few_new = count - self.settled < max(count // NEW_OF_CHUNK, 1)
+        if self.largest <= negligible or few_new:
             return self
         gram = kernels.cross(kernel, rows.points, rows.points)
         gram *= np.multiply.outer(rows.weights, rows.weights)
         size, lost = float(gram.trace()), dictionary.error
         error = 2 * math.sqrt(float(rows.residuals.sum()) * size * lost) + lost * size
-        error += rounding(len(rows.phi), dictionary.accuracy) * size
+        error += dot_error(len(rows.phi), dictionary.accuracy) * size
         rest = gram - rows.phi.T @ rows.phi
         rest = 0.5 * (rest + rest.T)
         largest = float(np.abs(rest).sum(axis=1).max())
         square = float(np.sqrt(np.linalg.norm(rest @ rest.T)))  # half the work of rest @ rest
-        excess = min(self.largest, (1 + ENLARGED) * (min(largest, square) + error))
+        excess = min(self.largest, (1 + RESIDUAL_MARGIN) * (min(largest, square) + error))
         return replace(self, settled=count, excess=excess)
