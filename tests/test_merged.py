@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from contextlib import contextmanager
 from fractions import Fraction
@@ -385,28 +384,6 @@ def test_saved_and_loaded(tmp_path):
         one.update(X[150:], y[150:])
     assert again.known.radius_engine.data.merged_at == seq.known.radius_engine.data.merged_at
     np.testing.assert_allclose(again.bounds(NEW), seq.bounds(NEW), rtol=0, atol=1e-12)
-
-
-def test_files_of_earlier_releases_have_single_rows(tmp_path):
-    X, y = data(200)
-    old = filled(X[:150], y[:150], fewest=NEVER)
-    old.save(tmp_path / "x.npz")
-    with np.load(tmp_path / "x.npz") as archive:
-        parts = {key: archive[key] for key in archive.files if key != "merged_at"}
-    header = json.loads(bytes(parts["header"])) | {"version": 3}
-    parts["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
-    np.savez(tmp_path / "x.npz", **parts)
-    seq = kb.ConfidenceSequence.load(tmp_path / "x.npz")
-    assert seq.known.engine.rows.count == 150
-    np.testing.assert_array_equal(seq.bounds(NEW), old.bounds(NEW))
-    fresh = sequence()
-    fresh.update(X, y)
-    seq.update(X[150:], y[150:])  # which merges them
-    assert seq.known.engine.rows.count < 64
-    np.testing.assert_allclose(seq.bounds(NEW), fresh.bounds(NEW), rtol=0, atol=1e-9)
-    seq.save(tmp_path / "y.npz")
-    again = kb.ConfidenceSequence.load(tmp_path / "y.npz")
-    np.testing.assert_array_equal(again.bounds(NEW), seq.bounds(NEW))
 
 
 @pytest.mark.parametrize(

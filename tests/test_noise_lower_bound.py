@@ -12,11 +12,11 @@ from scipy.stats import binom, chi2
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
 import kernelbounds as kb
-from kernelbounds.bounds.radius import TO_THE_OCTAVE, certain_noise, least_noise
+from kernelbounds.bounds.radius import NOISE_STEPS_PER_OCTAVE, certain_noise, least_noise
 from kernelbounds.mixtures import Hybrid, Prequential, Single
 
 KERNEL = RBF(0.3)
-STEP = 2 ** (1 / TO_THE_OCTAVE) * (1 + 1e-9)  # of the grid
+STEP = 2 ** (1 / NOISE_STEPS_PER_OCTAVE) * (1 + 1e-9)  # of the grid
 MIXTURES = {
     "hybrid": Hybrid(),
     "single": Single(0.5),
@@ -89,14 +89,14 @@ class TestTheScan:
         found = least_noise(admissible, 0.2, anchor)
         assert 0.30 / STEP <= found <= 0.30
         assert tried == sorted(tried) and tried[0] <= 0.2
-        steps = TO_THE_OCTAVE * np.log2(np.array(tried) / anchor)
+        steps = NOISE_STEPS_PER_OCTAVE * np.log2(np.array(tried) / anchor)
         np.testing.assert_allclose(steps, np.round(steps), atol=1e-6)
         np.testing.assert_allclose(np.diff(steps), 1.0, atol=1e-6)
 
     def test_the_grid_is_that_of_what_was_assumed(self):
         for noise_scale in (0.02, 0.05, 0.07):
             X, y = _data(60, 0.1)
-            steps = TO_THE_OCTAVE * math.log2(
+            steps = NOISE_STEPS_PER_OCTAVE * math.log2(
                 _sequence(X, y, noise_scale, Hybrid()).noise_lower_bound / noise_scale
             )
             assert steps == pytest.approx(round(steps), abs=1e-6)
