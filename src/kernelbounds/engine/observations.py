@@ -363,7 +363,7 @@ class Observations:
         return tuple(cuts)
 
     def _replayed(self, cuts: Sequence[int]) -> tuple[MergedRepeats, tuple[ForecastWindow, ...]]:
-        """What is merged if rows are merged at these counts, and the windows of forecasts."""
+        """The merged observations if rows are merged at these counts, and the forecast windows."""
         merged, windows = self.merged, list(self.windows)
         for cut in cuts:
             new = slice(merged.count, cut)
