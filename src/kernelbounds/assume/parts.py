@@ -98,7 +98,7 @@ class Parts:
     def shares(
         self, points: Array, weights: Array, ridge: float, slack: float = 0.0
     ) -> tuple[float, ...]:
-        """Those that make the variances at the points small, given observations there.
+        """The shares that make the variances at the points small, given observations there.
 
         The variance at x is the least, over a, of
 
@@ -150,7 +150,7 @@ def _adding_up(shares: Array) -> tuple[float, ...]:
 
 
 def count_for_shares(count: int) -> int:
-    """The first so many points decide on the shares: a power of two, so that they seldom change."""
+    """How many of the first points decide on the shares: a power of two, so it seldom changes."""
     if count < FEWEST_POINTS:
         return 0
     return int(min(2 ** (count.bit_length() - 1), MOST_POINTS))

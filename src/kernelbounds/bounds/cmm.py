@@ -113,16 +113,16 @@ class CMM(DualBound):
 
     @property
     def exact(self) -> bool:
-        """It is the maximum over the confidence set, whose functions have norm at most B."""
+        """True: the bound is the maximum over the confidence set."""
         return True
 
     @property
     def uses_only_radius(self) -> bool:
-        """It is."""
+        """True: the confidence set is made from R_t and B alone."""
         return True
 
     def below_amm_at(self, reference_ridge: float) -> tuple[float, ...] | None:
-        """It is the least of AMM over all ridges."""
+        """None, for all ridges: the bound is the least AMM of all."""
         return None
 
     def extremes(self, known: ConfidenceSet, points: Targets, signs: Sequence[int]) -> Array:

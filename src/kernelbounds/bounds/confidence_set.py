@@ -309,7 +309,7 @@ class ConfidenceSet:
         return self.radius_engine.data.observed
 
     def level(self, points: Targets) -> Level | None:
-        """What f* is beside the function that is bounded: the level, and h where it is g + h."""
+        """The part of f* beside the function that is bounded: the level, and h where f* = g + h."""
         mean, most = self.evidence.mean(points), self.assumptions.misspecification
         if not most:
             return mean

@@ -239,7 +239,7 @@ class FixedDesign(Bound):
         return found[[0 if sign > 0 else 1 for sign in signs]]
 
     def predicted_width(self, known: ConfidenceSet, points: Targets) -> Array:
-        """What upper - lower is at most with noise, whatever the outcomes; (m,).
+        """An upper bound on upper - lower with noise, whatever the outcomes; (m,).
 
         It is the width along the leading directions, or that of the estimate; CMM may be narrower.
         """

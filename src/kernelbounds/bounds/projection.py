@@ -86,7 +86,7 @@ class Projection:
     def of(
         cls, known: ConfidenceSet, delta: float, noise: str, count: int | None = None
     ) -> Projection:
-        """With so many directions, or those that promise the narrowest bounds at the data."""
+        """The set with ``count`` directions, or those that promise the narrowest bounds."""
         path = known.engine.eigenpath()
         counts = np.arange(1, path.eigen.eigenvectors + 1)
         relative = relative_radii(counts.astype(float), delta, noise)
@@ -116,7 +116,7 @@ class Projection:
         return values
 
     def half_widths(self, points: Targets) -> Array:
-        """What (upper - lower) / 2 is at most, whatever the outcomes, as far as ridges are tried.
+        """An upper bound on (upper - lower) / 2, whatever the outcomes, from the ridges tried.
 
         R~_alpha^2 is at most r_p^2 + alpha B^2, of which outcomes only take away; (m,).
         """

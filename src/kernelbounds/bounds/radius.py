@@ -1,9 +1,4 @@
-"""What the data refute: the smallest norm, and the smallest noise scale, that they allow.
-
-The confidence set is empty exactly when E_alpha > R_t^2 + alpha B^2 for some ridge alpha: the left
-side is the least value of ||f_t - y_t||^2 + alpha ||f||^2 over all functions f.
-
-The radii of the confidence sets.
+"""The radii of the confidence sets, and what data refute.
 
 ==================  ==============  =======================================================
 code                paper           meaning
@@ -12,6 +7,10 @@ code                paper           meaning
 ``squared``         R_t^2           squared radius of the data constraint, Eq. (radius_def)
 ``around``          R~_alpha,t^2    squared radius of the ridge-centred ellipsoid
 ==================  ==============  =======================================================
+
+The confidence set is empty exactly when E_alpha > R_t^2 + alpha B^2 for some ridge alpha: the left
+side is the least value of ||f_t - y_t||^2 + alpha ||f||^2 over all functions f. So data refute norm
+bounds and noise scales that are too small.
 """
 
 from __future__ import annotations
@@ -83,7 +82,7 @@ class Radius:
 # A grid over all ridges, refined around its best point: each pass narrows log alpha by 2/47, so
 # that after four passes it is known to about 3e-4 of a unit and the value, at a maximum, to 1e-7.
 GRID_POINTS, GRID_PASSES = 48, 4
-# Noise scales are tried on a grid with so many points to the octave, one percent apart.
+# Noise scales are tried on a grid with this many points to the octave, one percent apart.
 NOISE_STEPS_PER_OCTAVE = 64
 # The energy of noise exceeds what these rates of :class:`~kernelbounds.mixtures.Hybrid` give
 # without forecasts with a probability of this times delta: next to delta, that is nothing.
@@ -115,7 +114,7 @@ def least_squared_radius(path: RidgePath, norm_bound: float) -> float:
 
 
 def certain_noise(energy: float, count: int, delta: float) -> float:
-    """What sigma is not below if the noise has at least this energy, but for 1e-12 delta."""
+    """A lower bound on sigma if the noise has at least this energy; it fails with 1e-12 delta."""
     halves = -count * np.log1p(-CERTAIN_RATES) / (2 * CERTAIN_RATES)
     rarely = max(CERTAIN_FAILURE * delta, 5e-324)
     return math.sqrt(energy / energy_bound(tuple(CERTAIN_RATES), halves, count, 1.0, rarely))

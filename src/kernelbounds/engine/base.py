@@ -215,7 +215,7 @@ class Engine(ABC):
 
     @abstractmethod
     def query_along(self, path: RidgePath, points: Targets) -> PathQuery:
-        """What :meth:`query` gives, along leading directions of :meth:`eigenpath` alone."""
+        """The answers of :meth:`query` along leading directions of :meth:`eigenpath` alone."""
 
     @abstractmethod
     def squared_norms_of_directions(self, counts: NDArray[np.intp]) -> Array:

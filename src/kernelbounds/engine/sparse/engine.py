@@ -1,7 +1,4 @@
-"""Kernel ridge regression from sums over the observations.
-
-What is known of observations that are not kept.
-"""
+"""The sparse engine: kernel ridge regression from sums over observations that are not kept."""
 
 from __future__ import annotations
 
@@ -54,7 +51,7 @@ class UnkeptObservations:
         return EPS * max(1.0, error)
 
     def of(self, total: Statistics, dim: int) -> UnkeptObservations:
-        """What is known once the sums over all observations are these."""
+        """The same knowledge once the sums over all observations are ``total``."""
         other = copy.copy(self)
         other.count, other.trace, other.dim = total.count, total.trace, dim
         other.squared_weights = total.squared_weights
@@ -89,29 +86,29 @@ def _not_kept(what: str) -> InputError:
 # then it is decided anew what is unknown, for :class:`Growth`, and chunks end.
 SMALLEST_BLOCK, LARGEST_BLOCK = 8, 1000
 # Newest observations that are not in the eigenbasis of Phi' Phi, which takes m^3 steps to renew.
-BORDER = 48
+BORDER_ROWS = 48
 # s in K' is this times the root of what the residuals add to k(x,x), relative to what is unknown
 # there, over what rho adds to ridges; and no less than the second. Measured with RBF and Matérn
 # kernels and 100 to 1000 inducing points, where widths within a factor of two of the best s are
 # within 2 per cent of the least.
-SHARE, LEAST_SHARE = 0.6, 0.1
+FLOOR_SHARE, LEAST_FLOOR_SHARE = 0.6, 0.1
 # That is for queries among the observations. Far from those what is unknown is the residual, which
 # K' multiplies by 1 + 1/s, while s rho adds to all squared widths this over 16 (sigma/B)^2,
 # relatively (see ``_negligible``). The best s rho there is four times the geometric mean of rho and
-# (sigma/B)^2; it is half of that at least, and so many times (sigma/B)^2, which costs a percent.
-FAR, COSTS_NOTHING = 2.0, 0.3
+# (sigma/B)^2; it is half of that at least, and 0.3 (sigma/B)^2, which costs a percent.
+FAR_FROM_DATA_SHARE, HARMLESS_FLOOR = 2.0, 0.3
 # Up to this part of the latter, rho is as good as nothing, and 1 + 1/s as good as 1.
-NEGLIGIBLE = 0.1
-# So many of the newest points are landmarks, where searches start. A few will do, because a policy
-# tries what is best again and again.
+NEGLIGIBLE_PART = 0.1
+# This many of the newest points are landmarks, where searches start. A few will do, because a
+# policy tries what is best again and again.
 NEWEST_LANDMARKS = 64
 
 
 class Losses(Protocol):
-    """What forecasts cost, and what their sums are at a noise scale."""
+    """The losses of forecasts, and their sums at a noise scale."""
 
     def __call__(self, made: Forecasts) -> Array:
-        """Of each forecast, (n, j)."""
+        """The losses of each forecast, (n, j)."""
         ...
 
     def at(self, sums: Array, noise_scale: float) -> tuple[float, Array]:
@@ -126,13 +123,13 @@ class SparseEngine(Engine):
     ----------
     kernel : kernel
     inducing : array (m, d), or None
-        None: there are none yet, and the dimension is not known.
+        The inducing points; None if there are none yet, and the dimension is not known.
     ridge : float
-        That of the forecasts.
+        The ridge of the forecasts.
     typical : float
         (sigma/B)^2; the ridges that matter are about t times this.
     losses : function
-        What forecasts cost, (n, j); of which the sums are kept.
+        The losses of forecasts, (n, j), of which the sums are kept.
     growth : Growth
         Which observations become inducing points.
     """
@@ -163,7 +160,7 @@ class SparseEngine(Engine):
             self._begin(Dictionary.of(kernel, inducing, accuracy))
 
     def _begin(self, dictionary: Dictionary) -> None:
-        """Now the dimension is known."""
+        """Take the first dictionary, with which the dimension is known."""
         self.dictionary, size, dim = dictionary, len(dictionary), dictionary.inducing.shape[1]
         self._dim, self.data = dim, copy.copy(self.data)
         self.data.accuracy = dictionary.accuracy
@@ -181,11 +178,11 @@ class SparseEngine(Engine):
         return self._dim
 
     def snapshot(self) -> SparseEngine:
-        """Another engine on the observations so far."""
+        """See :class:`Engine`."""
         return copy.copy(self)  # appends replace what they change
 
     def whole_blocks(self, count: int) -> int:
-        """How many of so many new observations are in blocks that are complete.
+        """How many of ``count`` new observations are in blocks that are complete.
 
         Appended up to there, and then the others with those after them, they are in the same blocks
         as all in one go.
@@ -214,7 +211,7 @@ class SparseEngine(Engine):
         vars(self).update(vars(grown))
 
     def _append_block(self, points: Array, outcomes: Outcomes) -> None:
-        """Rows of one block, or some of them."""
+        """Append the rows of one block, or some of them."""
         block = Block.of(self.dictionary, points, outcomes)
         self.dictionary, joined = self._growth.joining(self.dictionary, block)
         forecaster, size = self._forecaster, len(self.dictionary)
@@ -240,21 +237,21 @@ class SparseEngine(Engine):
         self.data = self.data.of(self.statistics, points.shape[1])
 
     def _lose(self, forecasts: Forecasts) -> None:
-        """What the forecasts cost is added up, in the order of the rounds."""
+        """Add up the losses of forecasts, in the order of the rounds."""
         if self._losses_of is not None:
             lost = self._losses_of(forecasts)
             before = np.zeros(lost.shape[1]) if self._lost is None else self._lost
             self._lost = np.cumsum(np.concatenate([before[None], lost]), axis=0)[-1]
 
     def _extend_border(self, block: Block) -> None:
-        if len(self._outcomes) + len(block) > BORDER:
+        if len(self._outcomes) + len(block) > BORDER_ROWS:
             self._basis = None
         if self._basis is not None:
             self._border = np.concatenate([self._border, block.phi], axis=1)
             self._outcomes = np.append(self._outcomes, block.outcomes)
 
     def _end_block(self, last: Statistics) -> None:
-        """The last rows of a block, with these statistics, are there."""
+        """Close a block whose last rows have these statistics."""
         count = self.statistics.count
         self._ends_at = count + size_of_block(count)
         if self._newest.full:
@@ -268,7 +265,7 @@ class SparseEngine(Engine):
         self._growth = self._growth.after(self.statistics, self._typical)
 
     def losses_at(self, noise_scale: float) -> tuple[float, Array]:
-        """Sums of what the forecasts cost, (j,), and the noise scale, or the next larger one."""
+        """The noise scale, or the next larger one that is known, and the sums of losses, (j,)."""
         assert self._losses_of is not None
         return self._losses_of.at(np.empty(0) if self._lost is None else self._lost, noise_scale)
 
@@ -316,14 +313,14 @@ class SparseEngine(Engine):
 
     @property
     def _negligible(self) -> float:
-        """What the newest observations may add to rho.
+        """The most that the newest observations may add to rho without a notice.
 
         With rho, energies fall by t sigma^2 rho / alpha, which is little beside alpha B^2 at
         ridges alpha about 4 sqrt(t) (sigma/B)^2 if it is little beside 16 (sigma/B)^2. But it is
         to be little beside s rho, too.
         """
         part = len(self._newest.rows) / max(self.statistics.count, 1)
-        return NEGLIGIBLE * COSTS_NOTHING * self._typical * part
+        return NEGLIGIBLE_PART * HARMLESS_FLOOR * self._typical * part
 
     @property
     def _floor(self) -> float:
@@ -333,10 +330,10 @@ class SparseEngine(Engine):
             return 0.0
         ridge = typical_ridge(self._typical, stats.count)
         rest = stats.residual / stats.count / max(self._growth.mean_unknown, 1e-300)
-        share = SHARE * math.sqrt(rest * ridge * self._excess)
-        more = max(share, LEAST_SHARE * self._excess)
-        far = FAR * math.sqrt(self._excess * self._typical)
-        return self._excess + max(more, far, COSTS_NOTHING * self._typical)
+        share = FLOOR_SHARE * math.sqrt(rest * ridge * self._excess)
+        more = max(share, LEAST_FLOOR_SHARE * self._excess)
+        far = FAR_FROM_DATA_SHARE * math.sqrt(self._excess * self._typical)
+        return self._excess + max(more, far, HARMLESS_FLOOR * self._typical)
 
     def predict(self, points: Targets, ridges: Array) -> Predictions:
         """Mean, variance and energy at points and ridges, rounded so that bounds get looser."""
@@ -375,7 +372,7 @@ class SparseEngine(Engine):
         return count * math.log1p(self.data.trace / (count * ridge)) * (1 + count * EPS)
 
     def dual(self, targets: Targets) -> SparseDual:
-        """What attains bounds on targets, and how they change nearby."""
+        """The dual of bounds on targets, which tells what attains them and how they change."""
         path, basis, stats = self.path(), self._basis, self.statistics
         assert basis is not None
         if self._decomposed is None:
@@ -398,7 +395,7 @@ class SparseEngine(Engine):
         return self._fixed_design().enlarged(counts)
 
     def query_along(self, path: RidgePath, points: Targets) -> PathQuery:
-        """What :meth:`query` tells, along leading directions of :meth:`eigenpath` alone."""
+        """See :class:`Engine`."""
         return self._fixed_design().query(self.dictionary, path, points)
 
     def _fixed_design(self) -> Design:
@@ -447,11 +444,11 @@ class SparseEngine(Engine):
         return self._basis.products(left, right, inner)
 
     def _floor_of(self, basis: Basis) -> float:
-        """It never falls while a basis is used, since the scales of the basis are of its time."""
+        """The floor of K', which never falls while a basis is used: its scales are of its time."""
         return max(self._floor, basis.floor)
 
     def _scales(self, floor: float) -> Array:
-        """Of the directions; functions of the span are what they are."""
+        """The scales of the directions; 1 for functions of the span."""
         if self._span:
             return np.ones(len(self._excess_at_joining))
         return features_scaled(self._excess_at_joining, floor)
