@@ -112,7 +112,9 @@ def test_the_search_works_from_a_disk(site, browser):
     dialog.find_element("css selector", "input").send_keys("certificate")
     shown = "return arguments[0].querySelector('dialog').innerText"
     WebDriverWait(browser, 10).until(
-        lambda it: "How good the best action known is" in it.execute_script(shown, dialog)
+        lambda it: (
+            "The best action known, with a bound on its regret" in it.execute_script(shown, dialog)
+        )
     )
 
 
