@@ -158,7 +158,7 @@ class Evidence(CopiedWhole):
         return radii[key]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ConfidenceSet:
     """All that a bound may look at: observations, assumptions, and the radius R_t.
 
@@ -206,6 +206,13 @@ class ConfidenceSet:
     equal_shares: bool = False  # whether parts have equal shares in all, and not in R_t alone
     own_ledger: Ledger | None = None  # where another noise scale needs forecasts of its own
     own_radius: Radius | None = None  # where R_t is not that of the evidence
+
+    def __repr__(self) -> str:
+        a = self.assumptions
+        return (
+            f"ConfidenceSet(norm_bound={a.norm_bound:g}, noise_scale={a.noise_scale:g}, "
+            f"delta={a.delta:g}) of {self.count} observations"
+        )
 
     @property
     def lock(self) -> threading.RLock:
