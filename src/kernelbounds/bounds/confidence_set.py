@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import math
 import operator
@@ -86,7 +87,7 @@ class Evidence(CopiedWhole):
         other = Evidence.__new__(Evidence)
         other.__setstate__(self._parts())
         shared, engine = self._shared, self.radius_engine.snapshot()
-        other.radius_engine = engine
+        other.radius_engine, other.ledger = engine, copy.copy(self.ledger)
         other._shared = engine if shared is self.radius_engine else shared.snapshot()
         other.growing = False
         return other
@@ -235,6 +236,7 @@ class ConfidenceSet:
             self,
             assumptions=dataclasses.replace(self.assumptions, delta=delta),
             settings_for=self.chosen_for,
+            own_radius=None,  # which is of this delta
         )
 
     def add(self, points: Array, outcomes: Array, noise_scales: Array | None = None) -> None:
