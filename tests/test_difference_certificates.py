@@ -13,7 +13,7 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
 import kernelbounds as kb
 from kernelbounds.functionals import Difference
-from kernelbounds.functionals.targets import Differences
+from kernelbounds.functionals.targets import differences
 from kernelbounds.mixtures import Hybrid
 from kernelbounds.surface import Clipped, Surface
 
@@ -176,7 +176,7 @@ def test_its_ceilings_are_above_it_everywhere(problem, t, name, sign):
 def test_it_is_that_of_the_functionals():
     surface, rng = _difference_surface("all", "CMM", 30, 1)
     x = rng.random((6, 2))
-    expected = kb.CMM().extremes(surface.known, Differences(x, surface.reference), (1,))[0]
+    expected = kb.CMM().extremes(surface.known, differences(x, surface.reference), (1,))[0]
     np.testing.assert_allclose(surface.values(x), expected, rtol=1e-9)
     largest = surface.largest(x, surface.trivial(x))
     assert largest.value == pytest.approx(expected.max(), abs=1e-6)

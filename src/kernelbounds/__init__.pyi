@@ -7,6 +7,7 @@ from . import (
     bandits as bandits,
     bounds as bounds,
     checking as checking,
+    facts as facts,
     functionals as functionals,
     mixtures as mixtures,
     paper as paper,
@@ -44,6 +45,7 @@ from .bounds import (
 from .checking import check_bound as check_bound
 from .errors import (
     EmptyConfidenceSetError as EmptyConfidenceSetError,
+    FactRefutedError as FactRefutedError,
     InputError as InputError,
     KernelBoundsError as KernelBoundsError,
     MissingExtraError as MissingExtraError,

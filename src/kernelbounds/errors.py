@@ -142,6 +142,48 @@ class EmptyConfidenceSetError(KernelBoundsError):
         )
 
 
+class FactRefutedError(EmptyConfidenceSetError):
+    """The data contradict a fact that was stated, under the other assumptions.
+
+    Attributes
+    ----------
+    fact : str
+        The fact; more than one where only several together are contradicted.
+    places : list
+        The places at which its inequality is contradicted most.
+    least, most : float
+        What the fact says is the least value there, and what the data allow at most.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> low = kb.facts.Between(high=1.0, region=kb.Box([0.0], [1.0]))
+    >>> seq = kb.ConfidenceSequence(RBF(0.5), norm_bound=5.0, noise_scale=0.1, facts=[low])
+    >>> seq.update([[0.5]] * 3, [3.0, 3.1, 2.9])
+    >>> try:
+    ...     seq.bounds([[0.5]])
+    ... except kb.FactRefutedError as error:
+    ...     print(error.fact)
+    Between(-inf, 1)
+    """
+
+    def __init__(self, fact: str, places: list[list[float]], least: float, most: float) -> None:
+        self.fact, self.places, self.least, self.most = fact, places, least, most
+        self.norm_lower_bound = self.noise_lower_bound = math.nan
+        where = " and ".join(str([float(f"{c:.4g}") for c in place]) for place in places[:3])
+        said_of = f" At {where} the data allow {most:.4g} where the fact needs {least:.4g}."
+        KernelBoundsError.__init__(
+            self,
+            f"The data contradict {fact}, if the norm bound, the noise scale and the kernel are "
+            f"right: no function satisfies all.{said_of if places else ''}",
+        )
+
+    def __reduce__(self) -> tuple[type, tuple[str, list[list[float]], float, float]]:
+        """Let other processes rebuild the error."""
+        return type(self), (self.fact, self.places, self.least, self.most)
+
+
 def said(error: Exception) -> str:
     """The message of another library's error, to be part of a sentence."""
     return " ".join(str(error).split()).rstrip(".") or type(error).__name__

@@ -52,6 +52,16 @@ class Finite:
         return int(self.points.shape[1])
 
     @property
+    def lower(self) -> Array:
+        """The lower end of the box around the points, (d,)."""
+        return np.asarray(self.points.min(axis=0))
+
+    @property
+    def upper(self) -> Array:
+        """The upper end of the box around the points, (d,)."""
+        return np.asarray(self.points.max(axis=0))
+
+    @property
     def example(self) -> Array:
         """One point of the domain, (1, d)."""
         return self.points[:1]

@@ -152,6 +152,8 @@ class Policy(CopiedWhole, ABC):
             # The kernel may not take such points, and then says so.
             kernels.diagonal(sequence.kernel, domain.example)
             kernels.cross(sequence.kernel, domain.example, domain.example)
+            if sequence.facts:
+                sequence.use_facts_in(domain)
         self.domain = domain
         self.minimise = as_flag(minimise, "minimise")
         self.sign = -1 if minimise else 1

@@ -29,6 +29,7 @@ from kernelbounds.bounds.radius import (
 from kernelbounds.copies import CopiedWhole
 from kernelbounds.engine import Engine, ExactEngine, Forecasts, Outcomes, Predictions, SparseEngine
 from kernelbounds.errors import EmptyConfidenceSetError
+from kernelbounds.facts import Constraints, Fact, Region
 from kernelbounds.functionals.targets import Functionals, Targets, squared_norms
 from kernelbounds.mixtures.ledger import Ledger
 
@@ -207,6 +208,8 @@ class ConfidenceSet:
     equal_shares: bool = False  # whether parts have equal shares in all, and not in R_t alone
     own_ledger: Ledger | None = None  # where another noise scale needs forecasts of its own
     own_radius: Radius | None = None  # where R_t is not that of the evidence
+    facts: tuple[Fact, ...] = ()  # what is known of f* besides
+    region: Region | None = None  # where facts without a region of their own are used
 
     def __repr__(self) -> str:
         a = self.assumptions
@@ -238,6 +241,34 @@ class ConfidenceSet:
             settings_for=self.chosen_for,
             own_radius=None,  # which is of this delta
         )
+
+    def constraints(self) -> Constraints | None:
+        """The inequalities of the facts; None where there are none.
+
+        Facts that hold everywhere are used in ``region``, or in the box that the points span.
+        """
+        region = self.region
+        if region is None and self.count:
+            points = self.engine.landmarks
+            region = Region(tuple(points.min(axis=0)), tuple(points.max(axis=0)))
+        used = [
+            (number, fact.constraints(where))
+            for number, fact in enumerate(self.facts)
+            if (where := fact.region or region) is not None
+        ]
+        if not used:
+            return None
+        numbers, parts = zip(*used, strict=True)
+        joined = Constraints.joined(parts)
+        return dataclasses.replace(joined, owners=np.array(numbers)[joined.owners])
+
+    def limits(self, lower: Array, upper: Array) -> tuple[Array, Array]:
+        """The limits that facts state for f* throughout boxes, see :meth:`Fact.limits`."""
+        low, high = np.full(len(lower), -np.inf), np.full(len(lower), np.inf)
+        for fact in self.facts:
+            least, most = fact.limits(lower, upper)
+            low, high = np.maximum(low, least), np.minimum(high, most)
+        return low, high
 
     def add(self, points: Array, outcomes: Array, noise_scales: Array | None = None) -> None:
         """Add observations to the evidence, with noise scales of their own (n,) or the usual."""
@@ -409,7 +440,14 @@ class ConfidenceSet:
             radius = dataclasses.replace(self.radius, norm_bound=other.norm_bound)
         else:
             ledger = Ledger(None if a.mixture.forecasts_need_noise_scale else self.forecasts())
-        return ConfidenceSet(evidence, other, self.chosen_for, self.equal_shares, ledger, radius)
+        return dataclasses.replace(
+            self,
+            evidence=evidence,
+            assumptions=other,
+            settings_for=self.chosen_for,
+            own_ledger=ledger,
+            own_radius=radius,
+        )
 
     def outcome_free(self) -> tuple[float, float]:
         """P and a ridge from which on R_t^2 <= E_alpha + P, whatever the outcomes are.
@@ -475,6 +513,8 @@ class ConfidenceSet:
                     self.assumptions,
                     self.chosen_for,
                     own_radius=Radius(0.0, radius**2, self.assumptions.norm_bound),
+                    facts=self.facts,
+                    region=self.region,
                 )
 
     @property

@@ -164,6 +164,22 @@ class PathQuery:
         energy += path.scatter.least
         return Predictions(scaled @ self._inside, np.maximum(variance, 0.0), energy)
 
+    def whitened(self, ridge: float) -> tuple[Array, Array]:
+        """V (n, m) and w (n,), with V'V what the data explain of covariances and V'w the means.
+
+        It is not rounded in any direction: it serves searches, whose results are valid whatever
+        they are.
+        """
+        at, rank = PathAtRidges(self.path, np.array([ridge])), self.path.rank
+        root = np.sqrt(at.inverse[0])
+        along, outcomes = root[:, None] * self._u, root[:rank] * self.path.eigen.z
+        if not len(self._newest):
+            return along[:rank], outcomes
+        factor = np.linalg.cholesky(at.inverse_schur[0])
+        rest = factor.T @ (self._newest - at.reduced @ self._u)
+        newest = np.linalg.solve(factor, at.solved_outcomes[0])
+        return np.concatenate([along[:rank], rest]), np.concatenate([outcomes, newest])
+
     def estimators(self, ridges: Array) -> Estimators:
         """Ridge estimators of the values, without a border, at g ridges that all points share."""
         inverse = self.path.inverse(ridges)

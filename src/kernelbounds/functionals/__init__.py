@@ -13,17 +13,13 @@ from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
-from kernelbounds.arrays import EPS, Array, as_floats, as_points, as_vector, as_whole, brief
+from kernelbounds.arrays import Array, as_floats, as_points, as_vector, as_whole, brief
 from kernelbounds.assume.offset import Level, Offset
 from kernelbounds.errors import InputError
-from kernelbounds.functionals.targets import Functionals
+from kernelbounds.functionals.targets import Functionals, WeightedSums
 
 __all__ = ["Average", "Derivative", "Difference", "Functional", "Sum"]
 
-# Wherever values of a kernel are used, errors of 4 EPS are covered. A sum of n terms adds n / 2
-# rounding errors to them, and a double sum n, that is n / 8 and n / 4 of what is covered. They are
-# covered too when the magnitude of the sum is enlarged accordingly.
-TERMS_PER_MAGNITUDE = 8.0
 COVERED_KERNEL_ERROR = 4.0  # in units of EPS
 
 
@@ -92,28 +88,26 @@ class Sum(Functional):
 
     def of_mean(self, offset: Offset) -> Level:
         """sum_i w_i m(z_i)."""
-        terms = self.weights * offset.at(self.points)
-        error = EPS * len(terms) * np.abs(terms).sum(keepdims=True)
-        return Level(terms.sum(keepdims=True), error)
+        return self._terms().of_mean(offset)
 
     def amplification(self) -> Array:
         """sum_i |w_i|."""
-        total = np.abs(self.weights).sum(keepdims=True)
-        return np.asarray(total * (1 + EPS * len(self.weights)))
+        return self._terms().amplification()
 
     def squared_norms(self, kernel: Kernel) -> Array:
         """w' K w."""
-        gram = kernels.cross(kernel, self.points, self.points)
-        return np.array([self.weights @ gram @ self.weights])
+        return self._terms().squared_norms(kernel)
 
     def magnitudes(self, kernel: Kernel) -> Array:
         """(sum_i |w_i| sqrt(k(z_i, z_i)))^2, enlarged where there are many terms."""
-        norm = np.abs(self.weights) @ np.sqrt(kernels.diagonal(kernel, self.points))
-        return np.array([((1 + len(self.points) / TERMS_PER_MAGNITUDE) * norm) ** 2])
+        return self._terms().magnitudes(kernel)
 
     def vectors(self, kernel: Kernel, points: Array) -> Array:
         """sum_i w_i k(z_i, x_s)."""
-        return np.asarray(self.weights[None] @ kernels.cross(kernel, self.points, points))
+        return self._terms().vectors(kernel, points)
+
+    def _terms(self) -> WeightedSums:
+        return WeightedSums(self.points, self.weights[None])
 
 
 class Difference(Sum):

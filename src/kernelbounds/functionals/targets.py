@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
@@ -96,53 +97,146 @@ def squared_norms(kernel: Kernel, targets: Targets, accuracy: float = EPS) -> Ar
     return np.maximum(targets.squared_norms(kernel), 0.0) + error
 
 
-class Differences(Functionals):
-    """f(x) - f(z) for points x (m, d) and one point z (d,)."""
+# Wherever values of a kernel are used, errors of 4 EPS are covered. A sum of n terms adds n / 2
+# rounding errors to them, and a double sum n, that is n / 8 and n / 4 of what is covered. They are
+# covered too when the magnitude of the sum is enlarged accordingly.
+TERMS_PER_MAGNITUDE = 8.0
 
-    def __init__(self, points: Array, reference: Array) -> None:
-        self.points, self.reference = points, reference
+
+class WeightedSums(Functionals):
+    """sum_j w_ij f(z_j) for shared centres z_j (n, d) and weights (m, n).
+
+    The weights of centres that a sum does not use are zero, and these are not counted as terms.
+    """
+
+    def __init__(self, centres: Array, weights: Array) -> None:
+        self.centres, self.weights = centres, weights
 
     def __len__(self) -> int:
-        """The number of points x."""
-        return len(self.points)
+        """The number of sums."""
+        return len(self.weights)
 
     @property
     def dim(self) -> int:
         """The number of coordinates, d."""
-        return len(self.reference)
+        return int(self.centres.shape[1])
 
-    def __getitem__(self, which: Any) -> Differences:
-        """Select differences by a slice or an array of indices."""
-        return Differences(self.points[which], self.reference)
+    def __getitem__(self, which: Any) -> WeightedSums:
+        """Select sums by a slice or an array of indices."""
+        return WeightedSums(self.centres, self.weights[which])
 
     def squared_norms(self, kernel: Kernel) -> Array:
-        """k(x,x) + k(z,z) - 2 k(x,z)."""
-        own = kernels.diagonal(kernel, self.points)
-        other = kernels.diagonal(kernel, self.reference[None])[0]
-        squared = own + other - 2 * kernels.cross(kernel, self.points, self.reference[None])[:, 0]
-        squared[(self.points == self.reference).all(axis=1)] = 0.0
-        return np.asarray(squared)
+        """w' K w."""
+        gram = kernels.cross(kernel, self.centres, self.centres)
+        return np.asarray(np.vecdot(self.weights @ gram, self.weights))
 
     def magnitudes(self, kernel: Kernel) -> Array:
-        """(sqrt(k(x,x)) + sqrt(k(z,z)))^2."""
-        own = np.sqrt(kernels.diagonal(kernel, self.points))
-        return np.asarray((own + np.sqrt(kernels.diagonal(kernel, self.reference[None]))) ** 2)
+        """(sum_j |w_j| sqrt(k(z_j, z_j)))^2, enlarged where there are many terms."""
+        norms = np.abs(self.weights) @ np.sqrt(kernels.diagonal(kernel, self.centres))
+        return np.asarray(((1 + self.terms() / TERMS_PER_MAGNITUDE) * norms) ** 2)
 
     def vectors(self, kernel: Kernel, points: Array) -> Array:
-        """k(x, x_s) - k(z, x_s)."""
-        # Both sets of points are evaluated together, so that equal points have equal vectors.
-        both = np.concatenate([self.points, self.reference[None]])
-        found = kernels.vectors(kernel, both, points)
-        return np.asarray(found[:-1] - found[-1])
+        """sum_j w_j k(z_j, x_s)."""
+        return np.asarray(self.weights @ kernels.cross(kernel, self.centres, points))
 
     def of_mean(self, offset: Offset) -> Level:
-        """m(x) - m(z)."""
-        values = offset.at(self.points) - offset.at(self.reference[None])
-        return Level(values, EPS * np.abs(values))
+        """sum_j w_j m(z_j)."""
+        terms = self.weights * offset.at(self.centres)
+        return Level(terms.sum(axis=1), EPS * self.terms() * np.abs(terms).sum(axis=1))
 
     def amplification(self) -> Array:
-        """Return 2 for all points, also for z itself, which stands for the points near it."""
-        return np.full(len(self), 2.0)
+        """sum_j |w_j|."""
+        return np.asarray(np.abs(self.weights).sum(axis=1) * (1 + EPS * self.terms()))
+
+    def terms(self) -> NDArray[np.intp]:
+        """The number of terms of each sum, (m,)."""
+        return np.asarray(np.count_nonzero(self.weights, axis=1))
+
+
+class Shifted(Functionals):
+    """L_i f + sum_j w_ij f(z_j), for targets L_i, shared centres z_j (n, d) and weights (m, n).
+
+    Where the targets are values at points x_i, a term at x_i itself is joined with f(x_i), so that
+    f(x) - f(x) is exactly zero.
+    """
+
+    def __init__(self, base: Targets, centres: Array, weights: Array) -> None:
+        self.base, self.shift = base, WeightedSums(centres, weights)
+
+    def __len__(self) -> int:
+        """The number of functionals."""
+        return len(self.base)
+
+    @property
+    def dim(self) -> int:
+        """The number of coordinates, d."""
+        return self.shift.dim
+
+    def __getitem__(self, which: Any) -> Shifted:
+        """Select functionals by a slice or an array of indices."""
+        return Shifted(self.base[which], self.shift.centres, self.shift.weights[which])
+
+    @property
+    def is_difference(self) -> bool:
+        """Whether the functionals are L_i f - f(z) for one centre z."""
+        return self.shift.weights.shape[1] == 1 and bool(np.all(self.shift.weights == -1.0))
+
+    def _joined(self) -> tuple[Array, WeightedSums]:
+        """The weight of each target itself, (m,), and of all other terms."""
+        centres, weights = self.shift.centres, self.shift.weights
+        if isinstance(self.base, Functionals):
+            return np.ones(len(weights)), self.shift
+        same = (self.base[:, None, :] == centres).all(axis=2)
+        own = 1 + np.where(same, weights, 0.0).sum(axis=1)
+        return own, WeightedSums(centres, np.where(same, 0.0, weights))
+
+    def squared_norms(self, kernel: Kernel) -> Array:
+        """|r_i|^2 + 2 sum_j w_ij r_i(z_j) + w_i' K w_i."""
+        (own, rest), base = self._joined(), self.base
+        if isinstance(base, Functionals):
+            squared, cross = base.squared_norms(kernel), base.vectors(kernel, rest.centres)
+        else:
+            squared = kernels.diagonal(kernel, base)
+            cross = kernels.cross(kernel, base, rest.centres)
+        found = own**2 * squared + 2 * own * np.vecdot(rest.weights, cross)
+        return np.asarray(found + rest.squared_norms(kernel))
+
+    def magnitudes(self, kernel: Kernel) -> Array:
+        """(|r_i| + sum_j |w_ij| sqrt(k(z_j, z_j)))^2, enlarged where there are many terms."""
+        base = self.base
+        if isinstance(base, Functionals):
+            squared = base.magnitudes(kernel)
+        else:
+            squared = kernels.diagonal(kernel, base)
+        return (np.sqrt(squared) + np.sqrt(self.shift.magnitudes(kernel))) ** 2
+
+    def vectors(self, kernel: Kernel, points: Array) -> Array:
+        """L_i k(., x_s) + sum_j w_ij k(z_j, x_s)."""
+        (own, rest), base = self._joined(), self.base
+        if isinstance(base, Functionals):
+            return base.vectors(kernel, points) + rest.vectors(kernel, points)
+        found = kernels.vectors(kernel, base, points)
+        return np.asarray(own[:, None] * found + rest.vectors(kernel, points))
+
+    def of_mean(self, offset: Offset) -> Level:
+        """L_i m + sum_j w_ij m(z_j)."""
+        base, shift = self.base, self.shift.of_mean(offset)
+        if isinstance(base, Functionals):
+            own = base.of_mean(offset)
+        else:
+            own = Level(offset.at(base), np.zeros(len(base)))
+        total = own.values + shift.values
+        return Level(total, own.errors + shift.errors + EPS * np.abs(total))
+
+    def amplification(self) -> Array:
+        """1 and the sum of all |w_ij|; also at a centre itself, which stands for points near it."""
+        own = self.base.amplification() if isinstance(self.base, Functionals) else 1.0
+        return np.asarray(own + self.shift.amplification())
+
+
+def differences(points: Array, reference: Array) -> Shifted:
+    """f(x) - f(z) for points x (m, d) and one point z (d,)."""
+    return Shifted(points, reference[None], np.full((len(points), 1), -1.0))
 
 
 class Several(Functionals):

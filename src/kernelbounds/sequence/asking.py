@@ -7,7 +7,11 @@ from typing import Any
 
 from kernelbounds.arrays import brief
 from kernelbounds.bounds import Bound, ConfidenceSet, FixedDesign
+from kernelbounds.bounds.constrained import least_norm_with_facts
 from kernelbounds.errors import InputError
+
+# Facts that need a norm this many times B are taken to contradict each other, whatever B is.
+CONTRADICTION = 1e3
 
 
 def checked_bound(bound: Any) -> Bound:
@@ -28,6 +32,11 @@ def allowed_bound(bound: Bound, known: ConfidenceSet) -> Bound:
             f"{brief(bound)} is not made from R_t, and so does not allow for a "
             f"misspecification of {epsilon:g}; CMM, DMM and AMM do."
         )
+    if known.facts and not checked.bounds_functionals:
+        raise InputError(
+            f"{brief(bound)} bounds values only, and facts need bounds on sums of values; use "
+            "CMM(), DMM() or AMM(), or a sequence without facts."
+        )
     if known.radius_engine.approximation() is not None and not (
         checked.uses_only_radius or isinstance(checked, FixedDesign)
     ):
@@ -38,6 +47,27 @@ def allowed_bound(bound: Bound, known: ConfidenceSet) -> Bound:
             "noise, and its property uses_only_radius returns True."
         )
     return checked
+
+
+def refute_facts(known: ConfidenceSet) -> None:
+    """Refuse facts that contradict each other, or the norm bound, before there are data."""
+    if not known.facts or known.constraints() is None:
+        return
+    norm_bound, needed = known.assumptions.norm_bound, least_norm_with_facts(known)
+    if needed <= norm_bound * (1 + 1e-9):
+        return
+    facts = " and ".join(map(str, known.facts))
+    if needed > CONTRADICTION * max(norm_bound, 1e-280):
+        raise InputError(f"the facts contradict each other: no function satisfies {facts}.")
+    larger = f"{needed / norm_bound:.4g} times as large" if norm_bound else "positive"
+    raise InputError(
+        f"no function of norm at most {norm_bound:.4g} satisfies {facts}: "
+        + (
+            f"the bounds on the parts must be {larger}."
+            if known.parts is not None
+            else f"norm_bound must be at least {needed:.4g}, or the offset another one."
+        )
+    )
 
 
 class Looks:

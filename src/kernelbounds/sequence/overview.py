@@ -34,6 +34,7 @@ def summary(known: ConfidenceSet, bound: Bound) -> str:
     more = "" if known.offset == Offset() else f"offset={known.offset}, "
     more += f"misspecification={a.misspecification:g}, " if a.misspecification else ""
     more += "" if a.mixture == Hybrid() else f"mixture={a.mixture}, "
+    more += f"facts=[{', '.join(map(str, known.facts))}], " if known.facts else ""
     seen = f"{count} observation{'' if count == 1 else 's'}"
     seen += f" of {dim} input{'' if dim == 1 else 's'}" if count else ""
     return (
@@ -62,6 +63,7 @@ def card(known: ConfidenceSet, bound: Bound) -> cards.Html:
         facts.append(("misspecification", f"{a.misspecification:.4g}"))
     if known.offset != Offset():
         facts.append(("offset", known.offset))
+    facts += [("known", fact) for fact in known.facts]
     facts += [("bound", bound), ("observations", _observed(known))]
     note = f"Bounds hold with probability {1 - a.delta:g}, if these assumptions do."
     picture = None

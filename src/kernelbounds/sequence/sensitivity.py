@@ -22,8 +22,9 @@ import numpy as np
 
 from kernelbounds.arrays import LARGEST, as_points, as_scalar, as_whole, brief
 from kernelbounds.bounds import Assumptions, Bound, ConfidenceSet, DualBound
+from kernelbounds.bounds.constrained import least_norm_with_facts
 from kernelbounds.errors import InputError, KernelBoundsError, MissingExtraError
-from kernelbounds.functionals.targets import Differences, Targets
+from kernelbounds.functionals.targets import Targets, differences
 from kernelbounds.surface import extremes
 
 __all__ = ["Row", "Sensitivity"]
@@ -101,13 +102,13 @@ def conclusion(bound: Bound, dim: int | None, asked: dict[str, Any]) -> Conclusi
         other = as_points(parts[1], "x2", x.shape[1], one=True)
         if len(other) != 1:
             raise InputError(f"x2 must be one point, got {len(other)}.")
-        return Conclusion(Differences(x, other[0]), -1, 0.0, "f(x) - f(x2)", bound)
+        return Conclusion(differences(x, other[0]), -1, 0.0, "f(x) - f(x2)", bound)
     points = as_points(parts[1], "points", x.shape[1], one=True)
     others = points[(points != x).any(axis=1)]
     if not len(others):
         raise InputError("points must have one other than x, whose own regret is 0.")
     value = as_scalar(parts[2], "value", least=-LARGEST, most=LARGEST)
-    return Conclusion(Differences(others, x[0]), 1, value, "f(p) - f(x)", bound)
+    return Conclusion(differences(others, x[0]), 1, value, "f(p) - f(x)", bound)
 
 
 class Row(NamedTuple):
@@ -214,6 +215,8 @@ class Sensitivity:
         unit = a.norm_bound * size or 1.0
         noise_scale = largest(lambda s: under(noise_scale=s), a.noise_scale, unit)
         least = conclusion.bound.norm_lower_bound(now)
+        if now.facts:
+            least = max(least, least_norm_with_facts(now))
         return cls(norm_bound, noise_scale, least, a, conclusion, now)
 
     @property

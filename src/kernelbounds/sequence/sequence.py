@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import math
 from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
@@ -17,16 +18,18 @@ from kernelbounds.assume.offset import Offset, checked_offset
 from kernelbounds.assume.parts import Parts, as_parts
 from kernelbounds.bounds import CMM, Assumptions, Bound, ConfidenceSet, DualBound
 from kernelbounds.bounds.confidence_set import Evidence
+from kernelbounds.bounds.constrained import least_norm_with_facts
 from kernelbounds.display import cards
 from kernelbounds.engine import Approximation, ExactEngine
 from kernelbounds.errors import InputError
+from kernelbounds.facts import Fact, Region, checked_facts
 from kernelbounds.functionals import Functional
 from kernelbounds.functionals.targets import Several
 from kernelbounds.io.archive import Packed
 from kernelbounds.kernels.rkhs import RKHSFunction
 from kernelbounds.mixtures import Hybrid, Mixture, Single
 from kernelbounds.sequence import cluster, overview, sparse, storage, streaming
-from kernelbounds.sequence.asking import Looks, allowed_bound
+from kernelbounds.sequence.asking import Looks, allowed_bound, refute_facts
 from kernelbounds.sequence.planning import Fillable, as_design, predicted_width
 from kernelbounds.sequence.sensitivity import Sensitivity, conclusion
 from kernelbounds.sequence.sparse import Observed, Sparse
@@ -70,6 +73,10 @@ class ConfidenceSequence:
     misspecification : float, optional
         epsilon >= 0: f* is everywhere within epsilon of a function g in the space with norm at most
         B, see ``docs/how-to/how-wrong.md``; not for AY and IGP.
+    facts : list of :mod:`kernelbounds.facts`, optional
+        What is known of f* besides: limits, shape, values. They cost nothing in delta; one that is
+        false voids the guarantee, unless the data happen to refute it. For bounds of functionals:
+        CMM, DMM, AMM, AY and IGP.
     engine : Sparse, optional
         For more observations than fit into a kernel matrix, see :class:`~kernelbounds.Sparse`; with
         CMM, DMM, AMM and bounds whose :attr:`~kernelbounds.Bound.uses_only_radius` is True.
@@ -96,6 +103,7 @@ class ConfidenceSequence:
         mixture: Mixture | None = None,
         offset: Offset | float | None = None,
         misspecification: float = 0.0,
+        facts: Sequence[Fact] | None = None,
         engine: Sparse | None = None,
     ) -> None:
         if noise_scale is None:
@@ -110,7 +118,10 @@ class ConfidenceSequence:
         if engine is not None and not isinstance(engine, Sparse):
             raise InputError(f"engine must be a kernelbounds.Sparse, got {brief(engine)}.")
         chosen = ExactEngine(whole) if engine is None else engine.engine(whole, assumptions)
-        self._known = ConfidenceSet(Evidence(chosen, parts, level), assumptions)
+        self._known = ConfidenceSet(
+            Evidence(chosen, parts, level), assumptions, facts=checked_facts(facts, chosen.dim)
+        )
+        refute_facts(self._known)
         self._bound = self._chosen(CMM() if bound is None else bound)
         self._looks, self._inflation_watch = Looks(), sparse.InflationWatch()
 
@@ -150,6 +161,23 @@ class ConfidenceSequence:
     def offset(self) -> Offset:
         """What is known of the level of f*."""
         return self._known.offset
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """What is known of f* besides the norm bound, see :mod:`kernelbounds.facts`."""
+        return self._known.facts
+
+    def use_facts_in(self, region: Any) -> None:
+        """Say in which box, or region, to use facts that hold everywhere.
+
+        A policy says so of its domain. Until then it is the box that the observations span. Any
+        choice is valid: it is about the places at which facts are used.
+        """
+        with self._known.lock:
+            chosen = Region.checked(region)
+            if chosen is not None:
+                checked_facts(self.facts, chosen.dim)
+            self._known = dataclasses.replace(self._known, region=chosen)
 
     @property
     def assumptions(self) -> Assumptions:
@@ -198,6 +226,7 @@ class ConfidenceSequence:
         """
         with self._known.lock:
             points, outcomes = as_observations(X, y, self.dim)
+            checked_facts(self.facts, points.shape[1])
             self.update_checked(
                 points, outcomes, self.checked_noise_scales(noise_scale, len(points))
             )
@@ -489,7 +518,7 @@ class ConfidenceSequence:
         misspecification it is the norm of g that is bounded.
         """
         with self._known.lock:
-            return self._known.norm_lower_bound
+            return least_norm_with_facts(self._known)
 
     @property
     def noise_lower_bound(self) -> float:

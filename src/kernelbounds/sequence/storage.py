@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from os import PathLike
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -25,6 +26,7 @@ from kernelbounds.bounds.confidence_set import Evidence
 from kernelbounds.engine import ExactEngine, Forecasts, SparseEngine
 from kernelbounds.engine.sparse import state as sparse_state
 from kernelbounds.errors import InputError, StoredFileError
+from kernelbounds.facts import Region, fact_from_data, fact_to_data
 from kernelbounds.io import archive
 from kernelbounds.io.archive import Packed, damage_reported
 from kernelbounds.mixtures import Mixture
@@ -79,13 +81,17 @@ def load(path: str | PathLike[str], own: UserObjects) -> tuple[ConfidenceSet, Bo
 def pack(known: ConfidenceSet, bound: Bound) -> Packed:
     """Convert a sequence to data for a file."""
     engine, a = known.radius_engine, known.assumptions
-    header = {
+    header: dict[str, Any] = {
         "kernel": _kernel_to_data(known.parts or engine.data.kernel),
         "offset": _offset_to_data(known.offset),
         "assumptions": {name: getattr(a, name) for name in CONSTANTS},
         "bound": _to_data(bound, bounds, BOUNDS),
         "mixture": _to_data(a.mixture, mixtures, MIXTURES),
     }
+    if known.facts:
+        header["facts"] = [fact_to_data(fact) for fact in known.facts]
+        if known.region is not None:
+            header["region"] = [list(known.region.lower), list(known.region.upper)]
     if isinstance(engine, SparseEngine):
         header["sparse"], own = sparse_state.pack(engine)
         return header, {f"sparse.{name}": part for name, part in own.items()}
@@ -131,7 +137,10 @@ def unpack(
         raise StoredFileError(f"{str(path)!r} is damaged: {misfit}.")
     if misfit:
         raise InputError(f"{str(path)!r} was saved with another kernel: {misfit}.")
-    return known, bound
+    with damage_reported(path):
+        facts = tuple(fact_from_data(data) for data in header.get("facts", ()))
+        region = Region.checked(header.get("region"))
+    return replace(known, facts=facts, region=region), bound
 
 
 def _sparse_engine(

@@ -16,12 +16,13 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
-from kernelbounds.arrays import Array
+from kernelbounds.arrays import EPS, Array
 from kernelbounds.bounds import Bound, ConfidenceSet, DualBound, DualMinimum
 from kernelbounds.bounds.bound import TIE, as_upper_bounds, checked_extremes
-from kernelbounds.engine import Largest
+from kernelbounds.bounds.constrained import ConstrainedMinimum, constrained, refute_by_facts
+from kernelbounds.engine import Largest, largest_by_ceilings
 from kernelbounds.errors import KernelBoundsError
-from kernelbounds.functionals.targets import Differences, Functionals, Targets
+from kernelbounds.functionals.targets import Functionals, Shifted, Targets, differences
 from kernelbounds.surface.witness import witness_of
 
 # Lower bounds that exceed upper ones by more than this, relative to the trivial bound, are not
@@ -48,10 +49,31 @@ def raw_extremes(
     """
     if not known.count:
         return np.tile(known.trivial(points), (len(signs), 1))
+    if known.facts:
+        found = [
+            np.concatenate(
+                [_over_facts(known, bound, chunk, sign).values for chunk in in_chunks(points)]
+            )
+            for sign in signs
+        ]
+        return np.stack(found)
     # Overflow in a formula, where it happens, leads to an infinite bound.
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         found = [checked_extremes(bound, known, chunk, signs) for chunk in in_chunks(points)]
     return np.concatenate(found, axis=1)
+
+
+def _over_facts(
+    known: ConfidenceSet, bound: Bound, points: Targets, sign: int
+) -> ConstrainedMinimum:
+    """Compute bounds over the functions that satisfy the facts, and what attains them."""
+    assert isinstance(bound, DualBound)  # others are refused before
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        found = constrained(bound, known, points, sign)
+    values = as_upper_bounds(bound, found.found.values, (1, len(points)))[0]
+    if known.facts and np.any(values < -(1 + CROSSING) * known.trivial(points)):
+        refuse_crossing(known, bound)
+    return found
 
 
 def with_level(known: ConfidenceSet, points: Targets, values: Array, signs: Sequence[int]) -> Array:
@@ -69,14 +91,33 @@ def extremes(known: ConfidenceSet, bound: Bound, points: Targets, signs: Sequenc
     """
     trivial = known.trivial(points)
     result = np.clip(raw_extremes(known, bound, points, signs), -trivial, trivial)
+    result = with_level(known, points, result, signs)
+    for sign, row in zip(signs, result, strict=True):
+        np.minimum(row, _limits(known, points, sign), out=row)
+    # Facts may limit f* to a single value, beside which rounding errors are of the trivial bound.
     if len(signs) == 2 and np.any(result.sum(axis=0) < -CROSSING * trivial):
         refuse_crossing(known, bound)
-    return with_level(known, points, result, signs)
+    return result
+
+
+def _limits(known: ConfidenceSet, points: Targets, sign: int) -> Array | float:
+    """Return the largest values of s f* at points that facts alone allow; infinity for none."""
+    if not known.facts or (isinstance(points, Functionals) and not isinstance(points, Shifted)):
+        return np.inf
+    if not isinstance(points, Shifted):
+        low, high = known.limits(points, points)
+        return high if sign == 1 else -low
+    if isinstance(points.base, Functionals) or not points.is_difference:
+        return np.inf
+    own = _limits(known, points.base, sign)
+    return own + _limits(known, points.shift.centres[:1], -sign)
 
 
 def refuse_crossing(known: ConfidenceSet, bound: Bound) -> NoReturn:
     """Say why lower bounds exceed upper ones, as far as one can tell."""
     bound.refute(known)
+    if isinstance(bound, DualBound):
+        refute_by_facts(bound, known)
     raise KernelBoundsError(
         f"the bound {bound!r} gives lower bounds that exceed its upper ones, though the data do "
         "not refute the assumptions: norm_bound is within rounding of the smallest value that they "
@@ -128,7 +169,7 @@ class Surface:
 
     def targets(self, points: Array) -> Targets:
         """The values, or differences from the reference, that are bounded at points (m, d)."""
-        return points if self.reference is None else Differences(points, self.reference)
+        return points if self.reference is None else differences(points, self.reference)
 
     def trivial(self, points: Array) -> Array:
         """The trivial bounds B sqrt(k(x,x)), or B |phi(x) - phi(z)|, at points (m, d); (m,)."""
@@ -150,11 +191,24 @@ class Surface:
     def most(self, points: Array, trivial: Array) -> Array:
         """The largest values that s f* can have, given :meth:`trivial` of the points; (m,)."""
         asked = self.targets(points)
-        return np.asarray(with_level(self.known, asked, trivial[None], (self.sign,))[0])
+        largest = with_level(self.known, asked, trivial[None], (self.sign,))[0]
+        return np.asarray(np.minimum(largest, _limits(self.known, asked, self.sign)))
 
     def limited(self, points: Array, values: Array, trivial: Array) -> Array:
         """Clip values at points to the range that s f* can have there; (m,)."""
-        return np.clip(values, self.most(points, -trivial), self.most(points, trivial))
+        return np.minimum(
+            np.maximum(values, self.most(points, -trivial)), self.most(points, trivial)
+        )
+
+    def limits_over(self, centres: Array, half_widths: Array) -> Array | float:
+        """Return the largest values of s f* throughout boxes that facts alone allow, (m,)."""
+        if not self.known.facts:
+            return np.inf
+        low, high = self.known.limits(centres - half_widths, centres + half_widths)
+        most = high if self.sign == 1 else -low
+        if self.reference is not None:
+            most = most + _limits(self.known, self.reference[None], -self.sign)
+        return most
 
     def shifted(self, bounds: Array) -> Array:
         """Turn bounds on s (f* - level) into bounds on s f*, where the level is constant."""
@@ -170,6 +224,8 @@ class Surface:
         tie, opposite = TIE * float(trivial.max()), replace(self, sign=-self.sign)
         if not self.known.count or self.known.offset.constant is None:
             return Largest.of(self.values(points), opposite.values(points), tie)
+        if self.known.facts:
+            return self._largest_over_facts(points, tie)
         best, start = Largest(-np.inf, 0, -np.inf), 0
         for chunk in in_chunks(self.targets(points)):
             with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
@@ -184,14 +240,27 @@ class Surface:
         shifted = self.shifted(np.array(best.value)), opposite.shifted(np.array(best.opposite))
         return Largest(float(shifted[0]), best.at, float(shifted[1]))
 
+    def _largest_over_facts(self, points: Array, tie: float) -> Largest:
+        """Find the largest bound over functions that satisfy facts, where others are large."""
+        asked, plain = self.targets(points), replace(self.known, facts=())
+        ceilings = raw_extremes(plain, self.bound, asked, (self.sign,))
+        ceilings = with_level(plain, asked, ceilings, (self.sign,))[0]
+        found = largest_by_ceilings(ceilings, tie, lambda at: self.values(points[at]))
+        assert found is not None  # no evaluation fails
+        value, tied = found
+        return Largest.widest(value, tied, replace(self, sign=-self.sign).values(points[tied]), tie)
+
     def attained(self, points: Array) -> DualMinimum:
         """Compute the bounds at points, and the ridges and scales that attain them; (m,) each."""
-        assert isinstance(self.bound, DualBound)
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            found = self.bound.attained(self.known, self.targets(points), (self.sign,))
-        values = as_upper_bounds(self.bound, found.values, (1, len(points)))
-        values = with_level(self.known, self.targets(points), values, (self.sign,))
-        return DualMinimum(values[0], found.ridges[0], found.scales[0], found.path)
+        return self._attained(points)[0]
+
+    def _attained(self, points: Array) -> tuple[DualMinimum, Targets, Array]:
+        """Compute :meth:`attained`, the functionals by which, and what was subtracted, (m,)."""
+        over = _over_facts(self.known, self.bound, self.targets(points), self.sign)
+        found, signs = over.found, (self.sign,)
+        values = with_level(self.known, self.targets(points), found.values, signs)
+        whole = DualMinimum(values[0], found.ridges[0], found.scales[0], found.path)
+        return whole, over.targets, over.price
 
     def joint_bound(self, ridges: Array) -> Array:
         """joint_bound_alpha of a :class:`~kernelbounds.bounds.DualBound` at each of the ridges."""
@@ -202,9 +271,9 @@ class Surface:
         """Compute bounds (m,) and their gradients (m, d); only for a ``smooth`` surface."""
         if not self.known.count:
             return self.shifted(self.trivial(points)), self.trivial_gradients(points)
-        found = self.attained(points)
+        found, asked, _ = self._attained(points)
         with np.errstate(all="ignore"):
-            gradients = witness_of(self, points, found).gradients(found.scales)
+            gradients = witness_of(self, points, asked, found).gradients(found.scales)
         # At a point measured without noise the bound has a kink.
         gradients[~np.isfinite(gradients).all(axis=1)] = 0.0
         return found.values, gradients
@@ -234,11 +303,12 @@ class Surface:
             # |f*(x) - f*(c)| <= B |phi(x) - phi(c)|, whatever the method.
             values = self.values(centres)
             return values, values + norm_bound * moved.moved
-        found = self.attained(centres)
+        found, asked, price = self._attained(centres)
         with np.errstate(all="ignore"):
-            witness = witness_of(self, centres, found)
+            witness = witness_of(self, centres, asked, found)
             ceilings = witness.ceilings(moved, half_widths, self.joint_bound(found.ridges))
-            over_box = self.shifted(ceilings)
+            # The multipliers of the centre give valid bounds in the whole box.
+            over_box = self.shifted(ceilings - price + EPS * np.abs(price))
         if (
             self.bound.exact and self.known.engine.approximation() is None
         ):  # else it is exact for k'
@@ -281,7 +351,9 @@ class Clipped:
         high = values >= self.surface.shifted(trivial)
         low = values < self.surface.shifted(-trivial)
         gradients[high], gradients[low] = steepest[high], -steepest[low]
-        return self.surface.limited(points, values, trivial), gradients
+        limited = self.surface.limited(points, values, trivial)
+        gradients[limited < np.minimum(values, self.surface.shifted(trivial))] = 0.0  # by a fact
+        return limited, gradients
 
     def ceilings(self, centres: Array, half_widths: Array) -> tuple[Array, Array]:
         """Compute :meth:`Surface.ceilings`, nowhere beyond the trivial bounds."""
@@ -293,4 +365,5 @@ class Clipped:
         # Nowhere in the box is the clipped surface below minus the trivial bound there.
         lowest = surface.shifted(-np.maximum(trivial - norm_bound * moved.moved, 0.0))
         highest = surface.shifted(surface.trivial_over(moved, centres))
+        highest = np.minimum(highest, surface.limits_over(centres, half_widths))
         return values, np.maximum(np.minimum(over_box, highest), np.maximum(values, lowest))

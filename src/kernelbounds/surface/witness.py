@@ -10,8 +10,9 @@ witness       (own phi(c) - sum_j         the function whose value at c is the b
               pulls_j phi(x_j)) / scale   whose gradient there is the bound's
 ============  ==========================  ====================================================
 
-In a bound on f(x) - f(z) with a fixed z, phi(c) - phi(z) takes the place of phi(c), and k_t(x) and
-k(x,x) are those of the difference: phi(x) moves as before, and z is one more centre.
+In a bound on f(x) + sum_i w_i f(z_i) with fixed z_i, as on a difference, or where facts bind,
+phi(c) + sum_i w_i phi(z_i) takes the place of phi(c), and k_t(x) and k(x,x) are those of the sum:
+phi(x) moves as before, and the z_i are more centres.
 
 The ridge and the scale minimise the dual function, so that its derivative in x is that of the
 bound (envelope theorem), and p'(K + alpha I)^-1 p is convex in p, so that for all x and c
@@ -43,6 +44,7 @@ from kernelbounds.engine import (
     SparseEngine,
     dot_error,
 )
+from kernelbounds.functionals.targets import Shifted, Targets
 
 if TYPE_CHECKING:
     from kernelbounds.surface.surface import Surface
@@ -69,10 +71,14 @@ class Witness(ABC):
     variance: Array  # at the ridges, (m,)
     error: float  # of sums over all that is known, relative to their terms
 
-    def __init__(self, surface: Surface, points: Array, found: DualMinimum, centres: Array) -> None:
-        reference = surface.reference
-        self._references = 0 if reference is None else 1
-        self._centres = centres if reference is None else np.vstack([centres, reference])
+    def __init__(
+        self, surface: Surface, points: Array, asked: Targets, found: DualMinimum, centres: Array
+    ) -> None:
+        self._shift = np.empty((len(points), 0))
+        self._centres = centres
+        if isinstance(asked, Shifted):
+            self._shift = asked.shift.weights
+            self._centres = np.concatenate([centres, asked.shift.centres])
         self._kernel, self._sign = surface.kernel, surface.sign
         self._points, self._found = points, found
 
@@ -110,30 +116,38 @@ class Witness(ABC):
 
     def _gradients(self, here: DualMaximiser, scales: Array) -> Array:
         diagonal = kernels.diagonal_gradient(self._kernel, self._points)
-        pulls = np.pad(here.pulls, ((0, 0), (0, self._references)), constant_values=here.own)
+        pulls = np.hstack([here.pulls, -here.own * self._shift])
         pulled = kernels.pull_back(self._kernel, self._points, self._centres, pulls)
         return np.asarray((here.own * diagonal / 2 - pulled) / scales[:, None])
 
 
-def witness_of(surface: Surface, points: Array, found: DualMinimum) -> Witness:
-    """Return the functions that attain the bounds at points, as the surface's engine has them."""
+def witness_of(surface: Surface, points: Array, asked: Targets, found: DualMinimum) -> Witness:
+    """Return the functions that attain bounds at points, as the surface's engine has them.
+
+    ``asked`` are the functionals that were bounded: values at the points, or :class:`Shifted` ones.
+    """
     engine = surface.known.engine
     if isinstance(engine, SparseEngine):
-        return OfInducingPoints(surface, engine, points, found)
+        return OfInducingPoints(surface, engine, points, asked, found)
     assert isinstance(engine, ExactEngine)
-    return OfObservations(surface, engine, points, found)
+    return OfObservations(surface, engine, points, asked, found)
 
 
 class OfObservations(Witness):
     """w = (K + alpha I)^-1 (k_t(x) - s scale y_t), solved for once for all scales."""
 
     def __init__(
-        self, surface: Surface, engine: ExactEngine, points: Array, found: DualMinimum
+        self,
+        surface: Surface,
+        engine: ExactEngine,
+        points: Array,
+        asked: Targets,
+        found: DualMinimum,
     ) -> None:
         data = self._data = engine.rows
-        super().__init__(surface, points, found, data.points)
+        super().__init__(surface, points, asked, found, data.points)
         self.error = dot_error(data.count, data.accuracy)
-        self._prior, self._vectors, magnitudes = data.representers(surface.targets(points))
+        self._prior, self._vectors, magnitudes = data.representers(asked)
         self.magnitudes = self._prior if magnitudes is None else magnitudes
         right = np.concatenate([self._vectors, np.tile(data.outcomes, (len(points), 1)).T], axis=1)
         ridges = np.tile(found.ridges, 2)
@@ -153,7 +167,7 @@ class OfObservations(Witness):
         p = self._vectors - self._sign * np.multiply.outer(data.outcomes, scales)
         explained, size = column_dots(weights, p), np.sqrt(column_dots(weights, weights))
         length = np.sqrt(column_dots(p, p))
-        if self._references:  # a difference has the errors of its terms
+        if self._shift.size:  # a sum has the errors of its terms
             length += np.sqrt(self.magnitudes * data.trace)
         # Errors of inner products, and of the weights, which count by their square.
         lost = 2 * error * (size * length + self.magnitudes) + (error * length) ** 2 / alpha
@@ -168,7 +182,8 @@ class OfObservations(Witness):
         squared = np.maximum(squared, 0.0) + 3 * lost
         largest = np.sqrt(np.max(np.diagonal(data.lower)))
         terms = np.abs(weights).sum(axis=0) * largest
-        terms += self._references * np.sqrt(self.magnitudes)
+        if self._shift.size:
+            terms += np.sqrt(self.magnitudes)
         pulls = weights.T * data.weights
         return DualMaximiser(unexplained, squared, 1.0, pulls, 1.0, error * terms)
 
@@ -177,10 +192,15 @@ class OfInducingPoints(Witness):
     """The witness under the kernel k' of a sparse engine, whose features are inducing points."""
 
     def __init__(
-        self, surface: Surface, engine: SparseEngine, points: Array, found: DualMinimum
+        self,
+        surface: Surface,
+        engine: SparseEngine,
+        points: Array,
+        asked: Targets,
+        found: DualMinimum,
     ) -> None:
-        super().__init__(surface, points, found, engine.dictionary.inducing)
-        self._dual = engine.dual(surface.targets(points))
+        super().__init__(surface, points, asked, found, engine.dictionary.inducing)
+        self._dual = engine.dual(asked)
         self.magnitudes = self._dual.magnitudes
         self.variance = self._dual.variance(found.ridges)
         self.error = self._dual.dictionary.least_residual
@@ -188,8 +208,10 @@ class OfInducingPoints(Witness):
     def attaining(self, scales: Array, moved: Array) -> DualMaximiser:
         """See :class:`Witness`."""
         here = self._dual.at(self._found.ridges, self._sign * scales, moved)
-        of_reference = self._references * here.own * np.sqrt(self.magnitudes)
-        return here._replace(pulls_error=here.pulls_error + self._dual.error * of_reference)
+        if not self._shift.size:
+            return here
+        of_shift = here.own * np.sqrt(self.magnitudes)
+        return here._replace(pulls_error=here.pulls_error + self._dual.error * of_shift)
 
 
 def _symmetric_product(lower: Array, vectors: Array) -> Array:

@@ -1,0 +1,262 @@
+"""Bounds over the functions of the confidence set that satisfy facts, A f(z) >= b.
+
+For all multipliers eta >= 0, and all functions f of the set with A f(z) >= b,
+
+    s L f  <=  s L f + eta'(A f(z) - b)  <=  bound of the functional s L + eta'A, less eta'b,
+
+whatever the bound. So **validity rests on the bound of a functional**, which is certified as any
+other, and never on the search for multipliers, which decides only how tight the result is. The
+search alternates between the best multipliers at a ridge (``multipliers.py``) and the best ridge
+for the functional, which is CMM's own search. See ``docs/mathematics/facts.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelbounds import kernels
+from kernelbounds.arrays import EPS, Array
+from kernelbounds.bounds.bound import DualBound, DualMinimum
+from kernelbounds.bounds.cmm import CMM
+from kernelbounds.bounds.confidence_set import ConfidenceSet
+from kernelbounds.bounds.multipliers import best_multipliers, most_violating
+from kernelbounds.engine import RidgePath
+from kernelbounds.errors import FactRefutedError
+from kernelbounds.facts import Constraints
+from kernelbounds.functionals.targets import Functionals, Shifted, Targets, WeightedSums
+
+# Multipliers are sought at ridges on a grid of this step in log alpha; the bound is that of the
+# best ridge for them, so that little is lost between the ridges of the grid.
+LOG_RIDGE_STEP = 0.5
+# Each alternation costs as much as the bound itself, and multiplies what is lost by a tenth or so.
+ALTERNATIONS = 3
+# A gain below this, relative to the bound, is not worth another alternation.
+NEGLIGIBLE_GAIN = 1e-5
+# An inequality that is violated by less than this, relative to B times its norm, is not worth
+# another step.
+NEGLIGIBLE_VIOLATION = 1e-6
+# A sum whose norm is below this part of the largest one says nothing that rounding errors do not.
+LEAST_NORM = 1e-12
+# Log ridges, relative to (R_t / B)^2, at which the least norm under facts is sought.
+RIDGES_FOR_NORMS = np.linspace(-10.0, 6.0, 17)
+# What is tried for the least norm, as parts by which it may be too large.
+SHORTER_NORMS = (1e-6, 1e-4, 1e-3, 1e-2, 0.1)
+
+
+@dataclass(frozen=True)
+class NormalFacts:
+    """The inequalities of facts, as ones for f less its level, whose sums have norm 1."""
+
+    sums: WeightedSums
+    least: Array  # b, (J,)
+    gram: Array  # inner products of the sums' representers, (J, J)
+    stated: Constraints  # the same inequalities as the facts have them
+
+    def __len__(self) -> int:
+        """The number of inequalities, J."""
+        return len(self.least)
+
+    @classmethod
+    def of(cls, known: ConfidenceSet) -> NormalFacts | None:
+        """The facts of a confidence set, in the function space that it is of; None: there is none.
+
+        Where f* = g + h, with |h| bounded, they are what follows for g.
+        """
+        stated = known.constraints()
+        if stated is None:
+            return None
+        sums, least = WeightedSums(stated.centres, stated.rows), stated.least.copy()
+        level = known.level(sums)
+        if level is not None:
+            least -= level.values + level.errors + EPS * (np.abs(level.values) + np.abs(least))
+        gram = sums.weights @ kernels.cross(known.kernel, sums.centres, sums.centres)
+        gram = gram @ sums.weights.T
+        norms = np.sqrt(np.maximum(np.diagonal(gram), 0.0))
+        kept = norms > LEAST_NORM * norms.max(initial=0.0)
+        size = norms[kept]
+        least = least[kept] / size
+        return cls(
+            WeightedSums(sums.centres, sums.weights[kept] / size[:, None]),
+            least - 2 * EPS * np.abs(least),
+            gram[np.ix_(kept, kept)] / np.multiply.outer(size, size),
+            stated.take(kept),
+        )
+
+
+@dataclass(frozen=True)
+class ConstrainedMinimum:
+    """Bounds over functions that satisfy facts, and what attains them, for one sign.
+
+    The bounds of ``targets``, the functionals L + s eta'A, less ``price``, eta'b rounded down, are
+    the values of ``found``.
+    """
+
+    found: DualMinimum
+    targets: Targets
+    price: Array
+    multipliers: Array
+
+    @property
+    def values(self) -> Array:
+        """The bounds on s L f, (m,)."""
+        return np.asarray(self.found.values[0])
+
+
+def constrained(
+    bound: DualBound, known: ConfidenceSet, targets: Targets, sign: int
+) -> ConstrainedMinimum:
+    """Upper bounds on s L f at m targets L, over functions that satisfy the facts."""
+    plain, facts = bound.attained(known, targets, (sign,)), NormalFacts.of(known)
+    count = len(targets)
+    if facts is None:
+        return ConstrainedMinimum(plain, targets, np.zeros(count), np.zeros((count, 0)))
+    values, best_ridges, scales = (
+        one[0].copy() for one in (plain.values, plain.ridges, plain.scales)
+    )
+    price, multipliers, path = np.zeros(count), np.zeros((count, len(facts))), plain.path
+    search, open_ = _Search(known, facts, targets, sign), np.arange(count)
+    ridges, tried = plain.ridges[0], multipliers
+    for _ in range(ALTERNATIONS):
+        tried = search.multipliers(open_, ridges, tried)
+        binding = tried.any(axis=1)
+        open_, tried = open_[binding], tried[binding]
+        if not len(open_):
+            break
+        found = bound.attained(known, _plus(targets[open_], facts.sums, sign * tried), (sign,))
+        path, cost = _finer(path, found.path), _from_below(tried, facts.least)
+        size = np.abs(found.values[0]) + np.abs(cost)
+        now = found.values[0] - cost + EPS * size
+        gain = values[open_] - now
+        better = gain > 0
+        at = open_[better]
+        values[at], price[at], multipliers[at] = now[better], cost[better], tried[better]
+        best_ridges[at], scales[at] = found.ridges[0][better], found.scales[0][better]
+        worth = gain > NEGLIGIBLE_GAIN * size
+        open_, tried, ridges = open_[worth], tried[worth], found.ridges[0][worth]
+    whole = DualMinimum(values[None], best_ridges[None], scales[None], path)
+    shifted = _plus(targets, facts.sums, sign * multipliers)
+    return ConstrainedMinimum(whole, shifted, price, multipliers)
+
+
+def _plus(targets: Targets, sums: WeightedSums, multipliers: Array) -> Shifted:
+    """Targets with multiples of the facts' sums added."""
+    weights, centres = multipliers @ sums.weights, sums.centres
+    if isinstance(targets, Shifted):
+        centres = np.concatenate([targets.shift.centres, centres])
+        return Shifted(targets.base, centres, np.hstack([targets.shift.weights, weights]))
+    return Shifted(targets, centres, weights)
+
+
+def _from_below(multipliers: Array, least: Array) -> Array:
+    """eta'b, rounded down; (m,)."""
+    count = np.count_nonzero(multipliers, axis=1)
+    return np.asarray(multipliers @ least - (1 + count) * EPS * (multipliers @ np.abs(least)))
+
+
+def _finer(one: RidgePath | None, other: RidgePath | None) -> RidgePath | None:
+    """Of two paths the one that serves smaller ridges."""
+    if one is None or other is None:
+        return one or other
+    return min(one, other, key=lambda path: path.eigen.finest)
+
+
+class _Search:
+    """The search for multipliers of m targets, each at a ridge of its own."""
+
+    def __init__(
+        self, known: ConfidenceSet, facts: NormalFacts, targets: Targets, sign: int
+    ) -> None:
+        self._facts, self._sign, self._radius = facts, sign, known.radius
+        self._negligible = NEGLIGIBLE_VIOLATION * known.assumptions.norm_bound
+        self._of_facts = known.engine.query(facts.sums)
+        self._of_targets = known.engine.query(targets)
+        if isinstance(targets, Functionals):
+            values = targets.vectors(known.kernel, facts.sums.centres)
+        else:
+            values = kernels.vectors(known.kernel, targets, facts.sums.centres)
+        self._prior_cross = sign * (facts.sums.weights @ values.T)
+
+    def multipliers(self, which: NDArray[np.intp], ridges: Array, start: Array) -> Array:
+        """The best multipliers of some targets, each at about its ridge; (n, J)."""
+        steps = np.rint(np.log(ridges) / LOG_RIDGE_STEP)
+        found = np.zeros((len(which), len(self._facts)))
+        for step in np.unique(steps):
+            group = np.flatnonzero(steps == step)
+            ridge = math.exp(step * LOG_RIDGE_STEP)
+            found[group] = self._at_ridge(ridge, which[group], start[group])
+        return found
+
+    def _at_ridge(self, ridge: float, which: NDArray[np.intp], start: Array) -> Array:
+        facts, of_targets = self._facts, self._of_targets.take(which)
+        seen, outcomes = self._of_facts.whitened(ridge)
+        targets = self._sign * of_targets.whitened(ridge)[0]
+        energy = float(self._of_facts.path.energy(np.array([ridge]))[0])
+        variance = of_targets.prior - np.vecdot(targets.T, targets.T)
+        return best_multipliers(
+            facts.gram - seen.T @ seen,
+            facts.least - seen.T @ outcomes,
+            self._prior_cross[:, which] - seen.T @ targets,
+            np.maximum(variance, EPS * of_targets.prior),
+            max(float(self._radius.around(ridge, energy)), 0.0) / ridge,
+            self._negligible,
+            start,
+        )
+
+
+def least_norm_with_facts(known: ConfidenceSet) -> float:
+    """B_min where there are facts: no function of a smaller norm satisfies them and fits the data.
+
+    At a ridge alpha, ||f_t - y_t||^2 / alpha + ||f||^2 is at least E_alpha / alpha plus the largest
+    2 eta'(b - m) - eta'C eta over eta >= 0, for functions with A f(z) >= b. The multipliers of the
+    best ridge are checked with CMM: with a norm bound below the result, eta'A f(z) is below eta'b
+    for all functions of the confidence set.
+    """
+    facts, least = NormalFacts.of(known), known.norm_lower_bound
+    if facts is None or not len(facts):
+        return least
+    if not known.count:
+        eta = most_violating(facts.gram, facts.least)
+        cost = float(_from_below(eta[None], facts.least)[0])
+        squared = eta @ facts.gram @ eta + 16 * len(eta) * EPS * eta.sum() ** 2
+        return max(cost, 0.0) / math.sqrt(max(squared, 1e-280))
+    squared, query = known.radius.squared, known.engine.query(facts.sums)
+    best, eta = least**2, np.zeros(len(facts))
+    for ridge in squared / max(known.assumptions.norm_bound**2, 1e-280) * np.exp(RIDGES_FOR_NORMS):
+        seen, outcomes = query.whitened(float(ridge))
+        covariance, gaps = facts.gram - seen.T @ seen, facts.least - seen.T @ outcomes
+        tried = most_violating(covariance, gaps)
+        energy = float(query.path.energy(np.array([ridge]))[0])
+        norm = (energy - squared) / ridge + tried @ (2 * gaps - covariance @ tried)
+        if norm > best:
+            best, eta = float(norm), tried
+    together = WeightedSums(facts.sums.centres, eta[None] @ facts.sums.weights)
+    cost = float(_from_below(eta[None], facts.least)[0])
+    for shorter in SHORTER_NORMS if eta.any() else ():
+        norm = math.sqrt(best) * (1 - shorter)
+        if norm <= least:
+            break
+        if CMM().attained(known.assuming(norm_bound=norm), together, (1,)).values[0, 0] < cost:
+            return norm
+    return least
+
+
+def refute_by_facts(bound: DualBound, known: ConfidenceSet) -> None:
+    """Raise :class:`FactRefutedError` where the data contradict a fact, or several together."""
+    facts = NormalFacts.of(known)
+    if facts is None or not known.count:
+        return
+    stated = facts.stated
+    names = [str(known.facts[owner]) for owner in stated.owners]
+    lacking = facts.least - bound.attained(known, facts.sums, (1,)).values[0]
+    worst = int(lacking.argmax())
+    if lacking[worst] > 0:
+        row, least = stated.rows[worst], float(stated.least[worst])
+        size = np.abs(row).max() / np.abs(facts.sums.weights[worst]).max()
+        places = stated.centres[row != 0].tolist()
+        raise FactRefutedError(names[worst], places, least, least - float(lacking[worst] * size))
+    if least_norm_with_facts(known) > known.assumptions.norm_bound:
+        raise FactRefutedError(" and ".join(dict.fromkeys(names)), [], math.nan, math.nan)

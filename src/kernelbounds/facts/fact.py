@@ -1,0 +1,236 @@
+"""The interface of facts: regions, and the linear inequalities that a fact stands for.
+
+===========  ==========  =====================================================================
+code         symbol      meaning
+===========  ==========  =====================================================================
+``centres``  z_1 .. z_n  places, (n, d)
+``rows``     A           weights of the values at these places, (J, n)
+``least``    b           A f*(z) >= b, (J,)
+===========  ==========  =====================================================================
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import qmc
+
+from kernelbounds.arrays import Array, as_vector, brief
+from kernelbounds.errors import InputError
+
+# The places at which a fact is used, to a side, for 1, 2 and 3 inputs: 33, 81 and 125 in all. With
+# more inputs they are the points of a Sobol sequence.
+PLACES_TO_A_SIDE = {1: 33, 2: 9, 3: 5}
+SOBOL_PLACES = 128
+
+
+@dataclass(frozen=True)
+class Region:
+    """A box on which a fact holds, lower_i <= x_i <= upper_i.
+
+    Wherever a region is expected, a :class:`kernelbounds.Box` or a pair (lower, upper) will do.
+
+    Examples
+    --------
+    >>> from kernelbounds.facts import Between
+    >>> Between(0, 60, region=([0.0, 0.0], [1.0, 0.5])).region
+    Region(lower=(0.0, 0.0), upper=(1.0, 0.5))
+    """
+
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+
+    @classmethod
+    def checked(cls, given: Any) -> Region | None:
+        """Make a region from what a user passed; None stays None."""
+        if given is None or isinstance(given, Region):
+            return given
+        if hasattr(given, "lower") and hasattr(given, "upper"):
+            given = given.lower, given.upper
+        if not isinstance(given, Sequence) or len(given) != 2:
+            raise InputError(
+                f"region must be a kernelbounds.Box or a pair (lower, upper), got {brief(given)}."
+            )
+        size = np.size(np.asarray(given[0], dtype=object))
+        lower = as_vector(given[0], "the lower end of a region", size)
+        upper = as_vector(given[1], "the upper end of a region", size)
+        if not size or np.any(lower > upper):
+            raise InputError(
+                f"the region is empty: lower {lower.tolist()} is not below upper {upper.tolist()}."
+            )
+        return cls(tuple(lower.tolist()), tuple(upper.tolist()))
+
+    @property
+    def dim(self) -> int:
+        """The number of coordinates, d."""
+        return len(self.lower)
+
+    def contains(self, lower: Array, upper: Array) -> Array:
+        """Whether each of m boxes with these ends, (m, d) each, is in the region; (m,)."""
+        return np.asarray(((lower >= self.lower) & (upper <= self.upper)).all(axis=1))
+
+    def with_fixed(self, where: dict[int, float]) -> Region:
+        """The face of the region on which some coordinates have given values."""
+        lower, upper = list(self.lower), list(self.upper)
+        for axis, value in where.items():
+            lower[axis] = upper[axis] = value
+        return Region(tuple(lower), tuple(upper))
+
+    def step(self, axis: int) -> float:
+        """The distance between neighbouring places along an axis."""
+        free = sum(low < high for low, high in zip(self.lower, self.upper, strict=True))
+        return (self.upper[axis] - self.lower[axis]) / (PLACES_TO_A_SIDE.get(free, 6) - 1)
+
+    def places(self) -> Array:
+        """Places that fill the region evenly, its corners among them where inputs are few; (n, d).
+
+        Any choice is valid, and more places make bounds narrower.
+        """
+        lower, upper = np.array(self.lower), np.array(self.upper)
+        free = np.flatnonzero(lower < upper)
+        if len(free) in PLACES_TO_A_SIDE:
+            side = np.linspace(0.0, 1.0, PLACES_TO_A_SIDE[len(free)])
+            unit = np.stack(np.meshgrid(*[side] * len(free), indexing="ij"), -1)
+            unit = unit.reshape(-1, len(free))
+        elif len(free):
+            sobol = qmc.Sobol(len(free), scramble=False).random(SOBOL_PLACES)
+            # The first point is the corner at 0; scaled, the last coordinates reach the other side.
+            unit = sobol / sobol.max(axis=0)
+        else:
+            unit = np.empty((1, 0))
+        places = np.tile(lower, (len(unit), 1))
+        places[:, free] = np.minimum(lower[free] + unit * (upper - lower)[free], upper[free])
+        return places
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """Linear inequalities A f*(z) >= b, and the number of the fact that each belongs to.
+
+    Attributes
+    ----------
+    centres : array of shape (n, d)
+        The places z.
+    rows : array of shape (J, n)
+        A.
+    least : array of shape (J,)
+        b.
+    owners : array of shape (J,)
+        The number of each inequality's fact.
+
+    Examples
+    --------
+    >>> from kernelbounds.facts import Between, Region
+    >>> found = Between(0, 60).constraints(Region((0.0,), (1.0,)))
+    >>> found.rows.shape, sorted(set(found.least.tolist()))
+    ((66, 33), [-60.0, 0.0])
+    """
+
+    centres: Array
+    rows: Array
+    least: Array
+    owners: NDArray[np.intp]
+
+    @classmethod
+    def of_one(cls, centres: Array, rows: Array, least: Array) -> Constraints:
+        """The inequalities of one fact."""
+        return cls(centres, rows, least, np.zeros(len(least), dtype=np.intp))
+
+    def take(self, which: NDArray[Any]) -> Constraints:
+        """Some of the inequalities, by their numbers or a mask."""
+        return Constraints(self.centres, self.rows[which], self.least[which], self.owners[which])
+
+    @classmethod
+    def joined(cls, parts: Sequence[Constraints]) -> Constraints:
+        """All inequalities of several facts, with places that are used twice only once."""
+        every = np.concatenate([part.centres for part in parts])
+        centres, at = np.unique(every, axis=0, return_inverse=True)
+        rows, start = np.zeros((sum(len(part.least) for part in parts), len(centres))), 0
+        column = 0
+        for part in parts:
+            own = at.reshape(-1)[column : column + len(part.centres)]
+            for i, place in enumerate(own):
+                rows[start : start + len(part.least), place] += part.rows[:, i]
+            start, column = start + len(part.least), column + len(part.centres)
+        least = np.concatenate([part.least for part in parts])
+        owners = np.repeat(np.arange(len(parts)), [len(part.least) for part in parts])
+        return cls(centres, rows, least, owners)
+
+
+class Fact(ABC):
+    """Something that is known of f* itself, whatever the data.
+
+    A fact of one's own is a dataclass that implements :meth:`constraints`.
+
+    Attributes
+    ----------
+    region : Region or None
+        Where the fact holds; None: everywhere. It is then used at places in the box that the
+        observations span, or in the domain of a policy.
+
+    Examples
+    --------
+    >>> from kernelbounds.facts import Between, Fact, Increasing
+    >>> facts = [Between(0, 60), Increasing(0)]
+    >>> all(isinstance(fact, Fact) for fact in facts)
+    True
+    """
+
+    region: Region | None
+
+    @abstractmethod
+    def constraints(self, region: Region) -> Constraints:
+        """The inequalities that follow from the fact at places in a region."""
+
+    def limits(self, lower: Array, upper: Array) -> tuple[Array, Array]:
+        """What the fact alone says of f* throughout m boxes with these ends, (m, d) each.
+
+        The result is lower and upper limits, (m,) each, infinite where nothing is said. A point is
+        a box with equal ends.
+        """
+        return np.full(len(lower), -np.inf), np.full(len(lower), np.inf)
+
+    def axes(self) -> Iterable[int]:
+        """The coordinates that the fact speaks of."""
+        return ()
+
+    def __str__(self) -> str:
+        known: Any = self
+        settings = [
+            f"{value:g}" if isinstance(value, float) else str(value)
+            for one in fields(known)
+            if one.name != "region" and (value := getattr(self, one.name)) is not None
+        ]
+        return f"{type(self).__name__}({', '.join(settings)})"
+
+
+def checked_facts(given: Any, dim: int | None = None) -> tuple[Fact, ...]:
+    """The facts that a user passed, refused where they are not facts, or of another dimension."""
+    if given is None:
+        return ()
+    if isinstance(given, Fact):
+        given = [given]
+    if not isinstance(given, Iterable) or isinstance(given, str):
+        raise InputError(f"facts must be a list of kernelbounds.facts, got {brief(given)}.")
+    facts = tuple(given)
+    for fact in facts:
+        if not isinstance(fact, Fact):
+            raise InputError(
+                f"facts must be a list of kernelbounds.facts, such as Between(0, 60), and has "
+                f"{brief(fact)}."
+            )
+        size = dim if fact.region is None else fact.region.dim
+        if size is None:
+            continue
+        if dim is not None and size != dim:
+            raise InputError(f"{fact} is about {size} inputs, but there are {dim}.")
+        if missing := [axis for axis in fact.axes() if axis >= size]:
+            raise InputError(
+                f"{fact} speaks of input {missing[0]}, but there are {size}, counted from 0."
+            )
+    return facts

@@ -1,0 +1,224 @@
+"""Facts about values: limits, known values, and bounds on averages and differences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from kernelbounds.arrays import LARGEST, Array, as_scalar, as_vector, as_whole, brief
+from kernelbounds.errors import InputError
+from kernelbounds.facts.fact import Constraints, Fact, Region
+from kernelbounds.functionals import Sum
+
+
+def checked_range(low: float | None, high: float | None, of: str) -> tuple[float, float]:
+    """Two ends of a range, None for none, refused where they are upside down or both missing."""
+    ends = []
+    for name, given, none in (("low", low, -math.inf), ("high", high, math.inf)):
+        open_ = given is None or (isinstance(given, float) and given == none)
+        ends.append(
+            none if open_ else as_scalar(given, f"{name} of {of}", least=-LARGEST, most=LARGEST)
+        )
+    if ends[0] > ends[1]:
+        raise InputError(f"the limits of {of} are upside down: {ends[0]:g} is above {ends[1]:g}.")
+    if ends == [-math.inf, math.inf]:
+        raise InputError(f"{of} needs a low or a high end.")
+    return ends[0], ends[1]
+
+
+def both_sides(centres: Array, rows: Array, low: float, high: float) -> Constraints:
+    """low <= A f(z) <= high, where either end may be infinite."""
+    sides = [(sign, end) for sign, end in ((1.0, low), (-1.0, -high)) if math.isfinite(end)]
+    return Constraints.of_one(
+        centres,
+        np.concatenate([sign * rows for sign, _ in sides]),
+        np.concatenate([np.full(len(rows), end) for _, end in sides]),
+    )
+
+
+@dataclass(frozen=True)
+class Between(Fact):
+    """low <= f*(x) <= high for all x of the region.
+
+    Parameters
+    ----------
+    low, high : float, optional
+        The limits; None: there is none on that side.
+    region : Box or pair (lower, upper), optional
+        Where the fact holds; None: everywhere.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> limits = kb.facts.Between(0.0, 1.0, region=kb.Box([0.0], [1.0]))
+    >>> plain, better = (
+    ...     kb.ConfidenceSequence(RBF(0.3), 3.0, 0.1, facts=facts) for facts in ([], [limits])
+    ... )
+    >>> for seq in (plain, better):
+    ...     seq.update([[0.2], [0.5]], [0.9, 0.2])
+    >>> bool(better.upper([0.35])[0] < plain.upper([0.35])[0])
+    True
+    """
+
+    low: float | None = None
+    high: float | None = None
+    region: Any = None
+
+    def __post_init__(self) -> None:
+        low, high = checked_range(self.low, self.high, "Between")
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+        object.__setattr__(self, "region", Region.checked(self.region))
+
+    def constraints(self, region: Region) -> Constraints:
+        """See :class:`Fact`."""
+        centres = region.places()
+        return both_sides(centres, np.eye(len(centres)), self.low or 0.0, self.high or 0.0)
+
+    def limits(self, lower: Array, upper: Array) -> tuple[Array, Array]:
+        """See :class:`Fact`."""
+        low, high = super().limits(lower, upper)
+        inside = slice(None) if self.region is None else self.region.contains(lower, upper)
+        low[inside], high[inside] = self.low, self.high
+        return low, high
+
+
+@dataclass(frozen=True)
+class Value(Fact):
+    """|f*(x) - y| <= within, at one point x or wherever some coordinates have given values.
+
+    Parameters
+    ----------
+    x : array of shape (d,), optional
+        The point.
+    y : float
+        The value there.
+    within : float
+        How far f* may be from it.
+    where : dict, optional
+        In place of x, values of some coordinates: ``{0: 0.0}`` is the face x_0 = 0.
+    region : Box or pair (lower, upper), optional
+        With ``where``: the rest of the coordinates; None: all values.
+
+    Examples
+    --------
+    Without catalyst, input 0, nothing is produced:
+
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> nothing = kb.facts.Value(where={0: 0.0}, y=0.0, region=kb.Box([0, 0], [1, 1]))
+    >>> seq = kb.ConfidenceSequence(RBF(0.5), 3.0, 0.1, facts=[nothing])
+    >>> seq.update([[0.5, 0.5]], [1.0])
+    >>> float(seq.upper([[0.0, 0.3]])[0])
+    0.0
+    """
+
+    x: Any = None
+    y: float = 0.0
+    within: float = 0.0
+    where: Any = None
+    region: Any = None
+
+    def __post_init__(self) -> None:
+        for name, least in (("y", -LARGEST), ("within", 0.0)):
+            value = as_scalar(getattr(self, name), f"{name} of Value", least=least, most=LARGEST)
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "region", Region.checked(self.region))
+        if (self.x is None) == (self.where is None):
+            raise InputError("Value needs either a point x or a dict where, such as {0: 0.0}.")
+        if self.x is not None:
+            point = np.atleast_1d(np.asarray(self.x, dtype=object))
+            x = as_vector(self.x, "x of Value", point.size)
+            object.__setattr__(self, "x", tuple(x.tolist()))
+            object.__setattr__(self, "region", Region(self.x, self.x))
+            return
+        if not isinstance(self.where, dict) or not self.where:
+            raise InputError(f"where must be a dict such as {{0: 0.0}}, got {brief(self.where)}.")
+        where = {
+            as_whole(axis, "an axis of where", least=0): as_scalar(value, "a value of where")
+            for axis, value in self.where.items()
+        }
+        object.__setattr__(self, "where", where)
+
+    def __str__(self) -> str:
+        place = self.where if self.x is None else list(self.x)
+        return f"Value({place} -> {self.y:g})"
+
+    def axes(self) -> Iterable[int]:
+        """See :class:`Fact`."""
+        return self.where or ()
+
+    def constraints(self, region: Region) -> Constraints:
+        """See :class:`Fact`."""
+        centres = region.with_fixed(self.where or {}).places()
+        low, high = self.y - self.within, self.y + self.within
+        return both_sides(centres, np.eye(len(centres)), low, high)
+
+    def limits(self, lower: Array, upper: Array) -> tuple[Array, Array]:
+        """See :class:`Fact`."""
+        low, high = super().limits(lower, upper)
+        inside = np.ones(len(lower), dtype=bool)
+        if self.region is not None:
+            inside = self.region.contains(lower, upper)
+        for axis, value in (self.where or {}).items():
+            inside &= (lower[:, axis] == value) & (upper[:, axis] == value)
+        low[inside], high[inside] = self.y - self.within, self.y + self.within
+        return low, high
+
+
+@dataclass(frozen=True)
+class AtLeast(Fact):
+    """L f* >= value, for a sum, a difference or an average L of values of f*.
+
+    Parameters
+    ----------
+    functional : Sum, Difference or Average
+        One of :mod:`kernelbounds.functionals`. A derivative is not a sum of values; what is known
+        of slopes is said by ``Slope`` and ``Increasing``.
+    value : float
+        What L f* is at least.
+
+    Examples
+    --------
+    The second setting is known to be better by 0.5 at least:
+
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> better = kb.functionals.Difference([0.6], [0.4])
+    >>> seq = kb.ConfidenceSequence(RBF(0.3), 3.0, 0.1, facts=[kb.facts.AtLeast(better, 0.5)])
+    >>> seq.update([[0.4], [0.6]], [0.2, 0.9])
+    >>> bool(seq.bounds_of(better)[0] >= 0.5 - 1e-9)
+    True
+    """
+
+    functional: ArrayLike | Sum
+    value: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.functional, Sum):
+            raise InputError(
+                "AtLeast takes a Sum, Difference or Average of kernelbounds.functionals, got "
+                f"{brief(self.functional)}; what is known of slopes is said by Slope(axis, low, "
+                "high)."
+            )
+        value = as_scalar(self.value, "value of AtLeast", least=-LARGEST, most=LARGEST)
+        object.__setattr__(self, "value", value)
+
+    @property
+    def region(self) -> Region:  # type: ignore[override]
+        """The box around the points of the functional."""
+        assert isinstance(self.functional, Sum)
+        points = self.functional.points
+        return Region(tuple(points.min(axis=0).tolist()), tuple(points.max(axis=0).tolist()))
+
+    def constraints(self, region: Region) -> Constraints:
+        """See :class:`Fact`."""
+        assert isinstance(self.functional, Sum)
+        weights = self.functional.weights[None]
+        return Constraints.of_one(self.functional.points, weights, np.array([self.value]))

@@ -1,0 +1,191 @@
+"""Facts about shape: rising, falling, slopes within limits, convex and concave.
+
+A function that rises along an input has f(x + h) >= f(x) for every step h, one that is convex has
+f(x - h) - 2 f(x) + f(x + h) >= 0. These inequalities hold whether or not functions of the kernel's
+space have derivatives, and need nothing but values of the kernel. The steps are a part of the
+distance between places, so that the inequalities say nearly what derivatives at the places would.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from kernelbounds.arrays import Array, as_whole
+from kernelbounds.errors import InputError
+from kernelbounds.facts.fact import Constraints, Fact, Region
+from kernelbounds.facts.limits import both_sides, checked_range
+
+# The steps of first and of second differences, as parts of the distance between places.
+STEP_OF_PLACES = 0.25
+
+
+def divided_differences(region: Region, axis: int, order: int) -> tuple[Array, Array]:
+    """Slopes (order 1), or bends (order 2), of f along an axis at places of a region.
+
+    They are weighted sums of f at centres (n, d), with weights (J, n). Steps that would leave the
+    region are moved into it. The weights are made from the places as they are after rounding, so
+    that f need not be smooth for their signs to be right.
+    """
+    low, high = region.lower[axis], region.upper[axis]
+    if low == high:
+        raise InputError(f"the region has no extent along input {axis}, so that f* has no shape.")
+    places, step = region.places(), min(STEP_OF_PLACES * region.step(axis), (high - low) / order)
+    first = np.clip(places[:, axis] - order * step / 2, low, high - order * step)
+    along = np.clip(first[:, None] + step * np.arange(order + 1), low, high)
+    centres = np.repeat(places, order + 1, axis=0)
+    centres[:, axis] = along.reshape(-1)
+    left, right = 1 / np.diff(along, axis=1).T[[0, -1]]
+    weights = np.column_stack([-left, left] if order == 1 else [left, -(left + right), right])
+    rows = np.kron(np.eye(len(places)), np.ones(order + 1)) * weights.reshape(-1)
+    return centres, rows
+
+
+def of_one_sign(region: Region, axis: int, order: int, sign: int) -> Constraints:
+    """The sign of slopes (order 1) or of bends (order 2) along an axis."""
+    centres, rows = divided_differences(region, axis, order)
+    return Constraints.of_one(centres, sign * rows, np.zeros(len(rows)))
+
+
+class _Shape(Fact):
+    """A fact about the shape of f* along one input."""
+
+    axis: int
+    region: Any
+
+    def __post_init__(self) -> None:
+        name = type(self).__name__
+        object.__setattr__(self, "axis", as_whole(self.axis, f"axis of {name}", least=0))
+        object.__setattr__(self, "region", Region.checked(self.region))
+
+    def axes(self) -> Iterable[int]:
+        """See :class:`Fact`."""
+        return (self.axis,)
+
+
+@dataclass(frozen=True)
+class Increasing(_Shape):
+    """f* does not fall as one input rises, the others being as they are.
+
+    Parameters
+    ----------
+    axis : int
+        The input, counted from 0.
+    region : Box or pair (lower, upper), optional
+        Where the fact holds; None: everywhere.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import Matern
+    >>> rising = kb.facts.Increasing(0, region=kb.Box([0.0], [1.0]))
+    >>> seq = kb.ConfidenceSequence(Matern(0.5, nu=2.5), 3.0, 0.1, facts=[rising])
+    >>> seq.update([[0.2], [0.5]], [0.3, 0.4])
+    >>> bool(seq.upper([0.1])[0] < seq.upper([0.1], bound=kb.AMM())[0])
+    True
+    """
+
+    axis: int
+    region: Any = None
+
+    def constraints(self, region: Region) -> Constraints:
+        """See :class:`Fact`."""
+        return of_one_sign(region, self.axis, 1, 1)
+
+
+@dataclass(frozen=True)
+class Decreasing(_Shape):
+    """f* does not rise as one input rises, the others being as they are; see :class:`Increasing`.
+
+    Examples
+    --------
+    >>> from kernelbounds.facts import Decreasing
+    >>> print(Decreasing(1))
+    Decreasing(1)
+    """
+
+    axis: int
+    region: Any = None
+
+    def constraints(self, region: Region) -> Constraints:
+        """See :class:`Fact`."""
+        return of_one_sign(region, self.axis, 1, -1)
+
+
+@dataclass(frozen=True)
+class Slope(_Shape):
+    """low <= (f*(x + h e) - f*(x)) / h <= high along one input, for all steps h > 0.
+
+    Parameters
+    ----------
+    axis : int
+        The input, counted from 0.
+    low, high : float, optional
+        The limits, in units of f* to a unit of the input; None: there is none on that side.
+    region : Box or pair (lower, upper), optional
+        Where the fact holds; None: everywhere.
+
+    Examples
+    --------
+    >>> from kernelbounds.facts import Slope
+    >>> print(Slope(0, low=-1, high=2))
+    Slope(0, -1, 2)
+    """
+
+    axis: int
+    low: float | None = None
+    high: float | None = None
+    region: Any = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        low, high = checked_range(self.low, self.high, "Slope")
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+
+    def constraints(self, region: Region) -> Constraints:
+        """See :class:`Fact`."""
+        slopes = divided_differences(region, self.axis, 1)
+        return both_sides(*slopes, self.low or 0.0, self.high or 0.0)
+
+
+@dataclass(frozen=True)
+class Convex(_Shape):
+    """f* lies below its chords along one input: it may have a valley there, and no hill.
+
+    Examples
+    --------
+    >>> from kernelbounds.facts import Convex, Region
+    >>> found = Convex(0).constraints(Region((0.0,), (1.0,)))
+    >>> bool(np.allclose(found.rows.sum(axis=1), 0))
+    True
+    """
+
+    axis: int
+    region: Any = None
+
+    def constraints(self, region: Region) -> Constraints:
+        """See :class:`Fact`."""
+        return of_one_sign(region, self.axis, 2, 1)
+
+
+@dataclass(frozen=True)
+class Concave(_Shape):
+    """f* lies above its chords along one input: it may have a hill there, and no valley.
+
+    Examples
+    --------
+    >>> from kernelbounds.facts import Concave
+    >>> print(Concave(0))
+    Concave(0)
+    """
+
+    axis: int
+    region: Any = None
+
+    def constraints(self, region: Region) -> Constraints:
+        """See :class:`Fact`."""
+        return of_one_sign(region, self.axis, 2, -1)

@@ -1,0 +1,76 @@
+"""Facts as data, for files."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from kernelbounds.errors import InputError
+from kernelbounds.facts.fact import Fact, Region
+from kernelbounds.facts.limits import AtLeast, Between, Value
+from kernelbounds.facts.shape import Concave, Convex, Decreasing, Increasing, Slope
+from kernelbounds.functionals import Sum
+
+KINDS: dict[str, type[Any]] = {
+    kind.__name__: kind
+    for kind in (Between, Value, AtLeast, Increasing, Decreasing, Slope, Convex, Concave)
+}
+
+
+def fact_to_data(fact: Fact) -> dict[str, Any]:
+    """Convert a fact to what JSON can hold; one of a user's own class is refused.
+
+    Examples
+    --------
+    >>> from kernelbounds.facts import Between, fact_from_data, fact_to_data
+    >>> data = fact_to_data(Between(0.0, 60.0))
+    >>> data
+    {'fact': 'Between', 'low': 0.0, 'high': 60.0}
+    >>> fact_from_data(data)
+    Between(low=0.0, high=60.0, region=None)
+    """
+    kind = type(fact)
+    if KINDS.get(kind.__name__) is not kind:
+        raise InputError(f"a fact of your own cannot be saved: {fact!r}.")
+    if isinstance(fact, AtLeast):
+        assert isinstance(fact.functional, Sum)
+        points, weights = fact.functional.points.tolist(), fact.functional.weights.tolist()
+        return {"fact": "AtLeast", "points": points, "weights": weights, "value": fact.value}
+    known: Any = fact
+    data: dict[str, Any] = {"fact": kind.__name__}
+    for one in dataclasses.fields(known):
+        value = getattr(fact, one.name)
+        if value is None or value in (float("inf"), float("-inf")):
+            continue
+        if isinstance(value, Region):
+            if getattr(fact, "x", None) is not None:  # a point is its own region
+                continue
+            value = [list(value.lower), list(value.upper)]
+        if isinstance(value, dict):
+            value = [[axis, at] for axis, at in value.items()]
+        data[one.name] = list(value) if isinstance(value, tuple) else value
+    return data
+
+
+def fact_from_data(data: dict[str, Any]) -> Fact:
+    """Make a fact from what :func:`fact_to_data` returned.
+
+    Examples
+    --------
+    >>> from kernelbounds.facts import fact_from_data
+    >>> fact_from_data({"fact": "Increasing", "axis": 0})
+    Increasing(axis=0, region=None)
+    """
+    settings = dict(data)
+    kind = settings.pop("fact", None)
+    if kind not in KINDS:
+        raise InputError(f"{kind!r} is not a fact; facts are {', '.join(KINDS)}.")
+    if kind == "AtLeast":
+        return AtLeast(Sum(settings["points"], settings["weights"]), settings["value"])
+    if "where" in settings:
+        settings["where"] = {int(axis): value for axis, value in settings["where"]}
+    try:
+        made: Fact = KINDS[kind](**settings)
+    except TypeError as error:
+        raise InputError(f"{kind} has other settings than {', '.join(settings)}.") from error
+    return made
