@@ -7,9 +7,9 @@ import dataclasses
 import math
 import operator
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
@@ -38,6 +38,8 @@ from kernelbounds.mixtures.ledger import Ledger
 LEAST_RIDGE = 64 * EPS
 # A norm bound that is nothing beside the noise would make sigma^2/c overflow.
 LARGEST_RIDGE = 1e200
+
+T = TypeVar("T")
 
 
 class Evidence(CopiedWhole):
@@ -69,7 +71,7 @@ class Evidence(CopiedWhole):
         self._shares: tuple[float, ...] = ()  # of the parts, in ``_shared``
         self._shared, self._decided_by = engine, 0  # that engine, and how many points decided
         self._keeps_shares = False  # see :meth:`keep_shares`
-        self._radii: tuple[int, dict[tuple[float, ...], Radius]] = 0, {}  # with the count
+        self._kept: tuple[int, dict[Hashable, Any]] = 0, {}  # with the count
 
     @property
     def lock(self) -> threading.RLock:
@@ -150,14 +152,15 @@ class Evidence(CopiedWhole):
         self.engine(misfit)  # which decides
         self._keeps_shares = True
 
-    def kept_radius(self, key: tuple[float, ...], make: Callable[[], Radius]) -> Radius:
-        """R_t under the assumptions of the key, computed once for each number of observations."""
-        if self._radii[0] != self.count:
-            self._radii = self.count, {}
-        radii = self._radii[1]
-        if key not in radii:
-            radii[key] = make()
-        return radii[key]
+    def kept(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What ``make`` returns, computed once for each key and number of observations."""
+        if self._kept[0] != self.count:
+            self._kept = self.count, {}
+        kept = self._kept[1]
+        if key not in kept:
+            kept[key] = make()
+        found: T = kept[key]
+        return found
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -396,7 +399,7 @@ class ConfidenceSet:
             return self.own_radius
         a = self.assumptions
         key = a.norm_bound, a.noise_scale, a.delta, a.misspecification, self.mixture_scale
-        return self.evidence.kept_radius(key, self._radius)
+        return self.evidence.kept(key, self._radius)
 
     def _radius(self) -> Radius:
         a, terms = self.assumptions, (0.0, 0.0)

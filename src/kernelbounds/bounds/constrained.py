@@ -13,7 +13,8 @@ for the functional, which is CMM's own search. See ``docs/mathematics/facts.md``
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +56,7 @@ class NormalFacts:
     least: Array  # b, (J,)
     gram: Array  # inner products of the sums' representers, (J, J)
     stated: Constraints  # the same inequalities as the facts have them
+    at_ridges: dict[float, FactsAtRidge] = field(default_factory=dict)  # as far as they were asked
 
     def __len__(self) -> int:
         """The number of inequalities, J."""
@@ -66,6 +68,13 @@ class NormalFacts:
 
         Where f* = g + h, with |h| bounded, they are what follows for g.
         """
+        if not known.facts:
+            return None
+        key = known.facts, known.region, known.shares, known.assumptions.misspecification
+        return known.evidence.kept(key, lambda: cls._of(known))
+
+    @classmethod
+    def _of(cls, known: ConfidenceSet) -> NormalFacts | None:
         stated = known.constraints()
         if stated is None:
             return None
@@ -85,6 +94,28 @@ class NormalFacts:
             gram[np.ix_(kept, kept)] / np.multiply.outer(size, size),
             stated.take(kept),
         )
+
+    def at(self, known: ConfidenceSet, ridge: float) -> FactsAtRidge:
+        """The posterior of the facts' sums at a ridge."""
+        if ridge not in self.at_ridges:
+            query = known.engine.query(self.sums)
+            seen, outcomes = query.whitened(ridge)
+            self.at_ridges[ridge] = FactsAtRidge(
+                seen,
+                self.gram - seen.T @ seen,
+                self.least - seen.T @ outcomes,
+                float(query.path.energy(np.array([ridge]))[0]),
+            )
+        return self.at_ridges[ridge]
+
+
+class FactsAtRidge(NamedTuple):
+    """What the data say of the facts' sums at one ridge, not rounded in any direction."""
+
+    seen: Array  # V of :meth:`PathQuery.whitened`
+    covariance: Array  # C, (J, J)
+    gaps: Array  # b - m, (J,)
+    energy: float  # E_alpha
 
 
 @dataclass(frozen=True)
@@ -170,9 +201,8 @@ class _Search:
     def __init__(
         self, known: ConfidenceSet, facts: NormalFacts, targets: Targets, sign: int
     ) -> None:
-        self._facts, self._sign, self._radius = facts, sign, known.radius
+        self._known, self._facts, self._sign = known, facts, sign
         self._negligible = NEGLIGIBLE_VIOLATION * known.assumptions.norm_bound
-        self._of_facts = known.engine.query(facts.sums)
         self._of_targets = known.engine.query(targets)
         if isinstance(targets, Functionals):
             values = targets.vectors(known.kernel, facts.sums.centres)
@@ -191,17 +221,15 @@ class _Search:
         return found
 
     def _at_ridge(self, ridge: float, which: NDArray[np.intp], start: Array) -> Array:
-        facts, of_targets = self._facts, self._of_targets.take(which)
-        seen, outcomes = self._of_facts.whitened(ridge)
+        facts, of_targets = self._facts.at(self._known, ridge), self._of_targets.take(which)
         targets = self._sign * of_targets.whitened(ridge)[0]
-        energy = float(self._of_facts.path.energy(np.array([ridge]))[0])
         variance = of_targets.prior - np.vecdot(targets.T, targets.T)
         return best_multipliers(
-            facts.gram - seen.T @ seen,
-            facts.least - seen.T @ outcomes,
-            self._prior_cross[:, which] - seen.T @ targets,
+            facts.covariance,
+            facts.gaps,
+            self._prior_cross[:, which] - facts.seen.T @ targets,
             np.maximum(variance, EPS * of_targets.prior),
-            max(float(self._radius.around(ridge, energy)), 0.0) / ridge,
+            max(float(self._known.radius.around(ridge, facts.energy)), 0.0) / ridge,
             self._negligible,
             start,
         )
@@ -223,14 +251,12 @@ def least_norm_with_facts(known: ConfidenceSet) -> float:
         cost = float(_from_below(eta[None], facts.least)[0])
         squared = eta @ facts.gram @ eta + 16 * len(eta) * EPS * eta.sum() ** 2
         return max(cost, 0.0) / math.sqrt(max(squared, 1e-280))
-    squared, query = known.radius.squared, known.engine.query(facts.sums)
-    best, eta = least**2, np.zeros(len(facts))
+    squared, best, eta = known.radius.squared, least**2, np.zeros(len(facts))
     for ridge in squared / max(known.assumptions.norm_bound**2, 1e-280) * np.exp(RIDGES_FOR_NORMS):
-        seen, outcomes = query.whitened(float(ridge))
-        covariance, gaps = facts.gram - seen.T @ seen, facts.least - seen.T @ outcomes
-        tried = most_violating(covariance, gaps)
-        energy = float(query.path.energy(np.array([ridge]))[0])
-        norm = (energy - squared) / ridge + tried @ (2 * gaps - covariance @ tried)
+        here = facts.at(known, float(ridge))
+        tried = most_violating(here.covariance, here.gaps)
+        norm = (here.energy - squared) / ridge
+        norm += tried @ (2 * here.gaps - here.covariance @ tried)
         if norm > best:
             best, eta = float(norm), tried
     together = WeightedSums(facts.sums.centres, eta[None] @ facts.sums.weights)

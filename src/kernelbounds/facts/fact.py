@@ -74,10 +74,10 @@ class Region:
         """Whether each of m boxes with these ends, (m, d) each, is in the region; (m,)."""
         return np.asarray(((lower >= self.lower) & (upper <= self.upper)).all(axis=1))
 
-    def with_fixed(self, where: dict[int, float]) -> Region:
+    def with_fixed(self, where: Iterable[tuple[int, float]]) -> Region:
         """The face of the region on which some coordinates have given values."""
         lower, upper = list(self.lower), list(self.upper)
-        for axis, value in where.items():
+        for axis, value in where:
             lower[axis] = upper[axis] = value
         return Region(tuple(lower), tuple(upper))
 
@@ -165,7 +165,7 @@ class Constraints:
 class Fact(ABC):
     """Something that is known of f* itself, whatever the data.
 
-    A fact of one's own is a dataclass that implements :meth:`constraints`.
+    A fact of one's own is a frozen dataclass that implements :meth:`constraints`.
 
     Attributes
     ----------

@@ -46,8 +46,6 @@ def fact_to_data(fact: Fact) -> dict[str, Any]:
             if getattr(fact, "x", None) is not None:  # a point is its own region
                 continue
             value = [list(value.lower), list(value.upper)]
-        if isinstance(value, dict):
-            value = [[axis, at] for axis, at in value.items()]
         data[one.name] = list(value) if isinstance(value, tuple) else value
     return data
 
@@ -68,7 +66,7 @@ def fact_from_data(data: dict[str, Any]) -> Fact:
     if kind == "AtLeast":
         return AtLeast(Sum(settings["points"], settings["weights"]), settings["value"])
     if "where" in settings:
-        settings["where"] = {int(axis): value for axis, value in settings["where"]}
+        settings["where"] = dict(map(tuple, settings["where"]))
     try:
         made: Fact = KINDS[kind](**settings)
     except TypeError as error:
