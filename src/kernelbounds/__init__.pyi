@@ -16,6 +16,7 @@ from . import (
     study as study,
     theory as theory,
 )
+from .assume.classes import AllOf as AllOf, AnyOf as AnyOf
 from .assume.offset import Offset as Offset
 from .assume.parts import Parts as Parts
 from .bandits import (

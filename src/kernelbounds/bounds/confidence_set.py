@@ -17,6 +17,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from kernelbounds import kernels
 from kernelbounds.arrays import EPS, Array
 from kernelbounds.assume.assumptions import Assumptions
+from kernelbounds.assume.classes import AnyOf, Classes, balls_of
 from kernelbounds.assume.offset import Level, Offset
 from kernelbounds.assume.parts import Parts, count_for_shares
 from kernelbounds.bounds.radius import (
@@ -62,8 +63,14 @@ class Evidence(CopiedWhole):
         parts: Parts | None = None,
         offset: Offset | None = None,
         forecasts: Forecasts | None = None,
+        classes: Classes | None = None,
     ) -> None:
         self.radius_engine = engine
+        self.classes = classes
+        self._balls = () if classes is None else balls_of(classes, (offset or Offset()).within)
+        self._of_balls = tuple(
+            Evidence(ExactEngine(ball.kernel), ball.parts, offset) for ball in self._balls
+        )
         self.parts, self.offset = parts, offset or Offset()
         self.ledger = Ledger(forecasts)
         self.growing = True  # False for a snapshot, which is only read
@@ -92,6 +99,7 @@ class Evidence(CopiedWhole):
         shared, engine = self._shared, self.radius_engine.snapshot()
         other.radius_engine, other.ledger = engine, copy.copy(self.ledger)
         other._shared = engine if shared is self.radius_engine else shared.snapshot()
+        other._of_balls = tuple(one.snapshot() for one, _ in self.in_balls())
         other.growing = False
         return other
 
@@ -134,11 +142,24 @@ class Evidence(CopiedWhole):
                 ridge = n * misfit**2 + LEAST_RIDGE * max(trace, 1e-100)
                 self._shares = parts.shares(points, weights, ridge, LEAST_RIDGE)
                 self._shared = ExactEngine(parts.kernel(self._shares))
-        new = slice(self._shared.data.count, None)
+        self._bring_up_to_date(self._shared)
+        return self._shared
+
+    def _bring_up_to_date(self, engine: Engine) -> None:
+        """Give another engine the observations that it does not have yet."""
+        assert isinstance(self.radius_engine, ExactEngine)
+        data = self.radius_engine.data
+        new = slice(engine.data.count, None)
         if len(observed := data.observed[new]):
             points = data.points[new]
-            self._shared.append(points, self.weighted(points, observed, data.weights[new]))
-        return self._shared
+            engine.append(points, self.weighted(points, observed, data.weights[new]))
+
+    def in_balls(self) -> list[tuple[Evidence, float]]:
+        """The same observations for each of several classes, with the norm bound of the class."""
+        for one in self._of_balls:
+            self._bring_up_to_date(one.radius_engine)
+        norms = [ball.norm_bound for ball in self._balls]
+        return list(zip(self._of_balls, norms, strict=True))
 
     def shares(self, misfit: float) -> tuple[float, ...]:
         """The shares of the parts in :meth:`engine`; none where they are equal for good."""
@@ -235,6 +256,25 @@ class ConfidenceSet:
     def ledger(self) -> Ledger:
         """The forecasts and losses from which R_t is made."""
         return self.own_ledger or self.evidence.ledger
+
+    @property
+    def classes(self) -> Classes | None:
+        """The function classes that f* is in any or all of; None where there is only one."""
+        return self.evidence.classes
+
+    def in_classes(self) -> list[ConfidenceSet]:
+        """The confidence sets in each of several classes, all with the same R_t."""
+        a, radius = self.assumptions, self.radius
+        return [
+            dataclasses.replace(
+                self,
+                evidence=evidence,
+                assumptions=dataclasses.replace(a, norm_bound=a.norm_bound * norm),
+                settings_for=self.chosen_for,
+                own_radius=dataclasses.replace(radius, norm_bound=a.norm_bound * norm),
+            )
+            for evidence, norm in self.evidence.in_balls()
+        ]
 
     def at_delta(self, delta: float) -> ConfidenceSet:
         """The confidence set for another delta, for a bound that shares its own among several."""
@@ -525,6 +565,11 @@ class ConfidenceSet:
         """B_min: with probability at least 1 - delta it is at most ||f*|| at all times at once."""
         if not self.count:
             return 0.0
+        if self.classes is not None:
+            # All bounds on the norms must be multiplied by this, as where f* has parts.
+            a_norm, members = self.assumptions.norm_bound, self.in_classes()
+            ratios = [one.norm_lower_bound / one.assumptions.norm_bound for one in members]
+            return a_norm * (min(ratios) if isinstance(self.classes, AnyOf) else max(ratios))
         return least_norm(self.engine.path(), self.radius.squared, self.radius_engine.data.scatter)
 
     @property
@@ -535,6 +580,8 @@ class ConfidenceSet:
         right. It is the last one, on a grid of steps of one percent, below the first with an R_t
         that leaves a function.
         """
+        if self.classes is not None:
+            return min(one.noise_lower_bound for one in self.in_classes())
         a = self.assumptions
         least = least_squared_radius(self.engine.path(), a.norm_bound) if self.count else 0.0
         # The noise has to explain what misspecification does not of the least misfit.
@@ -550,6 +597,13 @@ class ConfidenceSet:
         # The grid is fixed by what was assumed, and has its unit.
         anchor = a.noise_scale or a.norm_bound or 1.0
         return least_noise(admissible, certain_noise(energy, self.count, a.delta), anchor)
+
+    @property
+    def refuted(self) -> bool:
+        """Whether B_min > B, so that the set is empty."""
+        norm_bound = self.assumptions.norm_bound
+        key = "refuted", norm_bound, self.radius.squared
+        return self.evidence.kept(key, lambda: self.norm_lower_bound > norm_bound)
 
     def refute_if_empty(self) -> None:
         """Raise :class:`EmptyConfidenceSetError` when B_min > B."""

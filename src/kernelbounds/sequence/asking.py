@@ -6,7 +6,7 @@ import warnings
 from typing import Any
 
 from kernelbounds.arrays import brief
-from kernelbounds.bounds import Bound, ConfidenceSet, FixedDesign
+from kernelbounds.bounds import Bound, ConfidenceSet, DualBound, FixedDesign
 from kernelbounds.bounds.constrained import least_norm_with_facts
 from kernelbounds.errors import InputError
 
@@ -31,6 +31,13 @@ def allowed_bound(bound: Bound, known: ConfidenceSet) -> Bound:
         raise InputError(
             f"{brief(bound)} is not made from R_t, and so does not allow for a "
             f"misspecification of {epsilon:g}; CMM, DMM and AMM do."
+        )
+    if known.classes is not None and not (
+        checked.uses_only_radius and isinstance(checked, DualBound)
+    ):
+        raise InputError(
+            f"{brief(bound)} is not made from R_t, which is what holds in all classes at once; use "
+            "CMM(), DMM() or AMM()."
         )
     if known.facts and not checked.bounds_functionals:
         raise InputError(

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds.arrays import Array, as_flag, as_observations, as_points, as_scalar, brief
+from kernelbounds.assume.classes import Classes, sum_of
 from kernelbounds.assume.offset import Offset, checked_offset
 from kernelbounds.assume.parts import Parts, as_parts
 from kernelbounds.bounds import CMM, Assumptions, Bound, ConfidenceSet, DualBound
@@ -33,7 +34,7 @@ from kernelbounds.sequence.asking import Looks, allowed_bound, refute_facts
 from kernelbounds.sequence.planning import Fillable, as_design, predicted_width
 from kernelbounds.sequence.sensitivity import Sensitivity, conclusion
 from kernelbounds.sequence.sparse import Observed, Sparse
-from kernelbounds.surface import Clipped, Surface, extremes
+from kernelbounds.surface import Clipped, Surface, extremes, surface_of
 
 TOLERANCE = 1e-9  # relative, of rounding errors in a function that a user passes
 
@@ -50,10 +51,10 @@ class ConfidenceSequence:
 
     Parameters
     ----------
-    kernel : scikit-learn kernel, or :class:`~kernelbounds.Parts`
+    kernel : scikit-learn kernel, or :class:`~kernelbounds.Parts`, AnyOf or AllOf
         Its hyperparameters are used as they stand.
     norm_bound : float
-        B >= 0; not with Parts, which have bounds of their own.
+        B >= 0; not with Parts, AnyOf and AllOf, which have bounds of their own.
     noise_scale : float
         sigma >= 0; zero is the noiseless setting.
     delta : float
@@ -93,7 +94,7 @@ class ConfidenceSequence:
 
     def __init__(
         self,
-        kernel: Kernel | Parts,
+        kernel: Kernel | Parts | Classes,
         norm_bound: float | None = None,
         noise_scale: float | None = None,
         delta: float = 0.01,
@@ -113,13 +114,23 @@ class ConfidenceSequence:
         if mixture is None:
             mixture = Hybrid() if mixture_scale is None else Single(mixture_scale)
         level = checked_offset(offset)
-        parts, whole, norm_of_whole = as_parts(kernel, norm_bound, level.within)
+        classes = kernel if isinstance(kernel, Classes) else None
+        parts, whole, norm_of_whole = as_parts(
+            kernel if classes is None else sum_of(classes), norm_bound, level.within
+        )
         assumptions = Assumptions(norm_of_whole, noise_scale, delta, mixture, misspecification)
         if engine is not None and not isinstance(engine, Sparse):
             raise InputError(f"engine must be a kernelbounds.Sparse, got {brief(engine)}.")
+        if engine is not None and classes is not None:
+            raise InputError(
+                f"{type(classes).__name__} needs the observations themselves, which a sparse "
+                "engine does not keep; use Parts, or one kernel."
+            )
         chosen = ExactEngine(whole) if engine is None else engine.engine(whole, assumptions)
         self._known = ConfidenceSet(
-            Evidence(chosen, parts, level), assumptions, facts=checked_facts(facts, chosen.dim)
+            Evidence(chosen, parts, level, classes=classes),
+            assumptions,
+            facts=checked_facts(facts, chosen.dim),
         )
         refute_facts(self._known)
         self._bound = self._chosen(CMM() if bound is None else bound)
@@ -156,6 +167,26 @@ class ConfidenceSequence:
     def parts(self) -> Parts | None:
         """The parts of f*, an unknown level among them; None where there is only one."""
         return self._known.parts
+
+    @property
+    def classes(self) -> Classes | None:
+        """The AnyOf or AllOf that f* is in; None where there is one class only."""
+        return self._known.classes
+
+    @property
+    def refuted_classes(self) -> list[int]:
+        """The numbers, from 0, of the classes of AnyOf or AllOf that the data refute.
+
+        With probability 1 - delta, f* is in none of them.
+        """
+        with self._known.lock:
+            if self.classes is None:
+                return []
+            return [
+                number
+                for number, one in enumerate(self._known.in_classes())
+                if least_norm_with_facts(one) > one.assumptions.norm_bound
+            ]
 
     @property
     def offset(self) -> Offset:
@@ -402,7 +433,7 @@ class ConfidenceSequence:
             raise InputError(f"sign must be 1 or -1, got {brief(sign)}.")
         chosen = self._chosen(bound)
         self._looks.add(chosen, 0, len(self))
-        return Surface(chosen.view_of(self._known), chosen, sign)
+        return surface_of(chosen.view_of(self._known), chosen, sign)
 
     def sensitivity(
         self,

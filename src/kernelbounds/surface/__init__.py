@@ -1,5 +1,12 @@
 """Confidence bounds as functions of x."""
 
-from kernelbounds.surface.surface import POINTS_AT_ONCE, Clipped, Surface, extremes, in_chunks
+from kernelbounds.surface.surface import (
+    POINTS_AT_ONCE,
+    Clipped,
+    Surface,
+    extremes,
+    in_chunks,
+    surface_of,
+)
 
-__all__ = ["POINTS_AT_ONCE", "Clipped", "Surface", "extremes", "in_chunks"]
+__all__ = ["POINTS_AT_ONCE", "Clipped", "Surface", "extremes", "in_chunks", "surface_of"]

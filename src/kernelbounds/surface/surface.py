@@ -8,7 +8,7 @@ what may be said of f*. :func:`extremes` computes the bounds that users get, for
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NoReturn, TypeVar
 
@@ -17,11 +17,12 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
 from kernelbounds.arrays import EPS, Array
+from kernelbounds.assume.classes import AllOf
 from kernelbounds.bounds import Bound, ConfidenceSet, DualBound, DualMinimum
 from kernelbounds.bounds.bound import TIE, as_upper_bounds, checked_extremes
 from kernelbounds.bounds.constrained import ConstrainedMinimum, constrained, refute_by_facts
 from kernelbounds.engine import Largest, largest_by_ceilings
-from kernelbounds.errors import KernelBoundsError
+from kernelbounds.errors import EmptyConfidenceSetError, KernelBoundsError
 from kernelbounds.functionals.targets import Functionals, Shifted, Targets, differences
 from kernelbounds.surface.witness import witness_of
 
@@ -47,6 +48,8 @@ def raw_extremes(
 
     Where f* = g + h with g alone in the kernel's space, they are bounds on s (g - level).
     """
+    if known.classes is not None:
+        return over_classes(known, lambda one: raw_extremes(one, bound, points, signs))
     if not known.count:
         return np.tile(known.trivial(points), (len(signs), 1))
     if known.facts:
@@ -61,6 +64,25 @@ def raw_extremes(
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         found = [checked_extremes(bound, known, chunk, signs) for chunk in in_chunks(points)]
     return np.concatenate(found, axis=1)
+
+
+def over_classes(known: ConfidenceSet, compute: Callable[[ConfidenceSet], Array]) -> Array:
+    """Compute upper bounds in each class, and what follows for f* from all of them.
+
+    Of classes of which f* is in one, those that the data refute do not count.
+    """
+    assert known.classes is not None
+    found, members = [], known.in_classes()
+    left = [one for one in members if not one.refuted]
+    if not left or (len(left) < len(members) and isinstance(known.classes, AllOf)):
+        known.refute_if_empty()
+    for one in left:
+        try:
+            found.append(compute(one))
+        except EmptyConfidenceSetError:  # by facts, or within rounding errors of B_min
+            if one is left[-1] and not found or isinstance(known.classes, AllOf):
+                raise
+    return known.classes.joined(found)
 
 
 def _over_facts(
@@ -89,6 +111,11 @@ def extremes(known: ConfidenceSet, bound: Bound, points: Targets, signs: Sequenc
 
     |f(x) - level| is at most B sqrt(k(x,x)), by Cauchy-Schwarz.
     """
+    if known.classes is not None:
+        result = over_classes(known, lambda one: extremes(one, bound, points, signs))
+        if len(signs) == 2 and np.any(result.sum(axis=0) < -CROSSING * known.trivial(points)):
+            refuse_crossing(known, bound)
+        return result
     trivial = known.trivial(points)
     result = np.clip(raw_extremes(known, bound, points, signs), -trivial, trivial)
     result = with_level(known, points, result, signs)
@@ -315,6 +342,72 @@ class Surface:
             over_box = np.fmin(over_box, found.values + norm_bound * moved.moved)
         over_box = np.where(np.isnan(over_box), np.inf, over_box)
         return found.values, np.maximum(over_box, found.values)
+
+
+@dataclass(frozen=True)
+class SurfaceOverClasses(Surface):
+    """The surface where f* is in any, or in all, of several classes; by those of each class."""
+
+    def _joined(self, compute: Callable[[Surface], Array]) -> Array:
+        def of_one(known: ConfidenceSet) -> Array:
+            return compute(Surface(known, self.bound, self.sign, self.reference))
+
+        return over_classes(self.known, of_one)
+
+    @property
+    def smooth(self) -> bool:
+        """Whether gradients are known, in all classes."""
+        return all(Surface(one, self.bound, self.sign).smooth for one in self.known.in_classes())
+
+    @property
+    def stage(self) -> None:
+        """None: earlier bounds say nothing of the present ones, as classes may drop out."""
+
+    def trivial(self, points: Array) -> Array:
+        """See :class:`Surface`."""
+        return self._joined(lambda one: one.trivial(points))
+
+    def largest(self, points: Array, trivial: Array) -> Largest:
+        """See :class:`Surface`."""
+        tie, opposite = TIE * float(trivial.max()), replace(self, sign=-self.sign)
+        return Largest.of(self.values(points), opposite.values(points), tie)
+
+    def values_and_gradients(self, points: Array) -> tuple[Array, Array]:
+        """See :class:`Surface`; the gradient is that of the class whose bound it is."""
+        return self._values_and_slopes(lambda one: one.values_and_gradients(points))
+
+    def trivial_gradients(self, points: Array) -> Array:
+        """See :class:`Surface`."""
+        return self._values_and_slopes(
+            lambda one: (one.trivial(points), one.trivial_gradients(points))
+        )[1]
+
+    def _values_and_slopes(
+        self, compute: Callable[[Surface], tuple[Array, Array]]
+    ) -> tuple[Array, Array]:
+        slopes: list[Array] = []
+        every: list[Array] = []
+
+        def values(one: Surface) -> Array:
+            found, gradients = compute(one)
+            slopes.append(gradients)
+            every.append(found)
+            return found
+
+        joined = self._joined(values)
+        chosen = np.abs(np.array(every) - joined).argmin(axis=0)
+        return joined, np.array(slopes)[chosen, np.arange(len(joined))]
+
+    def ceilings(self, centres: Array, half_widths: Array) -> tuple[Array, Array]:
+        """See :class:`Surface`."""
+        both = self._joined(lambda one: np.array(one.ceilings(centres, half_widths)))
+        return both[0], both[1]
+
+
+def surface_of(known: ConfidenceSet, bound: Bound, sign: int) -> Surface:
+    """Make the surface of a bound on s f*."""
+    kind = Surface if known.classes is None else SurfaceOverClasses
+    return kind(known, bound, sign)
 
 
 @dataclass(frozen=True)
