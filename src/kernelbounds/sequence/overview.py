@@ -26,7 +26,9 @@ def summary(known: ConfidenceSet, bound: Bound) -> str:
     """The repr of a sequence."""
     a, count, dim = known.assumptions, known.count, known.radius_engine.dim
     kernel = f"{known.radius_engine.data.kernel}, norm_bound={a.norm_bound:g}"
-    if known.parts is not None:
+    if known.classes is not None:
+        kernel = f"{known.classes}"
+    elif known.parts is not None:
         pairs = _own_parts(known)
         kernel = (
             f"{pairs[0][0]}, norm_bound={pairs[0][1]:g}" if len(pairs) == 1 else f"{Parts(pairs)}"
@@ -53,7 +55,9 @@ def card(known: ConfidenceSet, bound: Bound) -> cards.Html:
     """Draw a card with what is assumed, what is observed and, over one input, the band."""
     a, count = known.assumptions, known.count
     facts: list[tuple[object, object]] = [("kernel", known.radius_engine.data.kernel)]
-    if known.parts is None:
+    if known.classes is not None:
+        facts[0] = (type(known.classes).__name__, known.classes)
+    elif known.parts is None:
         facts.append(("norm bound B", f"{a.norm_bound:.4g}"))
     else:
         own = _own_parts(known)

@@ -611,7 +611,7 @@ class ConfidenceSequence:
     def load(
         cls,
         path: str | PathLike[str],
-        kernel: Kernel | Parts | None = None,
+        kernel: Kernel | Parts | Classes | None = None,
         bound: Bound | None = None,
         mixture: Mixture | None = None,
         offset: Offset | None = None,

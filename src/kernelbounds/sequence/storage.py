@@ -19,8 +19,9 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import bounds, kernels, mixtures
 from kernelbounds.arrays import LARGEST, Array, brief, shortened
+from kernelbounds.assume.classes import AllOf, AnyOf, Classes, sum_of
 from kernelbounds.assume.offset import Offset, checked_offset
-from kernelbounds.assume.parts import Parts
+from kernelbounds.assume.parts import Parts, as_parts
 from kernelbounds.bounds import Assumptions, Bound, ConfidenceSet
 from kernelbounds.bounds.confidence_set import Evidence
 from kernelbounds.engine import ExactEngine, Forecasts, SparseEngine
@@ -52,7 +53,7 @@ BLOCK = 2**20  # entries of the kernel matrix that are computed at a time, 8 MB
 class UserObjects(NamedTuple):
     """Objects of a user's own classes, which a file cannot hold and the user passes to ``load``."""
 
-    kernel: Kernel | Parts | None = None
+    kernel: Kernel | Parts | Classes | None = None
     bound: Bound | None = None
     mixture: Mixture | None = None
     offset: Offset | None = None
@@ -82,7 +83,7 @@ def pack(known: ConfidenceSet, bound: Bound) -> Packed:
     """Convert a sequence to data for a file."""
     engine, a = known.radius_engine, known.assumptions
     header: dict[str, Any] = {
-        "kernel": _kernel_to_data(known.parts or engine.data.kernel),
+        "kernel": _kernel_to_data(known.classes or known.parts or engine.data.kernel),
         "offset": _offset_to_data(known.offset),
         "assumptions": {name: getattr(a, name) for name in CONSTANTS},
         "bound": _to_data(bound, bounds, BOUNDS),
@@ -118,8 +119,12 @@ def unpack(
     offset = _offset(path, stored["offset"], own.offset)
     bound: Bound = _chosen(path, "bound", stored["bound"], own.bound, bounds, BOUNDS)
     mixture = _chosen(path, "mixture", stored["mixture"], own.mixture, mixtures, MIXTURES)
-    parts = kernel if isinstance(kernel, Parts) else None
-    whole = kernel.kernel(kernel.equal_shares) if isinstance(kernel, Parts) else kernel
+    classes = kernel if isinstance(kernel, Classes) else None
+    if isinstance(kernel, Classes):
+        parts = as_parts(sum_of(kernel), None, offset.within)[0]
+    else:
+        parts = kernel if isinstance(kernel, Parts) else None
+    whole = kernel if parts is None else parts.kernel(parts.equal_shares)
     with damage_reported(path):
         a = Assumptions(**header["assumptions"], mixture=mixture)
         if "sparse" in header:
@@ -128,7 +133,7 @@ def unpack(
         else:
             engine = ExactEngine(whole)
             forecasts = _forecasts(arrays["forecasts"], len(arrays["outcomes"]))
-            known = ConfidenceSet(Evidence(engine, parts, offset, forecasts), a)
+            known = ConfidenceSet(Evidence(engine, parts, offset, forecasts, classes), a)
             _restore(known.evidence, engine, arrays)
     # Only the caller of a kernel of their own is to blame for one that fails.
     with damage_reported(path, but=InputError if own.kernel is not None else ()):
@@ -153,7 +158,10 @@ def _sparse_engine(
     return sparse_state.unpack(kernel, header, state, losses)
 
 
-def _kernel_to_data(kernel: Kernel | Parts) -> dict[str, Any]:
+def _kernel_to_data(kernel: Kernel | Parts | Classes) -> dict[str, Any]:
+    if isinstance(kernel, Classes):
+        members = [one if isinstance(one, Parts) else Parts([one]) for one in kernel.members]
+        return {"class": type(kernel).__name__, "members": list(map(_kernel_to_data, members))}
     if not isinstance(kernel, Parts):
         return kernels.to_data(kernel)
     parts = [{"kernel": kernels.to_data(one), "bound": bound} for one, bound in kernel.pairs]
@@ -180,18 +188,13 @@ def _offset(path: str | PathLike[str], stored: dict[str, Any], given: Offset | N
 
 
 def _kernel(
-    path: str | PathLike[str], header: dict[str, Any], given: Kernel | Parts | None
-) -> Kernel | Parts:
+    path: str | PathLike[str], header: dict[str, Any], given: Kernel | Parts | Classes | None
+) -> Kernel | Parts | Classes:
     """The stored kernel, or the one given if it is the same."""
     if given is None:
         with damage_reported(path, but=InputError):  # which says how to pass a kernel of one's own
-            data = header["kernel"]
-            if "parts" not in data:
-                return kernels.checked_kernel(kernels.from_data(data))
-            pairs = [(kernels.from_data(part["kernel"]), part["bound"]) for part in data["parts"]]
-        with damage_reported(path):
-            return Parts(pairs)
-    kernel = given if isinstance(given, Parts) else kernels.checked_kernel(given)
+            return _from_data(header["kernel"])
+    kernel = given if isinstance(given, Parts | Classes) else kernels.checked_kernel(given)
     with damage_reported(path):
         # Through JSON, as the stored one came.
         found = _in_words(json.loads(json.dumps(_kernel_to_data(kernel))))
@@ -199,6 +202,22 @@ def _kernel(
     if found != stored:
         raise _another(path, "kernel", stored, found)
     return kernel
+
+
+def _from_data(data: dict[str, Any]) -> Kernel | Parts | Classes:
+    """Make what :func:`_kernel_to_data` described."""
+    if "members" in data:
+        members = [_parts_from_data(one) for one in data["members"]]
+        kind: Any = {"AnyOf": AnyOf, "AllOf": AllOf}[data["class"]]
+        made: Classes = kind([one.pairs[0] if len(one.pairs) == 1 else one for one in members])
+        return made
+    if "parts" in data:
+        return _parts_from_data(data)
+    return kernels.checked_kernel(kernels.from_data(data))
+
+
+def _parts_from_data(data: dict[str, Any]) -> Parts:
+    return Parts([(kernels.from_data(part["kernel"]), part["bound"]) for part in data["parts"]])
 
 
 def _not_stored(path: str | PathLike[str], noun: str, text: object) -> InputError:
@@ -223,7 +242,9 @@ def _in_words(stored: Any) -> str:
         return repr(float(stored)) if isinstance(stored, int | float) else repr(stored)
     if stored.get("own"):
         return f"{stored['class']} {_without_address(stored['repr'])}"
-    if "parts" in stored:
+    if "members" in stored:
+        words = [_in_words(one) for one in stored["members"]]
+    elif "parts" in stored:
         words = [f"{_in_words(one['kernel'])} {one['bound']!r}" for one in stored["parts"]]
     else:
         params = stored["params"].items()

@@ -80,7 +80,7 @@ def over_classes(known: ConfidenceSet, compute: Callable[[ConfidenceSet], Array]
         try:
             found.append(compute(one))
         except EmptyConfidenceSetError:  # by facts, or within rounding errors of B_min
-            if one is left[-1] and not found or isinstance(known.classes, AllOf):
+            if (one is left[-1] and not found) or isinstance(known.classes, AllOf):
                 raise
     return known.classes.joined(found)
 
