@@ -7,7 +7,7 @@ from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -15,15 +15,13 @@ import typer
 import kernelbounds as kb
 from kernelbounds.arrays import Array
 from kernelbounds.cli.options import (
-    MeasuredRuns,
     OutOption,
     TableArgument,
     folder,
     print_table,
     progress,
-    read_points,
-    read_runs,
     save_picture,
+    save_problem,
     say,
     settled_with_progress,
     warn,
@@ -32,6 +30,10 @@ from kernelbounds.cli.options import (
 )
 from kernelbounds.display.numbers import at_least, at_most
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
+from kernelbounds.io.csv_table import read_csv
+
+if TYPE_CHECKING:
+    from kernelbounds.problem.problem import Runs
 
 # The table of sensitivity is for B times the first factor, and for the noise times the others, at
 # no more points than this.
@@ -48,7 +50,7 @@ LINES_NAMED = 5
 
 
 @with_problem(needs_noise=True)
-def command(
+def bound(
     table: TableArgument,
     problem: kb.Problem,
     at: Annotated[
@@ -96,7 +98,7 @@ def command(
                 f"bounds.csv has a column {name!r} for the bounds; give your own another name, "
                 "here and in the table."
             )
-    runs = read_runs(table, problem)
+    runs = kb.problem.problem.Runs.read(problem, table)
     points = _points(problem, runs.points, at, grid)
     problem = settled_with_progress(problem)
     chosen = kb.FixedDesign() if fixed_design else None
@@ -121,8 +123,7 @@ def command(
         raise InputError(refuted(problem, runs, chosen, error)) from None
     lower, upper = (np.concatenate(side) for side in zip(*sides, strict=True))
     place = folder(out)
-    problem.save(place / "problem.json")
-    say(f"wrote {place / 'problem.json'}")
+    save_problem(place / "problem.json", problem)
     measured = {problem.output.name: runs.outcomes} if at == "rows" else {}
     both = dict(zip(BOUND_COLUMNS, (lower[:asked], upper[:asked]), strict=True))
     write_table(place / "bounds.csv", problem, points[:asked], measured | both)
@@ -137,7 +138,10 @@ def _points(problem: kb.Problem, rows: Array, at: str, grid: int | None) -> Arra
     if at == "rows":
         return rows
     if at != "grid":
-        return read_points(Path(at), problem)
+        table = read_csv(at, problem.names)
+        return problem.checked_points(
+            table.columns, place=lambda row: f"{at}: line {table.lines[row]}: "
+        )
     settable, dim = kb.problem.quantities.settable, problem.dim
     side = grid or GRID_SIDES.get(dim)
     if side is None:
@@ -153,15 +157,15 @@ def _points(problem: kb.Problem, rows: Array, at: str, grid: int | None) -> Arra
 
 
 def warn_of(
-    problem: kb.Problem, sequence: kb.ConfidenceSequence, runs: MeasuredRuns, fixed_design: bool
+    problem: kb.Problem, sequence: kb.ConfidenceSequence, runs: Runs, fixed_design: bool
 ) -> None:
     """Warn of what speaks against using the data like this."""
     doubts = kb.problem.calibration
     out, outcomes, unit = problem.output, runs.outcomes, problem.output.after_number
     reach = 4 * float(problem.noise or 0.0)
-    beyond = runs.lines[(outcomes < out.low - reach) | (outcomes > out.high + reach)]
+    beyond = np.flatnonzero((outcomes < out.low - reach) | (outcomes > out.high + reach))
     if len(beyond):
-        lines = ", ".join(map(str, beyond[:LINES_NAMED]))
+        lines = ", ".join(str(runs.lines[row]) for row in beyond[:LINES_NAMED])
         if len(beyond) > LINES_NAMED:
             lines += f" and {len(beyond) - LINES_NAMED} more"
         warn(
@@ -183,7 +187,7 @@ def warn_of(
             "outcomes: then the bounds of a fixed design are wrong, and --fixed-design has to be "
             "left out. If a plan made beforehand has them in this order, all is well."
         )
-    norm, noise = kb.problem.problem.checked_assumptions(problem, sequence)
+    norm, noise = doubts.checked_assumptions(problem, sequence)
     for name, one in (("B", norm), ("the noise", noise)):
         if one.strained and one.at_least <= one.assumed:
             warn(
@@ -194,7 +198,7 @@ def warn_of(
 
 
 def refuted(
-    problem: kb.Problem, runs: MeasuredRuns, bound: kb.Bound | None, error: EmptyConfidenceSetError
+    problem: kb.Problem, runs: Runs, bound: kb.Bound | None, error: EmptyConfidenceSetError
 ) -> str:
     """Say how B or the noise would have to grow where no function satisfies the assumptions."""
     unit = problem.output.after_number
@@ -216,7 +220,7 @@ def refuted(
     )
 
 
-def _first_refuting(problem: kb.Problem, runs: MeasuredRuns, bound: kb.Bound | None) -> int:
+def _first_refuting(problem: kb.Problem, runs: Runs, bound: kb.Bound | None) -> int:
     """Return the line of the row that refutes the assumptions together with those before it."""
     unit = problem.scaled(runs.points)
 
@@ -229,7 +233,7 @@ def _first_refuting(problem: kb.Problem, runs: MeasuredRuns, bound: kb.Bound | N
             return True
         return False
 
-    return int(runs.lines[bisect_left(range(1, len(unit)), True, key=refutes)])
+    return runs.lines[bisect_left(range(1, len(unit)), True, key=refutes)]
 
 
 @dataclass(frozen=True)
@@ -326,7 +330,7 @@ def _show_sensitivity(found: Found) -> None:
 
 
 def draw(
-    found: Found, bounds: Callable[[Array], tuple[Array, Array]], runs: MeasuredRuns, process: Any
+    found: Found, bounds: Callable[[Array], tuple[Array, Array]], runs: Runs, process: Any
 ) -> Any:
     """Draw a band for one input, maps for two, slices through the best point for more."""
     problem, out = found.problem, found.problem.output

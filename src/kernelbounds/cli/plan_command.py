@@ -29,7 +29,7 @@ DEFAULT_COUNT, LARGEST_COUNT = 1000, 5000
 
 
 @with_problem(needs_noise=True)
-def command(
+def plan(
     problem: kb.Problem,
     within: Annotated[
         float | None,

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kernelbounds.arrays import brief
 from kernelbounds.errors import InputError, MissingExtraError
+from kernelbounds.io import files
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -95,6 +97,18 @@ def axes_for(ax: Any) -> Axes:
     if not hasattr(found, "fill_between"):
         raise InputError(f"ax must be matplotlib axes, got {brief(ax)}.")
     return found
+
+
+def save(axes: Any, path: Path) -> None:
+    """Write the figure of these axes to a PNG file, whole or not at all, and close it."""
+    from matplotlib import pyplot
+
+    figure = np.ravel(np.asarray(axes, dtype=object))[0].figure
+    try:
+        with files.failure_reported(f"write the picture {path}"), files.replacing(path) as file:
+            figure.savefig(file, format="png", dpi=150)
+    finally:
+        pyplot.close(figure)
 
 
 def tidy(ax: Axes) -> None:

@@ -1,8 +1,9 @@
-"""What data suggest before they are used: assumptions for other data, and doubts about these.
+"""What data say of assumptions: those to make for other data, and doubts about those made.
 
 :func:`calibrate` turns pilot data into assumptions; :func:`share_alone` and :func:`look_chosen` ask
-whether a table suits the assumptions and the bound with which it is about to be used. All of these
-are estimates and heuristics, and none of them is a guarantee or a proof.
+whether a table suits the assumptions and the bound with which it is about to be used. These are
+estimates and heuristics, and none of them is a guarantee or a proof. :func:`checked_assumptions`
+gives the smallest values that the data allow, below which an assumption is refuted.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from kernelbounds.errors import InputError
 from kernelbounds.kernels import kernel_to_text
 from kernelbounds.problem.problem import Problem
 from kernelbounds.problem.quantities import Input
+from kernelbounds.sequence import ConfidenceSequence
 
 # An observation with correlations below this to all others says nothing about them: at 0.1 it
 # explains a hundredth of their variance.
@@ -45,6 +47,8 @@ NOISE_CONFIDENCE = 0.95
 MIN_POINTS = 5
 # With fewer repeats than this, how they scatter says next to nothing about the noise.
 MIN_REPEATS = 2
+# An assumption is strained when the data need more than this share of what is assumed.
+STRAINED_SHARE = 0.9
 
 
 def share_alone(kernel: Kernel, points: Array) -> float:
@@ -86,6 +90,54 @@ def look_chosen(points: Array, outcomes: Array) -> bool:
             nearer = np.count_nonzero(np.linalg.norm(box - points[best], axis=1) < distance)
             logs[at] += np.log((nearer + 1) / (BOX_POINTS + 1))
     return bool(later and np.any(chi2.sf(-2 * logs, 2 * later) < FALSE_ALARM_PROBABILITY))
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What the data say of an assumption: ``norm_bound`` or ``noise`` of a :class:`Status`.
+
+    Attributes
+    ----------
+    assumed : float
+        What was assumed when the study was made, in the user's units.
+    at_least : float
+        The smallest value that these data allow, when the other assumptions stay as they are.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> problem = kb.Problem(
+    ...     ["speed[rpm]=100:500"], "yield[%]=0:100", noise=0.5, kernel="Matern(0.8, nu=2.5)",
+    ...     norm_bound=80.0,
+    ... )
+    >>> study = kb.Study.create(":memory:", problem)
+    >>> study.status().noise  # before the first observation the data allow everything
+    Checked(assumed=0.5, at_least=0.0)
+    >>> study.status().noise.strained
+    False
+    """
+
+    assumed: float
+    at_least: float
+
+    @property
+    def strained(self) -> bool:
+        """Whether what is assumed is little more than the data need, or less."""
+        return self.at_least > STRAINED_SHARE * self.assumed
+
+    def as_data(self) -> dict[str, float | None]:
+        """Return the attributes as plain data for JSON; infinity becomes None."""
+        least = self.at_least if math.isfinite(self.at_least) else None
+        return {"assumed": self.assumed, "at_least": least}
+
+
+def checked_assumptions(problem: Problem, sequence: ConfidenceSequence) -> tuple[Checked, Checked]:
+    """Return what the data say of the norm bound, and what they say of the noise."""
+    norm, noise = float(problem.norm_bound or 0.0), float(problem.noise or 0.0)
+    if not len(sequence):
+        return Checked(norm, 0.0), Checked(noise, 0.0)
+    least = problem.norm_at_least(sequence.norm_lower_bound)
+    return Checked(norm, least), Checked(noise, sequence.noise_lower_bound)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ file                 idea
 ===================  =========================================================================
 """
 
-from kernelbounds.problem.problem import Checked
+from kernelbounds.problem.calibration import Checked
 from kernelbounds.study.records import Promising, Trial
 from kernelbounds.study.status import Status
 from kernelbounds.study.study import Study

@@ -145,17 +145,7 @@ def save_all(
         )
     if found and found[-1][0] == len(outcomes):
         drawn["slices"] = slices(problem, sequence, (points, outcomes), found[-1][1].x)
-    return [_save(axes, where / f"{name}.png") for name, axes in drawn.items()]
-
-
-def _save(axes: Any, path: Path) -> Path:
-    """Write the figure of these axes to a PNG file, whole or not at all, and close it."""
-    from matplotlib import pyplot
-
-    figure = np.atleast_1d(axes)[0].figure
-    try:
-        with files.failure_reported(f"write the picture {path}"), files.replacing(path) as file:
-            figure.savefig(file, format="png", dpi=150)
-    finally:
-        pyplot.close(figure)
-    return path
+    paths = {where / f"{name}.png": axes for name, axes in drawn.items()}
+    for path, axes in paths.items():
+        canvas.save(axes, path)
+    return list(paths)

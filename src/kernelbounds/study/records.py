@@ -7,21 +7,19 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from kernelbounds.arrays import Array, as_floats, as_scalar, as_vector, as_whole, brief
+from kernelbounds.arrays import as_floats, as_scalar, as_vector, as_whole, brief
 from kernelbounds.display import cards as notebook
 from kernelbounds.display.numbers import at_most, interval
 from kernelbounds.errors import InputError, did_you_mean
 from kernelbounds.io import files
-from kernelbounds.io.csv_table import read_csv
 from kernelbounds.problem import Problem
-from kernelbounds.problem.quantities import in_digits, settings_text
+from kernelbounds.problem.problem import Runs
+from kernelbounds.problem.quantities import settings_text
 from kernelbounds.study.database import shown
 from kernelbounds.study.study_file import StoredOutcome, Telling, Told
 
@@ -148,20 +146,8 @@ def checked_point(problem: Problem, given: Any) -> tuple[float, ...]:
                 f"a point has one value for each of {', '.join(problem.names)}, got {brief(given)}."
             )
         values = array.tolist()
-    for _, name, value, expected in problem.outside(np.array([values])):
-        raise InputError(f"{name} = {in_digits(value)} is not {expected}.")
+    problem.checked_points(values, place=lambda _: "")
     return tuple(values)
-
-
-def checked_rows(
-    problem: Problem, points: Any, lines: NDArray[np.int64] | Sequence[int] | None = None
-) -> Array:
-    """Return points (n, d) within the ranges; messages name them by their ``lines`` in a file."""
-    rows = problem.points(points)
-    for row, name, value, expected in problem.outside(rows):
-        where = f"row {row + 1}" if lines is None else f"line {lines[row]}"
-        raise InputError(f"{where}: {name} = {value:g} is not {expected}; nothing was changed.")
-    return rows
 
 
 def check_names(problem: Problem, given: Mapping[str, Any], also: Sequence[str] = ()) -> None:
@@ -200,7 +186,7 @@ def tellings(problem: Problem, points: Any, values: Any, keys: Any) -> list[Tell
     """Make outcomes ready for the file: points in a list, an array, a dict or a data frame."""
     listed = list(points) if isinstance(points, list | tuple) else None
     if listed is None or not all(isinstance(one, Mapping | Trial) for one in listed):
-        listed = checked_rows(problem, points).tolist()
+        listed = problem.checked_points(points).tolist()
     outcomes = as_vector(values, problem.output.name, len(listed)).tolist()
     names = [None] * len(listed) if keys is None else list(keys)
     if len(names) != len(listed):
@@ -226,31 +212,23 @@ class OldRuns:
     """
 
     problem: Problem
-    rows: list[Telling]
+    runs: Runs
     name: str | None
-    lines: Sequence[int] | None  # where the rows are in the file, for messages
 
     @classmethod
-    def of(cls, problem: Problem, runs: Any, study: Path | str) -> OldRuns:
+    def of(cls, problem: Problem, table: Any, study: Path | str) -> OldRuns:
         """Read a table from a CSV file, a dict of columns or a data frame."""
-        names, name, lines = [*problem.names, problem.output.name], None, None
-        if isinstance(runs, str | PathLike):
-            table = read_csv(runs, names)
-            columns: Any = table.columns
-            name, lines = _name(files.as_path(runs), study), table.lines.tolist()
-        elif isinstance(runs, Mapping) or hasattr(runs, "columns"):
-            columns = {name: runs[name] for name in names if name in runs}
-            check_names(problem, columns, [problem.output.name])
-        else:
-            raise InputError(f"runs must be a CSV file or columns by name, got {brief(runs)}.")
-        points = checked_rows(problem, {name: columns[name] for name in problem.names}, lines)
-        outcomes = as_vector(columns[problem.output.name], problem.output.name, len(points))
-        runs = zip(points.tolist(), outcomes.tolist(), strict=True)
-        rows = [
-            Telling(tuple(point), value, source=name, row=at)
-            for at, (point, value) in enumerate(runs, start=1)
+        name = _name(files.as_path(table), study) if isinstance(table, str | PathLike) else None
+        return cls(problem, Runs.read(problem, table), name)
+
+    @cached_property
+    def rows(self) -> list[Telling]:
+        """The runs as outcomes that may be told."""
+        both = zip(self.runs.points.tolist(), self.runs.outcomes.tolist(), strict=True)
+        return [
+            Telling(tuple(point), value, source=self.name, row=number)
+            for number, (point, value) in enumerate(both, start=1)
         ]
-        return cls(problem, rows, name, lines)
 
     def to_tell(self, there: list[StoredOutcome], skip: int | None) -> list[Told | Telling]:
         """Return the rows that are new, after those that were imported from this table before.
@@ -286,7 +264,7 @@ class OldRuns:
             at = (one.row or 0) - 1
             now = self.rows[at] if at < len(self.rows) else None
             if now is None or (now.point, now.value) != (one.point, one.value):
-                where = f"row {at + 1} of" if now is None else f"{self._place(at)} of"
+                where = f"row {at + 1} of" if now is None else f"{self.runs.place(at)} of"
                 says = "is not there any more" if now is None else f"is now {self._said(now)}"
                 raise InputError(
                     f"{where} {shown(self.name or '')} was {self._said(one)} when it was imported, "
@@ -307,15 +285,12 @@ class OldRuns:
         leading = equal.index(False) if False in equal else len(equal)
         seems = f"{start + leading}, as it seems, or " if leading else ""
         raise InputError(
-            f"{self._place(start + first)} of the table, {self._said(new[first])}, is equal to "
+            f"{self.runs.place(start + first)} of the table, {self._said(new[first])}, is equal to "
             f"trial {trials[new[first].point, new[first].value]}; nothing was changed. It may be "
             "the same run, or another one with the same outcome. Say with skip (--skip) how many "
             "rows at the beginning of the table are in the study already: "
             f"{seems}{start} if all {'others' if start else 'of them'} are new runs."
         )
-
-    def _place(self, at: int) -> str:
-        return f"row {at + 1}" if self.lines is None else f"line {self.lines[at]}"
 
     def _said(self, one: Telling | StoredOutcome) -> str:
         settings = settings_text(self.problem.inputs, one.point)

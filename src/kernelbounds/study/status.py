@@ -11,7 +11,7 @@ from kernelbounds.display import cards as notebook
 from kernelbounds.display.numbers import at_least, at_most, interval
 from kernelbounds.kernels import kernel_to_text
 from kernelbounds.problem import Problem
-from kernelbounds.problem.problem import Checked
+from kernelbounds.problem.calibration import Checked
 from kernelbounds.problem.quantities import settings_text
 from kernelbounds.study.records import Promising, Trial
 

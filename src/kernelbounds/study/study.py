@@ -18,8 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from kernelbounds.arrays import Array, as_flag, as_scalar, as_whole, brief
 from kernelbounds.bandits import Certificate
-from kernelbounds.display import cards as notebook
-from kernelbounds.display.progress import late_progress
+from kernelbounds.display import cards as notebook, late_progress
 from kernelbounds.errors import (
     EmptyConfidenceSetError,
     InputError,
@@ -30,7 +29,7 @@ from kernelbounds.errors import (
 from kernelbounds.io.csv_table import write_csv
 from kernelbounds.plot import canvas
 from kernelbounds.problem import Problem
-from kernelbounds.problem.problem import checked_assumptions
+from kernelbounds.problem.calibration import checked_assumptions
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study import pictures
 from kernelbounds.study.database import checked_path, refuse_existing
