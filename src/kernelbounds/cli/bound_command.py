@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -105,10 +104,6 @@ def bound(
     sequence = problem.sequence()
     sequence.update(problem.scaled(runs.points), runs.outcomes)
     warn_of(problem, sequence, runs, fixed_design)
-
-    def bounds(where: Array) -> tuple[Array, Array]:
-        return sequence.bounds(problem.scaled(where), chosen)
-
     # Bounds of a fixed design hold at the points asked for together, and at no further ones.
     asked, parts, sides = len(points), [points], []
     if not fixed_design:
@@ -117,7 +112,7 @@ def bound(
     try:
         with progress("bounds", len(points)) as step:
             for part in parts:
-                sides.append(bounds(part))
+                sides.append(sequence.bounds(problem.scaled(part), chosen))
                 step(len(part))
     except EmptyConfidenceSetError as error:
         raise InputError(refuted(problem, runs, chosen, error)) from None
@@ -130,7 +125,7 @@ def bound(
     found = Found(problem, sequence, chosen, points, lower, upper, asked)
     summarise(found)
     overlay = kb.plot.gaussian_process(sequence) if gaussian_process else None
-    save_picture(place / "bounds.png", lambda: draw(found, bounds, runs, overlay))
+    save_picture(place / "bounds.png", lambda: draw(found, runs, overlay))
 
 
 def _points(problem: kb.Problem, rows: Array, at: str, grid: int | None) -> Array:
@@ -329,30 +324,18 @@ def _show_sensitivity(found: Found) -> None:
     )
 
 
-def draw(
-    found: Found, bounds: Callable[[Array], tuple[Array, Array]], runs: Runs, process: Any
-) -> Any:
+def draw(found: Found, runs: Runs, process: Any) -> Any:
     """Draw a band for one input, maps for two, slices through the best point for more."""
     problem, out = found.problem, found.problem.output
 
-    def nearest(where: Array) -> Array:
-        """Return points of the problem, since whole numbers have steps between them."""
-        points = [one.unscaled(one.scaled(where[:, i])) for i, one in enumerate(problem.inputs)]
-        return np.stack(points, axis=-1)
-
     def band(where: Array) -> tuple[Array, Array]:
-        return bounds(nearest(where))
+        return found.sequence.bounds(problem.nearest(where), found.bound)
 
-    shared: dict[str, Any] = {
-        "data": (runs.points, runs.outcomes),
-        "log": [one.log for one in problem.inputs],
-        "labels": [one.label for one in problem.inputs],
-        "output": out.label,
-    }
+    shared = problem.axes | {"data": (runs.points, runs.outcomes)}
     if problem.dim == 2 and process is None:
         return kb.plot.maps(band, problem.box, **shared)
     if process is not None:
-        overlay = {process.label: lambda where: process(problem.scaled(nearest(where)))}
+        overlay = {process.label: lambda where: process(problem.nearest(where))}
         shared["without_guarantee"] = overlay
     if problem.dim == 1:
         axes = [kb.plot.band(band, problem.box, **shared)]

@@ -220,6 +220,15 @@ class Problem:
         return Box([i.low for i in self.inputs], [i.high for i in self.inputs], self.names)
 
     @property
+    def axes(self) -> dict[str, Any]:
+        """What pictures are told of the axes: logarithmic ones, and labels with units."""
+        return {
+            "log": [one.log for one in self.inputs],
+            "labels": [one.label for one in self.inputs],
+            "output": self.output.label,
+        }
+
+    @property
     def unit_box(self) -> Box:
         """The ranges of the scaled inputs: the unit cube."""
         return Box(np.zeros(self.dim), np.ones(self.dim), self.names)
@@ -256,8 +265,12 @@ class Problem:
 
     def scaled(self, X: Any) -> Array:
         """Scale points (m, d) in the user's units to the unit cube."""
-        points = self.checked_points(X)
-        return np.stack([one.scaled(points[:, at]) for at, one in enumerate(self.inputs)], axis=-1)
+        return self.nearest(self.checked_points(X))
+
+    def nearest(self, points: Array) -> Array:
+        """Scale the nearest points that are in the ranges, and whole where inputs are; (m, d)."""
+        columns = zip(self.inputs, points.T, strict=True)
+        return np.stack([one.scaled(values) for one, values in columns], axis=-1)
 
     def unscaled(self, unit: ArrayLike) -> Array:
         """Turn points (m, d) of the unit cube into the user's units."""

@@ -219,7 +219,11 @@ class Input(Quantity):
         return super().description + "".join(more)
 
     def scaled(self, values: Array) -> Array:
-        """Scale values in the user's units to [0, 1]; those out of the range become its ends."""
+        """Scale values in the user's units to [0, 1], from the nearest ones that are in the range.
+
+        If the input takes whole numbers, these are whole.
+        """
+        values = np.rint(values) if self.integer else values
         return np.asarray(np.clip(self._along(values) / self._along(self.high), 0.0, 1.0))
 
     def unscaled(self, unit: Array) -> Array:

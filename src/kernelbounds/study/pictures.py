@@ -101,21 +101,12 @@ def history(problem: Problem, outcomes: Array, best: Best) -> Axes:
 def slices(
     problem: Problem, sequence: ConfidenceSequence, data: tuple[Array, Array], x: Array
 ) -> Any:
-    """Draw bounds along each input through a point, with whole inputs as if continuous."""
+    """Draw bounds along each input through a point, with steps between whole numbers."""
 
     def bounds(points: Array) -> tuple[Array, Array]:
-        columns = [one.scaled(points[:, at]) for at, one in enumerate(problem.inputs)]
-        return sequence.bounds(np.stack(columns, axis=-1))
+        return sequence.bounds(problem.nearest(points))
 
-    return plot.slices(
-        bounds,
-        problem.box,
-        x,
-        data=data,
-        log=[one.name for one in problem.inputs if one.log] or None,
-        labels=[one.label for one in problem.inputs],
-        output=problem.output.label,
-    )
+    return plot.slices(bounds, problem.box, x, data=data, **problem.axes)
 
 
 def save_all(
