@@ -24,6 +24,9 @@ from kernelbounds.display.numbers import at_most
 from kernelbounds.errors import InputError
 from kernelbounds.io.csv_table import write_csv
 
+# As in kernelbounds.problem.plans, which would take too long to import for a line of help.
+DEFAULT_COUNT, LARGEST_COUNT = 1000, 5000
+
 
 @with_problem(needs_noise=True)
 def plan(
@@ -37,8 +40,8 @@ def plan(
     ] = None,
     most: Annotated[
         int,
-        typer.Option(min=5, max=5000, help="Look no further than this many experiments."),
-    ] = 1000,
+        typer.Option(min=5, max=LARGEST_COUNT, help="Look no further than this many experiments."),
+    ] = DEFAULT_COUNT,
     compare: Annotated[
         bool, typer.Option(help="Whether to say what stronger assumptions would buy.")
     ] = True,

@@ -419,7 +419,7 @@ class Runs:
         elif not isinstance(table, Mapping) and not hasattr(table, "columns"):
             raise InputError(f"runs must be a CSV file or columns by name, got {brief(table)}.")
         elif output not in table:
-            raise InputError(f"there is no value of {output!r}, the output.")
+            raise InputError(f"a value of {output} is missing.")
         points = problem.checked_points(columns, lambda row: f"{place} {lines[row]}: ")
         return cls(points, as_vector(columns[output], output, len(points)), lines, noun)
 

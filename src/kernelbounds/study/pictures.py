@@ -6,9 +6,10 @@ The pictures are its history, its certificates over time, and slices through the
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,19 +25,10 @@ from kernelbounds.sequence import ConfidenceSequence
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from kernelbounds.study.study import Study
+
 # The picture of the history has bounds at no more numbers of observations than this.
 MAX_HISTORY_COUNTS = 60
-
-
-class Best(NamedTuple):
-    """Bounds at the best settings known after each of several numbers of observations, (n,) each.
-
-    They are nan where the data had refuted the assumptions.
-    """
-
-    counts: Array
-    lower: Array
-    upper: Array
 
 
 def evenly(count: int, most: int) -> list[int]:
@@ -46,44 +38,66 @@ def evenly(count: int, most: int) -> list[int]:
 
 def replayed(
     problem: Problem, points: Array, outcomes: Array, counts: list[int]
-) -> Iterator[ConfidenceSequence]:
-    """Yield the sequence as it was after each of these numbers of observations, which increase.
+) -> Iterator[tuple[int, ConfidenceSequence]]:
+    """Yield numbers of observations, which increase, and the sequence as it was after each.
 
     It is always the same object, which is updated from one number to the next.
     """
-    sequence, done = problem.sequence(), 0
-    unit = problem.scaled(points)
+    sequence, unit = problem.sequence(), problem.scaled(points)
     for count in counts:
+        done = len(sequence)
         sequence.update(unit[done:count], outcomes[done:count])
-        done = count
-        yield sequence
+        yield count, sequence
 
 
-def running_best(
-    problem: Problem, points: Array, outcomes: Array, minimise: bool, counts: list[int]
-) -> Best:
-    """Return bounds at the observed settings that surely had the best value at each time."""
-    known = []
-    for sequence in replayed(problem, points, outcomes, counts):
-        try:
+def save_all(
+    study: Study,
+    folder: str | PathLike[str],
+    data: tuple[Array, Array],
+    certificates: list[tuple[int, Certificate]],
+) -> list[Path]:
+    """Write history.png, and certificate.png and slices.png where there are certificates."""
+    where, output = files.as_path(folder), study.problem.output
+    with files.failure_reported(f"make the folder {brief(str(folder))}"):
+        where.mkdir(parents=True, exist_ok=True)
+    drawn: dict[str, Any] = {"history": _history(study.problem, data, study.minimise)}
+    if certificates:
+        drawn["certificate"] = plot.certificate(
+            [count for count, _ in certificates],
+            [one.regret for _, one in certificates],
+            enough=study.stop_within,
+            output=f"certified regret, {output.label}",
+        )
+        count, best = certificates[-1]
+        if count == len(data[1]):
+            drawn["slices"] = _slices(study, data, best.x)
+    paths = {where / f"{name}.png": axes for name, axes in drawn.items()}
+    for path, axes in paths.items():
+        canvas.save(axes, path)
+    return list(paths)
+
+
+def _history(problem: Problem, data: tuple[Array, Array], minimise: bool) -> Axes:
+    """Draw outcomes in the order told, and bounds on the best settings known at each time.
+
+    The best settings are those observed that surely have the best value. There are no bounds where
+    the data had refuted the assumptions.
+    """
+    outcomes = data[1]
+    counts = evenly(len(outcomes), MAX_HISTORY_COUNTS)
+    known = np.full((2, len(counts)), np.nan)
+    for place, (_, sequence) in enumerate(replayed(problem, *data, counts)):
+        with suppress(EmptyConfidenceSetError):
             lower, upper = sequence.bounds(sequence.points)
-            at = int(upper.argmin() if minimise else lower.argmax())
-            known.append((lower[at], upper[at]))
-        except EmptyConfidenceSetError:
-            known.append((np.nan, np.nan))
-    sides = np.array(known, dtype=float).reshape(-1, 2)
-    return Best(np.array(counts, dtype=float), sides[:, 0], sides[:, 1])
-
-
-def history(problem: Problem, outcomes: Array, best: Best) -> Axes:
-    """Draw outcomes in the order told, and bounds on the best settings known at each time."""
+            best = int(upper.argmin() if minimise else lower.argmax())
+            known[:, place] = lower[best], upper[best]
     axes = canvas.new_axes()[0]
     axes.fill_between(
-        best.counts, best.lower, best.upper, step="post", color=canvas.BAND, alpha=0.16,
-        linewidth=0, label="truth at the best settings known",
+        counts, known[0], known[1], step="post", color=canvas.BAND, alpha=0.16, linewidth=0,
+        label="truth at the best settings known",
     )  # fmt: skip
-    for side in (best.lower, best.upper):
-        axes.step(best.counts, side, where="post", color=canvas.BAND, linewidth=1.2)
+    for side in known:
+        axes.step(counts, side, where="post", color=canvas.BAND, linewidth=1.2)
     axes.plot(
         1 + np.arange(len(outcomes)), outcomes, "o", color="black", markersize=3.5,
         label="outcomes",
@@ -93,50 +107,15 @@ def history(problem: Problem, outcomes: Array, best: Best) -> Axes:
     low, high = min(outcomes.min(), problem.output.low), max(outcomes.max(), problem.output.high)
     axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
     canvas.whole_ticks(axes.xaxis)
-    canvas.tidy(axes)
-    canvas.legend([axes], own=True)
+    canvas.finish(axes, own=True)
     return axes
 
 
-def slices(
-    problem: Problem, sequence: ConfidenceSequence, data: tuple[Array, Array], x: Array
-) -> Any:
+def _slices(study: Study, data: tuple[Array, Array], point: Array) -> Any:
     """Draw bounds along each input through a point, with steps between whole numbers."""
+    problem, sequence = study.problem, study.sequence
 
     def bounds(points: Array) -> tuple[Array, Array]:
         return sequence.bounds(problem.nearest(points))
 
-    return plot.slices(bounds, problem.box, x, data=data, **problem.axes)
-
-
-def save_all(
-    folder: str | PathLike[str],
-    problem: Problem,
-    sequence: ConfidenceSequence,
-    points: Array,
-    outcomes: Array,
-    found: list[tuple[int, Certificate]],
-    *,
-    minimise: bool,
-    aim: float | None,
-) -> list[Path]:
-    """Write history.png, and certificate.png and slices.png where there are certificates."""
-    where = files.as_path(folder)
-    with files.failure_reported(f"make the folder {brief(str(folder))}"):
-        where.mkdir(parents=True, exist_ok=True)
-    counts = evenly(len(outcomes), MAX_HISTORY_COUNTS)
-    best = running_best(problem, points, outcomes, minimise, counts)
-    drawn: dict[str, Any] = {"history": history(problem, outcomes, best)}
-    if found:
-        drawn["certificate"] = plot.certificate(
-            [count for count, _ in found],
-            [one.regret for _, one in found],
-            enough=aim,
-            output=f"certified regret, {problem.output.label}",
-        )
-    if found and found[-1][0] == len(outcomes):
-        drawn["slices"] = slices(problem, sequence, (points, outcomes), found[-1][1].x)
-    paths = {where / f"{name}.png": axes for name, axes in drawn.items()}
-    for path, axes in paths.items():
-        canvas.save(axes, path)
-    return list(paths)
+    return plot.slices(bounds, problem.box, point, data=data, **problem.axes)

@@ -21,7 +21,7 @@ from kernelbounds.problem import Problem
 from kernelbounds.problem.problem import Runs
 from kernelbounds.problem.quantities import settings_text
 from kernelbounds.study.database import shown
-from kernelbounds.study.study_file import StoredOutcome, Telling, Told
+from kernelbounds.study.study_file import Outcome, Told
 
 
 def named(problem: Problem, point: Sequence[float]) -> dict[str, float]:
@@ -169,20 +169,20 @@ def number_of(trial: Any) -> int:
     return trial.number if isinstance(trial, Trial) else as_whole(trial, "trial", least=1)
 
 
-def telling(problem: Problem, point: Any, value: Any, trial: Any, key: Any) -> Telling:
+def telling(problem: Problem, point: Any, value: Any, trial: Any, key: Any) -> Outcome:
     """Make one outcome ready for the file: of a trial, or at a point, which may settle a trial."""
-    number = None if trial is None else number_of(trial)
+    number = 0 if trial is None else number_of(trial)
     if isinstance(point, Trial):
-        if number not in (None, point.number):
+        if number not in (0, point.number):
             raise InputError(f"the outcome of trial {point.number} is not that of {number}.")
         number, point = point.number, point.values
     if key is not None and (not isinstance(key, str) or not key.strip()):
         raise InputError(f"key must be text, got {brief(key)}.")
-    outcome = as_scalar(value, problem.output.name)
-    return Telling(checked_point(problem, point), outcome, number, key)
+    measured = as_scalar(value, problem.output.name)
+    return Outcome(checked_point(problem, point), measured, number, key)
 
 
-def tellings(problem: Problem, points: Any, values: Any, keys: Any) -> list[Telling]:
+def tellings(problem: Problem, points: Any, values: Any, keys: Any) -> list[Outcome]:
     """Make outcomes ready for the file: points in a list, an array, a dict or a data frame."""
     listed = list(points) if isinstance(points, list | tuple) else None
     if listed is None or not all(isinstance(one, Mapping | Trial) for one in listed):
@@ -222,15 +222,15 @@ class OldRuns:
         return cls(problem, Runs.read(problem, table), name)
 
     @cached_property
-    def rows(self) -> list[Telling]:
+    def rows(self) -> list[Outcome]:
         """The runs as outcomes that may be told."""
         both = zip(self.runs.points.tolist(), self.runs.outcomes.tolist(), strict=True)
         return [
-            Telling(tuple(point), value, source=self.name, row=number)
+            Outcome(tuple(point), value, source=self.name, row=number)
             for number, (point, value) in enumerate(both, start=1)
         ]
 
-    def to_tell(self, there: list[StoredOutcome], skip: int | None) -> list[Told | Telling]:
+    def to_tell(self, there: list[Outcome], skip: int | None) -> list[Told | Outcome]:
         """Return the rows that are new, after those that were imported from this table before.
 
         ``skip`` is the number of rows at the beginning that are not new, where the user has said
@@ -248,9 +248,9 @@ class OldRuns:
         self._check_new(new, [one for one in there if one.id not in ours])
         return [*again, *new]
 
-    def _imported(self, there: list[StoredOutcome]) -> list[StoredOutcome]:
+    def _imported(self, there: list[Outcome]) -> list[Outcome]:
         """Return what was imported from this table, since its rows were last counted from 1."""
-        found: list[StoredOutcome] = []
+        found: list[Outcome] = []
         for one in there:
             if self.name is not None and one.source == self.name:
                 if found and (one.row or 0) <= (found[-1].row or 0):
@@ -258,7 +258,7 @@ class OldRuns:
                 found.append(one)
         return found
 
-    def _check_unchanged(self, known: list[StoredOutcome]) -> None:
+    def _check_unchanged(self, known: list[Outcome]) -> None:
         """Raise where the table does not begin with the rows that were imported from it."""
         for one in known:
             at = (one.row or 0) - 1
@@ -275,7 +275,7 @@ class OldRuns:
                     "rows are in the study already."
                 )
 
-    def _check_new(self, new: list[Telling], others: list[StoredOutcome]) -> None:
+    def _check_new(self, new: list[Outcome], others: list[Outcome]) -> None:
         """Raise where a row may be in the study already, told or from another table."""
         trials = {(one.point, one.value): one.trial for one in reversed(others)}
         equal = [(one.point, one.value) in trials for one in new]
@@ -292,7 +292,7 @@ class OldRuns:
             f"{seems}{start} if all {'others' if start else 'of them'} are new runs."
         )
 
-    def _said(self, one: Telling | StoredOutcome) -> str:
+    def _said(self, one: Outcome) -> str:
         settings = settings_text(self.problem.inputs, one.point)
         return f"{settings} {self.problem.output.name}={one.value:g}"
 

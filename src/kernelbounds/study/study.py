@@ -33,16 +33,10 @@ from kernelbounds.problem.calibration import checked_assumptions
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study import pictures
 from kernelbounds.study.database import checked_path, refuse_existing
-from kernelbounds.study.deciding import (
-    certified,
-    domain_of,
-    most_promising,
-    new_trials,
-    with_the_past,
-)
+from kernelbounds.study.deciding import Search
 from kernelbounds.study.records import OldRuns, Trial, named, number_of, telling, tellings
 from kernelbounds.study.status import Status, card as status_card, more_needed
-from kernelbounds.study.study_file import StoredOutcome, StoredTrial, StudyFile, Told
+from kernelbounds.study.study_file import Outcome, StoredTrial, StudyFile, Told
 from kernelbounds.version import __version__
 
 
@@ -115,7 +109,7 @@ class Study:
             "kernelbounds": __version__,
         }
         new = cls.__new__(cls)
-        new._open(StudyFile.create(where, meta))
+        new._open(StudyFile(where, meta))
         return new
 
     def _open(self, store: StudyFile) -> None:
@@ -129,10 +123,10 @@ class Study:
         except (KeyError, ValueError) as error:
             store.close()
             raise StoredFileError(f"the study {store.name} is damaged: {said(error)}.") from error
-        self._domain = domain_of(self.problem)
+        self._search = Search(self.problem, self.minimise)
         self._lock = threading.RLock()
         self._sequence = self.problem.sequence()
-        self._rows: list[StoredOutcome] = []  # the outcomes that are in the sequence
+        self._rows: list[Outcome] = []  # the outcomes that are in the sequence
 
     def __repr__(self) -> str:
         aim = ", minimise=True" if self.minimise else ""
@@ -193,10 +187,8 @@ class Study:
                 waiting = self._store.pending
                 found = [] if new_only else waiting[:count]
                 if len(found) < count:
-                    new = new_trials(
-                        self.problem, self.sequence, self._domain, self.minimise,
-                        [one.point for one in waiting], count - len(found),
-                    )  # fmt: skip
+                    beside = [one.point for one in waiting]
+                    new = self._search.new_trials(self.sequence, beside, count - len(found))
                     added = self._store.add_pending(new, [one.number for one in waiting])
                     if added is None:  # Another process has asked or told in the meantime.
                         continue
@@ -352,11 +344,11 @@ class Study:
             past = [_certificate(one.data) for one in kept if one.count < count]
             now = [one.data for one in kept if one.count == count and one.seconds >= limit]
             found = _certificate(now[0]) if now else self._certify(sequence, count, limit)
-            return with_the_past(found, past, self.minimise)
+            return self._search.with_the_past(found, past)
 
     def _certify(self, sequence: ConfidenceSequence, count: int, seconds: float) -> Certificate:
         """Make a certificate from the first ``count`` outcomes, and keep it in the file."""
-        found = certified(self.problem, sequence, self._domain, self.minimise, seconds)
+        found = self._search.certified(sequence, seconds)
         with suppress(InputError):  # A file that cannot be written to may be read all the same.
             self._store.add_certificate(count, self._rows[count - 1].id, seconds, found.as_data())
         return found
@@ -376,7 +368,7 @@ class Study:
             if count and not refuted:
                 try:
                     best = self.certificate(seconds)
-                    promising = most_promising(self.problem, sequence, self._domain, self.minimise)
+                    promising = self._search.most_promising(sequence)
                 except EmptyConfidenceSetError:
                     refuted = True
             if best is not None and aim is not None and best.regret > aim:
@@ -406,7 +398,7 @@ class Study:
             deadline, each = time.monotonic() + limit / 2, limit / 2 / max(len(missing), 1)
             past = pictures.replayed(self.problem, points, outcomes, missing)
             with late_progress("certificates of the past", len(missing)) as report:
-                for done, (count, sequence) in enumerate(zip(missing, past, strict=True)):
+                for done, (count, sequence) in enumerate(past):
                     report(f"{count} observations", done)
                     if time.monotonic() > deadline:
                         break
@@ -415,7 +407,7 @@ class Study:
             found: list[tuple[int, Certificate]] = []
             for one in self._store.certificates:
                 before = [certificate for _, certificate in found[-1:]]
-                now = with_the_past(_certificate(one.data), before, self.minimise)
+                now = self._search.with_the_past(_certificate(one.data), before)
                 found.append((one.count, now))
             return found
 
@@ -427,14 +419,10 @@ class Study:
         """
         canvas.require_matplotlib()
         with self._lock:
-            points, outcomes = self._data()
-            if not len(outcomes):
+            data = self._data()
+            if not len(data[1]):
                 raise InputError("there is nothing to draw before the first observation.")
-            found = self.certificates(seconds=seconds)
-            return pictures.save_all(
-                folder, self.problem, self.sequence, points, outcomes, found,
-                minimise=self.minimise, aim=self.stop_within,
-            )  # fmt: skip
+            return pictures.save_all(self, folder, data, self.certificates(seconds=seconds))
 
     def _data(self) -> tuple[Array, Array]:
         """Return points (n, d) and outcomes (n,), in the user's units, in the order told."""
