@@ -15,21 +15,17 @@ import kernelbounds as kb
 from kernelbounds.arrays import Array, shortened
 from kernelbounds.cli.options import (
     OutOption,
+    Results,
     TableArgument,
     assumed_with_progress,
     counted,
-    folder,
     print_table,
-    save_picture,
-    save_problem,
     say,
     warn,
     with_problem,
-    write_table,
 )
 from kernelbounds.display.numbers import at_most
 from kernelbounds.errors import InputError
-from kernelbounds.io.csv_table import write_csv
 
 # The picture shows this many functions that are admitted and this many that are not, each at this
 # many points of the slice that bends most, out of this many slices.
@@ -61,14 +57,13 @@ def assume(
     path = out / "problem.json"
     keep = path.exists() and not force and _says_the_same(path, found.problem)
     show(found)
-    where = folder(out)
+    results = Results(out)
     if keep:
         say(f"kept {path}, which says the same")
     else:
-        save_problem(path, found.problem)
-    write_csv(where / "norms.csv", {one.name: np.sort(one.norms) for one in found.candidates})
-    say(f"wrote {where / 'norms.csv'}")
-    save_picture(where / "functions.png", lambda: draw(found))
+        results.problem(found.problem)
+    results.table("norms.csv", {one.name: np.sort(one.norms) for one in found.candidates})
+    results.picture("functions.png", lambda: draw(found))
 
 
 def _says_the_same(path: Path, problem: kb.Problem) -> bool:
@@ -219,7 +214,7 @@ def calibrate(
 
     Example: kernelbounds calibrate pilot.csv --problem assume/problem.json --split 0.4
     """
-    runs = kb.problem.problem.Runs.read(problem, table)
+    runs = kb.problem.calibration.Runs.read(problem, table)
     X, y = runs.points, runs.outcomes
     pilot = len(y)
     if split is not None:
@@ -239,8 +234,8 @@ def calibrate(
             "are among the rows kept apart, which must not be looked at. A larger --split, or a "
             "table whose first rows have repeats, would use them."
         )
-    where = folder(out)
-    save_problem(where / "problem.json", found.problem)
+    results = Results(out)
+    results.problem(found.problem)
     if split is None:
         say(
             "These assumptions have seen the data. Bounds from the same rows would not be "
@@ -248,6 +243,7 @@ def calibrate(
         )
         return
     for name, part in (("pilot.csv", slice(pilot)), ("fresh.csv", slice(pilot, None))):
-        write_table(where / name, problem, X[part], {problem.output.name: y[part]})
+        inputs = dict(zip(problem.names, X[part].T, strict=True))
+        results.table(name, inputs | {problem.output.name: y[part]})
     more = " --noise ..." if found.problem.noise is None else ""
-    say(f"Now: kernelbounds bound {where / 'fresh.csv'} --problem {where / 'problem.json'}{more}")
+    say(f"Now: kernelbounds bound {out / 'fresh.csv'} --problem {out / 'problem.json'}{more}")

@@ -15,24 +15,21 @@ import kernelbounds as kb
 from kernelbounds.arrays import Array
 from kernelbounds.cli.options import (
     OutOption,
+    Results,
     TableArgument,
-    folder,
     print_table,
     progress,
-    save_picture,
-    save_problem,
     say,
     settled_with_progress,
     warn,
     with_problem,
-    write_table,
 )
 from kernelbounds.display.numbers import at_least, at_most
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
 from kernelbounds.io.csv_table import read_csv
 
 if TYPE_CHECKING:
-    from kernelbounds.problem.problem import Runs
+    from kernelbounds.problem.calibration import Runs
 
 # The table of sensitivity is for B times the first factor, and for the noise times the others, at
 # no more points than this.
@@ -97,7 +94,7 @@ def bound(
                 f"bounds.csv has a column {name!r} for the bounds; give your own another name, "
                 "here and in the table."
             )
-    runs = kb.problem.problem.Runs.read(problem, table)
+    runs = kb.problem.calibration.Runs.read(problem, table)
     points = _points(problem, runs.points, at, grid)
     problem = settled_with_progress(problem)
     chosen = kb.FixedDesign() if fixed_design else None
@@ -117,15 +114,16 @@ def bound(
     except EmptyConfidenceSetError as error:
         raise InputError(refuted(problem, runs, chosen, error)) from None
     lower, upper = (np.concatenate(side) for side in zip(*sides, strict=True))
-    place = folder(out)
-    save_problem(place / "problem.json", problem)
+    results = Results(out)
+    results.problem(problem)
     measured = {problem.output.name: runs.outcomes} if at == "rows" else {}
     both = dict(zip(BOUND_COLUMNS, (lower[:asked], upper[:asked]), strict=True))
-    write_table(place / "bounds.csv", problem, points[:asked], measured | both)
+    inputs = dict(zip(problem.names, points[:asked].T, strict=True))
+    results.table("bounds.csv", inputs | measured | both)
     found = Found(problem, sequence, chosen, points, lower, upper, asked)
     summarise(found)
     overlay = kb.plot.gaussian_process(sequence) if gaussian_process else None
-    save_picture(place / "bounds.png", lambda: draw(found, runs, overlay))
+    results.picture("bounds.png", lambda: draw(found, runs, overlay))
 
 
 def _points(problem: kb.Problem, rows: Array, at: str, grid: int | None) -> Array:
@@ -137,10 +135,10 @@ def _points(problem: kb.Problem, rows: Array, at: str, grid: int | None) -> Arra
         return problem.checked_points(
             table.columns, place=lambda row: f"{at}: line {table.lines[row]}: "
         )
-    settable, dim = kb.problem.quantities.settable, problem.dim
+    dim = problem.dim
     side = grid or GRID_SIDES.get(dim)
     if side is None:
-        return settable(problem.inputs, problem.unit_box.filling(FILLING_POINTS))
+        return problem.settable(problem.unit_box.filling(FILLING_POINTS))
     if side**dim > MAX_GRID_POINTS:
         raise InputError(
             f"a grid of {side} points along each of {dim} inputs has {float(side) ** dim:.3g} "
@@ -148,7 +146,7 @@ def _points(problem: kb.Problem, rows: Array, at: str, grid: int | None) -> Arra
         )
     unit = np.stack(np.meshgrid(*[np.linspace(0, 1, side)] * dim, indexing="ij"), axis=-1)
     # Whole numbers may coincide.
-    return np.unique(settable(problem.inputs, unit.reshape(-1, dim)), axis=0)
+    return np.unique(problem.settable(unit.reshape(-1, dim)), axis=0)
 
 
 def warn_of(
@@ -285,7 +283,7 @@ def summarise(found: Found) -> None:
         where = f"On the grid of {found.asked} points and at the rows of the table"
 
     def there(at: np.intp) -> str:
-        settings = kb.problem.quantities.settings_text(problem.inputs, found.points[at])
+        settings = problem.settings_text(found.points[at])
         return f"{settings}: {out.name} is {out.between(found.lower[at], found.upper[at])} there"
 
     say(

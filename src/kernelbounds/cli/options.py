@@ -178,11 +178,36 @@ def with_problem(
     return decorated
 
 
-def folder(out: Path) -> Path:
-    """Return a folder, made where it is not there."""
-    with files.failure_reported(f"make the folder {str(out)!r}"):
-        out.mkdir(parents=True, exist_ok=True)
-    return out
+class Results:
+    """A folder, made where it is not there; what is written to it is named on standard output."""
+
+    def __init__(self, folder: Path) -> None:
+        with files.failure_reported(f"make the folder {str(folder)!r}"):
+            folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+
+    def problem(self, problem: kb.Problem) -> None:
+        """Write problem.json."""
+        problem.save(self.folder / "problem.json")
+        self._say_wrote("problem.json")
+
+    def table(self, name: str, columns: Mapping[str, Array]) -> None:
+        """Write columns (n,) to a CSV file."""
+        write_csv(self.folder / name, columns)
+        self._say_wrote(name)
+
+    def picture(self, name: str, draw: Callable[[], Any]) -> None:
+        """Write the picture whose axes ``draw`` returns, or warn that matplotlib is missing."""
+        try:
+            axes = draw()
+        except MissingExtraError as error:
+            warn(f"no picture: {error}")
+            return
+        kb.plot.canvas.save(axes, self.folder / name)
+        self._say_wrote(name)
+
+    def _say_wrote(self, name: str) -> None:
+        say(f"wrote {self.folder / name}")
 
 
 @contextmanager
@@ -219,20 +244,6 @@ def settled_with_progress(problem: kb.Problem) -> kb.Problem:
     return assumed_with_progress(problem).problem
 
 
-def save_problem(path: Path, problem: kb.Problem) -> None:
-    """Write a problem to a JSON file, and say so."""
-    problem.save(path)
-    say(f"wrote {path}")
-
-
-def write_table(
-    path: Path, problem: kb.Problem, points: Array, more: Mapping[str, Array] | None = None
-) -> None:
-    """Write points (n, d) to a CSV file, with more columns after them, and say so."""
-    write_csv(path, dict(zip(problem.names, points.T, strict=True)) | dict(more or {}))
-    say(f"wrote {path}")
-
-
 def counted(count: int, noun: str) -> str:
     """Write a number of things.
 
@@ -260,14 +271,3 @@ def say(text: str) -> None:
 def warn(text: str) -> None:
     """Print a warning, in yellow, on standard error."""
     Console(highlight=False, stderr=True).print(f"Warning: {text}", markup=False, style="yellow")
-
-
-def save_picture(path: Path, draw: Callable[[], Any]) -> None:
-    """Write a picture, of which ``draw`` returns the axes, or say that matplotlib is missing."""
-    try:
-        axes = draw()
-    except MissingExtraError as error:
-        warn(f"no picture: {error}")
-        return
-    kb.plot.canvas.save(axes, path)
-    say(f"wrote {path}")

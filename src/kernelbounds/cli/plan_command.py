@@ -12,17 +12,14 @@ import typer
 import kernelbounds as kb
 from kernelbounds.cli.options import (
     OutOption,
-    folder,
+    Results,
     print_table,
     progress,
-    save_picture,
     say,
     with_problem,
-    write_table,
 )
 from kernelbounds.display.numbers import at_most
 from kernelbounds.errors import InputError
-from kernelbounds.io.csv_table import write_csv
 
 # As in kernelbounds.problem.plans, which would take too long to import for a line of help.
 DEFAULT_COUNT, LARGEST_COUNT = 1000, 5000
@@ -78,7 +75,7 @@ def plan(
         rows,
     )  # fmt: skip
     say("Assume only what you know: if it is wrong, the bounds are.")
-    _write(expected, folder(out), design or 5 * problem.dim)
+    _write(expected, Results(out), design or 5 * problem.dim)
 
 
 def _row(name: str, problem: kb.Problem, aim: float, most: int) -> list[str]:
@@ -133,29 +130,25 @@ def show(expected: kb.problem.Plan) -> None:
     )
 
 
-def _write(expected: kb.problem.Plan, where: Path, size: int) -> None:
+def _write(expected: kb.problem.Plan, results: Results, size: int) -> None:
     problem = expected.problem
-    problem.save(where / "problem.json")
-    say(f"wrote {where / 'problem.json'}")
-    finite = np.isfinite(expected.simulated_half_width)
-    tables = {
-        "plan.csv": {
-            "experiments": expected.counts,
-            "half_width_at_most": expected.half_width,
-            "regret_at_most": expected.regret,
-        },
-        "simulated.csv": {
-            "experiments": expected.counts[finite],
-            "half_width_simulated": expected.simulated_half_width[finite],
-            "regret_simulated": expected.simulated_regret[finite],
-        },
+    results.problem(problem)
+    certain = {
+        "experiments": expected.counts,
+        "half_width_at_most": expected.half_width,
+        "regret_at_most": expected.regret,
     }
-    for name, columns in tables.items():
-        write_csv(where / name, columns)
-        say(f"wrote {where / name}")
-    points = kb.problem.quantities.settable(problem.inputs, problem.unit_box.filling(size))
-    write_table(where / "design.csv", problem, points)
-    save_picture(where / "plan.png", lambda: draw(expected))
+    simulated = {
+        "experiments": expected.counts,
+        "half_width_simulated": expected.simulated_half_width,
+        "regret_simulated": expected.simulated_regret,
+    }
+    results.table("plan.csv", certain)
+    finite = np.isfinite(expected.simulated_half_width)
+    results.table("simulated.csv", {name: some[finite] for name, some in simulated.items()})
+    points = problem.settable(problem.unit_box.filling(size))
+    results.table("design.csv", dict(zip(problem.names, points.T, strict=True)))
+    results.picture("plan.png", lambda: draw(expected))
 
 
 def draw(expected: kb.problem.Plan) -> Any:

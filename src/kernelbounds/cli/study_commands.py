@@ -120,7 +120,7 @@ def _described(study: kb.Study, trial: kb.study.Trial) -> str:
             "\n  it was chosen before the latest outcomes; for a new choice: kernelbounds study "
             f"drop {study.path} --trial {trial.number}"
         )
-    return f"trial {trial.number}: {_written(study.problem, trial.values)}\n  {known}"
+    return f"trial {trial.number}: {study.problem.settings_text(trial.values.values())}\n  {known}"
 
 
 @study_app.command("tell", no_args_is_help=True)
@@ -167,7 +167,7 @@ def tell(
             return
         again = ", which was told before: nothing changed" if told.again else ""
         typer.echo(
-            f"trial {told.trial}: {_written(study.problem, point)} "
+            f"trial {told.trial}: {study.problem.settings_text(point.values())} "
             f"{output.name}={given[output.name]:g}{again}; {counted(count, 'observation')}"
         )
         far = 10 * (study.problem.noise or 0.0) + output.range
@@ -221,7 +221,7 @@ def undo(file: FileArgument) -> None:
     with kb.Study(file) as study:
         gone = study.undo()
         for number, values, value in gone[:10]:
-            settings = _written(study.problem, values)
+            settings = study.problem.settings_text(values.values())
             typer.echo(
                 f"taken back: trial {number}: {settings} {study.problem.output.name}={value:g}"
             )
@@ -237,7 +237,7 @@ def drop(
     """Give up a pending trial that will have no outcome; never one whose outcome is bad."""
     with kb.Study(file) as study:
         gone = study.drop(trial)
-        typer.echo(f"dropped trial {trial}: {_written(study.problem, gone.values)}")
+        typer.echo(f"dropped trial {trial}: {study.problem.settings_text(gone.values.values())}")
 
 
 @study_app.command("export")
@@ -299,10 +299,6 @@ def _numbers(pairs: list[str]) -> dict[str, float]:
             raise InputError(f"{name} is given twice.")
         found[name] = float(text)
     return found
-
-
-def _written(problem: kb.Problem, values: dict[str, float]) -> str:
-    return kb.problem.quantities.settings_text(problem.inputs, values.values())
 
 
 def _print_json(data: Any) -> None:

@@ -1,4 +1,4 @@
-"""What data say of assumptions: those to make for other data, and doubts about those made.
+"""Tables of runs, and what they say of assumptions: suggestions, doubts and refutations.
 
 :func:`calibrate` turns pilot data into assumptions; :func:`share_alone` and :func:`look_chosen` ask
 whether a table suits the assumptions and the bound with which it is about to be used. These are
@@ -9,8 +9,13 @@ gives the smallest values that the data allow, below which an assumption is refu
 from __future__ import annotations
 
 import math
+import os
+import sys
 import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from os import PathLike
+from typing import Any, Self
 
 import numpy as np
 from scipy.stats import chi2, qmc
@@ -19,8 +24,9 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Matern, WhiteKernel
 
 from kernelbounds import kernels
-from kernelbounds.arrays import Array, as_vector
+from kernelbounds.arrays import Array, as_vector, brief
 from kernelbounds.errors import InputError
+from kernelbounds.io.csv_table import read_csv
 from kernelbounds.kernels import kernel_to_text
 from kernelbounds.problem.problem import Problem
 from kernelbounds.problem.quantities import Input
@@ -49,6 +55,40 @@ MIN_POINTS = 5
 MIN_REPEATS = 2
 # An assumption is strained when the data need more than this share of what is assumed.
 STRAINED_SHARE = 0.9
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """A table of runs: points (n, d) and outcomes (n,) in the user's units.
+
+    For messages, rows are named by their ``lines`` in a CSV file, or by their numbers from 1 on.
+    """
+
+    points: Array
+    outcomes: Array
+    lines: Sequence[int]
+    noun: str
+
+    @classmethod
+    def read(cls, problem: Problem, table: Any) -> Self:
+        """Read runs from a CSV file, a dict of columns or a data frame, by the names of columns."""
+        columns, output = table, problem.output.name
+        lines: Sequence[int] = range(1, sys.maxsize)
+        noun = place = "row"
+        if isinstance(table, str | PathLike):
+            found = read_csv(table, [*problem.names, output])
+            columns, lines = found.columns, found.lines.tolist()
+            noun, place = "line", f"{os.fspath(table)}: line"
+        elif not isinstance(table, Mapping) and not hasattr(table, "columns"):
+            raise InputError(f"runs must be a CSV file or columns by name, got {brief(table)}.")
+        elif output not in table:
+            raise InputError(f"a value of {output} is missing.")
+        points = problem.checked_points(columns, lambda row: f"{place} {lines[row]}: ")
+        return cls(points, as_vector(columns[output], output, len(points)), lines, noun)
+
+    def place(self, row: int) -> str:
+        """Say where a row is: "line 3" of a file, or "row 2"."""
+        return f"{self.noun} {self.lines[row]}"
 
 
 def share_alone(kernel: Kernel, points: Array) -> float:

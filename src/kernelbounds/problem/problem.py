@@ -1,4 +1,4 @@
-"""A problem in the user's own words, tables of its runs, and what follows from it alone."""
+"""A problem in the user's own words, and what follows from it alone."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import dataclasses
 import inspect
 import json
 import math
-import os
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Self
@@ -25,7 +23,6 @@ from kernelbounds.arrays import (
     as_floats,
     as_points,
     as_scalar,
-    as_vector,
     as_whole,
     brief,
     shortened,
@@ -35,7 +32,6 @@ from kernelbounds.bounds import Bound
 from kernelbounds.display import cards as notebook
 from kernelbounds.errors import InputError, said
 from kernelbounds.io import files
-from kernelbounds.io.csv_table import read_csv
 from kernelbounds.kernels import checked_kernel, kernel_from_text, kernel_to_text
 from kernelbounds.problem.quantities import Input, Output, checked_turns, in_digits
 from kernelbounds.problem.random_functions import with_corners
@@ -275,8 +271,26 @@ class Problem:
     def unscaled(self, unit: ArrayLike) -> Array:
         """Turn points (m, d) of the unit cube into the user's units."""
         points = as_points(unit, "unit", self.dim, one=True)
-        columns = [one.unscaled(points[:, at]) for at, one in enumerate(self.inputs)]
-        return np.stack(columns, axis=-1)
+        columns = zip(self.inputs, points.T, strict=True)
+        return np.stack([one.unscaled(values) for one, values in columns], axis=-1)
+
+    def settable(self, unit: Array) -> Array:
+        """Turn points (m, d) of the unit cube into settings, with few digits."""
+        columns = zip(self.inputs, unit.T, strict=True)
+        return np.stack([one.settable(values) for one, values in columns], axis=-1)
+
+    def named(self, point: Iterable[float]) -> dict[str, float]:
+        """Return the values of a point (d,) by the names of the inputs."""
+        return dict(zip(self.names, map(float, point), strict=True))
+
+    def settings_text(self, point: Iterable[float]) -> str:
+        """Write a point (d,) for people, with the units that were stated.
+
+        >>> problem = Problem(["temperature[°C]=180:220", "pH value=1:9"], "yield=0:100")
+        >>> problem.settings_text([200, 7.5])
+        'temperature=200 °C "pH value"=7.5'
+        """
+        return " ".join(one.setting_text(x) for one, x in zip(self.inputs, point, strict=True))
 
     # --- what follows
 
@@ -392,40 +406,6 @@ def _kernel_text(kernel: Kernel) -> str:
         return kernel_to_text(kernel)
     except InputError:
         return repr(kernel)
-
-
-@dataclass(frozen=True, eq=False)
-class Runs:
-    """A table of runs: points (n, d) and outcomes (n,) in the user's units.
-
-    For messages, rows are named by their ``lines`` in a CSV file, or by their numbers from 1 on.
-    """
-
-    points: Array
-    outcomes: Array
-    lines: Sequence[int]
-    noun: str
-
-    @classmethod
-    def read(cls, problem: Problem, table: Any) -> Self:
-        """Read runs from a CSV file, a dict of columns or a data frame, by the names of columns."""
-        columns, output = table, problem.output.name
-        lines: Sequence[int] = range(1, sys.maxsize)
-        noun = place = "row"
-        if isinstance(table, str | PathLike):
-            found = read_csv(table, [*problem.names, output])
-            columns, lines = found.columns, found.lines.tolist()
-            noun, place = "line", f"{os.fspath(table)}: line"
-        elif not isinstance(table, Mapping) and not hasattr(table, "columns"):
-            raise InputError(f"runs must be a CSV file or columns by name, got {brief(table)}.")
-        elif output not in table:
-            raise InputError(f"a value of {output} is missing.")
-        points = problem.checked_points(columns, lambda row: f"{place} {lines[row]}: ")
-        return cls(points, as_vector(columns[output], output, len(points)), lines, noun)
-
-    def place(self, row: int) -> str:
-        """Say where a row is: "line 3" of a file, or "row 2"."""
-        return f"{self.noun} {self.lines[row]}"
 
 
 def predicted_half_widths(problem: Problem, experiments: int) -> tuple[float, float]:

@@ -19,9 +19,8 @@ from kernelbounds.arrays import Array
 from kernelbounds.bandits import Ascent, Box, BranchAndBound, Certificate, Finite, KernelUCB
 from kernelbounds.bandits.certify import certify_box
 from kernelbounds.problem import Problem
-from kernelbounds.problem.quantities import settable
 from kernelbounds.sequence import ConfidenceSequence
-from kernelbounds.study.records import Promising, named
+from kernelbounds.study.records import Promising
 from kernelbounds.study.study_file import Point
 from kernelbounds.surface import Clipped
 
@@ -92,7 +91,7 @@ class Search:
 
     def _feasible(self, unit: Array) -> Array:
         """Return the scaled settings that are nearest to points (m, d) of the unit box."""
-        return self.problem.scaled(settable(self.problem.inputs, unit))
+        return self.problem.scaled(self.problem.settable(unit))
 
     def most_promising(self, sequence: ConfidenceSequence) -> Promising:
         """Find the settings with the best score, in the user's units; nothing is certified."""
@@ -112,7 +111,7 @@ class Search:
                 both = np.concatenate([best[None], self._feasible(top[None])])
                 best = both[int(score.values(both).argmax())]
             (lower,), (upper,) = sequence.bounds(best[None])
-        values = named(self.problem, self.problem.unscaled(best[None])[0].tolist())
+        values = self.problem.named(self.problem.unscaled(best[None])[0])
         return Promising(values, float(lower + upper) / 2, float(lower), float(upper))
 
     def new_trials(
@@ -147,7 +146,7 @@ class Search:
             candidates = self._feasible(domain.filling(WHOLE_CANDIDATES))
             best = policy.ask(actions=np.unique(candidates, axis=0)).x
             chosen = policy.ask(fixed={at: float(best[at]) for at in self._whole}).x
-        return np.asarray(settable(self.problem.inputs, chosen[None])[0])
+        return np.asarray(self.problem.settable(chosen[None])[0])
 
     def certified(self, sequence: ConfidenceSequence, seconds: float) -> Certificate:
         """Certify the best settings known and their regret, in the user's units."""
@@ -162,7 +161,7 @@ class Search:
                     BranchAndBound(seconds=seconds), whole=self._whole, feasible=self._feasible,
                 )  # fmt: skip
         point = self.problem.unscaled(found.x[None])[0]
-        return replace(found, x=point, named=named(self.problem, point), index=None)
+        return replace(found, x=point, named=self.problem.named(point), index=None)
 
     def with_the_past(self, now: Certificate, past: Sequence[Certificate]) -> Certificate:
         """Return the best that this certificate and earlier ones, of fewer outcomes, say together.

@@ -18,15 +18,9 @@ from kernelbounds.display.numbers import at_most, interval
 from kernelbounds.errors import InputError, did_you_mean
 from kernelbounds.io import files
 from kernelbounds.problem import Problem
-from kernelbounds.problem.problem import Runs
-from kernelbounds.problem.quantities import settings_text
+from kernelbounds.problem.calibration import Runs
 from kernelbounds.study.database import shown
 from kernelbounds.study.study_file import Outcome, Told
-
-
-def named(problem: Problem, point: Sequence[float]) -> dict[str, float]:
-    """Return the values of a point by the names of the inputs."""
-    return dict(zip(problem.names, map(float, point), strict=True))
 
 
 @dataclass(frozen=True)
@@ -293,7 +287,7 @@ class OldRuns:
         )
 
     def _said(self, one: Outcome) -> str:
-        settings = settings_text(self.problem.inputs, one.point)
+        settings = self.problem.settings_text(one.point)
         return f"{settings} {self.problem.output.name}={one.value:g}"
 
 

@@ -12,7 +12,6 @@ from kernelbounds.display.numbers import at_least, at_most, interval
 from kernelbounds.kernels import kernel_to_text
 from kernelbounds.problem import Problem
 from kernelbounds.problem.calibration import Checked
-from kernelbounds.problem.quantities import settings_text
 from kernelbounds.study.records import Promising, Trial
 
 # The regret is taken to fall with a power of the number of observations between these two, whatever
@@ -42,7 +41,7 @@ def card(
         ("observations", count),
     ]
     facts += [
-        (f"trial {one.number} pending", settings_text(problem.inputs, one.values.values()))
+        (f"trial {one.number} pending", problem.settings_text(one.values.values()))
         for one in pending
     ]
     picture = None
@@ -51,7 +50,7 @@ def card(
     if certificates:
         last, best = certificates[-1]
         facts += [
-            (f"best after {last}", settings_text(problem.inputs, best.x.tolist())),
+            (f"best after {last}", problem.settings_text(best.x.tolist())),
             (f"{out.name} there", f"in {interval(best.lower, best.upper)}{unit}"),
             ("certified", f"within {at_most(best.regret)}{unit} of the best possible"),
         ]
@@ -185,7 +184,7 @@ class Status:
             return ""
         out = self.problem.output
         return (
-            f"{settings_text(self.problem.inputs, found.values.values())} (estimate "
+            f"{self.problem.settings_text(found.values.values())} (estimate "
             f"{found.estimate:.4g}{out.after_number}, {out.between(found.lower, found.upper)})"
         )
 
@@ -203,7 +202,7 @@ class Status:
             f"observations: {self.observations}{gone}",
         ]
         for trial in self.pending:
-            settings = settings_text(problem.inputs, trial.values.values())
+            settings = problem.settings_text(trial.values.values())
             lines.append(f"pending: trial {trial.number}: {settings}")
         if self.certificate is not None:
             best, limit = self.certificate, float(self.limit or 0.0)
@@ -211,7 +210,7 @@ class Status:
                 f"below {at_least(limit, 4)}" if self.minimise else f"above {at_most(limit, 4)}"
             )
             lines += [
-                f"best known: {settings_text(problem.inputs, best.x.tolist())}",
+                f"best known: {problem.settings_text(best.x.tolist())}",
                 f"  {out.name} there, without noise: {out.between(best.lower, best.upper)}",
                 f"  {out.name} anywhere: not {beyond}{unit}",
                 f"  within {at_most(best.regret)}{unit} of the best possible {out.name}, with "

@@ -34,7 +34,7 @@ from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study import pictures
 from kernelbounds.study.database import checked_path, refuse_existing
 from kernelbounds.study.deciding import Search
-from kernelbounds.study.records import OldRuns, Trial, named, number_of, telling, tellings
+from kernelbounds.study.records import OldRuns, Trial, number_of, telling, tellings
 from kernelbounds.study.status import Status, card as status_card, more_needed
 from kernelbounds.study.study_file import Outcome, StoredTrial, StudyFile, Told
 from kernelbounds.version import __version__
@@ -214,7 +214,7 @@ class Study:
 
     def _trial(self, one: StoredTrial) -> Trial:
         known = (np.nan if value is None else value for value in (one.lower, one.upper, one.gain))
-        return Trial(one.number, named(self.problem, one.point), *known)
+        return Trial(one.number, self.problem.named(one.point), *known)
 
     # --- telling
 
@@ -292,7 +292,7 @@ class Study:
         guarantee.
         """
         gone = self._store.undo()
-        return [(one.trial, named(self.problem, one.point), one.value) for one in gone]
+        return [(one.trial, self.problem.named(one.point), one.value) for one in gone]
 
     # --- what is known
 
