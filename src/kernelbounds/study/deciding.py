@@ -1,4 +1,4 @@
-"""What to try next, how good the best setting is, and which one looks best, on scaled inputs.
+"""What to try next, how good the best setting is, and which one looks best; and certificates.
 
 Settings must be feasible: with few digits, and whole where an input takes whole numbers only. With
 some whole inputs and some not, the box is searched as if all were continuous. The limits found are
@@ -8,20 +8,25 @@ then valid and a little loose, while what is suggested and recommended is feasib
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
+from typing import Any
 
 import numpy as np
 
 from kernelbounds.arrays import Array
 from kernelbounds.bandits import Ascent, Box, BranchAndBound, Certificate, Finite, KernelUCB
 from kernelbounds.bandits.certify import certify_box
+from kernelbounds.display import late_progress
+from kernelbounds.errors import EmptyConfidenceSetError, InputError
 from kernelbounds.problem import Problem
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study.records import Promising
-from kernelbounds.study.study_file import Point
+from kernelbounds.study.study_file import Outcome, Point, StudyFile
 from kernelbounds.surface import Clipped
 
 # The most promising settings are looked for at this many points that fill the box, and at those
@@ -180,3 +185,80 @@ class Search:
             return replace(one, **{side: limit}, regret=min(one.regret, regret))
 
         return min(map(limited, known), key=lambda one: one.regret)
+
+
+class Certificates:
+    """The certificates of a study, by their numbers of observations; they are kept in its file."""
+
+    def __init__(self, store: StudyFile, search: Search) -> None:
+        self._store, self._search = store, search
+
+    def kept(self) -> list[tuple[int, Certificate]]:
+        """Return the last certificate for each number of observations, as it was made."""
+        return [(one.count, _restored(one.data)) for one in self._store.certificates]
+
+    def over_time(self) -> list[tuple[int, Certificate]]:
+        """Return the certificates with what those before them say, so that none is worse."""
+        found: list[tuple[int, Certificate]] = []
+        for count, one in self.kept():
+            before = [certificate for _, certificate in found[-1:]]
+            found.append((count, self._search.with_the_past(one, before)))
+        return found
+
+    def of(
+        self, sequence: ConfidenceSequence, outcomes: list[Outcome], seconds: float
+    ) -> Certificate:
+        """Return the certificate of all outcomes; one that is kept must have had the time for it."""
+        count, kept = len(outcomes), self._store.certificates
+        past = [_restored(one.data) for one in kept if one.count < count]
+        now = [one.data for one in kept if one.count == count and one.seconds >= seconds]
+        found = _restored(now[0]) if now else self._made(sequence, outcomes[-1], seconds)
+        return self._search.with_the_past(found, past)
+
+    def fill(self, outcomes: list[Outcome], most: int, seconds: float) -> None:
+        """Make certificates of the past that are missing, as far as there is time.
+
+        They are for ``most`` numbers of observations, spread evenly.
+        """
+        there = {len(outcomes)} | {one.count for one in self._store.certificates}
+        missing = [count for count in evenly(len(outcomes), most) if count not in there]
+        deadline, each = time.monotonic() + seconds, seconds / max(len(missing), 1)
+        with late_progress("certificates of the past", len(missing)) as report:
+            past = replayed(self._search.problem, outcomes, missing)
+            for done, (count, sequence) in enumerate(past):
+                report(f"{count} observations", done)
+                if time.monotonic() > deadline:
+                    break
+                with suppress(EmptyConfidenceSetError):
+                    self._made(sequence, outcomes[count - 1], each)
+
+    def _made(self, sequence: ConfidenceSequence, last: Outcome, seconds: float) -> Certificate:
+        """Make the certificate of a sequence that ends with this outcome, and keep it."""
+        found = self._search.certified(sequence, seconds)
+        with suppress(InputError):  # A file that cannot be written to may be read all the same.
+            self._store.add_certificate(len(sequence), last.id, seconds, found.as_data())
+        return found
+
+
+def _restored(data: dict[str, Any]) -> Certificate:
+    regret = math.inf if data["regret"] is None else data["regret"]
+    return Certificate(**(data | {"x": np.array(data["x"]), "regret": regret}))
+
+
+def evenly(count: int, most: int) -> list[int]:
+    """Return at most ``most`` numbers of observations, spread from 1 to ``count``."""
+    return sorted({round(float(one)) for one in np.linspace(1, count, min(count, most))})
+
+
+def replayed(
+    problem: Problem, outcomes: list[Outcome], counts: list[int]
+) -> Iterator[tuple[int, ConfidenceSequence]]:
+    """Yield numbers of observations, which increase, and the sequence as it was after each.
+
+    It is always the same object, which is updated from one number to the next.
+    """
+    sequence = problem.sequence()
+    for count in counts:
+        new = outcomes[len(sequence) : count]
+        sequence.update(problem.scaled([one.point for one in new]), [one.value for one in new])
+        yield count, sequence

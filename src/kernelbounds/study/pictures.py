@@ -1,11 +1,7 @@
-"""What was known after the first observations of a study, and pictures of it.
-
-The pictures are its history, its certificates over time, and slices through the best settings.
-"""
+"""Pictures of a study: its history, its certificates over time, and slices at the best settings."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
@@ -20,7 +16,8 @@ from kernelbounds.errors import EmptyConfidenceSetError
 from kernelbounds.io import files
 from kernelbounds.plot import canvas
 from kernelbounds.problem import Problem
-from kernelbounds.sequence import ConfidenceSequence
+from kernelbounds.study.deciding import evenly, replayed
+from kernelbounds.study.study_file import Outcome
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,36 +28,17 @@ if TYPE_CHECKING:
 MAX_HISTORY_COUNTS = 60
 
 
-def evenly(count: int, most: int) -> list[int]:
-    """Return at most ``most`` numbers of observations, spread from 1 to ``count``."""
-    return sorted({round(float(one)) for one in np.linspace(1, count, min(count, most))})
-
-
-def replayed(
-    problem: Problem, points: Array, outcomes: Array, counts: list[int]
-) -> Iterator[tuple[int, ConfidenceSequence]]:
-    """Yield numbers of observations, which increase, and the sequence as it was after each.
-
-    It is always the same object, which is updated from one number to the next.
-    """
-    sequence, unit = problem.sequence(), problem.scaled(points)
-    for count in counts:
-        done = len(sequence)
-        sequence.update(unit[done:count], outcomes[done:count])
-        yield count, sequence
-
-
 def save_all(
     study: Study,
     folder: str | PathLike[str],
-    data: tuple[Array, Array],
+    outcomes: list[Outcome],
     certificates: list[tuple[int, Certificate]],
 ) -> list[Path]:
     """Write history.png, and certificate.png and slices.png where there are certificates."""
     where, output = files.as_path(folder), study.problem.output
     with files.failure_reported(f"make the folder {brief(str(folder))}"):
         where.mkdir(parents=True, exist_ok=True)
-    drawn: dict[str, Any] = {"history": _history(study.problem, data, study.minimise)}
+    drawn: dict[str, Any] = {"history": _history(study.problem, outcomes, study.minimise)}
     if certificates:
         drawn["certificate"] = plot.certificate(
             [count for count, _ in certificates],
@@ -69,24 +47,24 @@ def save_all(
             output=f"certified regret, {output.label}",
         )
         count, best = certificates[-1]
-        if count == len(data[1]):
-            drawn["slices"] = _slices(study, data, best.x)
+        if count == len(outcomes):
+            drawn["slices"] = _slices(study, outcomes, best.x)
     paths = {where / f"{name}.png": axes for name, axes in drawn.items()}
     for path, axes in paths.items():
         canvas.save(axes, path)
     return list(paths)
 
 
-def _history(problem: Problem, data: tuple[Array, Array], minimise: bool) -> Axes:
+def _history(problem: Problem, outcomes: list[Outcome], minimise: bool) -> Axes:
     """Draw outcomes in the order told, and bounds on the best settings known at each time.
 
     The best settings are those observed that surely have the best value. There are no bounds where
     the data had refuted the assumptions.
     """
-    outcomes = data[1]
+    values = np.array([one.value for one in outcomes])
     counts = evenly(len(outcomes), MAX_HISTORY_COUNTS)
     known = np.full((2, len(counts)), np.nan)
-    for place, (_, sequence) in enumerate(replayed(problem, *data, counts)):
+    for place, (_, sequence) in enumerate(replayed(problem, outcomes, counts)):
         with suppress(EmptyConfidenceSetError):
             lower, upper = sequence.bounds(sequence.points)
             best = int(upper.argmin() if minimise else lower.argmax())
@@ -99,21 +77,21 @@ def _history(problem: Problem, data: tuple[Array, Array], minimise: bool) -> Axe
     for side in known:
         axes.step(counts, side, where="post", color=canvas.BAND, linewidth=1.2)
     axes.plot(
-        1 + np.arange(len(outcomes)), outcomes, "o", color="black", markersize=3.5,
-        label="outcomes",
-    )  # fmt: skip
+        1 + np.arange(len(values)), values, "o", color="black", markersize=3.5, label="outcomes"
+    )
     axes.set(xlabel="observations", ylabel=canvas.as_written(problem.output.label))
     # Bounds after the first few observations may be far out, where there is nothing else to see.
-    low, high = min(outcomes.min(), problem.output.low), max(outcomes.max(), problem.output.high)
+    low, high = min(values.min(), problem.output.low), max(values.max(), problem.output.high)
     axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
     canvas.whole_ticks(axes.xaxis)
     canvas.finish(axes, own=True)
     return axes
 
 
-def _slices(study: Study, data: tuple[Array, Array], point: Array) -> Any:
+def _slices(study: Study, outcomes: list[Outcome], point: Array) -> Any:
     """Draw bounds along each input through a point, with steps between whole numbers."""
     problem, sequence = study.problem, study.sequence
+    data = [one.point for one in outcomes], [one.value for one in outcomes]
 
     def bounds(points: Array) -> tuple[Array, Array]:
         return sequence.bounds(problem.nearest(points))

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 import sqlite3
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from os import PathLike
@@ -18,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from kernelbounds.arrays import Array, as_flag, as_scalar, as_whole, brief
 from kernelbounds.bandits import Certificate
-from kernelbounds.display import cards as notebook, late_progress
+from kernelbounds.display import cards as notebook
 from kernelbounds.errors import (
     EmptyConfidenceSetError,
     InputError,
@@ -33,7 +31,7 @@ from kernelbounds.problem.calibration import checked_assumptions
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study import pictures
 from kernelbounds.study.database import checked_path, refuse_existing
-from kernelbounds.study.deciding import Search
+from kernelbounds.study.deciding import Certificates, Search
 from kernelbounds.study.records import OldRuns, Trial, number_of, telling, tellings
 from kernelbounds.study.status import Status, card as status_card, more_needed
 from kernelbounds.study.study_file import Outcome, StoredTrial, StudyFile, Told
@@ -124,6 +122,7 @@ class Study:
             store.close()
             raise StoredFileError(f"the study {store.name} is damaged: {said(error)}.") from error
         self._search = Search(self.problem, self.minimise)
+        self._certificates = Certificates(store, self._search)
         self._lock = threading.RLock()
         self._sequence = self.problem.sequence()
         self._rows: list[Outcome] = []  # the outcomes that are in the sequence
@@ -140,10 +139,10 @@ class Study:
         """Return a card for notebooks with what is in the file, without computing anything."""
 
         def card() -> notebook.Html:
-            found = [(one.count, _certificate(one.data)) for one in self._store.certificates]
             return status_card(
-                self.problem, self.minimise, self.stop_within, len(self), self.pending, found
-            )
+                self.problem, self.minimise, self.stop_within, len(self), self.pending,
+                self._certificates.kept(),
+            )  # fmt: skip
 
         return notebook.shown(self, card)
 
@@ -299,11 +298,12 @@ class Study:
     @property
     def observations(self) -> dict[str, NDArray[Any]]:
         """Columns by name, in the order told: number of the trial, inputs and output."""
-        with self._lock:
-            points, outcomes = self._data()
-            trials = np.array([one.trial for one in self._rows], dtype=np.int64)
+        rows = self._store.outcomes
+        points = np.array([one.point for one in rows]).reshape(-1, self.problem.dim)
         inputs = dict(zip(self.problem.names, points.T, strict=True))
-        return {"trial": trials, **inputs, self.problem.output.name: outcomes}
+        trials = np.array([one.trial for one in rows], dtype=np.int64)
+        values = np.array([one.value for one in rows], dtype=float)
+        return {"trial": trials, **inputs, self.problem.output.name: values}
 
     @property
     def sequence(self) -> ConfidenceSequence:
@@ -340,18 +340,7 @@ class Study:
             sequence = self.sequence
             if not len(sequence):
                 raise InputError("there is nothing to certify before the first observation.")
-            count, kept = len(sequence), self._store.certificates
-            past = [_certificate(one.data) for one in kept if one.count < count]
-            now = [one.data for one in kept if one.count == count and one.seconds >= limit]
-            found = _certificate(now[0]) if now else self._certify(sequence, count, limit)
-            return self._search.with_the_past(found, past)
-
-    def _certify(self, sequence: ConfidenceSequence, count: int, seconds: float) -> Certificate:
-        """Make a certificate from the first ``count`` outcomes, and keep it in the file."""
-        found = self._search.certified(sequence, seconds)
-        with suppress(InputError):  # A file that cannot be written to may be read all the same.
-            self._store.add_certificate(count, self._rows[count - 1].id, seconds, found.as_data())
-        return found
+            return self._certificates.of(sequence, self._rows, limit)
 
     def status(self, seconds: float = 10.0, stop_within: float | None = None) -> Status:
         """Return how the study stands; ``str`` of the result is a readable text.
@@ -372,7 +361,7 @@ class Study:
                 except EmptyConfidenceSetError:
                     refuted = True
             if best is not None and aim is not None and best.regret > aim:
-                old = [(one.count, one.data["regret"]) for one in self._store.certificates]
+                old = [(before, one.regret) for before, one in self._certificates.kept()]
                 more = more_needed(old, count, best.regret, aim)
             return Status(
                 self.problem, self.minimise, count, self._store.withdrawn, self.pending, best,
@@ -385,31 +374,14 @@ class Study:
         They are those in the file, and others at ``most`` numbers of observations that are spread
         evenly, as far as they can be made within ``seconds``; these too are kept in the file.
         """
-        limit = as_scalar(seconds, "seconds", above=0.0)
+        limit, count = as_scalar(seconds, "seconds", above=0.0), as_whole(most, "most", least=1)
         with self._lock:
-            points, outcomes = self._data()
-            if not len(outcomes):
+            if not len(self.sequence):
                 return []
             with suppress(EmptyConfidenceSetError):
                 self.certificate(limit / 2)
-            there = {len(outcomes)} | {one.count for one in self._store.certificates}
-            wanted = pictures.evenly(len(outcomes), as_whole(most, "most", least=1))
-            missing = [count for count in wanted if count not in there]
-            deadline, each = time.monotonic() + limit / 2, limit / 2 / max(len(missing), 1)
-            past = pictures.replayed(self.problem, points, outcomes, missing)
-            with late_progress("certificates of the past", len(missing)) as report:
-                for done, (count, sequence) in enumerate(past):
-                    report(f"{count} observations", done)
-                    if time.monotonic() > deadline:
-                        break
-                    with suppress(EmptyConfidenceSetError):
-                        self._certify(sequence, count, each)
-            found: list[tuple[int, Certificate]] = []
-            for one in self._store.certificates:
-                before = [certificate for _, certificate in found[-1:]]
-                now = self._search.with_the_past(_certificate(one.data), before)
-                found.append((one.count, now))
-            return found
+            self._certificates.fill(self._rows, count, limit / 2)
+            return self._certificates.over_time()
 
     def plot(self, folder: str | PathLike[str], seconds: float = 20.0) -> list[Path]:
         """Draw the study: ``history.png``, ``certificate.png`` and ``slices.png`` in a folder.
@@ -419,25 +391,13 @@ class Study:
         """
         canvas.require_matplotlib()
         with self._lock:
-            data = self._data()
-            if not len(data[1]):
+            if not len(self.sequence):
                 raise InputError("there is nothing to draw before the first observation.")
-            return pictures.save_all(self, folder, data, self.certificates(seconds=seconds))
-
-    def _data(self) -> tuple[Array, Array]:
-        """Return points (n, d) and outcomes (n,), in the user's units, in the order told."""
-        self._refresh()
-        points = np.array([one.point for one in self._rows]).reshape(-1, self.problem.dim)
-        return points, np.array([one.value for one in self._rows], dtype=float)
+            return pictures.save_all(self, folder, self._rows, self.certificates(seconds=seconds))
 
     def export(self, path: str | PathLike[str]) -> None:
         """Write the observations to a CSV file, whole or not at all."""
         write_csv(path, self.observations)
-
-
-def _certificate(data: dict[str, Any]) -> Certificate:
-    regret = math.inf if data["regret"] is None else data["regret"]
-    return Certificate(**(data | {"x": np.array(data["x"]), "regret": regret}))
 
 
 def _checked_aim(aim: Any) -> float | None:
