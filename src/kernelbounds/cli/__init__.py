@@ -9,6 +9,7 @@ import inspect
 import os
 import sys
 import webbrowser
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -193,11 +194,6 @@ def reproduce_command(
     """Run what is missing, then write tables, figures and a report."""
     from kernelbounds.paper.reproduce import reproduce
 
-    console = Console(stderr=True)
-
-    def say(text: str) -> None:
-        console.print(text, soft_wrap=True, markup=False)
-
     choices = specs.Choices(
         rounds if rounds is not None else QUICK_ROUNDS if quick else specs.ROUNDS,
         reps if reps is not None else QUICK_REPETITIONS if quick else specs.REPETITIONS,
@@ -206,13 +202,13 @@ def reproduce_command(
         _listed(kernels),
     )
     try:
-        done = reproduce(names, choices, out, workers, dask, say)
+        done = reproduce(names, choices, out, workers, dask, partial(say, aside=True))
     except KeyboardInterrupt:
-        say(f"interrupted; finished runs are in {out}, the same command goes on")
+        say(f"interrupted; finished runs are in {out}, the same command goes on", aside=True)
         raise SystemExit(130) from None
     typer.echo(done.table, nl=False)
     for file in done.files:
-        say(f"wrote {file}")
+        say(f"wrote {file}", aside=True)
 
 
 def _listed(text: str) -> tuple[str, ...]:

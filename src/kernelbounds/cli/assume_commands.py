@@ -156,7 +156,7 @@ def draw(found: kb.problem.Assumed) -> Any:
             log=[one.log], labels=[one.label], output=problem.output.label if axis == 0 else "",
         )  # fmt: skip
         if one.integer:
-            canvas.whole_ticks(ax.xaxis)
+            canvas.round_ticks(ax.xaxis, 8, whole=True)
     outside = [int(at) for at in np.argsort(-norms)[:EXCLUDED_SHOWN] if not within[at]]
     too_wild: dict[str, Any] = {"color": canvas.NO_GUARANTEE, "linestyle": canvas.DASHED}
     for at in outside:

@@ -263,9 +263,9 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     Console(markup=False, highlight=False).print(table)
 
 
-def say(text: str) -> None:
-    """Print a paragraph on standard output, with brackets as they are."""
-    Console(highlight=False).print(text, markup=False, soft_wrap=True)
+def say(text: str, *, aside: bool = False) -> None:
+    """Print a paragraph with brackets as they are; ``aside`` is on standard error."""
+    Console(highlight=False, stderr=aside).print(text, markup=False, soft_wrap=True)
 
 
 def warn(text: str) -> None:

@@ -126,18 +126,11 @@ def tidy(ax: Axes) -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def round_ticks(axis: Axis) -> None:
-    """Put a few round numbers on a linear axis, for a small panel."""
+def round_ticks(axis: Axis, most: int = 4, *, whole: bool = False) -> None:
+    """Put a few round numbers on a linear axis, or whole ones, because rounds are counted."""
     from matplotlib.ticker import MaxNLocator
 
-    axis.set_major_locator(MaxNLocator(4, steps=TICK_STEPS))
-
-
-def whole_ticks(axis: Axis) -> None:
-    """Put whole numbers on an axis, because rounds are counted."""
-    from matplotlib.ticker import MaxNLocator
-
-    axis.set_major_locator(MaxNLocator(8, steps=TICK_STEPS, integer=True))
+    axis.set_major_locator(MaxNLocator(most, steps=TICK_STEPS, integer=whole))
 
 
 def log_ticks(axis: Axis, low: float, high: float) -> None:

@@ -75,7 +75,7 @@ def regret(
     axes.set(xlabel="round", ylabel=canvas.as_written(output))
     axes.set_ylim(bottom=0)
     axes.set_xlim(left=0)
-    canvas.whole_ticks(axes.xaxis)
+    canvas.round_ticks(axes.xaxis, 8, whole=True)
     canvas.finish(axes, own=ax is None)
     return axes
 
@@ -144,7 +144,7 @@ def certificate(
         _steps(axes, t, curves["regrets"], line)
     label = "certified regret" if limits is None else "f(x)"
     axes.set(xlabel="observations", ylabel=label if output is None else canvas.as_written(output))
-    canvas.whole_ticks(axes.xaxis)
+    canvas.round_ticks(axes.xaxis, 8, whole=True)
     canvas.finish(axes, own=ax is None)
     return axes
 

@@ -18,7 +18,7 @@ from os import PathLike
 from typing import Any, Self
 
 import numpy as np
-from scipy.stats import chi2, qmc
+from scipy.stats import chi2, combine_pvalues, qmc
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Matern, WhiteKernel
@@ -112,24 +112,23 @@ def look_chosen(points: Array, outcomes: Array) -> bool:
 
     For each new point after the first few, p is the share of the box around all points that is
     nearer to the best point so far. If the points were drawn from that box beforehand, the p are
-    uniform and independent, wherever the best points are, and -2 sum log p has a chi-squared
-    distribution (Fisher). Designs that fill the box evenly come close to that; where a design seeks
-    the maximum, or the minimum, many p are small.
+    uniform and independent, wherever the best points are, and Fisher's test combines them. Designs
+    that fill the box evenly come close to that; where a design seeks the maximum, or the minimum,
+    many p are small.
     """
     low, high = points.min(axis=0), points.max(axis=0)
     filling = qmc.Sobol(points.shape[1], rng=np.random.default_rng(0)).random(BOX_POINTS)
     box = low + (high - low) * filling
-    logs = np.zeros(2)
-    later = 0
+    shares = []
     for t in range(FIRST_OBSERVATIONS, len(points)):
         if np.any(np.all(points[:t] == points[t], axis=1)):
             continue  # Repeats are made to measure the noise.
-        later += 1
-        for at, best in enumerate((np.argmax(outcomes[:t]), np.argmin(outcomes[:t]))):
-            distance = np.linalg.norm(points[t] - points[best])
-            nearer = np.count_nonzero(np.linalg.norm(box - points[best], axis=1) < distance)
-            logs[at] += np.log((nearer + 1) / (BOX_POINTS + 1))
-    return bool(later and np.any(chi2.sf(-2 * logs, 2 * later) < FALSE_ALARM_PROBABILITY))
+        best = points[[np.argmax(outcomes[:t]), np.argmin(outcomes[:t])]]
+        distances = np.linalg.norm(points[t] - best, axis=1)
+        nearer = np.linalg.norm(box[:, None] - best, axis=2) < distances
+        shares.append((np.count_nonzero(nearer, axis=0) + 1) / (BOX_POINTS + 1))
+    tests = [combine_pvalues(side, method="fisher") for side in np.transpose(shares)]
+    return any(one.pvalue < FALSE_ALARM_PROBABILITY for one in tests)
 
 
 @dataclass(frozen=True)

@@ -208,7 +208,7 @@ class Certificates:
     def of(
         self, sequence: ConfidenceSequence, outcomes: list[Outcome], seconds: float
     ) -> Certificate:
-        """Return the certificate of all outcomes; one that is kept must have had the time for it."""
+        """Return the certificate of all outcomes, a kept one if it had at least as much time."""
         count, kept = len(outcomes), self._store.certificates
         past = [_restored(one.data) for one in kept if one.count < count]
         now = [one.data for one in kept if one.count == count and one.seconds >= seconds]

@@ -83,7 +83,7 @@ def _history(problem: Problem, outcomes: list[Outcome], minimise: bool) -> Axes:
     # Bounds after the first few observations may be far out, where there is nothing else to see.
     low, high = min(values.min(), problem.output.low), max(values.max(), problem.output.high)
     axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
-    canvas.whole_ticks(axes.xaxis)
+    canvas.round_ticks(axes.xaxis, 8, whole=True)
     canvas.finish(axes, own=True)
     return axes
 
