@@ -115,18 +115,16 @@ def show(expected: kb.problem.Plan) -> None:
         "settings known may fall short of the best possible, as study status certifies it."
     )
     say(
-        "At most: for certain if the assumptions hold, whatever the outcomes, with settings that "
-        "fill the ranges evenly (mean half-width at 128 points; for the regret, the largest width "
-        "at these and in the corners). Simulated: what "
-        "happened with 4 of the random functions; the regret is that of choosing one of 256 "
-        "settings step by step, and over the whole ranges it takes more. The output's range is "
-        f"{problem.output.range:g}{problem.output.after_number}: a wider band says less than that."
+        "At most: certain if the assumptions hold, whatever the outcomes, with settings that fill "
+        "the ranges evenly; the band is the mean half-width at 128 points, and the regret the "
+        "largest width at these and in the corners. Simulated: the mean over 4 of the random "
+        "functions; the regret is that of choosing among 256 settings, and it is larger over the "
+        "whole ranges. A band wider than the output's range, "
+        f"{problem.output.range:g}{problem.output.after_number}, says nothing."
     )
     say(
-        "Plan by 'band, at most': it is for certain, and regrets certified by studies over whole "
-        "ranges were of about that size too in simulations, 0.7 to 1.7 times. 'Regret, at most' is "
-        "for the worst of all functions, and the last column for a choice among 256 settings that "
-        "were fixed beforehand."
+        "Plan by 'band, at most': in simulated studies, the regrets that were certified over whole "
+        "ranges were 0.7 to 1.7 times that. 'Regret, at most' is for the worst of all functions."
     )
 
 

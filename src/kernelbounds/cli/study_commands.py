@@ -61,10 +61,10 @@ def create(
         if stop_within < width / FAR_AIM_RATIO:
             unit = settled.output.after_number
             say(
-                f"note: an aim of {stop_within:g}{unit} is far: after {settled.experiments} runs that "
-                f"fill the ranges, the band is ±{at_most(width)}{unit} on average; certificates "
-                "over whole ranges are of about that size. See what is in reach, and what stronger "
-                "assumptions would buy: kernelbounds plan",
+                f"note: an aim of {stop_within:g}{unit} is far: after {settled.experiments} runs "
+                f"that fill the ranges, the band is ±{at_most(width)}{unit} on average, and "
+                "certificates over whole ranges are of about that size. See what is in reach, and "
+                "what stronger assumptions would buy: kernelbounds plan",
                 aside=True,
             )
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brute
 
 from kernelbounds.arrays import Array, as_floats, as_observations, as_points, as_scalar, brief
 from kernelbounds.assume.offset import Offset
@@ -270,12 +270,9 @@ def _likeliest_ridge(engine: Engine, noise: float) -> float:
         energy, log_det = path.energy_and_log_det(math.exp(log_ridge))
         return energy / noise**2 + log_det
 
-    grid = np.linspace(
-        math.log(unit / MOST_VARIANCE), math.log(unit / LEAST_VARIANCE), TRIED_RIDGES
-    )
-    best = int(np.argmin([surprise(one) for one in grid]))
-    around = grid[max(best - 1, 0)], grid[min(best + 1, TRIED_RIDGES - 1)]
-    return math.exp(minimize_scalar(surprise, bounds=around, method="bounded").x)
+    ends = math.log(unit / MOST_VARIANCE), math.log(unit / LEAST_VARIANCE)
+    best = brute(lambda point: surprise(point.item()), [ends], Ns=TRIED_RIDGES, disp=False)
+    return math.exp(np.clip(best.item(), *ends))
 
 
 def finite(values: Array) -> Array:
