@@ -128,7 +128,7 @@ def _show(tour: Tour) -> None:
 
 
 def _somebody_is_there() -> bool:
-    """Tell whether a browser would be seen: on a screen, and neither in CI nor elsewhere."""
+    """Tell whether a browser would be seen: on a screen of this machine, and not in CI."""
     known = {name for name, value in os.environ.items() if value}
     elsewhere = known & {"CI", "SSH_CONNECTION", "SSH_TTY"}
     screen = sys.platform in ("darwin", "win32") or known & {"DISPLAY", "WAYLAND_DISPLAY"}
@@ -215,7 +215,7 @@ def _listed(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
-# Otherwise lists of commands, as on the site, cut their first sentences after 45 characters.
+# Without a short help, lists of commands, as on the site, cut sentences after 45 characters.
 for _one in (*app.registered_commands, *study_app.registered_commands):
     if _one.help is None:
         _one.short_help = (inspect.getdoc(_one.callback) or "").partition("\n")[0]

@@ -192,7 +192,7 @@ def _bend(values: Array) -> float:
     return float(np.abs(np.diff(values, 2)).sum())
 
 
-# Kernel and norm bound are what is looked for.
+# The kernel and the norm bound are what this command looks for, so it does not take them.
 @with_problem(without=("kernel", "norm_bound"))
 def calibrate(
     table: TableArgument,

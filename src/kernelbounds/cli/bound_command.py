@@ -145,14 +145,14 @@ def _points(problem: kb.Problem, rows: Array, at: str, grid: int | None) -> Arra
             "points; a million are the most."
         )
     unit = np.stack(np.meshgrid(*[np.linspace(0, 1, side)] * dim, indexing="ij"), axis=-1)
-    # Whole numbers may coincide.
+    # Points of the grid may coincide when they are rounded to whole numbers.
     return np.unique(problem.settable(unit.reshape(-1, dim)), axis=0)
 
 
 def warn_of(
     problem: kb.Problem, sequence: kb.ConfidenceSequence, runs: Runs, fixed_design: bool
 ) -> None:
-    """Warn of what speaks against using the data like this."""
+    """Warn of data that do not suit the assumptions, or the bound with which they are used."""
     doubts = kb.problem.calibration
     out, outcomes, unit = problem.output, runs.outcomes, problem.output.after_number
     reach = 4 * float(problem.noise or 0.0)

@@ -127,7 +127,7 @@ def tidy(ax: Axes) -> None:
 
 
 def round_ticks(axis: Axis, most: int = 4, *, whole: bool = False) -> None:
-    """Put a few round numbers on a linear axis, or whole ones, because rounds are counted."""
+    """Put a few round numbers on a linear axis, or a few whole ones, where things are counted."""
     from matplotlib.ticker import MaxNLocator
 
     axis.set_major_locator(MaxNLocator(most, steps=TICK_STEPS, integer=whole))
@@ -188,7 +188,7 @@ class Inputs:
 
     @classmethod
     def checked(cls, domain: Any, log: Log, labels: Sequence[str] | None) -> Inputs:
-        """Check what users pass; None is no logarithmic axis, and the names of the box."""
+        """Check what users pass; by default no axis is logarithmic, and labels are names."""
         if not isinstance(domain, Box):
             raise InputError(f"domain must be a kernelbounds.Box, got {brief(domain)}.")
         numbered = ("x",) if domain.dim == 1 else tuple(f"x{at}" for at in range(domain.dim))

@@ -105,7 +105,7 @@ class Slice:
     data: Data | None
 
     def draw(self, ax: Axes, reach: float = canvas.REACH) -> None:
-        """Draw all of it; data fade with their distance from the slice, up to ``reach``."""
+        """Draw the slice; data fade with their distance from it, up to ``reach``."""
         x = self.points[:, self.shown]
         for number, (name, sides) in enumerate(self.bounds.items()):
             style = canvas.line_style(number)

@@ -135,7 +135,7 @@ class Problem:
         if noise is not None:
             noise = as_scalar(noise, "noise", least=0.0, most=LARGEST)
         if norm_bound is not None:
-            # A smaller one is lost in the rounding of the output.
+            # A smaller norm bound is lost in the rounding of the output.
             least = EPS * output.range
             norm_bound = as_scalar(norm_bound, "norm_bound", least=least, most=LARGEST)
         if kernel is not None:
@@ -264,7 +264,10 @@ class Problem:
         return self.nearest(self.checked_points(X))
 
     def nearest(self, points: Array) -> Array:
-        """Scale the nearest points that are in the ranges, and whole where inputs are; (m, d)."""
+        """Scale points (m, d), each from the nearest one that can be set.
+
+        That one is in the ranges, and whole where an input takes whole numbers only.
+        """
         columns = zip(self.inputs, points.T, strict=True)
         return np.stack([one.scaled(values) for one, values in columns], axis=-1)
 

@@ -271,7 +271,7 @@ def in_digits(value: float) -> str:
 
 
 def checked_turns(turns: Any, name: str) -> int:
-    """Return a number of turns, or raise where it is none."""
+    """Return a number of turns, or raise where it cannot be one."""
     return as_whole(turns, name, least=0, most=MAX_TURNS)
 
 

@@ -265,7 +265,7 @@ class Status:
 
 
 def more_needed(old: list[tuple[int, float]], count: int, regret: float, aim: float) -> int | None:
-    """Guess how many more observations are needed, if regret goes on falling as it did lately.
+    """Guess how many more observations are needed, if the regret goes on falling as it did lately.
 
     ``old`` has numbers of observations and regrets of earlier certificates. The trend is since
     there were a third as many observations; None where there is none yet.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -132,19 +131,18 @@ class Study:
         of = f"of {self.problem.output.label} over {', '.join(self.problem.names)}"
         try:
             return f"Study({str(self.path)!r}{aim}) with {len(self)} observations {of}"
-        except (KernelBoundsError, sqlite3.Error):  # The study was closed, or its file is gone.
+        except KernelBoundsError:  # The study was closed, or its file is gone.
             return f"Study({str(self.path)!r}{aim}) {of}, closed"
 
     def _repr_html_(self) -> str:
         """Return a card for notebooks with what is in the file, without computing anything."""
-
-        def card() -> notebook.Html:
-            return status_card(
+        return notebook.shown(
+            self,
+            lambda: status_card(
                 self.problem, self.minimise, self.stop_within, len(self), self.pending,
                 self._certificates.kept(),
-            )  # fmt: skip
-
-        return notebook.shown(self, card)
+            ),
+        )  # fmt: skip
 
     def __len__(self) -> int:
         """Return the number of observations."""
@@ -309,19 +307,15 @@ class Study:
     def sequence(self) -> ConfidenceSequence:
         """The confidence sequence, for inputs scaled to [0, 1], with all that is in the file."""
         with self._lock:
-            self._refresh()
+            rows = self._store.outcomes
+            if self._rows != rows[: len(self._rows)]:  # Some outcomes were withdrawn.
+                self._sequence, self._rows = self.problem.sequence(), []
+            new = rows[len(self._rows) :]
+            if new:
+                points = self.problem.scaled([one.point for one in new])
+                self._sequence.update(points, [one.value for one in new])
+                self._rows = rows
             return self._sequence
-
-    def _refresh(self) -> None:
-        """Read what others have told or taken back since."""
-        rows = self._store.outcomes
-        if self._rows != rows[: len(self._rows)]:  # Some outcomes were withdrawn.
-            self._sequence, self._rows = self.problem.sequence(), []
-        new = rows[len(self._rows) :]
-        if new:
-            points = self.problem.scaled([one.point for one in new])
-            self._sequence.update(points, [one.value for one in new])
-            self._rows = rows
 
     def bounds(self, X: Any) -> tuple[Array, Array]:
         """Return lower and upper bounds at points, from an array, a dict or a data frame."""
