@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self, overload
@@ -32,7 +33,7 @@ from kernelbounds.study import pictures
 from kernelbounds.study.database import checked_path, refuse_existing
 from kernelbounds.study.deciding import Certificates, Search
 from kernelbounds.study.records import OldRuns, Trial, number_of, telling, tellings
-from kernelbounds.study.status import Status, card as status_card, more_needed
+from kernelbounds.study.status import Status, checked_aim, more_needed
 from kernelbounds.study.study_file import Outcome, StoredTrial, StudyFile, Told
 from kernelbounds.version import __version__
 
@@ -102,7 +103,7 @@ class Study:
         meta = {
             "problem": json.dumps(problem.settled().as_data(), ensure_ascii=False),
             "minimise": json.dumps(as_flag(minimise, "minimise")),
-            "stop_within": json.dumps(_checked_aim(stop_within)),
+            "stop_within": json.dumps(checked_aim(stop_within)),
             "kernelbounds": __version__,
         }
         new = cls.__new__(cls)
@@ -136,13 +137,11 @@ class Study:
 
     def _repr_html_(self) -> str:
         """Return a card for notebooks with what is in the file, without computing anything."""
-        return notebook.shown(
-            self,
-            lambda: status_card(
-                self.problem, self.minimise, self.stop_within, len(self), self.pending,
-                self._certificates.kept(),
-            ),
-        )  # fmt: skip
+        return notebook.shown(self, self._card)
+
+    def _card(self) -> notebook.Html:
+        known = self._status(self.problem.sequence(), len(self), self.stop_within)
+        return known.card("Study", self._certificates.kept())
 
     def __len__(self) -> int:
         """Return the number of observations."""
@@ -225,9 +224,9 @@ class Study:
     ) -> Told:
         """Add an outcome, of any settings; when this returns, it is on the disk.
 
-        Trials may be told in any order that does not depend on outcomes that are not told yet, as
-        long as the settings of those told before do not, either: an outcome by which somebody has
-        chosen settings is told before the outcome at these.
+        Trials may be told in any order, as long as neither the order nor the settings depend on
+        outcomes that are not told yet: an outcome by which somebody has chosen settings is told
+        before the outcome at these.
 
         Parameters
         ----------
@@ -342,25 +341,31 @@ class Study:
         ``seconds`` limits the search for the certificate, and ``stop_within`` is an aim in place of
         that of the study.
         """
-        aim = self.stop_within if stop_within is None else _checked_aim(stop_within)
+        aim = checked_aim(self.stop_within if stop_within is None else stop_within)
         with self._lock:
             sequence = self.sequence
-            count, best, more, promising = len(sequence), None, None, None
-            norm, noise = checked_assumptions(self.problem, sequence)
-            refuted = norm.at_least > norm.assumed or noise.at_least > noise.assumed
-            if count and not refuted:
-                try:
-                    best = self.certificate(seconds)
-                    promising = self._search.most_promising(sequence)
-                except EmptyConfidenceSetError:
-                    refuted = True
-            if best is not None and aim is not None and best.regret > aim:
-                old = [(before, one.regret) for before, one in self._certificates.kept()]
-                more = more_needed(old, count, best.regret, aim)
-            return Status(
-                self.problem, self.minimise, count, self._store.withdrawn, self.pending, best,
-                refuted, norm, noise, aim, more, promising,
-            )  # fmt: skip
+            found = self._status(sequence, len(sequence), aim)
+            if not len(sequence) or found.refuted:
+                return found
+            try:
+                best = self.certificate(seconds)
+                promising = self._search.most_promising(sequence)
+            except EmptyConfidenceSetError:
+                return replace(found, refuted=True)
+            old = [(count, one.regret) for count, one in self._certificates.kept()]
+            more = more_needed(old, len(sequence), best.regret, aim)
+            return replace(
+                found, certificate=best, more_observations=more, most_promising=promising
+            )
+
+    def _status(self, sequence: ConfidenceSequence, count: int, aim: float | None) -> Status:
+        """Return what is known of the study without a search."""
+        norm, noise = checked_assumptions(self.problem, sequence)
+        refuted = norm.at_least > norm.assumed or noise.at_least > noise.assumed
+        return Status(
+            self.problem, self.minimise, count, self._store.withdrawn, self.pending, norm, noise,
+            aim, refuted=refuted,
+        )  # fmt: skip
 
     def certificates(self, most: int = 10, seconds: float = 20.0) -> list[tuple[int, Certificate]]:
         """Return certificates over time, each with its number of observations.
@@ -392,7 +397,3 @@ class Study:
     def export(self, path: str | PathLike[str]) -> None:
         """Write the observations to a CSV file, whole or not at all."""
         write_csv(path, self.observations)
-
-
-def _checked_aim(aim: Any) -> float | None:
-    return None if aim is None else as_scalar(aim, "stop_within", above=0.0)
