@@ -116,7 +116,8 @@ def problem_from_options(
     >>> problem_from_options(["temperature=180:220"], "yield=0:100", noise=0.5).names
     ('temperature',)
     """
-    given = {name: value for name, value in others.items() if value is not None}
+    # An option that may be given several times is an empty list where it is not given.
+    given = {name: value for name, value in others.items() if value not in (None, [])}
     if problem is not None:
         if input or output is not None:
             raise InputError(

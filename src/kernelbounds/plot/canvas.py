@@ -295,9 +295,7 @@ class Inputs:
 
 
 def _flags(box: Box, log: Log) -> tuple[bool, ...]:
-    if log is None:
-        return (False,) * box.dim
-    listed: list[Any] = [log] if isinstance(log, str) else list(log)
+    listed: list[Any] = [log] if isinstance(log, str) else list(() if log is None else log)
     if all(isinstance(one, str) for one in listed):
         for one in listed:
             if one not in (box.names or ()):
