@@ -16,7 +16,8 @@ import pytest
 
 import kernelbounds as kb
 from kernelbounds import cli
-from kernelbounds.cli import assume_command, bound_command
+from kernelbounds.cli import assume_commands
+from kernelbounds.cli.options import Results
 from kernelbounds.io.csv_table import read_csv, write_csv
 from kernelbounds.problem import Problem, assuming
 from kernelbounds.problem.plans import needed
@@ -58,7 +59,7 @@ def shelf(tmp_path_factory):
 @pytest.fixture
 def without_pictures(monkeypatch):
     """For what is about tables."""
-    monkeypatch.setattr(bound_command, "save_picture", lambda *_: None)
+    monkeypatch.setattr(Results, "picture", lambda *_: None)
 
 
 @pytest.fixture
@@ -153,7 +154,7 @@ def test_functions_that_are_too_wild_are_drawn_where_they_are_wildest():
     from matplotlib import pyplot
 
     found = assuming.assume(Problem(["a=0:1:turns=0", "b=0:1:turns=3"], "y=0:100", 0.5))
-    panels = assume_command.draw(found)
+    panels = assume_commands.draw(found)
     # One of the 20 is above B, the 19th largest norm; it is wild along b, which alone may turn.
     for ax, count in zip(panels, (0, 1), strict=True):
         assert sum(one.is_dashed() and len(one.get_xdata()) > 0 for one in ax.lines) == count
@@ -416,8 +417,8 @@ def test_refuted_assumptions(run, shelf, tmp_path):
         ("a,y\n0.5,\n0.6,50\n", "line 2, column 'y': '' is a missing value"),
         ("a y\n0.5 50\n", "its columns are 'a y'"),
         ("a|y\n0.5|50\n", r"its columns are 'a\|y'"),
-        ("a,y\n0.5,50\n1.5,51\n", r"line 3, column 'a': 1.5 is not in its range 0:1; correct it"),
-        ("a,y\n0.5,50\n-3,51\n", "line 3, column 'a': -3 is not in its range 0:1"),
+        ("a,y\n0.5,50\n1.5,51\n", r"line 3: a = 1.5 is not in its range 0:1; correct it"),
+        ("a,y\n0.5,50\n-3,51\n", "line 3: a = -3 is not in its range 0:1"),
         ("A,y\n0.5,50\n", "has no column 'a'"),
         ("a,y\n", "has a header and no rows"),
         ("", "is empty"),
@@ -578,7 +579,7 @@ def test_without_matplotlib_tables_are_written(run, shelf, monkeypatch):
     assert code == 0 and "kernelbounds[plot]" in err and "norms.csv" in os.listdir("assume")
 
 
-@pytest.mark.parametrize("fails", ["write_table", "save_picture"])
+@pytest.mark.parametrize("fails", ["table", "picture"])
 def test_an_interrupt_between_files_leaves_whole_ones(run, shelf, tmp_path, monkeypatch, fails):
     """What is there is what an earlier run wrote, or whole and new."""
     words = ["bound", shelf / "1.csv", *_inputs(1)]
@@ -588,13 +589,13 @@ def test_an_interrupt_between_files_leaves_whole_ones(run, shelf, tmp_path, monk
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(bound_command, fails, interrupted)
+    monkeypatch.setattr(Results, fails, interrupted)
     code, _, err = run(*words, "--delta", "0.05")
     assert code == 130 and "Traceback" not in err
     after = {path.name: path.read_bytes() for path in (tmp_path / "bounds").iterdir()}
     assert set(after) == set(before)
     assert after["bounds.png"] == before["bounds.png"]
-    assert (after["bounds.csv"] == before["bounds.csv"]) == (fails == "write_table")
+    assert (after["bounds.csv"] == before["bounds.csv"]) == (fails == "table")
     assert Problem.load("bounds/problem.json").delta == 0.05
 
 

@@ -279,7 +279,7 @@ def test_a_study(tmp_path):
     simple = simple.replace(kernel="Matern(0.8, nu=2.5)", norm_bound=80.0)
     with kb.Study.create(tmp_path / "<b>.db", simple, stop_within=5.0) as study:
         assert one_line(study).endswith("<b>.db') with 0 observations of yield [%] over x")
-        assert "Ask for a trial" in words(study._repr_html_())
+        assert "ask for a trial" in words(study._repr_html_())
         for x, y in ((1, 40.0), (9, 60.0)):
             study.tell([x], y)
             study.certificate(0.2)

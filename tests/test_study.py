@@ -20,7 +20,7 @@ import kernelbounds as kb
 from kernelbounds.cli import app
 from kernelbounds.display.numbers import at_most
 from kernelbounds.study import database, study_file
-from kernelbounds.study.deciding import _Score, most_promising, with_the_past
+from kernelbounds.study.deciding import Search, _Score
 from kernelbounds.study.status import Checked, more_needed
 
 pytestmark = pytest.mark.usefixtures("short_searches")
@@ -394,15 +394,16 @@ def test_what_a_certificate_has_excluded_stays_excluded(minimise):
         ends = (-upper, -lower) if minimise else (lower, upper)
         return kb.Certificate(np.zeros(2), *ends, *limits, regret)
 
+    search = Search(problem(), minimise)
     early = certificate(60.0, 70.0, 75.0, 12.0)
     rough = certificate(66.0, 69.0, 90.0, 24.0)
-    both = with_the_past(rough, [early], minimise)
+    both = search.with_the_past(rough, [early])
     assert both.regret == 9.0 and (both.lower, both.upper) == (rough.lower, rough.upper)
     assert (both.min_lower if minimise else both.max_upper) == (-75.0 if minimise else 75.0)
     # The earlier settings, with what the later certificate has excluded.
-    last = with_the_past(certificate(50.0, 90.0, 71.0, 40.0), [early], minimise)
+    last = search.with_the_past(certificate(50.0, 90.0, 71.0, 40.0), [early])
     assert last.regret == 11.0 and (last.lower, last.upper) == (early.lower, early.upper)
-    assert with_the_past(rough, [], minimise).regret == 24.0
+    assert search.with_the_past(rough, []).regret == 24.0
 
 
 def test_certificates_never_get_worse(study):
@@ -415,7 +416,7 @@ def test_certificates_never_get_worse(study):
 def test_certificates_are_kept_until_something_is_told(study, path, monkeypatch):
     run(study, 4)
     first = study.certificate()
-    monkeypatch.setattr("kernelbounds.study.study.certified", None)  # must not be called
+    monkeypatch.setattr(Search, "certified", None)  # must not be called
     with kb.Study(path) as other:
         kept = other.certificate()
     assert np.array_equal(first.x, kept.x) and kept.regret == first.regret
@@ -525,7 +526,7 @@ def test_the_most_promising_settings_are_not_where_nothing_is_known():
     known = problem(inputs=["temperature=180:220"], norm_bound=2000.0)
     sequence = known.sequence()
     sequence.update(known.scaled([[190.0], [191.0]]), [60.0, 64.0])
-    found = most_promising(known, sequence, known.unit_box, minimise=False)
+    found = Search(known, minimise=False).most_promising(sequence)
     assert found.upper - found.lower < 110 and 190 < found.values["temperature"] < 200
     far = sequence.bounds(known.scaled([[215.0]]))
     assert np.mean(far) > found.estimate  # which the middle alone would have chosen

@@ -19,7 +19,7 @@ from scipy.optimize import minimize
 from kernelbounds import kernels
 from kernelbounds.arrays import Array, as_scalar, as_whole
 from kernelbounds.bandits.domains import Box
-from kernelbounds.display.progress import late_progress
+from kernelbounds.display import late_progress
 from kernelbounds.errors import InputError
 from kernelbounds.surface import POINTS_AT_ONCE, Clipped, Surface, in_chunks
 

@@ -41,7 +41,7 @@ from kernelbounds.bandits.tracker import Tracker, limited_values
 from kernelbounds.bounds import Bound
 from kernelbounds.bounds.bound import require_sequential
 from kernelbounds.copies import CopiedWhole
-from kernelbounds.display.progress import late_progress
+from kernelbounds.display import late_progress
 from kernelbounds.errors import EmptyConfidenceSetError, InputError, KernelBoundsError
 from kernelbounds.mixtures import Mixture
 from kernelbounds.sequence import ConfidenceSequence, storage

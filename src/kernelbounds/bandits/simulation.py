@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from kernelbounds.arrays import Array, as_generator, as_scalar, as_vector, as_whole, brief
 from kernelbounds.bandits.policy import Policy
 from kernelbounds.bounds import Bound
-from kernelbounds.display.progress import late_progress
+from kernelbounds.display import late_progress
 from kernelbounds.errors import InputError, KernelBoundsError
 from kernelbounds.kernels import checked_kernel, mixture_scale
 from kernelbounds.kernels.rkhs import RKHSFunction

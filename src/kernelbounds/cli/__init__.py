@@ -1,27 +1,33 @@
-"""The command line: ``kernelbounds assume``, ``plan``, ``calibrate``, ``bound``, ``study``, ..."""
+"""The command line: ``kernelbounds assume``, ``plan``, ``calibrate``, ``bound``, ``study``, ...
+
+The commands that need nothing of the user's own, ``demo`` and ``reproduce``, are in this file.
+"""
 
 from __future__ import annotations
 
 import inspect
 import os
+import sys
+import webbrowser
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
 from rich.text import Text
 
 from kernelbounds import __version__
-from kernelbounds.cli import (
-    assume_command,
-    bound_command,
-    calibrate_command,
-    demo_command,
-    plan_command,
-)
+from kernelbounds.cli import assume_commands, bound_command, plan_command
+from kernelbounds.cli.options import print_table, progress, say
 from kernelbounds.cli.study_commands import study_app
+from kernelbounds.display.numbers import at_most
 from kernelbounds.errors import KernelBoundsError
+from kernelbounds.io import files
 from kernelbounds.paper import specs
+
+if TYPE_CHECKING:
+    from kernelbounds.demo import Tour
 
 QUICK_ROUNDS, QUICK_REPETITIONS = 150, 3
 
@@ -40,18 +46,93 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
 )
-for _name, _module in (
-    ("assume", assume_command),
-    ("plan", plan_command),
-    ("calibrate", calibrate_command),
-    ("bound", bound_command),
+for _command in (
+    assume_commands.assume,
+    plan_command.plan,
+    assume_commands.calibrate,
+    bound_command.bound,
 ):
-    app.command(_name, no_args_is_help=True)(_module.command)
-app.command("demo")(demo_command.command)  # It is the only command that needs no arguments.
+    app.command(no_args_is_help=True)(_command)
 app.add_typer(study_app, name="study", short_help=study_app.info.help)
-# Otherwise lists of commands, as on the site, cut their first sentences after 45 characters.
-for _one in (*app.registered_commands, *study_app.registered_commands):
-    _one.short_help = (inspect.getdoc(_one.callback) or "").partition("\n")[0]
+
+
+@app.command()
+def demo(
+    out: Annotated[
+        Path, typer.Option(help="Where to write the page, a file that ends in .html.")
+    ] = Path("kernelbounds-demo.html"),
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the test functions and the noise.")] = 1,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A smaller tour, in a few seconds.")
+    ] = False,
+    open_page: Annotated[
+        bool | None,
+        typer.Option(
+            "--open/--no-open",
+            help="Whether to open the page in a browser.",
+            show_default="if there is a screen and somebody at it",
+        ),
+    ] = None,
+) -> None:
+    """Take a tour: an interactive page in one file, without a network, and a table.
+
+    What a norm bound admits, the bands of all bounds, a race, a certificate and a plan.
+    """
+    from kernelbounds import demo as tours
+
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise typer.BadParameter(f"{out} must end in .html.", param_hint="--out")
+    try:
+        files.check_writable(out)
+    except OSError as error:
+        raise typer.BadParameter(
+            f"cannot write to {out}: {error.strerror}.", param_hint="--out"
+        ) from None
+    size = tours.QUICK if quick else tours.FULL
+    with progress("computing five chapters", tours.steps(size)) as step:
+        tour = tours.take(size, seed, step)
+    with files.failure_reported(f"write the page to {str(out)!r}"):
+        files.write_text(out, tours.as_html(tour, seed))
+    _show(tour)
+    say(f"page: {out}")
+    if open_page or (open_page is None and _somebody_is_there()):
+        webbrowser.open(out.resolve().as_uri())
+    else:
+        say("Open it in a browser; it needs no network.")
+
+
+def _show(tour: Tour) -> None:
+    """Print the main numbers of the page."""
+    bands, race, closing, plan = tour.bands, tour.race, tour.closing, tour.plan
+    # Shares are rounded down: a band that misses something must not seem to contain all.
+    rows = [
+        [name, f"{width:.3f}", f"{times:.2f} x", f"{int(100 * inside)}%",
+         "" if regret is None else f"{regret:.1f}"]
+        for name, width, times, inside, regret in tour.rows()
+    ]  # fmt: skip
+    print_table(
+        f"Bounds at 99% confidence: bands after {bands['counts'][-1]} measurements, and a race of "
+        f"{race['rounds']} rounds",
+        ["bound", "mean width", "relative to CMM", "truth inside", "regret"],
+        rows,
+    )
+    last, once = closing["frames"][-1], plan["curves"][1]
+    say(
+        f"certificate: after {len(closing['points'])} measurements the best place known is within "
+        f"{at_most(last['regret'])} of the best possible (in truth {last['true_regret']:.3f})"
+    )
+    say(
+        f"plan: a band of at most ±{at_most(once['half_width'][-1])} {plan['unit']} after "
+        f"{plan['counts'][-1]} experiments, if the output turns once"
+    )
+
+
+def _somebody_is_there() -> bool:
+    """Tell whether a browser would be seen: on a screen of this machine, and not in CI."""
+    known = {name for name, value in os.environ.items() if value}
+    elsewhere = known & {"CI", "SSH_CONNECTION", "SSH_TTY"}
+    screen = sys.platform in ("darwin", "win32") or known & {"DISPLAY", "WAYLAND_DISPLAY"}
+    return bool(sys.stdout.isatty() and screen and not elsewhere)
 
 
 def _version(wanted: bool) -> None:
@@ -113,11 +194,6 @@ def reproduce_command(
     """Run what is missing, then write tables, figures and a report."""
     from kernelbounds.paper.reproduce import reproduce
 
-    console = Console(stderr=True)
-
-    def say(text: str) -> None:
-        console.print(text, soft_wrap=True, markup=False)
-
     choices = specs.Choices(
         rounds if rounds is not None else QUICK_ROUNDS if quick else specs.ROUNDS,
         reps if reps is not None else QUICK_REPETITIONS if quick else specs.REPETITIONS,
@@ -126,17 +202,23 @@ def reproduce_command(
         _listed(kernels),
     )
     try:
-        done = reproduce(names, choices, out, workers, dask, say)
+        done = reproduce(names, choices, out, workers, dask, partial(say, aside=True))
     except KeyboardInterrupt:
-        say(f"interrupted; finished runs are in {out}, the same command goes on")
+        say(f"interrupted; finished runs are in {out}, the same command goes on", aside=True)
         raise SystemExit(130) from None
     typer.echo(done.table, nl=False)
     for file in done.files:
-        say(f"wrote {file}")
+        say(f"wrote {file}", aside=True)
 
 
 def _listed(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
+# Without a short help, lists of commands, as on the site, cut sentences after 45 characters.
+for _one in (*app.registered_commands, *study_app.registered_commands):
+    if _one.help is None:
+        _one.short_help = (inspect.getdoc(_one.callback) or "").partition("\n")[0]
 
 
 def main() -> None:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -15,23 +14,22 @@ import typer
 import kernelbounds as kb
 from kernelbounds.arrays import Array
 from kernelbounds.cli.options import (
-    MeasuredRuns,
     OutOption,
+    Results,
     TableArgument,
-    folder,
     print_table,
     progress,
-    read_points,
-    read_runs,
-    save_picture,
     say,
     settled_with_progress,
     warn,
     with_problem,
-    write_table,
 )
 from kernelbounds.display.numbers import at_least, at_most
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
+from kernelbounds.io.csv_table import read_csv
+
+if TYPE_CHECKING:
+    from kernelbounds.problem.calibration import Runs
 
 # The table of sensitivity is for B times the first factor, and for the noise times the others, at
 # no more points than this.
@@ -48,7 +46,7 @@ LINES_NAMED = 5
 
 
 @with_problem(needs_noise=True)
-def command(
+def bound(
     table: TableArgument,
     problem: kb.Problem,
     at: Annotated[
@@ -96,17 +94,13 @@ def command(
                 f"bounds.csv has a column {name!r} for the bounds; give your own another name, "
                 "here and in the table."
             )
-    runs = read_runs(table, problem)
+    runs = kb.problem.calibration.Runs.read(problem, table)
     points = _points(problem, runs.points, at, grid)
     problem = settled_with_progress(problem)
     chosen = kb.FixedDesign() if fixed_design else None
     sequence = problem.sequence()
     sequence.update(problem.scaled(runs.points), runs.outcomes)
     warn_of(problem, sequence, runs, fixed_design)
-
-    def bounds(where: Array) -> tuple[Array, Array]:
-        return sequence.bounds(problem.scaled(where), chosen)
-
     # Bounds of a fixed design hold at the points asked for together, and at no further ones.
     asked, parts, sides = len(points), [points], []
     if not fixed_design:
@@ -115,21 +109,21 @@ def command(
     try:
         with progress("bounds", len(points)) as step:
             for part in parts:
-                sides.append(bounds(part))
+                sides.append(sequence.bounds(problem.scaled(part), chosen))
                 step(len(part))
     except EmptyConfidenceSetError as error:
         raise InputError(refuted(problem, runs, chosen, error)) from None
     lower, upper = (np.concatenate(side) for side in zip(*sides, strict=True))
-    place = folder(out)
-    problem.save(place / "problem.json")
-    say(f"wrote {place / 'problem.json'}")
+    results = Results(out)
+    results.problem(problem)
     measured = {problem.output.name: runs.outcomes} if at == "rows" else {}
     both = dict(zip(BOUND_COLUMNS, (lower[:asked], upper[:asked]), strict=True))
-    write_table(place / "bounds.csv", problem, points[:asked], measured | both)
+    inputs = dict(zip(problem.names, points[:asked].T, strict=True))
+    results.table("bounds.csv", inputs | measured | both)
     found = Found(problem, sequence, chosen, points, lower, upper, asked)
     summarise(found)
     overlay = kb.plot.gaussian_process(sequence) if gaussian_process else None
-    save_picture(place / "bounds.png", lambda: draw(found, bounds, runs, overlay))
+    results.picture("bounds.png", lambda: draw(found, runs, overlay))
 
 
 def _points(problem: kb.Problem, rows: Array, at: str, grid: int | None) -> Array:
@@ -137,31 +131,34 @@ def _points(problem: kb.Problem, rows: Array, at: str, grid: int | None) -> Arra
     if at == "rows":
         return rows
     if at != "grid":
-        return read_points(Path(at), problem)
-    settable, dim = kb.problem.quantities.settable, problem.dim
+        table = read_csv(at, problem.names)
+        return problem.checked_points(
+            table.columns, place=lambda row: f"{at}: line {table.lines[row]}: "
+        )
+    dim = problem.dim
     side = grid or GRID_SIDES.get(dim)
     if side is None:
-        return settable(problem.inputs, problem.unit_box.filling(FILLING_POINTS))
+        return problem.settable(problem.unit_box.filling(FILLING_POINTS))
     if side**dim > MAX_GRID_POINTS:
         raise InputError(
             f"a grid of {side} points along each of {dim} inputs has {float(side) ** dim:.3g} "
             "points; a million are the most."
         )
     unit = np.stack(np.meshgrid(*[np.linspace(0, 1, side)] * dim, indexing="ij"), axis=-1)
-    # Whole numbers may coincide.
-    return np.unique(settable(problem.inputs, unit.reshape(-1, dim)), axis=0)
+    # Points of the grid may coincide when they are rounded to whole numbers.
+    return np.unique(problem.settable(unit.reshape(-1, dim)), axis=0)
 
 
 def warn_of(
-    problem: kb.Problem, sequence: kb.ConfidenceSequence, runs: MeasuredRuns, fixed_design: bool
+    problem: kb.Problem, sequence: kb.ConfidenceSequence, runs: Runs, fixed_design: bool
 ) -> None:
-    """Warn of what speaks against using the data like this."""
+    """Warn of data that do not suit the assumptions, or the bound with which they are used."""
     doubts = kb.problem.calibration
     out, outcomes, unit = problem.output, runs.outcomes, problem.output.after_number
     reach = 4 * float(problem.noise or 0.0)
-    beyond = runs.lines[(outcomes < out.low - reach) | (outcomes > out.high + reach)]
+    beyond = np.flatnonzero((outcomes < out.low - reach) | (outcomes > out.high + reach))
     if len(beyond):
-        lines = ", ".join(map(str, beyond[:LINES_NAMED]))
+        lines = ", ".join(str(runs.lines[row]) for row in beyond[:LINES_NAMED])
         if len(beyond) > LINES_NAMED:
             lines += f" and {len(beyond) - LINES_NAMED} more"
         warn(
@@ -183,7 +180,7 @@ def warn_of(
             "outcomes: then the bounds of a fixed design are wrong, and --fixed-design has to be "
             "left out. If a plan made beforehand has them in this order, all is well."
         )
-    norm, noise = kb.problem.problem.checked_assumptions(problem, sequence)
+    norm, noise = doubts.checked_assumptions(problem, sequence)
     for name, one in (("B", norm), ("the noise", noise)):
         if one.strained and one.at_least <= one.assumed:
             warn(
@@ -194,7 +191,7 @@ def warn_of(
 
 
 def refuted(
-    problem: kb.Problem, runs: MeasuredRuns, bound: kb.Bound | None, error: EmptyConfidenceSetError
+    problem: kb.Problem, runs: Runs, bound: kb.Bound | None, error: EmptyConfidenceSetError
 ) -> str:
     """Say how B or the noise would have to grow where no function satisfies the assumptions."""
     unit = problem.output.after_number
@@ -216,7 +213,7 @@ def refuted(
     )
 
 
-def _first_refuting(problem: kb.Problem, runs: MeasuredRuns, bound: kb.Bound | None) -> int:
+def _first_refuting(problem: kb.Problem, runs: Runs, bound: kb.Bound | None) -> int:
     """Return the line of the row that refutes the assumptions together with those before it."""
     unit = problem.scaled(runs.points)
 
@@ -229,7 +226,7 @@ def _first_refuting(problem: kb.Problem, runs: MeasuredRuns, bound: kb.Bound | N
             return True
         return False
 
-    return int(runs.lines[bisect_left(range(1, len(unit)), True, key=refutes)])
+    return runs.lines[bisect_left(range(1, len(unit)), True, key=refutes)]
 
 
 @dataclass(frozen=True)
@@ -286,7 +283,7 @@ def summarise(found: Found) -> None:
         where = f"On the grid of {found.asked} points and at the rows of the table"
 
     def there(at: np.intp) -> str:
-        settings = kb.problem.quantities.settings_text(problem.inputs, found.points[at])
+        settings = problem.settings_text(found.points[at])
         return f"{settings}: {out.name} is {out.between(found.lower[at], found.upper[at])} there"
 
     say(
@@ -325,30 +322,18 @@ def _show_sensitivity(found: Found) -> None:
     )
 
 
-def draw(
-    found: Found, bounds: Callable[[Array], tuple[Array, Array]], runs: MeasuredRuns, process: Any
-) -> Any:
+def draw(found: Found, runs: Runs, process: Any) -> Any:
     """Draw a band for one input, maps for two, slices through the best point for more."""
     problem, out = found.problem, found.problem.output
 
-    def nearest(where: Array) -> Array:
-        """Return points of the problem, since whole numbers have steps between them."""
-        points = [one.unscaled(one.scaled(where[:, i])) for i, one in enumerate(problem.inputs)]
-        return np.stack(points, axis=-1)
-
     def band(where: Array) -> tuple[Array, Array]:
-        return bounds(nearest(where))
+        return found.sequence.bounds(problem.nearest(where), found.bound)
 
-    shared: dict[str, Any] = {
-        "data": (runs.points, runs.outcomes),
-        "log": [one.log for one in problem.inputs],
-        "labels": [one.label for one in problem.inputs],
-        "output": out.label,
-    }
+    shared = problem.axes | {"data": (runs.points, runs.outcomes)}
     if problem.dim == 2 and process is None:
         return kb.plot.maps(band, problem.box, **shared)
     if process is not None:
-        overlay = {process.label: lambda where: process(problem.scaled(nearest(where)))}
+        overlay = {process.label: lambda where: process(problem.nearest(where))}
         shared["without_guarantee"] = overlay
     if problem.dim == 1:
         axes = [kb.plot.band(band, problem.box, **shared)]

@@ -13,18 +13,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
-import numpy as np
 import typer
-from numpy.typing import NDArray
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 import kernelbounds as kb
 from kernelbounds.arrays import Array
+from kernelbounds.display import late_progress
 from kernelbounds.errors import InputError, MissingExtraError
 from kernelbounds.io import files
-from kernelbounds.io.csv_table import read_csv, write_csv
+from kernelbounds.io.csv_table import write_csv
 
 TableArgument = Annotated[
     Path, typer.Argument(metavar="TABLE.csv", help="With a column for each input and the output.")
@@ -33,7 +31,7 @@ OutOption = Annotated[Path, typer.Option(help="Folder of the results.")]
 
 
 class Statement(NamedTuple):
-    """An option by which a part of the problem is stated; ``default`` is what help says of it."""
+    """An option that states an argument of Problem; ``default`` is what help says of it."""
 
     kind: Any
     help: str
@@ -41,6 +39,7 @@ class Statement(NamedTuple):
     metavar: str | None = None
 
 
+# A new argument of Problem needs a line here, under its name, and every command has it.
 STATEMENTS = {
     "input": Statement(
         list[str],
@@ -117,7 +116,8 @@ def problem_from_options(
     >>> problem_from_options(["temperature=180:220"], "yield=0:100", noise=0.5).names
     ('temperature',)
     """
-    given = {name: value for name, value in others.items() if value is not None}
+    # An option that may be given several times is an empty list where it is not given.
+    given = {name: value for name, value in others.items() if value not in (None, [])}
     if problem is not None:
         if input or output is not None:
             raise InputError(
@@ -179,11 +179,36 @@ def with_problem(
     return decorated
 
 
-def folder(out: Path) -> Path:
-    """Return a folder, made where it is not there."""
-    with files.failure_reported(f"make the folder {str(out)!r}"):
-        out.mkdir(parents=True, exist_ok=True)
-    return out
+class Results:
+    """A folder, made where it is not there; what is written to it is named on standard output."""
+
+    def __init__(self, folder: Path) -> None:
+        with files.failure_reported(f"make the folder {str(folder)!r}"):
+            folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+
+    def problem(self, problem: kb.Problem) -> None:
+        """Write problem.json."""
+        problem.save(self.folder / "problem.json")
+        self._say_wrote("problem.json")
+
+    def table(self, name: str, columns: Mapping[str, Array]) -> None:
+        """Write columns (n,) to a CSV file."""
+        write_csv(self.folder / name, columns)
+        self._say_wrote(name)
+
+    def picture(self, name: str, draw: Callable[[], Any]) -> None:
+        """Write the picture whose axes ``draw`` returns, or warn that matplotlib is missing."""
+        try:
+            axes = draw()
+        except MissingExtraError as error:
+            warn(f"no picture: {error}")
+            return
+        kb.plot.canvas.save(axes, self.folder / name)
+        self._say_wrote(name)
+
+    def _say_wrote(self, name: str) -> None:
+        say(f"wrote {self.folder / name}")
 
 
 @contextmanager
@@ -194,10 +219,8 @@ def progress(description: str, total: int) -> Iterator[Callable[..., None]]:
     from scipy.stats import qmc
 
     qmc.Sobol(1).random(1)
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(description, total=total)
-        yield lambda steps=1: bar.advance(task, steps)
+    with late_progress(description, total, show=Console(stderr=True).is_terminal) as report:
+        yield lambda steps=1: report(advance=steps)
 
 
 def assumed_with_progress(problem: kb.Problem) -> kb.problem.Assumed:
@@ -222,48 +245,6 @@ def settled_with_progress(problem: kb.Problem) -> kb.Problem:
     return assumed_with_progress(problem).problem
 
 
-class MeasuredRuns(NamedTuple):
-    """A table of runs: points (n, d) and outcomes (n,) in the user's units, and their lines."""
-
-    points: Array
-    outcomes: Array
-    lines: NDArray[np.int64]
-
-
-def read_runs(table: Path, problem: kb.Problem) -> MeasuredRuns:
-    """Read runs from a CSV file, with a column for each input and for the output."""
-    values, lines = _read(table, problem, [*problem.names, problem.output.name])
-    return MeasuredRuns(values[:, :-1], values[:, -1], lines)
-
-
-def read_points(table: Path, problem: kb.Problem) -> Array:
-    """Read points (n, d) in the user's units from a CSV file."""
-    return _read(table, problem, problem.names)[0]
-
-
-def _read(
-    table: Path, problem: kb.Problem, names: Sequence[str]
-) -> tuple[Array, NDArray[np.int64]]:
-    """Return columns of these names, the inputs first, and the lines of the rows."""
-    found = read_csv(table, list(names))
-    values = np.stack([found.columns[name] for name in names], axis=-1)
-    for row, name, value, expected in problem.outside(values[:, : problem.dim]):
-        cell = kb.problem.quantities.in_digits(value)
-        raise InputError(
-            f"{table}: line {found.lines[row]}, column {name!r}: {cell} is not {expected}; correct "
-            "it, or state a wider range."
-        )
-    return values, np.asarray(found.lines)
-
-
-def write_table(
-    path: Path, problem: kb.Problem, points: Array, more: Mapping[str, Array] | None = None
-) -> None:
-    """Write points (n, d) to a CSV file, with more columns after them, and say so."""
-    write_csv(path, dict(zip(problem.names, points.T, strict=True)) | dict(more or {}))
-    say(f"wrote {path}")
-
-
 def counted(count: int, noun: str) -> str:
     """Write a number of things.
 
@@ -283,27 +264,11 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     Console(markup=False, highlight=False).print(table)
 
 
-def say(text: str) -> None:
-    """Print a paragraph on standard output, with brackets as they are."""
-    Console(highlight=False).print(text, markup=False, soft_wrap=True)
+def say(text: str, *, aside: bool = False) -> None:
+    """Print a paragraph with brackets as they are; ``aside`` is on standard error."""
+    Console(highlight=False, stderr=aside).print(text, markup=False, soft_wrap=True)
 
 
 def warn(text: str) -> None:
     """Print a warning, in yellow, on standard error."""
     Console(highlight=False, stderr=True).print(f"Warning: {text}", markup=False, style="yellow")
-
-
-def save_picture(path: Path, draw: Callable[[], Any]) -> None:
-    """Write a picture, of which ``draw`` returns the axes, or say that matplotlib is missing."""
-    try:
-        axes = draw()
-    except MissingExtraError as error:
-        warn(f"no picture: {error}")
-        return
-    from matplotlib import pyplot
-
-    figure = np.ravel(np.asarray(axes, dtype=object))[0].figure
-    with files.failure_reported(f"write the picture to {str(path)!r}"), files.replacing(path) as to:
-        figure.savefig(to, dpi=140, format="png")
-    pyplot.close(figure)
-    say(f"wrote {path}")

@@ -12,24 +12,21 @@ import typer
 import kernelbounds as kb
 from kernelbounds.cli.options import (
     OutOption,
-    folder,
+    Results,
     print_table,
     progress,
-    save_picture,
     say,
     with_problem,
-    write_table,
 )
 from kernelbounds.display.numbers import at_most
 from kernelbounds.errors import InputError
-from kernelbounds.io.csv_table import write_csv
 
 # As in kernelbounds.problem.plans, which would take too long to import for a line of help.
 DEFAULT_COUNT, LARGEST_COUNT = 1000, 5000
 
 
 @with_problem(needs_noise=True)
-def command(
+def plan(
     problem: kb.Problem,
     within: Annotated[
         float | None,
@@ -78,7 +75,7 @@ def command(
         rows,
     )  # fmt: skip
     say("Assume only what you know: if it is wrong, the bounds are.")
-    _write(expected, folder(out), design or 5 * problem.dim)
+    _write(expected, Results(out), design or 5 * problem.dim)
 
 
 def _row(name: str, problem: kb.Problem, aim: float, most: int) -> list[str]:
@@ -118,44 +115,38 @@ def show(expected: kb.problem.Plan) -> None:
         "settings known may fall short of the best possible, as study status certifies it."
     )
     say(
-        "At most: for certain if the assumptions hold, whatever the outcomes, with settings that "
-        "fill the ranges evenly (mean half-width at 128 points; for the regret, the largest width "
-        "at these and in the corners). Simulated: what "
-        "happened with 4 of the random functions; the regret is that of choosing one of 256 "
-        "settings step by step, and over the whole ranges it takes more. The output's range is "
-        f"{problem.output.range:g}{problem.output.after_number}: a wider band says less than that."
+        "At most: certain if the assumptions hold, whatever the outcomes, with settings that fill "
+        "the ranges evenly; the band is the mean half-width at 128 points, and the regret the "
+        "largest width at these and in the corners. Simulated: the mean over 4 of the random "
+        "functions; the regret is that of choosing among 256 settings, and it is larger over the "
+        "whole ranges. A band wider than the output's range, "
+        f"{problem.output.range:g}{problem.output.after_number}, says nothing."
     )
     say(
-        "Plan by 'band, at most': it is for certain, and regrets certified by studies over whole "
-        "ranges were of about that size too in simulations, 0.7 to 1.7 times. 'Regret, at most' is "
-        "for the worst of all functions, and the last column for a choice among 256 settings that "
-        "were fixed beforehand."
+        "Plan by 'band, at most': in simulated studies, the regrets that were certified over whole "
+        "ranges were 0.7 to 1.7 times that. 'Regret, at most' is for the worst of all functions."
     )
 
 
-def _write(expected: kb.problem.Plan, where: Path, size: int) -> None:
+def _write(expected: kb.problem.Plan, results: Results, size: int) -> None:
     problem = expected.problem
-    problem.save(where / "problem.json")
-    say(f"wrote {where / 'problem.json'}")
-    finite = np.isfinite(expected.simulated_half_width)
-    tables = {
-        "plan.csv": {
-            "experiments": expected.counts,
-            "half_width_at_most": expected.half_width,
-            "regret_at_most": expected.regret,
-        },
-        "simulated.csv": {
-            "experiments": expected.counts[finite],
-            "half_width_simulated": expected.simulated_half_width[finite],
-            "regret_simulated": expected.simulated_regret[finite],
-        },
+    results.problem(problem)
+    certain = {
+        "experiments": expected.counts,
+        "half_width_at_most": expected.half_width,
+        "regret_at_most": expected.regret,
     }
-    for name, columns in tables.items():
-        write_csv(where / name, columns)
-        say(f"wrote {where / name}")
-    points = kb.problem.quantities.settable(problem.inputs, problem.unit_box.filling(size))
-    write_table(where / "design.csv", problem, points)
-    save_picture(where / "plan.png", lambda: draw(expected))
+    simulated = {
+        "experiments": expected.counts,
+        "half_width_simulated": expected.simulated_half_width,
+        "regret_simulated": expected.simulated_regret,
+    }
+    results.table("plan.csv", certain)
+    finite = np.isfinite(expected.simulated_half_width)
+    results.table("simulated.csv", {name: some[finite] for name, some in simulated.items()})
+    points = problem.settable(problem.unit_box.filling(size))
+    results.table("design.csv", dict(zip(problem.names, points.T, strict=True)))
+    results.picture("plan.png", lambda: draw(expected))
 
 
 def draw(expected: kb.problem.Plan) -> Any:

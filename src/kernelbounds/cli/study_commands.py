@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
 import kernelbounds as kb
-from kernelbounds.cli.options import counted, settled_with_progress, with_problem
+from kernelbounds.cli.options import counted, say, settled_with_progress, with_problem
 from kernelbounds.display.numbers import at_most
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
 
@@ -61,11 +60,12 @@ def create(
         width, _ = kb.problem.problem.predicted_half_widths(settled, settled.experiments)
         if stop_within < width / FAR_AIM_RATIO:
             unit = settled.output.after_number
-            _note(
-                f"an aim of {stop_within:g}{unit} is far: after {settled.experiments} runs that "
-                f"fill the ranges, the band is ±{at_most(width)}{unit} on average; certificates "
-                "over whole ranges are of about that size. See what is in reach, and what stronger "
-                "assumptions would buy: kernelbounds plan"
+            say(
+                f"note: an aim of {stop_within:g}{unit} is far: after {settled.experiments} runs "
+                f"that fill the ranges, the band is ±{at_most(width)}{unit} on average, and "
+                "certificates over whole ranges are of about that size. See what is in reach, and "
+                "what stronger assumptions would buy: kernelbounds plan",
+                aside=True,
             )
 
 
@@ -93,7 +93,7 @@ def ask(
                     f"kernelbounds study status {file}"
                 ) from None
         if as_json:
-            _print_json({"trials": [one.as_data() for one in trials]})
+            Console().print_json(data={"trials": [one.as_data() for one in trials]})
             return
         for one in trials:
             typer.echo(_described(study, one))
@@ -120,7 +120,7 @@ def _described(study: kb.Study, trial: kb.study.Trial) -> str:
             "\n  it was chosen before the latest outcomes; for a new choice: kernelbounds study "
             f"drop {study.path} --trial {trial.number}"
         )
-    return f"trial {trial.number}: {_written(study.problem, trial.values)}\n  {known}"
+    return f"trial {trial.number}: {study.problem.settings_text(trial.values.values())}\n  {known}"
 
 
 @study_app.command("tell", no_args_is_help=True)
@@ -163,24 +163,28 @@ def tell(
         told = study.tell(point, given[output.name], trial=trial, key=key)
         count, waiting = len(study), study.pending
         if as_json:
-            _print_json({"trial": told.trial, "again": told.again, "observations": count})
+            Console().print_json(
+                data={"trial": told.trial, "again": told.again, "observations": count}
+            )
             return
         again = ", which was told before: nothing changed" if told.again else ""
         typer.echo(
-            f"trial {told.trial}: {_written(study.problem, point)} "
+            f"trial {told.trial}: {study.problem.settings_text(point.values())} "
             f"{output.name}={given[output.name]:g}{again}; {counted(count, 'observation')}"
         )
         far = 10 * (study.problem.noise or 0.0) + output.range
         if abs(given[output.name] - output.low - output.range / 2) > far:
-            _note(
-                f"{output.name} = {given[output.name]:g} is far from its range "
-                f"{output.low:g}:{output.high:g}; if that is a slip: kernelbounds study undo {file}"
+            say(
+                f"note: {output.name} = {given[output.name]:g} is far from its range "
+                f"{output.written}; if that is a slip: kernelbounds study undo {file}",
+                aside=True,
             )
         if trial is None and waiting and not told.again:
             numbers = ", ".join(str(one.number) for one in waiting)
-            _note(
-                f"still pending: trial {numbers}; an outcome of one of those is told with "
-                "--trial, also where the settings were a little different"
+            say(
+                f"note: still pending: trial {numbers}; an outcome of one of those is told with "
+                "--trial, also where the settings were a little different",
+                aside=True,
             )
 
 
@@ -195,7 +199,7 @@ def status(
     with kb.Study(file) as study:
         found = study.status(seconds, stop_within)
         if as_json:
-            _print_json(found.as_data())
+            Console().print_json(data=found.as_data())
         else:
             typer.echo(f"{file}: {found}")
 
@@ -221,7 +225,7 @@ def undo(file: FileArgument) -> None:
     with kb.Study(file) as study:
         gone = study.undo()
         for number, values, value in gone[:10]:
-            settings = _written(study.problem, values)
+            settings = study.problem.settings_text(values.values())
             typer.echo(
                 f"taken back: trial {number}: {settings} {study.problem.output.name}={value:g}"
             )
@@ -237,7 +241,7 @@ def drop(
     """Give up a pending trial that will have no outcome; never one whose outcome is bad."""
     with kb.Study(file) as study:
         gone = study.drop(trial)
-        typer.echo(f"dropped trial {trial}: {_written(study.problem, gone.values)}")
+        typer.echo(f"dropped trial {trial}: {study.problem.settings_text(gone.values.values())}")
 
 
 @study_app.command("export")
@@ -282,7 +286,7 @@ def import_command(
         old = f", after {len(told) - new} that {was} imported before" if new < len(told) else ""
         typer.echo(f"imported {counted(new, 'run')}{old}; {counted(len(study), 'observation')}")
         if told and not new:
-            _note("the table has no new rows; if all of its runs are new: --skip 0")
+            say("note: the table has no new rows; if all are new runs: --skip 0", aside=True)
 
 
 def _numbers(pairs: list[str]) -> dict[str, float]:
@@ -299,15 +303,3 @@ def _numbers(pairs: list[str]) -> dict[str, float]:
             raise InputError(f"{name} is given twice.")
         found[name] = float(text)
     return found
-
-
-def _written(problem: kb.Problem, values: dict[str, float]) -> str:
-    return kb.problem.quantities.settings_text(problem.inputs, values.values())
-
-
-def _print_json(data: Any) -> None:
-    typer.echo(json.dumps(data, indent=2, ensure_ascii=False))
-
-
-def _note(text: str) -> None:
-    typer.echo(f"note: {text}", err=True)

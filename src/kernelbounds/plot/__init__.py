@@ -13,8 +13,7 @@ file                   pictures
                        :func:`slices`, a band along each input
 ``rounds.py``          :func:`regret` and :func:`certificate`, round by round
 ``contents.py``        what is drawn: bounds, data, the truth, :func:`gaussian_process`
-``inputs.py``          the box: grids, names, logarithmic axes, distances
-``canvas.py``          figures, colours, legends
+``canvas.py``          figures, colours, legends; the box: names, logarithmic axes, distances
 =====================  ===============================================================
 """
 

@@ -1,15 +1,19 @@
-"""Figures, axes, colours and legends."""
+"""Figures, axes, colours and legends, and the inputs that axes show, in the user's units."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kernelbounds.arrays import brief
+from kernelbounds.arrays import Array, as_vector, as_whole, brief
+from kernelbounds.bandits import Box
 from kernelbounds.errors import InputError, MissingExtraError
+from kernelbounds.io import files
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,6 +34,10 @@ SMALL_PANEL = (2.7, 2.4)
 LETTER_WIDTH, HANDLE_WIDTH = 0.066, 0.62
 TICK_STEPS = [1, 2, 2.5, 5, 10]  # from one number on an axis to the next, times a power of ten
 PLAIN_RANGE = (1e-4, 1e5)  # numbers that are easier to read without an exponent
+MARGIN = 0.02  # at both ends of an axis, so that dots on the edge of the box are whole
+REACH = 0.3  # the distance from a slice at which data are not seen any more, in units of the box
+
+Log = Collection[str] | Sequence[bool] | None
 
 
 def require_matplotlib() -> None:
@@ -80,21 +88,37 @@ def as_written(text: object) -> str:
     return str(text).replace("$", r"\$")
 
 
-def given_axes(axes: Any, count: int, what: str) -> list[Axes]:
-    """Check the axes that a user passes for several panels, in a list or an array of any shape."""
-    several = isinstance(axes, Iterable)
-    listed = list(np.asarray(list(axes), dtype=object).flat) if several else [axes]
-    if len(listed) != count or not all(hasattr(one, "fill_between") for one in listed):
-        raise InputError(f"{what} needs {count} axes here, got {brief(axes)}.")
-    return listed
+def axes_for(given: Any, count: int = 1, what: str = "", **layout: Any) -> list[Axes]:
+    """Check the axes that a user passes, alone, in a list or in an array of any shape.
 
-
-def axes_for(ax: Any) -> Axes:
-    """Check the axes that a user passes for one picture, or make those of a new figure for None."""
-    found: Axes = new_axes()[0] if ax is None else ax
-    if not hasattr(found, "fill_between"):
-        raise InputError(f"ax must be matplotlib axes, got {brief(ax)}.")
+    None makes those of a new figure, with the ``layout`` that :func:`new_axes` takes.
+    """
+    if given is None:
+        return new_axes(count, **layout)
+    several = list(given) if isinstance(given, Iterable) else [given]
+    found = list(np.asarray(several, dtype=object).flat)
+    if len(found) != count or not all(hasattr(one, "fill_between") for one in found):
+        expected = f"{what} needs {count} axes" if what else "ax must be matplotlib axes"
+        raise InputError(f"{expected}, got {brief(given)}.")
     return found
+
+
+def line_style(number: int) -> dict[str, Any]:
+    """Return the colour and the style of one of several lines."""
+    at = number % len(COLOURS)
+    return {"color": COLOURS[at], "linestyle": STYLES[at]}
+
+
+def save(axes: Any, path: Path) -> None:
+    """Write the figure of these axes to a PNG file, whole or not at all, and close it."""
+    from matplotlib import pyplot
+
+    figure = np.ravel(np.asarray(axes, dtype=object))[0].figure
+    try:
+        with files.failure_reported(f"write the picture {path}"), files.replacing(path) as file:
+            figure.savefig(file, format="png", dpi=150)
+    finally:
+        pyplot.close(figure)
 
 
 def tidy(ax: Axes) -> None:
@@ -102,18 +126,11 @@ def tidy(ax: Axes) -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def round_ticks(axis: Axis) -> None:
-    """Put a few round numbers on a linear axis, for a small panel."""
+def round_ticks(axis: Axis, most: int = 4, *, whole: bool = False) -> None:
+    """Put a few round numbers on a linear axis, or a few whole ones, where things are counted."""
     from matplotlib.ticker import MaxNLocator
 
-    axis.set_major_locator(MaxNLocator(4, steps=TICK_STEPS))
-
-
-def whole_ticks(axis: Axis) -> None:
-    """Put whole numbers on an axis, because rounds are counted."""
-    from matplotlib.ticker import MaxNLocator
-
-    axis.set_major_locator(MaxNLocator(8, steps=TICK_STEPS, integer=True))
+    axis.set_major_locator(MaxNLocator(most, steps=TICK_STEPS, integer=whole))
 
 
 def log_ticks(axis: Axis, low: float, high: float) -> None:
@@ -154,14 +171,139 @@ def legend(axes: list[Axes], own: bool) -> None:
         first.legend(frameon=True, framealpha=0.8, edgecolor="none", fontsize="small")
         return
     figure: Any = first.figure
-    widths = [HANDLE_WIDTH + LETTER_WIDTH * len(one) for one in labels]
-    # The most columns that fit; a legend fills them one after the other.
-    fits = (
-        columns
-        for columns in range(len(widths), 1, -1)
-        if sum(max(some) for some in np.array_split(widths, columns)) <= figure.get_figwidth()
-    )
+    widest = HANDLE_WIDTH + LETTER_WIDTH * max(map(len, labels))
+    columns = min(max(int(figure.get_figwidth() / widest), 1), len(labels))
     figure.legend(
-        handles, labels, loc="outside upper center", ncols=next(fits, 1), frameon=False,
-        fontsize="small",
-    )  # fmt: skip
+        handles, labels, loc="outside upper center", ncols=columns, frameon=False, fontsize="small"
+    )
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """A box, which of its coordinates have logarithmic axes, and their labels; d each."""
+
+    box: Box
+    log: tuple[bool, ...]
+    labels: tuple[str, ...]
+
+    @classmethod
+    def checked(cls, domain: Any, log: Log, labels: Sequence[str] | None) -> Inputs:
+        """Check what users pass; by default no axis is logarithmic, and labels are names."""
+        if not isinstance(domain, Box):
+            raise InputError(f"domain must be a kernelbounds.Box, got {brief(domain)}.")
+        numbered = ("x",) if domain.dim == 1 else tuple(f"x{at}" for at in range(domain.dim))
+        shown = tuple(domain.names or numbered if labels is None else labels)
+        if len(shown) != domain.dim or not all(isinstance(one, str) for one in shown):
+            raise InputError(
+                f"labels must be {domain.dim} strings, one for each input, got {brief(labels)}."
+            )
+        flags = _flags(domain, log)
+        for at, flag in enumerate(flags):
+            if flag and not domain.lower[at] > 0:
+                raise InputError(
+                    f"a logarithmic axis needs positive limits, but coordinate {domain.label(at)} "
+                    f"starts at {domain.lower[at]:g}."
+                )
+        return cls(domain, flags, shown)
+
+    @property
+    def free(self) -> list[int]:
+        """The coordinates that are not fixed."""
+        return np.flatnonzero(self.box.lower < self.box.upper).tolist()
+
+    @property
+    def centre(self) -> Array:
+        """The middle of the box, as it is shown."""
+        middle = (self._to_axes(self.box.lower) + self._to_axes(self.box.upper)) / 2
+        return np.where(self.log, np.exp(np.where(self.log, middle, 0.0)), middle)
+
+    def position(self, key: Any) -> int:
+        """Find a free coordinate by its name or number."""
+        names = self.box.names or ()
+        at = names.index(key) if key in names else key
+        if isinstance(at, bool) or at not in self.free:
+            raise InputError(
+                f"there is no input {brief(key)} to be drawn in {self.box!r}; use a name or a "
+                "number from 0 of one that is not fixed."
+            )
+        return int(at)
+
+    def point(self, given: Any, name: str) -> Array:
+        """Check a point: an array (d,), a dict by names, a suggestion or a certificate.
+
+        None is the middle of the box. A dict may leave coordinates out; they are in the middle.
+        """
+        if given is None:
+            return self.centre
+        if isinstance(given, Mapping):
+            names, point = self.box.names or (), self.centre
+            for key, value in given.items():
+                if key not in names:
+                    raise InputError(f"{name} has {brief(key)}, which {self.box!r} has not.")
+                point[names.index(key)] = value
+            given = point
+        return as_vector(getattr(given, "x", given), name, self.box.dim)
+
+    def ticks(self, at: int, count: int) -> Array:
+        """Return ``count`` values of a coordinate, evenly along its axis."""
+        space = np.geomspace if self.log[at] else np.linspace
+        number = as_whole(count, "resolution", least=2)
+        return np.asarray(space(self.box.lower[at], self.box.upper[at], number))
+
+    def line(self, through: Array, at: int, count: int) -> Array:
+        """Return ``count`` points (m, d) along one coordinate."""
+        ticks = self.ticks(at, count)
+        points = np.repeat(through[None], len(ticks), axis=0)
+        points[:, at] = ticks
+        return points
+
+    def nearness(
+        self, points: Array, through: Array, shown: Sequence[int], reach: float = REACH
+    ) -> Array:
+        """Compute how near points (n, d) are to a slice, from 1 on it to 0 at ``reach``; (n,).
+
+        The distance is the Euclidean length of what is not shown of x - through, in units of the
+        box. A coordinate that is fixed has no width in the box; its unit is that of the points.
+        What is outside of the limits of what is shown is not near.
+        """
+        x, here = self._to_axes(points), self._to_axes(through)
+        low, high = self._to_axes(self.box.lower), self._to_axes(self.box.upper)
+        hidden = [at for at in range(self.box.dim) if at not in shown]
+        with np.errstate(invalid="ignore"):  # nan, if neither has a place on a logarithmic axis
+            apart, width = np.abs(x - here)[:, hidden], (high - low)[hidden]
+            unit = np.where(width > 0, width, np.maximum(apart.max(axis=0, initial=0.0), 1e-300))
+            near = 1 - np.sqrt(np.square(apart / unit).sum(axis=1)) / reach
+        inside = ((low <= x) & (x <= high))[:, shown].all(axis=1)
+        return np.where(inside & (near > 0), near, 0.0)
+
+    def label_axis(self, ax: Axes, which: str, at: int, margin: float = MARGIN) -> None:
+        """Set the scale, limits and label of an axis; ``which`` is "x" or "y"."""
+        low, high = (self._to_axes(side)[at] for side in (self.box.lower, self.box.upper))
+        limits = np.array([low, high]) + margin * (high - low) * np.array([-1, 1])
+        scale, ends = ("log", np.exp(limits)) if self.log[at] else ("linear", limits)
+        named = {"scale": scale, "lim": ends, "label": as_written(self.labels[at])}
+        ax.set(**{which + name: value for name, value in named.items()})
+        if self.log[at]:
+            log_ticks(getattr(ax, f"{which}axis"), self.box.lower[at], self.box.upper[at])
+
+    def _to_axes(self, points: Array) -> Array:
+        """Points (.., d) with logarithms where axes are logarithmic."""
+        # What is not positive is infinitely far from everything on such an axis.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.where(points > 0, np.log(points), -np.inf)
+        return np.where(self.log, logs, points)
+
+
+def _flags(box: Box, log: Log) -> tuple[bool, ...]:
+    listed: list[Any] = [log] if isinstance(log, str) else list(() if log is None else log)
+    if all(isinstance(one, str) for one in listed):
+        for one in listed:
+            if one not in (box.names or ()):
+                raise InputError(f"log has {brief(one)}, which is no coordinate of {box!r}.")
+        return tuple(name in listed for name in box.names or ("",) * box.dim)
+    if len(listed) != box.dim or not all(isinstance(one, bool | np.bool_) for one in listed):
+        raise InputError(
+            f"log must be names of coordinates, or True or False for each of {box.dim}, got "
+            f"{brief(log)}."
+        )
+    return tuple(map(bool, listed))

@@ -6,19 +6,19 @@ One overlay is made here, a Gaussian process, because people ask for one beside 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brute
 
 from kernelbounds.arrays import Array, as_floats, as_observations, as_points, as_scalar, brief
 from kernelbounds.assume.offset import Offset
 from kernelbounds.engine import Engine
 from kernelbounds.errors import InputError
-from kernelbounds.plot.canvas import COLOURS, DASHED, NO_GUARANTEE, STYLES, as_written, tidy
-from kernelbounds.plot.inputs import REACH, Inputs
+from kernelbounds.plot import canvas
+from kernelbounds.plot.canvas import Inputs
 from kernelbounds.sequence import ConfidenceSequence
 
 if TYPE_CHECKING:
@@ -50,22 +50,15 @@ def evaluate(bounds: Bounds, points: Array, name: str = "bounds") -> tuple[Array
     return lower, upper
 
 
-def evaluate_truth(truth: Callable[[Array], Any], points: Array) -> Array:
-    """Compute the truth (m,) at points (m, d)."""
-    return checked_numbers(_called(truth, points, "truth"), len(points), "truth must give")
+def observed_data(data: Any, bounds: Bounds | None, dim: int) -> Data | None:
+    """Check data X (n, d) and y (n,), or else take those of a sequence; None where there are none.
 
-
-def own_or_given(data: Data | None, bounds: Bounds, dim: int) -> Data | None:
-    """Check the data that are given, or else take those of a sequence: X (n, d) and y (n,)."""
+    One input may be given as (n,).
+    """
     if data is None:
         if not isinstance(bounds, ConfidenceSequence) or not len(bounds):
             return None
         data = bounds.points, bounds.outcomes
-    return checked_data(data, dim)
-
-
-def checked_data(data: Any, dim: int) -> Data | None:
-    """Check data X (n, d) and y (n,); None where there are none. One input may be given as (n,)."""
     if not isinstance(data, tuple | list) or len(data) != 2:
         raise InputError(f"data must be (X, y), got {brief(data)}.")
     points = as_floats(data[0], "X of data")
@@ -111,18 +104,18 @@ class Slice:
     truth: Array | None
     data: Data | None
 
-    def draw(self, ax: Axes, reach: float = REACH) -> None:
-        """Draw all of it; data fade with their distance from the slice, up to ``reach``."""
+    def draw(self, ax: Axes, reach: float = canvas.REACH) -> None:
+        """Draw the slice; data fade with their distance from it, up to ``reach``."""
         x = self.points[:, self.shown]
         for number, (name, sides) in enumerate(self.bounds.items()):
-            colour, style = COLOURS[number % len(COLOURS)], STYLES[number % len(STYLES)]
+            style = canvas.line_style(number)
             if number == 0:
                 lower, upper = map(finite, sides)
-                ax.fill_between(x, lower, upper, color=colour, alpha=0.16, linewidth=0)
-            _draw_sides(ax, x, sides, name, color=colour, linestyle=style, linewidth=1.3)
+                ax.fill_between(x, lower, upper, color=style["color"], alpha=0.16, linewidth=0)
+            _draw_sides(ax, x, sides, name, linewidth=1.3, **style)
         for name, sides in self.overlays.items():
             # What has no guarantee is dashed and not filled.
-            style = {"color": NO_GUARANTEE, "linestyle": DASHED, "linewidth": 1.2}
+            style = {"color": canvas.NO_GUARANTEE, "linestyle": canvas.DASHED, "linewidth": 1.2}
             _draw_sides(ax, x, sides, name, **style)
         if self.truth is not None:
             ax.plot(x, finite(self.truth), color="black", linewidth=0.9, label="truth")
@@ -132,7 +125,7 @@ class Slice:
             label = "data" if self.inputs.box.dim == 1 else "data, fainter away from the slice"
             draw_dots(ax, observed[:, self.shown], outcomes, opacity, label)
         self.inputs.label_axis(ax, "x", self.shown)
-        tidy(ax)
+        canvas.tidy(ax)
 
 
 def slices_along(
@@ -148,36 +141,34 @@ def slices_along(
     Bounds, truth and overlays are each called once, for the points of all lines together.
     """
     everywhere = np.concatenate(list(lines.values()))
-
-    def split(named: Mapping[str, Sides]) -> list[dict[str, Sides]]:
-        parts = {name: np.split(np.stack(sides), len(lines), 1) for name, sides in named.items()}
-        return [{name: (*part[i],) for name, part in parts.items()} for i in range(len(lines))]
-
-    found = split(
-        {
-            name: evaluate(one, everywhere, f"more[{name!r}]" if number else "bounds")
-            for number, (name, one) in enumerate(bounds.items())
-        }
-    )
-    overlays = split(
-        {
-            name: evaluate(pair, everywhere, "without_guarantee")
-            for name, pair in as_overlays(without_guarantee).items()
-        }
-    )
-    real: Sequence[Array | None] = [None] * len(lines)
+    pairs = {
+        name: evaluate(one, everywhere, f"more[{name!r}]" if number else "bounds")
+        for number, (name, one) in enumerate(bounds.items())
+    }
+    overlays = {
+        name: evaluate(pair, everywhere, "without_guarantee")
+        for name, pair in as_overlays(without_guarantee).items()
+    }
+    real = None
     if truth is not None:
-        real = np.split(evaluate_truth(truth, everywhere), len(lines))
-    together = zip(lines.items(), found, overlays, real, strict=True)
-    return [
-        Slice(inputs, at, points, pairs, beside, values, data)
-        for (at, points), pairs, beside, values in together
-    ]
+        found = _called(truth, everywhere, "truth")
+        real = checked_numbers(found, len(everywhere), "truth must give")
+
+    def part_of(named: dict[str, Sides], part: slice) -> dict[str, Sides]:
+        return {name: (lower[part], upper[part]) for name, (lower, upper) in named.items()}
+
+    slices, size = [], len(everywhere) // len(lines)
+    for number, (at, points) in enumerate(lines.items()):
+        part = slice(number * size, (number + 1) * size)
+        values = None if real is None else real[part]
+        beside = part_of(overlays, part)
+        slices.append(Slice(inputs, at, points, part_of(pairs, part), beside, values, data))
+    return slices
 
 
 def _draw_sides(ax: Axes, x: Array, sides: Sides, label: str, **style: Any) -> None:
     lower, upper = map(finite, sides)
-    ax.plot(x, upper, label=as_written(label), **style)
+    ax.plot(x, upper, label=canvas.as_written(label), **style)
     ax.plot(x, lower, **style)
 
 
@@ -279,12 +270,9 @@ def _likeliest_ridge(engine: Engine, noise: float) -> float:
         energy, log_det = path.energy_and_log_det(math.exp(log_ridge))
         return energy / noise**2 + log_det
 
-    grid = np.linspace(
-        math.log(unit / MOST_VARIANCE), math.log(unit / LEAST_VARIANCE), TRIED_RIDGES
-    )
-    best = int(np.argmin([surprise(one) for one in grid]))
-    around = grid[max(best - 1, 0)], grid[min(best + 1, TRIED_RIDGES - 1)]
-    return math.exp(minimize_scalar(surprise, bounds=around, method="bounded").x)
+    ends = math.log(unit / MOST_VARIANCE), math.log(unit / LEAST_VARIANCE)
+    best = brute(lambda point: surprise(point.item()), [ends], Ns=TRIED_RIDGES, disp=False)
+    return math.exp(np.clip(best.item(), *ends))
 
 
 def finite(values: Array) -> Array:

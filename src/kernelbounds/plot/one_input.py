@@ -13,8 +13,8 @@ from kernelbounds.bandits import Box
 from kernelbounds.bounds import AMM, CMM, Bound
 from kernelbounds.errors import InputError
 from kernelbounds.plot import canvas, contents
+from kernelbounds.plot.canvas import Inputs, Log
 from kernelbounds.plot.contents import Bounds, Data, Overlay, Slice
-from kernelbounds.plot.inputs import Inputs, Log
 from kernelbounds.sequence import ConfidenceSequence
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def band(
     """
     inputs, line = _only_line(domain, log, labels, "band", resolution)
     named = {label or contents.name_of(bounds): bounds} | dict(more or {})
-    observed = contents.own_or_given(data, bounds, domain.dim)
+    observed = contents.observed_data(data, bounds, domain.dim)
     found = contents.slices_along(inputs, line, named, without_guarantee, truth, observed)
     return _drawn(found[0], ax, output)
 
@@ -121,7 +121,7 @@ def compare(
     if not isinstance(sequence, ConfidenceSequence):
         raise InputError(f"sequence must be a ConfidenceSequence, got {brief(sequence)}.")
     inputs, line = _only_line(domain, log, labels, "compare", resolution)
-    observed = contents.own_or_given(data, sequence, domain.dim)
+    observed = contents.observed_data(data, sequence, domain.dim)
     [found] = contents.slices_along(inputs, line, {}, None, truth, observed)
     for name, bound in _named((CMM(), AMM()) if bounds is None else bounds).items():
         lower, upper = sequence.bounds(found.points, bound)
@@ -144,7 +144,7 @@ def _only_line(
 
 
 def _drawn(found: Slice, ax: Axes | None, output: str) -> Axes:
-    axes = canvas.axes_for(ax)
+    [axes] = canvas.axes_for(ax)
     found.draw(axes)
     axes.set_ylabel(canvas.as_written(output))
     canvas.legend([axes], own=ax is None)
@@ -212,12 +212,12 @@ def functions(
     inputs = Inputs.checked(box, log, labels)
     if box.dim != 1:
         raise InputError(f"functions needs one input, the box has {box.dim}.")
-    observed = None if data is None else contents.checked_data(data, 1)
+    observed = contents.observed_data(data, None, 1)
 
-    axes = canvas.axes_for(ax)
+    [axes] = canvas.axes_for(ax)
     order = np.argsort(x, kind="stable")
     for number, row in enumerate(rows):
-        colour = canvas.COLOURS[number % len(canvas.COLOURS)]
+        colour = canvas.line_style(number)["color"]
         axes.plot(x[order], row[order], color=colour, linewidth=0.9, alpha=0.85)
     if observed is not None:
         contents.draw_dots(axes, observed[0][:, 0], observed[1], np.ones(len(observed[1])), "data")

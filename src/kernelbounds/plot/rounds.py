@@ -60,23 +60,22 @@ def regret(
         raise InputError(f"spread must be one of {', '.join(SPREADS)}, got {brief(spread)}.")
     totals = {name: np.cumsum(_regrets(one, name), axis=1) for name, one in runs.items()}
 
-    axes = canvas.axes_for(ax)
+    [axes] = canvas.axes_for(ax)
     for number, (name, total) in enumerate(totals.items()):
-        colour = canvas.COLOURS[number % len(canvas.COLOURS)]
-        style = canvas.STYLES[number % len(canvas.STYLES)]
+        style = canvas.line_style(number)
         rounds, mean = 1 + np.arange(total.shape[1]), total.mean(axis=0)
         shown = canvas.as_written(name)
-        axes.plot(rounds, mean, color=colour, linestyle=style, linewidth=1.4, label=shown)
+        axes.plot(rounds, mean, linewidth=1.4, label=shown, **style)
         if len(total) > 1:
             low, high = total.min(axis=0), total.max(axis=0)
             if spread == "error":
                 error = total.std(axis=0, ddof=1) / np.sqrt(len(total))
                 low, high = mean - error, mean + error
-            axes.fill_between(rounds, low, high, color=colour, alpha=0.15, linewidth=0)
+            axes.fill_between(rounds, low, high, color=style["color"], alpha=0.15, linewidth=0)
     axes.set(xlabel="round", ylabel=canvas.as_written(output))
     axes.set_ylim(bottom=0)
     axes.set_xlim(left=0)
-    canvas.whole_ticks(axes.xaxis)
+    canvas.round_ticks(axes.xaxis, 8, whole=True)
     canvas.finish(axes, own=ax is None)
     return axes
 
@@ -138,14 +137,14 @@ def certificate(
         if values is not None
     }
 
-    axes = canvas.axes_for(ax)
+    [axes] = canvas.axes_for(ax)
     if "limits" in curves:
         _interval(axes, t, curves["limits"], curves["best"])
     else:
         _steps(axes, t, curves["regrets"], line)
     label = "certified regret" if limits is None else "f(x)"
     axes.set(xlabel="observations", ylabel=label if output is None else canvas.as_written(output))
-    canvas.whole_ticks(axes.xaxis)
+    canvas.round_ticks(axes.xaxis, 8, whole=True)
     canvas.finish(axes, own=ax is None)
     return axes
 

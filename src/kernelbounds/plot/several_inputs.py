@@ -12,8 +12,8 @@ from kernelbounds.arrays import Array, as_scalar, brief
 from kernelbounds.bandits import Box
 from kernelbounds.errors import InputError
 from kernelbounds.plot import canvas, contents
+from kernelbounds.plot.canvas import REACH, Inputs, Log
 from kernelbounds.plot.contents import Bounds, Data, Overlay
-from kernelbounds.plot.inputs import REACH, Inputs, Log
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,13 +89,10 @@ def maps(
     points = np.repeat(point[None], len(x) * len(y), axis=0)
     points[:, across], points[:, up] = np.tile(x, len(y)), np.repeat(y, len(x))
     lower, upper = (side.reshape(len(y), len(x)) for side in contents.evaluate(bounds, points))
-    observed = contents.own_or_given(data, bounds, domain.dim)
+    observed = contents.observed_data(data, bounds, domain.dim)
 
-    own = axes is None
-    if own:
-        panels = canvas.new_axes(3, MAP_SIZE, share_x=True, share_y=True, space=MAP_SPACE)
-    else:
-        panels = canvas.given_axes(axes, 3, "maps")
+    layout = {"size": MAP_SIZE, "share_x": True, "share_y": True, "space": MAP_SPACE}
+    panels = canvas.axes_for(axes, 3, "maps", **layout)
     width, both = upper - lower, np.stack([lower, upper])
     drawn = [
         _map(panels[0], x, y, lower, both if shared else lower, VALUE_COLOURS),
@@ -111,16 +108,13 @@ def maps(
         if not canvas.is_leftmost(ax):
             ax.set_ylabel("")
         ax.set_title(title, fontsize="medium")
-    bars: list[tuple[Any, list[Axes], str]] = [(drawn[2], panels[2:], f"width of {output}")]
-    if shared:
-        bars.append((drawn[1], panels[:2], output))
-    else:
-        bars += [(drawn[i], [panels[i]], output) for i in (0, 1)]
-    for colours, beside, name in bars:
+    values = [(drawn[1], panels[:2])] if shared else [(drawn[i], panels[i : i + 1]) for i in (0, 1)]
+    for colours, beside in (*values, (drawn[2], panels[2:])):
+        name = f"width of {output}" if colours is drawn[2] else output
         bar = panels[0].figure.colorbar(colours, ax=beside, label=canvas.as_written(name))
         bar.outline.set_visible(False)
     held = [i for i in range(domain.dim) if i not in (across, up)]
-    if own and 0 < len(held) <= MOST_TITLED:
+    if axes is None and 0 < len(held) <= MOST_TITLED:
         where = ", ".join(f"{known.labels[i]} = {point[i]:.4g}" for i in held)
         panels[0].figure.suptitle(canvas.as_written(f"at {where}"), fontsize="medium")
     return np.array(panels, dtype=object)
@@ -215,13 +209,10 @@ def slices(
         raise InputError(f"there is nothing to draw: all inputs of {domain!r} are fixed.")
     lines = {at: inputs.line(point, at, resolution) for at in inputs.free}
     named = {label or contents.name_of(bounds): bounds}
-    observed = contents.own_or_given(data, bounds, domain.dim)
+    observed = contents.observed_data(data, bounds, domain.dim)
     found = contents.slices_along(inputs, lines, named, without_guarantee, truth, observed)
 
-    if axes is None:
-        panels = canvas.new_axes(len(lines), share_y=True)
-    else:
-        panels = canvas.given_axes(axes, len(lines), "slices")
+    panels = canvas.axes_for(axes, len(lines), "slices", share_y=True)
     for ax, one in zip(panels, found, strict=True):
         one.draw(ax, far)
         at, meeting = point[one.shown], "where the slices meet"

@@ -4,11 +4,11 @@
 file                     idea
 =======================  ===============================================================
 ``quantities.py``        inputs and outputs with ranges and units
-``problem.py``           :class:`Problem`, what follows from it, and what data refute
+``problem.py``           :class:`Problem`, and what follows from it alone
 ``random_functions.py``  random functions with a given range and number of turns
 ``assuming.py``          :func:`assume`: the kernel and B from the norms of such functions
 ``plans.py``             :func:`plan`: how many experiments it takes
-``calibration.py``       :func:`calibrate`: what pilot data suggest
+``calibration.py``       tables of runs; :func:`calibrate`: what pilot data suggest; doubts
 =======================  ===============================================================
 """
 

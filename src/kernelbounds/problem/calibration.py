@@ -1,28 +1,36 @@
-"""What data suggest before they are used: assumptions for other data, and doubts about these.
+"""Tables of runs, and what they say of assumptions: suggestions, doubts and refutations.
 
 :func:`calibrate` turns pilot data into assumptions; :func:`share_alone` and :func:`look_chosen` ask
-whether a table suits the assumptions and the bound with which it is about to be used. All of these
-are estimates and heuristics, and none of them is a guarantee or a proof.
+whether a table suits the assumptions and the bound with which it is about to be used. These are
+estimates and heuristics, and none of them is a guarantee or a proof. :func:`checked_assumptions`
+gives the smallest values that the data allow, below which an assumption is refuted.
 """
 
 from __future__ import annotations
 
 import math
+import os
+import sys
 import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from os import PathLike
+from typing import Any, Self
 
 import numpy as np
-from scipy.stats import chi2, qmc
+from scipy.stats import chi2, combine_pvalues, qmc
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Matern, WhiteKernel
 
 from kernelbounds import kernels
-from kernelbounds.arrays import Array, as_vector
+from kernelbounds.arrays import Array, as_vector, brief
 from kernelbounds.errors import InputError
+from kernelbounds.io.csv_table import read_csv
 from kernelbounds.kernels import kernel_to_text
 from kernelbounds.problem.problem import Problem
 from kernelbounds.problem.quantities import Input
+from kernelbounds.sequence import ConfidenceSequence
 
 # An observation with correlations below this to all others says nothing about them: at 0.1 it
 # explains a hundredth of their variance.
@@ -45,6 +53,42 @@ NOISE_CONFIDENCE = 0.95
 MIN_POINTS = 5
 # With fewer repeats than this, how they scatter says next to nothing about the noise.
 MIN_REPEATS = 2
+# An assumption is strained when the data need more than this share of what is assumed.
+STRAINED_SHARE = 0.9
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """A table of runs: points (n, d) and outcomes (n,) in the user's units.
+
+    For messages, rows are named by their ``lines`` in a CSV file, or by their numbers from 1 on.
+    """
+
+    points: Array
+    outcomes: Array
+    lines: Sequence[int]
+    noun: str
+
+    @classmethod
+    def read(cls, problem: Problem, table: Any) -> Self:
+        """Read runs from a CSV file, a dict of columns or a data frame, by the names of columns."""
+        columns, output = table, problem.output.name
+        lines: Sequence[int] = range(1, sys.maxsize)
+        noun = place = "row"
+        if isinstance(table, str | PathLike):
+            found = read_csv(table, [*problem.names, output])
+            columns, lines = found.columns, found.lines.tolist()
+            noun, place = "line", f"{os.fspath(table)}: line"
+        elif not isinstance(table, Mapping) and not hasattr(table, "columns"):
+            raise InputError(f"runs must be a CSV file or columns by name, got {brief(table)}.")
+        elif output not in table:
+            raise InputError(f"a value of {output} is missing.")
+        points = problem.checked_points(columns, lambda row: f"{place} {lines[row]}: ")
+        return cls(points, as_vector(columns[output], output, len(points)), lines, noun)
+
+    def place(self, row: int) -> str:
+        """Say where a row is: "line 3" of a file, or "row 2"."""
+        return f"{self.noun} {self.lines[row]}"
 
 
 def share_alone(kernel: Kernel, points: Array) -> float:
@@ -68,24 +112,71 @@ def look_chosen(points: Array, outcomes: Array) -> bool:
 
     For each new point after the first few, p is the share of the box around all points that is
     nearer to the best point so far. If the points were drawn from that box beforehand, the p are
-    uniform and independent, wherever the best points are, and -2 sum log p has a chi-squared
-    distribution (Fisher). Designs that fill the box evenly come close to that; where a design seeks
-    the maximum, or the minimum, many p are small.
+    uniform and independent, wherever the best points are, and Fisher's test combines them. Designs
+    that fill the box evenly come close to that; where a design seeks the maximum, or the minimum,
+    many p are small.
     """
     low, high = points.min(axis=0), points.max(axis=0)
     filling = qmc.Sobol(points.shape[1], rng=np.random.default_rng(0)).random(BOX_POINTS)
     box = low + (high - low) * filling
-    logs = np.zeros(2)
-    later = 0
+    shares = []
     for t in range(FIRST_OBSERVATIONS, len(points)):
         if np.any(np.all(points[:t] == points[t], axis=1)):
             continue  # Repeats are made to measure the noise.
-        later += 1
-        for at, best in enumerate((np.argmax(outcomes[:t]), np.argmin(outcomes[:t]))):
-            distance = np.linalg.norm(points[t] - points[best])
-            nearer = np.count_nonzero(np.linalg.norm(box - points[best], axis=1) < distance)
-            logs[at] += np.log((nearer + 1) / (BOX_POINTS + 1))
-    return bool(later and np.any(chi2.sf(-2 * logs, 2 * later) < FALSE_ALARM_PROBABILITY))
+        best = points[[np.argmax(outcomes[:t]), np.argmin(outcomes[:t])]]
+        distances = np.linalg.norm(points[t] - best, axis=1)
+        nearer = np.linalg.norm(box[:, None] - best, axis=2) < distances
+        shares.append((np.count_nonzero(nearer, axis=0) + 1) / (BOX_POINTS + 1))
+    tests = [combine_pvalues(side, method="fisher") for side in np.transpose(shares)]
+    return any(one.pvalue < FALSE_ALARM_PROBABILITY for one in tests)
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What the data say of an assumption: ``norm_bound`` or ``noise`` of a :class:`Status`.
+
+    Attributes
+    ----------
+    assumed : float
+        What was assumed when the study was made, in the user's units.
+    at_least : float
+        The smallest value that these data allow, when the other assumptions stay as they are.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> problem = kb.Problem(
+    ...     ["speed[rpm]=100:500"], "yield[%]=0:100", noise=0.5, kernel="Matern(0.8, nu=2.5)",
+    ...     norm_bound=80.0,
+    ... )
+    >>> study = kb.Study.create(":memory:", problem)
+    >>> study.status().noise  # before the first observation the data allow everything
+    Checked(assumed=0.5, at_least=0.0)
+    >>> study.status().noise.strained
+    False
+    """
+
+    assumed: float
+    at_least: float
+
+    @property
+    def strained(self) -> bool:
+        """Whether what is assumed is little more than the data need, or less."""
+        return self.at_least > STRAINED_SHARE * self.assumed
+
+    def as_data(self) -> dict[str, float | None]:
+        """Return the attributes as plain data for JSON; infinity becomes None."""
+        least = self.at_least if math.isfinite(self.at_least) else None
+        return {"assumed": self.assumed, "at_least": least}
+
+
+def checked_assumptions(problem: Problem, sequence: ConfidenceSequence) -> tuple[Checked, Checked]:
+    """Return what the data say of the norm bound, and what they say of the noise."""
+    norm, noise = float(problem.norm_bound or 0.0), float(problem.noise or 0.0)
+    if not len(sequence):
+        return Checked(norm, 0.0), Checked(noise, 0.0)
+    least = problem.norm_at_least(sequence.norm_lower_bound)
+    return Checked(norm, least), Checked(noise, sequence.noise_lower_bound)
 
 
 @dataclass(frozen=True)

@@ -132,8 +132,11 @@ def plan(problem: Problem, most: int = DEFAULT_COUNT, step: Callable[[], object]
         predicted.append(predicted_half_widths(known, int(count)))
         step()
     simulated = np.full((RUNS, 2, len(counts)), np.nan)
-    for run, function in enumerate(_ordinary(assumed)):
-        simulated[run] = _simulated(assumed, function, counts, np.random.default_rng(run))
+    # Ordinary functions are those with norms from the median on.
+    ordinary = np.argsort(assumed.chosen.norms)[len(assumed.functions) // 2 :][:RUNS]
+    for run, at in enumerate(ordinary):
+        function, rng = assumed.functions[at], np.random.default_rng(run)
+        simulated[run] = _simulated(assumed, function, counts, rng)
         step()
     return Plan(assumed, counts, *np.array(predicted).T, *simulated.mean(axis=0))
 
@@ -183,12 +186,6 @@ def alternatives(problem: Problem) -> Iterator[tuple[str, Problem]]:
     if problem.turns > 0 and all(one.turns is None for one in problem.inputs):
         fewer = problem.turns - 1
         yield f"{fewer} turn{'' if fewer == 1 else 's'}", problem.replace(turns=fewer)
-
-
-def _ordinary(assumed: Assumed) -> list[RandomFunction]:
-    """Return random functions with norms from the median on."""
-    middle = np.argsort(assumed.chosen.norms)[len(assumed.functions) // 2 :][:RUNS]
-    return [assumed.functions[at] for at in middle]
 
 
 def _simulated(

@@ -1,11 +1,12 @@
-"""A problem in the user's own words, what follows from it alone, and what data say against it."""
+"""A problem in the user's own words, and what follows from it alone."""
 
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Self
@@ -46,8 +47,6 @@ SUGGESTED_FROM = {"inputs", "output", "turns", "interactions", "quantile", "expe
 # Where widths are predicted: points that fill the cube, besides the corners, where bounds are
 # widest.
 WIDTH_POINTS = 128
-# An assumption is strained when the data need more than this share of what is assumed.
-STRAINED_SHARE = 0.9
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -96,15 +95,15 @@ class Problem:
 
     inputs: tuple[Input, ...]
     output: Output
-    noise: float | None = None
-    turns: int = 2
-    interactions: str = "all"
-    delta: float = 0.01
-    quantile: float = 0.9
-    experiments: int = 100
-    kernel: Kernel | None = None
-    norm_bound: float | None = None
-    suggested: tuple[str, ...] = ()
+    noise: float | None
+    turns: int
+    interactions: str
+    delta: float
+    quantile: float
+    experiments: int
+    kernel: Kernel | None
+    norm_bound: float | None
+    suggested: tuple[str, ...]
 
     def __init__(
         self,
@@ -136,37 +135,35 @@ class Problem:
         if noise is not None:
             noise = as_scalar(noise, "noise", least=0.0, most=LARGEST)
         if norm_bound is not None:
-            # A smaller one is lost in the rounding of the output.
+            # A smaller norm bound is lost in the rounding of the output.
             least = EPS * output.range
             norm_bound = as_scalar(norm_bound, "norm_bound", least=least, most=LARGEST)
         if kernel is not None:
             kernel = kernel_from_text(kernel) if isinstance(kernel, str) else checked_kernel(kernel)
-        values = {
-            "inputs": parsed,
-            "output": output,
-            "noise": noise,
-            "turns": checked_turns(turns, "turns"),
-            "interactions": interactions,
-            "delta": as_scalar(delta, "delta", above=0.0, most=1.0),
-            "quantile": as_scalar(quantile, "quantile", least=0.5, most=0.99),
-            "experiments": as_whole(experiments, "experiments", least=1, most=2000),
-            "kernel": kernel,
-            "norm_bound": norm_bound,
-            "suggested": tuple(name for name in SUGGESTED if name in suggested),
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+        vars(self).update(
+            inputs=parsed,
+            output=output,
+            noise=noise,
+            turns=checked_turns(turns, "turns"),
+            interactions=interactions,
+            delta=as_scalar(delta, "delta", above=0.0, most=1.0),
+            quantile=as_scalar(quantile, "quantile", least=0.5, most=0.99),
+            experiments=as_whole(experiments, "experiments", least=1, most=2000),
+            kernel=kernel,
+            norm_bound=norm_bound,
+            suggested=tuple(name for name in SUGGESTED if name in suggested),
+        )
 
     def __repr__(self) -> str:
         """Write the problem as Python code, without the arguments that have their defaults."""
-        defaults = {one.name: one.default for one in dataclasses.fields(self)}
-        said = [f"{[one.text for one in self.inputs]}", repr(self.output.text)]
-        for name in ("noise", "turns", "interactions", "delta", "quantile", "experiments"):
-            value = getattr(self, name)
-            said += [] if value == defaults[name] else [f"{name}={value!r}"]
-        said += [] if self.kernel is None else [f"kernel={_kernel_text(self.kernel)!r}"]
-        said += [] if self.norm_bound is None else [f"norm_bound={self.norm_bound:.6g}"]
-        return f"Problem({', '.join(said)})"
+        arguments = [f"{[one.text for one in self.inputs]}", repr(self.output.text)]
+        defaults = inspect.signature(Problem).parameters
+        for name, value in self._arguments().items():
+            if name not in ("inputs", "output", "suggested") and value != defaults[name].default:
+                plain = _kernel_text(value) if name == "kernel" else value
+                text = f"{value:.6g}" if name == "norm_bound" else repr(plain)
+                arguments.append(f"{name}={text}")
+        return f"Problem({', '.join(arguments)})"
 
     def _repr_html_(self) -> str:
         """Return a card for notebooks."""
@@ -219,6 +216,15 @@ class Problem:
         return Box([i.low for i in self.inputs], [i.high for i in self.inputs], self.names)
 
     @property
+    def axes(self) -> dict[str, Any]:
+        """What pictures are told of the axes: logarithmic ones, and labels with units."""
+        return {
+            "log": [one.log for one in self.inputs],
+            "labels": [one.label for one in self.inputs],
+            "output": self.output.label,
+        }
+
+    @property
     def unit_box(self) -> Box:
         """The ranges of the scaled inputs: the unit cube."""
         return Box(np.zeros(self.dim), np.ones(self.dim), self.names)
@@ -238,26 +244,56 @@ class Problem:
             X = np.stack(columns, axis=-1)
         return as_points(X, "X", self.dim, one=True)
 
+    def checked_points(self, X: Any, place: Callable[[int], str] = "row {}: ".format) -> Array:
+        """Read points as :meth:`points` does, and raise where a value is out of its range.
+
+        ``place`` says where a row is, at the beginning of the message.
+        """
+        points = self.points(X)
+        for one, values in zip(self.inputs, points.T, strict=True):
+            for row in np.flatnonzero(one.outside(values)):
+                expected = f"{'a whole number ' * one.integer}in its range {one.written}"
+                raise InputError(
+                    f"{place(int(row))}{one.name} = {in_digits(values[row])} is not {expected}; "
+                    "correct it, or state a wider range."
+                )
+        return points
+
     def scaled(self, X: Any) -> Array:
         """Scale points (m, d) in the user's units to the unit cube."""
-        points = self.points(X)
-        for row, name, value, expected in self.outside(points):
-            raise InputError(f"row {row}: {name} = {in_digits(value)} is not {expected}.")
-        return np.stack([one.scaled(points[:, at]) for at, one in enumerate(self.inputs)], axis=-1)
+        return self.nearest(self.checked_points(X))
+
+    def nearest(self, points: Array) -> Array:
+        """Scale points (m, d), each from the nearest one that can be set.
+
+        That one is in the ranges, and whole where an input takes whole numbers only.
+        """
+        columns = zip(self.inputs, points.T, strict=True)
+        return np.stack([one.scaled(values) for one, values in columns], axis=-1)
 
     def unscaled(self, unit: ArrayLike) -> Array:
         """Turn points (m, d) of the unit cube into the user's units."""
         points = as_points(unit, "unit", self.dim, one=True)
-        columns = [one.unscaled(points[:, at]) for at, one in enumerate(self.inputs)]
-        return np.stack(columns, axis=-1)
+        columns = zip(self.inputs, points.T, strict=True)
+        return np.stack([one.unscaled(values) for one, values in columns], axis=-1)
 
-    def outside(self, points: Array) -> Iterator[tuple[int, str, float, str]]:
-        """Yield row, name and value of what is out of range in points (m, d), and the range."""
-        for at, one in enumerate(self.inputs):
-            expected = f"in its range {one.written}"
-            expected = f"a whole number {expected}" if one.integer else expected
-            for row in np.flatnonzero(one.outside(points[:, at])):
-                yield int(row), one.name, float(points[row, at]), expected
+    def settable(self, unit: Array) -> Array:
+        """Turn points (m, d) of the unit cube into settings, with few digits."""
+        columns = zip(self.inputs, unit.T, strict=True)
+        return np.stack([one.settable(values) for one, values in columns], axis=-1)
+
+    def named(self, point: Iterable[float]) -> dict[str, float]:
+        """Return the values of a point (d,) by the names of the inputs."""
+        return dict(zip(self.names, map(float, point), strict=True))
+
+    def settings_text(self, point: Iterable[float]) -> str:
+        """Write a point (d,) for people, with the units that were stated.
+
+        >>> problem = Problem(["temperature[°C]=180:220", "pH value=1:9"], "yield=0:100")
+        >>> problem.settings_text([200, 7.5])
+        'temperature=200 °C "pH value"=7.5'
+        """
+        return " ".join(one.setting_text(x) for one, x in zip(self.inputs, point, strict=True))
 
     # --- what follows
 
@@ -384,51 +420,3 @@ def predicted_half_widths(problem: Problem, experiments: int) -> tuple[float, fl
     design = problem.unit_box.filling(experiments)
     widths = problem.sequence().predicted_width(with_corners(points), design)
     return float(widths[:WIDTH_POINTS].mean() / 2), float(widths.max() / 2)
-
-
-@dataclass(frozen=True)
-class Checked:
-    """What the data say of an assumption: ``norm_bound`` or ``noise`` of a :class:`Status`.
-
-    Attributes
-    ----------
-    assumed : float
-        What was assumed when the study was made, in the user's units.
-    at_least : float
-        The smallest value that these data allow, when the other assumptions stay as they are.
-
-    Examples
-    --------
-    >>> import kernelbounds as kb
-    >>> problem = kb.Problem(
-    ...     ["speed[rpm]=100:500"], "yield[%]=0:100", noise=0.5, kernel="Matern(0.8, nu=2.5)",
-    ...     norm_bound=80.0,
-    ... )
-    >>> study = kb.Study.create(":memory:", problem)
-    >>> study.status().noise  # before the first observation the data allow everything
-    Checked(assumed=0.5, at_least=0.0)
-    >>> study.status().noise.strained
-    False
-    """
-
-    assumed: float
-    at_least: float
-
-    @property
-    def strained(self) -> bool:
-        """Whether what is assumed is little more than the data need, or less."""
-        return self.at_least > STRAINED_SHARE * self.assumed
-
-    def as_data(self) -> dict[str, float | None]:
-        """Return the attributes as plain data for JSON; infinity becomes None."""
-        least = self.at_least if math.isfinite(self.at_least) else None
-        return {"assumed": self.assumed, "at_least": least}
-
-
-def checked_assumptions(problem: Problem, sequence: ConfidenceSequence) -> tuple[Checked, Checked]:
-    """Return what the data say of the norm bound, and what they say of the noise."""
-    norm, noise = float(problem.norm_bound or 0.0), float(problem.noise or 0.0)
-    if not len(sequence):
-        return Checked(norm, 0.0), Checked(noise, 0.0)
-    least = problem.norm_at_least(sequence.norm_lower_bound)
-    return Checked(norm, least), Checked(noise, sequence.noise_lower_bound)

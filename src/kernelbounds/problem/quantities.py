@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -219,7 +218,11 @@ class Input(Quantity):
         return super().description + "".join(more)
 
     def scaled(self, values: Array) -> Array:
-        """Scale values in the user's units to [0, 1]; those out of the range become its ends."""
+        """Scale values in the user's units to [0, 1], from the nearest ones that are in the range.
+
+        If the input takes whole numbers, these are whole.
+        """
+        values = np.rint(values) if self.integer else values
         return np.asarray(np.clip(self._along(values) / self._along(self.high), 0.0, 1.0))
 
     def unscaled(self, unit: Array) -> Array:
@@ -240,6 +243,12 @@ class Input(Quantity):
             decimals = SETTING_DIGITS - 1 - math.floor(math.log10(self.range))
             shorter = [round(value, decimals) for value in values.tolist()]
         return np.clip(shorter, self.low, self.high)
+
+    def setting_text(self, value: float) -> str:
+        """Write a setting with its unit, ``temperature=200 °C``."""
+        name = f'"{self.name}"' if " " in self.name else self.name
+        digits = str(int(value)) if self.integer else f"{value:.10g}"
+        return f"{name}={digits}{self.after_number}"
 
     def outside(self, values: Array) -> NDArray[np.bool_]:
         """Tell which values are not in the range, or not whole although the input is."""
@@ -262,27 +271,8 @@ def in_digits(value: float) -> str:
 
 
 def checked_turns(turns: Any, name: str) -> int:
-    """Return a number of turns, or raise where it is none."""
+    """Return a number of turns, or raise where it cannot be one."""
     return as_whole(turns, name, least=0, most=MAX_TURNS)
-
-
-def settable(inputs: Sequence[Input], unit: Array) -> Array:
-    """Turn points (m, d) of the unit cube into settings of the inputs, with few digits."""
-    return np.stack([one.settable(unit[:, at]) for at, one in enumerate(inputs)], axis=-1)
-
-
-def settings_text(inputs: Sequence[Input], point: Iterable[float]) -> str:
-    """Write settings for people, with the units that were stated.
-
-    >>> settings_text([Input("temperature", 180, 220, "°C"), Input("pH value", 1, 9)], [200, 7.5])
-    'temperature=200 °C "pH value"=7.5'
-    """
-    said = []
-    for one, value in zip(inputs, point, strict=True):
-        name = f'"{one.name}"' if " " in one.name else one.name
-        digits = str(int(value)) if one.integer else f"{value:.10g}"
-        said.append(f"{name}={digits}{one.after_number}")
-    return " ".join(said)
 
 
 def _parsed(text: Any, what: str) -> tuple[str, str, float, float, list[str]]:

@@ -32,7 +32,7 @@ import numpy as np
 from kernelbounds.arrays import brief
 from kernelbounds.bounds import ConfidenceSet
 from kernelbounds.bounds.confidence_set import Evidence
-from kernelbounds.display.progress import late_progress
+from kernelbounds.display import late_progress
 from kernelbounds.engine import Engine, SparseEngine
 from kernelbounds.engine.sparse import Statistics
 from kernelbounds.engine.sparse.ranges import Part, chunk_ends, joined, resumed, sums, travelling

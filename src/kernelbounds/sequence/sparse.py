@@ -20,7 +20,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from kernelbounds.arrays import LARGEST, Array, as_points, as_scalar, as_vector, as_whole
 from kernelbounds.bounds import CMM, Assumptions, Bound, ConfidenceSet
 from kernelbounds.bounds.bound import TIE
-from kernelbounds.display.progress import late_progress
+from kernelbounds.display import late_progress
 from kernelbounds.engine import Engine, Growth, SparseEngine
 from kernelbounds.errors import EmptyConfidenceSetError, InputError, KernelBoundsError
 from kernelbounds.mixtures import Hybrid, Single

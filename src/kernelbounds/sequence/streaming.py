@@ -8,7 +8,7 @@ from typing import Any
 
 from kernelbounds.arrays import Array, as_points, as_whole, brief
 from kernelbounds.bounds import Assumptions, ConfidenceSet
-from kernelbounds.display.progress import late_progress
+from kernelbounds.display import late_progress
 from kernelbounds.engine import Engine
 from kernelbounds.errors import InputError
 from kernelbounds.io.csv_table import check_names

@@ -4,16 +4,16 @@
 file                 idea
 ===================  =========================================================================
 ``study.py``         the object
-``study_file.py``     the file: its tables
+``study_file.py``    the file: its tables
 ``database.py``      SQLite: transactions, versions, errors
 ``records.py``       what users hand in, outcomes and tables, and what they are handed
-``deciding.py``      what to try next, the certificate, and the most promising settings
+``deciding.py``      what to try next, certificates, and the most promising settings
 ``status.py``        how the study stands, and what to do
-``pictures.py``      what was known in the past, and pictures of it
+``pictures.py``      its history, its certificates over time, and slices
 ===================  =========================================================================
 """
 
-from kernelbounds.problem.problem import Checked
+from kernelbounds.problem.calibration import Checked
 from kernelbounds.study.records import Promising, Trial
 from kernelbounds.study.status import Status
 from kernelbounds.study.study import Study

@@ -28,7 +28,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from kernelbounds.errors import InputError, StoredFileError, said
 from kernelbounds.io import files
@@ -53,51 +53,50 @@ class Format:
 
 
 class Database:
-    """An open file, which threads may share; :meth:`create` makes a new one."""
+    """An open file, which threads may share.
 
-    def __init__(self, path: Path | str, form: Format) -> None:
-        self._begin(path)
-        if isinstance(path, Path):
-            _check_there(path, self.name)
-        self._connect()
-        try:
-            self._check_format(form)
-            self._check_content(form)
-        except BaseException:
-            self.close()
-            raise
+    With ``fill``, which writes the first rows, a new file is made: complete, or not there at all.
+    """
 
-    @classmethod
-    def create(
-        cls, path: Path | str, form: Format, fill: Callable[[sqlite3.Connection], object]
-    ) -> Self:
-        """Make a new file, complete or not there at all."""
-        new = cls.__new__(cls)
-        new._begin(path)
-        if isinstance(path, Path):
-            _claim(path, new.name)
-        new._connect()
-        try:
-            with new.writing() as db:
-                if new.number("PRAGMA application_id") or new.number("PRAGMA schema_version"):
-                    raise _exists(new.name)  # Another process has made it at the same time.
-                for statement in form.schema:
-                    db.execute(statement)
-                fill(db)
-                db.execute(f"PRAGMA application_id = {form.application}")
-                db.execute(f"PRAGMA user_version = {form.version}")
-        except BaseException:
-            new.close()
-            with suppress(OSError):
-                if isinstance(path, Path) and path.stat().st_size == 0:
-                    path.unlink()
-            raise
-        return new
-
-    def _begin(self, path: Path | str) -> None:
+    def __init__(
+        self,
+        path: Path | str,
+        form: Format,
+        fill: Callable[[sqlite3.Connection], object] | None = None,
+    ) -> None:
         self.path = path
         self.name = shown(path)
         self._lock = threading.RLock()
+        if isinstance(path, Path):
+            if fill is None:
+                _check_there(path, self.name)
+            else:
+                _claim(path, self.name)
+        self._connect()
+        try:
+            if fill is None:
+                self._check_format(form)
+                self._check_content(form)
+            else:
+                self._create(form, fill)
+        except BaseException:
+            self.close()
+            if fill is not None and isinstance(path, Path):
+                with suppress(OSError):
+                    if path.stat().st_size == 0:
+                        path.unlink()
+            raise
+
+    def _create(self, form: Format, fill: Callable[[sqlite3.Connection], object]) -> None:
+        """Make the tables and fill them, in one transaction."""
+        with self.writing() as db:
+            if self.number("PRAGMA application_id") or self.number("PRAGMA schema_version"):
+                raise _exists(self.name)  # Another process has made it at the same time.
+            for statement in form.schema:
+                db.execute(statement)
+            fill(db)
+            db.execute(f"PRAGMA application_id = {form.application}")
+            db.execute(f"PRAGMA user_version = {form.version}")
 
     def close(self) -> None:
         """Give the file back; nothing is left to be written."""
@@ -221,7 +220,7 @@ def _check_there(path: Path, name: str) -> None:
 
 
 def refuse_existing(path: Path) -> None:
-    """Raise where there is something at the path that :meth:`Database.create` would not replace.
+    """Raise where there is something at the path that a new :class:`Database` would not replace.
 
     An empty file was left by a process that was killed when it had just begun, and is replaced.
     """

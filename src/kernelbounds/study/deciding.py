@@ -1,4 +1,4 @@
-"""What to try next, how good the best setting is, and which one looks best, on scaled inputs.
+"""What to try next, how good the best setting is, and which one looks best; and certificates.
 
 Settings must be feasible: with few digits, and whole where an input takes whole numbers only. With
 some whole inputs and some not, the box is searched as if all were continuous. The limits found are
@@ -8,20 +8,25 @@ then valid and a little loose, while what is suggested and recommended is feasib
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
+from typing import Any
 
 import numpy as np
 
 from kernelbounds.arrays import Array
 from kernelbounds.bandits import Ascent, Box, BranchAndBound, Certificate, Finite, KernelUCB
 from kernelbounds.bandits.certify import certify_box
+from kernelbounds.display import late_progress
+from kernelbounds.errors import EmptyConfidenceSetError, InputError
 from kernelbounds.problem import Problem
-from kernelbounds.problem.quantities import settable
 from kernelbounds.sequence import ConfidenceSequence
-from kernelbounds.study.records import Promising, named
-from kernelbounds.study.study_file import Point
+from kernelbounds.study.records import Promising
+from kernelbounds.study.study_file import Outcome, Point, StudyFile
 from kernelbounds.surface import Clipped
 
 # The most promising settings are looked for at this many points that fill the box, and at those
@@ -31,20 +36,6 @@ PROMISING_POINTS = 1024
 WHOLE_CANDIDATES = 1024
 # Where all inputs are whole numbers with at most this many combinations, each is a candidate.
 MAX_COMBINATIONS = 5000
-
-
-def _whole_inputs(problem: Problem) -> list[int]:
-    """Return the positions of the inputs that take whole numbers only."""
-    return [at for at, one in enumerate(problem.inputs) if one.integer]
-
-
-def domain_of(problem: Problem) -> Box | Finite:
-    """Return where to look for suggestions: the unit box, or all combinations of whole numbers."""
-    counts = [int(one.range) + 1 if one.integer else math.inf for one in problem.inputs]
-    if math.prod(counts) > MAX_COMBINATIONS:
-        return problem.unit_box
-    sides = [np.arange(one.low, one.high + 1) for one in problem.inputs]
-    return Finite(problem.scaled(np.array(list(product(*sides)))))
 
 
 class _Score:
@@ -81,119 +72,193 @@ class _Score:
         return values, np.where(wide[:, None], downwards, (upwards + downwards) / 2)
 
 
-def most_promising(
-    problem: Problem, sequence: ConfidenceSequence, domain: Box | Finite, minimise: bool
-) -> Promising:
-    """Find the settings with the best score, in the user's units; nothing is certified."""
-    with sequence.known.lock:
-        score = _Score(sequence, -1 if minimise else 1, problem.output.range)
-        if isinstance(domain, Finite):
-            candidates = domain.points
+@dataclass(frozen=True)
+class Search:
+    """What is looked for in a problem: settings with large values of the output, or with small."""
+
+    problem: Problem
+    minimise: bool
+
+    @cached_property
+    def domain(self) -> Box | Finite:
+        """Where to look: in the unit box, or among all combinations of whole numbers."""
+        inputs = self.problem.inputs
+        counts = [int(one.range) + 1 if one.integer else math.inf for one in inputs]
+        if math.prod(counts) > MAX_COMBINATIONS:
+            return self.problem.unit_box
+        sides = [np.arange(one.low, one.high + 1) for one in inputs]
+        return Finite(self.problem.scaled(np.array(list(product(*sides)))))
+
+    @property
+    def _whole(self) -> list[int]:
+        """The positions of the inputs that take whole numbers only."""
+        return [at for at, one in enumerate(self.problem.inputs) if one.integer]
+
+    def _feasible(self, unit: Array) -> Array:
+        """Return the scaled settings that are nearest to points (m, d) of the unit box."""
+        return self.problem.scaled(self.problem.settable(unit))
+
+    def most_promising(self, sequence: ConfidenceSequence) -> Promising:
+        """Find the settings with the best score, in the user's units; nothing is certified."""
+        domain = self.domain
+        with sequence.known.lock:
+            score = _Score(sequence, -1 if self.minimise else 1, self.problem.output.range)
+            if isinstance(domain, Finite):
+                candidates = domain.points
+            else:
+                filling = self._feasible(domain.filling(PROMISING_POINTS))
+                candidates = np.concatenate([sequence.points, filling])
+            best = candidates[int(score.values(candidates).argmax())]
+            if isinstance(domain, Box):
+                # The best point is improved with its whole numbers as they are.
+                near = domain.fixed({at: float(best[at]) for at in self._whole})
+                top = Ascent(scan=1, starts=1).maximise(score, near, best[None]).x
+                both = np.concatenate([best[None], self._feasible(top[None])])
+                best = both[int(score.values(both).argmax())]
+            (lower,), (upper,) = sequence.bounds(best[None])
+        values = self.problem.named(self.problem.unscaled(best[None])[0])
+        return Promising(values, float(lower + upper) / 2, float(lower), float(upper))
+
+    def new_trials(
+        self, sequence: ConfidenceSequence, waiting: Sequence[Point], count: int
+    ) -> list[tuple[Point, float, float, float]]:
+        """Choose points to try beside those waiting: point, lower, upper and gain of each."""
+        taken = list(waiting)
+        for _ in range(count):
+            pending = np.array(taken).reshape(-1, self.problem.dim)
+            taken.append(tuple(self._next_point(sequence, pending).tolist()))
+        new = taken[len(waiting) :]
+        unit = self.problem.scaled(new)
+        lower, upper = sequence.bounds(unit)
+        observed = sequence.points if len(sequence) else unit[:1]
+        if self.minimise:
+            gain = sequence.upper(observed).min() - lower
         else:
-            filling = problem.scaled(settable(problem.inputs, domain.filling(PROMISING_POINTS)))
-            candidates = np.concatenate([sequence.points, filling])
-        best = candidates[int(score.values(candidates).argmax())]
-        if isinstance(domain, Box):
-            # The best point is improved with its whole numbers as they are.
-            near = domain.fixed({at: float(best[at]) for at in _whole_inputs(problem)})
-            top = Ascent(scan=1, starts=1).maximise(score, near, best[None]).x
-            feasible = np.concatenate(
-                [best[None], problem.scaled(settable(problem.inputs, top[None]))]
-            )
-            best = feasible[int(score.values(feasible).argmax())]
-        (lower,), (upper,) = sequence.bounds(best[None])
-    values = named(problem, problem.unscaled(best[None])[0].tolist())
-    return Promising(values, float(lower + upper) / 2, float(lower), float(upper))
+            gain = upper - sequence.lower(observed).max()
+        columns = (lower.tolist(), upper.tolist(), np.maximum(gain, 0.0).tolist())
+        return list(zip(new, *columns, strict=True))
+
+    def _next_point(self, sequence: ConfidenceSequence, pending: Array) -> Array:
+        """Choose the settings to try next, (d,), given that those pending (n, d) will be tried."""
+        policy, domain = KernelUCB(sequence, self.domain, minimise=self.minimise), self.domain
+        if len(pending):
+            policy.begin(self.problem.scaled(pending))
+        if isinstance(domain, Finite) or not self._whole:
+            chosen = policy.ask().x
+        else:
+            # The largest bound over the box may be between whole numbers, and stay there for ever
+            # however often its neighbours are tried.
+            candidates = self._feasible(domain.filling(WHOLE_CANDIDATES))
+            best = policy.ask(actions=np.unique(candidates, axis=0)).x
+            chosen = policy.ask(fixed={at: float(best[at]) for at in self._whole}).x
+        return np.asarray(self.problem.settable(chosen[None])[0])
+
+    def certified(self, sequence: ConfidenceSequence, seconds: float) -> Certificate:
+        """Certify the best settings known and their regret, in the user's units."""
+        if isinstance(self.domain, Finite):
+            policy = KernelUCB(sequence, self.domain, minimise=self.minimise)
+            found = policy.certificate(seconds=seconds)
+        else:
+            sign = -1 if self.minimise else 1
+            with sequence.known.lock:
+                found = certify_box(
+                    sequence.surface(sign), sequence.surface(-sign), self.domain, sequence.points,
+                    BranchAndBound(seconds=seconds), whole=self._whole, feasible=self._feasible,
+                )  # fmt: skip
+        point = self.problem.unscaled(found.x[None])[0]
+        return replace(found, x=point, named=self.problem.named(point), index=None)
+
+    def with_the_past(self, now: Certificate, past: Sequence[Certificate]) -> Certificate:
+        """Return the best that this certificate and earlier ones, of fewer outcomes, say together.
+
+        All certificates are true at once, with probability 1 - delta. So what an earlier one has
+        excluded stays excluded, even if there was less time to look this time.
+        """
+        known, side = (now, *past), "min_lower" if self.minimise else "max_upper"
+        limits = [limit for one in known if (limit := getattr(one, side)) is not None]
+        if not limits:
+            return now
+        limit = max(limits) if self.minimise else min(limits)
+
+        def limited(one: Certificate) -> Certificate:
+            regret = max(one.upper - limit if self.minimise else limit - one.lower, 0.0)
+            return replace(one, **{side: limit}, regret=min(one.regret, regret))
+
+        return min(map(limited, known), key=lambda one: one.regret)
 
 
-def new_trials(
-    problem: Problem,
-    sequence: ConfidenceSequence,
-    domain: Box | Finite,
-    minimise: bool,
-    waiting: Sequence[Point],
-    count: int,
-) -> list[tuple[Point, float, float, float]]:
-    """Choose points to try beside those waiting: point, lower, upper and gain of each."""
-    taken = list(waiting)
-    for _ in range(count):
-        pending = np.array(taken).reshape(-1, problem.dim)
-        taken.append(tuple(_next_point(problem, sequence, domain, minimise, pending).tolist()))
-    new = taken[len(waiting) :]
-    unit = problem.scaled(new)
-    lower, upper = sequence.bounds(unit)
-    observed = sequence.points if len(sequence) else unit[:1]
-    if minimise:
-        gain = sequence.upper(observed).min() - lower
-    else:
-        gain = upper - sequence.lower(observed).max()
-    columns = (lower.tolist(), upper.tolist(), np.maximum(gain, 0.0).tolist())
-    return list(zip(new, *columns, strict=True))
+class Certificates:
+    """The certificates of a study, by their numbers of observations; they are kept in its file."""
+
+    def __init__(self, store: StudyFile, search: Search) -> None:
+        self._store, self._search = store, search
+
+    def kept(self) -> list[tuple[int, Certificate]]:
+        """Return the last certificate for each number of observations, as it was made."""
+        return [(one.count, _restored(one.data)) for one in self._store.certificates]
+
+    def over_time(self) -> list[tuple[int, Certificate]]:
+        """Return the certificates with what those before them say, so that none is worse."""
+        found: list[tuple[int, Certificate]] = []
+        for count, one in self.kept():
+            before = [certificate for _, certificate in found[-1:]]
+            found.append((count, self._search.with_the_past(one, before)))
+        return found
+
+    def of(
+        self, sequence: ConfidenceSequence, outcomes: list[Outcome], seconds: float
+    ) -> Certificate:
+        """Return the certificate of all outcomes, a kept one if it had at least as much time."""
+        count, kept = len(outcomes), self._store.certificates
+        past = [_restored(one.data) for one in kept if one.count < count]
+        now = [one.data for one in kept if one.count == count and one.seconds >= seconds]
+        found = _restored(now[0]) if now else self._made(sequence, outcomes[-1], seconds)
+        return self._search.with_the_past(found, past)
+
+    def fill(self, outcomes: list[Outcome], most: int, seconds: float) -> None:
+        """Make certificates of the past that are missing, as far as there is time.
+
+        They are for ``most`` numbers of observations, spread evenly.
+        """
+        there = {len(outcomes)} | {one.count for one in self._store.certificates}
+        missing = [count for count in evenly(len(outcomes), most) if count not in there]
+        deadline, each = time.monotonic() + seconds, seconds / max(len(missing), 1)
+        with late_progress("certificates of the past", len(missing)) as report:
+            past = replayed(self._search.problem, outcomes, missing)
+            for done, (count, sequence) in enumerate(past):
+                report(f"{count} observations", done)
+                if time.monotonic() > deadline:
+                    break
+                with suppress(EmptyConfidenceSetError):
+                    self._made(sequence, outcomes[count - 1], each)
+
+    def _made(self, sequence: ConfidenceSequence, last: Outcome, seconds: float) -> Certificate:
+        """Make the certificate of a sequence that ends with this outcome, and keep it."""
+        found = self._search.certified(sequence, seconds)
+        with suppress(InputError):  # A file that cannot be written to may be read all the same.
+            self._store.add_certificate(len(sequence), last.id, seconds, found.as_data())
+        return found
 
 
-def _next_point(
-    problem: Problem,
-    sequence: ConfidenceSequence,
-    domain: Box | Finite,
-    minimise: bool,
-    pending: Array,
-) -> Array:
-    """Choose the settings to try next, (d,), given that those pending (n, d) will be tried."""
-    policy = KernelUCB(sequence, domain, minimise=minimise)
-    if len(pending):
-        policy.begin(problem.scaled(pending))
-    whole = _whole_inputs(problem)
-    if isinstance(domain, Finite) or not whole:
-        return np.asarray(settable(problem.inputs, policy.ask().x[None])[0])
-    # The largest bound over the box may be between whole numbers, and stay there for ever however
-    # often its neighbours are tried.
-    candidates = problem.scaled(settable(problem.inputs, domain.filling(WHOLE_CANDIDATES)))
-    best = policy.ask(actions=np.unique(candidates, axis=0)).x
-    chosen = policy.ask(fixed={at: float(best[at]) for at in whole}).x
-    return np.asarray(settable(problem.inputs, chosen[None])[0])
+def _restored(data: dict[str, Any]) -> Certificate:
+    regret = math.inf if data["regret"] is None else data["regret"]
+    return Certificate(**(data | {"x": np.array(data["x"]), "regret": regret}))
 
 
-def certified(
-    problem: Problem,
-    sequence: ConfidenceSequence,
-    domain: Box | Finite,
-    minimise: bool,
-    seconds: float,
-) -> Certificate:
-    """Certify the best settings known and their regret, in the user's units."""
-    if isinstance(domain, Finite):
-        found = KernelUCB(sequence, domain, minimise=minimise).certificate(seconds=seconds)
-    else:
-        found = _certified_in_box(problem, sequence, domain, -1 if minimise else 1, seconds)
-    point = problem.unscaled(found.x[None])[0]
-    return replace(found, x=point, named=named(problem, point), index=None)
+def evenly(count: int, most: int) -> list[int]:
+    """Return at most ``most`` numbers of observations, spread from 1 to ``count``."""
+    return sorted({round(float(one)) for one in np.linspace(1, count, min(count, most))})
 
 
-def with_the_past(now: Certificate, past: Sequence[Certificate], minimise: bool) -> Certificate:
-    """Return the best that this certificate and earlier ones, of fewer outcomes, say together.
+def replayed(
+    problem: Problem, outcomes: list[Outcome], counts: list[int]
+) -> Iterator[tuple[int, ConfidenceSequence]]:
+    """Yield numbers of observations, which increase, and the sequence as it was after each.
 
-    All certificates are true at once, with probability 1 - delta. So what an earlier one has
-    excluded stays excluded, even if there was less time to look this time.
+    It is always the same object, which is updated from one number to the next.
     """
-    known, side = (now, *past), "min_lower" if minimise else "max_upper"
-    limits = [limit for one in known if (limit := getattr(one, side)) is not None]
-    if not limits:
-        return now
-    limit = max(limits) if minimise else min(limits)
-
-    def limited(one: Certificate) -> Certificate:
-        regret = max(one.upper - limit if minimise else limit - one.lower, 0.0)
-        return replace(one, **{side: limit}, regret=min(one.regret, regret))
-
-    return min(map(limited, known), key=lambda one: one.regret)
-
-
-def _certified_in_box(
-    problem: Problem, sequence: ConfidenceSequence, box: Box, sign: int, seconds: float
-) -> Certificate:
-    with sequence.known.lock:
-        return certify_box(
-            sequence.surface(sign), sequence.surface(-sign), box, sequence.points,
-            BranchAndBound(seconds=seconds), whole=_whole_inputs(problem),
-            feasible=lambda points: problem.scaled(settable(problem.inputs, points)),
-        )  # fmt: skip
+    sequence = problem.sequence()
+    for count in counts:
+        new = outcomes[len(sequence) : count]
+        sequence.update(problem.scaled([one.point for one in new]), [one.value for one in new])
+        yield count, sequence

@@ -7,28 +7,20 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from kernelbounds.arrays import Array, as_floats, as_scalar, as_vector, as_whole, brief
+from kernelbounds.arrays import as_floats, as_scalar, as_vector, as_whole, brief
 from kernelbounds.display import cards as notebook
 from kernelbounds.display.numbers import at_most, interval
 from kernelbounds.errors import InputError, did_you_mean
 from kernelbounds.io import files
-from kernelbounds.io.csv_table import read_csv
 from kernelbounds.problem import Problem
-from kernelbounds.problem.quantities import in_digits, settings_text
+from kernelbounds.problem.calibration import Runs
 from kernelbounds.study.database import shown
-from kernelbounds.study.study_file import StoredOutcome, Telling, Told
-
-
-def named(problem: Problem, point: Sequence[float]) -> dict[str, float]:
-    """Return the values of a point by the names of the inputs."""
-    return dict(zip(problem.names, map(float, point), strict=True))
+from kernelbounds.study.study_file import Outcome, Told
 
 
 @dataclass(frozen=True)
@@ -148,20 +140,8 @@ def checked_point(problem: Problem, given: Any) -> tuple[float, ...]:
                 f"a point has one value for each of {', '.join(problem.names)}, got {brief(given)}."
             )
         values = array.tolist()
-    for _, name, value, expected in problem.outside(np.array([values])):
-        raise InputError(f"{name} = {in_digits(value)} is not {expected}.")
+    problem.checked_points(values, place=lambda _: "")
     return tuple(values)
-
-
-def checked_rows(
-    problem: Problem, points: Any, lines: NDArray[np.int64] | Sequence[int] | None = None
-) -> Array:
-    """Return points (n, d) within the ranges; messages name them by their ``lines`` in a file."""
-    rows = problem.points(points)
-    for row, name, value, expected in problem.outside(rows):
-        where = f"row {row + 1}" if lines is None else f"line {lines[row]}"
-        raise InputError(f"{where}: {name} = {value:g} is not {expected}; nothing was changed.")
-    return rows
 
 
 def check_names(problem: Problem, given: Mapping[str, Any], also: Sequence[str] = ()) -> None:
@@ -183,24 +163,24 @@ def number_of(trial: Any) -> int:
     return trial.number if isinstance(trial, Trial) else as_whole(trial, "trial", least=1)
 
 
-def telling(problem: Problem, point: Any, value: Any, trial: Any, key: Any) -> Telling:
+def telling(problem: Problem, point: Any, value: Any, trial: Any, key: Any) -> Outcome:
     """Make one outcome ready for the file: of a trial, or at a point, which may settle a trial."""
-    number = None if trial is None else number_of(trial)
+    number = 0 if trial is None else number_of(trial)
     if isinstance(point, Trial):
-        if number not in (None, point.number):
+        if number not in (0, point.number):
             raise InputError(f"the outcome of trial {point.number} is not that of {number}.")
         number, point = point.number, point.values
     if key is not None and (not isinstance(key, str) or not key.strip()):
         raise InputError(f"key must be text, got {brief(key)}.")
-    outcome = as_scalar(value, problem.output.name)
-    return Telling(checked_point(problem, point), outcome, number, key)
+    measured = as_scalar(value, problem.output.name)
+    return Outcome(checked_point(problem, point), measured, number, key)
 
 
-def tellings(problem: Problem, points: Any, values: Any, keys: Any) -> list[Telling]:
+def tellings(problem: Problem, points: Any, values: Any, keys: Any) -> list[Outcome]:
     """Make outcomes ready for the file: points in a list, an array, a dict or a data frame."""
     listed = list(points) if isinstance(points, list | tuple) else None
     if listed is None or not all(isinstance(one, Mapping | Trial) for one in listed):
-        listed = checked_rows(problem, points).tolist()
+        listed = problem.checked_points(points).tolist()
     outcomes = as_vector(values, problem.output.name, len(listed)).tolist()
     names = [None] * len(listed) if keys is None else list(keys)
     if len(names) != len(listed):
@@ -226,33 +206,25 @@ class OldRuns:
     """
 
     problem: Problem
-    rows: list[Telling]
+    runs: Runs
     name: str | None
-    lines: Sequence[int] | None  # where the rows are in the file, for messages
 
     @classmethod
-    def of(cls, problem: Problem, runs: Any, study: Path | str) -> OldRuns:
+    def of(cls, problem: Problem, table: Any, study: Path | str) -> OldRuns:
         """Read a table from a CSV file, a dict of columns or a data frame."""
-        names, name, lines = [*problem.names, problem.output.name], None, None
-        if isinstance(runs, str | PathLike):
-            table = read_csv(runs, names)
-            columns: Any = table.columns
-            name, lines = _name(files.as_path(runs), study), table.lines.tolist()
-        elif isinstance(runs, Mapping) or hasattr(runs, "columns"):
-            columns = {name: runs[name] for name in names if name in runs}
-            check_names(problem, columns, [problem.output.name])
-        else:
-            raise InputError(f"runs must be a CSV file or columns by name, got {brief(runs)}.")
-        points = checked_rows(problem, {name: columns[name] for name in problem.names}, lines)
-        outcomes = as_vector(columns[problem.output.name], problem.output.name, len(points))
-        runs = zip(points.tolist(), outcomes.tolist(), strict=True)
-        rows = [
-            Telling(tuple(point), value, source=name, row=at)
-            for at, (point, value) in enumerate(runs, start=1)
-        ]
-        return cls(problem, rows, name, lines)
+        name = _name(files.as_path(table), study) if isinstance(table, str | PathLike) else None
+        return cls(problem, Runs.read(problem, table), name)
 
-    def to_tell(self, there: list[StoredOutcome], skip: int | None) -> list[Told | Telling]:
+    @cached_property
+    def rows(self) -> list[Outcome]:
+        """The runs as outcomes that may be told."""
+        both = zip(self.runs.points.tolist(), self.runs.outcomes.tolist(), strict=True)
+        return [
+            Outcome(tuple(point), value, source=self.name, row=number)
+            for number, (point, value) in enumerate(both, start=1)
+        ]
+
+    def to_tell(self, there: list[Outcome], skip: int | None) -> list[Told | Outcome]:
         """Return the rows that are new, after those that were imported from this table before.
 
         ``skip`` is the number of rows at the beginning that are not new, where the user has said
@@ -270,9 +242,9 @@ class OldRuns:
         self._check_new(new, [one for one in there if one.id not in ours])
         return [*again, *new]
 
-    def _imported(self, there: list[StoredOutcome]) -> list[StoredOutcome]:
+    def _imported(self, there: list[Outcome]) -> list[Outcome]:
         """Return what was imported from this table, since its rows were last counted from 1."""
-        found: list[StoredOutcome] = []
+        found: list[Outcome] = []
         for one in there:
             if self.name is not None and one.source == self.name:
                 if found and (one.row or 0) <= (found[-1].row or 0):
@@ -280,13 +252,13 @@ class OldRuns:
                 found.append(one)
         return found
 
-    def _check_unchanged(self, known: list[StoredOutcome]) -> None:
+    def _check_unchanged(self, known: list[Outcome]) -> None:
         """Raise where the table does not begin with the rows that were imported from it."""
         for one in known:
             at = (one.row or 0) - 1
             now = self.rows[at] if at < len(self.rows) else None
             if now is None or (now.point, now.value) != (one.point, one.value):
-                where = f"row {at + 1} of" if now is None else f"{self._place(at)} of"
+                where = f"row {at + 1} of" if now is None else f"{self.runs.place(at)} of"
                 says = "is not there any more" if now is None else f"is now {self._said(now)}"
                 raise InputError(
                     f"{where} {shown(self.name or '')} was {self._said(one)} when it was imported, "
@@ -297,7 +269,7 @@ class OldRuns:
                     "rows are in the study already."
                 )
 
-    def _check_new(self, new: list[Telling], others: list[StoredOutcome]) -> None:
+    def _check_new(self, new: list[Outcome], others: list[Outcome]) -> None:
         """Raise where a row may be in the study already, told or from another table."""
         trials = {(one.point, one.value): one.trial for one in reversed(others)}
         equal = [(one.point, one.value) in trials for one in new]
@@ -307,18 +279,15 @@ class OldRuns:
         leading = equal.index(False) if False in equal else len(equal)
         seems = f"{start + leading}, as it seems, or " if leading else ""
         raise InputError(
-            f"{self._place(start + first)} of the table, {self._said(new[first])}, is equal to "
+            f"{self.runs.place(start + first)} of the table, {self._said(new[first])}, is equal to "
             f"trial {trials[new[first].point, new[first].value]}; nothing was changed. It may be "
             "the same run, or another one with the same outcome. Say with skip (--skip) how many "
             "rows at the beginning of the table are in the study already: "
             f"{seems}{start} if all {'others' if start else 'of them'} are new runs."
         )
 
-    def _place(self, at: int) -> str:
-        return f"row {at + 1}" if self.lines is None else f"line {self.lines[at]}"
-
-    def _said(self, one: Telling | StoredOutcome) -> str:
-        settings = settings_text(self.problem.inputs, one.point)
+    def _said(self, one: Outcome) -> str:
+        settings = self.problem.settings_text(one.point)
         return f"{settings} {self.problem.output.name}={one.value:g}"
 
 

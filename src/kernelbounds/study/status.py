@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from kernelbounds.arrays import as_scalar
 from kernelbounds.bandits import Certificate
 from kernelbounds.display import cards as notebook
 from kernelbounds.display.numbers import at_least, at_most, interval
 from kernelbounds.kernels import kernel_to_text
 from kernelbounds.problem import Problem
-from kernelbounds.problem.problem import Checked
-from kernelbounds.problem.quantities import settings_text
+from kernelbounds.problem.calibration import Checked
 from kernelbounds.study.records import Promising, Trial
 
 # The regret is taken to fall with a power of the number of observations between these two, whatever
@@ -21,51 +21,6 @@ SLOWEST_POWER, FASTEST_POWER = 0.25, 2.0
 # A certified regret above this share of limit - lower bound needs no explanation: with the three
 # digits printed, nobody would notice the difference.
 UNNOTICED_SHARE = 0.995
-
-
-def card(
-    problem: Problem,
-    minimise: bool,
-    aim: float | None,
-    count: int,
-    pending: list[Trial],
-    certificates: list[tuple[int, Certificate]],
-    title: str = "Study",
-    advice: str = "",
-    promising: str = "",
-) -> notebook.Html:
-    """Return a card for notebooks: what is sought, how far it is, and the certificates so far."""
-    out, unit = problem.output, problem.output.after_number
-    facts: list[tuple[object, object]] = [
-        ("minimise" if minimise else "maximise", out.label),
-        *((one.name, one.description) for one in problem.inputs),
-        ("observations", count),
-    ]
-    facts += [
-        (f"trial {one.number} pending", settings_text(problem.inputs, one.values.values()))
-        for one in pending
-    ]
-    picture = None
-    if not count:
-        advice = advice or "Ask for a trial, run it and tell its outcome."
-    if certificates:
-        last, best = certificates[-1]
-        facts += [
-            (f"best after {last}", settings_text(problem.inputs, best.x.tolist())),
-            (f"{out.name} there", f"in {interval(best.lower, best.upper)}{unit}"),
-            ("certified", f"within {at_most(best.regret)}{unit} of the best possible"),
-        ]
-        picture = best.picture()
-    if promising:
-        facts.append(("most promising, not proved", promising))
-    if aim is not None:
-        facts.append(("aim", f"within {aim:.4g}{unit}"))
-    if len(certificates) > 1:
-        counts, regrets = [n for n, _ in certificates], [one.regret for _, one in certificates]
-        what = "Certified regret against observations, both on logarithmic scales."
-        picture = notebook.line_picture(counts, regrets, what, log=True, aim=aim)
-        advice = advice or what
-    return notebook.card(title, facts, picture, advice)
 
 
 @dataclass(frozen=True)
@@ -121,12 +76,12 @@ class Status:
     observations: int
     withdrawn: int
     pending: list[Trial]
-    certificate: Certificate | None
-    refuted: bool
     norm_bound: Checked
     noise: Checked
     stop_within: float | None
-    more_observations: int | None
+    certificate: Certificate | None = None
+    refuted: bool = False
+    more_observations: int | None = None
     most_promising: Promising | None = None
 
     @property
@@ -185,7 +140,7 @@ class Status:
             return ""
         out = self.problem.output
         return (
-            f"{settings_text(self.problem.inputs, found.values.values())} (estimate "
+            f"{self.problem.settings_text(found.values.values())} (estimate "
             f"{found.estimate:.4g}{out.after_number}, {out.between(found.lower, found.upper)})"
         )
 
@@ -203,7 +158,7 @@ class Status:
             f"observations: {self.observations}{gone}",
         ]
         for trial in self.pending:
-            settings = settings_text(problem.inputs, trial.values.values())
+            settings = problem.settings_text(trial.values.values())
             lines.append(f"pending: trial {trial.number}: {settings}")
         if self.certificate is not None:
             best, limit = self.certificate, float(self.limit or 0.0)
@@ -211,7 +166,7 @@ class Status:
                 f"below {at_least(limit, 4)}" if self.minimise else f"above {at_most(limit, 4)}"
             )
             lines += [
-                f"best known: {settings_text(problem.inputs, best.x.tolist())}",
+                f"best known: {problem.settings_text(best.x.tolist())}",
                 f"  {out.name} there, without noise: {out.between(best.lower, best.upper)}",
                 f"  {out.name} anywhere: not {beyond}{unit}",
                 f"  within {at_most(best.regret)}{unit} of the best possible {out.name}, with "
@@ -230,14 +185,40 @@ class Status:
 
     def _repr_html_(self) -> str:
         """Return a card for notebooks."""
-        return notebook.shown(self, self._card)
-
-    def _card(self) -> notebook.Html:
         found = [] if self.certificate is None else [(self.observations, self.certificate)]
-        return card(
-            self.problem, self.minimise, self.stop_within, self.observations, self.pending, found,
-            title="Status", advice=" ".join(self.advice), promising=self._promising,
-        )  # fmt: skip
+        return notebook.shown(self, lambda: self.card("Status", found))
+
+    def card(self, title: str, certificates: list[tuple[int, Certificate]]) -> notebook.Html:
+        """Return a card for notebooks: what is sought, what is known, and the certificates."""
+        problem, out, unit = self.problem, self.problem.output, self.problem.output.after_number
+        facts: list[tuple[object, object]] = [
+            ("minimise" if self.minimise else "maximise", out.label),
+            *((one.name, one.description) for one in problem.inputs),
+            ("observations", self.observations),
+        ]
+        facts += [
+            (f"trial {one.number} pending", problem.settings_text(one.values.values()))
+            for one in self.pending
+        ]
+        picture, note = None, " ".join(self.advice)
+        if certificates:
+            last, best = certificates[-1]
+            facts += [
+                (f"best after {last}", problem.settings_text(best.x.tolist())),
+                (f"{out.name} there", f"in {interval(best.lower, best.upper)}{unit}"),
+                ("certified", f"within {at_most(best.regret)}{unit} of the best possible"),
+            ]
+            picture = best.picture()
+        if self.most_promising is not None:
+            facts.append(("most promising, not proved", self._promising))
+        if self.stop_within is not None:
+            facts.append(("aim", f"within {self.stop_within:.4g}{unit}"))
+        if len(certificates) > 1:
+            counts, regrets = [n for n, _ in certificates], [one.regret for _, one in certificates]
+            what = "Certified regret against observations, both on logarithmic scales."
+            picture = notebook.line_picture(counts, regrets, what, log=True, aim=self.stop_within)
+            note = note or what
+        return notebook.card(title, facts, picture, note)
 
     def as_data(self) -> dict[str, Any]:
         """Return the attributes as plain data for JSON; an infinite number becomes None."""
@@ -265,14 +246,24 @@ class Status:
         }
 
 
-def more_needed(old: list[tuple[int, float]], count: int, regret: float, aim: float) -> int | None:
-    """Guess how many more observations are needed, if regret goes on falling as it did lately.
+def checked_aim(aim: Any) -> float | None:
+    """Return the regret that is good enough, or None where there is no aim."""
+    return None if aim is None else as_scalar(aim, "stop_within", above=0.0)
+
+
+def more_needed(
+    old: list[tuple[int, float]], count: int, regret: float, aim: float | None
+) -> int | None:
+    """Guess how many more observations are needed, if the regret goes on falling as it did lately.
 
     ``old`` has numbers of observations and regrets of earlier certificates. The trend is since
-    there were a third as many observations; None where there is none yet.
+    there were a third as many observations. None is returned where there is no trend yet, no aim,
+    or one that is reached.
     """
+    if aim is None or regret <= aim:
+        return None
     for before, then in old:
-        if count / 3 <= before < count and then > regret:
+        if count / 3 <= before < count and regret < then < math.inf:
             power = math.log(then / regret) / math.log(count / before)
             times = math.pow(regret / aim, 1 / min(max(power, SLOWEST_POWER), FASTEST_POWER))
             return math.ceil(count * (times - 1))

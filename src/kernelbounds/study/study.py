@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import math
-import sqlite3
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self, overload
@@ -19,7 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 from kernelbounds.arrays import Array, as_flag, as_scalar, as_whole, brief
 from kernelbounds.bandits import Certificate
 from kernelbounds.display import cards as notebook
-from kernelbounds.display.progress import late_progress
 from kernelbounds.errors import (
     EmptyConfidenceSetError,
     InputError,
@@ -30,20 +27,14 @@ from kernelbounds.errors import (
 from kernelbounds.io.csv_table import write_csv
 from kernelbounds.plot import canvas
 from kernelbounds.problem import Problem
-from kernelbounds.problem.problem import checked_assumptions
+from kernelbounds.problem.calibration import checked_assumptions
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study import pictures
 from kernelbounds.study.database import checked_path, refuse_existing
-from kernelbounds.study.deciding import (
-    certified,
-    domain_of,
-    most_promising,
-    new_trials,
-    with_the_past,
-)
-from kernelbounds.study.records import OldRuns, Trial, named, number_of, telling, tellings
-from kernelbounds.study.status import Status, card as status_card, more_needed
-from kernelbounds.study.study_file import StoredOutcome, StoredTrial, StudyFile, Told
+from kernelbounds.study.deciding import Certificates, Search
+from kernelbounds.study.records import OldRuns, Trial, number_of, telling, tellings
+from kernelbounds.study.status import Status, checked_aim, more_needed
+from kernelbounds.study.study_file import Outcome, StoredTrial, StudyFile, Told
 from kernelbounds.version import __version__
 
 
@@ -112,11 +103,11 @@ class Study:
         meta = {
             "problem": json.dumps(problem.settled().as_data(), ensure_ascii=False),
             "minimise": json.dumps(as_flag(minimise, "minimise")),
-            "stop_within": json.dumps(_checked_aim(stop_within)),
+            "stop_within": json.dumps(checked_aim(stop_within)),
             "kernelbounds": __version__,
         }
         new = cls.__new__(cls)
-        new._open(StudyFile.create(where, meta))
+        new._open(StudyFile(where, meta))
         return new
 
     def _open(self, store: StudyFile) -> None:
@@ -130,29 +121,27 @@ class Study:
         except (KeyError, ValueError) as error:
             store.close()
             raise StoredFileError(f"the study {store.name} is damaged: {said(error)}.") from error
-        self._domain = domain_of(self.problem)
+        self._search = Search(self.problem, self.minimise)
+        self._certificates = Certificates(store, self._search)
         self._lock = threading.RLock()
         self._sequence = self.problem.sequence()
-        self._rows: list[StoredOutcome] = []  # the outcomes that are in the sequence
+        self._rows: list[Outcome] = []  # the outcomes that are in the sequence
 
     def __repr__(self) -> str:
         aim = ", minimise=True" if self.minimise else ""
         of = f"of {self.problem.output.label} over {', '.join(self.problem.names)}"
         try:
             return f"Study({str(self.path)!r}{aim}) with {len(self)} observations {of}"
-        except (KernelBoundsError, sqlite3.Error):  # The study was closed, or its file is gone.
+        except KernelBoundsError:  # The study was closed, or its file is gone.
             return f"Study({str(self.path)!r}{aim}) {of}, closed"
 
     def _repr_html_(self) -> str:
         """Return a card for notebooks with what is in the file, without computing anything."""
+        return notebook.shown(self, self._card)
 
-        def card() -> notebook.Html:
-            found = [(one.count, _certificate(one.data)) for one in self._store.certificates]
-            return status_card(
-                self.problem, self.minimise, self.stop_within, len(self), self.pending, found
-            )
-
-        return notebook.shown(self, card)
+    def _card(self) -> notebook.Html:
+        known = self._status(self.problem.sequence(), len(self), self.stop_within)
+        return known.card("Study", self._certificates.kept())
 
     def __len__(self) -> int:
         """Return the number of observations."""
@@ -194,10 +183,8 @@ class Study:
                 waiting = self._store.pending
                 found = [] if new_only else waiting[:count]
                 if len(found) < count:
-                    new = new_trials(
-                        self.problem, self.sequence, self._domain, self.minimise,
-                        [one.point for one in waiting], count - len(found),
-                    )  # fmt: skip
+                    beside = [one.point for one in waiting]
+                    new = self._search.new_trials(self.sequence, beside, count - len(found))
                     added = self._store.add_pending(new, [one.number for one in waiting])
                     if added is None:  # Another process has asked or told in the meantime.
                         continue
@@ -223,7 +210,7 @@ class Study:
 
     def _trial(self, one: StoredTrial) -> Trial:
         known = (np.nan if value is None else value for value in (one.lower, one.upper, one.gain))
-        return Trial(one.number, named(self.problem, one.point), *known)
+        return Trial(one.number, self.problem.named(one.point), *known)
 
     # --- telling
 
@@ -237,9 +224,9 @@ class Study:
     ) -> Told:
         """Add an outcome, of any settings; when this returns, it is on the disk.
 
-        Trials may be told in any order that does not depend on outcomes that are not told yet, as
-        long as the settings of those told before do not, either: an outcome by which somebody has
-        chosen settings is told before the outcome at these.
+        Trials may be told in any order, as long as neither the order nor the settings depend on
+        outcomes that are not told yet: an outcome by which somebody has chosen settings is told
+        before the outcome at these.
 
         Parameters
         ----------
@@ -301,36 +288,33 @@ class Study:
         guarantee.
         """
         gone = self._store.undo()
-        return [(one.trial, named(self.problem, one.point), one.value) for one in gone]
+        return [(one.trial, self.problem.named(one.point), one.value) for one in gone]
 
     # --- what is known
 
     @property
     def observations(self) -> dict[str, NDArray[Any]]:
         """Columns by name, in the order told: number of the trial, inputs and output."""
-        with self._lock:
-            points, outcomes = self._data()
-            trials = np.array([one.trial for one in self._rows], dtype=np.int64)
+        rows = self._store.outcomes
+        points = np.array([one.point for one in rows]).reshape(-1, self.problem.dim)
         inputs = dict(zip(self.problem.names, points.T, strict=True))
-        return {"trial": trials, **inputs, self.problem.output.name: outcomes}
+        trials = np.array([one.trial for one in rows], dtype=np.int64)
+        values = np.array([one.value for one in rows], dtype=float)
+        return {"trial": trials, **inputs, self.problem.output.name: values}
 
     @property
     def sequence(self) -> ConfidenceSequence:
         """The confidence sequence, for inputs scaled to [0, 1], with all that is in the file."""
         with self._lock:
-            self._refresh()
+            rows = self._store.outcomes
+            if self._rows != rows[: len(self._rows)]:  # Some outcomes were withdrawn.
+                self._sequence, self._rows = self.problem.sequence(), []
+            new = rows[len(self._rows) :]
+            if new:
+                points = self.problem.scaled([one.point for one in new])
+                self._sequence.update(points, [one.value for one in new])
+                self._rows = rows
             return self._sequence
-
-    def _refresh(self) -> None:
-        """Read what others have told or taken back since."""
-        rows = self._store.outcomes
-        if self._rows != rows[: len(self._rows)]:  # Some outcomes were withdrawn.
-            self._sequence, self._rows = self.problem.sequence(), []
-        new = rows[len(self._rows) :]
-        if new:
-            points = self.problem.scaled([one.point for one in new])
-            self._sequence.update(points, [one.value for one in new])
-            self._rows = rows
 
     def bounds(self, X: Any) -> tuple[Array, Array]:
         """Return lower and upper bounds at points, from an array, a dict or a data frame."""
@@ -349,18 +333,7 @@ class Study:
             sequence = self.sequence
             if not len(sequence):
                 raise InputError("there is nothing to certify before the first observation.")
-            count, kept = len(sequence), self._store.certificates
-            past = [_certificate(one.data) for one in kept if one.count < count]
-            now = [one.data for one in kept if one.count == count and one.seconds >= limit]
-            found = _certificate(now[0]) if now else self._certify(sequence, count, limit)
-            return with_the_past(found, past, self.minimise)
-
-    def _certify(self, sequence: ConfidenceSequence, count: int, seconds: float) -> Certificate:
-        """Make a certificate from the first ``count`` outcomes, and keep it in the file."""
-        found = certified(self.problem, sequence, self._domain, self.minimise, seconds)
-        with suppress(InputError):  # A file that cannot be written to may be read all the same.
-            self._store.add_certificate(count, self._rows[count - 1].id, seconds, found.as_data())
-        return found
+            return self._certificates.of(sequence, self._rows, limit)
 
     def status(self, seconds: float = 10.0, stop_within: float | None = None) -> Status:
         """Return how the study stands; ``str`` of the result is a readable text.
@@ -368,25 +341,31 @@ class Study:
         ``seconds`` limits the search for the certificate, and ``stop_within`` is an aim in place of
         that of the study.
         """
-        aim = self.stop_within if stop_within is None else _checked_aim(stop_within)
+        aim = checked_aim(self.stop_within if stop_within is None else stop_within)
         with self._lock:
             sequence = self.sequence
-            count, best, more, promising = len(sequence), None, None, None
-            norm, noise = checked_assumptions(self.problem, sequence)
-            refuted = norm.at_least > norm.assumed or noise.at_least > noise.assumed
-            if count and not refuted:
-                try:
-                    best = self.certificate(seconds)
-                    promising = most_promising(self.problem, sequence, self._domain, self.minimise)
-                except EmptyConfidenceSetError:
-                    refuted = True
-            if best is not None and aim is not None and best.regret > aim:
-                old = [(one.count, one.data["regret"]) for one in self._store.certificates]
-                more = more_needed(old, count, best.regret, aim)
-            return Status(
-                self.problem, self.minimise, count, self._store.withdrawn, self.pending, best,
-                refuted, norm, noise, aim, more, promising,
-            )  # fmt: skip
+            found = self._status(sequence, len(sequence), aim)
+            if not len(sequence) or found.refuted:
+                return found
+            try:
+                best = self.certificate(seconds)
+                promising = self._search.most_promising(sequence)
+            except EmptyConfidenceSetError:
+                return replace(found, refuted=True)
+            old = [(count, one.regret) for count, one in self._certificates.kept()]
+            more = more_needed(old, len(sequence), best.regret, aim)
+            return replace(
+                found, certificate=best, more_observations=more, most_promising=promising
+            )
+
+    def _status(self, sequence: ConfidenceSequence, count: int, aim: float | None) -> Status:
+        """Return what is known of the study without a search."""
+        norm, noise = checked_assumptions(self.problem, sequence)
+        refuted = norm.at_least > norm.assumed or noise.at_least > noise.assumed
+        return Status(
+            self.problem, self.minimise, count, self._store.withdrawn, self.pending, norm, noise,
+            aim, refuted=refuted,
+        )  # fmt: skip
 
     def certificates(self, most: int = 10, seconds: float = 20.0) -> list[tuple[int, Certificate]]:
         """Return certificates over time, each with its number of observations.
@@ -394,31 +373,14 @@ class Study:
         They are those in the file, and others at ``most`` numbers of observations that are spread
         evenly, as far as they can be made within ``seconds``; these too are kept in the file.
         """
-        limit = as_scalar(seconds, "seconds", above=0.0)
+        limit, count = as_scalar(seconds, "seconds", above=0.0), as_whole(most, "most", least=1)
         with self._lock:
-            points, outcomes = self._data()
-            if not len(outcomes):
+            if not len(self.sequence):
                 return []
             with suppress(EmptyConfidenceSetError):
                 self.certificate(limit / 2)
-            there = {len(outcomes)} | {one.count for one in self._store.certificates}
-            wanted = pictures.evenly(len(outcomes), as_whole(most, "most", least=1))
-            missing = [count for count in wanted if count not in there]
-            deadline, each = time.monotonic() + limit / 2, limit / 2 / max(len(missing), 1)
-            past = pictures.replayed(self.problem, points, outcomes, missing)
-            with late_progress("certificates of the past", len(missing)) as report:
-                for done, (count, sequence) in enumerate(zip(missing, past, strict=True)):
-                    report(f"{count} observations", done)
-                    if time.monotonic() > deadline:
-                        break
-                    with suppress(EmptyConfidenceSetError):
-                        self._certify(sequence, count, each)
-            found: list[tuple[int, Certificate]] = []
-            for one in self._store.certificates:
-                before = [certificate for _, certificate in found[-1:]]
-                now = with_the_past(_certificate(one.data), before, self.minimise)
-                found.append((one.count, now))
-            return found
+            self._certificates.fill(self._rows, count, limit / 2)
+            return self._certificates.over_time()
 
     def plot(self, folder: str | PathLike[str], seconds: float = 20.0) -> list[Path]:
         """Draw the study: ``history.png``, ``certificate.png`` and ``slices.png`` in a folder.
@@ -428,30 +390,10 @@ class Study:
         """
         canvas.require_matplotlib()
         with self._lock:
-            points, outcomes = self._data()
-            if not len(outcomes):
+            if not len(self.sequence):
                 raise InputError("there is nothing to draw before the first observation.")
-            found = self.certificates(seconds=seconds)
-            return pictures.save_all(
-                folder, self.problem, self.sequence, points, outcomes, found,
-                minimise=self.minimise, aim=self.stop_within,
-            )  # fmt: skip
-
-    def _data(self) -> tuple[Array, Array]:
-        """Return points (n, d) and outcomes (n,), in the user's units, in the order told."""
-        self._refresh()
-        points = np.array([one.point for one in self._rows]).reshape(-1, self.problem.dim)
-        return points, np.array([one.value for one in self._rows], dtype=float)
+            return pictures.save_all(self, folder, self._rows, self.certificates(seconds=seconds))
 
     def export(self, path: str | PathLike[str]) -> None:
         """Write the observations to a CSV file, whole or not at all."""
         write_csv(path, self.observations)
-
-
-def _certificate(data: dict[str, Any]) -> Certificate:
-    regret = math.inf if data["regret"] is None else data["regret"]
-    return Certificate(**(data | {"x": np.array(data["x"]), "regret": regret}))
-
-
-def _checked_aim(aim: Any) -> float | None:
-    return None if aim is None else as_scalar(aim, "stop_within", above=0.0)

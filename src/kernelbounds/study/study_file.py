@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from kernelbounds.arrays import brief
 from kernelbounds.errors import InputError
@@ -78,34 +78,25 @@ class StoredTrial(NamedTuple):
     number: int
     point: Point
     state: str
-    asked: str | None
     lower: float | None
     upper: float | None
     gain: float | None
 
 
-class StoredOutcome(NamedTuple):
-    """A row of ``outcomes`` that was not withdrawn; the fields are its columns."""
+class Outcome(NamedTuple):
+    """A row of ``outcomes`` that was not withdrawn, or that is to be added; fields are columns.
 
-    id: int
-    trial: int
-    point: Point
-    value: float
-    key: str | None
-    source: str | None
-    row: int | None
-    told: str
-
-
-class Telling(NamedTuple):
-    """An outcome to be told: of a trial by number, else of a pending or new one by its point."""
+    An outcome that is to be told may have no trial yet, 0: then it is that of the pending trial at
+    its point, or of a new one.
+    """
 
     point: Point
     value: float
-    trial: int | None = None
+    trial: int = 0
     key: str | None = None
     source: str | None = None
     row: int | None = None
+    id: int = 0
 
 
 class Told(NamedTuple):
@@ -147,34 +138,19 @@ class StoredCertificate:
 
 
 class StudyFile:
-    """The open file of a study, which threads may share; :meth:`create` makes a new one."""
+    """The open file of a study, which threads may share; with ``meta``, a new one is made."""
 
-    def __init__(self, path: Path | str) -> None:
-        self._file = Database(path, FORMAT)
-
-    @classmethod
-    def create(cls, path: Path | str, meta: dict[str, str]) -> Self:
-        """Make a new file, complete or not there at all."""
-        new = cls.__new__(cls)
-        pairs = list(meta.items())
-        new._file = Database.create(
-            path, FORMAT, lambda db: db.executemany("INSERT INTO meta VALUES (?, ?, NULL)", pairs)
-        )
-        return new
-
-    @property
-    def path(self) -> Path | str:
-        """The path of the file."""
-        return self._file.path
-
-    @property
-    def name(self) -> str:
-        """The path as it is written in messages."""
-        return self._file.name
-
-    def close(self) -> None:
-        """Give the file back; nothing is left to be written."""
-        self._file.close()
+    def __init__(self, path: Path | str, meta: Mapping[str, str] | None = None) -> None:
+        if meta is None:
+            self._file = Database(path, FORMAT)
+        else:
+            rows = list(meta.items())
+            self._file = Database(
+                path,
+                FORMAT,
+                lambda db: db.executemany("INSERT INTO meta VALUES (?, ?, NULL)", rows),
+            )
+        self.path, self.name, self.close = self._file.path, self._file.name, self._file.close
 
     @property
     def meta(self) -> dict[str, str]:
@@ -227,7 +203,7 @@ class StudyFile:
     # --- outcomes
 
     @property
-    def outcomes(self) -> list[StoredOutcome]:
+    def outcomes(self) -> list[Outcome]:
         """The outcomes that were not withdrawn, in the order told."""
         return self._outcomes("withdrawn IS NULL")
 
@@ -240,7 +216,7 @@ class StudyFile:
         """The number of outcomes that were taken back."""
         return self._file.number("SELECT count(*) FROM outcomes WHERE withdrawn IS NOT NULL")
 
-    def tell(self, choose: Callable[[StudyFile], Sequence[Telling | Told]]) -> list[Told]:
+    def tell(self, choose: Callable[[StudyFile], Sequence[Outcome | Told]]) -> list[Told]:
         """Add outcomes, all of them or none.
 
         ``choose`` is called within the transaction, and may look at what is there. It also names
@@ -252,7 +228,7 @@ class StudyFile:
                 one if isinstance(one, Told) else self._tell(db, one, batch) for one in choose(self)
             ]
 
-    def _tell(self, db: sqlite3.Connection, one: Telling, batch: int) -> Told:
+    def _tell(self, db: sqlite3.Connection, one: Outcome, batch: int) -> Told:
         point = json.dumps(one.point)
         if one.key is not None:
             old = db.execute(
@@ -270,19 +246,18 @@ class StudyFile:
         db.execute("UPDATE trials SET state = 'told', digest = NULL WHERE number = ?", (number,))
         return Told(number, False)
 
-    def _told_again(self, one: Telling, trial: int, point: str, value: float) -> Told:
+    def _told_again(self, one: Outcome, trial: int, point: str, value: float) -> Told:
         same = _point(point) == one.point and value == one.value
-        if not same or one.trial not in (None, trial):
+        if not same or one.trial not in (0, trial):
             raise InputError(
                 f"the key {brief(one.key)} was told before, with other content: trial {trial}, "
                 f"outcome {value!r}; use another key, or take it back with undo."
             )
         return Told(trial, True)
 
-    def _trial_of(self, db: sqlite3.Connection, one: Telling, point: str) -> int:
-        if one.trial is not None:
-            found = self.trial(one.trial)
-            if found.state == "told":
+    def _trial_of(self, db: sqlite3.Connection, one: Outcome, point: str) -> int:
+        if one.trial:
+            if self.trial(one.trial).state == "told":
                 old = self._file.rows(
                     "SELECT value FROM outcomes WHERE trial = ? AND withdrawn IS NULL", one.trial
                 )
@@ -297,7 +272,7 @@ class StudyFile:
         added = db.execute("INSERT INTO trials (point, state) VALUES (?, 'told')", (point,))
         return int(added.lastrowid or 0)
 
-    def undo(self) -> list[StoredOutcome]:
+    def undo(self) -> list[Outcome]:
         """Withdraw the last batch; those of its trials that were asked for are pending again."""
         with self._file.writing() as db:
             batch = self._file.number(
@@ -346,10 +321,10 @@ class StudyFile:
         found = {row[0]: StoredCertificate(row[0], row[1], json.loads(row[2])) for row in rows}
         return [found[count] for count in sorted(found)]
 
-    def _outcomes(self, where: str, *values: Any) -> list[StoredOutcome]:
-        columns = ", ".join(StoredOutcome._fields)
+    def _outcomes(self, where: str, *values: Any) -> list[Outcome]:
+        columns = ", ".join(Outcome._fields)
         rows = self._file.rows(f"SELECT {columns} FROM outcomes WHERE {where} ORDER BY id", *values)
-        return [StoredOutcome(row[0], row[1], _point(row[2]), *row[3:]) for row in rows]
+        return [Outcome(_point(point), *others) for point, *others in rows]
 
     def _trials(self, where: str, *values: Any) -> list[StoredTrial]:
         columns = ", ".join(StoredTrial._fields)

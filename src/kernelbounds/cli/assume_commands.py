@@ -1,31 +1,31 @@
-"""``kernelbounds assume``: a kernel and a norm bound by example, before any data."""
+"""``kernelbounds assume`` and ``calibrate``: kernel and norm bound, by example or pilot data."""
 
 from __future__ import annotations
 
 import math
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
+from rich.console import Console
 
 import kernelbounds as kb
 from kernelbounds.arrays import Array, shortened
 from kernelbounds.cli.options import (
     OutOption,
+    Results,
+    TableArgument,
     assumed_with_progress,
-    folder,
+    counted,
     print_table,
-    save_picture,
     say,
     warn,
     with_problem,
 )
 from kernelbounds.display.numbers import at_most
 from kernelbounds.errors import InputError
-from kernelbounds.io.csv_table import write_csv
 
 # The picture shows this many functions that are admitted and this many that are not, each at this
 # many points of the slice that bends most, out of this many slices.
@@ -39,7 +39,7 @@ CAPTION = (
 
 
 @with_problem()
-def command(
+def assume(
     problem: kb.Problem,
     out: OutOption = Path("assume"),
     force: Annotated[
@@ -53,66 +53,44 @@ def command(
 
     Example: kernelbounds assume --input temperature=180:220 --output yield=0:100 --noise 0.5
     """
-    path = out / "problem.json"
-    kept = None if force else _kept(path, problem)
     found = assumed_with_progress(problem)
-    if kept is not None:
-        found = _as_kept(path, kept, found)
+    path = out / "problem.json"
+    keep = path.exists() and not force and _says_the_same(path, found.problem)
     show(found)
-    where = folder(out)
-    if kept is not None and kept.as_data() == found.problem.as_data():
+    results = Results(out)
+    if keep:
         say(f"kept {path}, which says the same")
     else:
-        found.problem.save(path)
-        say(f"wrote {path}")
-    write_csv(where / "norms.csv", {one.name: np.sort(one.norms) for one in found.candidates})
-    say(f"wrote {where / 'norms.csv'}")
-    save_picture(where / "functions.png", lambda: draw(found))
+        results.problem(found.problem)
+    results.table("norms.csv", {one.name: np.sort(one.norms) for one in found.candidates})
+    results.picture("functions.png", lambda: draw(found))
 
 
-def _kept(path: Path, described: kb.Problem) -> kb.Problem | None:
-    """Return the problem in the file, if there is one; raise where it states something else."""
-    if not path.exists():
-        return None
-    with suppress(InputError):
-        there = kb.Problem.load(path)
-        if _stated(there) == _stated(described):
-            return there
-    raise _another(path, "is not what you state now")
-
-
-def _as_kept(path: Path, kept: kb.Problem, found: kb.problem.Assumed) -> kb.problem.Assumed:
-    """Put the suggestions of the file into what was found; raise where they truly differ.
+def _says_the_same(path: Path, problem: kb.Problem) -> bool:
+    """Tell whether a file says all that the problem does; raise where it says something else.
 
     A study may rest on the file, so its digits must stay. Suggestions that are found anew may have
     other last digits, on another machine or with another number of threads.
     """
-    there, now = kept.as_data(), found.problem.as_data()
-    for name in kb.problem.problem.SUGGESTED:
-        if there[name] is None:
+    there: dict[str, Any] = {}
+    with suppress(InputError):
+        there = kb.Problem.load(path).as_data()
+    complete = True
+    for name, new in problem.as_data().items():
+        old = there.get(name, "nothing that can be read")
+        if name == "suggested" or old == new:
             continue
-        if name == "norm_bound" and math.isclose(there[name], now[name], rel_tol=NORM_ROUNDING):
-            now[name] = there[name]
-        if there[name] != now[name]:
-            old, new = (shortened(str(data[name]), 100) for data in (there, now))
-            raise _another(
-                path,
-                f"has {name} = {old}, where {new} follows from the same statements in this version "
-                "of kernelbounds",
+        if old is None:
+            complete = False
+        elif name != "norm_bound" or not math.isclose(old, new, rel_tol=NORM_ROUNDING):
+            follows = name in problem.suggested
+            why = ", which follows from the same statements in this version" if follows else ""
+            raise InputError(
+                f"{str(path)!r} is there already, with {name} = {shortened(str(old), 100)} and not "
+                f"{shortened(str(new), 100)}{why}; nothing was changed. Give another folder with "
+                "--out, or --force to replace it."
             )
-    return replace(found, problem=kb.Problem.from_data(now))
-
-
-def _another(path: Path, why: str) -> InputError:
-    return InputError(
-        f"{str(path)!r} is there already, and {why}; nothing was changed. Give another folder with "
-        "--out, or --force to replace it."
-    )
-
-
-def _stated(problem: kb.Problem) -> dict[str, Any]:
-    """Return what a user has stated, without what was suggested."""
-    return problem.replace(**dict.fromkeys(problem.suggested), suggested=()).as_data()
+    return complete
 
 
 def show(found: kb.problem.Assumed) -> None:
@@ -178,7 +156,7 @@ def draw(found: kb.problem.Assumed) -> Any:
             log=[one.log], labels=[one.label], output=problem.output.label if axis == 0 else "",
         )  # fmt: skip
         if one.integer:
-            canvas.whole_ticks(ax.xaxis)
+            canvas.round_ticks(ax.xaxis, 8, whole=True)
     outside = [int(at) for at in np.argsort(-norms)[:EXCLUDED_SHOWN] if not within[at]]
     too_wild: dict[str, Any] = {"color": canvas.NO_GUARANTEE, "linestyle": canvas.DASHED}
     for at in outside:
@@ -212,3 +190,60 @@ def _along(found: kb.problem.Assumed, at: int, axis: int, unit: Array) -> Array:
 def _bend(values: Array) -> float:
     """Return how much a slice bends: the sum of the changes of its slope."""
     return float(np.abs(np.diff(values, 2)).sum())
+
+
+# The kernel and the norm bound are what this command looks for, so it does not take them.
+@with_problem(without=("kernel", "norm_bound"))
+def calibrate(
+    table: TableArgument,
+    problem: kb.Problem,
+    split: Annotated[
+        float | None,
+        typer.Option(
+            help="Use this share of the rows as the pilot data, the first ones, and keep the rest "
+            "apart in fresh.csv: 0.3 for three of ten.",
+            show_default="all rows are pilot data",
+        ),
+    ] = None,
+    out: OutOption = Path("calibration"),
+) -> None:
+    """Suggest length scales, the noise and B from pilot data.
+
+    Each suggestion says whether it is an estimate, a stated assumption or a heuristic.
+    Writes problem.json for the other commands, for use on OTHER data than these.
+
+    Example: kernelbounds calibrate pilot.csv --problem assume/problem.json --split 0.4
+    """
+    runs = kb.problem.calibration.Runs.read(problem, table)
+    X, y = runs.points, runs.outcomes
+    pilot = len(y)
+    if split is not None:
+        if not 0 < split < 1:
+            raise InputError(f"--split must be between 0 and 1, got {split:g}.")
+        pilot = round(split * len(y))
+    with Console(stderr=True).status("fitting length scales, and norms under them"):
+        found = kb.problem.calibrate(problem, X[:pilot], y[:pilot])
+    say(f"What {pilot} rows suggest:")
+    for one in found.suggestions:
+        say(f"  {one.what}: {one.value}\n      {one.kind}: {one.why}")
+    repeats = kb.problem.calibration.count_repeats
+    left_out = repeats(X) - repeats(X[:pilot])
+    if left_out > 0:
+        say(
+            f"Repeated settings that were not used for the noise: {counted(left_out, 'row')}. They "
+            "are among the rows kept apart, which must not be looked at. A larger --split, or a "
+            "table whose first rows have repeats, would use them."
+        )
+    results = Results(out)
+    results.problem(found.problem)
+    if split is None:
+        say(
+            "These assumptions have seen the data. Bounds from the same rows would not be "
+            "guaranteed: use them for new runs, or calibrate again with --split 0.3."
+        )
+        return
+    for name, part in (("pilot.csv", slice(pilot)), ("fresh.csv", slice(pilot, None))):
+        inputs = dict(zip(problem.names, X[part].T, strict=True))
+        results.table(name, inputs | {problem.output.name: y[part]})
+    more = " --noise ..." if found.problem.noise is None else ""
+    say(f"Now: kernelbounds bound {out / 'fresh.csv'} --problem {out / 'problem.json'}{more}")
