@@ -32,9 +32,9 @@ from kernelbounds.functionals.targets import Functionals, Shifted, Targets, Weig
 
 # Multipliers are sought at ridges on a grid of this step in log alpha; the bound is that of the
 # best ridge for them, so that little is lost between the ridges of the grid.
-LOG_RIDGE_STEP = 0.5
+LOG_RIDGE_STEP = 0.25
 # Each alternation costs as much as the bound itself, and multiplies what is lost by a tenth or so.
-ALTERNATIONS = 3
+ALTERNATIONS = 4
 # A gain below this, relative to the bound, is not worth another alternation.
 NEGLIGIBLE_GAIN = 1e-5
 # An inequality that is violated by less than this, relative to B times its norm, is not worth
