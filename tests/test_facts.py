@@ -26,6 +26,7 @@ from kernelbounds.facts import (
     fact_to_data,
 )
 from kernelbounds.functionals import Average, Derivative, Difference, Sum
+from kernelbounds.functionals.targets import Shifted
 
 SQUARE = kb.Box([0.0, 0.0], [1.0, 1.0])
 KERNEL = Matern(0.5, nu=2.5)
@@ -105,19 +106,19 @@ def test_never_wider_and_the_truth_is_inside(name):
     assert np.all(lower <= saturation(grid)) and np.all(saturation(grid) <= upper)
 
 
-@pytest.mark.parametrize("bound", [kb.CMM(), kb.AMM(), kb.DMM(), kb.AY()])
+@pytest.mark.parametrize("bound", [kb.CMM(), kb.DMM(), kb.AY()])
 def test_multipliers_against_50_digits(bound):
     """The bound of the functional that the multipliers make is not below the exact one."""
-    seq = sequence(FACTS["all"], count=7, kernel=RBF(0.4))
+    facts = [Slope(0, 0.0, 2.5, region=([0.0, 0.5], [1.0, 0.5])), Value([0.2, 0.2], 0.15)]
+    seq = sequence(facts, count=7, kernel=RBF(0.4))
     known, a = seq.known, seq.assumptions
-    places, ridge = np.random.default_rng(3).random((2, 2)), seq.known.reference_ridge
+    places, ridge = np.array([[0.9, 0.4]]), seq.known.reference_ridge
     exact = Exact(
         seq.kernel, known.points, known.observed, a.norm_bound, a.noise_scale, a.delta,
         a.mixture_scale, radius_squared=mp.mpf(known.radius.squared),
     )  # fmt: skip
     methods = {
         "CMM": exact.cmm,
-        "AMM": lambda sign: exact.amm(ridge, sign),
         "DMM": lambda sign: min(exact.amm(f * ridge, sign) for f in (0.1, 0.3, 1, 3, 10)),
         "AY": lambda sign: exact.ay(ridge, sign),
     }
@@ -126,7 +127,8 @@ def test_multipliers_against_50_digits(bound):
         assert found.multipliers.any(axis=1).all()
         for i, x in enumerate(places):
             shift = found.targets.shift
-            exact.at(Sum([x, *shift.centres], [1.0, *shift.weights[i]]))
+            used = shift.weights[i] != 0
+            exact.at(Sum([x, *shift.centres[used]], [1.0, *shift.weights[i, used]]))
             value = methods[type(bound).__name__](sign)
             least = mp.fsum(
                 mp.mpf(float(eta)) * mp.mpf(float(b))
@@ -188,10 +190,10 @@ def test_observations_with_noise_scales_of_their_own():
 
 def test_functionals():
     seq, plain = sequence(FACTS["rising"]), sequence(None)
-    rise = Difference([0.9, 0.5], [0.1, 0.5])
-    truth_of = float(np.diff(saturation(np.array([[0.1, 0.5], [0.9, 0.5]])))[0])
-    assert plain.bounds_of(rise)[0] < 0 < truth_of
-    assert -1e-9 <= seq.bounds_of(rise)[0] <= truth_of <= seq.bounds_of(rise)[1]
+    rise = Difference([0.25, 0.5], [0.0, 0.5])  # inequalities between neighbours add up
+    truth_of = float(np.diff(saturation(np.array([[0.0, 0.5], [0.25, 0.5]])))[0])
+    assert plain.bounds_of(rise)[0] < -0.1 < truth_of
+    assert -1e-3 <= seq.bounds_of(rise)[0] <= truth_of <= seq.bounds_of(rise)[1]
     slope = Derivative([0.5, 0.5], 0)
     assert seq.bounds_of(slope)[0] > plain.bounds_of(slope)[0] + 0.1
 
@@ -201,31 +203,34 @@ def test_a_rough_kernel_has_shape_too():
     rough = Matern(1.0, nu=0.5)
     seq, plain = (sequence(f, kernel=rough, norm_bound=4.0) for f in (FACTS["rising"], None))
     grid = np.random.default_rng(7).random((30, 2))
-    assert np.mean(np.subtract(*seq.bounds(grid))) > 0.9 * np.mean(np.subtract(*plain.bounds(grid)))
+    better, width = (np.subtract(*one.bounds(grid)[::-1]).mean() for one in (seq, plain))
+    assert better < 0.8 * width
 
 
 def test_gradients_and_ceilings():
-    seq = sequence(FACTS["all"])
+    """Both are of the bound with the multipliers of the point, which is valid at all others."""
+    seq, step = sequence(FACTS["all"]), 1e-5
     rng = np.random.default_rng(8)
-    centres, half, step = rng.random((5, 2)), np.full((5, 2), 0.06), 1e-5
+    centres, half = rng.random((4, 2)), np.full((4, 2), 0.06)
     for sign in (1, -1):
         surface = seq.surface(sign)
         values, gradients = surface.values_and_gradients(centres)
-        shifts = step * np.eye(2)
-        slopes = [surface.values(centres + s) - surface.values(centres - s) for s in shifts]
-        # Multipliers are known to a few digits, and the slope is that of the bound with them.
-        assert np.allclose(gradients, np.transpose(slopes) / (2 * step), atol=2e-2)
+        ceilings = surface.ceilings(centres, half)[1]
         assert np.allclose(values, surface.values(centres))
-        _, ceilings = surface.ceilings(centres, half)
-        for centre, width, ceiling in zip(centres, half, ceilings):
+        for centre, width, gradient, ceiling in zip(centres, half, gradients, ceilings):
+            held = constrained(kb.CMM(), seq.known, centre[None], sign)
+
+            def bound(points, held=held, sign=sign):
+                shift = held.targets.shift
+                weights = np.tile(shift.weights, (len(points), 1))
+                moved = Shifted(points, shift.centres, weights)
+                return kb.CMM().attained(seq.known, moved, (sign,)).values[0] - held.price
+
+            slopes = bound(centre + step * np.eye(2)) - bound(centre - step * np.eye(2))
+            assert np.allclose(gradient, slopes / (2 * step), atol=1e-4)
             inside = centre + width * rng.uniform(-1, 1, (20, 2))
             assert np.all(sign * saturation(inside) <= ceiling)
-            held = constrained(kb.CMM(), seq.known, centre[None], sign)
-            moved = held.targets.__class__(
-                inside, held.targets.shift.centres, np.tile(held.targets.shift.weights, (20, 1))
-            )
-            there = kb.CMM().attained(seq.known, moved, (sign,)).values[0] - held.price
-            assert np.all(there <= ceiling + 1e-9)
+            assert np.all(bound(inside) <= ceiling + 1e-9)
 
 
 @pytest.mark.parametrize("domain", [SQUARE, kb.Finite(np.random.default_rng(0).random((80, 2)))])
@@ -274,6 +279,9 @@ def test_data_contradict_a_fact():
     seq = sequence([Between(high=0.2, region=SQUARE)], count=30)
     with pytest.raises(kb.FactRefutedError, match=r"contradict Between\(-inf, 0.2\)"):
         seq.upper([[0.5, 0.5]])
+    seq = sequence([Between(high=0.6, region=SQUARE), Increasing(0, region=SQUARE)], count=30)
+    with pytest.raises(kb.EmptyConfidenceSetError, match="contradict"):
+        seq.bounds([[0.5, 0.5]])
 
 
 def test_norm_lower_bound_with_facts():
@@ -308,15 +316,15 @@ def test_what_is_refused():
     refused(lambda: with_facts(Value([0.5], 1.0), Value([0.5], 2.0)), "contradict each other")
     refused(lambda: with_facts(Between(5.0, 6.0, region=SQUARE)), "norm_bound must be at least")
     seq = sequence(FACTS["limits"])
-    refused(lambda: seq.bounds([[0.5, 0.5]], bound=kb.FixedDesign()), "facts need bounds on sums")
+    refused(lambda: seq.bounds([[0.5, 0.5]], bound=kb.FixedDesign()), "not a DualBound")
 
 
 def _failures(facts, f, runs, rounds, delta=0.1):
     """Runs in which the truth leaves the band at any time, with the bandit's points."""
-    grid, failures = np.linspace(0, 1, 15)[:, None], 0
+    grid, failures = np.linspace(0, 1, 9)[:, None], 0
     for seed in range(runs):
         rng = np.random.default_rng(seed)
-        seq = kb.ConfidenceSequence(RBF(0.4), 2.0, 0.3, delta, facts=facts)
+        seq = kb.ConfidenceSequence(RBF(0.4), 1.5, 0.3, delta, facts=facts)
         seq.use_facts_in(kb.Box([0.0], [1.0]))
         for _ in range(rounds):
             try:
@@ -350,7 +358,7 @@ OF_HILL = {
 
 @pytest.mark.parametrize("name", ["limits", "falling"])
 def test_coverage(name):
-    assert not too_many(_failures(OF_HILL[name], hill, 15, 12), 15, 0.1)
+    assert not too_many(_failures(OF_HILL[name], hill, 10, 8), 10, 0.1)
 
 
 def test_a_false_fact_voids_the_guarantee():

@@ -152,7 +152,10 @@ class FactRefutedError(EmptyConfidenceSetError):
     places : list
         The places at which its inequality is contradicted most.
     least, most : float
-        What the fact says is the least value there, and what the data allow at most.
+        What the inequality needs there, and what the data allow at most. An upper limit of f* is
+        one on -f* from below.
+    on_average : bool
+        Whether these are weighted averages over several places.
 
     Examples
     --------
@@ -168,20 +171,28 @@ class FactRefutedError(EmptyConfidenceSetError):
     Between(-inf, 1)
     """
 
-    def __init__(self, fact: str, places: list[list[float]], least: float, most: float) -> None:
+    def __init__(
+        self,
+        fact: str,
+        places: list[list[float]],
+        least: float,
+        most: float,
+        on_average: bool = False,
+    ) -> None:
         self.fact, self.places, self.least, self.most = fact, places, least, most
+        self.on_average = on_average
         self.norm_lower_bound = self.noise_lower_bound = math.nan
         where = " and ".join(str([float(f"{c:.4g}") for c in place]) for place in places[:3])
-        said_of = f" At {where} the data allow {most:.4g} where the fact needs {least:.4g}."
+        where = f"on average around {where}" if on_average else f"at {where}"
         KernelBoundsError.__init__(
             self,
             f"The data contradict {fact}, if the norm bound, the noise scale and the kernel are "
-            f"right: no function satisfies all.{said_of if places else ''}",
+            f"right: {where} they allow {most:.4g} at most, where {least:.4g} is needed.",
         )
 
-    def __reduce__(self) -> tuple[type, tuple[str, list[list[float]], float, float]]:
+    def __reduce__(self) -> tuple[type, tuple[str, list[list[float]], float, float, bool]]:
         """Let other processes rebuild the error."""
-        return type(self), (self.fact, self.places, self.least, self.most)
+        return type(self), (self.fact, self.places, self.least, self.most, self.on_average)
 
 
 def said(error: Exception) -> str:

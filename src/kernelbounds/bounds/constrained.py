@@ -26,7 +26,7 @@ from kernelbounds.bounds.cmm import CMM
 from kernelbounds.bounds.confidence_set import ConfidenceSet
 from kernelbounds.bounds.multipliers import best_multipliers, most_violating
 from kernelbounds.engine import RidgePath
-from kernelbounds.errors import FactRefutedError
+from kernelbounds.errors import EmptyConfidenceSetError, FactRefutedError
 from kernelbounds.facts import Constraints
 from kernelbounds.functionals.targets import Functionals, Shifted, Targets, WeightedSums
 
@@ -236,22 +236,26 @@ class _Search:
 
 
 def least_norm_with_facts(known: ConfidenceSet) -> float:
-    """B_min where there are facts: no function of a smaller norm satisfies them and fits the data.
+    """B_min with facts: no function of a smaller norm satisfies them and fits the data."""
+    facts = NormalFacts.of(known)
+    return known.norm_lower_bound if facts is None else _least_norm(known, facts)[0]
+
+
+def _least_norm(known: ConfidenceSet, facts: NormalFacts) -> tuple[float, Array]:
+    """B_min, and the multipliers that show it where facts make it larger.
 
     At a ridge alpha, ||f_t - y_t||^2 / alpha + ||f||^2 is at least E_alpha / alpha plus the largest
     2 eta'(b - m) - eta'C eta over eta >= 0, for functions with A f(z) >= b. The multipliers of the
     best ridge are checked with CMM: with a norm bound below the result, eta'A f(z) is below eta'b
     for all functions of the confidence set.
     """
-    facts, least = NormalFacts.of(known), known.norm_lower_bound
-    if facts is None or not len(facts):
-        return least
     if not known.count:
         eta = most_violating(facts.gram, facts.least)
-        cost = float(_from_below(eta[None], facts.least)[0])
         squared = eta @ facts.gram @ eta + 16 * len(eta) * EPS * eta.sum() ** 2
-        return max(cost, 0.0) / math.sqrt(max(squared, 1e-280))
-    squared, best, eta = known.radius.squared, least**2, np.zeros(len(facts))
+        cost = float(_from_below(eta[None], facts.least)[0])
+        return max(cost, 0.0) / math.sqrt(max(squared, 1e-280)), eta
+    squared, least, eta = known.radius.squared, known.norm_lower_bound, np.zeros(len(facts))
+    best = least**2
     for ridge in squared / max(known.assumptions.norm_bound**2, 1e-280) * np.exp(RIDGES_FOR_NORMS):
         here = facts.at(known, float(ridge))
         tried = most_violating(here.covariance, here.gaps)
@@ -263,11 +267,17 @@ def least_norm_with_facts(known: ConfidenceSet) -> float:
     cost = float(_from_below(eta[None], facts.least)[0])
     for shorter in SHORTER_NORMS if eta.any() else ():
         norm = math.sqrt(best) * (1 - shorter)
-        if norm <= least:
-            break
-        if CMM().attained(known.assuming(norm_bound=norm), together, (1,)).values[0, 0] < cost:
-            return norm
-    return least
+        if norm > least and _most(known.assuming(norm_bound=norm), together) < cost:
+            return norm, eta
+    return least, np.zeros(len(facts))
+
+
+def _most(known: ConfidenceSet, functional: WeightedSums) -> float:
+    """The largest value of one functional over the confidence set, whatever the facts."""
+    try:
+        return float(CMM().attained(known, functional, (1,)).values[0, 0])
+    except EmptyConfidenceSetError:
+        return -math.inf
 
 
 def refute_by_facts(bound: DualBound, known: ConfidenceSet) -> None:
@@ -275,14 +285,24 @@ def refute_by_facts(bound: DualBound, known: ConfidenceSet) -> None:
     facts = NormalFacts.of(known)
     if facts is None or not known.count:
         return
-    stated = facts.stated
-    names = [str(known.facts[owner]) for owner in stated.owners]
-    lacking = facts.least - bound.attained(known, facts.sums, (1,)).values[0]
-    worst = int(lacking.argmax())
-    if lacking[worst] > 0:
-        row, least = stated.rows[worst], float(stated.least[worst])
-        size = np.abs(row).max() / np.abs(facts.sums.weights[worst]).max()
-        places = stated.centres[row != 0].tolist()
-        raise FactRefutedError(names[worst], places, least, least - float(lacking[worst] * size))
-    if least_norm_with_facts(known) > known.assumptions.norm_bound:
-        raise FactRefutedError(" and ".join(dict.fromkeys(names)), [], math.nan, math.nan)
+    stated, sums = facts.stated, facts.sums
+    # One inequality that the data contradict says more than several together.
+    lacking = facts.least - bound.attained(known, sums, (1,)).values[0]
+    eta = (lacking >= max(float(lacking.max()), 0.0)).astype(float)
+    if not eta.any():
+        norm, eta = _least_norm(known, facts)
+        if norm <= known.assumptions.norm_bound:
+            return
+    # Weights of the inequalities as they were stated, which add up to 1.
+    weights = eta * np.abs(sums.weights).max(axis=1) / np.abs(stated.rows).max(axis=1)
+    weights /= weights.sum()
+    names = list(dict.fromkeys(str(known.facts[owner]) for owner in stated.owners[eta > 0]))
+    together = WeightedSums(stated.centres, weights[None] @ stated.rows)
+    level, most = known.level(together), _most(known, together)
+    if level is not None:
+        most = float(level.add(1, np.array([most]))[0])
+    top = int(weights.argmax())
+    places = stated.centres[stated.rows[top] != 0].tolist()
+    raise FactRefutedError(
+        " and ".join(names), places, float(weights @ stated.least), most, len(eta[eta > 0]) > 1
+    )

@@ -90,6 +90,8 @@ def best_multipliers(
         multipliers = np.zeros((len(which), count))
         np.add.at(multipliers, (np.arange(len(which))[:, None], at[arrived]), now[arrived])
         lacking = gaps - (cross[:, which].T + multipliers @ covariance) / scales[which, None]
+        row, slot = np.nonzero(on[arrived])
+        lacking[row, at[arrived][row, slot]] = -np.inf  # which binds already
         worst = (lacking / spread).argmax(axis=1)
         free = ~used[which]
         more = (lacking[np.arange(len(which)), worst] > negligible) & free.any(axis=1)

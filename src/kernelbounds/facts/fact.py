@@ -26,7 +26,7 @@ from kernelbounds.errors import InputError
 # The places at which a fact is used, to a side, for 1, 2 and 3 inputs: 33, 81 and 125 in all. With
 # more inputs they are the points of a Sobol sequence.
 PLACES_TO_A_SIDE = {1: 33, 2: 9, 3: 5}
-SOBOL_PLACES = 128
+SOBOL_PLACES, SOBOL_STEPS = 128, 8  # and the steps along an axis, in its extent
 
 
 @dataclass(frozen=True)
@@ -81,31 +81,44 @@ class Region:
             lower[axis] = upper[axis] = value
         return Region(tuple(lower), tuple(upper))
 
-    def step(self, axis: int) -> float:
-        """The distance between neighbouring places along an axis."""
-        free = sum(low < high for low, high in zip(self.lower, self.upper, strict=True))
-        return (self.upper[axis] - self.lower[axis]) / (PLACES_TO_A_SIDE.get(free, 6) - 1)
-
     def places(self) -> Array:
-        """Places that fill the region evenly, its corners among them where inputs are few; (n, d).
+        """Places that fill the region evenly, (n, d): a grid, or a Sobol sequence.
 
         Any choice is valid, and more places make bounds narrower.
         """
         lower, upper = np.array(self.lower), np.array(self.upper)
         free = np.flatnonzero(lower < upper)
+        unit = np.empty((1, 0))
         if len(free) in PLACES_TO_A_SIDE:
             side = np.linspace(0.0, 1.0, PLACES_TO_A_SIDE[len(free)])
             unit = np.stack(np.meshgrid(*[side] * len(free), indexing="ij"), -1)
             unit = unit.reshape(-1, len(free))
         elif len(free):
             sobol = qmc.Sobol(len(free), scramble=False).random(SOBOL_PLACES)
-            # The first point is the corner at 0; scaled, the last coordinates reach the other side.
-            unit = sobol / sobol.max(axis=0)
-        else:
-            unit = np.empty((1, 0))
+            unit = sobol / sobol.max(axis=0)  # the first point is at the lower end
         places = np.tile(lower, (len(unit), 1))
         places[:, free] = np.minimum(lower[free] + unit * (upper - lower)[free], upper[free])
         return places
+
+    def neighbours(self, axis: int, count: int) -> Array:
+        """Runs of ``count`` places that follow each other along an axis, (m, count, d).
+
+        On a grid they are its own places, so that inequalities between neighbours add up to those
+        between places further apart.
+        """
+        places, free = self.places(), np.flatnonzero(np.less(self.lower, self.upper))
+        if axis not in free:
+            raise InputError(f"the region has no extent along input {axis}: f* has no shape there.")
+        if side := PLACES_TO_A_SIDE.get(len(free)):
+            grid = places.reshape(*[side] * len(free), self.dim)
+            along = np.moveaxis(grid, int(np.searchsorted(free, axis)), 0)
+            shifted = [along[i : side - count + 1 + i].reshape(-1, self.dim) for i in range(count)]
+            return np.stack(shifted, axis=1)
+        step = (self.upper[axis] - self.lower[axis]) / SOBOL_STEPS
+        runs = np.tile(places[:, None], (1, count, 1))
+        first = np.minimum(places[:, axis], self.upper[axis] - (count - 1) * step)
+        runs[:, :, axis] = np.minimum(first[:, None] + step * np.arange(count), self.upper[axis])
+        return runs
 
 
 @dataclass(frozen=True)

@@ -39,10 +39,10 @@ def allowed_bound(bound: Bound, known: ConfidenceSet) -> Bound:
             f"{brief(bound)} is not made from R_t, which is what holds in all classes at once; use "
             "CMM(), DMM() or AMM()."
         )
-    if known.facts and not checked.bounds_functionals:
+    if known.facts and not isinstance(checked, DualBound):
         raise InputError(
-            f"{brief(bound)} bounds values only, and facts need bounds on sums of values; use "
-            "CMM(), DMM() or AMM(), or a sequence without facts."
+            f"{brief(bound)} is not a DualBound, and facts need bounds on sums of values with "
+            "multipliers; use CMM(), DMM() or AMM(), or a sequence without facts."
         )
     if known.radius_engine.approximation() is not None and not (
         checked.uses_only_radius or isinstance(checked, FixedDesign)
