@@ -34,8 +34,8 @@ from sklearn.gaussian_process.kernels import (
 
 from kernelbounds.arrays import LARGEST, brief, shortened
 from kernelbounds.errors import InputError, did_you_mean, said
-from kernelbounds.kernels.checks import checked_kernel, is_known
 from kernelbounds.kernels.on_inputs import OnInputs
+from kernelbounds.kernels.rkhs import checked_kernel, is_known
 
 WRITTEN_CLASSES = (
     RBF, Matern, RationalQuadratic, ExpSineSquared, DotProduct, ConstantKernel, OnInputs

@@ -21,11 +21,17 @@ from kernelbounds.engine.path_query import PathQuery, Predictions
 from kernelbounds.engine.ridge_fit import Forecasts
 from kernelbounds.engine.ridge_path import RidgePath, dot_error
 from kernelbounds.engine.sparse.basis import LEAST_KEPT, Basis, Coordinates, Design, design_floor
-from kernelbounds.engine.sparse.dictionary import FEATURE_MARGIN, SHARE_OF_ERROR, Block, Dictionary
+from kernelbounds.engine.sparse.dictionary import (
+    BLOCK_OF_COUNT,
+    FEATURE_MARGIN,
+    SHARE_OF_ERROR,
+    Block,
+    Dictionary,
+    Growth,
+    typical_ridge,
+)
 from kernelbounds.engine.sparse.dual import SparseDual
-from kernelbounds.engine.sparse.forecaster import Forecaster
-from kernelbounds.engine.sparse.growth import BLOCK_OF_COUNT, Growth, typical_ridge
-from kernelbounds.engine.sparse.statistics import Chunk, Statistics
+from kernelbounds.engine.sparse.statistics import Chunk, Forecaster, Statistics
 from kernelbounds.errors import InputError
 from kernelbounds.functionals.targets import Targets
 

@@ -16,8 +16,7 @@ from kernelbounds.arrays import Array
 from kernelbounds.engine.observations import Outcomes
 from kernelbounds.engine.sparse.dictionary import Block
 from kernelbounds.engine.sparse.engine import SparseEngine, size_of_block
-from kernelbounds.engine.sparse.forecaster import Forecaster
-from kernelbounds.engine.sparse.statistics import CHUNK, Chunk, Statistics
+from kernelbounds.engine.sparse.statistics import CHUNK, Chunk, Forecaster, Statistics
 
 
 class Part(NamedTuple):
