@@ -273,12 +273,10 @@ def one_by_one(
 ) -> Forecasts:
     """Forecasts of some of a window's outcomes; ``current`` is the fit of all rows of today."""
     first = len(window.merged) - window.start
-    if window.start == data.merged.count and stop == data.count:
-        made = current.forecasts()
-    elif window.start == data.merged.count:  # later points may need a larger ridge
-        made = RidgeFit(data.rows.first(first + stop), current.ridge).forecasts()
-    else:
-        made = RidgeFit(data.rows_of(window, stop), current.ridge).forecasts()
+    fit = current
+    if window.start != data.merged.count or stop != data.count:
+        fit = RidgeFit(data.rows_of(window, stop), current.ridge)
+    made = fit.forecasts()
     return Forecasts(*(part[first + start : first + stop] for part in made))
 
 
