@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -36,15 +36,18 @@ from kernelbounds.errors import InputError
 from kernelbounds.functionals.targets import Targets
 
 
+@dataclass(frozen=True)
 class UnkeptObservations:
     """What a sparse engine knows of its observations one by one: nothing but their number."""
 
-    def __init__(self, kernel: Kernel) -> None:
-        self.kernel, self.count, self.trace = kernel, 0, 0.0
-        self.accuracy = self.first_accuracy = EPS
-        self.dim: int | None = None
-        self.squared_weights = 0.0
-        self.scatter = 0.0  # zero is below what outcomes at equal points may differ by
+    kernel: Kernel
+    dim: int | None = None  # known from the first point on, be it an inducing one
+    accuracy: float = EPS
+    count: int = 0
+    trace: float = 0.0
+    squared_weights: float = 0.0
+    first_accuracy: float = EPS
+    scatter: float = 0.0  # zero is below what outcomes at equal points may differ by
 
     def accuracy_in(self, dim: int) -> float:
         """The relative precision of the kernel's values."""
@@ -56,12 +59,10 @@ class UnkeptObservations:
             )
         return EPS * max(1.0, error)
 
-    def of(self, total: Statistics, dim: int) -> UnkeptObservations:
+    def of(self, total: Statistics) -> UnkeptObservations:
         """The same knowledge once the sums over all observations are ``total``."""
-        other = copy.copy(self)
-        other.count, other.trace, other.dim = total.count, total.trace, dim
-        other.squared_weights = total.squared_weights
-        return other
+        weights = total.squared_weights
+        return replace(self, count=total.count, trace=total.trace, squared_weights=weights)
 
     @property
     def points(self) -> Array:
@@ -150,7 +151,6 @@ class SparseEngine(Engine):
         growth: Growth | None = None,
     ) -> None:
         self.data: UnkeptObservations = UnkeptObservations(kernel)
-        self._dim: int | None = None
         self._ridge, self._typical, self._losses_of = ridge, typical, losses
         self._growth = growth or Growth(0.0, 0)
         self._ends_at = SMALLEST_BLOCK  # the count at which the present block ends
@@ -168,8 +168,7 @@ class SparseEngine(Engine):
     def _begin(self, dictionary: Dictionary) -> None:
         """Take the first dictionary, with which the dimension is known."""
         self.dictionary, size, dim = dictionary, len(dictionary), dictionary.inducing.shape[1]
-        self._dim, self.data = dim, copy.copy(self.data)
-        self.data.accuracy = dictionary.accuracy
+        self.data = replace(self.data, dim=dim, accuracy=dictionary.accuracy)
         self.statistics, self._newest = Statistics.none(size), Chunk.empty(size, dim)
         self._closed = self.statistics  # of all but the newest observations
         # rho when each of the directions joined: of that much, observations do not see it.
@@ -181,7 +180,7 @@ class SparseEngine(Engine):
     @property
     def dim(self) -> int | None:
         """The dimension of the inducing points; None before there are any."""
-        return self._dim
+        return self.data.dim
 
     def snapshot(self) -> SparseEngine:
         """See :class:`Engine`."""
@@ -240,7 +239,7 @@ class SparseEngine(Engine):
         self._extend_border(block)
         if self.statistics.count == self._ends_at:
             self._end_block(added)
-        self.data = self.data.of(self.statistics, points.shape[1])
+        self.data = self.data.of(self.statistics)
 
     def _lose(self, forecasts: Forecasts) -> None:
         """Add up the losses of forecasts, in the order of the rounds."""

@@ -83,7 +83,7 @@ def resumed(engine: SparseEngine, known: Statistics) -> SparseEngine:
     The last of these observations completed a chunk. Losses are counted from here on.
     """
     other, dim = travelling(engine), engine.dictionary.inducing.shape[1]
-    other.statistics, other.data = known, engine.data.of(known, dim)
+    other.statistics, other.data = known, engine.data.of(known)
     other._closed = known
     other._newest = Chunk.empty(len(engine.dictionary), dim)
     other._forecaster = Forecaster.of(engine._forecaster.ridge, known)

@@ -105,8 +105,7 @@ def unpack(
         _check(border >= 0, "border")
         engine._border = np.ascontiguousarray(rows.phi[:, border:])
         engine._outcomes = rows.outcomes[border:]
-    if engine.statistics.count:
-        engine.data = engine.data.of(engine.statistics, dim)
+    engine.data = engine.data.of(engine.statistics)
     return engine
 
 
