@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
-from kernelbounds.arrays import EPS, Array
+from kernelbounds.arrays import EPS, Array, column_dots
 from kernelbounds.engine.base import Approximation, Engine
 from kernelbounds.engine.eigenbasis import Eigenbasis
 from kernelbounds.engine.observations import Outcomes
@@ -278,7 +278,8 @@ class SparseEngine(Engine):
         """How far K' is from K."""
         stats = self.statistics
         mean = stats.residual / max(stats.squared_weights, 1e-300)
-        return Approximation(len(self.dictionary), self._floor, mean, self._can_grow)
+        count = len(self.dictionary)
+        return Approximation(count, self._floor, mean, can_grow=count < self._growth.most)
 
     @property
     def stage(self) -> tuple[int, Array]:
@@ -290,10 +291,8 @@ class SparseEngine(Engine):
         """
         if not self.statistics.count:
             return 0, np.ones(2)
-        path, basis = self.path(), self._basis
-        assert basis is not None
-        floor = self._floor_of(basis)
-        return basis.count, np.array([path.levels[-1], floor / (floor - self._excess)])
+        path, basis = self._path_and_basis()
+        return basis.count, np.array([path.levels[-1], self._enlarging(basis)])
 
     def newest_points(self, most: int) -> Array:
         """Some of the newest observations' points, as far as they are kept; (n, d)."""
@@ -305,11 +304,6 @@ class SparseEngine(Engine):
         if self.dim is None:
             return np.empty((0, 0))
         return np.concatenate([self.dictionary.inducing, self.newest_points(NEWEST_LANDMARKS)])
-
-    @property
-    def _can_grow(self) -> bool:
-        """Whether there is room for more inducing points."""
-        return len(self.dictionary) < self._growth.most
 
     @property
     def _excess(self) -> float:
@@ -346,22 +340,25 @@ class SparseEngine(Engine):
 
     def path(self, finest: float = 0.0, finest_per_point: float = 0.0) -> RidgePath:
         """Energies at all ridges."""
+        return self._path_and_basis()[0]
+
+    def _path_and_basis(self) -> tuple[RidgePath, Basis]:
+        """The path of all observations, and the basis that it is in."""
         if self._path is None:
             self._path = self._renewed()
-        return self._path
+        assert self._basis is not None
+        return self._path, self._basis
 
     def query(
         self, points: Targets, finest: float = 0.0, finest_per_point: float = 0.0
     ) -> PathQuery:
         """Means, variances and energies at ``points``."""
-        path, basis = self.path(), self._basis
-        assert basis is not None
+        path, basis = self._path_and_basis()
         phi, rest, _ = self.dictionary.features(points)
         seen, border = basis.coordinates(phi), basis.coordinates(self._border)
-        prior = self._products(seen, seen, _squares)
+        prior = self._products(seen, seen, column_dots)
         if not self._span:
-            floor = self._floor_of(basis)
-            prior = prior + floor / (floor - self._excess) * rest
+            prior = prior + self._enlarging(basis) * rest
         # The direction of what is left of the outcomes has nothing of k'(x).
         u = np.concatenate([seen.along, np.zeros((1, len(rest)))])
         newest = self._products(border, seen, _matrix)
@@ -378,16 +375,13 @@ class SparseEngine(Engine):
 
     def dual(self, targets: Targets) -> SparseDual:
         """The dual of bounds on targets, which tells what attains them and how they change."""
-        path, basis, stats = self.path(), self._basis, self.statistics
-        assert basis is not None
+        (path, basis), stats = self._path_and_basis(), self.statistics
         if self._decomposed is None:
             scaled = stats.moments * np.multiply.outer(basis.scales, basis.scales)
             values, vectors = np.linalg.eigh(scaled)
             self._decomposed = np.maximum(values, 0.0), vectors
-        floor = self._floor_of(basis)
-        enlarging = floor / (floor - self._excess)
         return SparseDual.of(
-            self.dictionary, stats, basis.scales, path.eigen.floor, enlarging,
+            self.dictionary, stats, basis.scales, path.eigen.floor, self._enlarging(basis),
             self._decomposed, targets,
         )  # fmt: skip
 
@@ -452,6 +446,11 @@ class SparseEngine(Engine):
         """The floor of K', which never falls while a basis is used: its scales are of its time."""
         return max(self._floor, basis.floor)
 
+    def _enlarging(self, basis: Basis) -> float:
+        """1 + 1/s, by which K' multiplies the residuals of queries."""
+        floor = self._floor_of(basis)
+        return floor / (floor - self._excess)
+
     def _scales(self, floor: float) -> Array:
         """The scales of the directions; 1 for functions of the span."""
         if self._span:
@@ -500,10 +499,6 @@ def features_scaled(late: Array, floor: float) -> Array:
 def size_of_block(count: int) -> int:
     """How many of the next observations are taken together."""
     return min(max(count // BLOCK_OF_COUNT, SMALLEST_BLOCK), LARGEST_BLOCK)
-
-
-def _squares(left: Array, right: Array) -> Array:
-    return np.asarray(np.einsum("mn,mn->n", left, right))
 
 
 def _matrix(left: Array, right: Array) -> Array:
