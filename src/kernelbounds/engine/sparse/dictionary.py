@@ -97,7 +97,7 @@ class Dictionary:
             vectors = targets.vectors(self.kernel, self.inducing)
             magnitudes = targets.magnitudes(self.kernel)
         elif len(self):
-            vectors = kernels.vectors(self.kernel, targets, self.inducing)
+            vectors = kernels.cross(self.kernel, targets, self.inducing)
         phi = _solved(self.factor, vectors.T)
         rest = np.maximum(prior - column_dots(phi, phi), 0.0)
         return phi, (1 + RESIDUAL_MARGIN) * rest + self.least_residual * magnitudes, prior
@@ -105,7 +105,7 @@ class Dictionary:
     def more_features(self, known: Array, points: Array, weights: Array) -> Array:
         """The features w phi(x) of points beyond the first k, which are ``known``; (m - k, n)."""
         first = len(known)
-        vectors = kernels.vectors(self.kernel, points, self.inducing[first:]).T * weights
+        vectors = kernels.cross(self.kernel, points, self.inducing[first:]).T * weights
         rows = self.factor[first:]
         return _solved(rows[:, first:], vectors - rows[:, :first] @ known)
 
@@ -261,14 +261,10 @@ class Growth:
         shrunk = self.ridge * column_dots(old, self.inverse @ old)
         return np.asarray(shrunk + column_dots(new, new) + block.residuals)
 
-    def left_unknown(self, block: Block) -> Array:
-        """w^2 v of the rows: the variance once the row itself is known."""
-        unknown = self.unknown(block)
-        return np.asarray(self.ridge * unknown / np.maximum(self.ridge + unknown, 1e-300))
-
     def _limit(self, block: Block, size: int) -> Array:
         """The residual above which a row joins while all the room is free; (n,)."""
-        most = self.tolerance * self.left_unknown(block)
+        unknown = self.unknown(block)
+        most = self.tolerance * self.ridge * unknown / np.maximum(self.ridge + unknown, 1e-300)
         if not self.count or size > self.most / 2:
             return most
         typical = self.ridge / typical_ridge(1.0, self.count)
