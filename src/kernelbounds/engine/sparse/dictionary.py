@@ -90,7 +90,10 @@ class Dictionary:
         return len(self.inducing)
 
     def features(self, targets: Targets) -> tuple[Array, Array, Array]:
-        """phi (m, n), residuals rounded up (n,) and k(x,x) (n,), of points or other functionals."""
+        """phi (m, n), residuals rounded up (n,) and magnitudes (n,) of functionals.
+
+        The magnitude of a value at x is k(x,x); see :class:`Functionals` for others.
+        """
         prior = squared_norms(self.kernel, targets, self.accuracy)
         magnitudes, vectors = prior, np.empty((len(prior), 0))
         if isinstance(targets, Functionals):
@@ -100,7 +103,7 @@ class Dictionary:
             vectors = kernels.cross(self.kernel, targets, self.inducing)
         phi = _solved(self.factor, vectors.T)
         rest = np.maximum(prior - column_dots(phi, phi), 0.0)
-        return phi, (1 + RESIDUAL_MARGIN) * rest + self.least_residual * magnitudes, prior
+        return phi, (1 + RESIDUAL_MARGIN) * rest + self.least_residual * magnitudes, magnitudes
 
     def more_features(self, known: Array, points: Array, weights: Array) -> Array:
         """The features w phi(x) of points beyond the first k, which are ``known``; (m - k, n)."""
