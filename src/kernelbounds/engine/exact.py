@@ -1,10 +1,10 @@
 """The exact engine: all observations are kept, and so is the kernel matrix.
 
-The second half of this file is what is forecast of each outcome from those before it, for the
-radius. One by one, forecasts are rows of a Cholesky factor: of the merged rows that a window starts
-with, and of the observations of that window. In a block they all come from the merged rows alone.
-A forecast may be anything that is known before its outcome, so both are valid, and rounding errors
-do no harm; only the difference from the outcome must be right.
+The second half of this file forecasts each outcome from those before it, which the radius needs.
+One by one, forecasts are rows of a Cholesky factor: of the merged rows that a window starts with,
+and of the observations of that window. In a block they all come from the merged rows alone. A
+forecast may be anything that is known before its outcome, so both are valid, and rounding errors do
+no harm; only the difference from the outcome must be right.
 """
 
 from __future__ import annotations

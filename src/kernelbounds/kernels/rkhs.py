@@ -9,15 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process import kernels as sklearn_kernels
-from sklearn.gaussian_process.kernels import (
-    RBF,
-    CompoundKernel,
-    ConstantKernel,
-    Kernel,
-    Matern,
-    Product,
-    WhiteKernel,
-)
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern, Product
 
 from kernelbounds.arrays import Array, as_floats, as_points, as_scalar, as_vector, as_whole, brief
 from kernelbounds.errors import InputError, said
@@ -49,12 +41,12 @@ def checked_kernel(kernel: Any) -> Kernel:
     except Exception as error:
         name = type(kernel).__name__
         raise InputError(f"a kernel {name} cannot be copied: {said(error)}.") from error
-    if any(isinstance(part, WhiteKernel) for part in parts):
+    if any(isinstance(part, sklearn_kernels.WhiteKernel) for part in parts):
         raise InputError(
             "kernel contains a WhiteKernel, which models noise and not the function; "
             "remove it and pass noise_scale instead."
         )
-    if any(isinstance(part, CompoundKernel) for part in parts):
+    if any(isinstance(part, sklearn_kernels.CompoundKernel) for part in parts):
         raise InputError("kernel contains a CompoundKernel, which is several kernels, not one.")
     for part in parts:
         if isinstance(part, Kernel) and is_known(type(part)):

@@ -89,10 +89,11 @@ def _not_kept(what: str) -> InputError:
     return InputError(f"a sparse engine does not keep the {what} of its observations.")
 
 
-# A block of rows ends where this many are in it, at least, at most, and relative to those before:
-# then it is decided anew what is unknown, for :class:`Growth`, and chunks end.
+# A block has one row for every BLOCK_OF_COUNT rows before it, within these limits. Where it ends,
+# :class:`Growth` learns what is unknown by then, and a chunk that is full is closed.
 SMALLEST_BLOCK, LARGEST_BLOCK = 8, 1000
-# Newest observations that are not in the eigenbasis of Phi' Phi, which takes m^3 steps to renew.
+# The most observations that are not yet in the eigenbasis of Phi' Phi, which takes m^3 steps to
+# renew.
 BORDER_ROWS = 48
 # s in K' is this times the root of what the residuals add to k(x,x), relative to what is unknown
 # there, over what rho adds to ridges; and no less than the second. Measured with RBF and Matérn
@@ -104,7 +105,7 @@ FLOOR_SHARE, LEAST_FLOOR_SHARE = 0.6, 0.1
 # relatively (see ``_negligible``). The best s rho there is four times the geometric mean of rho and
 # (sigma/B)^2; it is half of that at least, and 0.3 (sigma/B)^2, which costs a percent.
 FAR_FROM_DATA_SHARE, HARMLESS_FLOOR = 2.0, 0.3
-# Up to this part of the latter, rho is as good as nothing, and 1 + 1/s as good as 1.
+# Up to this part of 0.3 (sigma/B)^2, rho is as good as nothing, and 1 + 1/s as good as 1.
 NEGLIGIBLE_PART = 0.1
 # This many of the newest points are landmarks, where searches start. A few will do, because a
 # policy tries what is best again and again.
@@ -307,23 +308,23 @@ class SparseEngine(Engine):
 
     @property
     def _excess(self) -> float:
-        """rho."""
+        """The bound rho on the largest eigenvalue of all residuals."""
         return self.statistics.excess + self._newest.largest
 
     @property
     def _negligible(self) -> float:
-        """The most that the newest observations may add to rho without a notice.
+        """The most that the newest observations may add to rho without being noticed.
 
         With rho, energies fall by t sigma^2 rho / alpha, which is little beside alpha B^2 at
-        ridges alpha about 4 sqrt(t) (sigma/B)^2 if it is little beside 16 (sigma/B)^2. But it is
-        to be little beside s rho, too.
+        ridges alpha about 4 sqrt(t) (sigma/B)^2 if it is little beside 16 (sigma/B)^2. It must be
+        little beside s rho, too.
         """
         part = len(self._newest.rows) / max(self.statistics.count, 1)
         return NEGLIGIBLE_PART * HARMLESS_FLOOR * self._typical * part
 
     @property
     def _floor(self) -> float:
-        """(1 + s) rho."""
+        """The floor of K', (1 + s) rho."""
         stats = self.statistics
         if not stats.count:
             return 0.0
@@ -492,7 +493,7 @@ class SparseEngine(Engine):
 
 
 def features_scaled(late: Array, floor: float) -> Array:
-    """1 / sqrt(1 - tau_j / ((1 + s) rho)) of the directions j, and what features lose."""
+    """The scales 1 / sqrt(1 - tau_j / ((1 + s) rho)) of the directions j, and room for errors."""
     return np.asarray(np.sqrt((1 + FEATURE_MARGIN) / (1 - late / floor)))
 
 
