@@ -242,23 +242,20 @@ class Forecaster:
         Where the ridge is so small that matrices are singular or overflow, the block is not used:
         forecasts may be made from less than all that is known.
         """
+        size, count = block.phi.shape
         try:
             with np.errstate(over="ignore", invalid="ignore"):
-                other = self._after(block, total)
+                if self.updated + count > max(size, MOST_UPDATES):
+                    other = Forecaster.of(self.ridge, total)
+                else:  # Woodbury's formula
+                    solved = self.inverse @ block.phi
+                    inner = np.eye(count) + block.phi.T @ solved
+                    inverse = self.inverse - solved @ np.linalg.solve(inner, solved.T)
+                    products = self.products + block.phi @ block.outcomes
+                    other = Forecaster(self.ridge, inverse, products, self.updated + count)
         except np.linalg.LinAlgError:
             return self
         return other if np.isfinite(other.inverse).all() else self
-
-    def _after(self, block: Block, total: Statistics) -> Forecaster:
-        """The forecaster after one more block, by Woodbury's formula if its rows are few."""
-        size, count = block.phi.shape
-        if self.updated + count > max(size, MOST_UPDATES):
-            return Forecaster.of(self.ridge, total)
-        solved = self.inverse @ block.phi
-        inner = np.eye(count) + block.phi.T @ solved
-        inverse = self.inverse - solved @ np.linalg.solve(inner, solved.T)
-        products = self.products + block.phi @ block.outcomes
-        return Forecaster(self.ridge, inverse, products, self.updated + count)
 
 
 def _leading_factor(matrix: Array) -> Array:
