@@ -23,6 +23,7 @@ from sklearn.gaussian_process.kernels import (
 
 import kernelbounds as kb
 from kernelbounds import kernels
+from kernelbounds.kernels.values import FEWEST_PAIRS_OF_PRODUCT
 
 EPS = np.finfo(float).eps
 SEASON = ExpSineSquared(1.1, 0.7)
@@ -94,6 +95,17 @@ def test_it_is_the_kernel_in_fewer_dimensions(name):
         same(found, expected)
     assert kernel.is_stationary() == inner.is_stationary()
     same(kernel.bounds, inner.bounds)
+
+
+def test_vectors_by_a_matrix_product():
+    rng = np.random.default_rng(0)
+    x, z = rng.random((100, 3)), rng.random((FEWEST_PAIRS_OF_PRODUCT // 100, 3))
+    kernel = kb.OnInputs(RBF(1.0), [2, 0])
+    found = kernels.vectors(kernel, x, z)
+    assert np.array_equal(
+        found, kernels.vectors(RBF(1.0), *(np.ascontiguousarray(p[:, [2, 0]]) for p in (x, z)))
+    )
+    assert not np.array_equal(found, kernels.cross(kernel, x, z))
 
 
 @pytest.mark.parametrize("origin", [0.0, 1e9])

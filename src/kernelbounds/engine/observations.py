@@ -354,6 +354,9 @@ class Observations:
         count s: enough if s - max(FEWEST_ROWS, ROWS_OF_POINT * points so far) >= last - n.
         """
         start = self.count
+        if stop == start + 1:  # the same without arrays, for loops of single observations
+            rows, points = self.rows.count, len(self._numbers)
+            return (start,) if rows >= max(FEWEST_ROWS, ROWS_OF_POINT * points) else ()
         # Points so far, at the counts start .. stop - 1, each before an observation is added.
         numbers = np.append(len(self._numbers) - 1, self._of_point[start : stop - 1])
         so_far = 1 + np.maximum.accumulate(numbers)

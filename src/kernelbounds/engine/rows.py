@@ -152,7 +152,7 @@ class KernelRows:
             vectors = targets.vectors(self.kernel, self.points)
             magnitudes = targets.magnitudes(self.kernel)
         else:
-            vectors, magnitudes = kernels.cross(self.kernel, targets, self.points), None
+            vectors, magnitudes = kernels.vectors(self.kernel, targets, self.points), None
         if self.weighted:
             vectors = vectors * self.weights
         prior = squared_norms(self.kernel, targets, self.accuracy)

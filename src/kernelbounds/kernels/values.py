@@ -28,6 +28,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process.kernels import (
+    RBF,
     ConstantKernel,
     DotProduct,
     Exponentiation,
@@ -57,6 +58,15 @@ UNKNOWN_KERNEL_ERROR = 64.0
 SQUARED_DISTANCES = np.concatenate(
     [np.geomspace(1e-90, 1e-8, 10_000, endpoint=False), np.geomspace(1e-8, 1e8, 2000)]
 )
+# From this number of pairs on a matrix product is faster: by 20 % at 100 x 1000 points in 3
+# dimensions, and by more in higher ones. It saves 5 % of the whole loop with RBF and CMM
+# (``python -m benchmarks loop``).
+FEWEST_PAIRS_OF_PRODUCT = 5000
+# A bound on |x|^2 + |z|^2 in length scales, around a common origin, up to which |x - z|^2 / 2 is as
+# precise from squares and products as from differences. The former have an error of at most
+# (d + 2) u times this number, if all rounding errors have one sign. Measured, it stays below 2.1
+# eps in one dimension and below what is derived for differences in more (test_kernel_errors.py).
+LARGEST_SQUARES_OF_PRODUCT = 8.0
 
 
 def evaluation_error(kernel: Kernel, dim: int) -> float | None:
@@ -124,7 +134,15 @@ def cross(kernel: Kernel, left: Array, right: Array) -> Array:
     return _checked(kernel, evaluate, shape)
 
 
-vectors = cross  # kernel vectors k_t(x) are the rows of such a matrix
+def vectors(kernel: Kernel, points: Array, observed: Array) -> Array:
+    """Compute :func:`cross`, up to rounding, by a matrix product where that is as precise."""
+    if type(kernel) is OnInputs:
+        return vectors(kernel.kernel, kernel.select(points), kernel.select(observed))
+    if type(kernel) is RBF and len(points) * len(observed) >= FEWEST_PAIRS_OF_PRODUCT:
+        exponents = _minus_half_squares(kernel, points, observed)
+        if exponents is not None:
+            return np.asarray(np.exp(exponents, out=exponents))
+    return cross(kernel, points, observed)
 
 
 def diagonal(kernel: Kernel, points: Array) -> Array:
@@ -152,6 +170,22 @@ def diagonal(kernel: Kernel, points: Array) -> Array:
     if np.any(values < 0):
         raise InputError(f"{kernel} is not a kernel: k(x, x) is negative at some x.")
     return values
+
+
+def _minus_half_squares(kernel: Kernel, left: Array, right: Array) -> Array | None:
+    """-|x - y|^2 / 2 = x'y - |x|^2 / 2 - |y|^2 / 2, or None where that would lose digits.
+
+    x and y are the points in length scales, around the mean of those on the left.
+    """
+    scales, origin = length_scales(kernel, left.shape[1]), left.mean(axis=0)
+    x, y = (left - origin) / scales, (right - origin) / scales
+    x_squared, y_squared = np.vecdot(x, x), np.vecdot(y, y)
+    if not x_squared.max() + y_squared.max() <= LARGEST_SQUARES_OF_PRODUCT:
+        return None
+    one, other = np.empty((len(x), x.shape[1] + 2)), np.empty((len(y), x.shape[1] + 2))
+    one[:, :-2], one[:, -2], one[:, -1] = x, -0.5 * x_squared, 1.0
+    other[:, :-2], other[:, -2], other[:, -1] = y, 1.0, -0.5 * y_squared
+    return np.asarray(one @ other.T)
 
 
 def _checked(kernel: Kernel, evaluate: Callable[[], Any], shape: tuple[int, ...]) -> Array:

@@ -100,7 +100,7 @@ class Dictionary:
             vectors = targets.vectors(self.kernel, self.inducing)
             magnitudes = targets.magnitudes(self.kernel)
         elif len(self):
-            vectors = kernels.cross(self.kernel, targets, self.inducing)
+            vectors = kernels.vectors(self.kernel, targets, self.inducing)
         phi = _solved(self.factor, vectors.T)
         rest = np.maximum(prior - column_dots(phi, phi), 0.0)
         return phi, (1 + RESIDUAL_MARGIN) * rest + self.least_residual * magnitudes, magnitudes
@@ -108,7 +108,7 @@ class Dictionary:
     def more_features(self, known: Array, points: Array, weights: Array) -> Array:
         """The features w phi(x) of points beyond the first k, which are ``known``; (m - k, n)."""
         first = len(known)
-        vectors = kernels.cross(self.kernel, points, self.inducing[first:]).T * weights
+        vectors = kernels.vectors(self.kernel, points, self.inducing[first:]).T * weights
         rows = self.factor[first:]
         return _solved(rows[:, first:], vectors - rows[:, :first] @ known)
 
