@@ -38,6 +38,8 @@ from kernelbounds.errors import InputError
 
 # Sizes by ``python -m benchmarks loop``; they change the time by a few percent, and no result.
 GROUP = 8  # observations that join the triangle together
+PANEL = 128  # rows of the triangle that are applied at once to a few columns
+FEW_COLUMNS = 8  # up to which that is faster than BLAS's triangular product, twice for one
 CAPACITY = 240  # rows there is room for at first; caches dislike powers of two
 # A factor is trusted for ridges of at least this times the trace of the kernel matrix and the
 # rounding error; there, what is added for rounding errors stays below 1e-7, relatively.
@@ -119,7 +121,7 @@ class RidgeFit:
         rows, n = self._rows_of_newest(), self._settled
         top = self._times(vectors[:n])
         bottom = rows.corner.T @ (rows.corner @ (vectors[n:] - rows.left.T @ top))
-        return np.concatenate([self._times(top - rows.left @ bottom, transposed=True), bottom])
+        return np.concatenate([self._times_transposed(top - rows.left @ bottom), bottom])
 
     @property
     def _rounding(self) -> float:
@@ -162,21 +164,36 @@ class RidgeFit:
         old, new = self._settled, self._settled + GROUP
         rows = self._rows(self._times(self._data.lower[old:new, :old].T))
         self._inverse = with_room(self._inverse, new, old, axes=2)
-        self._inverse[old:new, :old] = -rows.corner @ self._times(rows.left, transposed=True).T
+        self._inverse[old:new, :old] = -rows.corner @ self._times_transposed(rows.left).T
         self._inverse[old:new, old:new] = rows.corner
         self._inverse[:old, old:new] = 0.0
         self._whitened = np.append(self._whitened, rows.whitened)
         self._pivots = np.append(self._pivots, rows.pivots)
         self._settled, self._newest = new, FactorRows.none(new)
 
-    def _times(self, right: Array, *, transposed: bool = False) -> Array:
-        """L^-1 right, or L^-T right."""
-        product = right.copy("F")
-        if len(right):
+    def _times(self, right: Array) -> Array:
+        """L^-1 right."""
+        n, columns = right.shape
+        if columns > FEW_COLUMNS and n:
             # All rows of some columns are contiguous, and no copy is made of the triangle.
-            triangle = self._inverse[:, : len(right)]
-            product = blas.dtrmm(1.0, triangle, product, lower=1, trans_a=transposed, overwrite_b=1)
-        return product
+            triangle, right = self._inverse[:, :n], right.copy("F")
+            product: Array = blas.dtrmm(1.0, triangle, right, lower=1, overwrite_b=1)
+            return product
+        result = np.empty(right.shape)
+        for start in range(0, n, PANEL):
+            stop = min(start + PANEL, n)
+            np.matmul(self._inverse[start:stop, :stop], right[:stop], out=result[start:stop])
+        return result
+
+    def _times_transposed(self, right: Array) -> Array:
+        """L^-T right."""
+        n = len(right)
+        result = np.empty(right.shape)
+        for start in range(0, n, PANEL):
+            stop = min(start + PANEL, n)
+            panel = self._inverse[start:n, start:stop].T
+            np.matmul(panel, right[start:], out=result[start:stop])
+        return result
 
 
 @dataclass(frozen=True)
