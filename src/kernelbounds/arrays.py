@@ -59,12 +59,6 @@ def as_observations(points: ArrayLike, outcomes: ArrayLike, dim: int | None) -> 
     return x, _sized(y, "y", len(x))
 
 
-def as_rows(values: ArrayLike, name: str) -> Array:
-    """A finite array, with one point of shape (d,) made into a row."""
-    array = as_floats(values, name)
-    return array[None] if array.ndim == 1 else array
-
-
 def as_flag(value: Any, name: str) -> bool:
     """True or False."""
     if not isinstance(value, bool | np.bool_):

@@ -6,8 +6,7 @@ from kernelbounds.bandits.kernel_lucb import KernelLUCB
 from kernelbounds.bandits.kernel_ucb import KernelUCB
 from kernelbounds.bandits.maximisers import Ascent, BranchAndBound, Grid, Maximum
 from kernelbounds.bandits.policy import Policy
-from kernelbounds.bandits.random_policy import RandomPolicy
-from kernelbounds.bandits.simulation import SyntheticProblem, Trace, simulate
+from kernelbounds.bandits.simulation import RandomPolicy, SyntheticProblem, Trace, simulate
 
 __all__ = [
     "Ascent",

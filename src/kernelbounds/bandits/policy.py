@@ -9,8 +9,7 @@ from __future__ import annotations
 import math
 import threading
 from abc import ABC, abstractmethod
-from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from os import PathLike
 from typing import Any, Self, overload
@@ -58,7 +57,7 @@ class Ledger:
         self._minimise = minimise
         self.pending: list[Array] = []
         self.asked: dict[bytes, Entry] = {}
-        self._told = array("d")  # entries one after the other: 24 bytes a round, however many
+        self.told: list[Entry] = []
 
     def ask(self, one: Suggestion) -> None:
         """Keep the bounds on an action until its outcome is told.
@@ -72,23 +71,13 @@ class Ledger:
 
     def tell(self, points: Array, entries: list[Entry]) -> None:
         """Record that outcomes of these actions are known."""
-        self.record(entries)
+        self.told += entries
         for point in points:
             waiting = [at for at, one in enumerate(self.pending) if np.array_equal(one, point)]
             if waiting:
                 del self.pending[waiting[0]]
             if len(waiting) < 2:
                 self.asked.pop(key_of(point), None)
-
-    def record(self, entries: Iterable[Entry]) -> None:
-        """Add the entries of actions that are told."""
-        for entry in entries:
-            self._told.extend(entry)
-
-    @property
-    def told(self) -> Array:
-        """The entries of the actions told, (n, 3); a copy."""
-        return np.array(self._told).reshape(-1, 3)
 
 
 def key_of(point: Array) -> bytes:
@@ -295,7 +284,7 @@ class Policy(CopiedWhole, ABC):
     def history(self) -> History:
         """The bounds on each action told, from before its outcome."""
         with self.lock:
-            lower, upper, limit = self.ledger.told.T
+            lower, upper, limit = np.array(self.ledger.told).reshape(-1, 3).T
             return History(lower, upper, limit, self.minimise)
 
     def bounds(self, X: Points, bound: Bound | None = None) -> tuple[Array, Array]:

@@ -62,7 +62,7 @@ def _pack(policy: Policy) -> archive.Packed:
         "pending": policy.pending,
         "asked": np.array(asked).reshape(len(asked), -1) if asked else np.empty((0, 0)),
         "asked_bounds": np.array(list(policy.ledger.asked.values())).reshape(-1, 3),
-        "records": policy.ledger.told,
+        "records": np.array(policy.ledger.told).reshape(-1, 3),
     }
     return whole, arrays
 
@@ -85,7 +85,7 @@ def load(cls: type[P], path: str | PathLike[str], own: storage.UserObjects) -> P
         keys = [np.ascontiguousarray(point).tobytes() for point in arrays["asked"]]
         bounds = [(a, b, c) for a, b, c in arrays["asked_bounds"].tolist()]
         policy.ledger.asked = dict(zip(keys, bounds, strict=True))
-        policy.ledger.record((a, b, c) for a, b, c in arrays["records"].tolist())
+        policy.ledger.told = [(a, b, c) for a, b, c in arrays["records"].tolist()]
     return policy
 
 

@@ -1,10 +1,10 @@
 """The exact engine: all observations are kept, and so is the kernel matrix.
 
-The second half of this file is what is forecast of each outcome from those before it, for the
-radius. One by one, forecasts are rows of a Cholesky factor: of the merged rows that a window starts
-with, and of the observations of that window. In a block they all come from the merged rows alone.
-A forecast may be anything that is known before its outcome, so both are valid, and rounding errors
-do no harm; only the difference from the outcome must be right.
+The second half of this file forecasts each outcome from those before it, which the radius needs.
+One by one, forecasts are rows of a Cholesky factor: of the merged rows that a window starts with,
+and of the observations of that window. In a block they all come from the merged rows alone. A
+forecast may be anything that is known before its outcome, so both are valid, and rounding errors do
+no harm; only the difference from the outcome must be right.
 """
 
 from __future__ import annotations
@@ -110,16 +110,17 @@ class ExactEngine(Engine):
 
     def energy_above(self, ridge: float) -> float:
         """E_alpha, rounded up."""
-        return self._above(ridge, self._fit(ridge).trusted())[0]
+        return self._above(ridge)[0]
 
     def log_det_above(self, ridge: float) -> float:
         """ln det(I + K/alpha), rounded up."""
-        return self._above(ridge, self._fit(ridge).trusted())[1]
+        return self._above(ridge)[1]
 
-    def _above(self, ridge: float, trusted: bool) -> tuple[float, float]:
+    def _above(self, ridge: float, least: float = LEAST_RIDGE_OF_TRACE) -> tuple[float, float]:
         """Energy and log-determinant, rounded up, by the fit at the ridge or by a path."""
-        if trusted:
-            return self._fit(ridge).energy_and_log_det()
+        fit = self._fit(ridge)
+        if fit.trusted(least):
+            return fit.energy_and_log_det()
         return self.path().energy_and_log_det(ridge)
 
     def forecasts_since(self, start: int, ridge: float, least: float) -> tuple[Forecasts, float]:
@@ -140,7 +141,8 @@ class ExactEngine(Engine):
             made = in_block(data, known, start, stop)
         else:
             made = one_by_one(data, window, start, stop, self._fit(alpha))
-        return rounded(made, data.outcomes[start:stop]), alpha
+        lost = OUTCOME_ROUNDINGS * EPS * np.abs(data.outcomes[start:stop])
+        return Forecasts(np.abs(made.errors) + lost, made.variances), alpha
 
     @property
     def blocks_from(self) -> int | None:
@@ -157,7 +159,7 @@ class ExactEngine(Engine):
         assert start is not None
         alpha = float(forecast_ridges(data.largest[start], ridge, least))
         before = self._block_start(window_of(data, start)[0], alpha)
-        now = self._above(alpha, self._fit(alpha).trusted(LEAST_TRUST_FOR_SUMS))
+        now = self._above(alpha, LEAST_TRUST_FOR_SUMS)
         gains = now[0] - before.energy, now[1] - before.log_det
         return max(gains[0], 0.0) + 4 * EPS * now[0], max(gains[1], 0.0) + 4 * EPS * now[1]
 
@@ -167,13 +169,11 @@ class ExactEngine(Engine):
 
     def predict(self, points: Targets, ridges: Array) -> Predictions:
         """See :class:`Engine`."""
-        if (
-            len(ridges) == 1
-            and not isinstance(points, Functionals)
-            and (fit := self._fit(float(ridges[0]))).trusted()
-        ):
-            mean, variance = fit.predict(points)
-            return Predictions(mean[None], variance[None], np.array([fit.least_energy()]))
+        if len(ridges) == 1 and not isinstance(points, Functionals):
+            fit = self._fit(float(ridges[0]))
+            if fit.trusted():
+                mean, variance = fit.predict(points)
+                return Predictions(mean[None], variance[None], np.array([fit.least_energy()]))
         return self.query(points, finest=float(ridges.min())).predict(ridges)
 
     def path(self, finest: float = 0.0, finest_per_point: float = 0.0) -> RidgePath:
@@ -273,12 +273,10 @@ def one_by_one(
 ) -> Forecasts:
     """Forecasts of some of a window's outcomes; ``current`` is the fit of all rows of today."""
     first = len(window.merged) - window.start
-    if window.start == data.merged.count and stop == data.count:
-        made = current.forecasts()
-    elif window.start == data.merged.count:  # later points may need a larger ridge
-        made = RidgeFit(data.rows.first(first + stop), current.ridge).forecasts()
-    else:
-        made = RidgeFit(data.rows_of(window, stop), current.ridge).forecasts()
+    fit = current
+    if window.start != data.merged.count or stop != data.count:
+        fit = RidgeFit(data.rows_of(window, stop), current.ridge)
+    made = fit.forecasts()
     return Forecasts(*(part[first + start : first + stop] for part in made))
 
 
@@ -301,13 +299,6 @@ def in_block(data: Observations, known: BlockStart, start: int, stop: int) -> Fo
     if not seen.all():
         variance[~seen] = kernels.diagonal(data.kernel, data.points[start:stop][~seen])
     return Forecasts(data.outcomes[start:stop] - weights * mean, weights**2 * variance)
-
-
-def rounded(made: Forecasts, outcomes: Array) -> Forecasts:
-    """Forecasts whose errors are rounded up."""
-    return Forecasts(
-        np.abs(made.errors) + OUTCOME_ROUNDINGS * EPS * np.abs(outcomes), made.variances
-    )
 
 
 def _log_det(path: RidgePath, ridge: float) -> float:

@@ -284,7 +284,10 @@ class Observations:
             rows = self.rows_of(ForecastWindow(merged.count, merged), stop)
         else:
             rows.append(points, outcomes.weights, self._outcomes[self.count : stop])
-        self._commit(stop, new, rows, merged, cuts, windows)
+        # What was written counts now that nothing can fail.
+        self._numbers.update(new)
+        self.count, self.rows, self.merged, self.windows = stop, rows, merged, windows
+        self.merged_at += cuts
 
     def restore(
         self, points: Array, outcomes: Outcomes, packed: Array, merged_at: Sequence[int]
@@ -308,7 +311,9 @@ class Observations:
             np.append(merged.outcomes, self._outcomes[tail]),
             gram,
         )
-        self._commit(len(points), new, rows, merged, tuple(merged_at), windows)
+        self._numbers.update(new)
+        self.count, self.rows, self.merged, self.windows = len(points), rows, merged, windows
+        self.merged_at = tuple(merged_at)
 
     def rows_of(self, window: ForecastWindow, stop: int) -> KernelRows:
         """The rows that a window's forecasts are made from, and its observations up to ``stop``."""
@@ -331,6 +336,9 @@ class Observations:
         self._outcomes[start:stop] = outcomes.centred * outcomes.weights
         self._observed[start:stop] = outcomes.observed
         self._weights[start:stop] = outcomes.weights
+        prior = kernels.diagonal(self.kernel, points) * outcomes.weights**2
+        before = self._largest[start - 1] if start else 0.0
+        self._largest[start:stop] = np.maximum.accumulate(np.maximum(prior, before))
         known, new = self._numbers, dict[bytes, int]()
         keys = np.ascontiguousarray(points).view(f"V{points.shape[1] * points.itemsize}")
         self._of_point[start:stop] = [
@@ -373,24 +381,3 @@ class Observations:
             if windows[-1].ends_at(cut):
                 windows.append(ForecastWindow(cut, merged))
         return merged, tuple(windows)
-
-    def _commit(
-        self,
-        stop: int,
-        new: dict[bytes, int],
-        rows: KernelRows,
-        merged: MergedRepeats,
-        cuts: tuple[int, ...],
-        windows: tuple[ForecastWindow, ...],
-    ) -> None:
-        """Count what was written, now that nothing can fail."""
-        start = self.count
-        prior = rows.lower.diagonal()[len(merged) + start - merged.count :]
-        if merged.count > start:  # some of them are merged
-            prior = kernels.diagonal(self.kernel, self._points[start:stop])
-            prior = prior * self._weights[start:stop] ** 2
-        before = self._largest[start - 1] if start else 0.0
-        self._largest[start:stop] = np.maximum.accumulate(np.maximum(prior, before))
-        self._numbers.update(new)
-        self.count, self.rows, self.merged, self.windows = stop, rows, merged, windows
-        self.merged_at += cuts

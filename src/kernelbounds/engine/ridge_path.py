@@ -235,9 +235,9 @@ class GrowingPath:
                 anchor = self._next
                 while anchor + _dense_border(anchor) <= count:
                     anchor += _dense_border(anchor)
-                self._decompose(anchor)
+                self._adopt(self._decomposed(anchor))
             else:
-                self._extend(self._next)
+                self._adopt(self._extended(self._next))
         self._next = min(self._next, _double(start) if self._bordering else count + 1)
 
     def _begin(self, start: int, count: int) -> None:
@@ -247,11 +247,11 @@ class GrowingPath:
         self._bordering = (
             start >= LEAST_TRUNCATED and self._cut(start) > LEAST_CUT * self._data.accuracy * trace
         )
-        eigen = self._decompose(start if self._bordering else count)
+        eigen = self._decomposed(start if self._bordering else count)
         self._dense = len(eigen.z) > DENSE_RANK * eigen.count
         self._adopt(eigen)
 
-    def _decompose(self, count: int) -> Eigenbasis:
+    def _decomposed(self, count: int) -> Eigenbasis:
         cut = self._cut(count) if self._bordering else 0.0
         lower = self._data.lower[:count, :count]
         eigen = Eigenbasis.of(lower, self._data.outcomes[:count], cut, self._data.accuracy)
@@ -261,13 +261,12 @@ class GrowingPath:
                 f"{self._data.kernel} is not a kernel: its matrix on the data has the negative "
                 f"eigenvalue {values[0]:.3g}."
             )
-        self._adopt(eigen)
         return eigen
 
-    def _extend(self, count: int) -> None:
+    def _extended(self, count: int) -> Eigenbasis:
         path = self._path(count)
         w, cut = path.border[:, : path.rank], self._cut(count)
-        self._adopt(path.eigen.extended(w, path.outside, path.corner, path.newest, cut))
+        return path.eigen.extended(w, path.outside, path.corner, path.newest, cut)
 
     def _adopt(self, eigen: Eigenbasis) -> None:
         # The larger the basis, the more it costs to extend it, and so the longer its border.

@@ -152,7 +152,7 @@ def largest_by_ceilings(
     """The largest of m values, and the indices of all within ``tie`` of it, from few values.
 
     Values are at most their ceilings (m,), give or take a tie, and are evaluated where ceilings are
-    largest. It is None if an evaluation fails.
+    largest. The result is None if an evaluation fails.
     """
     points = np.arange(len(ceilings))
     if len(ceilings) > FIRST_EVALUATED:
@@ -249,8 +249,8 @@ def largest_minimum(query: PathQuery, dual: DualFamily, sign: int, tie: float) -
     """The largest of the smallest bounds on s f over m points.
 
     At any ridge the dual function with no weight on the newest observations is above the bound, so
-    that only points where that is high are searched. It is None if a minimiser is not in the likely
-    window, or is below the finest ridge of the path.
+    that only points where that is high are searched. The result is None if a minimiser is not in
+    the likely window, or is below the finest ridge of the path.
     """
     window = RidgeWindow.likely(query.path, dual)
     finest = float(np.log(max(query.path.eigen.finest, 1e-300)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from typing import NamedTuple
 
@@ -47,6 +46,36 @@ class Scatter(NamedTuple):
 NO_SCATTER = Scatter(0.0, 0.0)
 
 
+class Precision(NamedTuple):
+    """The precision of a kernel's values; of a user's kernel it is a guess from those seen."""
+
+    known: bool  # whether it is derived, from a formula of scikit-learn's
+    accuracy: float  # the relative precision, EPS or more
+    first: float  # the one assumed before any value was seen; of a user's kernel, single precision
+    single: bool = True  # whether all values so far are single-precision numbers
+    telling: bool = False  # whether any of them has enough digits to tell
+
+    @classmethod
+    def of(cls, kernel: Kernel, dim: int) -> Precision:
+        """The precision for points of a dimension, before any value was seen."""
+        error = kernels.evaluation_error(kernel, dim)
+        if error is None:
+            return cls(False, EPS * kernels.UNKNOWN_KERNEL_ERROR, SINGLE_EPS)
+        accuracy = EPS * max(1.0, error / COVERED_ERROR)
+        return cls(True, accuracy, accuracy)
+
+    def judged(self, kernel: Kernel, points: Array, values: Array) -> Precision:
+        """The precision after new points, and the kernel's values there."""
+        values = values[np.abs(values) < 1e30]
+        single = self.single and np.array_equal(values, values.astype(np.float32))
+        # Numbers with at most 12 binary places are the same in either precision.
+        telling = self.telling or bool(np.any(values * 2.0**12 != np.round(values * 2.0**12)))
+        error = EPS * kernels.measured_error(kernel, points)
+        error = max(error, SINGLE_EPS if single and telling else 0.0)
+        accuracy = max(self.accuracy, error)
+        return self._replace(accuracy=accuracy, single=single, telling=telling)
+
+
 class KernelRows:
     """Points with their weights, outcomes, and kernel matrix.
 
@@ -64,24 +93,17 @@ class KernelRows:
         self.merged_away = 0  # how many more observations than rows there are
         self.scatter = NO_SCATTER
         self.trace = 0.0  # of the kernel matrix
-        self._known: bool | None = None  # whether the precision is; None before the first point
-        self._value_accuracy = EPS  # the accuracy without what weights and merging add
-        # The accuracy before any values were judged; of an unknown kernel, single precision.
-        self.first_accuracy = EPS
-        # Whether all values so far are single-precision numbers, and whether any has enough digits
-        # to tell.
-        self._single, self._telling = True, False
-        self._points = np.empty((0, 0))
-        self._outcomes, self._weights = np.empty(0), np.empty(0)
+        self.points = np.empty((0, 0))  # x_1 .. x_n, (n, d)
+        self.outcomes = np.empty(0)  # y_1 .. y_n, (n,), times their weights
+        self.weights = np.empty(0)  # w_1 .. w_n, (n,)
         self.weighted = False  # whether any weight is not 1
         self._lower = np.empty((0, 0))
+        self._precision: Precision | None = None  # None before the first point
 
     def merged(self, points: Array, weights: Array, outcomes: Array, count: int) -> KernelRows:
         """New rows that stand for ``count`` observations, with all that is known of the kernel."""
         other = KernelRows(self.kernel)
-        other._known, other.first_accuracy = self._known, self.first_accuracy
-        other._single, other._telling = self._single, self._telling
-        other.weighted, other._value_accuracy = self.weighted, self._value_accuracy
+        other.weighted, other._precision = self.weighted, self._precision
         other.merged_away = count - len(points)
         if len(points):
             other.append(points, weights, outcomes)
@@ -97,22 +119,12 @@ class KernelRows:
         more = WEIGHTS_ERROR / COVERED_ERROR * self.weighted + MERGING_ERROR * (
             self.merged_away > 0
         )
-        return self._value_accuracy + EPS * more
+        return (EPS if self._precision is None else self._precision.accuracy) + EPS * more
 
     @property
-    def points(self) -> Array:
-        """x_1 .. x_n, (n, d)."""
-        return self._points[: self.count]
-
-    @property
-    def outcomes(self) -> Array:
-        """y_1 .. y_n, (n,), times their weights."""
-        return self._outcomes[: self.count]
-
-    @property
-    def weights(self) -> Array:
-        """w_1 .. w_n, (n,)."""
-        return self._weights[: self.count]
+    def first_accuracy(self) -> float:
+        """The accuracy before any values were judged; of an unknown kernel, single precision."""
+        return EPS if self._precision is None else self._precision.first
 
     @property
     def lower(self) -> Array:
@@ -130,18 +142,9 @@ class KernelRows:
         """The Euclidean norm of all outcomes, merged ones included."""
         return math.hypot(float(np.linalg.norm(self.outcomes)), math.sqrt(self.scatter.most))
 
-    def first(self, count: int) -> KernelRows:
-        """The first ``count`` rows, in the same memory and only for reading."""
-        some = copy.copy(self)
-        some.count, some.trace = count, float(self.lower.diagonal()[:count].sum())
-        return some
-
     def accuracy_in(self, dim: int) -> float:
         """The ``accuracy``, or before there are points the least it is going to be."""
-        if self.count:
-            return self.accuracy
-        error = kernels.evaluation_error(self.kernel, dim)
-        return SINGLE_EPS if error is None else EPS * max(1.0, error / COVERED_ERROR)
+        return self.accuracy if self.count else Precision.of(self.kernel, dim).first
 
     def representers(self, targets: Targets) -> Representers:
         """The representers of values at points, an array (m, d), or of other functionals."""
@@ -176,46 +179,21 @@ class KernelRows:
     ) -> None:
         """Add rows whose kernel values are known: among themselves, and with those before them."""
         start, stop = self.count, self.count + len(points)
-        if self._known is None:
-            error = kernels.evaluation_error(self.kernel, points.shape[1])
-            self._known = error is not None
-            unit = (
-                kernels.UNKNOWN_KERNEL_ERROR if error is None else max(1.0, error / COVERED_ERROR)
-            )
-            self._value_accuracy = EPS * unit
-            self.first_accuracy = SINGLE_EPS if error is None else self._value_accuracy
-        if not start:
-            self._points = np.empty((0, points.shape[1]))
-        self._points = with_room(self._points, stop, start)
-        self._outcomes = with_room(self._outcomes, stop, start)
-        self._weights = with_room(self._weights, stop, start)
+        precision = self._precision or Precision.of(self.kernel, points.shape[1])
+        before = self.points if start else np.empty((0, points.shape[1]))
+        so_far = np.concatenate([before, points])
         self._lower = with_room(self._lower, stop, start, axes=2)
-        self._points[start:stop] = points
-        self._outcomes[start:stop] = outcomes
-        self._weights[start:stop] = weights
         self._lower[start:stop, start:stop] = own
         if old is not None:
             self._lower[start:stop, :start] = old.T
-        self.count = stop
-        self.weighted = self.weighted or bool(np.any(weights != 1))
-        if not self._known:
-            self._judge(start, stop)
-        for (
-            value
-        ) in own.diagonal().tolist():  # one by one, so that the sum does not depend on the blocks
+        weighted = self.weighted or bool(np.any(weights != 1))
+        if not precision.known:
+            values = self._lower[start:stop, :stop]
+            if weighted:  # weights would hide that values are in single precision
+                values = kernels.cross(self.kernel, points, so_far)
+            precision = precision.judged(self.kernel, points, np.tril(values, start))
+        self.count, self.points, self.weighted, self._precision = stop, so_far, weighted, precision
+        self.outcomes = np.append(self.outcomes, outcomes)
+        self.weights = np.append(self.weights, weights)
+        for value in own.diagonal().tolist():  # so that the sum does not depend on the blocks
             self.trace += value
-
-    def _judge(self, start: int, stop: int) -> None:
-        """Judge the precision of an unknown kernel by its newest values."""
-        values = self._lower[start:stop, :stop]
-        if self.weighted:  # weights would hide that values are in single precision
-            values = kernels.cross(self.kernel, self._points[start:stop], self._points[:stop])
-        rows = np.tril(values, start)
-        rows = rows[np.abs(rows) < 1e30]
-        self._single &= np.array_equal(rows, rows.astype(np.float32))
-        # Numbers with at most 12 binary places are the same in either precision.
-        self._telling |= bool(np.any(rows * 2.0**12 != np.round(rows * 2.0**12)))
-        error = EPS * kernels.measured_error(self.kernel, self._points[start:stop])
-        if self._single and self._telling:
-            error = max(error, SINGLE_EPS)
-        self._value_accuracy = max(self._value_accuracy, error)

@@ -26,7 +26,6 @@ Packed = tuple[dict[str, Any], dict[str, Array]]  # JSON-ready data, and arrays 
 
 def write(path: str | PathLike[str], header: dict[str, Any], arrays: dict[str, Array]) -> None:
     """Write data and arrays to one file, see :func:`~kernelbounds.io.files.replacing`."""
-    check_writable(path)
     target = files.as_path(path)
     packed = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     with files.failure_reported(f"save to {str(target)!r}"), files.replacing(target) as file:

@@ -30,8 +30,8 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     Symbolic links are followed. A new file gets the mode that the umask gives, an old one keeps
     its mode. An OSError says what could not be done, also where ``path`` is not a regular file.
     """
-    mode = _mode(path)
-    target = Path(os.path.realpath(path))
+    check_writable(path)
+    mode, target = _mode(path), Path(os.path.realpath(path))
     # The name is short, however long the target's is, and says which target it belongs to.
     belonging = f".kernelbounds-{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:12]}-"
     temporary = target.with_name(f"{belonging}{secrets.token_hex(8)}")

@@ -12,17 +12,15 @@ confidence bounds need to know how precise they are (``values.py``).
 file                idea
 ==================  =========================================================================
 ``on_inputs.py``    a kernel on some of the inputs
-``checks.py``       which kernels are accepted
 ``stationary.py``   kernels as functions of the distance, and distances
-``matern.py``       the Matern kernels among them, their smoothness, the paper's mixture scale
+``matern.py``       the Matern kernels among them
 ``values.py``       kernel matrices, vectors and diagonals, and how precise they are
 ``derivatives.py``  derivatives in x, how precise they are, and how far features move in a box
 ``text.py``         kernels as text, which people write and read, and as JSON
-``rkhs.py``         functions in the space of a kernel
+``rkhs.py``         the space of a kernel: which kernels have one, its smoothness, its functions
 ==================  =========================================================================
 """
 
-from kernelbounds.kernels.checks import checked_kernel
 from kernelbounds.kernels.derivatives import (
     Features,
     derivative_cross,
@@ -34,8 +32,8 @@ from kernelbounds.kernels.derivatives import (
     has_derivatives,
     pull_back,
 )
-from kernelbounds.kernels.matern import mixture_scale, smoothness
 from kernelbounds.kernels.on_inputs import OnInputs
+from kernelbounds.kernels.rkhs import checked_kernel, mixture_scale, smoothness
 from kernelbounds.kernels.text import from_data, kernel_from_text, kernel_to_text, to_data
 from kernelbounds.kernels.values import (
     UNKNOWN_KERNEL_ERROR,

@@ -31,6 +31,7 @@ in which k_1 and k_2 are taken at (x, x), has no negative term.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -80,29 +81,9 @@ def has_derivatives(kernel: Kernel) -> bool:
 
 def pull_back(kernel: Kernel, points: Array, centres: Array, weights: Array) -> Array:
     """sum_j w_ij grad_x k(x_i, z_j) for points x_i (m, d), centres z_j (n, d), weights (m, n)."""
-    if type(kernel) is Sum:
-        one, two = (pull_back(k, points, centres, weights) for k in (kernel.k1, kernel.k2))
-        return one + two
-    if type(kernel) is Product:
-        k1, k2 = cross(kernel.k1, points, centres), cross(kernel.k2, points, centres)
-        one = pull_back(kernel.k1, points, centres, weights * k2)
-        return one + pull_back(kernel.k2, points, centres, weights * k1)
-    if type(kernel) is Exponentiation:
-        p, base = float(kernel.exponent), cross(kernel.kernel, points, centres)
-        return pull_back(kernel.kernel, points, centres, weights * (p * base ** (p - 1)))
-    if type(kernel) is OnInputs:
-        seen = kernel.select(points), kernel.select(centres)
-        return _spread(kernel, points, pull_back(kernel.kernel, *seen, weights))
-    if type(kernel) is ConstantKernel:
-        return np.zeros_like(points)
-    if type(kernel) is DotProduct:
-        return np.asarray(weights @ centres)
-    squared, factor = squares(kernel, points, centres)
-    slopes, dim = weights * profile(kernel).slope(factor * squared), points.shape[1]
-    # One coordinate after the other: a matrix product around a common origin would be faster, and
-    # lose digits where the points are thousands of length scales apart.
-    sums = [np.vecdot(slopes, differences(kernel, points, centres, axis)) for axis in range(dim)]
-    return np.asarray(np.column_stack(sums) / length_scales(kernel, dim) ** 2)
+    return np.column_stack(
+        [np.vecdot(weights, part) for part in _partials(kernel, points, centres)]
+    )
 
 
 def derivative_cross(
@@ -111,82 +92,79 @@ def derivative_cross(
     """dk(x_i, z_j) / dx_a with a = axes_i, (m, n), at points (m, d), axes (m,), centres (n, d)."""
     _require_derivatives(kernel)
     values = np.empty((len(points), len(centres)))
-    for axis in np.unique(axes):
-        rows = axes == axis
-        values[rows] = _partial(kernel, points[rows], int(axis), centres)
+    for axis, part in enumerate(_partials(kernel, points, centres)):
+        values[axes == axis] = part[axes == axis]
     return values
 
 
-def _partial(kernel: Kernel, points: Array, axis: int, centres: Array) -> Array:
-    """dk(x_i, z_j) / dx_a for one coordinate a, (m, n)."""
+def _partials(kernel: Kernel, points: Array, centres: Array) -> Iterator[Array]:
+    """dk(x_i, z_j) / dx_a, (m, n), for one coordinate a after the other.
+
+    A matrix product around a common origin would be faster, and lose digits where the points are
+    thousands of length scales apart.
+    """
     if type(kernel) in (Sum, Product):
-        one, two = (_partial(k, points, axis, centres) for k in (kernel.k1, kernel.k2))
+        both = zip(*(_partials(k, points, centres) for k in (kernel.k1, kernel.k2)), strict=True)
         if type(kernel) is Sum:
-            return one + two
-        return one * cross(kernel.k2, points, centres) + cross(kernel.k1, points, centres) * two
-    if type(kernel) is Exponentiation:
+            yield from (one + two for one, two in both)
+        else:
+            k1, k2 = (cross(k, points, centres) for k in (kernel.k1, kernel.k2))
+            yield from (one * k2 + k1 * two for one, two in both)
+    elif type(kernel) is Exponentiation:
         p, base = float(kernel.exponent), cross(kernel.kernel, points, centres)
-        return np.asarray(p * base ** (p - 1) * _partial(kernel.kernel, points, axis, centres))
-    if type(kernel) is OnInputs and axis in kernel.inputs:
-        seen, position = kernel.select(points), kernel.inputs.index(axis)
-        return _partial(kernel.kernel, seen, position, kernel.select(centres))
-    zero = np.zeros((len(points), len(centres)))
-    if type(kernel) in (OnInputs, ConstantKernel):
-        return zero
-    if type(kernel) is DotProduct:
-        return zero + centres[:, axis]
-    squared, factor = squares(kernel, points, centres)
-    slopes = profile(kernel).slope(factor * squared)
-    scale = np.broadcast_to(length_scales(kernel, points.shape[1]), points.shape[1])[axis]
-    return np.asarray(slopes * differences(kernel, points, centres, axis) / scale**2)
+        outer = p * base ** (p - 1)
+        yield from (outer * inner for inner in _partials(kernel.kernel, points, centres))
+    elif type(kernel) is OnInputs:
+        inner = _partials(kernel.kernel, kernel.select(points), kernel.select(centres))
+        seen = dict(zip(kernel.inputs, inner, strict=True))
+        zero = np.zeros((len(points), len(centres)))
+        yield from (seen.get(axis, zero) for axis in range(points.shape[1]))
+    elif type(kernel) in (DotProduct, ConstantKernel):
+        slopes = centres.T if type(kernel) is DotProduct else np.zeros_like(centres.T)
+        yield from (np.broadcast_to(one, (len(points), len(centres))) for one in slopes)
+    else:
+        squared, factor = squares(kernel, points, centres)
+        slopes, dim = profile(kernel).slope(factor * squared), points.shape[1]
+        scales = np.broadcast_to(length_scales(kernel, dim), dim)
+        for axis, scale in enumerate(scales):
+            yield slopes * differences(kernel, points, centres, axis) / scale**2
 
 
 def diagonal_gradient(kernel: Kernel, points: Array) -> Array:
     """grad_x k(x, x) at points (m, d)."""
-    if type(kernel) in (Sum, Product):
-        one, two = (diagonal_gradient(k, points) for k in (kernel.k1, kernel.k2))
-        if type(kernel) is Sum:
-            return one + two
-        k1, k2 = (diagonal(k, points)[:, None] for k in (kernel.k1, kernel.k2))
-        return one * k2 + k1 * two
-    if type(kernel) is Exponentiation:
-        p, base = float(kernel.exponent), diagonal(kernel.kernel, points)[:, None]
-        return np.asarray(p * base ** (p - 1) * diagonal_gradient(kernel.kernel, points))
-    if type(kernel) is OnInputs:
-        return _spread(kernel, points, diagonal_gradient(kernel.kernel, kernel.select(points)))
-    return 2 * points if type(kernel) is DotProduct else np.zeros_like(points)
+    with np.errstate(invalid="ignore"):  # infinite norms of derivatives, which are not asked for
+        return _on_diagonal(kernel, points)[0]
 
 
 def derivative_diagonal(kernel: Kernel, points: Array, axes: NDArray[np.intp]) -> Array:
     """d^2 k(x, x') / dx_a dx'_a at x' = x = x_i with a = axes_i, (m,)."""
     _require_derivatives(kernel)
-    return _squared_norms(kernel, points)[np.arange(len(points)), axes]
+    return _on_diagonal(kernel, points)[1][np.arange(len(points)), axes]
 
 
-def _squared_norms(kernel: Kernel, points: Array) -> Array:
-    """|d_a phi(x)|^2 for all coordinates a, (m, d)."""
+def _on_diagonal(kernel: Kernel, points: Array) -> tuple[Array, Array]:
+    """dk(x, x) / dx_a and |d_a phi(x)|^2 for all coordinates a, (m, d) each."""
     if type(kernel) in (Sum, Product):
-        one, two = (_squared_norms(k, points) for k in (kernel.k1, kernel.k2))
+        (steep1, one), (steep2, two) = (_on_diagonal(k, points) for k in (kernel.k1, kernel.k2))
         if type(kernel) is Sum:
-            return one + two
+            return steep1 + steep2, one + two
         k1, k2 = (diagonal(k, points)[:, None] for k in (kernel.k1, kernel.k2))
-        steep1, steep2 = (diagonal_gradient(k, points) for k in (kernel.k1, kernel.k2))
-        return np.asarray(one * k2 + k1 * two + 0.5 * steep1 * steep2)
+        return steep1 * k2 + k1 * steep2, one * k2 + k1 * two + 0.5 * steep1 * steep2
     if type(kernel) is Exponentiation:
-        p, inner = float(kernel.exponent), _squared_norms(kernel.kernel, points)
-        if p == 1:
-            return inner
-        base = diagonal(kernel.kernel, points)[:, None]
-        half = 0.5 * diagonal_gradient(kernel.kernel, points)
-        return np.asarray(
-            p * base ** (p - 1) * inner + p * (p - 1) * base ** (p - 2) * (half * half)
-        )
+        p, base = float(kernel.exponent), diagonal(kernel.kernel, points)[:, None]
+        steep, inner = _on_diagonal(kernel.kernel, points)
+        outer, half = p * base ** (p - 1), 0.5 * steep
+        more = p * (p - 1) * base ** max(p - 2, 0.0) * (half * half)  # zero for p = 1
+        return outer * steep, outer * inner + more
     if type(kernel) is OnInputs:
-        return _spread(kernel, points, _squared_norms(kernel.kernel, kernel.select(points)))
-    if type(kernel) in (ConstantKernel, DotProduct):
-        return np.full_like(points, float(type(kernel) is DotProduct))
-    bend = profile(kernel).bend / length_scales(kernel, points.shape[1]) ** 2
-    return np.zeros_like(points) + bend
+        steep, inner = _on_diagonal(kernel.kernel, kernel.select(points))
+        return _spread(kernel, points, steep), _spread(kernel, points, inner)
+    if type(kernel) is DotProduct:
+        return 2 * points, np.ones_like(points)
+    zero = np.zeros_like(points)
+    if type(kernel) is ConstantKernel:
+        return zero, zero
+    return zero, zero + profile(kernel).bend / length_scales(kernel, points.shape[1]) ** 2
 
 
 def _spread(kernel: OnInputs, points: Array, values: Array) -> Array:

@@ -1,4 +1,4 @@
-"""The Matern kernels as functions of the distance, their smoothness nu, and what follows from it.
+"""The Matern kernels as functions of the distance, for any smoothness nu.
 
 With z = sqrt(2 nu) r for a distance r in length scales, and the Bessel function K_nu,
 
@@ -20,11 +20,8 @@ from functools import lru_cache
 
 import numpy as np
 from scipy.special import gamma, kv
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern, Product
 
-from kernelbounds.arrays import Array, as_whole
-from kernelbounds.errors import InputError
-from kernelbounds.kernels.checks import checked_kernel
+from kernelbounds.arrays import Array
 
 # The largest error of _by_quadrature in units of u. Measured: at most 13 for nu from 0.001 to 50
 # and z from 1e-150 to 700 (test_kernel_errors.py); this is twice as much. From SMALLEST_Z on it is
@@ -179,39 +176,3 @@ def _trapezoidal(orders: tuple[float, ...], z: Array) -> list[Array]:
         for i, order in enumerate(orders):
             sums[i] += math.cosh(order * t) * factor
     return [QUADRATURE_STEP * total for total in sums]
-
-
-def smoothness(kernel: Kernel) -> float:
-    """The nu of a Matern kernel, infinity for RBF; a constant factor does not change it."""
-    if type(kernel) is Product:
-        for one, other in ((kernel.k1, kernel.k2), (kernel.k2, kernel.k1)):
-            if type(one) is ConstantKernel:
-                return smoothness(other)
-    if type(kernel) is Matern:
-        return float(kernel.nu)
-    if type(kernel) is RBF:
-        return math.inf
-    raise InputError(
-        f"the smoothness of {kernel} is not known; it is defined here for RBF and Matern kernels "
-        "and their constant multiples."
-    )
-
-
-def mixture_scale(kernel: Kernel, dim: int, horizon: int) -> float:
-    """The mixture scale c that gives the paper's regret rates (Sec. 7).
-
-    c = 1 for the RBF kernel and c = T^(-d / (2 d + 2 nu)) for the Matern kernel, with T the
-    number of rounds planned and d the dimension.
-
-    Examples
-    --------
-    >>> import kernelbounds as kb
-    >>> from sklearn.gaussian_process.kernels import RBF, Matern
-    >>> kb.mixture_scale(RBF(0.5), dim=3, horizon=1000)
-    1.0
-    >>> round(kb.mixture_scale(Matern(0.5, nu=2.5), dim=3, horizon=1000), 3)
-    0.152
-    """
-    nu = smoothness(checked_kernel(kernel))
-    d, rounds = as_whole(dim, "dim", least=1), as_whole(horizon, "horizon", least=1)
-    return 1.0 if math.isinf(nu) else float(rounds ** (-d / (2 * d + 2 * nu)))

@@ -18,31 +18,18 @@ from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process import kernels as sklearn_kernels
-from sklearn.gaussian_process.kernels import (
-    RBF,
-    ConstantKernel,
-    DotProduct,
-    Exponentiation,
-    ExpSineSquared,
-    Kernel,
-    Matern,
-    Product,
-    RationalQuadratic,
-    Sum,
-    WhiteKernel,
-)
+from sklearn.gaussian_process.kernels import ConstantKernel, Exponentiation, Kernel, Product, Sum
 
 from kernelbounds.arrays import LARGEST, brief, shortened
 from kernelbounds.errors import InputError, did_you_mean, said
-from kernelbounds.kernels.checks import checked_kernel, is_known
 from kernelbounds.kernels.on_inputs import OnInputs
+from kernelbounds.kernels.rkhs import checked_kernel, is_known
 
-WRITTEN_CLASSES = (
-    RBF, Matern, RationalQuadratic, ExpSineSquared, DotProduct, ConstantKernel, OnInputs
-)  # fmt: skip
+NAMES = ("RBF", "Matern", "RationalQuadratic", "ExpSineSquared", "DotProduct", "ConstantKernel")
+WRITTEN_CLASSES = (*(getattr(sklearn_kernels, name) for name in NAMES), OnInputs)
 # WhiteKernel can be read so that the check of the kernel tells people what to write in its place.
 READ_CLASSES: dict[str, type[Kernel]] = {
-    **{cls.__name__: cls for cls in (*WRITTEN_CLASSES, WhiteKernel)},
+    **{cls.__name__: cls for cls in (*WRITTEN_CLASSES, sklearn_kernels.WhiteKernel)},
     "C": ConstantKernel,
 }
 CLASS_NAMES = ", ".join(cls.__name__ for cls in WRITTEN_CLASSES)

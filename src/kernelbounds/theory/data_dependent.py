@@ -21,7 +21,7 @@ import numpy as np
 from kernelbounds import kernels
 from kernelbounds.arrays import Array, as_scalar, as_whole, brief
 from kernelbounds.bandits import Finite, History, KernelUCB
-from kernelbounds.engine.runs import along_run
+from kernelbounds.engine.ridge_fit import along_run
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.theory.regret_bounds import checked_assumptions, largest_value, log_level

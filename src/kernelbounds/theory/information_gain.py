@@ -28,7 +28,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
 from kernelbounds.arrays import LARGEST, Array, as_numbers, as_points, as_scalar, as_whole
-from kernelbounds.engine.runs import LazyVariances, RunPass, along_run
+from kernelbounds.engine.ridge_fit import LazyVariances, RunPass, along_run
 from kernelbounds.errors import InputError
 
 FIRST_BATCH = 128  # candidates whose variances are updated together, at first

@@ -26,12 +26,10 @@ Q = Phi U D^-1/2, in which k'(x) is D^1/2 U' phi(x) and the outcomes are D^-1/2 
 of the outcomes is one more direction. So nothing is needed but sums over the observations.
 """
 
-from kernelbounds.engine.sparse.dictionary import Block, Dictionary
+from kernelbounds.engine.sparse.dictionary import Block, Dictionary, Growth
 from kernelbounds.engine.sparse.dual import DualMaximiser
 from kernelbounds.engine.sparse.engine import SparseEngine
-from kernelbounds.engine.sparse.forecaster import Forecaster
-from kernelbounds.engine.sparse.growth import Growth
-from kernelbounds.engine.sparse.statistics import Chunk, Statistics
+from kernelbounds.engine.sparse.statistics import Chunk, Forecaster, Statistics
 
 __all__ = [
     "Block",

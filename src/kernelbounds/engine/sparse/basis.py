@@ -37,7 +37,7 @@ from kernelbounds.engine.path_query import PathQuery
 from kernelbounds.engine.ridge_path import RidgePath, dot_error
 from kernelbounds.engine.sparse.dictionary import SHARE_OF_ERROR, Dictionary
 from kernelbounds.engine.sparse.statistics import Statistics
-from kernelbounds.functionals.targets import Functionals, Targets
+from kernelbounds.functionals.targets import Targets
 
 # Directions of Phi' Phi that are smaller than this times the rounding errors of its trace are left
 # out, because outcomes along them would be rounding errors.
@@ -176,11 +176,9 @@ class Design:
 
     def query(self, dictionary: Dictionary, path: RidgePath, points: Targets) -> PathQuery:
         """The query at points along the leading directions that the path has."""
-        phi, rest, _ = dictionary.features(points)
+        phi, rest, magnitudes = dictionary.features(points)
         scaled = self.basis.scales[:, None] * phi
         prior = column_dots(scaled, scaled) + self.enlarging * rest
-        sizes = prior
-        if isinstance(points, Functionals):
-            sizes = np.maximum(prior, points.magnitudes(dictionary.kernel))
+        sizes = np.maximum(prior, magnitudes)
         u = self.basis.of_features[len(self.basis.values) - path.rank :] @ phi
         return PathQuery(path, prior, u, np.empty((0, len(rest))), np.zeros(len(rest)), sizes)

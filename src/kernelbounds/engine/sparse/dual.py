@@ -29,7 +29,7 @@ from kernelbounds.arrays import Array, column_dots
 from kernelbounds.engine.ridge_path import dot_error
 from kernelbounds.engine.sparse.dictionary import RESIDUAL_MARGIN, Dictionary
 from kernelbounds.engine.sparse.statistics import Statistics
-from kernelbounds.functionals.targets import Functionals, Targets
+from kernelbounds.functionals.targets import Targets
 
 
 class DualMaximiser(NamedTuple):
@@ -59,7 +59,7 @@ class SparseDual(NamedTuple):
     enlarging: float  # 1 + 1/s
     features: Array  # S phi, (k, m)
     residuals: Array  # rounded up, (m,)
-    magnitudes: Array  # see :class:`Functionals`
+    magnitudes: Array  # see :meth:`Dictionary.features`
 
     @classmethod
     def of(
@@ -68,8 +68,6 @@ class SparseDual(NamedTuple):
     ) -> SparseDual:  # fmt: skip
         """The dual of targets, in the features of the dictionary."""
         phi, residuals, magnitudes = dictionary.features(targets)
-        if isinstance(targets, Functionals):
-            magnitudes = targets.magnitudes(dictionary.kernel)
         return cls(
             dictionary, statistics, factors, *decomposed, floor, enlarging,
             factors[:, None] * phi, residuals, magnitudes,

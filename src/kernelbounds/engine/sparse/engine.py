@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
-from kernelbounds.arrays import EPS, Array
+from kernelbounds.arrays import EPS, Array, column_dots
 from kernelbounds.engine.base import Approximation, Engine
 from kernelbounds.engine.eigenbasis import Eigenbasis
 from kernelbounds.engine.observations import Outcomes
@@ -21,24 +21,33 @@ from kernelbounds.engine.path_query import PathQuery, Predictions
 from kernelbounds.engine.ridge_fit import Forecasts
 from kernelbounds.engine.ridge_path import RidgePath, dot_error
 from kernelbounds.engine.sparse.basis import LEAST_KEPT, Basis, Coordinates, Design, design_floor
-from kernelbounds.engine.sparse.dictionary import FEATURE_MARGIN, SHARE_OF_ERROR, Block, Dictionary
+from kernelbounds.engine.sparse.dictionary import (
+    BLOCK_OF_COUNT,
+    FEATURE_MARGIN,
+    SHARE_OF_ERROR,
+    Block,
+    Dictionary,
+    Growth,
+    typical_ridge,
+)
 from kernelbounds.engine.sparse.dual import SparseDual
-from kernelbounds.engine.sparse.forecaster import Forecaster
-from kernelbounds.engine.sparse.growth import BLOCK_OF_COUNT, Growth, typical_ridge
-from kernelbounds.engine.sparse.statistics import Chunk, Statistics
+from kernelbounds.engine.sparse.statistics import Chunk, Forecaster, Statistics
 from kernelbounds.errors import InputError
 from kernelbounds.functionals.targets import Targets
 
 
+@dataclass(frozen=True)
 class UnkeptObservations:
     """What a sparse engine knows of its observations one by one: nothing but their number."""
 
-    def __init__(self, kernel: Kernel) -> None:
-        self.kernel, self.count, self.trace = kernel, 0, 0.0
-        self.accuracy = self.first_accuracy = EPS
-        self.dim: int | None = None
-        self.squared_weights = 0.0
-        self.scatter = 0.0  # zero is below what outcomes at equal points may differ by
+    kernel: Kernel
+    dim: int | None = None  # known from the first point on, be it an inducing one
+    accuracy: float = EPS
+    count: int = 0
+    trace: float = 0.0
+    squared_weights: float = 0.0
+    first_accuracy: float = EPS
+    scatter: float = 0.0  # zero is below what outcomes at equal points may differ by
 
     def accuracy_in(self, dim: int) -> float:
         """The relative precision of the kernel's values."""
@@ -50,12 +59,10 @@ class UnkeptObservations:
             )
         return EPS * max(1.0, error)
 
-    def of(self, total: Statistics, dim: int) -> UnkeptObservations:
+    def of(self, total: Statistics) -> UnkeptObservations:
         """The same knowledge once the sums over all observations are ``total``."""
-        other = copy.copy(self)
-        other.count, other.trace, other.dim = total.count, total.trace, dim
-        other.squared_weights = total.squared_weights
-        return other
+        weights = total.squared_weights
+        return replace(self, count=total.count, trace=total.trace, squared_weights=weights)
 
     @property
     def points(self) -> Array:
@@ -82,10 +89,11 @@ def _not_kept(what: str) -> InputError:
     return InputError(f"a sparse engine does not keep the {what} of its observations.")
 
 
-# A block of rows ends where this many are in it, at least, at most, and relative to those before:
-# then it is decided anew what is unknown, for :class:`Growth`, and chunks end.
+# A block has one row for every BLOCK_OF_COUNT rows before it, within these limits. Where it ends,
+# :class:`Growth` learns what is unknown by then, and a chunk that is full is closed.
 SMALLEST_BLOCK, LARGEST_BLOCK = 8, 1000
-# Newest observations that are not in the eigenbasis of Phi' Phi, which takes m^3 steps to renew.
+# The most observations that are not yet in the eigenbasis of Phi' Phi, which takes m^3 steps to
+# renew.
 BORDER_ROWS = 48
 # s in K' is this times the root of what the residuals add to k(x,x), relative to what is unknown
 # there, over what rho adds to ridges; and no less than the second. Measured with RBF and Matérn
@@ -97,7 +105,7 @@ FLOOR_SHARE, LEAST_FLOOR_SHARE = 0.6, 0.1
 # relatively (see ``_negligible``). The best s rho there is four times the geometric mean of rho and
 # (sigma/B)^2; it is half of that at least, and 0.3 (sigma/B)^2, which costs a percent.
 FAR_FROM_DATA_SHARE, HARMLESS_FLOOR = 2.0, 0.3
-# Up to this part of the latter, rho is as good as nothing, and 1 + 1/s as good as 1.
+# Up to this part of 0.3 (sigma/B)^2, rho is as good as nothing, and 1 + 1/s as good as 1.
 NEGLIGIBLE_PART = 0.1
 # This many of the newest points are landmarks, where searches start. A few will do, because a
 # policy tries what is best again and again.
@@ -144,7 +152,6 @@ class SparseEngine(Engine):
         growth: Growth | None = None,
     ) -> None:
         self.data: UnkeptObservations = UnkeptObservations(kernel)
-        self._dim: int | None = None
         self._ridge, self._typical, self._losses_of = ridge, typical, losses
         self._growth = growth or Growth(0.0, 0)
         self._ends_at = SMALLEST_BLOCK  # the count at which the present block ends
@@ -162,8 +169,7 @@ class SparseEngine(Engine):
     def _begin(self, dictionary: Dictionary) -> None:
         """Take the first dictionary, with which the dimension is known."""
         self.dictionary, size, dim = dictionary, len(dictionary), dictionary.inducing.shape[1]
-        self._dim, self.data = dim, copy.copy(self.data)
-        self.data.accuracy = dictionary.accuracy
+        self.data = replace(self.data, dim=dim, accuracy=dictionary.accuracy)
         self.statistics, self._newest = Statistics.none(size), Chunk.empty(size, dim)
         self._closed = self.statistics  # of all but the newest observations
         # rho when each of the directions joined: of that much, observations do not see it.
@@ -175,7 +181,7 @@ class SparseEngine(Engine):
     @property
     def dim(self) -> int | None:
         """The dimension of the inducing points; None before there are any."""
-        return self._dim
+        return self.data.dim
 
     def snapshot(self) -> SparseEngine:
         """See :class:`Engine`."""
@@ -234,7 +240,7 @@ class SparseEngine(Engine):
         self._extend_border(block)
         if self.statistics.count == self._ends_at:
             self._end_block(added)
-        self.data = self.data.of(self.statistics, points.shape[1])
+        self.data = self.data.of(self.statistics)
 
     def _lose(self, forecasts: Forecasts) -> None:
         """Add up the losses of forecasts, in the order of the rounds."""
@@ -273,7 +279,8 @@ class SparseEngine(Engine):
         """How far K' is from K."""
         stats = self.statistics
         mean = stats.residual / max(stats.squared_weights, 1e-300)
-        return Approximation(len(self.dictionary), self._floor, mean, self._can_grow)
+        count = len(self.dictionary)
+        return Approximation(count, self._floor, mean, can_grow=count < self._growth.most)
 
     @property
     def stage(self) -> tuple[int, Array]:
@@ -285,10 +292,8 @@ class SparseEngine(Engine):
         """
         if not self.statistics.count:
             return 0, np.ones(2)
-        path, basis = self.path(), self._basis
-        assert basis is not None
-        floor = self._floor_of(basis)
-        return basis.count, np.array([path.levels[-1], floor / (floor - self._excess)])
+        path, basis = self._path_and_basis()
+        return basis.count, np.array([path.levels[-1], self._enlarging(basis)])
 
     def newest_points(self, most: int) -> Array:
         """Some of the newest observations' points, as far as they are kept; (n, d)."""
@@ -302,29 +307,24 @@ class SparseEngine(Engine):
         return np.concatenate([self.dictionary.inducing, self.newest_points(NEWEST_LANDMARKS)])
 
     @property
-    def _can_grow(self) -> bool:
-        """Whether there is room for more inducing points."""
-        return len(self.dictionary) < self._growth.most
-
-    @property
     def _excess(self) -> float:
-        """rho."""
+        """The bound rho on the largest eigenvalue of all residuals."""
         return self.statistics.excess + self._newest.largest
 
     @property
     def _negligible(self) -> float:
-        """The most that the newest observations may add to rho without a notice.
+        """The most that the newest observations may add to rho without being noticed.
 
         With rho, energies fall by t sigma^2 rho / alpha, which is little beside alpha B^2 at
-        ridges alpha about 4 sqrt(t) (sigma/B)^2 if it is little beside 16 (sigma/B)^2. But it is
-        to be little beside s rho, too.
+        ridges alpha about 4 sqrt(t) (sigma/B)^2 if it is little beside 16 (sigma/B)^2. It must be
+        little beside s rho, too.
         """
         part = len(self._newest.rows) / max(self.statistics.count, 1)
         return NEGLIGIBLE_PART * HARMLESS_FLOOR * self._typical * part
 
     @property
     def _floor(self) -> float:
-        """(1 + s) rho."""
+        """The floor of K', (1 + s) rho."""
         stats = self.statistics
         if not stats.count:
             return 0.0
@@ -341,22 +341,25 @@ class SparseEngine(Engine):
 
     def path(self, finest: float = 0.0, finest_per_point: float = 0.0) -> RidgePath:
         """Energies at all ridges."""
+        return self._path_and_basis()[0]
+
+    def _path_and_basis(self) -> tuple[RidgePath, Basis]:
+        """The path of all observations, and the basis that it is in."""
         if self._path is None:
             self._path = self._renewed()
-        return self._path
+        assert self._basis is not None
+        return self._path, self._basis
 
     def query(
         self, points: Targets, finest: float = 0.0, finest_per_point: float = 0.0
     ) -> PathQuery:
         """Means, variances and energies at ``points``."""
-        path, basis = self.path(), self._basis
-        assert basis is not None
+        path, basis = self._path_and_basis()
         phi, rest, _ = self.dictionary.features(points)
         seen, border = basis.coordinates(phi), basis.coordinates(self._border)
-        prior = self._products(seen, seen, _squares)
+        prior = self._products(seen, seen, column_dots)
         if not self._span:
-            floor = self._floor_of(basis)
-            prior = prior + floor / (floor - self._excess) * rest
+            prior = prior + self._enlarging(basis) * rest
         # The direction of what is left of the outcomes has nothing of k'(x).
         u = np.concatenate([seen.along, np.zeros((1, len(rest)))])
         newest = self._products(border, seen, _matrix)
@@ -373,16 +376,13 @@ class SparseEngine(Engine):
 
     def dual(self, targets: Targets) -> SparseDual:
         """The dual of bounds on targets, which tells what attains them and how they change."""
-        path, basis, stats = self.path(), self._basis, self.statistics
-        assert basis is not None
+        (path, basis), stats = self._path_and_basis(), self.statistics
         if self._decomposed is None:
             scaled = stats.moments * np.multiply.outer(basis.scales, basis.scales)
             values, vectors = np.linalg.eigh(scaled)
             self._decomposed = np.maximum(values, 0.0), vectors
-        floor = self._floor_of(basis)
-        enlarging = floor / (floor - self._excess)
         return SparseDual.of(
-            self.dictionary, stats, basis.scales, path.eigen.floor, enlarging,
+            self.dictionary, stats, basis.scales, path.eigen.floor, self._enlarging(basis),
             self._decomposed, targets,
         )  # fmt: skip
 
@@ -447,6 +447,11 @@ class SparseEngine(Engine):
         """The floor of K', which never falls while a basis is used: its scales are of its time."""
         return max(self._floor, basis.floor)
 
+    def _enlarging(self, basis: Basis) -> float:
+        """1 + 1/s, by which K' multiplies the residuals of queries."""
+        floor = self._floor_of(basis)
+        return floor / (floor - self._excess)
+
     def _scales(self, floor: float) -> Array:
         """The scales of the directions; 1 for functions of the span."""
         if self._span:
@@ -488,17 +493,13 @@ class SparseEngine(Engine):
 
 
 def features_scaled(late: Array, floor: float) -> Array:
-    """1 / sqrt(1 - tau_j / ((1 + s) rho)) of the directions j, and what features lose."""
+    """The scales 1 / sqrt(1 - tau_j / ((1 + s) rho)) of the directions j, and room for errors."""
     return np.asarray(np.sqrt((1 + FEATURE_MARGIN) / (1 - late / floor)))
 
 
 def size_of_block(count: int) -> int:
     """How many of the next observations are taken together."""
     return min(max(count // BLOCK_OF_COUNT, SMALLEST_BLOCK), LARGEST_BLOCK)
-
-
-def _squares(left: Array, right: Array) -> Array:
-    return np.asarray(np.einsum("mn,mn->n", left, right))
 
 
 def _matrix(left: Array, right: Array) -> Array:

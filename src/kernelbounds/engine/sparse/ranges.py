@@ -16,8 +16,7 @@ from kernelbounds.arrays import Array
 from kernelbounds.engine.observations import Outcomes
 from kernelbounds.engine.sparse.dictionary import Block
 from kernelbounds.engine.sparse.engine import SparseEngine, size_of_block
-from kernelbounds.engine.sparse.forecaster import Forecaster
-from kernelbounds.engine.sparse.statistics import CHUNK, Chunk, Statistics
+from kernelbounds.engine.sparse.statistics import CHUNK, Chunk, Forecaster, Statistics
 
 
 class Part(NamedTuple):
@@ -84,7 +83,7 @@ def resumed(engine: SparseEngine, known: Statistics) -> SparseEngine:
     The last of these observations completed a chunk. Losses are counted from here on.
     """
     other, dim = travelling(engine), engine.dictionary.inducing.shape[1]
-    other.statistics, other.data = known, engine.data.of(known, dim)
+    other.statistics, other.data = known, engine.data.of(known)
     other._closed = known
     other._newest = Chunk.empty(len(engine.dictionary), dim)
     other._forecaster = Forecaster.of(engine._forecaster.ridge, known)

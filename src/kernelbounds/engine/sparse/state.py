@@ -12,11 +12,9 @@ from kernelbounds.arrays import LARGEST, Array
 from kernelbounds.engine.ridge_fit import Forecasts
 from kernelbounds.engine.ridge_path import dot_error
 from kernelbounds.engine.sparse.basis import Basis
-from kernelbounds.engine.sparse.dictionary import Block, Dictionary, gram_with_jitter
+from kernelbounds.engine.sparse.dictionary import Block, Dictionary, Growth, gram_with_jitter
 from kernelbounds.engine.sparse.engine import LARGEST_BLOCK, Losses, SparseEngine, features_scaled
-from kernelbounds.engine.sparse.forecaster import Forecaster
-from kernelbounds.engine.sparse.growth import Growth
-from kernelbounds.engine.sparse.statistics import Chunk, Statistics
+from kernelbounds.engine.sparse.statistics import Chunk, Forecaster, Statistics
 
 T = TypeVar("T", Statistics, Forecaster, Growth, Basis, Block)
 
@@ -107,8 +105,7 @@ def unpack(
         _check(border >= 0, "border")
         engine._border = np.ascontiguousarray(rows.phi[:, border:])
         engine._outcomes = rows.outcomes[border:]
-    if engine.statistics.count:
-        engine.data = engine.data.of(engine.statistics, dim)
+    engine.data = engine.data.of(engine.statistics)
     return engine
 
 
