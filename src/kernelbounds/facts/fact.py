@@ -39,11 +39,14 @@ class Region:
     --------
     >>> from kernelbounds.facts import Between
     >>> Between(0, 60, region=([0.0, 0.0], [1.0, 0.5])).region
-    Region(lower=(0.0, 0.0), upper=(1.0, 0.5))
+    Region(lower=(0.0, 0.0), upper=(1.0, 0.5), steps=())
     """
 
     lower: tuple[float, ...]
     upper: tuple[float, ...]
+    # The number of equal steps along each axis between places at which facts hold, as for an input
+    # that takes whole numbers only; 0 where they hold everywhere.
+    steps: tuple[int, ...] = ()
 
     @classmethod
     def checked(cls, given: Any) -> Region | None:
@@ -52,6 +55,9 @@ class Region:
             return given
         if hasattr(given, "lower") and hasattr(given, "upper"):
             given = given.lower, given.upper
+        steps: tuple[int, ...] = ()
+        if isinstance(given, list | tuple) and len(given) == 3:  # as in a file
+            steps, given = tuple(map(int, given[2])), given[:2]
         if not isinstance(given, Sequence) or len(given) != 2:
             raise InputError(
                 f"region must be a kernelbounds.Box or a pair (lower, upper), got {brief(given)}."
@@ -63,7 +69,7 @@ class Region:
             raise InputError(
                 f"the region is empty: lower {lower.tolist()} is not below upper {upper.tolist()}."
             )
-        return cls(tuple(lower.tolist()), tuple(upper.tolist()))
+        return cls(tuple(lower.tolist()), tuple(upper.tolist()), steps)
 
     @property
     def dim(self) -> int:
@@ -79,26 +85,23 @@ class Region:
         lower, upper = list(self.lower), list(self.upper)
         for axis, value in where:
             lower[axis] = upper[axis] = value
-        return Region(tuple(lower), tuple(upper))
+        return Region(tuple(lower), tuple(upper), self.steps)
 
     def places(self) -> Array:
         """Places that fill the region evenly, (n, d): a grid, or a Sobol sequence.
 
         Any choice is valid, and more places make bounds narrower.
         """
+        sides = self._sides()
+        if sides is not None:
+            grid = np.stack(np.meshgrid(*sides, indexing="ij"), -1).reshape(-1, self.dim)
+        else:
+            grid = qmc.Sobol(self.dim, scramble=False).random(SOBOL_PLACES)
+            grid /= grid.max(axis=0)  # the first point is at the lower end
+            for axis, count in enumerate(self.steps):
+                grid[:, axis] = np.rint(grid[:, axis] * count) / count if count else grid[:, axis]
         lower, upper = np.array(self.lower), np.array(self.upper)
-        free = np.flatnonzero(lower < upper)
-        unit = np.empty((1, 0))
-        if len(free) in PLACES_TO_A_SIDE:
-            side = np.linspace(0.0, 1.0, PLACES_TO_A_SIDE[len(free)])
-            unit = np.stack(np.meshgrid(*[side] * len(free), indexing="ij"), -1)
-            unit = unit.reshape(-1, len(free))
-        elif len(free):
-            sobol = qmc.Sobol(len(free), scramble=False).random(SOBOL_PLACES)
-            unit = sobol / sobol.max(axis=0)  # the first point is at the lower end
-        places = np.tile(lower, (len(unit), 1))
-        places[:, free] = np.minimum(lower[free] + unit * (upper - lower)[free], upper[free])
-        return places
+        return np.asarray(np.minimum(lower + grid * (upper - lower), upper))
 
     def neighbours(self, axis: int, count: int) -> Array:
         """Runs of ``count`` places that follow each other along an axis, (m, count, d).
@@ -106,19 +109,34 @@ class Region:
         On a grid they are its own places, so that inequalities between neighbours add up to those
         between places further apart.
         """
-        places, free = self.places(), np.flatnonzero(np.less(self.lower, self.upper))
-        if axis not in free:
+        if self.lower[axis] == self.upper[axis]:
             raise InputError(f"the region has no extent along input {axis}: f* has no shape there.")
-        if side := PLACES_TO_A_SIDE.get(len(free)):
-            grid = places.reshape(*[side] * len(free), self.dim)
-            along = np.moveaxis(grid, int(np.searchsorted(free, axis)), 0)
-            shifted = [along[i : side - count + 1 + i].reshape(-1, self.dim) for i in range(count)]
+        places, sides = self.places(), self._sides()
+        if sides is not None:
+            grid = places.reshape(*map(len, sides), self.dim)
+            along, last = np.moveaxis(grid, axis, 0), max(len(sides[axis]) - count + 1, 0)
+            shifted = [along[i : last + i].reshape(-1, self.dim) for i in range(count)]
             return np.stack(shifted, axis=1)
-        step = (self.upper[axis] - self.lower[axis]) / SOBOL_STEPS
-        runs = np.tile(places[:, None], (1, count, 1))
+        parts = (self.steps[axis] if self.steps else 0) or SOBOL_STEPS
+        step = (self.upper[axis] - self.lower[axis]) / parts
         first = np.minimum(places[:, axis], self.upper[axis] - (count - 1) * step)
+        runs = np.tile(places[:, None], (1, count, 1))
         runs[:, :, axis] = np.minimum(first[:, None] + step * np.arange(count), self.upper[axis])
-        return runs
+        return runs[first >= self.lower[axis]]
+
+    def _sides(self) -> list[Array] | None:
+        """The places along each axis, in parts of its extent; None where inputs are too many."""
+        free = np.less(self.lower, self.upper)
+        most = PLACES_TO_A_SIDE.get(int(free.sum()), None if free.any() else 1)
+        if most is None:
+            return None
+        sides = []
+        for axis, extended in enumerate(free):
+            side, count = np.linspace(0.0, 1.0, most), self.steps[axis] if self.steps else 0
+            if count:
+                side = np.unique(np.rint(side * count)) / count
+            sides.append(side if extended else np.zeros(1))
+        return sides
 
 
 @dataclass(frozen=True)

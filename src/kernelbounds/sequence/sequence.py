@@ -34,7 +34,7 @@ from kernelbounds.sequence.asking import Looks, allowed_bound, refute_facts
 from kernelbounds.sequence.planning import Fillable, as_design, predicted_width
 from kernelbounds.sequence.sensitivity import Sensitivity, conclusion
 from kernelbounds.sequence.sparse import Observed, Sparse
-from kernelbounds.surface import Clipped, Surface, extremes, surface_of
+from kernelbounds.surface import Clipped, Surface, binding_facts, extremes, surface_of
 
 TOLERANCE = 1e-9  # relative, of rounding errors in a function that a user passes
 
@@ -398,6 +398,16 @@ class ConfidenceSequence:
         if isinstance(functional, Functional):
             return -float(negative_lower[0]), float(upper[0])
         return -negative_lower, upper
+
+    def binding_facts(self, X: ArrayLike, bound: Bound | None = None) -> list[float]:
+        """Tell at which share of points (m, d) each fact makes a bound narrower.
+
+        A fact binds at a point where its multiplier is positive, or where its limit is the bound.
+        """
+        chosen = self._chosen(bound)
+        with self._known.lock:
+            points = as_points(X, "X", self.dim, one=True)
+            return binding_facts(chosen.view_of(self._known), chosen, points)
 
     def upper(self, X: ArrayLike, bound: Bound | None = None) -> Array:
         """Upper bounds on f* at points of shape (m, d); cheaper than both sides."""

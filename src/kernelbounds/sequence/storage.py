@@ -6,10 +6,10 @@ even where a kernel evaluates differently, bit for bit, one point at a time or m
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from os import PathLike
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -92,7 +92,7 @@ def pack(known: ConfidenceSet, bound: Bound) -> Packed:
     if known.facts:
         header["facts"] = [fact_to_data(fact) for fact in known.facts]
         if known.region is not None:
-            header["region"] = [list(known.region.lower), list(known.region.upper)]
+            header["region"] = list(map(list, dataclasses.astuple(known.region)))
     if isinstance(engine, SparseEngine):
         header["sparse"], own = sparse_state.pack(engine)
         return header, {f"sparse.{name}": part for name, part in own.items()}
@@ -145,7 +145,7 @@ def unpack(
     with damage_reported(path):
         facts = tuple(fact_from_data(data) for data in header.get("facts", ()))
         region = Region.checked(header.get("region"))
-    return replace(known, facts=facts, region=region), bound
+    return dataclasses.replace(known, facts=facts, region=region), bound
 
 
 def _sparse_engine(

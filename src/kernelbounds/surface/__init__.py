@@ -4,9 +4,18 @@ from kernelbounds.surface.surface import (
     POINTS_AT_ONCE,
     Clipped,
     Surface,
+    binding_facts,
     extremes,
     in_chunks,
     surface_of,
 )
 
-__all__ = ["POINTS_AT_ONCE", "Clipped", "Surface", "extremes", "in_chunks", "surface_of"]
+__all__ = [
+    "POINTS_AT_ONCE",
+    "Clipped",
+    "Surface",
+    "binding_facts",
+    "extremes",
+    "in_chunks",
+    "surface_of",
+]

@@ -20,7 +20,12 @@ from kernelbounds.arrays import EPS, Array
 from kernelbounds.assume.classes import AllOf
 from kernelbounds.bounds import Bound, ConfidenceSet, DualBound, DualMinimum
 from kernelbounds.bounds.bound import TIE, as_upper_bounds, checked_extremes
-from kernelbounds.bounds.constrained import ConstrainedMinimum, constrained, refute_by_facts
+from kernelbounds.bounds.constrained import (
+    ConstrainedMinimum,
+    NormalFacts,
+    constrained,
+    refute_by_facts,
+)
 from kernelbounds.engine import Largest, largest_by_ceilings
 from kernelbounds.errors import EmptyConfidenceSetError, KernelBoundsError
 from kernelbounds.functionals.targets import Functionals, Shifted, Targets, differences
@@ -138,6 +143,28 @@ def _limits(known: ConfidenceSet, points: Targets, sign: int) -> Array | float:
         return np.inf
     own = _limits(known, points.base, sign)
     return own + _limits(known, points.shift.centres[:1], -sign)
+
+
+def binding_facts(known: ConfidenceSet, bound: Bound, points: Array) -> list[float]:
+    """Return the share of points at which each fact makes a bound narrower, (number of facts,)."""
+    if known.classes is not None:
+        each = [binding_facts(one, bound, points) for one in known.in_classes() if not one.refuted]
+        return [max(shares) for shares in zip(*each, strict=True)]
+    binding = np.zeros((len(known.facts), len(points)), dtype=bool)
+    facts = NormalFacts.of(known) if known.count else None
+    for sign in (1, -1):
+        values = np.full(len(points), np.inf)
+        if facts is not None:
+            found = [_over_facts(known, bound, chunk, sign) for chunk in in_chunks(points)]
+            values = np.concatenate([one.values for one in found])
+            values = with_level(known, points, values[None], (sign,))[0]
+            multipliers = np.concatenate([one.multipliers for one in found])
+            for number in range(len(known.facts)):
+                binding[number] |= multipliers[:, facts.stated.owners == number].any(axis=1)
+        for number, fact in enumerate(known.facts):
+            low, high = fact.limits(points, points)
+            binding[number] |= (high if sign == 1 else -low) < values
+    return [float(share) for share in binding.mean(axis=1)]
 
 
 def refuse_crossing(known: ConfidenceSet, bound: Bound) -> NoReturn:
