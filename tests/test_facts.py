@@ -261,11 +261,11 @@ def test_places_follow_the_data_until_a_region_is_said():
     seq.update([0.5, 0.5], 0.4)
     assert seq.known.constraints().centres.shape == (1, 2)
     seq.update([[0.0, 0.2], [1.0, 0.8]], [0.1, 0.7])
-    before = seq.upper([[0.3, 0.9]])
+    before = seq.surface(1).values(np.array([[0.3, 0.9]]))
     assert seq.known.constraints().centres[:, 1].max() == 0.8
     seq.use_facts_in(SQUARE)
     assert seq.known.constraints().centres[:, 1].max() == 1.0
-    assert seq.upper([[0.3, 0.9]])[0] < before[0]
+    assert seq.surface(1).values(np.array([[0.3, 0.9]])) < before
 
 
 def test_saved_and_loaded(tmp_path):
