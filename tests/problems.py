@@ -46,6 +46,23 @@ def too_many(failures, runs, delta):
     return binom.sf(failures - 1, runs, delta) < 1e-4
 
 
+def band_fails(seq, grid, values, noise) -> bool:
+    """Whether the truth, ``values`` on a grid, leaves the band at any time, or is refuted.
+
+    Each point is the bandit's choice, which is as adaptive as it gets, and has one of ``noise``.
+    """
+    for error in noise:
+        try:
+            lower, upper = seq.bounds(grid)
+        except kb.EmptyConfidenceSetError:
+            return True
+        if np.any(values < lower) or np.any(values > upper):
+            return True
+        x = int(np.argmax(upper))
+        seq.update(grid[x], values[x] + error)
+    return False
+
+
 def one_line(error) -> str:
     """The message of an error, which must be one line for people, with a full stop at its end."""
     message = str(error)

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from problems import refused, too_many, truth
+from problems import band_fails, refused, too_many, truth
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 import kernelbounds as kb
@@ -141,17 +141,7 @@ def _failures(runs, rounds):
         kernel = balls[seed % len(balls)][0]
         values = truth(kernel, rng, 2.0, dim=1, centres=6)(GRID)
         seq = kb.ConfidenceSequence(kb.AnyOf(balls), noise_scale=0.3, delta=0.1)
-        for _ in range(rounds):
-            try:
-                lower, upper = seq.bounds(GRID)
-            except kb.EmptyConfidenceSetError:
-                failures += 1
-                break
-            if np.any(values < lower) or np.any(values > upper):
-                failures += 1
-                break
-            x = int(np.argmax(upper))
-            seq.update(GRID[x], values[x] + 0.3 * rng.standard_normal())
+        failures += band_fails(seq, GRID, values, 0.3 * rng.standard_normal(rounds))
     return failures
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from problems import BOUNDS, too_many, truth
+from problems import BOUNDS, band_fails, too_many, truth
 from sklearn.gaussian_process.kernels import Matern
 
 import kernelbounds as kb
@@ -20,23 +20,12 @@ DELTA, NORM, NOISE = 0.2, 2.0, 0.3
 
 
 def _failures(bound, runs, rounds, believed_noise=NOISE, believed_norm=NORM):
-    kernel = Matern(0.3, nu=1.5)
-    failures = 0
+    kernel, failures = Matern(0.3, nu=1.5), 0
     for seed in range(runs):
         rng = np.random.default_rng(seed)
         values = truth(kernel, rng, NORM, dim=1, centres=10)(GRID)
         seq = kb.ConfidenceSequence(kernel, believed_norm, believed_noise, DELTA, bound=bound)
-        for _ in range(rounds):
-            try:
-                lower, upper = seq.bounds(GRID)
-            except kb.EmptyConfidenceSetError:
-                failures += 1
-                break
-            if np.any(values < lower) or np.any(values > upper):
-                failures += 1
-                break
-            x = np.argmax(upper)  # the bandit's choice: as adaptive as it gets
-            seq.update(GRID[x], values[x] + NOISE * rng.standard_normal())
+        failures += band_fails(seq, GRID, values, NOISE * rng.standard_normal(rounds))
     return failures
 
 
