@@ -55,6 +55,7 @@ class NormalFacts:
     sums: WeightedSums
     least: Array  # b, (J,)
     gram: Array  # inner products of the sums' representers, (J, J)
+    sizes: Array  # sums of |A| sqrt(k(z, z)), beside which the weights are rounded, (J,)
     stated: Constraints  # the same inequalities as the facts have them
     at_ridges: dict[float, FactsAtRidge] = field(default_factory=dict)  # as far as they were asked
 
@@ -87,13 +88,24 @@ class NormalFacts:
         norms = np.sqrt(np.maximum(np.diagonal(gram), 0.0))
         kept = norms > LEAST_NORM * norms.max(initial=0.0)
         size = norms[kept]
-        least = least[kept] / size
+        least, weights = least[kept] / size, sums.weights[kept] / size[:, None]
         return cls(
-            WeightedSums(sums.centres, sums.weights[kept] / size[:, None]),
+            WeightedSums(sums.centres, weights),
             least - 2 * EPS * np.abs(least),
             gram[np.ix_(kept, kept)] / np.multiply.outer(size, size),
+            np.abs(weights) @ np.sqrt(kernels.diagonal(known.kernel, sums.centres)),
             stated.take(kept),
         )
+
+    def price(self, norm_bound: float, multipliers: Array) -> Array:
+        """eta'b, rounded down by its own errors and by those of the weights eta'A; (m,).
+
+        A weight is rounded four times before the products with eta are added up, and |f(z)| is at
+        most B sqrt(k(z, z)).
+        """
+        count = np.count_nonzero(multipliers, axis=1)
+        sizes = np.abs(self.least) + norm_bound * self.sizes
+        return np.asarray(multipliers @ self.least - (4 + count) * EPS * (multipliers @ sizes))
 
     def at(self, known: ConfidenceSet, ridge: float) -> FactsAtRidge:
         """The posterior of the facts' sums at a ridge."""
@@ -142,7 +154,7 @@ def constrained(
 ) -> ConstrainedMinimum:
     """Upper bounds on s L f at m targets L, over functions that satisfy the facts."""
     plain, facts = bound.attained(known, targets, (sign,)), NormalFacts.of(known)
-    count = len(targets)
+    count, norm_bound = len(targets), known.assumptions.norm_bound
     if facts is None:
         return ConstrainedMinimum(plain, targets, np.zeros(count), np.zeros((count, 0)))
     values, best_ridges, scales = (
@@ -158,7 +170,7 @@ def constrained(
         if not len(open_):
             break
         found = bound.attained(known, _plus(targets[open_], facts.sums, sign * tried), (sign,))
-        path, cost = _finer(path, found.path), _from_below(tried, facts.least)
+        path, cost = _finer(path, found.path), facts.price(norm_bound, tried)
         size = np.abs(found.values[0]) + np.abs(cost)
         now = found.values[0] - cost + EPS * size
         gain = values[open_] - now
@@ -180,12 +192,6 @@ def _plus(targets: Targets, sums: WeightedSums, multipliers: Array) -> Shifted:
         centres = np.concatenate([targets.shift.centres, centres])
         return Shifted(targets.base, centres, np.hstack([targets.shift.weights, weights]))
     return Shifted(targets, centres, weights)
-
-
-def _from_below(multipliers: Array, least: Array) -> Array:
-    """eta'b, rounded down; (m,)."""
-    count = np.count_nonzero(multipliers, axis=1)
-    return np.asarray(multipliers @ least - (1 + count) * EPS * (multipliers @ np.abs(least)))
 
 
 def _finer(one: RidgePath | None, other: RidgePath | None) -> RidgePath | None:
@@ -252,7 +258,7 @@ def _least_norm(known: ConfidenceSet, facts: NormalFacts) -> tuple[float, Array]
     if not known.count:
         eta = most_violating(facts.gram, facts.least)
         squared = eta @ facts.gram @ eta + 16 * len(eta) * EPS * eta.sum() ** 2
-        cost = float(_from_below(eta[None], facts.least)[0])
+        cost = float(facts.price(known.assumptions.norm_bound, eta[None])[0])
         return max(cost, 0.0) / math.sqrt(max(squared, 1e-280)), eta
     squared, least, eta = known.radius.squared, known.norm_lower_bound, np.zeros(len(facts))
     best = least**2
@@ -264,11 +270,12 @@ def _least_norm(known: ConfidenceSet, facts: NormalFacts) -> tuple[float, Array]
         if norm > best:
             best, eta = float(norm), tried
     together = WeightedSums(facts.sums.centres, eta[None] @ facts.sums.weights)
-    cost = float(_from_below(eta[None], facts.least)[0])
     for shorter in SHORTER_NORMS if eta.any() else ():
         norm = math.sqrt(best) * (1 - shorter)
-        if norm > least and _most(known.assuming(norm_bound=norm), together) < cost:
-            return norm, eta
+        if norm > least:
+            within = known.assuming(norm_bound=norm)
+            if _most(within, together) < float(facts.price(norm, eta[None])[0]):
+                return norm, eta
     return least, np.zeros(len(facts))
 
 
