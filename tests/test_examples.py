@@ -190,6 +190,19 @@ def test_the_gallery_is_drawn(name, tmp_path, monkeypatch, capsys):
     assert any(picture.name in page.read_text() for page in pages)
 
 
+def test_facts_make_bands_narrow(tmp_path, monkeypatch, capsys):
+    run(monkeypatch, "facts.py", "--quick", "--out", str(tmp_path / "new"))
+    printed = capsys.readouterr().out
+    assert "truth inside: False" not in printed
+    rows = [line.split(" | ") for line in printed.splitlines() if "| truth inside" in line]
+    widths = {name.strip("| "): float(width) for name, width, _ in rows}
+    assert len(widths) == 6
+    assert all(width < widths["nothing"] for name, width in widths.items() if name != "nothing")
+    assert min(widths, key=widths.get) == "all four"
+    for name in ("facts.png", "facts-classes.png"):
+        assert (tmp_path / "new" / name).stat().st_size > 10_000
+
+
 def test_runs_of_the_oven_are_written_and_measured(tmp_path, monkeypatch, capsys):
     run(monkeypatch, "curing.py", "--runs", "5", "--out", str(tmp_path / "runs.csv"))
     rows = (tmp_path / "runs.csv").read_text().splitlines()
