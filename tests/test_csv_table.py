@@ -241,7 +241,7 @@ def test_nothing_is_written_by_halves(tmp_path, monkeypatch):
     ]:
         with pytest.raises(kb.InputError, match=match):
             write_csv(path, columns)
-    with pytest.raises(kb.InputError, match=r"cannot write .*: No such file"):
+    with pytest.raises(kb.InputError, match=r"cannot write .*: its folder does not exist"):
         write_csv(tmp_path / "none" / "x.csv", {"a": [1]})
     with pytest.raises(kb.InputError, match=r"cannot write .*: it is a folder"):
         write_csv(tmp_path, {"a": [1]})

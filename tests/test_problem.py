@@ -520,7 +520,7 @@ def test_paths_that_cannot_be_used(tmp_path):
     assert "No such file" in refusal(Problem.load, tmp_path / "none.json")
     assert "cannot read the problem in" in refusal(Problem.load, tmp_path)
     assert "a path must be" in refusal(Problem.load, None)
-    assert "No such file" in refusal(problem.save, tmp_path / "none" / "x.json")
+    assert "folder does not exist" in refusal(problem.save, tmp_path / "none" / "x.json")
     assert "it is a folder" in refusal(problem.save, tmp_path)
     assert "a path must be" in refusal(problem.save, 3)
     assert os.listdir(tmp_path) == []

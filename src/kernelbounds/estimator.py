@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -12,10 +13,12 @@ from sklearn.gaussian_process.kernels import Kernel, Matern
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kernelbounds.arrays import Array, as_floats, as_vector, brief, refuse_masked
+from kernelbounds.assume.classes import Classes
 from kernelbounds.assume.offset import Offset
 from kernelbounds.assume.parts import Parts
 from kernelbounds.bounds import Bound
 from kernelbounds.errors import InputError
+from kernelbounds.facts import Fact
 from kernelbounds.mixtures import Mixture
 from kernelbounds.sequence import ConfidenceSequence
 
@@ -38,13 +41,13 @@ class KernelConfidenceRegressor(RegressorMixin, BaseEstimator):  # type: ignore[
 
     Parameters
     ----------
-    kernel : scikit-learn kernel or Parts, optional
+    kernel : scikit-learn kernel, Parts, AnyOf or AllOf, optional
         Its hyperparameters are used as they stand. None is ``Matern(length_scale=1.0, nu=2.5)``,
         for inputs that are standardised or of about that size.
     norm_bound : float, default 10
-        B, the largest norm that f* may have; None with Parts, which have bounds of their own. Under
-        the default kernel, 10 is enough for a function between -1 and 1 that makes about one wave
-        over standardised inputs, and not for two.
+        B, the largest norm that f* may have; None with Parts, AnyOf and AllOf, which have bounds of
+        their own. Under the default kernel, 10 is enough for a function between -1 and 1 that makes
+        about one wave over standardised inputs, and not for two.
     noise_scale : float, default 1
         sigma: the noise is sigma-sub-Gaussian, as a normal distribution with that standard
         deviation is. 1 is for outcomes whose own standard deviation is about 1, and usually much
@@ -59,6 +62,8 @@ class KernelConfidenceRegressor(RegressorMixin, BaseEstimator):  # type: ignore[
         How the radius is made, see :mod:`kernelbounds.mixtures`; None is ``Hybrid()``.
     offset : Offset or float, optional
         What is known of the level of f*. Without one it is 0; there is no intercept.
+    facts : list of :mod:`kernelbounds.facts`, optional
+        What is known of f* besides: limits, shape, values.
 
     Attributes
     ----------
@@ -94,7 +99,7 @@ class KernelConfidenceRegressor(RegressorMixin, BaseEstimator):  # type: ignore[
 
     def __init__(
         self,
-        kernel: Kernel | Parts | None = None,
+        kernel: Kernel | Parts | Classes | None = None,
         norm_bound: float | None = 10.0,
         noise_scale: float = 1.0,
         delta: float = 0.01,
@@ -103,6 +108,7 @@ class KernelConfidenceRegressor(RegressorMixin, BaseEstimator):  # type: ignore[
         *,
         mixture: Mixture | None = None,
         offset: Offset | float | None = None,
+        facts: Sequence[Fact] | None = None,
     ) -> None:
         self.kernel = kernel
         self.norm_bound = norm_bound
@@ -112,6 +118,7 @@ class KernelConfidenceRegressor(RegressorMixin, BaseEstimator):  # type: ignore[
         self.bound = bound
         self.mixture = mixture
         self.offset = offset
+        self.facts = facts
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Take observations, in the order they were made, and forget those of earlier calls.
@@ -177,8 +184,9 @@ class KernelConfidenceRegressor(RegressorMixin, BaseEstimator):  # type: ignore[
         return sequence.bounds(points, bound)
 
     def _new_sequence(self) -> ConfidenceSequence:
-        if isinstance(self.kernel, Parts) and self.norm_bound is not None:
-            raise InputError("Parts have norm bounds of their own; pass norm_bound=None with them.")
+        if isinstance(self.kernel, Parts | Classes) and self.norm_bound is not None:
+            name = type(self.kernel).__name__
+            raise InputError(f"{name} has norm bounds of its own; pass norm_bound=None with it.")
         return ConfidenceSequence(
             Matern(length_scale=1.0, nu=2.5) if self.kernel is None else self.kernel,
             self.norm_bound,
@@ -188,6 +196,7 @@ class KernelConfidenceRegressor(RegressorMixin, BaseEstimator):  # type: ignore[
             self.bound,
             mixture=self.mixture,
             offset=self.offset,
+            facts=self.facts,
         )
 
     def _parameters(self) -> dict[str, Any]:

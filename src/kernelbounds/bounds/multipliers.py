@@ -59,6 +59,13 @@ def best_multipliers(
     From there the inequality is added that the maximiser violates most, if by more than
     ``negligible``; inequalities whose multipliers would become negative on the way are dropped.
     """
+    result, scales = start.copy(), np.sqrt(variance / max(factor, 1e-280))
+    open_ = start.any(axis=1) | np.any(gaps[:, None] - cross / scales > negligible, axis=0)
+    if not open_.all():
+        if open_.any():
+            parts = cross[:, open_], variance[open_], factor, negligible, start[open_]
+            result[open_] = best_multipliers(covariance, gaps, *parts)
+        return result
     everyone, count = np.arange(len(variance)), len(gaps)
     spread = np.sqrt(np.maximum(np.diagonal(covariance), 1e-12))
     covariance = covariance + REGULARISATION * np.eye(count)

@@ -45,11 +45,7 @@ def fact_to_data(fact: Fact) -> dict[str, Any]:
         if isinstance(value, Region):
             if getattr(fact, "x", None) is not None:  # a point is its own region
                 continue
-            value = [
-                list(value.lower),
-                list(value.upper),
-                *([list(value.steps)] if value.steps else []),
-            ]
+            value = [list(one) for one in dataclasses.astuple(value) if one]
         data[one.name] = list(value) if isinstance(value, tuple) else value
     return data
 

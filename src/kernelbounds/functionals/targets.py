@@ -186,7 +186,9 @@ class Shifted(Functionals):
         centres, weights = self.shift.centres, self.shift.weights
         if isinstance(self.base, Functionals):
             return np.ones(len(weights)), self.shift
-        same = (self.base[:, None, :] == centres).all(axis=2)
+        same = np.ones(weights.shape, dtype=bool)
+        for own, other in zip(self.base.T, centres.T, strict=True):
+            same &= own[:, None] == other
         own = 1 + np.where(same, weights, 0.0).sum(axis=1)
         return own, WeightedSums(centres, np.where(same, 0.0, weights))
 

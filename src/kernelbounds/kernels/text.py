@@ -73,6 +73,7 @@ def kernel_to_text(kernel: Kernel) -> str:
 
     Examples
     --------
+    >>> from sklearn.gaussian_process.kernels import RBF, DotProduct
     >>> kernel_to_text(3.0 * RBF(1 / 3) + DotProduct(1.0) ** 2)
     '3.0 * RBF(length_scale=0.3333333333333333) + DotProduct(sigma_0=1.0) ** 2'
     """

@@ -217,7 +217,11 @@ def _from_data(data: dict[str, Any]) -> Kernel | Parts | Classes:
 
 
 def _parts_from_data(data: dict[str, Any]) -> Parts:
-    return Parts([(kernels.from_data(part["kernel"]), part["bound"]) for part in data["parts"]])
+    pairs = [(kernels.from_data(part["kernel"]), part["bound"]) for part in data["parts"]]
+    try:
+        return Parts(pairs)
+    except InputError as error:  # of which a user is not to blame, but the file
+        raise ValueError(str(error)) from error
 
 
 def _not_stored(path: str | PathLike[str], noun: str, text: object) -> InputError:
