@@ -14,7 +14,19 @@ import sklearn
 from rich.console import Console
 from threadpoolctl import threadpool_limits
 
-from benchmarks import bandits, cluster, cone, greedy, growth, long, loop, repeats, scale, step
+from benchmarks import (
+    bandits,
+    cluster,
+    cone,
+    facts,
+    greedy,
+    growth,
+    long,
+    loop,
+    repeats,
+    scale,
+    step,
+)
 from benchmarks.report import table
 
 BENCHMARKS = {
@@ -24,6 +36,7 @@ BENCHMARKS = {
     "growth": growth.run,
     "bandits": bandits.run,
     "greedy": greedy.run,
+    "facts": facts.run,
     "repeats": repeats.run,
     "long": long.run,
     "scale": scale.run,

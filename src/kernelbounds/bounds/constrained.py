@@ -24,21 +24,21 @@ from kernelbounds.arrays import EPS, Array
 from kernelbounds.bounds.bound import DualBound, DualMinimum
 from kernelbounds.bounds.cmm import CMM
 from kernelbounds.bounds.confidence_set import ConfidenceSet
-from kernelbounds.bounds.multipliers import best_multipliers, most_violating
+from kernelbounds.bounds.multipliers import Posterior, best_multipliers, most_violating
 from kernelbounds.engine import RidgePath
 from kernelbounds.errors import EmptyConfidenceSetError, FactRefutedError
 from kernelbounds.facts import Constraints
 from kernelbounds.functionals.targets import Functionals, Shifted, Targets, WeightedSums
 
-# Multipliers are sought at ridges on a grid with these steps in log alpha, one for each alternation,
+# Multipliers are sought at ridges on a grid with these steps in log alpha, one an alternation,
 # and the bound is that of the best ridge for them. Targets take part while they gain. So bounds are
-# within 4e-5 of B of the cone program's in 19 of 20 cases, and within 3e-4 in all that were tried.
-LOG_RIDGE_STEPS = 1.0, 0.5, 0.25, 0.125, 0.125, 0.125, 0.125, 0.125
+# within 3e-5 of B of the cone program's in 19 of 20 cases, and within 3e-4 in all that were tried.
+LOG_RIDGE_STEPS = 1.0, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25
 # A gain below this, relative to the bound, is not worth another alternation.
-NEGLIGIBLE_GAIN = 1e-4
+NEGLIGIBLE_GAIN = 5e-4
 # An inequality that is violated by less than this, relative to B times its norm, is not worth
 # another step.
-NEGLIGIBLE_VIOLATION = 1e-6
+NEGLIGIBLE_VIOLATION = 3e-5
 # A sum whose norm is below this part of the largest one says nothing that rounding errors do not.
 LEAST_NORM = 1e-12
 # Log ridges, relative to (R_t / B)^2, at which the least norm under facts is sought.
@@ -54,8 +54,8 @@ class NormalFacts:
     sums: WeightedSums
     least: Array  # b, (J,)
     gram: Array  # inner products of the sums' representers, (J, J)
-    sizes: Array  # sums of |A| sqrt(k(z, z)), beside which the weights are rounded, (J,)
     stated: Constraints  # the same inequalities as the facts have them
+    sizes: Array  # sum_j |w_j| sqrt(k(z_j, z_j)): a value of a sum is at most B times that, (J,)
     at_ridges: dict[float, FactsAtRidge] = field(default_factory=dict)  # as far as they were asked
 
     def __len__(self) -> int:
@@ -87,24 +87,25 @@ class NormalFacts:
         norms = np.sqrt(np.maximum(np.diagonal(gram), 0.0))
         kept = norms > LEAST_NORM * norms.max(initial=0.0)
         size = norms[kept]
-        least, weights = least[kept] / size, sums.weights[kept] / size[:, None]
+        least = least[kept] / size
+        weights = sums.weights[kept] / size[:, None]
         return cls(
             WeightedSums(sums.centres, weights),
             least - 2 * EPS * np.abs(least),
             gram[np.ix_(kept, kept)] / np.multiply.outer(size, size),
-            np.abs(weights) @ np.sqrt(kernels.diagonal(known.kernel, sums.centres)),
             stated.take(kept),
+            np.abs(weights) @ np.sqrt(kernels.diagonal(known.kernel, sums.centres)),
         )
 
-    def price(self, norm_bound: float, multipliers: Array) -> Array:
-        """eta'b, rounded down by its own errors and by those of the weights eta'A; (m,).
+    def price(self, multipliers: Array, norm_bound: float) -> Array:
+        """eta'b for multipliers (m, J), rounded down; (m,).
 
-        A weight is rounded four times before the products with eta are added up, and |f(z)| is at
-        most B sqrt(k(z, z)).
+        There is room in it for the rounding errors of the weights in eta'A, too: each meets a few
+        of its own, and one for each multiplier that is added.
         """
-        count = np.count_nonzero(multipliers, axis=1)
-        sizes = np.abs(self.least) + norm_bound * self.sizes
-        return np.asarray(multipliers @ self.least - (4 + count) * EPS * (multipliers @ sizes))
+        roundings = (8 + np.count_nonzero(multipliers, axis=1)) * EPS
+        size = np.abs(self.least) + norm_bound * self.sizes
+        return np.asarray(multipliers @ self.least - roundings * (multipliers @ size))
 
     def at(self, known: ConfidenceSet, ridge: float) -> FactsAtRidge:
         """The posterior of the facts' sums at a ridge."""
@@ -169,7 +170,7 @@ def constrained(
         if not len(open_):
             break
         found = bound.attained(known, _plus(targets[open_], facts.sums, sign * tried), (sign,))
-        path, cost = _finer(path, found.path), facts.price(norm_bound, tried)
+        path, cost = _finer(path, found.path), facts.price(tried, norm_bound)
         size = np.abs(found.values[0]) + np.abs(cost)
         now = found.values[0] - cost + EPS * size
         gain = values[open_] - now
@@ -179,6 +180,10 @@ def constrained(
         best_ridges[at], scales[at] = found.ridges[0][better], found.scales[0][better]
         worth = gain > NEGLIGIBLE_GAIN * size
         open_, tried, ridges = open_[worth], tried[worth], found.ridges[0][worth]
+        if not len(open_):
+            break
+    if not multipliers.any():
+        return ConstrainedMinimum(plain, targets, price, multipliers)
     whole = DualMinimum(values[None], best_ridges[None], scales[None], path)
     shifted = _plus(targets, facts.sums, sign * multipliers)
     return ConstrainedMinimum(whole, shifted, price, multipliers)
@@ -213,35 +218,36 @@ class _Search:
             values = targets.vectors(known.kernel, facts.sums.centres)
         else:
             values = kernels.vectors(known.kernel, targets, facts.sums.centres)
-        self._prior_cross = sign * (facts.sums.weights @ values.T)
+        self._prior_cross = sign * (values @ facts.sums.weights.T)
 
     def multipliers(
         self, which: NDArray[np.intp], ridges: Array, start: Array, step: float
     ) -> Array:
         """The best multipliers of some targets, each at its ridge or one near it; (n, J).
 
-        Ridges are rounded to a grid, in whose points targets share the work.
+        Ridges are rounded to a grid, at whose points targets share the work.
         """
-        found, rounded = np.zeros((len(which), len(self._facts))), np.rint(np.log(ridges) / step)
-        for number in np.unique(rounded):
-            group = np.flatnonzero(rounded == number)
-            ridge = math.exp(number * step)
-            found[group] = self._at_ridge(ridge, which[group], start[group])
-        return found
-
-    def _at_ridge(self, ridge: float, which: NDArray[np.intp], start: Array) -> Array:
-        facts, of_targets = self._facts.at(self._known, ridge), self._of_targets.take(which)
-        targets = self._sign * of_targets.whitened(ridge)[0]
-        variance = of_targets.prior - np.vecdot(targets.T, targets.T)
-        return best_multipliers(
-            facts.covariance,
-            facts.gaps,
-            self._prior_cross[:, which] - facts.seen.T @ targets,
-            np.maximum(variance, EPS * of_targets.prior),
-            max(float(self._known.radius.around(ridge, facts.energy)), 0.0) / ridge,
-            self._negligible,
-            start,
+        rounded, number = np.unique(np.rint(np.log(ridges) / step), return_inverse=True)
+        prior, cross = self._of_targets.prior[which], self._prior_cross[which]
+        facts, variance = [], prior.copy()
+        for i, ridge in enumerate(np.exp(rounded * step)):
+            here, rows = self._facts.at(self._known, float(ridge)), np.flatnonzero(number == i)
+            seen = self._sign * self._of_targets.whitened(float(ridge), which[rows])[0]
+            cross[rows] -= seen.T @ here.seen
+            variance[rows] -= np.vecdot(seen.T, seen.T)
+            facts.append(here)
+        around = self._known.radius.around(
+            np.exp(rounded * step), np.array([here.energy for here in facts])
         )
+        posterior = Posterior(
+            np.array([here.covariance for here in facts]),
+            np.array([here.gaps for here in facts]),
+            np.maximum(around, 1e-280) / np.exp(rounded * step),
+            number,
+            cross,
+            np.maximum(variance, EPS * prior),
+        )
+        return best_multipliers(posterior, self._negligible, start)
 
 
 def least_norm_with_facts(known: ConfidenceSet) -> float:
@@ -261,7 +267,7 @@ def _least_norm(known: ConfidenceSet, facts: NormalFacts) -> tuple[float, Array]
     if not known.count:
         eta = most_violating(facts.gram, facts.least)
         squared = eta @ facts.gram @ eta + 16 * len(eta) * EPS * eta.sum() ** 2
-        cost = float(facts.price(known.assumptions.norm_bound, eta[None])[0])
+        cost = float(facts.price(eta[None], 0.0)[0])
         return max(cost, 0.0) / math.sqrt(max(squared, 1e-280)), eta
     squared, least, eta = known.radius.squared, known.norm_lower_bound, np.zeros(len(facts))
     best = least**2
@@ -275,10 +281,9 @@ def _least_norm(known: ConfidenceSet, facts: NormalFacts) -> tuple[float, Array]
     together = WeightedSums(facts.sums.centres, eta[None] @ facts.sums.weights)
     for shorter in SHORTER_NORMS if eta.any() else ():
         norm = math.sqrt(best) * (1 - shorter)
-        if norm > least:
-            within = known.assuming(norm_bound=norm)
-            if _most(within, together) < float(facts.price(norm, eta[None])[0]):
-                return norm, eta
+        cost = float(facts.price(eta[None], norm)[0])
+        if norm > least and _most(known.assuming(norm_bound=norm), together) < cost:
+            return norm, eta
     return least, np.zeros(len(facts))
 
 

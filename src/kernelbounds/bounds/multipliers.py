@@ -3,11 +3,12 @@
 =================  ===========  ============================================================
 code               symbol       meaning
 =================  ===========  ============================================================
-``covariance``     C            posterior covariance of the inequalities' sums, (J, J)
-``gaps``           b - m        what the ridge estimate lacks of each inequality, (J,)
-``cross``          c            posterior covariance of the sums with the targets, (J, m)
+``covariance``     C            posterior covariance of the inequalities' sums, (g, J, J)
+``gaps``           b - m        what the ridge estimate lacks of each inequality, (g, J)
+``factors``        beta^2       R~_alpha^2 / alpha, (g,)
+``number``         alpha        which of the g ridges is that of each target, (m,)
+``cross``          c            posterior covariance of the sums with the targets, (m, J)
 ``variance``       rho^2        posterior variance of the targets, (m,)
-``factor``         beta^2       R~_alpha^2 / alpha
 ``multipliers``    eta          one for each inequality, at least zero, (m, J)
 =================  ===========  ============================================================
 
@@ -19,6 +20,8 @@ which is convex in (eta, scale) together. Whatever is found here is valid, see `
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,51 +41,76 @@ REGULARISATION = 1e-11
 LEAST_FACTOR, LEAST_VARIANCE = 1e-8, 1e-14
 
 
-def best_multipliers(
-    covariance: Array,
-    gaps: Array,
-    cross: Array,
-    variance: Array,
-    factor: float,
-    negligible: float,
-    start: Array,
-) -> Array:
+@dataclass(frozen=True)
+class Posterior:
+    """What is known, given the data, of the inequalities at g ridges and of m targets."""
+
+    covariance: Array
+    gaps: Array
+    factors: Array
+    number: NDArray[np.intp]
+    cross: Array
+    variance: Array
+
+    def lacking(self, which: NDArray[np.intp], multipliers: Array, scales: Array) -> Array:
+        """What the maximisers of some targets lack of the inequalities, b - A f(z), (n, J)."""
+        attained, number = self.cross[which], self.number[which]
+        for ridge in np.unique(number) if multipliers.any() else ():
+            rows = number == ridge
+            attained[rows] += multipliers[rows] @ self.covariance[ridge]
+        attained /= -scales[:, None]
+        attained += self.gaps[number]
+        return attained
+
+    def on_face(
+        self, which: NDArray[np.intp], at: NDArray[np.intp], on: NDArray[np.bool_]
+    ) -> tuple[Array, Array]:
+        """The best multipliers (n, w) and scales (n,) where inequalities ``at``, if ``on``, bind.
+
+        With a = C^-1 (b - m) and e = C^-1 c this is what conditioning on A f(z) = b gives:
+
+            scale^2 = (rho^2 - c'e) / (beta^2 - (b - m)'a),    eta = scale a - e.
+        """
+        number, variance = self.number[which, None], self.variance[which]
+        factor = self.factors[number[:, 0]]
+        face = self.covariance[number[:, :, None], at[:, :, None], at[:, None, :]]
+        face *= on[:, :, None] & on[:, None, :]
+        diagonal = np.arange(at.shape[1])
+        face[:, diagonal, diagonal] += np.where(on, REGULARISATION, 1.0)
+        gaps, cross = self.gaps[number, at] * on, self.cross[which[:, None], at] * on
+        solved = np.linalg.solve(face, np.stack([gaps, cross], axis=2))
+        left = np.maximum(factor - np.vecdot(gaps, solved[:, :, 0]), LEAST_FACTOR * factor)
+        rest = np.maximum(variance - np.vecdot(cross, solved[:, :, 1]), LEAST_VARIANCE * variance)
+        scale = np.sqrt(rest / np.maximum(left, 1e-280))
+        return scale[:, None] * solved[:, :, 0] - solved[:, :, 1], scale
+
+
+def best_multipliers(known: Posterior, negligible: float, start: Array) -> Array:
     """Minimise the bound over eta >= 0 and the scale, beginning with multipliers ``start``; (m, J).
 
     This is the active-set method of Lawson and Hanson for non-negative least squares, with the
-    scale as one more variable; all targets take a step together. On the face of inequalities that
-    bind, the minimum has a closed form, that of conditioning on A f(z) = b: with a = C^-1 (b - m)
-    and e = C^-1 c,
-
-        scale^2 = (rho^2 - c'e) / (beta^2 - (b - m)'a),    eta = scale a - e.
-
-    From there the inequality is added that the maximiser violates most, if by more than
+    scale as one more variable; all targets take a step together. From the minimum on the face of
+    the inequalities that bind, the one is added that the maximiser violates most, if by more than
     ``negligible``; inequalities whose multipliers would become negative on the way are dropped.
     """
-    result, scales = start.copy(), np.sqrt(variance / max(factor, 1e-280))
-    open_ = start.any(axis=1) | np.any(gaps[:, None] - cross / scales > negligible, axis=0)
-    if not open_.all():
-        if open_.any():
-            parts = cross[:, open_], variance[open_], factor, negligible, start[open_]
-            result[open_] = best_multipliers(covariance, gaps, *parts)
-        return result
-    everyone, count = np.arange(len(variance)), len(gaps)
-    spread = np.sqrt(np.maximum(np.diagonal(covariance), 1e-12))
-    covariance = covariance + REGULARISATION * np.eye(count)
+    everyone, enlarged = np.arange(len(start)), known.variance.copy()
+    if start.any():
+        # What is lacking with a scale of 1 is b - m - c - C eta.
+        products = known.gaps[known.number] - known.lacking(everyone, start, np.ones(len(start)))
+        enlarged += np.vecdot(start, known.cross + products)
+    enlarged = np.maximum(enlarged, LEAST_VARIANCE * known.variance)
+    scales = np.sqrt(enlarged / known.factors[known.number])
     slots = np.argsort(start == 0, axis=1, kind="stable")[:, :MOST_BINDING]
     values = np.take_along_axis(start, slots, axis=1)
     used = values > 0
-    enlarged = variance + np.vecdot(start, 2 * cross.T + start @ covariance)
-    scales = np.sqrt(np.maximum(enlarged, 0.0) / max(factor, 1e-280))
-    live = everyone
+    violated = (known.lacking(everyone, start, scales) > negligible).any(axis=1)
+    live = np.flatnonzero(used.any(axis=1) | violated)
     for _ in range(MOST_STEPS):
         if not len(live):
             break
         width = int(np.max(np.flatnonzero(used[live].any(axis=0)), initial=-1)) + 1
         at, on, now = slots[live, :width], used[live, :width], values[live, :width]
-        wanted, scale = _on_face(
-            covariance, at, on, gaps[at] * on, cross[at, live[:, None]] * on, variance[live], factor
-        )
+        wanted, scale = known.on_face(live, at, on)
         negative = on & (wanted <= 0)
         shares = np.where(negative, now / np.maximum(now - wanted, 1e-300), 1.0)
         share = shares.min(axis=1, initial=1.0)
@@ -93,41 +121,25 @@ def best_multipliers(
         used[live, :width], values[live, :width] = on & ~dropped, now
 
         arrived = ~negative.any(axis=1)
-        which = live[arrived]
-        multipliers = np.zeros((len(which), count))
-        np.add.at(multipliers, (np.arange(len(which))[:, None], at[arrived]), now[arrived])
-        lacking = gaps - (cross[:, which].T + multipliers @ covariance) / scales[which, None]
-        row, slot = np.nonzero(on[arrived])
-        lacking[row, at[arrived][row, slot]] = -np.inf  # which binds already
-        worst = (lacking / spread).argmax(axis=1)
+        which, at, on = live[arrived], at[arrived], on[arrived]
+        multipliers = _dense(at, now[arrived], start.shape[1])
+        lacking = known.lacking(which, multipliers, scales[which])
+        row, slot = np.nonzero(on)
+        lacking[row, at[row, slot]] = -np.inf  # which binds already
+        worst = lacking.argmax(axis=1)
         free = ~used[which]
         more = (lacking[np.arange(len(which)), worst] > negligible) & free.any(axis=1)
         row, place = which[more], free[more].argmax(axis=1)
         slots[row, place], used[row, place], values[row, place] = worst[more], True, 0.0
         live = np.concatenate([live[~arrived], which[more]])
-    result = np.zeros((len(variance), count))
-    np.add.at(result, (everyone[:, None], slots), np.where(used, values, 0.0))
-    return np.maximum(result, 0.0)
+    return np.maximum(_dense(slots, np.where(used, values, 0.0), start.shape[1]), 0.0)
 
 
-def _on_face(
-    covariance: Array,
-    at: NDArray[np.intp],
-    on: NDArray[np.bool_],
-    gaps: Array,
-    cross: Array,
-    variance: Array,
-    factor: float,
-) -> tuple[Array, Array]:
-    """The best multipliers (n, w) and scale (n,) where the inequalities ``at``, if ``on``, bind."""
-    face = covariance[at[:, :, None], at[:, None, :]] * (on[:, :, None] & on[:, None, :])
-    diagonal = np.arange(at.shape[1])
-    face[:, diagonal, diagonal] += ~on
-    solved = np.linalg.solve(face, np.stack([gaps, cross], axis=2))
-    left = np.maximum(factor - np.vecdot(gaps, solved[:, :, 0]), LEAST_FACTOR * factor)
-    rest = np.maximum(variance - np.vecdot(cross, solved[:, :, 1]), LEAST_VARIANCE * variance)
-    scale = np.sqrt(rest / np.maximum(left, 1e-280))
-    return scale[:, None] * solved[:, :, 0] - solved[:, :, 1], scale
+def _dense(at: NDArray[np.intp], values: Array, count: int) -> Array:
+    """Multipliers of all inequalities, (n, J), from those of some; unused places have zeros."""
+    result = np.zeros((len(at), count))
+    np.add.at(result, (np.arange(len(at))[:, None], at), values)
+    return result
 
 
 def most_violating(covariance: Array, gaps: Array) -> Array:

@@ -164,21 +164,25 @@ class PathQuery:
         energy += path.scatter.least
         return Predictions(scaled @ self._inside, np.maximum(variance, 0.0), energy)
 
-    def whitened(self, ridge: float) -> tuple[Array, Array]:
+    def whitened(
+        self, ridge: float, which: NDArray[np.intp] | slice = slice(None)
+    ) -> tuple[Array, Array]:
         """V (n, m) and w (n,), with V'V what the data explain of covariances and V'w the means.
+
+        They are for all targets, or for ``which`` of them.
 
         It is not rounded in any direction: it serves searches, whose results are valid whatever
         they are.
         """
         at, rank = PathAtRidges(self.path, np.array([ridge])), self.path.rank
-        root = np.sqrt(at.inverse[0])
-        along, outcomes = root[:, None] * self._u, root[:rank] * self.path.eigen.z
+        root, u = np.sqrt(at.inverse[0, :rank]), self._u[:, which]
+        along, outcomes = root[:, None] * u[:rank], root * self.path.eigen.z
         if not len(self._newest):
-            return along[:rank], outcomes
+            return along, outcomes
         factor = np.linalg.cholesky(at.inverse_schur[0])
-        rest = factor.T @ (self._newest - at.reduced @ self._u)
+        rest = factor.T @ (self._newest[:, which] - at.reduced @ u)
         newest = np.linalg.solve(factor, at.solved_outcomes[0])
-        return np.concatenate([along[:rank], rest]), np.concatenate([outcomes, newest])
+        return np.concatenate([along, rest]), np.concatenate([outcomes, newest])
 
     def estimators(self, ridges: Array) -> Estimators:
         """Ridge estimators of the values, without a border, at g ridges that all points share."""

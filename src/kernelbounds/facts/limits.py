@@ -158,8 +158,15 @@ class Value(Fact):
     def constraints(self, region: Region) -> Constraints:
         """See :class:`Fact`."""
         centres = region.with_fixed(self.where or ()).places()
+        return both_sides(centres, np.eye(len(centres)), *self._range)
+
+    @property
+    def _range(self) -> tuple[float, float]:
+        """y - within and y + within, rounded outwards."""
+        if not self.within:
+            return self.y, self.y
         low, high = self.y - self.within, self.y + self.within
-        return both_sides(centres, np.eye(len(centres)), low, high)
+        return math.nextafter(low, -math.inf), math.nextafter(high, math.inf)
 
     def limits(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         """See :class:`Fact`."""
@@ -169,7 +176,7 @@ class Value(Fact):
             inside = self.region.contains(lower, upper)
         for axis, value in self.where or ():
             inside &= (lower[:, axis] == value) & (upper[:, axis] == value)
-        low[inside], high[inside] = self.y - self.within, self.y + self.within
+        low[inside], high[inside] = self._range
         return low, high
 
 
