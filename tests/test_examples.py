@@ -177,11 +177,13 @@ GALLERY = {
     "contexts.py": ["--days", "8"],
     "batches.py": ["--problems", "1", "--trials", "8"],
     "long_log.py": ["--rows", "4000"],
+    "reactor_facts.py": ["--points", "10"],
 }
 
 
 @pytest.mark.parametrize("name", GALLERY)
 def test_the_gallery_is_drawn(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(EXAMPLES)  # as Python does for a script
     run(monkeypatch, name, *GALLERY[name], "--out", str(tmp_path / "new"))
     [picture] = (tmp_path / "new").iterdir()
     assert picture.stat().st_size > 10_000
