@@ -282,6 +282,20 @@ def test_policies_and_certificates(domain):
 SHORT = {"maximiser": kb.Ascent(scan=64, starts=1)}
 
 
+def test_places_follow_the_data_until_a_region_is_said():
+    """Without a region, facts are used where the observations are; one point has no shape."""
+    seq = kb.ConfidenceSequence(KERNEL, 3.0, 0.02, facts=[Between(0, 1), Increasing(0)])
+    assert [side.tolist() for side in seq.bounds([0.5, 0.5])] == [[0.0], [1.0]]
+    seq.update([0.5, 0.5], 0.4)
+    assert seq.known.constraints().centres.shape == (1, 2)
+    seq.update([[0.0, 0.2], [1.0, 0.8]], [0.1, 0.7])
+    before = seq.surface(1).values(np.array([[0.3, 0.9]]))
+    assert seq.known.constraints().centres[:, 1].max() == 0.8
+    seq.use_facts_in(SQUARE)
+    assert seq.known.constraints().centres[:, 1].max() == 1.0
+    assert seq.surface(1).values(np.array([[0.3, 0.9]])) < before
+
+
 def test_saved_and_loaded(tmp_path):
     every = [fact for facts in FACTS.values() for fact in facts] + [Decreasing(1, region=SQUARE)]
     for fact in every:

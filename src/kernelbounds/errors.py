@@ -152,10 +152,11 @@ class FactRefutedError(EmptyConfidenceSetError):
     places : list
         The places at which its inequality is contradicted most.
     least, most : float
-        What the inequality needs there, and what the data allow at most. An upper limit of f* is
-        one on -f* from below.
+        What the inequality needs there, and what the data allow at most.
     on_average : bool
         Whether these are weighted averages over several places.
+    negated : bool
+        Whether they are of -f*, as for an upper limit of f*.
 
     Examples
     --------
@@ -178,21 +179,26 @@ class FactRefutedError(EmptyConfidenceSetError):
         least: float,
         most: float,
         on_average: bool = False,
+        negated: bool = False,
     ) -> None:
         self.fact, self.places, self.least, self.most = fact, places, least, most
-        self.on_average = on_average
+        self.on_average, self.negated = on_average, negated
         self.norm_lower_bound = self.noise_lower_bound = math.nan
         where = " and ".join(str([float(f"{c:.4g}") for c in place]) for place in places[:3])
         where = f"on average around {where}" if on_average else f"at {where}"
+        they_say = f"they allow {most:.4g} at most, where it says {least:.4g} at least"
+        if negated:
+            they_say = f"they allow {-most:.4g} at least, where it says {-least:.4g} at most"
         KernelBoundsError.__init__(
             self,
             f"The data contradict {fact}, if the norm bound, the noise scale and the kernel are "
-            f"right: {where} they allow {most:.4g} at most, where {least:.4g} is needed.",
+            f"right: {where} {they_say}.",
         )
 
-    def __reduce__(self) -> tuple[type, tuple[str, list[list[float]], float, float, bool]]:
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         """Let other processes rebuild the error."""
-        return type(self), (self.fact, self.places, self.least, self.most, self.on_average)
+        range_ = self.least, self.most
+        return type(self), (self.fact, self.places, *range_, self.on_average, self.negated)
 
 
 def said(error: Exception) -> str:

@@ -299,6 +299,7 @@ class ConfidenceSet:
             for number, fact in enumerate(self.facts)
             if (where := fact.region or region) is not None
         ]
+        used = [(number, found) for number, found in used if len(found.least)]
         if not used:
             return None
         numbers, parts = zip(*used, strict=True)
@@ -556,8 +557,6 @@ class ConfidenceSet:
                     self.assumptions,
                     self.chosen_for,
                     own_radius=Radius(0.0, radius**2, self.assumptions.norm_bound),
-                    facts=self.facts,
-                    region=self.region,
                 )
 
     @property

@@ -318,6 +318,6 @@ def refute_by_facts(bound: DualBound, known: ConfidenceSet) -> None:
         most = float(level.add(1, np.array([most]))[0])
     top = int(weights.argmax())
     places = stated.centres[stated.rows[top] != 0].tolist()
-    raise FactRefutedError(
-        " and ".join(names), places, float(weights @ stated.least), most, len(eta[eta > 0]) > 1
-    )
+    several, negated = int(np.count_nonzero(eta)) > 1, bool(np.all(together.weights <= 0))
+    least = float(weights @ stated.least)
+    raise FactRefutedError(" and ".join(names), places, least, most, several, negated)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from kernelbounds.arrays import Array, as_whole
+from kernelbounds.errors import InputError
 from kernelbounds.facts.fact import Constraints, Fact, Region
 from kernelbounds.facts.limits import both_sides, checked_range
 
@@ -30,7 +31,7 @@ def divided_differences(region: Region, axis: int, order: int) -> tuple[Array, A
     weights = np.column_stack([-left, left] if order == 1 else [left, -(left + right), right])
     centres, at = np.unique(runs.reshape(-1, region.dim), axis=0, return_inverse=True)
     rows = np.zeros((len(runs), len(centres)))
-    np.put_along_axis(rows, at.reshape(len(runs), -1), weights, axis=1)
+    np.put_along_axis(rows, at.reshape(len(runs), order + 1), weights, axis=1)
     return centres, rows
 
 
@@ -49,7 +50,14 @@ class _Shape(Fact):
     def __post_init__(self) -> None:
         name = type(self).__name__
         object.__setattr__(self, "axis", as_whole(self.axis, f"axis of {name}", least=0))
-        object.__setattr__(self, "region", Region.checked(self.region))
+        region = Region.checked(self.region)
+        object.__setattr__(self, "region", region)
+        if region is None or self.axis >= region.dim:  # which a sequence refuses
+            return
+        if region.lower[self.axis] == region.upper[self.axis]:
+            raise InputError(
+                f"the region has no extent along input {self.axis}, so that f* has no shape there."
+            )
 
     def axes(self) -> Iterable[int]:
         """See :class:`Fact`."""

@@ -606,12 +606,12 @@ class ConfidenceSequence:
 
         It is certified: exact bounds are at least as wide as the range of values of functions in
         the span of the inducing points. It is infinite where none of those functions is in the
-        confidence set, and 1 where all is exact.
+        confidence set, and 1 where all is exact. Both widths are without facts.
         """
         chosen = self._chosen(bound)
         with self._known.lock:
             points = as_points(X, "X", self._known.radius_engine.dim, one=True)
-            return sparse.inflation(self._known, chosen, points)
+            return sparse.inflation(dataclasses.replace(self._known, facts=()), chosen, points)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to one file, atomically; see :meth:`load`."""
