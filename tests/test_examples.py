@@ -177,17 +177,32 @@ GALLERY = {
     "contexts.py": ["--days", "8"],
     "batches.py": ["--problems", "1", "--trials", "8"],
     "long_log.py": ["--rows", "4000"],
+    "reactor_facts.py": ["--points", "10"],
 }
 
 
 @pytest.mark.parametrize("name", GALLERY)
 def test_the_gallery_is_drawn(name, tmp_path, monkeypatch, capsys):
+    monkeypatch.syspath_prepend(EXAMPLES)  # as Python does for a script
     run(monkeypatch, name, *GALLERY[name], "--out", str(tmp_path / "new"))
     [picture] = (tmp_path / "new").iterdir()
     assert picture.stat().st_size > 10_000
     assert "truth inside: False" not in capsys.readouterr().out
     pages = (EXAMPLES.parent / "docs").rglob("*.md")
     assert any(picture.name in page.read_text() for page in pages)
+
+
+def test_facts_make_bands_narrow(tmp_path, monkeypatch, capsys):
+    run(monkeypatch, "facts.py", "--quick", "--out", str(tmp_path / "new"))
+    printed = capsys.readouterr().out
+    assert "truth inside: False" not in printed
+    rows = [line.split(" | ") for line in printed.splitlines() if "| truth inside" in line]
+    widths = {name.strip("| "): float(width) for name, width, _ in rows}
+    assert len(widths) == 6
+    assert all(width < widths["nothing"] for name, width in widths.items() if name != "nothing")
+    assert min(widths, key=widths.get) == "all four"
+    for name in ("facts.png", "facts-classes.png"):
+        assert (tmp_path / "new" / name).stat().st_size > 10_000
 
 
 def test_runs_of_the_oven_are_written_and_measured(tmp_path, monkeypatch, capsys):

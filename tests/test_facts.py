@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import cvxpy as cp
 import mpmath as mp
 import numpy as np
@@ -12,7 +14,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 import kernelbounds as kb
 from kernelbounds import kernels
-from kernelbounds.bounds.constrained import constrained
+from kernelbounds.bounds.constrained import NormalFacts, constrained
 from kernelbounds.facts import (
     AtLeast,
     Between,
@@ -137,9 +139,35 @@ def test_multipliers_against_50_digits(bound):
             assert float(found.values[i] - (value - least)) > -1e-12
 
 
-def _least_of(known):
-    from kernelbounds.bounds.constrained import NormalFacts
+@pytest.mark.parametrize("fact", [Concave(0, ([0.1], [0.9])), Slope(0, -0.3, 2.7, ([0.1], [0.9]))])
+def test_the_price_allows_for_rounded_weights(fact):
+    """In rational numbers: it is at most eta'b, less what errors of the weights can make of f."""
+    rng = np.random.default_rng(12)
+    X = rng.random((9, 1))
+    seq = kb.ConfidenceSequence(RBF(0.4), 3.0, 0.02, facts=[fact])
+    seq.update(X, 1 - np.exp(-3 * X[:, 0]) + 0.02 * rng.standard_normal(9))
+    facts = NormalFacts.of(seq.known)
+    places = [Fraction(z) for z in facts.stated.centres[:, 0].tolist()]
+    multipliers = rng.random((1, len(facts)))
+    exact, least = [Fraction(0)] * len(places), Fraction(0)
+    for eta, row, stated, b in zip(
+        multipliers[0].tolist(), facts.sums.weights, facts.stated.rows, facts.stated.least.tolist()
+    ):
+        at = np.flatnonzero(stated)
+        left, right = (1 / (places[j] - places[i]) for i, j in ((at[0], at[1]), (at[-2], at[-1])))
+        weights = [-left, right] if len(at) == 2 else [left, -(left + right), right]
+        scale = Fraction(eta) * Fraction(float(row[at[0]])) / weights[0]
+        least += abs(scale) * Fraction(b)
+        for i, weight in zip(at, weights):
+            exact[i] += scale * weight
+    computed = (multipliers @ facts.sums.weights)[0].tolist()
+    error = sum(abs(Fraction(one) - other) for one, other in zip(computed, exact))  # k(z, z) is 1
+    price = Fraction(float(facts.price(multipliers, 3.0)[0]))
+    assert error > 0 and price <= least - 3 * error
+    assert price > least - Fraction(1, 10**9)
 
+
+def _least_of(known):
     return NormalFacts.of(known).least
 
 

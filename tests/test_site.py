@@ -15,7 +15,17 @@ import typer
 import yaml
 
 import kernelbounds as kb
-from kernelbounds import bandits, bounds, checking, functionals, mixtures, plot, study, theory
+from kernelbounds import (
+    bandits,
+    bounds,
+    checking,
+    facts,
+    functionals,
+    mixtures,
+    plot,
+    study,
+    theory,
+)
 from kernelbounds.bandits import saving
 from kernelbounds.cli import app
 from kernelbounds.paper import results
@@ -126,7 +136,8 @@ def test_every_page_is_in_the_navigation():
 
 
 PUBLIC = (
-    bandits, bounds, checking, functionals, mixtures, plot, kb.problem, sensitivity, study, theory,
+    bandits, bounds, checking, facts, functionals, mixtures, plot, kb.problem, sensitivity, study,
+    theory,
 )  # fmt: skip
 
 

@@ -7,7 +7,7 @@ in delta, and bounds are those over the functions that satisfy them at finitely 
 happen to refute it.
 """
 
-from kernelbounds.facts.fact import Constraints, Fact, Region, checked_facts
+from kernelbounds.facts.fact import Constraints, Fact, Region
 from kernelbounds.facts.limits import AtLeast, Between, Value
 from kernelbounds.facts.shape import Concave, Convex, Decreasing, Increasing, Slope
 from kernelbounds.facts.text import fact_from_data, fact_to_data
@@ -24,7 +24,6 @@ __all__ = [
     "Region",
     "Slope",
     "Value",
-    "checked_facts",
     "fact_from_data",
     "fact_to_data",
 ]

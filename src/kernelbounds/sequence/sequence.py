@@ -23,7 +23,8 @@ from kernelbounds.bounds.constrained import least_norm_with_facts
 from kernelbounds.display import cards
 from kernelbounds.engine import Approximation, ExactEngine
 from kernelbounds.errors import InputError
-from kernelbounds.facts import Fact, Region, checked_facts
+from kernelbounds.facts import Fact, Region
+from kernelbounds.facts.fact import checked_facts
 from kernelbounds.functionals import Functional
 from kernelbounds.functionals.targets import Several
 from kernelbounds.io.archive import Packed
