@@ -3,7 +3,7 @@
 A function that rises along an input has f(x + h) >= f(x) for every step h, one that is convex has
 f(x - h) - 2 f(x) + f(x + h) >= 0. These inequalities hold whether or not functions of the kernel's
 space have derivatives, need nothing but values of the kernel, and between neighbouring places they
-are a few percent tighter than derivatives at the places would be.
+are no looser than derivatives at the places (``docs/mathematics/facts.md`` has figures).
 """
 
 from __future__ import annotations
