@@ -31,7 +31,7 @@ import numpy as np
 
 from kernelbounds.arrays import brief
 from kernelbounds.bounds import ConfidenceSet
-from kernelbounds.bounds.confidence_set import Evidence
+from kernelbounds.bounds.evidence import Evidence
 from kernelbounds.display import late_progress
 from kernelbounds.engine import Engine, SparseEngine
 from kernelbounds.engine.sparse import Statistics

@@ -18,8 +18,8 @@ from kernelbounds.assume.classes import Classes, sum_of
 from kernelbounds.assume.offset import Offset, checked_offset
 from kernelbounds.assume.parts import Parts, as_parts
 from kernelbounds.bounds import CMM, Assumptions, Bound, ConfidenceSet, DualBound
-from kernelbounds.bounds.confidence_set import Evidence
 from kernelbounds.bounds.constrained import least_norm_with_facts
+from kernelbounds.bounds.evidence import Evidence
 from kernelbounds.display import cards
 from kernelbounds.engine import Approximation, ExactEngine
 from kernelbounds.errors import InputError

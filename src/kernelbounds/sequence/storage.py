@@ -23,7 +23,7 @@ from kernelbounds.assume.classes import AllOf, AnyOf, Classes, sum_of
 from kernelbounds.assume.offset import Offset, checked_offset
 from kernelbounds.assume.parts import Parts, as_parts
 from kernelbounds.bounds import Assumptions, Bound, ConfidenceSet
-from kernelbounds.bounds.confidence_set import Evidence
+from kernelbounds.bounds.evidence import Evidence
 from kernelbounds.engine import ExactEngine, Forecasts, SparseEngine
 from kernelbounds.engine.sparse import state as sparse_state
 from kernelbounds.errors import InputError, StoredFileError

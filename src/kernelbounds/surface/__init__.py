@@ -1,14 +1,7 @@
 """Confidence bounds as functions of x."""
 
-from kernelbounds.surface.surface import (
-    POINTS_AT_ONCE,
-    Clipped,
-    Surface,
-    binding_facts,
-    extremes,
-    in_chunks,
-    surface_of,
-)
+from kernelbounds.surface.extremes import POINTS_AT_ONCE, binding_facts, extremes, in_chunks
+from kernelbounds.surface.surface import Clipped, Surface, surface_of
 
 __all__ = [
     "POINTS_AT_ONCE",

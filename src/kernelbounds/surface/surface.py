@@ -3,181 +3,35 @@
 Inside, everything is an upper bound on s f* for one sign s. A :class:`Surface` is that bound before
 clipping: where it exceeds the trivial bound B sqrt(k(x,x)) its size still tells which points are
 more uncertain, and policies decide by it. :class:`Clipped` never exceeds the trivial bound, and is
-what may be said of f*. :func:`extremes` computes the bounds that users get, for several signs.
+what may be said of f*.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NoReturn, TypeVar
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
 from kernelbounds.arrays import EPS, Array
-from kernelbounds.assume.classes import AllOf
 from kernelbounds.bounds import Bound, ConfidenceSet, DualBound, DualMinimum
-from kernelbounds.bounds.bound import TIE, as_upper_bounds, checked_extremes
-from kernelbounds.bounds.constrained import (
-    ConstrainedMinimum,
-    NormalFacts,
-    constrained,
-    refute_by_facts,
-)
+from kernelbounds.bounds.bound import TIE
 from kernelbounds.engine import Largest, largest_by_ceilings
-from kernelbounds.errors import EmptyConfidenceSetError, KernelBoundsError
-from kernelbounds.functionals.targets import Functionals, Shifted, Targets, differences
+from kernelbounds.functionals.targets import Targets, differences
+from kernelbounds.surface.extremes import (
+    CROSSING,
+    extremes,
+    in_chunks,
+    limits_of,
+    over_classes,
+    over_facts,
+    raw_extremes,
+    refuse_crossing,
+    with_level,
+)
 from kernelbounds.surface.witness import witness_of
-
-# Lower bounds that exceed upper ones by more than this, relative to the trivial bound, are not
-# explained by CMM's search, whose errors stay below TIE = 1e-7 of it.
-CROSSING = 1e-7
-POINTS_AT_ONCE = 1024  # a query's working memory is this many kernel vectors
-
-
-T = TypeVar("T", Array, Functionals, Targets)
-
-
-def in_chunks(points: T) -> list[T]:
-    """Split points or functionals into runs of at most ``POINTS_AT_ONCE``."""
-    starts = range(0, len(points), POINTS_AT_ONCE)
-    return [points[start : start + POINTS_AT_ONCE] for start in starts]
-
-
-def raw_extremes(
-    known: ConfidenceSet, bound: Bound, points: Targets, signs: Sequence[int]
-) -> Array:
-    """Compute upper bounds on s (f* - level) at m points for the signs s, unclipped; (signs, m).
-
-    Where f* = g + h with g alone in the kernel's space, they are bounds on s (g - level).
-    """
-    if known.classes is not None:
-        return over_classes(known, lambda one: raw_extremes(one, bound, points, signs))
-    if not known.count:
-        return np.tile(known.trivial(points), (len(signs), 1))
-    if known.facts:
-        found = [
-            np.concatenate(
-                [_over_facts(known, bound, chunk, sign).values for chunk in in_chunks(points)]
-            )
-            for sign in signs
-        ]
-        return np.stack(found)
-    # Overflow in a formula, where it happens, leads to an infinite bound.
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        found = [checked_extremes(bound, known, chunk, signs) for chunk in in_chunks(points)]
-    return np.concatenate(found, axis=1)
-
-
-def over_classes(known: ConfidenceSet, compute: Callable[[ConfidenceSet], Array]) -> Array:
-    """Compute upper bounds in each class, and what follows for f* from all of them.
-
-    Of classes of which f* is in one, those that the data refute do not count.
-    """
-    assert known.classes is not None
-    found, members = [], known.in_classes()
-    left = [one for one in members if not one.refuted]
-    if not left or (len(left) < len(members) and isinstance(known.classes, AllOf)):
-        known.refute_if_empty()
-    for one in left:
-        try:
-            found.append(compute(one))
-        except EmptyConfidenceSetError:  # by facts, or within rounding errors of B_min
-            if (one is left[-1] and not found) or isinstance(known.classes, AllOf):
-                raise
-    return known.classes.joined(found)
-
-
-def _over_facts(
-    known: ConfidenceSet, bound: Bound, points: Targets, sign: int
-) -> ConstrainedMinimum:
-    """Compute bounds over the functions that satisfy the facts, and what attains them."""
-    assert isinstance(bound, DualBound)  # others are refused before
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        found = constrained(bound, known, points, sign)
-    values = as_upper_bounds(bound, found.found.values, (1, len(points)))[0]
-    if known.facts and np.any(values < -(1 + CROSSING) * known.trivial(points)):
-        refuse_crossing(known, bound)
-    return found
-
-
-def with_level(known: ConfidenceSet, points: Targets, values: Array, signs: Sequence[int]) -> Array:
-    """Turn bounds on s (f* - level), (signs, m), into bounds on s f*, rounded up."""
-    level = known.level(points)
-    if level is None:
-        return values
-    return np.array([level.add(sign, row) for sign, row in zip(signs, values, strict=True)])
-
-
-def extremes(known: ConfidenceSet, bound: Bound, points: Targets, signs: Sequence[int]) -> Array:
-    """Compute upper bounds on s f* at m points for the signs s, clipped; (signs, m).
-
-    |f(x) - level| is at most B sqrt(k(x,x)), by Cauchy-Schwarz.
-    """
-    if known.classes is not None:
-        result = over_classes(known, lambda one: extremes(one, bound, points, signs))
-        if len(signs) == 2 and np.any(result.sum(axis=0) < -CROSSING * known.trivial(points)):
-            refuse_crossing(known, bound)
-        return result
-    trivial = known.trivial(points)
-    result = np.clip(raw_extremes(known, bound, points, signs), -trivial, trivial)
-    result = with_level(known, points, result, signs)
-    for sign, row in zip(signs, result, strict=True):
-        np.minimum(row, _limits(known, points, sign), out=row)
-    # Facts may limit f* to a single value, beside which rounding errors are of the trivial bound.
-    if len(signs) == 2 and np.any(result.sum(axis=0) < -CROSSING * trivial):
-        refuse_crossing(known, bound)
-    return result
-
-
-def _limits(known: ConfidenceSet, points: Targets, sign: int) -> Array | float:
-    """Return the largest values of s f* at points that facts alone allow; infinity for none."""
-    if not known.facts or (isinstance(points, Functionals) and not isinstance(points, Shifted)):
-        return np.inf
-    if not isinstance(points, Shifted):
-        low, high = known.limits(points, points)
-        return high if sign == 1 else -low
-    if isinstance(points.base, Functionals) or not points.is_difference:
-        return np.inf
-    own = _limits(known, points.base, sign)
-    return own + _limits(known, points.shift.centres[:1], -sign)
-
-
-def binding_facts(known: ConfidenceSet, bound: Bound, points: Array) -> list[float]:
-    """Return the share of points at which each fact makes a bound narrower, (number of facts,)."""
-    if known.classes is not None:
-        each = [binding_facts(one, bound, points) for one in known.in_classes() if not one.refuted]
-        return [max(shares) for shares in zip(*each, strict=True)]
-    binding = np.zeros((len(known.facts), len(points)), dtype=bool)
-    facts = NormalFacts.of(known) if known.count else None
-    for sign in (1, -1):
-        values = np.full(len(points), np.inf)
-        if facts is not None:
-            found = [_over_facts(known, bound, chunk, sign) for chunk in in_chunks(points)]
-            values = np.concatenate([one.values for one in found])
-            values = with_level(known, points, values[None], (sign,))[0]
-            multipliers = np.concatenate([one.multipliers for one in found])
-            for number in range(len(known.facts)):
-                binding[number] |= multipliers[:, facts.stated.owners == number].any(axis=1)
-        for number, fact in enumerate(known.facts):
-            low, high = fact.limits(points, points)
-            binding[number] |= (high if sign == 1 else -low) < values
-    return [float(share) for share in binding.mean(axis=1)]
-
-
-def refuse_crossing(known: ConfidenceSet, bound: Bound) -> NoReturn:
-    """Say why lower bounds exceed upper ones, as far as one can tell."""
-    bound.refute(known)
-    if isinstance(bound, DualBound):
-        refute_by_facts(bound, known)
-    raise KernelBoundsError(
-        f"the bound {bound!r} gives lower bounds that exceed its upper ones, though the data do "
-        "not refute the assumptions: norm_bound is within rounding of the smallest value that they "
-        f"allow, or the kernel {known.kernel} is evaluated with too few digits, or a bound of your "
-        "own is wrong."
-    )
 
 
 @dataclass(frozen=True)
@@ -246,7 +100,7 @@ class Surface:
         """The largest values that s f* can have, given :meth:`trivial` of the points; (m,)."""
         asked = self.targets(points)
         largest = with_level(self.known, asked, trivial[None], (self.sign,))[0]
-        return np.asarray(np.minimum(largest, _limits(self.known, asked, self.sign)))
+        return np.asarray(np.minimum(largest, limits_of(self.known, asked, self.sign)))
 
     def limited(self, points: Array, values: Array, trivial: Array) -> Array:
         """Clip values at points to the range that s f* can have there; (m,)."""
@@ -261,7 +115,7 @@ class Surface:
         low, high = self.known.limits(centres - half_widths, centres + half_widths)
         most = high if self.sign == 1 else -low
         if self.reference is not None:
-            most = most + _limits(self.known, self.reference[None], -self.sign)
+            most = most + limits_of(self.known, self.reference[None], -self.sign)
         return most
 
     def shifted(self, bounds: Array) -> Array:
@@ -279,7 +133,7 @@ class Surface:
         if not self.known.count or self.known.offset.constant is None:
             return Largest.of(self.values(points), opposite.values(points), tie)
         if self.known.facts:
-            return self._largest_over_facts(points, tie)
+            return self._largestover_facts(points, tie)
         best, start = Largest(-np.inf, 0, -np.inf), 0
         for chunk in in_chunks(self.targets(points)):
             with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
@@ -294,7 +148,7 @@ class Surface:
         shifted = self.shifted(np.array(best.value)), opposite.shifted(np.array(best.opposite))
         return Largest(float(shifted[0]), best.at, float(shifted[1]))
 
-    def _largest_over_facts(self, points: Array, tie: float) -> Largest:
+    def _largestover_facts(self, points: Array, tie: float) -> Largest:
         """Find the largest bound over functions that satisfy facts, where others are large."""
         asked, plain = self.targets(points), replace(self.known, facts=())
         ceilings = raw_extremes(plain, self.bound, asked, (self.sign,))
@@ -310,7 +164,7 @@ class Surface:
 
     def _attained(self, points: Array) -> tuple[DualMinimum, Targets, Array]:
         """Compute :meth:`attained`, the functionals by which, and what was subtracted, (m,)."""
-        over = _over_facts(self.known, self.bound, self.targets(points), self.sign)
+        over = over_facts(self.known, self.bound, self.targets(points), self.sign)
         found, signs = over.found, (self.sign,)
         values = with_level(self.known, self.targets(points), found.values, signs)
         whole = DualMinimum(values[0], found.ridges[0], found.scales[0], found.path)

@@ -1,0 +1,167 @@
+"""The evidence: the observations of a sequence, and what is carried along from one to the next."""
+
+from __future__ import annotations
+
+import copy
+import threading
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
+
+import numpy as np
+
+from kernelbounds import kernels
+from kernelbounds.arrays import EPS, Array
+from kernelbounds.assume.classes import Classes, balls_of
+from kernelbounds.assume.offset import Level, Offset
+from kernelbounds.assume.parts import Parts, count_for_shares
+from kernelbounds.copies import CopiedWhole
+from kernelbounds.engine import Engine, ExactEngine, Forecasts, Outcomes
+from kernelbounds.functionals.targets import Functionals, Targets
+from kernelbounds.mixtures.ledger import Ledger
+
+# Without noise the reference ridge is this times the trace of the kernel matrix: twice the slack
+# by which the engine raises eigenvalues, below which a ridge has no effect.
+LEAST_RIDGE = 64 * EPS
+
+T = TypeVar("T")
+
+
+class Evidence(CopiedWhole):
+    """The observations of a sequence, and what is carried along from one to the next.
+
+    This is what changes as observations are added: the engines, the forecasts and their losses,
+    and the shares of the parts. A :class:`ConfidenceSet` looks at it under certain assumptions.
+
+    Where f* has parts, R_t comes from the kernel with equal shares (``radius_engine``), and all
+    else from one with shares that suit the points (:meth:`engine`). R_t bounds the noise, whatever
+    the kernel, and equal shares do not look ahead.
+
+    ``lock`` is held while a bound looks, while observations are added and while a copy is made, so
+    that sequences may be used from several threads.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        parts: Parts | None = None,
+        offset: Offset | None = None,
+        forecasts: Forecasts | None = None,
+        classes: Classes | None = None,
+    ) -> None:
+        self.radius_engine = engine
+        self.classes = classes
+        self._balls = () if classes is None else balls_of(classes, (offset or Offset()).within)
+        self._of_balls = tuple(
+            Evidence(ExactEngine(ball.kernel), ball.parts, offset) for ball in self._balls
+        )
+        self.parts, self.offset = parts, offset or Offset()
+        self.ledger = Ledger(forecasts)
+        self.growing = True  # False for a snapshot, which is only read
+        self._lock = threading.RLock()
+        self._shares: tuple[float, ...] = ()  # of the parts, in ``_shared``
+        self._shared, self._decided_by = engine, 0  # that engine, and how many points decided
+        self._keeps_shares = False  # see :meth:`keep_shares`
+        self._kept: tuple[int, dict[Hashable, Any]] = 0, {}  # with the count
+
+    @property
+    def lock(self) -> threading.RLock:
+        """The lock of this object; copies have their own."""
+        return self._lock
+
+    def __setstate__(self, parts: dict[str, Any]) -> None:
+        vars(self).update(parts)
+        self._lock = threading.RLock()
+
+    def _parts(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def snapshot(self) -> Evidence:
+        """The observations so far, to be read only; its fits do not crowd out those of this one."""
+        other = Evidence.__new__(Evidence)
+        other.__setstate__(self._parts())
+        shared, engine = self._shared, self.radius_engine.snapshot()
+        other.radius_engine, other.ledger = engine, copy.copy(self.ledger)
+        other._shared = engine if shared is self.radius_engine else shared.snapshot()
+        other._of_balls = tuple(one.snapshot() for one, _ in self.in_balls())
+        other.growing = False
+        return other
+
+    @property
+    def count(self) -> int:
+        """The number of observations, t."""
+        return self.radius_engine.data.count
+
+    def mean(self, points: Targets) -> Level | None:
+        """The known level at points, or of functionals; None where it is 0."""
+        if self.offset.constant == 0:
+            return None
+        if isinstance(points, Functionals):
+            return points.of_mean(self.offset)
+        return Level(self.offset.at(points))
+
+    def weighted(self, points: Array, outcomes: Array, weights: Array | None) -> Outcomes:
+        """Outcomes as an engine takes them: with their weights, and less the known level."""
+        level = self.mean(points)
+        centred = outcomes if level is None else outcomes - level.values
+        return Outcomes(outcomes, centred, np.ones(len(points)) if weights is None else weights)
+
+    def engine(self, misfit: float) -> Engine:
+        """Kernel ridge regression with shares of the parts that suit the points.
+
+        ``misfit`` is how far a typical outcome may be from a function of norm at most B.
+        """
+        engine, parts = self.radius_engine, self.parts
+        if parts is None or not isinstance(engine, ExactEngine):  # whose data can be read again
+            return engine
+        data = engine.data
+        n = self._decided_by if self._keeps_shares else count_for_shares(data.count)
+        if n != self._decided_by or not self._shares:
+            self._shares, self._decided_by = parts.equal_shares, n
+            self._shared = engine
+            if n:
+                # These points alone decide, whenever the shares are asked for.
+                points, weights = data.points[:n], data.weights[:n]
+                trace = float((kernels.diagonal(data.kernel, points) * weights**2).sum())
+                ridge = n * misfit**2 + LEAST_RIDGE * max(trace, 1e-100)
+                self._shares = parts.shares(points, weights, ridge, LEAST_RIDGE)
+                self._shared = ExactEngine(parts.kernel(self._shares))
+        self._bring_up_to_date(self._shared)
+        return self._shared
+
+    def _bring_up_to_date(self, engine: Engine) -> None:
+        """Give another engine the observations that it does not have yet."""
+        assert isinstance(self.radius_engine, ExactEngine)
+        data = self.radius_engine.data
+        new = slice(engine.data.count, None)
+        if len(observed := data.observed[new]):
+            points = data.points[new]
+            engine.append(points, self.weighted(points, observed, data.weights[new]))
+
+    def in_balls(self) -> list[tuple[Evidence, float]]:
+        """The same observations for each of several classes, with the norm bound of the class."""
+        for one in self._of_balls:
+            self._bring_up_to_date(one.radius_engine)
+        norms = [ball.norm_bound for ball in self._balls]
+        return list(zip(self._of_balls, norms, strict=True))
+
+    def shares(self, misfit: float) -> tuple[float, ...]:
+        """The shares of the parts in :meth:`engine`; none where they are equal for good."""
+        return self._shares if self.engine(misfit) is self._shared else ()
+
+    def keep_shares(self, misfit: float) -> None:
+        """Let the observations so far decide on the shares of the parts, and later ones not.
+
+        So the space in which f* has norm at most 1 stays the same, whatever is added.
+        """
+        self.engine(misfit)  # which decides
+        self._keeps_shares = True
+
+    def kept(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What ``make`` returns, computed once for each key and number of observations."""
+        if self._kept[0] != self.count:
+            self._kept = self.count, {}
+        kept = self._kept[1]
+        if key not in kept:
+            kept[key] = make()
+        found: T = kept[key]
+        return found
