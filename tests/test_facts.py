@@ -92,7 +92,7 @@ def by_cone_program(known, x, sign):
 def test_as_tight_as_the_cone_program(name):
     seq, places = sequence(FACTS[name]), np.random.default_rng(1).random((3, 2))
     for sign in (1, -1):
-        found = constrained(kb.CMM(), seq.known, places, sign).values
+        found = constrained(kb.CMM(), seq.known, places, (sign,))[0].values
         exact = np.array([by_cone_program(seq.known, x, sign) for x in places])
         assert np.all(found > exact - 3e-8), (sign, found - exact)  # which the solver may be off
         assert np.all(found < exact + 1.5e-3), (sign, found - exact)
@@ -125,7 +125,7 @@ def test_multipliers_against_50_digits(bound):
         "AY": lambda sign: exact.ay(ridge, sign),
     }
     for sign in (1, -1):
-        found = constrained(bound, known, places, sign)
+        found = constrained(bound, known, places, (sign,))[0]
         assert found.multipliers.any(axis=1).all()
         for i, x in enumerate(places):
             shift = found.targets.shift
@@ -246,7 +246,7 @@ def test_gradients_and_ceilings():
         ceilings = surface.ceilings(centres, half)[1]
         assert np.allclose(values, surface.values(centres))
         for centre, width, gradient, ceiling in zip(centres, half, gradients, ceilings):
-            held = constrained(kb.CMM(), seq.known, centre[None], sign)
+            held = constrained(kb.CMM(), seq.known, centre[None], (sign,))[0]
 
             def bound(points, held=held, sign=sign):
                 shift = held.targets.shift

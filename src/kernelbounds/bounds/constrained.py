@@ -13,6 +13,7 @@ for the functional, which is CMM's own search. See ``docs/mathematics/facts.md``
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -150,27 +151,50 @@ class ConstrainedMinimum:
 
 
 def constrained(
-    bound: DualBound, known: ConfidenceSet, targets: Targets, sign: int
-) -> ConstrainedMinimum:
-    """Upper bounds on s L f at m targets L, over functions that satisfy the facts."""
-    plain, facts = bound.attained(known, targets, (sign,)), NormalFacts.of(known)
-    count, norm_bound = len(targets), known.assumptions.norm_bound
+    bound: DualBound, known: ConfidenceSet, targets: Targets, signs: Sequence[int]
+) -> list[ConstrainedMinimum]:
+    """Upper bounds on s L f at m targets L, for each sign s, over functions with the facts."""
+    plain, facts = bound.attained(known, targets, signs), NormalFacts.of(known)
+    every = [DualMinimum(*one, plain.path) for one in zip(*_rows(plain), strict=True)]
     if facts is None:
-        return ConstrainedMinimum(plain, targets, np.zeros(count), np.zeros((count, 0)))
+        none = np.zeros(len(targets)), np.zeros((len(targets), 0))
+        return [ConstrainedMinimum(one, targets, *none) for one in every]
+    search = _Search(known, facts, targets)
+    return [
+        _with_facts(bound, known, facts, search, one, sign)
+        for one, sign in zip(every, signs, strict=True)
+    ]
+
+
+def _rows(found: DualMinimum) -> tuple[Array, Array, Array]:
+    """Values, ridges and scales with a row of their own for each sign, (signs, 1, m)."""
+    return found.values[:, None], found.ridges[:, None], found.scales[:, None]
+
+
+def _with_facts(
+    bound: DualBound,
+    known: ConfidenceSet,
+    facts: NormalFacts,
+    search: _Search,
+    plain: DualMinimum,
+    sign: int,
+) -> ConstrainedMinimum:
+    """Improve the bounds without facts, for one sign."""
+    targets, count = search.targets, len(search.targets)
     values, best_ridges, scales = (
         one[0].copy() for one in (plain.values, plain.ridges, plain.scales)
     )
     price, multipliers, path = np.zeros(count), np.zeros((count, len(facts))), plain.path
-    search, open_ = _Search(known, facts, targets, sign), np.arange(count)
-    ridges, tried = plain.ridges[0], multipliers
+    open_, ridges, tried = np.arange(count), plain.ridges[0], multipliers
     for step in LOG_RIDGE_STEPS:
-        tried = search.multipliers(open_, ridges, tried, step)
+        tried = search.multipliers(open_, sign, ridges, tried, step)
         binding = tried.any(axis=1)
         open_, tried = open_[binding], tried[binding]
         if not len(open_):
             break
         found = bound.attained(known, _plus(targets[open_], facts.sums, sign * tried), (sign,))
-        path, cost = _finer(path, found.path), facts.price(tried, norm_bound)
+        path = _finer(path, found.path)
+        cost = facts.price(tried, known.assumptions.norm_bound)
         size = np.abs(found.values[0]) + np.abs(cost)
         now = found.values[0] - cost + EPS * size
         gain = values[open_] - now
@@ -208,31 +232,29 @@ def _finer(one: RidgePath | None, other: RidgePath | None) -> RidgePath | None:
 class _Search:
     """The search for multipliers of m targets, each at a ridge of its own."""
 
-    def __init__(
-        self, known: ConfidenceSet, facts: NormalFacts, targets: Targets, sign: int
-    ) -> None:
-        self._known, self._facts, self._sign = known, facts, sign
+    def __init__(self, known: ConfidenceSet, facts: NormalFacts, targets: Targets) -> None:
+        self.targets, self._known, self._facts = targets, known, facts
         self._negligible = NEGLIGIBLE_VIOLATION * known.assumptions.norm_bound
         self._of_targets = known.engine.query(targets)
         if isinstance(targets, Functionals):
             values = targets.vectors(known.kernel, facts.sums.centres)
         else:
             values = kernels.vectors(known.kernel, targets, facts.sums.centres)
-        self._prior_cross = sign * (values @ facts.sums.weights.T)
+        self._prior_cross = values @ facts.sums.weights.T
 
     def multipliers(
-        self, which: NDArray[np.intp], ridges: Array, start: Array, step: float
+        self, which: NDArray[np.intp], sign: int, ridges: Array, start: Array, step: float
     ) -> Array:
         """The best multipliers of some targets, each at its ridge or one near it; (n, J).
 
         Ridges are rounded to a grid, at whose points targets share the work.
         """
         rounded, number = np.unique(np.rint(np.log(ridges) / step), return_inverse=True)
-        prior, cross = self._of_targets.prior[which], self._prior_cross[which]
+        prior, cross = self._of_targets.prior[which], sign * self._prior_cross[which]
         facts, variance = [], prior.copy()
         for i, ridge in enumerate(np.exp(rounded * step)):
             here, rows = self._facts.at(self._known, float(ridge)), np.flatnonzero(number == i)
-            seen = self._sign * self._of_targets.whitened(float(ridge), which[rows])[0]
+            seen = sign * self._of_targets.whitened(float(ridge), which[rows])[0]
             cross[rows] -= seen.T @ here.seen
             variance[rows] -= np.vecdot(seen.T, seen.T)
             facts.append(here)

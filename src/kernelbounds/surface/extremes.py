@@ -51,13 +51,8 @@ def raw_extremes(
     if not known.count:
         return np.tile(known.trivial(points), (len(signs), 1))
     if known.facts:
-        found = [
-            np.concatenate(
-                [over_facts(known, bound, chunk, sign).values for chunk in in_chunks(points)]
-            )
-            for sign in signs
-        ]
-        return np.stack(found)
+        parts = [over_facts(known, bound, chunk, signs) for chunk in in_chunks(points)]
+        return np.concatenate([[one.values for one in part] for part in parts], axis=1)
     # Overflow in a formula, where it happens, leads to an infinite bound.
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         found = [checked_extremes(bound, known, chunk, signs) for chunk in in_chunks(points)]
@@ -84,13 +79,14 @@ def over_classes(known: ConfidenceSet, compute: Callable[[ConfidenceSet], Array]
 
 
 def over_facts(
-    known: ConfidenceSet, bound: Bound, points: Targets, sign: int
-) -> ConstrainedMinimum:
-    """Compute bounds over the functions that satisfy the facts, and what attains them."""
+    known: ConfidenceSet, bound: Bound, points: Targets, signs: Sequence[int]
+) -> list[ConstrainedMinimum]:
+    """Compute bounds over functions that satisfy the facts, for each sign, and what attains them."""
     assert isinstance(bound, DualBound)  # others are refused before
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        found = constrained(bound, known, points, sign)
-    values = as_upper_bounds(bound, found.found.values, (1, len(points)))[0]
+        found = constrained(bound, known, points, signs)
+    values = np.array([one.values for one in found])
+    as_upper_bounds(bound, values, (len(signs), len(points)))
     if known.facts and np.any(values < -(1 + CROSSING) * known.trivial(points)):
         refuse_crossing(known, bound)
     return found
@@ -143,21 +139,19 @@ def binding_facts(known: ConfidenceSet, bound: Bound, points: Array) -> list[flo
     if known.classes is not None:
         each = [binding_facts(one, bound, points) for one in known.in_classes() if not one.refuted]
         return [max(shares) for shares in zip(*each, strict=True)]
-    binding = np.zeros((len(known.facts), len(points)), dtype=bool)
-    facts = NormalFacts.of(known) if known.count else None
-    for sign in (1, -1):
-        values = np.full(len(points), np.inf)
+    counts, facts = np.zeros(len(known.facts)), NormalFacts.of(known) if known.count else None
+    for chunk in in_chunks(points):
+        upper = lower = np.full(len(chunk), np.inf)
+        owners: Array = np.zeros((0, len(chunk)))  # of multipliers that are positive
         if facts is not None:
-            found = [over_facts(known, bound, chunk, sign) for chunk in in_chunks(points)]
-            values = np.concatenate([one.values for one in found])
-            values = with_level(known, points, values[None], (sign,))[0]
-            multipliers = np.concatenate([one.multipliers for one in found])
-            for number in range(len(known.facts)):
-                binding[number] |= multipliers[:, facts.stated.owners == number].any(axis=1)
+            both = over_facts(known, bound, chunk, (1, -1))
+            upper, lower = with_level(known, chunk, np.array([one.values for one in both]), (1, -1))
+            owners = (both[0].multipliers + both[1].multipliers).T
         for number, fact in enumerate(known.facts):
-            low, high = fact.limits(points, points)
-            binding[number] |= (high if sign == 1 else -low) < values
-    return [float(share) for share in binding.mean(axis=1)]
+            low, high = fact.limits(chunk, chunk)
+            own = [] if facts is None else facts.stated.owners == number
+            counts[number] += np.sum(owners[own].any(axis=0) | (high < upper) | (-low < lower))
+    return list(counts / len(points))
 
 
 def refuse_crossing(known: ConfidenceSet, bound: Bound) -> NoReturn:

@@ -164,7 +164,7 @@ class Surface:
 
     def _attained(self, points: Array) -> tuple[DualMinimum, Targets, Array]:
         """Compute :meth:`attained`, the functionals by which, and what was subtracted, (m,)."""
-        over = over_facts(self.known, self.bound, self.targets(points), self.sign)
+        (over,) = over_facts(self.known, self.bound, self.targets(points), (self.sign,))
         found, signs = over.found, (self.sign,)
         values = with_level(self.known, self.targets(points), found.values, signs)
         whole = DualMinimum(values[0], found.ridges[0], found.scales[0], found.path)
