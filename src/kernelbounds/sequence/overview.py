@@ -67,6 +67,9 @@ def card(known: ConfidenceSet, bound: Bound) -> cards.Html:
         facts.append(("misspecification", f"{a.misspecification:.4g}"))
     if known.offset != Offset():
         facts.append(("offset", known.offset))
+    if known.classes is not None and count:
+        refuted = [str(at) for at, one in enumerate(known.in_classes()) if one.refuted]
+        facts.append(("refuted by the data", ", ".join(refuted) or "none of them"))
     facts += [("known", fact) for fact in known.facts]
     facts += [("bound", bound), ("observations", _observed(known))]
     note = f"Bounds hold with probability {1 - a.delta:g}, if these assumptions do."

@@ -81,7 +81,7 @@ def over_classes(known: ConfidenceSet, compute: Callable[[ConfidenceSet], Array]
 def over_facts(
     known: ConfidenceSet, bound: Bound, points: Targets, signs: Sequence[int]
 ) -> list[ConstrainedMinimum]:
-    """Compute bounds over functions that satisfy the facts, for each sign, and what attains them."""
+    """Compute bounds over functions with the facts, for each sign, and what attains them."""
     assert isinstance(bound, DualBound)  # others are refused before
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         found = constrained(bound, known, points, signs)
