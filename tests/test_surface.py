@@ -11,7 +11,7 @@ import kernelbounds as kb
 from kernelbounds import kernels
 from kernelbounds.bounds import Bound
 from kernelbounds.surface import Clipped
-from kernelbounds.surface.extremes import raw_extremes
+from kernelbounds.surface.at_points import raw_extremes
 
 SMOOTH_KERNELS = {
     **KERNELS,

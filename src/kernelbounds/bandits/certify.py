@@ -38,7 +38,7 @@ from kernelbounds.bandits.maximisers import (
 )
 from kernelbounds.bounds import DualBound
 from kernelbounds.surface import Clipped, Surface
-from kernelbounds.surface.extremes import CROSSING, refuse_crossing
+from kernelbounds.surface.at_points import CROSSING, refuse_crossing
 
 Rounding = Callable[[Array], Array]  # of points (m, d), to actions that can be carried out
 

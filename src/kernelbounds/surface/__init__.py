@@ -1,6 +1,6 @@
 """Confidence bounds as functions of x."""
 
-from kernelbounds.surface.extremes import POINTS_AT_ONCE, binding_facts, extremes, in_chunks
+from kernelbounds.surface.at_points import POINTS_AT_ONCE, binding_facts, extremes, in_chunks
 from kernelbounds.surface.surface import Clipped, Surface, surface_of
 
 __all__ = [

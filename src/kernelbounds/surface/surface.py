@@ -20,7 +20,7 @@ from kernelbounds.bounds import Bound, ConfidenceSet, DualBound, DualMinimum
 from kernelbounds.bounds.bound import TIE
 from kernelbounds.engine import Largest, largest_by_ceilings
 from kernelbounds.functionals.targets import Targets, differences
-from kernelbounds.surface.extremes import (
+from kernelbounds.surface.at_points import (
     CROSSING,
     extremes,
     in_chunks,
