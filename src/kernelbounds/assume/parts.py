@@ -142,10 +142,7 @@ class Parts:
 
 
 def _adding_up(shares: Array) -> tuple[float, ...]:
-    """Shares whose sum is 1, and not a rounding error more.
-
-    The sum and, for each of them, two products, a square and a quotient are rounded.
-    """
+    """Scale shares to a sum below 1, by n roundings of the sum and 4 of (B_i^2 / s_i) k_i."""
     return tuple(map(float, shares / shares.sum() * (1 - (len(shares) + 4) * EPS)))
 
 

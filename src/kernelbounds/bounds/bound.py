@@ -167,13 +167,12 @@ class Bound(ABC):
 
     @property
     def uses_only_radius(self) -> bool:
-        """Whether the bound knows nothing of the noise but R_t, and of f* but ||f*|| <= B.
+        """Whether the bound uses R_t and B alone, and no other property of the noise or of f*.
 
-        Such a bound holds whatever the kernel in which that norm is, so that the shares of the
-        parts of f* may be chosen from points, which adaptive choices make depend on the noise;
-        others see less, see :meth:`ConfidenceSet.with_fixed_shares`. It also bounds g where f* =
-        g + h is not of the space, because R_t then is enlarged by what h may add; others are
-        refused there.
+        Such a bound holds for every kernel in which ||f*|| <= B, so the shares of parts may be
+        chosen from the points, adaptive or not; other bounds get equal shares, see
+        :meth:`ConfidenceSet.with_fixed_shares`. Where f* = g + h is misspecified, such a bound
+        holds for g, because R_t is enlarged for h; other bounds are refused.
         """
         return False
 
@@ -305,7 +304,7 @@ class DualBound(Bound):
 
     @abstractmethod
     def joint_bound(self, known: ConfidenceSet, ridges: Array) -> Array:
-        """joint_bound_alpha, rounded up, for an array of ridges."""
+        """joint_bound_alpha for an array of ridges, made from quantities that are rounded up."""
 
     def lasting(self, known: ConfidenceSet) -> bool:
         """Whether the same ridges are used when observations are added.

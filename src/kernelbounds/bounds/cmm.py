@@ -162,6 +162,7 @@ def minimise_dual(
     values[np.isnan(values)] = np.inf
     path: RidgePath | None = query.path
     if ridges.min() < query.path.eigen.finest:
+        # Some minimisers are below the path's finest ridge: a path to 16 times smaller ones, again.
         finer = (ridges < query.path.eigen.finest).any(axis=0)
         found = minimise_dual(known, points[finer], signs, finest / 16)
         values[:, finer], ridges[:, finer] = found.values, found.ridges

@@ -79,7 +79,7 @@ class ConfidenceSet:
 
     evidence: Evidence
     assumptions: Assumptions
-    # What c, and other settings that are valid whatever they are, were chosen for; None: the above.
+    # The assumptions that c and the settings of a fixed design were chosen for; None: those above.
     settings_for: Assumptions | None = None
     equal_shares: bool = False  # whether parts have equal shares in all, and not in R_t alone
     own_ledger: Ledger | None = None  # where another noise scale needs forecasts of its own
@@ -346,11 +346,11 @@ class ConfidenceSet:
         )
 
     def outcome_free(self) -> tuple[float, float]:
-        """P and a ridge from which on R_t^2 <= E_alpha + P, whatever the outcomes are.
+        """P and a least ridge: R_t^2 <= E_alpha + P at all ridges above it, whatever the outcomes.
 
-        P is infinite where nothing is known. Where f* has parts, R_t is made of the kernel with
-        equal shares s, and E_alpha of another. That one is at most max_i s / s_i times the first,
-        and so are ridges at which its energy is no less.
+        P is infinite where the mixture knows no such bound. Where f* has parts, R_t comes from the
+        kernel with equal shares s, and E_alpha from one that is at most max_i s / s_i times as
+        large; so the least ridge is multiplied by that number.
         """
         a = self.assumptions
         if a.noise_scale == 0:
@@ -428,8 +428,8 @@ class ConfidenceSet:
         """The smallest noise scale under which some function of norm at most B fits the data.
 
         With probability at least 1 - delta it is at most the true sigma, if B and the kernel are
-        right. It is the last one, on a grid of steps of one percent, below the first with an R_t
-        that leaves a function.
+        right. Noise scales are tried upwards in steps of one percent; this is the last one before
+        the first whose R_t leaves a function.
         """
         if self.classes is not None:
             return min(one.noise_lower_bound for one in self.in_classes())

@@ -44,13 +44,14 @@ NEGLIGIBLE_VIOLATION = 3e-5
 LEAST_NORM = 1e-12
 # Log ridges, relative to (R_t / B)^2, at which the least norm under facts is sought.
 RIDGES_FOR_NORMS = np.linspace(-10.0, 6.0, 17)
-# What is tried for the least norm, as parts by which it may be too large.
+# The least norm is estimated on that grid, and lowered by these fractions in turn until CMM shows
+# that no function of the norm satisfies the facts.
 SHORTER_NORMS = (1e-6, 1e-4, 1e-3, 1e-2, 0.1)
 
 
 @dataclass(frozen=True)
 class NormalFacts:
-    """The inequalities of facts, as ones for f less its level, whose sums have norm 1."""
+    """The inequalities of facts for f less its level, scaled so that each sum has norm 1."""
 
     sums: WeightedSums
     least: Array  # b, (J,)

@@ -33,8 +33,8 @@ class Evidence(CopiedWhole):
     and the shares of the parts. A :class:`ConfidenceSet` looks at it under certain assumptions.
 
     Where f* has parts, R_t comes from the kernel with equal shares (``radius_engine``), and all
-    else from one with shares that suit the points (:meth:`engine`). R_t bounds the noise, whatever
-    the kernel, and equal shares do not look ahead.
+    else from one with shares that suit the points (:meth:`engine`). Any kernel that is fixed in
+    advance gives a valid R_t, and equal shares are.
 
     ``lock`` is held while a bound looks, while observations are added and while a copy is made, so
     that sequences may be used from several threads.
@@ -58,10 +58,10 @@ class Evidence(CopiedWhole):
         self.ledger = Ledger(forecasts)
         self.growing = True  # False for a snapshot, which is only read
         self._lock = threading.RLock()
-        self._shares: tuple[float, ...] = ()  # of the parts, in ``_shared``
-        self._shared, self._decided_by = engine, 0  # that engine, and how many points decided
+        self._shares: tuple[float, ...] = ()  # the shares of the parts in ``_shared``
+        self._shared, self._decided_by = engine, 0  # with those shares; how many points chose them
         self._keeps_shares = False  # see :meth:`keep_shares`
-        self._kept: tuple[int, dict[Hashable, Any]] = 0, {}  # with the count
+        self._kept: tuple[int, dict[Hashable, Any]] = 0, {}  # a count, and results at that count
 
     @property
     def lock(self) -> threading.RLock:

@@ -37,7 +37,7 @@ MOST_STEPS = 2 * MOST_BINDING
 # This is added to the diagonal of C, where sums have norm 1, so that multipliers stay small where
 # places are so close that their inequalities can hardly be told apart.
 REGULARISATION = 1e-11
-# Of beta^2 and rho^2, at least these parts are taken to be left once inequalities bind.
+# Least parts of beta^2 and rho^2 that remain after conditioning, lest rounding make them negative.
 LEAST_FACTOR, LEAST_VARIANCE = 1e-8, 1e-14
 
 

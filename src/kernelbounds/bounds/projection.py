@@ -50,8 +50,8 @@ from kernelbounds.engine import RidgePath, minimise_over_ridge
 from kernelbounds.errors import EmptyConfidenceSetError
 from kernelbounds.functionals.targets import Targets
 
-# Ridges at which numbers of directions are compared, and their range, relative to (sigma / B)^2 and
-# (r_t / B)^2; beyond this times the largest eigenvalue they are as good as infinite.
+# Numbers of directions are compared at RIDGES ridges, from LEAST (sigma / B)^2 to MOST (r_t / B)^2,
+# and at most INFINITE times the largest eigenvalue, where a ridge acts as if it were infinite.
 RIDGES, LEAST, MOST, INFINITE = 48, 0.01, 100.0, 1e10
 # Steps of Newton's method, which from this side doubles the digits each time.
 NEWTON = 12
@@ -162,7 +162,7 @@ def promising_count(known: ConfidenceSet, path: RidgePath, relative: Array) -> i
 
 
 def _ridges(a: Assumptions, path: RidgePath, squared: float) -> Array:
-    """Between far too small and far too large, for squared radii up to this one."""
+    """RIDGES ridges, from far too small to far too large for squared radii up to ``squared``."""
     eigen = path.eigen
     ends = np.array([LEAST * a.noise_scale**2, MOST * squared]) / max(a.norm_bound**2, 1e-280)
     low, high = np.log(np.clip(ends, eigen.slack, INFINITE * float(eigen.spectrum.max())))

@@ -121,12 +121,12 @@ def certain_noise(energy: float, count: int, delta: float) -> float:
 
 
 def least_noise(admissible: Callable[[float], bool], certain: float, anchor: float) -> float:
-    """The noise scale below the first admissible one, on a grid that is fixed before the data.
+    """The last noise scale before the first admissible one, on a grid fixed before the data.
 
-    The grid is ``anchor`` times powers of a number. It is scanned from below, from the last one on
-    that sigma is not below for certain, because R_t need not grow with sigma: see
-    ``docs/mathematics/radius.md``. If that one is admissible, a smaller one is returned that is
-    not, or zero where a tiny fraction is enough. Infinity means that nothing is.
+    The grid is ``anchor`` times powers of 2^(1/64). The scan starts just below ``certain``, which
+    sigma all but surely exceeds, and goes upwards: R_t need not grow with sigma, so bisection would
+    be wrong (``docs/mathematics/radius.md``). If the start is admissible, a smaller scale that is
+    not is returned, or 0 where even a tiny one is. Infinity: no noise scale is admissible.
     """
     if certain < SMALLEST_NOISE:
         return 0.0
@@ -163,6 +163,7 @@ def _supremum(path: RidgePath, function: Callable[[Array], Array]) -> float:
     eigen, best = path.eigen, 0.0
     # The floor may be large, and bounds try smaller ridges, too. Below the slack none matters.
     low = math.log(min(eigen.floor, eigen.slack or eigen.floor))
+    # From e^20 times the largest eigenvalue on, a ridge acts as if it were infinite.
     high = math.log(eigen.spectrum.max(initial=eigen.floor)) + 20
     for _ in range(GRID_PASSES):
         grid = np.linspace(low, high, GRID_POINTS)

@@ -1,8 +1,9 @@
 """The engine: kernel ridge regression on the observations so far, behind one interface.
 
-Only this package factorises matrices. A bound asks for means, variances and energies, and never
-meets a Cholesky factor. Two engines implement the interface: :class:`~.exact.ExactEngine` keeps all
-observations and the kernel matrix K, and :class:`~.sparse.SparseEngine` keeps sums of fixed size.
+A bound asks for means, variances and energies, and never meets a factor of the kernel matrix (but
+for the cone program of CMM, a check). Two engines implement the interface:
+:class:`~.exact.ExactEngine` keeps all observations and the kernel matrix K, and
+:class:`~.sparse.SparseEngine` keeps sums of fixed size.
 
 =====================  ===================================  ============================
 method                 paper                                rounding

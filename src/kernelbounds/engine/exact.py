@@ -38,7 +38,8 @@ CACHED_RESULTS = 8
 # Computed eigenvectors are orthonormal up to 16 rounding errors, and this many for each row: V'V
 # differs from I by less, in the spectral norm (by up to 31 of them at t = 700, with LAPACK).
 ORTHONORMALITY_PER_ROW = 1.0
-# Sums over all forecasts may be rounded by more than bounds: by 1e-4, relatively.
+# Differences of sums over all forecasts cancel, so a factor is trusted with these only at ridges
+# a thousand times as large as for bounds.
 LEAST_TRUST_FOR_SUMS = 1e-4 * LEAST_RIDGE_OF_TRACE / 1e-7
 
 

@@ -213,7 +213,7 @@ class Observations:
 
     @property
     def first_accuracy(self) -> float:
-        """The precision of the kernel's values, see :class:`KernelRows`."""
+        """The precision assumed before any value was seen, see :class:`KernelRows`."""
         return self.rows.first_accuracy
 
     def accuracy_in(self, dim: int) -> float:

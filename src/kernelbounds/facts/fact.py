@@ -125,7 +125,7 @@ class Region:
         return runs[first >= self.lower[axis]]
 
     def _sides(self) -> list[Array] | None:
-        """The places along each axis, in parts of its extent; None where inputs are too many."""
+        """The grid along each axis, from 0 to 1; None where more than three inputs vary."""
         free = np.less(self.lower, self.upper)
         most = PLACES_TO_A_SIDE.get(int(free.sum()), None if free.any() else 1)
         if most is None:

@@ -31,9 +31,10 @@ def checked_range(low: float | None, high: float | None, of: str) -> tuple[float
     return ends[0], ends[1]
 
 
-def both_sides(centres: Array, rows: Array, low: float, high: float) -> Constraints:
-    """low <= A f(z) <= high, where either end may be infinite."""
-    sides = [(sign, end) for sign, end in ((1.0, low), (-1.0, -high)) if math.isfinite(end)]
+def both_sides(centres: Array, rows: Array, low: float | None, high: float | None) -> Constraints:
+    """low <= A f(z) <= high, where either end may be None or infinite."""
+    ends = (1.0, low), (-1.0, high)
+    sides = [(s, s * end) for s, end in ends if end is not None and math.isfinite(end)]
     return Constraints.of_one(
         centres,
         np.concatenate([sign * rows for sign, _ in sides]),
@@ -79,7 +80,7 @@ class Between(Fact):
     def constraints(self, region: Region) -> Constraints:
         """See :class:`Fact`."""
         centres = region.places()
-        return both_sides(centres, np.eye(len(centres)), self.low or 0.0, self.high or 0.0)
+        return both_sides(centres, np.eye(len(centres)), self.low, self.high)
 
     def limits(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         """See :class:`Fact`."""

@@ -146,8 +146,7 @@ class Slope(_Shape):
 
     def constraints(self, region: Region) -> Constraints:
         """See :class:`Fact`."""
-        slopes = divided_differences(region, self.axis, 1)
-        return both_sides(*slopes, self.low or 0.0, self.high or 0.0)
+        return both_sides(*divided_differences(region, self.axis, 1), self.low, self.high)
 
 
 @dataclass(frozen=True)

@@ -113,7 +113,7 @@ class Hybrid(Mixture):
     ) -> Forecasts:
         """The forecasts of N(0, c K), with a smaller c where double precision asks for it.
 
-        They end where it asks for a smaller one still: a forecast must not know later points.
+        They end before the first outcome that needs a smaller c still: none may know later points.
         """
         made, alpha = engine.forecasts_since(start, ridge, _least(engine))
         # v = c rho^2, where c = sigma^2 / alpha.
@@ -122,11 +122,11 @@ class Hybrid(Mixture):
     def penalty(
         self, engine: ExactEngine, ridge: float, noise_scale: float, delta: float
     ) -> tuple[float, float]:
-        """See :class:`Mixture`; from the largest ridge on at which a forecast is made.
+        """See :class:`Mixture`; the ridge is the largest at which a forecast is made.
 
         If forecasts change to a larger ridge b after n outcomes, their energy is that of the first
-        n at the smaller one, and E_b - E_b of the first n: at most E_b. What is known before the
-        outcomes only falls.
+        n at the smaller ridge, plus E_b, less E_b of the first n: at most E_b in all. Their
+        log-determinants only fall.
         """
         squared, least = super().penalty(engine, ridge, noise_scale, delta)
         return squared, max(least, engine.largest_forecast_ridge(ridge, _least(engine)))

@@ -53,7 +53,7 @@ class Mixture(ABC):
     def penalty(
         self, engine: ExactEngine, ridge: float, noise_scale: float, delta: float
     ) -> tuple[float, float]:
-        """P and a ridge from which on R_t^2 <= E_alpha + P, whatever the outcomes are.
+        """P and a least ridge: R_t^2 <= E_alpha + P at all ridges above it, whatever the outcomes.
 
         P depends on the points alone; it is infinite where nothing is known. Where the excess over
         the paper's radius is finite, R_t^2 <= E + sigma^2 l + 2 sigma^2 ln(1/delta) + excess

@@ -81,7 +81,7 @@ class Looks:
     """A record of when bounds that hold at one time only were asked for."""
 
     def __init__(self) -> None:
-        self._observations: int | None = None  # there were when such a bound was asked for
+        self._observations: int | None = None  # the count when such a bound was first asked for
         self._has_warned = False
 
     def add(self, bound: Bound, points: int, observations: int, stacklevel: int = 3) -> None:

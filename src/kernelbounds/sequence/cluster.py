@@ -59,7 +59,7 @@ FIRST_PASS = 0.25
 # Sums of two passes over the same rows differ by rounding errors only, far less than this.
 SUMS_AGREE = 1e-6
 
-# Some rows of a table, from here to there: of a Parquet file, or of observations.
+# (table, start, stop): rows ``start`` to ``stop`` of a Parquet file, or of observations.
 Piece = tuple[Path | Observed, int, int]
 
 
@@ -263,10 +263,10 @@ def both_passes(
         return [first]
     # When it has grown, the first range has its sums, and those of all before it.
     inner = zip(places[1:-1], work[1:-1], strict=True)
-    sums = [tasks.submit(sum_up, shared, rows, start, one) for (start, _), one in inner]
+    summed = [tasks.submit(sum_up, shared, rows, start, one) for (start, _), one in inner]
     # A chain of additions takes milliseconds a range, beside seconds of work on its rows.
     starts = itertools.accumulate(
-        [tasks.submit(statistics, first), *sums], partial(tasks.submit, Statistics.carrying)
+        [tasks.submit(statistics, first), *summed], partial(tasks.submit, Statistics.carrying)
     )
     grown = [tasks.submit(grow, shared, rows, *one) for one in zip(starts, work[1:], strict=True)]
     *others, last = [first, *grown]

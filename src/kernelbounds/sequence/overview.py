@@ -1,4 +1,4 @@
-"""Describe a confidence sequence at a glance: in a line of text, and on a card in a cards."""
+"""Describe a confidence sequence at a glance: in a line of text, and on a card in a notebook."""
 
 from __future__ import annotations
 

@@ -77,11 +77,11 @@ class ConfidenceSequence:
         B, see ``docs/how-to/how-wrong.md``; not for AY and IGP.
     facts : list of :mod:`kernelbounds.facts`, optional
         What is known of f* besides: limits, shape, values. They cost nothing in delta; one that is
-        false voids the guarantee, unless the data happen to refute it. For bounds of functionals:
-        CMM, DMM, AMM, AY and IGP.
+        false voids the guarantee, unless the data happen to refute it. Only for a DualBound: CMM,
+        DMM, AMM, AY and IGP.
     engine : Sparse, optional
         For more observations than fit into a kernel matrix, see :class:`~kernelbounds.Sparse`; with
-        CMM, DMM, AMM and bounds whose :attr:`~kernelbounds.Bound.uses_only_radius` is True.
+        FixedDesign, and bounds whose :attr:`~kernelbounds.Bound.uses_only_radius` is True, as CMM.
 
     Examples
     --------

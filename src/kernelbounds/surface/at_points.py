@@ -62,7 +62,7 @@ def raw_extremes(
 def over_classes(known: ConfidenceSet, compute: Callable[[ConfidenceSet], Array]) -> Array:
     """Compute upper bounds in each class, and what follows for f* from all of them.
 
-    Of classes of which f* is in one, those that the data refute do not count.
+    Refuted classes drop out of AnyOf; one refuted class of AllOf refutes the assumptions.
     """
     assert known.classes is not None
     found, members = [], known.in_classes()

@@ -217,9 +217,8 @@ class Surface:
             ceilings = witness.ceilings(moved, half_widths, self.joint_bound(found.ridges))
             # The multipliers of the centre give valid bounds in the whole box.
             over_box = self.shifted(ceilings - price + EPS * np.abs(price))
-        if (
-            self.bound.exact and self.known.engine.approximation() is None
-        ):  # else it is exact for k'
+        # With a sparse engine the bound is exact for k', and not for k.
+        if self.bound.exact and self.known.engine.approximation() is None:
             over_box = np.fmin(over_box, found.values + norm_bound * moved.moved)
         over_box = np.where(np.isnan(over_box), np.inf, over_box)
         return found.values, np.maximum(over_box, found.values)

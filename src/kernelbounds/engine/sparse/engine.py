@@ -95,10 +95,9 @@ SMALLEST_BLOCK, LARGEST_BLOCK = 8, 1000
 # The most observations that are not yet in the eigenbasis of Phi' Phi, which takes m^3 steps to
 # renew.
 BORDER_ROWS = 48
-# s in K' is this times the root of what the residuals add to k(x,x), relative to what is unknown
-# there, over what rho adds to ridges; and no less than the second. Measured with RBF and Matérn
-# kernels and 100 to 1000 inducing points, where widths within a factor of two of the best s are
-# within 2 per cent of the least.
+# s rho is FLOOR_SHARE sqrt(v alpha rho), v being the mean residual over the mean variance, and at
+# least LEAST_FLOOR_SHARE rho. Measured with RBF and Matérn kernels and 100 to 1000 inducing points:
+# an s within a factor of two of the best one makes widths at most 2 percent larger than the least.
 FLOOR_SHARE, LEAST_FLOOR_SHARE = 0.6, 0.1
 # That is for queries among the observations. Far from those what is unknown is the residual, which
 # K' multiplies by 1 + 1/s, while s rho adds to all squared widths this over 16 (sigma/B)^2,
