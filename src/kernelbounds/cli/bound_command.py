@@ -25,7 +25,7 @@ from kernelbounds.cli.options import (
     with_problem,
 )
 from kernelbounds.display.numbers import at_least, at_most
-from kernelbounds.errors import EmptyConfidenceSetError, InputError
+from kernelbounds.errors import EmptyConfidenceSetError, FactRefutedError, InputError
 from kernelbounds.io.csv_table import read_csv
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 # The table of sensitivity is for B times the first factor, and for the noise times the others, at
 # no more points than this.
 LARGER_NORM, LARGER_NOISES, SENSITIVITY_POINTS = 2.0, (2.0, 5.0), 20_000
+# Where facts make a difference is told from this many of the points, at most.
+FACT_POINTS = 500
 # Columns of bounds.csv, besides the inputs.
 BOUND_COLUMNS = ("lower", "upper")
 # Points of a grid along each input, by the number of inputs. With more inputs a grid says little,
@@ -98,7 +100,12 @@ def bound(
     points = _points(problem, runs.points, at, grid)
     problem = settled_with_progress(problem)
     chosen = kb.FixedDesign() if fixed_design else None
-    sequence = problem.sequence()
+    if fixed_design and problem.facts:
+        warn(
+            "the bounds of a fixed design do not use what you know of the output ("
+            f"{'; '.join(problem.facts_in_words)}); leave out --fixed-design to use it."
+        )
+    sequence = problem.sequence(facts=not fixed_design)
     sequence.update(problem.scaled(runs.points), runs.outcomes)
     warn_of(problem, sequence, runs, fixed_design)
     # Bounds of a fixed design hold at the points asked for together, and at no further ones.
@@ -111,6 +118,8 @@ def bound(
             for part in parts:
                 sides.append(sequence.bounds(problem.scaled(part), chosen))
                 step(len(part))
+    except FactRefutedError as error:
+        raise InputError(fact_refuted(problem, runs, sequence, error)) from None
     except EmptyConfidenceSetError as error:
         raise InputError(refuted(problem, runs, chosen, error)) from None
     lower, upper = (np.concatenate(side) for side in zip(*sides, strict=True))
@@ -213,12 +222,27 @@ def refuted(
     )
 
 
+def fact_refuted(
+    problem: kb.Problem, runs: Runs, sequence: kb.ConfidenceSequence, error: FactRefutedError
+) -> str:
+    """Say in the user's words which fact the data contradict, where, and by how much."""
+    said = kb.problem.facts_in_words.contradiction(problem, sequence, error)
+    unit = problem.output.after_number
+    return (
+        f"{said} The rows before line {_first_refuting(problem, runs, None)} do not contradict it, "
+        f"and with that line they do. Is it not true everywhere, is B = {problem.norm_bound:.4g}"
+        f"{unit} or the noise {problem.noise:g}{unit} too small, or is a row wrong? State it anew; "
+        "since you have seen the data, the guarantee then holds only as far as you would have "
+        "stated the same without them."
+    )
+
+
 def _first_refuting(problem: kb.Problem, runs: Runs, bound: kb.Bound | None) -> int:
     """Return the line of the row that refutes the assumptions together with those before it."""
     unit = problem.scaled(runs.points)
 
     def refutes(count: int) -> bool:
-        sequence = problem.sequence()
+        sequence = problem.sequence(facts=bound is None)
         sequence.update(unit[:count], runs.outcomes[:count])
         try:
             sequence.bounds(unit[:1], bound)
@@ -271,6 +295,8 @@ def summarise(found: Found) -> None:
         f"is ±{at_most(half)}{unit} on average; {out.name} was stated to move by "
         f"{out.range:g}{unit}."
     )
+    if found.bound is None:
+        say_facts(found)
     if 2 * half > out.range:
         say(
             "On average the band is wider than the range you stated, so at most points these runs "
@@ -295,6 +321,21 @@ def summarise(found: Found) -> None:
     _show_sensitivity(found)
 
 
+def say_facts(found: Found) -> None:
+    """Say what is used besides the data, and at which share of the points it makes a difference."""
+    problem, sequence = found.problem, found.sequence
+    if problem.facts:
+        few = found.points[: found.asked : -(-found.asked // FACT_POINTS)]
+        shares = sequence.binding_facts(problem.scaled(few))
+        used = "; ".join(
+            f"{words} ({100 * share:.0f} %)"
+            for words, share in zip(problem.facts_in_words, shares, strict=True)
+        )
+        say(f"What you know makes the band narrower at a share of the points: {used}.")
+    if sequence.classes is not None:
+        say(kb.problem.facts_in_words.kernels_sentence(problem, sequence))
+
+
 def _show_sensitivity(found: Found) -> None:
     """Print how the band, and the largest lower bound, change with looser assumptions."""
     problem, unit = found.problem, found.problem.output.after_number
@@ -310,8 +351,9 @@ def _show_sensitivity(found: Found) -> None:
         for name, norm, noise in looser:
             loose = problem.replace(
                 norm_bound=norm * float(problem.norm_bound or 0.0),
+                candidates=[(kernel, norm * own) for kernel, own in problem.candidates],
                 noise=noise * float(problem.noise or 0.0),
-            ).sequence()
+            ).sequence(facts=found.bound is None)
             loose.update(found.sequence.points, found.sequence.outcomes)
             below, above = loose.bounds(where, found.bound)
             band = float(np.mean((above - below)[: len(few)])) / 2

@@ -175,7 +175,11 @@ def checked_assumptions(problem: Problem, sequence: ConfidenceSequence) -> tuple
     norm, noise = float(problem.norm_bound or 0.0), float(problem.noise or 0.0)
     if not len(sequence):
         return Checked(norm, 0.0), Checked(noise, 0.0)
-    least = problem.norm_at_least(sequence.norm_lower_bound)
+    least = sequence.norm_lower_bound
+    if sequence.classes is None:
+        least = problem.norm_at_least(least)
+    else:  # All norm bounds must be multiplied by this.
+        least = norm * least / sequence.assumptions.norm_bound
     return Checked(norm, least), Checked(noise, sequence.noise_lower_bound)
 
 
