@@ -377,6 +377,7 @@ def draw(found: Found, runs: Runs, process: Any) -> Any:
     if process is not None:
         overlay = {process.label: lambda where: process(problem.nearest(where))}
         shared["without_guarantee"] = overlay
+    shared["limits"] = problem.limits
     if problem.dim == 1:
         axes = [kb.plot.band(band, problem.box, **shared)]
     else:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from kernelbounds.arrays import LARGEST, as_scalar, brief, shortened
+from kernelbounds.display.numbers import at_least
 from kernelbounds.errors import EmptyConfidenceSetError, FactRefutedError, InputError, did_you_mean
 from kernelbounds.facts import (
     Between,
@@ -261,7 +262,8 @@ def contradiction(problem: Problem, sequence: ConfidenceSequence, error: FactRef
         if len(error.places) == 2:
             first, last = sorted(error.places)
             lower, upper = plain.bounds_of(Difference(last, first))
-            change = f"falls by at least {-upper:.3g}" if upper < 0 else f"rises by at least {lower:.3g}"
+            falls = f"falls by at least {at_least(-upper)}"
+            change = falls if upper < 0 else f"rises by at least {at_least(lower)}"
             ends = " to ".join(problem.settings_text(x) for x in problem.unscaled([first, last]))
             return f"{said} From {ends}, the true {out.name} {change}{out.after_number}."
         lower, upper = plain.bounds(error.places)
@@ -271,7 +273,9 @@ def contradiction(problem: Problem, sequence: ConfidenceSequence, error: FactRef
         f"at {place} it is {out.between(low, high)}"
         for place, low, high in zip(settings, lower, upper, strict=True)
     )
-    return f"{said} By the data and the other assumptions, the true {out.name} is elsewhere: {known}."
+    return (
+        f"{said} By the data and the other assumptions, the true {out.name} is elsewhere: {known}."
+    )
 
 
 def kernels_sentence(problem: Problem, sequence: ConfidenceSequence) -> str:
