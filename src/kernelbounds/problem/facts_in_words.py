@@ -1,7 +1,7 @@
 """Facts about the output in the user's words and units, and as :mod:`kernelbounds.facts`.
 
-A problem says ``limits="0:60"``, ``increasing=["temperature"]``, ``known=["catalyst=0 -> yield=0"]``.
-The facts that follow are for inputs scaled to the unit cube, and for outcomes as they are.
+A problem says ``limits="0:60"``, ``increasing=["speed"]``, ``known=["catalyst=0 -> yield=0"]``. The
+facts that follow are for inputs scaled to the unit cube, and for outcomes as they are.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def _input(inputs: Sequence[Input], name: Any, what: str) -> Input:
 def unit_region(inputs: Sequence[Input]) -> Region:
     """The unit cube, in which an input that takes whole numbers has steps.
 
-    On a logarithmic scale whole numbers are not at equal steps; facts are then used at its two ends.
+    On a logarithmic scale whole numbers are not at equal steps; facts are then used at both ends.
     """
     steps = [(1 if one.log else int(one.range)) if one.integer else 0 for one in inputs]
     size = len(inputs)

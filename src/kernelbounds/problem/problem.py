@@ -32,9 +32,9 @@ from kernelbounds.bandits import Box
 from kernelbounds.bounds import Bound
 from kernelbounds.display import cards as notebook
 from kernelbounds.errors import InputError, said
+from kernelbounds.facts import Fact
 from kernelbounds.io import files
 from kernelbounds.kernels import checked_kernel, kernel_from_text, kernel_to_text
-from kernelbounds.facts import Fact
 from kernelbounds.problem import facts_in_words
 from kernelbounds.problem.facts_in_words import NO_FACTS, SHAPES, Limits
 from kernelbounds.problem.quantities import Input, Output, checked_turns, in_digits
@@ -294,8 +294,8 @@ class Problem:
     def facts_in_words(self) -> tuple[str, ...]:
         """The same in the user's words.
 
-        >>> Problem(["speed=1:9"], "yield[%]=0:100", limits="0:", increasing=["speed"]).facts_in_words
-        ('yield at least 0 %', 'yield rises with speed')
+        >>> Problem(["rpm=1:9"], "yield[%]=0:99", limits="0:", increasing=["rpm"]).facts_in_words
+        ('yield at least 0 %', 'yield rises with rpm')
         """
         return tuple(words for words, _ in facts_in_words.stated_facts(self))
 
@@ -416,14 +416,14 @@ class Problem:
             raise InputError("the noise of the output is missing; 0 means that there is none.")
         problem, out = self.settled(), self.output
         several = problem.candidates if facts else ()
-        kernels = [
+        balls = [
             self._with_level(*one)
             for one in several or [(problem.kernel, float(problem.norm_bound or 0.0))]
         ]
+        kernel, norm_bound = (AnyOf(balls), None) if several else balls[0]
         try:
             return ConfidenceSequence(
-                *([AnyOf(kernels)] if several else kernels[0]),
-                noise_scale=self.noise, delta=self.delta, bound=bound,
+                kernel, norm_bound, self.noise, self.delta, bound=bound,
                 offset=out.low + out.range / 2, facts=self.facts if facts else None,
             )  # fmt: skip
         except InputError as error:

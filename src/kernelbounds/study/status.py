@@ -312,10 +312,10 @@ def _remedies(status: Status) -> list[str]:
     problem, noise, norm = status.problem, status.noise, status.norm_bound
     if status.contradicted:
         return [
-            f"{status.contradicted[:1].upper()}{status.contradicted[1:]} So it is wrong, or another "
-            f"assumption is, or something of probability {problem.delta:g} has happened. All "
-            "observations are safe in the file, and more can be told; but there are no bounds any "
-            "more. What to do:",
+            f"{status.contradicted[:1].upper()}{status.contradicted[1:]} So that is wrong, or "
+            f"another assumption is, or something of probability {problem.delta:g} has happened. "
+            "All observations are safe in the file, and more can be told; but there are no bounds "
+            "any more. What to do:",
             "- if what you stated is not true everywhere: a new study without it;",
             "- if the noise or the norm bound may be larger: a new study with larger ones;",
             *_SAME_OBSERVATIONS,

@@ -39,7 +39,6 @@ from kernelbounds.study.status import Status, checked_aim, more_needed
 from kernelbounds.study.study_file import Outcome, StoredTrial, StudyFile, Told
 from kernelbounds.version import __version__
 
-
 # The share of the settings at which a fact matters is told from this many that fill the ranges.
 FACT_POINTS = 128
 
