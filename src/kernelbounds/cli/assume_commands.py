@@ -124,6 +124,28 @@ def show(found: kb.problem.Assumed) -> None:
         "all of them, no guarantee holds: look at functions.png, and allow more turns, or a larger "
         "--quantile, if in doubt."
     )
+    if found.norm_bound_without_facts is not None:
+        say(
+            f"The functions are as you know the output to be: {'; '.join(problem.facts_in_words)}. "
+            f"B = {found.chosen.norm_bound:.4g}{unit} with what you know, "
+            f"{found.norm_bound_without_facts:.4g}{unit} without, under the same kernel."
+        )
+    if found.left_out:
+        say(
+            f"Too few random functions are such that {' and '.join(found.left_out)}: the functions "
+            "drawn need not be so, and B is larger for that. The bounds use it all the same."
+        )
+    if problem.known:
+        say(
+            f"The functions need not have the values that you know ({len(problem.known)} stated); "
+            "the bounds use them."
+        )
+    if problem.candidates:
+        say(
+            f"All {len(problem.candidates)} kernels with known norms are kept, each with its own "
+            "B: the true function may be one of any of them. The bands above are those of single "
+            "kernels; the band of all of them together is wider."
+        )
     if any(not one.settled for one in found.candidates):
         say(
             "Norms after > are not known: they rise without end the closer one looks. Such "
