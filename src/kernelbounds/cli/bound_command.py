@@ -205,11 +205,18 @@ def refuted(
     """Say how B or the noise would have to grow where no function satisfies the assumptions."""
     unit = problem.output.after_number
     needed = {
-        "B would have to be at least": problem.norm_at_least(error.norm_lower_bound),
+        "B would have to be at least": (
+            float(problem.norm_bound or 0.0) * error.norm_lower_bound  # which is then a factor
+            if problem.candidates
+            else problem.norm_at_least(error.norm_lower_bound)
+        ),
         "the noise at least": error.noise_lower_bound,
     }
+    assumed = float(problem.norm_bound or 0.0), float(problem.noise or 0.0)
     least = ", or ".join(
-        f"{what} {at_least(value)}{unit}" for what, value in needed.items() if math.isfinite(value)
+        f"{what} {at_least(value)}{unit}"
+        for (what, value), now in zip(needed.items(), assumed, strict=True)
+        if now <= value < math.inf
     )
     return (
         f"the data refute the assumptions: no function with B = {problem.norm_bound:.4g}{unit} and "
@@ -274,7 +281,11 @@ def summarise(found: Found) -> None:
     """Print what the bounds mean, the best points, and what looser assumptions cost."""
     problem, out, unit = found.problem, found.problem.output, found.problem.output.after_number
     half = float(np.mean((found.upper - found.lower)[: found.asked]) / 2)
-    norm_bound = float(problem.norm_bound or 0.0)
+    norm = f"a norm of at most {at_least(float(problem.norm_bound or 0.0), 4)}{unit}"
+    if found.sequence.classes is not None:
+        norm = (
+            f"under one of {len(problem.candidates)} kernels, a norm of at most the B of that one"
+        )
     when = (
         "if the settings were fixed before the first outcome, and you look once"
         if found.bound is not None
@@ -291,7 +302,7 @@ def summarise(found: Found) -> None:
     say(
         f"With probability {1 - problem.delta:g} the true {out.name} is between lower and upper at "
         f"all points at once, {when}, provided that the assumptions hold: noise of at most "
-        f"{problem.noise:g}{unit}, and a norm of at most {at_least(norm_bound, 4)}{unit}. The band "
+        f"{problem.noise:g}{unit}, and {norm}. The band "
         f"is ±{at_most(half)}{unit} on average; {out.name} was stated to move by "
         f"{out.range:g}{unit}."
     )

@@ -366,6 +366,8 @@ def assume(
     bound = problem.norm_bound or chosen.norm_bound
     # What was suggested by an earlier call stays a suggestion.
     suggested = [n for n in SUGGESTED if getattr(problem, n) is None or n in problem.suggested]
+    if problem.kernels == "any" and not problem.candidates:
+        suggested.append("candidates")
     settlement: dict[str, Any] = {"kernel": chosen.kernel, "norm_bound": bound}
     if problem.kernels == "any":
         any_of = problem.candidates or [(c.kernel, c.norm_bound) for c in candidates if c.settled]

@@ -327,7 +327,7 @@ def _remedies(status: Status) -> list[str]:
         "observations are safe in the file, and more can be told; but there are no bounds any "
         "more. What to do:"
     ]
-    if math.isfinite(noise.at_least):
+    if noise.assumed <= noise.at_least < math.inf:
         said.append(
             "- if single outcomes scatter more than was assumed: a new study with "
             f"--noise {at_most(noise.at_least, 2)} or more;"
