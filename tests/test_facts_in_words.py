@@ -156,9 +156,8 @@ def test_shapes_that_are_too_rare(monkeypatch):
 def test_any_of_several_kernels(tmp_path):
     stated = problem("x=0:1", kernel=None, norm_bound=None, kernels="any").settled()
     assert stated.suggested == ("kernel", "norm_bound", "candidates")
-    assert len(stated.candidates) == 6 and stated.norm_bound in dict(
-        (bound, one) for one, bound in stated.candidates
-    )
+    assert len(stated.candidates) == 6
+    assert stated.norm_bound in [bound for _, bound in stated.candidates]
     again = Problem.from_data(stated.as_data())
     assert again.as_data() == stated.as_data()
     assert again.sequence().classes == stated.sequence().classes
@@ -167,7 +166,7 @@ def test_any_of_several_kernels(tmp_path):
     assert not stated.replace(kernels="one").candidates
     x = np.linspace(0, 1, 40)
     study = kb.Study.create(":memory:", stated)
-    study.tell_many({"x": x}, 30 + 25 * np.sin(9 * x))
+    study.tell_many({"x": x}, 30 + 25 * np.sin(4 * x))
     status = study.status(seconds=1.0)
     assert not status.refuted and "kernels" in status.kernels
 
@@ -211,7 +210,7 @@ def test_bound_uses_facts_and_says_so(run, runs):
     bounds = np.loadtxt("known/bounds.csv", delimiter=",", skiprows=1)
     plain = np.loadtxt("plain/bounds.csv", delimiter=",", skiprows=1)
     assert np.all(bounds[:, 1] >= 0) and np.all(bounds[:, 2] <= 100)
-    assert np.mean(bounds[:, 2] - bounds[:, 1]) < 0.6 * np.mean(plain[:, 2] - plain[:, 1])
+    assert np.mean(bounds[:, 2] - bounds[:, 1]) < 0.7 * np.mean(plain[:, 2] - plain[:, 1])
     _, out, err = run("bound", runs, *DOSE, *facts, "--fixed-design", "--out", "fixed")
     assert "do not use what you know" in err and "narrower" not in out
 
