@@ -13,7 +13,7 @@ import kernelbounds as kb
 from kernelbounds import cli
 from kernelbounds.facts import Between, Concave, Decreasing, Increasing, Value
 from kernelbounds.io.csv_table import write_csv
-from kernelbounds.problem import Problem, assume, random_functions
+from kernelbounds.problem import Problem, assume, plans, random_functions
 from kernelbounds.problem.facts_in_words import unit_region
 
 INPUTS = ["temperature[°C]=140:190", "minutes=10:40", "stages=1:5:integer", "dose=1:100:log"]
@@ -52,7 +52,7 @@ def test_in_words_and_as_facts():
     assert face == Value(where={3: 0.0, 2: 0.0}, y=20, within=5, region=region)
     assert point == Value([0.0, 0.0, 0.5, 1.0], 20)
     assert stated.sequence().facts == stated.facts
-    assert not stated.sequence(facts=False).facts
+    assert not stated.sequence(facts=()).facts
     assert "strength rises with minutes" in stated._repr_html_()
     assert "limits='0:60', increasing=['minutes']" in repr(stated)
     assert problem(limits=":50").facts_in_words == ("strength at most 50 MPa",)
@@ -260,3 +260,37 @@ def test_pictures_shade_what_is_beyond_the_limits():
     ax = kb.plot.band(seq, kb.Box([0.0], [1.0]), limits=(0.0, None), resolution=20)
     assert "beyond the limits" in ax.get_legend_handles_labels()[1]
     pyplot.close("all")
+
+
+def test_assume_does_not_replace_a_problem_with_other_facts(run):
+    said = ("assume", "--input", "x=0:1", "--output", "y=0:10", "--noise", 0.1)
+    assert run(*said, "--limits", "0:10", "--kernels", "any")[0] == 0
+    assert "kept" in run(*said, "--limits", "0:10", "--kernels", "any")[1]
+    code, _, err = run(*said, "--kernels", "any")
+    assert code == 1 and "with limits = 0:10 and not nothing" in err
+    code, _, err = run(*said, "--limits", "0:10", "--increasing", "x", "--kernels", "any")
+    assert code == 1 and "is there already" in err
+
+
+def test_plan_says_what_facts_buy(run):
+    small = ("--input", "x=0:1", "--input", "y=0:1", "--output", "z=0:10", "--noise", 0.3, "--turns",
+             0, "--experiments", 12, "--most", 12, "--no-compare")  # fmt: skip
+    facts = ("--limits", "0:10", "--increasing", "x", "--known", "x=0 & y=1 -> z=3",
+             "--known", "x=0 -> z=3 +- 3")  # fmt: skip
+    code, out, _ = run("plan", *small, *facts)
+    assert code == 0 and "What you know buys" in out
+    assert "If z rises with x: " in out and "With all that you know: " in out
+    assert "Not simulated, because random functions do not have it: z = 3 ± 3 where x=0." in out
+    assert "What you know buys" not in run("plan", *small, *facts, "--no-facts")[1]
+    assert "What you know buys" not in run("plan", *small)[1]
+
+
+def test_facts_never_make_the_simulated_band_wider():
+    stated = problem("x=0:1", limits="0:60", increasing=["x"], experiments=10)
+    calls = []
+    worth = plans.worth_of_facts(assume(stated, 20), 10, lambda: calls.append(1))
+    assert len(calls) == plans.worth_steps(stated, 10)
+    nothing, *others = worth.half_width.values()
+    assert len(others) == 3 and all(np.all(one <= nothing + 1e-9) for one in others)
+    assert np.all(others[-1] <= np.minimum(*others[:2]) + 1e-3)
+    assert worth.experiments(plans.ALL, nothing[-1]) < worth.counts[-1]

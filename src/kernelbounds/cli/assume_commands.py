@@ -73,16 +73,18 @@ def _says_the_same(path: Path, problem: kb.Problem) -> bool:
     other last digits, on another machine or with another number of threads.
     """
     there: dict[str, Any] = {}
+    missing = "nothing that can be read"
     with suppress(InputError):
-        there = kb.Problem.load(path).as_data()
-    complete = True
-    for name, new in problem.as_data().items():
-        old = there.get(name, "nothing that can be read")
+        there, missing = kb.Problem.load(path).as_data(), "nothing"
+    complete, here = True, problem.as_data()
+    for name in there | here:
+        # What is not stated, such as limits, is not in the file.
+        old, new = there.get(name, missing), here.get(name, "nothing")
         if name == "suggested" or old == new:
             continue
         if old is None:
             complete = False
-        elif name != "norm_bound" or not math.isclose(old, new, rel_tol=NORM_ROUNDING):
+        elif not _same_norms(name, old, new):
             follows = name in problem.suggested
             why = ", which follows from the same statements in this version" if follows else ""
             raise InputError(
@@ -91,6 +93,16 @@ def _says_the_same(path: Path, problem: kb.Problem) -> bool:
                 "--out, or --force to replace it."
             )
     return complete
+
+
+def _same_norms(name: str, old: Any, new: Any) -> bool:
+    """Tell whether norm bounds, or kernels with theirs, are the same but for rounding."""
+    if name == "candidates" and isinstance(old, list) and isinstance(new, list):
+        return [kernel for kernel, _ in old] == [kernel for kernel, _ in new] and all(
+            math.isclose(one, other, rel_tol=NORM_ROUNDING)
+            for (_, one), (_, other) in zip(old, new, strict=True)
+        )
+    return name == "norm_bound" and math.isclose(old, new, rel_tol=NORM_ROUNDING)
 
 
 def show(found: kb.problem.Assumed) -> None:

@@ -105,7 +105,7 @@ def bound(
             "the bounds of a fixed design do not use what you know of the output ("
             f"{'; '.join(problem.facts_in_words)}); leave out --fixed-design to use it."
         )
-    sequence = problem.sequence(facts=not fixed_design)
+    sequence = problem.sequence(facts=() if fixed_design else None)
     sequence.update(problem.scaled(runs.points), runs.outcomes)
     warn_of(problem, sequence, runs, fixed_design)
     # Bounds of a fixed design hold at the points asked for together, and at no further ones.
@@ -249,7 +249,7 @@ def _first_refuting(problem: kb.Problem, runs: Runs, bound: kb.Bound | None) -> 
     unit = problem.scaled(runs.points)
 
     def refutes(count: int) -> bool:
-        sequence = problem.sequence(facts=bound is None)
+        sequence = problem.sequence(facts=None if bound is None else ())
         sequence.update(unit[:count], runs.outcomes[:count])
         try:
             sequence.bounds(unit[:1], bound)
@@ -364,7 +364,7 @@ def _show_sensitivity(found: Found) -> None:
                 norm_bound=norm * float(problem.norm_bound or 0.0),
                 candidates=[(kernel, norm * own) for kernel, own in problem.candidates],
                 noise=noise * float(problem.noise or 0.0),
-            ).sequence(facts=found.bound is None)
+            ).sequence(facts=None if found.bound is None else ())
             loose.update(found.sequence.points, found.sequence.outcomes)
             below, above = loose.bounds(where, found.bound)
             band = float(np.mean((above - below)[: len(few)])) / 2

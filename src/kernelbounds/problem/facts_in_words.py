@@ -229,6 +229,13 @@ def stated_facts(problem: Problem) -> list[tuple[str, Fact]]:
     return found
 
 
+def arguments_of_each_fact(problem: Problem) -> list[dict[str, Any]]:
+    """Return the arguments of a problem that state one fact each, as :func:`stated_facts` does."""
+    found: list[dict[str, Any]] = [] if problem.limits is None else [{"limits": problem.limits}]
+    found += [{what: [name]} for what in SHAPES for name in getattr(problem, what)]
+    return found + [{"known": [text]} for text in problem.known]
+
+
 def _limits_sentence(limits: Limits, out: Output) -> str:
     low, high = (None if end is None else in_digits(end) for end in limits)
     if low is not None and high is not None:
@@ -256,7 +263,7 @@ def contradiction(problem: Problem, sequence: ConfidenceSequence, error: FactRef
     said = f"the data contradict {'these together: ' if several else ''}{words}."
     if error.on_average:
         return f"{said} The contradiction is largest around {where}."
-    plain = problem.sequence(facts=False)
+    plain = problem.sequence(facts=())
     plain.update(sequence.points, sequence.outcomes)
     try:
         if len(error.places) == 2:

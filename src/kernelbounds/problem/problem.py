@@ -397,7 +397,9 @@ class Problem:
             return self
         return assume(self).problem
 
-    def sequence(self, bound: Bound | None = None, *, facts: bool = True) -> ConfidenceSequence:
+    def sequence(
+        self, bound: Bound | None = None, *, facts: Sequence[Fact] | None = None
+    ) -> ConfidenceSequence:
         """Make a confidence sequence for points that are :meth:`scaled`, and outcomes as they are.
 
         f* = the middle of the output's range + b + g with ||g|| <= B, and an unknown constant b of
@@ -408,14 +410,14 @@ class Problem:
         percent of the width, and more only where the range is thousands of times B, which no B
         that :func:`assume` suggests is: then w^2 takes digits from k.
 
-        With ``kernels="any"`` f* is in any of the candidates' spaces. ``facts=False`` leaves facts
-        out, and takes the one kernel that was chosen: what is known without them, and what widths
-        can be predicted for.
+        With ``kernels="any"`` f* is in any of the candidates' spaces. ``facts`` are in place of
+        those that the problem states, with the one kernel that was chosen; ``facts=()`` is what
+        widths can be predicted for.
         """
         if self.noise is None:
             raise InputError("the noise of the output is missing; 0 means that there is none.")
         problem, out = self.settled(), self.output
-        several = problem.candidates if facts else ()
+        several = problem.candidates if facts is None else ()
         balls = [
             self._with_level(*one)
             for one in several or [(problem.kernel, float(problem.norm_bound or 0.0))]
@@ -424,7 +426,7 @@ class Problem:
         try:
             return ConfidenceSequence(
                 kernel, norm_bound, self.noise, self.delta, bound=bound,
-                offset=out.low + out.range / 2, facts=self.facts if facts else None,
+                offset=out.low + out.range / 2, facts=self.facts if facts is None else facts,
             )  # fmt: skip
         except InputError as error:
             raise InputError(facts_in_words.in_users_words(self, str(error))) from None
@@ -547,5 +549,5 @@ def predicted_half_widths(problem: Problem, experiments: int) -> tuple[float, fl
     """
     points = qmc.Sobol(problem.dim, rng=np.random.default_rng(1)).random(WIDTH_POINTS)
     design = problem.unit_box.filling(experiments)
-    widths = problem.sequence(facts=False).predicted_width(with_corners(points), design)
+    widths = problem.sequence(facts=()).predicted_width(with_corners(points), design)
     return float(widths[:WIDTH_POINTS].mean() / 2), float(widths.max() / 2)
