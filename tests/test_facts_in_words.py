@@ -110,6 +110,12 @@ def test_facts_that_contradict_each_other_are_named_in_words():
     assert "'strength = 9 MPa where x=0' and 'strength = 10 MPa where x=0'" in said
 
 
+def test_facts_that_need_a_larger_norm_bound():
+    steep = problem("x=0:1", norm_bound=5.0, known=["x=0 -> strength=0", "x=1 -> strength=60"])
+    said = refused(steep.sequence, "norm_bound must be at least")
+    assert "'strength = 60 MPa where x=1'" in said and "something of this is not true" in said
+
+
 def test_suggestions_follow_anew():
     known = problem("x=0:1", kernel=None, norm_bound=None).settled()
     changed = known.replace(limits="0:30")
@@ -270,6 +276,14 @@ def test_assume_does_not_replace_a_problem_with_other_facts(run):
     assert code == 1 and "with limits = 0:10 and not nothing" in err
     code, _, err = run(*said, "--limits", "0:10", "--increasing", "x", "--kernels", "any")
     assert code == 1 and "is there already" in err
+
+
+def test_assume_says_which_shapes_are_too_rare(run, monkeypatch):
+    monkeypatch.setattr(random_functions, "MOST_TRIES", 1)
+    _, out, _ = run("assume", "--input", "x=0:1", "--output", "y=0:10", "--noise", 0.1,
+                    "--convex", "x", "--limits", "0:")  # fmt: skip
+    assert "as you know the output to be: y at least 0. B" in out
+    assert "Too few random functions are such that y is convex along x" in out
 
 
 def test_plan_says_what_facts_buy(run):

@@ -137,15 +137,19 @@ def show(found: kb.problem.Assumed) -> None:
         "--quantile, if in doubt."
     )
     if found.norm_bound_without_facts is not None:
+        drawn = problem.replace(known=()).facts_in_words
+        so = (
+            "; ".join(words for words in drawn if words not in found.left_out) or "within its range"
+        )
         say(
-            f"The functions are as you know the output to be: {'; '.join(problem.facts_in_words)}. "
+            f"The functions are as you know the output to be: {so}. "
             f"B = {found.chosen.norm_bound:.4g}{unit} with what you know, "
             f"{found.norm_bound_without_facts:.4g}{unit} without, under the same kernel."
         )
     if found.left_out:
         say(
             f"Too few random functions are such that {' and '.join(found.left_out)}: the functions "
-            "drawn need not be so, and B is larger for that. The bounds use it all the same."
+            "drawn need not be so, and B is one of such functions. The bounds use it all the same."
         )
     if problem.known:
         say(

@@ -234,8 +234,8 @@ class Assumed:
     noise : float
         The noise for which widths were predicted.
     left_out : tuple of str
-        Facts about shape that the functions do not all satisfy, because too few of those that were
-        tried do. B is then larger than it need be.
+        Facts about shape that the functions need not satisfy, because too few of those that were
+        tried do. B is then one of functions without these shapes.
 
     Examples
     --------

@@ -280,7 +280,7 @@ def calibrate(problem: Problem, X: Array, y: Array) -> Calibration:
     suggested = problem.replace(inputs=inputs, noise=level, kernel=None, norm_bound=None).settled()
     sequence = suggested.sequence()
     sequence.update(points, outcomes)
-    least = suggested.norm_at_least(sequence.norm_lower_bound)
+    least = checked_assumptions(suggested, sequence)[0].at_least
     unit = problem.output.after_number
     rest = (
         Finding(

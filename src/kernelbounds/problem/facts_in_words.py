@@ -248,7 +248,7 @@ def in_users_words(problem: Problem, message: str) -> str:
     """Replace the facts that a message names by the user's words for them."""
     for words, fact in stated_facts(problem):
         message = message.replace(str(fact), f"'{words}'")
-    return message
+    return message.replace("the offset another one", "something of this is not true")
 
 
 def contradiction(problem: Problem, sequence: ConfidenceSequence, error: FactRefutedError) -> str:

@@ -226,6 +226,7 @@ class Problem:
         out, unit = self.output, self.output.after_number
         how = {name: " (suggested)" if name in self.suggested else "" for name in SUGGESTED}
         kernel = "to be chosen" if self.kernel is None else _kernel_text(self.kernel)
+        kernel += f" or one of {len(self.candidates) - 1} others" if self.candidates else ""
         norm = "to be chosen" if self.norm_bound is None else f"{self.norm_bound:.4g}{unit}"
         return notebook.card(
             "Problem",

@@ -234,7 +234,9 @@ def random_functions(
 ) -> list[RandomFunction] | None:
     """Draw functions that have these shapes; None where too few of those tried have them."""
     drawn: list[RandomFunction] = []
-    for _ in range(MOST_TRIES * count):
+    for tried in range(MOST_TRIES * count):
+        if tried == count and 2 * MOST_TRIES * len(drawn) < count:
+            return None  # because there would be too few in the end as well
         one = RandomFunction(rng, turns, subsets, shapes)
         if one.has_shapes:
             drawn.append(one)
