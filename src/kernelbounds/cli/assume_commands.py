@@ -73,16 +73,18 @@ def _says_the_same(path: Path, problem: kb.Problem) -> bool:
     other last digits, on another machine or with another number of threads.
     """
     there: dict[str, Any] = {}
+    missing = "nothing that can be read"
     with suppress(InputError):
-        there = kb.Problem.load(path).as_data()
-    complete = True
-    for name, new in problem.as_data().items():
-        old = there.get(name, "nothing that can be read")
+        there, missing = kb.Problem.load(path).as_data(), "nothing"
+    complete, here = True, problem.as_data()
+    for name in there | here:
+        # What is not stated, such as limits, is not in the file.
+        old, new = there.get(name, missing), here.get(name, "nothing")
         if name == "suggested" or old == new:
             continue
         if old is None:
             complete = False
-        elif name != "norm_bound" or not math.isclose(old, new, rel_tol=NORM_ROUNDING):
+        elif not _same_norms(name, old, new):
             follows = name in problem.suggested
             why = ", which follows from the same statements in this version" if follows else ""
             raise InputError(
@@ -91,6 +93,16 @@ def _says_the_same(path: Path, problem: kb.Problem) -> bool:
                 "--out, or --force to replace it."
             )
     return complete
+
+
+def _same_norms(name: str, old: Any, new: Any) -> bool:
+    """Tell whether norm bounds, or kernels with theirs, are the same but for rounding."""
+    if name == "candidates" and isinstance(old, list) and isinstance(new, list):
+        return [kernel for kernel, _ in old] == [kernel for kernel, _ in new] and all(
+            math.isclose(one, other, rel_tol=NORM_ROUNDING)
+            for (_, one), (_, other) in zip(old, new, strict=True)
+        )
+    return name == "norm_bound" and math.isclose(old, new, rel_tol=NORM_ROUNDING)
 
 
 def show(found: kb.problem.Assumed) -> None:
@@ -124,6 +136,32 @@ def show(found: kb.problem.Assumed) -> None:
         "all of them, no guarantee holds: look at functions.png, and allow more turns, or a larger "
         "--quantile, if in doubt."
     )
+    if found.norm_bound_without_facts is not None:
+        drawn = problem.replace(known=()).facts_in_words
+        so = (
+            "; ".join(words for words in drawn if words not in found.left_out) or "within its range"
+        )
+        say(
+            f"The functions are as you know the output to be: {so}. "
+            f"B = {found.chosen.norm_bound:.4g}{unit} with what you know, "
+            f"{found.norm_bound_without_facts:.4g}{unit} without, under the same kernel."
+        )
+    if found.left_out:
+        say(
+            f"Too few random functions are such that {' and '.join(found.left_out)}: the functions "
+            "drawn need not be so, and B is one of such functions. The bounds use it all the same."
+        )
+    if problem.known:
+        say(
+            f"The functions need not have the values that you know ({len(problem.known)} stated); "
+            "the bounds use them."
+        )
+    if problem.candidates:
+        say(
+            f"All {len(problem.candidates)} kernels with known norms are kept, each with its own "
+            "B: the true function may be one of any of them. The bands above are those of single "
+            "kernels; the band of all of them together is wider."
+        )
     if any(not one.settled for one in found.candidates):
         say(
             "Norms after > are not known: they rise without end the closer one looks. Such "

@@ -25,7 +25,7 @@ from kernelbounds.cli.options import (
     with_problem,
 )
 from kernelbounds.display.numbers import at_least, at_most
-from kernelbounds.errors import EmptyConfidenceSetError, InputError
+from kernelbounds.errors import EmptyConfidenceSetError, FactRefutedError, InputError
 from kernelbounds.io.csv_table import read_csv
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 # The table of sensitivity is for B times the first factor, and for the noise times the others, at
 # no more points than this.
 LARGER_NORM, LARGER_NOISES, SENSITIVITY_POINTS = 2.0, (2.0, 5.0), 20_000
+# Where facts make a difference is told from this many of the points, at most.
+FACT_POINTS = 500
 # Columns of bounds.csv, besides the inputs.
 BOUND_COLUMNS = ("lower", "upper")
 # Points of a grid along each input, by the number of inputs. With more inputs a grid says little,
@@ -98,7 +100,12 @@ def bound(
     points = _points(problem, runs.points, at, grid)
     problem = settled_with_progress(problem)
     chosen = kb.FixedDesign() if fixed_design else None
-    sequence = problem.sequence()
+    if fixed_design and problem.facts:
+        warn(
+            "the bounds of a fixed design do not use what you know of the output ("
+            f"{'; '.join(problem.facts_in_words)}); leave out --fixed-design to use it."
+        )
+    sequence = problem.sequence(facts=() if fixed_design else None)
     sequence.update(problem.scaled(runs.points), runs.outcomes)
     warn_of(problem, sequence, runs, fixed_design)
     # Bounds of a fixed design hold at the points asked for together, and at no further ones.
@@ -111,6 +118,8 @@ def bound(
             for part in parts:
                 sides.append(sequence.bounds(problem.scaled(part), chosen))
                 step(len(part))
+    except FactRefutedError as error:
+        raise InputError(fact_refuted(problem, runs, sequence, error)) from None
     except EmptyConfidenceSetError as error:
         raise InputError(refuted(problem, runs, chosen, error)) from None
     lower, upper = (np.concatenate(side) for side in zip(*sides, strict=True))
@@ -196,11 +205,18 @@ def refuted(
     """Say how B or the noise would have to grow where no function satisfies the assumptions."""
     unit = problem.output.after_number
     needed = {
-        "B would have to be at least": problem.norm_at_least(error.norm_lower_bound),
+        "B would have to be at least": (
+            float(problem.norm_bound or 0.0) * error.norm_lower_bound  # which is then a factor
+            if problem.candidates
+            else problem.norm_at_least(error.norm_lower_bound)
+        ),
         "the noise at least": error.noise_lower_bound,
     }
+    assumed = float(problem.norm_bound or 0.0), float(problem.noise or 0.0)
     least = ", or ".join(
-        f"{what} {at_least(value)}{unit}" for what, value in needed.items() if math.isfinite(value)
+        f"{what} {at_least(value)}{unit}"
+        for (what, value), now in zip(needed.items(), assumed, strict=True)
+        if now <= value < math.inf
     )
     return (
         f"the data refute the assumptions: no function with B = {problem.norm_bound:.4g}{unit} and "
@@ -213,12 +229,27 @@ def refuted(
     )
 
 
+def fact_refuted(
+    problem: kb.Problem, runs: Runs, sequence: kb.ConfidenceSequence, error: FactRefutedError
+) -> str:
+    """Say in the user's words which fact the data contradict, where, and by how much."""
+    said = kb.problem.facts_in_words.contradiction(problem, sequence, error)
+    unit = problem.output.after_number
+    return (
+        f"{said} The rows before line {_first_refuting(problem, runs, None)} do not contradict it, "
+        f"and with that line they do. Is it not true everywhere, is B = {problem.norm_bound:.4g}"
+        f"{unit} or the noise {problem.noise:g}{unit} too small, or is a row wrong? State it anew; "
+        "since you have seen the data, the guarantee then holds only as far as you would have "
+        "stated the same without them."
+    )
+
+
 def _first_refuting(problem: kb.Problem, runs: Runs, bound: kb.Bound | None) -> int:
     """Return the line of the row that refutes the assumptions together with those before it."""
     unit = problem.scaled(runs.points)
 
     def refutes(count: int) -> bool:
-        sequence = problem.sequence()
+        sequence = problem.sequence(facts=None if bound is None else ())
         sequence.update(unit[:count], runs.outcomes[:count])
         try:
             sequence.bounds(unit[:1], bound)
@@ -250,7 +281,11 @@ def summarise(found: Found) -> None:
     """Print what the bounds mean, the best points, and what looser assumptions cost."""
     problem, out, unit = found.problem, found.problem.output, found.problem.output.after_number
     half = float(np.mean((found.upper - found.lower)[: found.asked]) / 2)
-    norm_bound = float(problem.norm_bound or 0.0)
+    norm = f"a norm of at most {at_least(float(problem.norm_bound or 0.0), 4)}{unit}"
+    if found.sequence.classes is not None:
+        norm = (
+            f"under one of {len(problem.candidates)} kernels, a norm of at most the B of that one"
+        )
     when = (
         "if the settings were fixed before the first outcome, and you look once"
         if found.bound is not None
@@ -267,10 +302,12 @@ def summarise(found: Found) -> None:
     say(
         f"With probability {1 - problem.delta:g} the true {out.name} is between lower and upper at "
         f"all points at once, {when}, provided that the assumptions hold: noise of at most "
-        f"{problem.noise:g}{unit}, and a norm of at most {at_least(norm_bound, 4)}{unit}. The band "
+        f"{problem.noise:g}{unit}, and {norm}. The band "
         f"is ±{at_most(half)}{unit} on average; {out.name} was stated to move by "
         f"{out.range:g}{unit}."
     )
+    if found.bound is None:
+        say_facts(found)
     if 2 * half > out.range:
         say(
             "On average the band is wider than the range you stated, so at most points these runs "
@@ -295,6 +332,21 @@ def summarise(found: Found) -> None:
     _show_sensitivity(found)
 
 
+def say_facts(found: Found) -> None:
+    """Say what is used besides the data, and at which share of the points it makes a difference."""
+    problem, sequence = found.problem, found.sequence
+    if problem.facts:
+        few = found.points[: found.asked : -(-found.asked // FACT_POINTS)]
+        shares = sequence.binding_facts(problem.scaled(few))
+        used = "; ".join(
+            f"{words} ({100 * share:.0f} %)"
+            for words, share in zip(problem.facts_in_words, shares, strict=True)
+        )
+        say(f"What you know makes the band narrower at a share of the points: {used}.")
+    if sequence.classes is not None:
+        say(kb.problem.facts_in_words.kernels_sentence(problem, sequence))
+
+
 def _show_sensitivity(found: Found) -> None:
     """Print how the band, and the largest lower bound, change with looser assumptions."""
     problem, unit = found.problem, found.problem.output.after_number
@@ -310,8 +362,9 @@ def _show_sensitivity(found: Found) -> None:
         for name, norm, noise in looser:
             loose = problem.replace(
                 norm_bound=norm * float(problem.norm_bound or 0.0),
+                candidates=[(kernel, norm * own) for kernel, own in problem.candidates],
                 noise=noise * float(problem.noise or 0.0),
-            ).sequence()
+            ).sequence(facts=None if found.bound is None else ())
             loose.update(found.sequence.points, found.sequence.outcomes)
             below, above = loose.bounds(where, found.bound)
             band = float(np.mean((above - below)[: len(few)])) / 2
@@ -335,6 +388,7 @@ def draw(found: Found, runs: Runs, process: Any) -> Any:
     if process is not None:
         overlay = {process.label: lambda where: process(problem.nearest(where))}
         shared["without_guarantee"] = overlay
+    shared["limits"] = problem.limits
     if problem.dim == 1:
         axes = [kb.plot.band(band, problem.box, **shared)]
     else:

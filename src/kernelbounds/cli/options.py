@@ -74,6 +74,34 @@ STATEMENTS = {
         "all",
         "all|pairs|none",
     ),
+    "limits": Statement(
+        str,
+        "Hard limits of the true values, which are certain and not only plausible as the range of "
+        "--output: 0:60, or one of the two, 0: or :60. This and the next five cost nothing in "
+        "delta; one that is false voids the guarantee.",
+        metavar="LOW:HIGH",
+    ),
+    "increasing": Statement(
+        list[str],
+        "An input with which the output never falls, at any values of the others; once for each.",
+        metavar="NAME",
+    ),
+    "decreasing": Statement(list[str], "The same for never rises.", metavar="NAME"),
+    "concave": Statement(
+        list[str],
+        "An input along which the output always bends downwards, as a hill or as a rise that "
+        "flattens out, at any values of the others; once for each.",
+        metavar="NAME",
+    ),
+    "convex": Statement(
+        list[str], "The same for upwards, as a valley or a rise that steepens.", metavar="NAME"
+    ),
+    "known": Statement(
+        list[str],
+        "A value that is known where some of the inputs, or all, have given values: "
+        "'catalyst=0 -> yield=0', 'catalyst=0 & pressure=1 -> yield=2 +- 0.5'; once for each.",
+        metavar="'NAME=X -> OUTPUT=Y'",
+    ),
     "delta": Statement(
         float, "Failure probability of all bounds at once, if the assumptions are true.", "0.01"
     ),
@@ -84,6 +112,13 @@ STATEMENTS = {
         str,
         "The kernel of inputs scaled to [0, 1], if you know one: 'Matern(0.5, nu=2.5)'.",
         "chosen",
+    ),
+    "kernels": Statement(
+        str,
+        "one: the kernel of the narrowest band. any: the output may be a function of any of the "
+        "kernels that were compared, and those that the data refute drop out; a wider band.",
+        "one",
+        "one|any",
     ),
     "experiments": Statement(
         int, "About how many measurements are planned: the kernel is chosen for that many.", "100"

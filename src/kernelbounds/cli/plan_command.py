@@ -42,6 +42,13 @@ def plan(
     compare: Annotated[
         bool, typer.Option(help="Whether to say what stronger assumptions would buy.")
     ] = True,
+    facts: Annotated[
+        bool,
+        typer.Option(
+            help="Whether to simulate what each thing that you know of the output buys, such as "
+            "--limits."
+        ),
+    ] = True,
     design: Annotated[
         int | None,
         typer.Option(min=1, help="Settings in design.csv.", show_default="5 for each input"),
@@ -74,6 +81,12 @@ def plan(
          f"experiments for ±{aim:.4g}{problem.output.after_number}"],
         rows,
     )  # fmt: skip
+    if facts and expected.problem.facts:
+        with progress(
+            "what facts buy", kb.problem.plans.worth_steps(expected.problem, most)
+        ) as step:
+            worth = kb.problem.plans.worth_of_facts(expected.assumed, most, step)
+        show_worth(expected.problem, worth, aim)
     say("Assume only what you know: if it is wrong, the bounds are.")
     _write(expected, Results(out), design or 5 * problem.dim)
 
@@ -126,6 +139,52 @@ def show(expected: kb.problem.Plan) -> None:
         "Plan by 'band, at most': in simulated studies, the regrets that were certified over whole "
         "ranges were 0.7 to 1.7 times that. 'Regret, at most' is for the worst of all functions."
     )
+
+
+def show_worth(problem: kb.Problem, worth: kb.problem.plans.Worth, aim: float) -> None:
+    """Print the band with and without each fact, and how many experiments each one saves."""
+    plans, unit = kb.problem.plans, problem.output.after_number
+    left_out = [words for words in problem.facts_in_words if words not in worth.half_width]
+    if left_out:
+        say(f"Not simulated, because random functions do not have it: {'; '.join(left_out)}.")
+    if len(worth.half_width) == 1:
+        return
+    print_table(
+        f"What you know buys: the mean band{f' [{unit.strip()}]' if unit else ''}, simulated with "
+        f"{plans.WORTH_RUNS} random functions",
+        ["experiments", *worth.half_width],
+        [
+            [str(count), *(f"±{w:.3g}" if np.isfinite(w) else "?" for w in widths)]
+            for count, *widths in zip(worth.counts, *worth.half_width.values(), strict=True)
+        ],
+    )
+    plain = worth.half_width[plans.NOTHING]
+    # Where the aim is out of reach without facts, the band that is in reach takes its place.
+    target = aim if plain[-1] <= aim else float(plain[-1])
+    before = worth.experiments(plans.NOTHING, target)
+    for name in list(worth.half_width)[1:]:
+        after = worth.experiments(name, target)
+        if before is None or after is None:
+            continue
+        known = "With all that you know" if name == plans.ALL else f"If {_as_clause(name)}"
+        if round(after) < round(before):
+            saved = f"about {after:.0f} experiments in place of {before:.0f}"
+            if after <= worth.counts[0]:
+                saved = f"{worth.counts[0]} experiments or fewer in place of {before:.0f}"
+        else:
+            saved = f"no fewer experiments than the {before:.0f} without"
+        say(f"{known}: {saved}, for a band of ±{target:.3g}{unit}.")
+    say(
+        "The bands of the tables above use what you know for B and the kernel only; here it limits "
+        "the band as well, and each column has the B and the kernel that follow from what is known."
+    )
+
+
+def _as_clause(words: str) -> str:
+    """Turn what is known of values into a clause; what is known of shape is one already."""
+    for value in (" between ", " at least ", " at most "):
+        words = words.replace(value, f" is{value}", 1)
+    return words
 
 
 def _write(expected: kb.problem.Plan, results: Results, size: int) -> None:

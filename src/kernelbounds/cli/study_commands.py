@@ -49,6 +49,8 @@ def create(
 ) -> None:
     """Make a new study. Its assumptions are fixed from now on: they are made before the data.
 
+    So is all that you say you know, such as --limits; other statements need a new study.
+
     Example: kernelbounds study create reactor.db --problem assume/problem.json --maximise
     """
     kb.study.database.refuse_existing(file)

@@ -128,6 +128,19 @@ class Slice:
         canvas.tidy(ax)
 
 
+def shade_beyond(ax: Axes, limits: tuple[float | None, float | None] | None) -> None:
+    """Shade values that are known to be impossible, within the range of the axis as it is."""
+    bottom, top = ax.get_ylim()
+    low, high = limits or (None, None)
+    style: dict[str, Any] = {"color": "black", "alpha": 0.07, "linewidth": 0, "zorder": 0}
+    label, far = "beyond the limits", 100 * (top - bottom)
+    for end, outwards in ((low, -far), (high, far)):
+        if end is not None and bottom < end < top:
+            ax.axhspan(end, end + outwards, label=label, **style)
+            label = ""
+    ax.set_ylim(bottom, top)
+
+
 def slices_along(
     inputs: Inputs,
     lines: Mapping[int, Array],

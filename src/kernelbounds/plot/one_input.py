@@ -30,6 +30,7 @@ def band(
     truth: Callable[[Array], Any] | None = None,
     more: Mapping[str, Bounds] | None = None,
     without_guarantee: Overlay | None = None,
+    limits: tuple[float | None, float | None] | None = None,
     log: Log = None,
     labels: Sequence[str] | None = None,
     output: str = "f(x)",
@@ -55,6 +56,8 @@ def band(
         More bounds, by their names in the legend; pairs of lines.
     without_guarantee : function as bounds, or dict of them by name, optional
         Drawn dashed, such as :func:`gaussian_process`.
+    limits : (low, high), optional
+        Values beyond these are known to be impossible, and shaded; None at an end: no limit there.
     log : bools, or names of coordinates, optional
         Which inputs have a logarithmic axis.
     labels : sequence of str, optional
@@ -83,7 +86,7 @@ def band(
     named = {label or contents.name_of(bounds): bounds} | dict(more or {})
     observed = contents.observed_data(data, bounds, domain.dim)
     found = contents.slices_along(inputs, line, named, without_guarantee, truth, observed)
-    return _drawn(found[0], ax, output)
+    return _drawn(found[0], ax, output, limits)
 
 
 def compare(
@@ -143,9 +146,15 @@ def _only_line(
     return inputs, {at: inputs.line(inputs.centre, at, resolution) for at in inputs.free}
 
 
-def _drawn(found: Slice, ax: Axes | None, output: str) -> Axes:
+def _drawn(
+    found: Slice,
+    ax: Axes | None,
+    output: str,
+    limits: tuple[float | None, float | None] | None = None,
+) -> Axes:
     [axes] = canvas.axes_for(ax)
     found.draw(axes)
+    contents.shade_beyond(axes, limits)
     axes.set_ylabel(canvas.as_written(output))
     canvas.legend([axes], own=ax is None)
     return axes

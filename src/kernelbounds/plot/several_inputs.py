@@ -158,6 +158,7 @@ def slices(
     data: Data | None = None,
     truth: Callable[[Array], Any] | None = None,
     without_guarantee: Overlay | None = None,
+    limits: tuple[float | None, float | None] | None = None,
     log: Log = None,
     labels: Sequence[str] | None = None,
     output: str = "f(x)",
@@ -221,5 +222,7 @@ def slices(
             canvas.round_ticks(ax.xaxis)
         if canvas.is_leftmost(ax):
             ax.set_ylabel(canvas.as_written(output))
+    for ax in panels:
+        contents.shade_beyond(ax, limits)
     canvas.legend(panels, own=axes is None)
     return np.array(panels, dtype=object)

@@ -5,6 +5,7 @@ file                     idea
 =======================  ===============================================================
 ``quantities.py``        inputs and outputs with ranges and units
 ``problem.py``           :class:`Problem`, and what follows from it alone
+``facts_in_words.py``    what is known of the output: limits, shape, known values
 ``random_functions.py``  random functions with a given range and number of turns
 ``assuming.py``          :func:`assume`: the kernel and B from the norms of such functions
 ``plans.py``             :func:`plan`: how many experiments it takes

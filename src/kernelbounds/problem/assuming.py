@@ -32,8 +32,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import NamedTuple
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -43,9 +43,16 @@ from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
 from kernelbounds import kernels
 from kernelbounds.arrays import Array, shortened
 from kernelbounds.errors import InputError
+from kernelbounds.facts import Concave, Convex, Decreasing, Increasing
 from kernelbounds.kernels import OnInputs
+from kernelbounds.problem.facts_in_words import NO_FACTS, stated_facts, unit_region
 from kernelbounds.problem.problem import SUGGESTED, Problem, predicted_half_widths
-from kernelbounds.problem.random_functions import RandomFunction, subsets_of
+from kernelbounds.problem.random_functions import (
+    RandomFunction,
+    Shapes,
+    random_functions,
+    subsets_of,
+)
 
 # The level of a function with values in [-1, 1] is at most the whole range away from the middle.
 MAX_LEVEL = 2.0
@@ -226,6 +233,9 @@ class Assumed:
         The random functions, on the unit cube, with values in [-1, 1].
     noise : float
         The noise for which widths were predicted.
+    left_out : tuple of str
+        Facts about shape that the functions need not satisfy, because too few of those that were
+        tried do. B is then one of functions without these shapes.
 
     Examples
     --------
@@ -246,6 +256,7 @@ class Assumed:
     chosen: Candidate
     functions: tuple[RandomFunction, ...]
     noise: float
+    left_out: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return (
@@ -287,10 +298,25 @@ class Assumed:
         bound = self.problem.norm_bound or 0.0
         return float(np.mean(self.chosen.norms <= bound))
 
+    @cached_property
+    def norm_bound_without_facts(self) -> float | None:
+        """The B of functions that need not be within limits, nor have shapes, with the same kernel.
+
+        None where no such facts are stated, or where the norms of those functions cannot be told.
+        """
+        if not any(getattr(self.problem, name) for name in NO_FACTS if name != "known"):
+            return None
+        plain = self.problem.replace(**NO_FACTS, kernels="one", candidates=(), norm_bound=None)
+        try:
+            found = assume(plain.replace(kernel=self.chosen.kernel), len(self.functions))
+        except InputError:
+            return None
+        return found.chosen.norm_bound
+
     def values(self, function: RandomFunction, unit: Array) -> Array:
         """Evaluate one of the functions at points (m, d) of the unit cube, in output units."""
-        out = self.problem.output
-        return out.low + out.range * (function(unit) + 1) / 2
+        low, high = self.problem.plausible
+        return low + (high - low) * (function(unit) + 1) / 2
 
 
 def assume(
@@ -302,6 +328,9 @@ def assume(
     often as stated, see :mod:`kernelbounds.problem.random_functions`. For each kernel, B is the
     ``quantile`` of their norms. The kernel is the one whose band is then predicted to be the
     narrowest. What the problem says of kernel and norm bound already is kept.
+
+    The functions are within the limits that are stated, and have the shapes. Values that are known
+    are left out: the functions need not have these.
 
     ``step`` is called after each function and each kernel, for a progress bar: :func:`steps` times
     in all.
@@ -319,10 +348,7 @@ def assume(
     given = problem.kernel is not None and problem.norm_bound is not None
     if not given and _most_acting_together(problem) not in GRID_SIDES:
         raise InputError(_cannot_be_told(problem))
-    drawn = []
-    for _ in range(functions):
-        drawn.append(RandomFunction(rng, problem.turns_of_inputs, subsets))
-        step()
+    drawn, left_out = _drawn(problem, rng, subsets, functions, step)
     if problem.kernel is not None:
         pieces = [Sampled(drawn, tuple(range(problem.dim)))]
     else:
@@ -330,7 +356,7 @@ def assume(
     candidates = []
     for name, kernel, parts in _candidates(problem, subsets):
         norms, settled = norms_of(pieces, parts, problem.quantile)
-        norms = norms * problem.output.range / 2
+        norms = norms * np.subtract(*problem.plausible[::-1]) / 2
         bound = _covering(norms, problem.quantile)
         filled = problem.replace(kernel=kernel, norm_bound=problem.norm_bound or bound, noise=noise)
         width = predicted_half_widths(filled, problem.experiments)[0] if settled else np.inf
@@ -340,8 +366,38 @@ def assume(
     bound = problem.norm_bound or chosen.norm_bound
     # What was suggested by an earlier call stays a suggestion.
     suggested = [n for n in SUGGESTED if getattr(problem, n) is None or n in problem.suggested]
-    found = problem.replace(kernel=chosen.kernel, norm_bound=bound, suggested=suggested)
-    return Assumed(found, tuple(candidates), chosen, tuple(drawn), noise)
+    if problem.kernels == "any" and not problem.candidates:
+        suggested.append("candidates")
+    settlement: dict[str, Any] = {"kernel": chosen.kernel, "norm_bound": bound}
+    if problem.kernels == "any":
+        any_of = problem.candidates or [(c.kernel, c.norm_bound) for c in candidates if c.settled]
+        # A norm bound that was given is for one kernel, and so is a kernel.
+        settlement["candidates"] = any_of if problem.norm_bound is None else problem.candidates
+    found = problem.replace(**settlement, suggested=suggested)
+    if problem.facts:
+        found.replace(noise=noise).sequence()  # which refuses facts that contradict each other
+    return Assumed(found, tuple(candidates), chosen, tuple(drawn), noise, left_out)
+
+
+def _drawn(
+    problem: Problem,
+    rng: np.random.Generator,
+    subsets: list[tuple[int, ...]],
+    count: int,
+    step: Callable[[], object],
+) -> tuple[list[RandomFunction], tuple[str, ...]]:
+    """Draw functions that have the shapes stated, and name those that are too rare to be drawn."""
+    stated = stated_facts(problem)
+    shapes = Shapes(problem.facts, unit_region(problem.inputs))
+    slopes = shapes.without_bends()
+    for tried in (shapes, slopes, Shapes((), unit_region(problem.inputs))):
+        drawn = random_functions(rng, problem.turns_of_inputs, subsets, tried, count, step)
+        if drawn is not None:
+            break
+    assert drawn is not None  # because all functions have no shapes
+    kept = Convex | Concave if tried is slopes else Increasing | Decreasing | Convex | Concave
+    rare = () if tried is shapes else tuple(w for w, fact in stated if isinstance(fact, kept))
+    return drawn, rare
 
 
 def _chosen(problem: Problem, candidates: list[Candidate]) -> Candidate:

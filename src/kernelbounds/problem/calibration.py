@@ -175,7 +175,11 @@ def checked_assumptions(problem: Problem, sequence: ConfidenceSequence) -> tuple
     norm, noise = float(problem.norm_bound or 0.0), float(problem.noise or 0.0)
     if not len(sequence):
         return Checked(norm, 0.0), Checked(noise, 0.0)
-    least = problem.norm_at_least(sequence.norm_lower_bound)
+    least = sequence.norm_lower_bound
+    if sequence.classes is None:
+        least = problem.norm_at_least(least)
+    else:  # All norm bounds must be multiplied by this.
+        least = norm * least / sequence.assumptions.norm_bound
     return Checked(norm, least), Checked(noise, sequence.noise_lower_bound)
 
 
@@ -276,7 +280,7 @@ def calibrate(problem: Problem, X: Array, y: Array) -> Calibration:
     suggested = problem.replace(inputs=inputs, noise=level, kernel=None, norm_bound=None).settled()
     sequence = suggested.sequence()
     sequence.update(points, outcomes)
-    least = suggested.norm_at_least(sequence.norm_lower_bound)
+    least = checked_assumptions(suggested, sequence)[0].at_least
     unit = problem.output.after_number
     rest = (
         Finding(

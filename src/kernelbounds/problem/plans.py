@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from scipy.stats import qmc
@@ -13,7 +15,14 @@ from kernelbounds.bandits import Finite, KernelUCB
 from kernelbounds.display import cards as notebook
 from kernelbounds.display.numbers import at_most
 from kernelbounds.errors import EmptyConfidenceSetError
+from kernelbounds.facts import Fact, Value
 from kernelbounds.problem.assuming import Assumed, assume, steps
+from kernelbounds.problem.facts_in_words import (
+    NO_FACTS,
+    arguments_of_each_fact,
+    stated_facts,
+    unit_region,
+)
 from kernelbounds.problem.problem import Problem, predicted_half_widths
 from kernelbounds.problem.random_functions import RandomFunction
 
@@ -23,6 +32,10 @@ FIRST_COUNT, COUNT_RATIO = 5, 1.5
 DEFAULT_COUNT, LARGEST_COUNT = 1000, 5000
 # What to expect of ordinary functions comes from simulated runs on this many points of the cube.
 RUNS, ACTIONS = 4, 256
+# What facts buy comes from simulated designs with this many functions, at most this many numbers of
+# experiments, and bounds at this many points: a few seconds for two inputs.
+WORTH_RUNS, WORTH_COUNTS, WORTH_POINTS = 3, 5, 64
+NOTHING, ALL = "nothing known", "all of it known"
 
 
 @dataclass(frozen=True)
@@ -132,9 +145,7 @@ def plan(problem: Problem, most: int = DEFAULT_COUNT, step: Callable[[], object]
         predicted.append(predicted_half_widths(known, int(count)))
         step()
     simulated = np.full((RUNS, 2, len(counts)), np.nan)
-    # Ordinary functions are those with norms from the median on.
-    ordinary = np.argsort(assumed.chosen.norms)[len(assumed.functions) // 2 :][:RUNS]
-    for run, at in enumerate(ordinary):
+    for run, at in enumerate(_ordinary(assumed)[:RUNS]):
         function, rng = assumed.functions[at], np.random.default_rng(run)
         simulated[run] = _simulated(assumed, function, counts, rng)
         step()
@@ -188,14 +199,139 @@ def alternatives(problem: Problem) -> Iterator[tuple[str, Problem]]:
         yield f"{fewer} turn{'' if fewer == 1 else 's'}", problem.replace(turns=fewer)
 
 
+@dataclass(frozen=True)
+class Worth:
+    """What facts buy, by simulation: see :func:`worth_of_facts`.
+
+    Attributes
+    ----------
+    counts : array of int
+        Numbers of experiments.
+    half_width : dict of arrays
+        The mean half-width of the band after each of them, by what is known: nothing, each fact
+        alone, in the user's words, and all of them.
+
+    Examples
+    --------
+    >>> worth = Worth(np.array([10, 20, 40]), {"nothing known": np.array([4.0, 2.0, 1.0])})
+    >>> round(worth.experiments("nothing known", 2.0)), worth.experiments("nothing known", 0.5)
+    (20, None)
+    """
+
+    counts: Array
+    half_width: dict[str, Array]
+
+    def experiments(self, known: str, within: float) -> float | None:
+        """About how many experiments a band of ± this takes; None: more than were simulated."""
+        widths = np.minimum.accumulate(self.half_width[known])
+        if not widths[-1] <= within:
+            return None
+        logs = np.log(np.maximum(widths, 1e-300))
+        return float(np.exp(np.interp(-np.log(within), -logs, np.log(self.counts))))
+
+
+def worth_of_facts(
+    assumed: Assumed, most: int = DEFAULT_COUNT, step: Callable[[], object] = bool
+) -> Worth:
+    """Simulate the band with and without each fact that the problem states.
+
+    The truth is one of the random functions, which satisfy all facts, and the design fills the
+    ranges. Where B and the kernel are suggested, each case has its own. A value that is known at a
+    point is that of the function there; one that is known on a whole face of the ranges is left
+    out, because no function that is drawn has it. ``step`` is called :func:`worth_steps` times.
+    """
+    problem = assumed.problem
+    counts = worth_counts(problem, most)
+    points = qmc.Sobol(problem.dim, rng=np.random.default_rng(4)).random(WORTH_POINTS)
+    points = problem.nearest(problem.unscaled(points))
+    design = problem.nearest(problem.unscaled(problem.unit_box.filling(int(counts[-1]))))
+    # On the places at which limits are used, functions may exceed their range a little.
+    places = np.concatenate([unit_region(problem.inputs).places(), points])
+    truths = []
+    for at in _ordinary(assumed)[:WORTH_RUNS]:
+        excess = max(float(np.abs(assumed.functions[at](places)).max()), 1.0)
+        truths.append(partial(_within, assumed.functions[at], excess, *problem.plausible))
+    found = {}
+    for name, one in _cases(problem).items():
+        case = one if _is_settled(one) else assume(one, step=step).problem
+        facts = [fact for fact in case.facts if not _is_on_a_face(fact)]
+        widths = np.full((len(truths), len(counts)), np.nan)
+        for run, truth in enumerate(truths):
+            noise = np.random.default_rng(run).standard_normal(len(design))
+            outcomes = truth(design) + assumed.noise * noise
+            own = [
+                replace(fact, y=float(truth(np.array([fact.x]))[0]))
+                if isinstance(fact, Value)
+                else fact
+                for fact in facts
+            ]
+            for column, count in enumerate(counts):
+                with suppress(EmptyConfidenceSetError):  # by chance, or because B is too small
+                    sequence = case.replace(noise=assumed.noise).sequence(facts=own)
+                    sequence.update(design[:count], outcomes[:count])
+                    lower, upper = sequence.bounds(points)
+                    widths[run, column] = np.mean(upper - lower) / 2
+                step()
+        found[name] = np.ma.filled(np.ma.masked_invalid(widths).mean(axis=0), np.nan)
+    return Worth(counts, found)
+
+
+def _within(function: RandomFunction, excess: float, low: float, high: float, x: Array) -> Array:
+    """Return values (m,) between low and high of a function with values up to ± excess."""
+    return low + (high - low) * (function(x) / excess + 1) / 2
+
+
+def worth_counts(problem: Problem, most: int = DEFAULT_COUNT) -> Array:
+    """Return the numbers of experiments at which :func:`worth_of_facts` looks."""
+    counts = counts_up_to(min(most, problem.experiments))
+    few = np.unique(np.linspace(0, len(counts) - 1, WORTH_COUNTS).round().astype(int))
+    return np.asarray(counts[few])
+
+
+def worth_steps(problem: Problem, most: int = DEFAULT_COUNT) -> int:
+    """Return how often :func:`worth_of_facts` calls ``step``."""
+    cases = _cases(problem).values()
+    simulated = WORTH_RUNS * len(worth_counts(problem, most)) * len(cases)
+    return simulated + sum(steps(one) for one in cases if not _is_settled(one))
+
+
+def _cases(problem: Problem) -> dict[str, Problem]:
+    """Return the problems that are simulated, which state nothing, one fact or all of them."""
+    stated = zip(stated_facts(problem), arguments_of_each_fact(problem), strict=True)
+    alone = {
+        words: problem.replace(**(NO_FACTS | arguments), kernels="one")
+        for (words, fact), arguments in stated
+        if not _is_on_a_face(fact)
+    }
+    cases = {NOTHING: problem.replace(**NO_FACTS, kernels="one")} | alone
+    return cases | {ALL: problem} if len(alone) > 1 else cases
+
+
+def _is_settled(problem: Problem) -> bool:
+    return problem.kernel is not None and problem.norm_bound is not None
+
+
+def _is_on_a_face(fact: Fact) -> bool:
+    return isinstance(fact, Value) and fact.x is None
+
+
+def _ordinary(assumed: Assumed) -> list[int]:
+    """Return the numbers of functions with norms from the median on: ordinary ones."""
+    return list(np.argsort(assumed.chosen.norms)[len(assumed.functions) // 2 :])
+
+
 def _simulated(
     assumed: Assumed, function: RandomFunction, counts: Array, rng: np.random.Generator
 ) -> Array:
-    """Simulate half-widths after a design, and regrets that KernelUCB certifies; (2, counts)."""
+    """Simulate half-widths after a design, and regrets that KernelUCB certifies; (2, counts).
+
+    Both are without facts; :func:`worth_of_facts` says what these buy.
+    """
     problem = assumed.problem
     found = np.full((2, len(counts)), np.nan)
     actions = qmc.Sobol(problem.dim, rng=np.random.default_rng(3)).random(ACTIONS)
-    sequence, ucb = problem.sequence(), KernelUCB(problem.sequence(), Finite(actions))
+    sequence = problem.sequence(facts=())
+    ucb = KernelUCB(problem.sequence(facts=()), Finite(actions))
     design = problem.unit_box.filling(int(problem.experiments))
     noise = assumed.noise
 

@@ -27,12 +27,16 @@ from kernelbounds.arrays import (
     brief,
     shortened,
 )
+from kernelbounds.assume.classes import AnyOf
 from kernelbounds.bandits import Box
 from kernelbounds.bounds import Bound
 from kernelbounds.display import cards as notebook
 from kernelbounds.errors import InputError, said
+from kernelbounds.facts import Fact
 from kernelbounds.io import files
 from kernelbounds.kernels import checked_kernel, kernel_from_text, kernel_to_text
+from kernelbounds.problem import facts_in_words
+from kernelbounds.problem.facts_in_words import NO_FACTS, SHAPES, Limits
 from kernelbounds.problem.quantities import Input, Output, checked_turns, in_digits
 from kernelbounds.problem.random_functions import with_corners
 from kernelbounds.sequence import ConfidenceSequence
@@ -42,8 +46,11 @@ INTERACTIONS = ("all", "pairs", "none")
 # An unknown level adds this share to the square of the norm bound, and so two per cent to B.
 LEVEL_SHARE = 0.04
 # The arguments that can be suggested, and those that a suggestion follows from.
-SUGGESTED = ("kernel", "norm_bound")
-SUGGESTED_FROM = {"inputs", "output", "turns", "interactions", "quantile", "experiments"}
+SUGGESTED = ("kernel", "norm_bound", "candidates")
+SUGGESTED_FROM = {
+    "inputs", "output", "turns", "interactions", "quantile", "experiments", "kernels", *NO_FACTS,
+}  # fmt: skip
+KERNELS = ("one", "any")
 # Where widths are predicted: points that fill the cube, besides the corners, where bounds are
 # widest.
 WIDTH_POINTS = 128
@@ -82,7 +89,22 @@ class Problem:
     norm_bound : float, optional
         B in units of the output; None: suggested.
     suggested : sequence of str
-        Which of "kernel" and "norm_bound" follow from the rest, and anew when that changes.
+        Which of "kernel", "norm_bound" and "candidates" follow from the rest, and anew when that
+        changes.
+    limits : str or pair, optional
+        Hard limits of the true values, ``"0:60"``, ``"0:"`` or ``":60"``: not what is plausible, as
+        the range of the output, but what is certain.
+    increasing, decreasing, convex, concave : sequences of str
+        Names of inputs along which the output never falls, never rises, lies below its chords, or
+        above them, whatever the values of the others.
+    known : sequence of str
+        Values that are known, ``"catalyst=0 -> yield=0"``: where some of the inputs, or all, have
+        given values. ``"catalyst=0 & pressure=1 -> yield=2 +- 0.5"`` is within 0.5 of 2.
+    kernels : "one" or "any"
+        Whether one kernel is chosen, or f* may be in the space of any of several; those that the
+        data refute drop out.
+    candidates : sequence of (kernel, B)
+        With ``kernels="any"``: these kernels, with their norm bounds.
 
     Examples
     --------
@@ -104,6 +126,14 @@ class Problem:
     kernel: Kernel | None
     norm_bound: float | None
     suggested: tuple[str, ...]
+    limits: Limits | None
+    increasing: tuple[str, ...]
+    decreasing: tuple[str, ...]
+    convex: tuple[str, ...]
+    concave: tuple[str, ...]
+    known: tuple[str, ...]
+    kernels: str
+    candidates: tuple[tuple[Kernel, float], ...]
 
     def __init__(
         self,
@@ -119,6 +149,14 @@ class Problem:
         kernel: Kernel | str | None = None,
         norm_bound: float | None = None,
         suggested: Sequence[str] = (),
+        limits: str | Limits | None = None,
+        increasing: Sequence[str] = (),
+        decreasing: Sequence[str] = (),
+        convex: Sequence[str] = (),
+        concave: Sequence[str] = (),
+        known: Sequence[str] = (),
+        kernels: str = "one",
+        candidates: Sequence[tuple[Kernel | str, float]] = (),
     ) -> None:
         if isinstance(inputs, str | bytes) or not isinstance(inputs, Sequence) or not inputs:
             raise InputError(f"inputs must be a sequence with at least one, got {brief(inputs)}.")
@@ -132,14 +170,21 @@ class Problem:
             raise InputError(
                 f"interactions must be one of {', '.join(INTERACTIONS)}, got {brief(interactions)}."
             )
+        if not isinstance(kernels, str) or kernels not in KERNELS:
+            raise InputError(f"kernels must be one of {', '.join(KERNELS)}, got {brief(kernels)}.")
         if noise is not None:
             noise = as_scalar(noise, "noise", least=0.0, most=LARGEST)
         if norm_bound is not None:
-            # A smaller norm bound is lost in the rounding of the output.
-            least = EPS * output.range
-            norm_bound = as_scalar(norm_bound, "norm_bound", least=least, most=LARGEST)
+            norm_bound = _checked_norm_bound(norm_bound, output)
         if kernel is not None:
-            kernel = kernel_from_text(kernel) if isinstance(kernel, str) else checked_kernel(kernel)
+            kernel = _checked_kernel(kernel)
+        shapes = dict(zip(SHAPES, (increasing, decreasing, convex, concave), strict=True))
+        shapes = {
+            what: facts_in_words.checked_names(given, what, parsed)
+            for what, given in shapes.items()
+        }
+        facts_in_words.refuse_both_ways(shapes["increasing"], shapes["decreasing"], output)
+        ends = facts_in_words.checked_limits(limits, output)
         vars(self).update(
             inputs=parsed,
             output=output,
@@ -152,6 +197,14 @@ class Problem:
             kernel=kernel,
             norm_bound=norm_bound,
             suggested=tuple(name for name in SUGGESTED if name in suggested),
+            limits=ends,
+            **shapes,
+            known=facts_in_words.checked_known(known, parsed, output, ends),
+            kernels=kernels,
+            candidates=tuple(
+                (_checked_kernel(one), _checked_norm_bound(norm, output))
+                for one, norm in candidates or ()
+            ),
         )
 
     def __repr__(self) -> str:
@@ -159,10 +212,10 @@ class Problem:
         arguments = [f"{[one.text for one in self.inputs]}", repr(self.output.text)]
         defaults = inspect.signature(Problem).parameters
         for name, value in self._arguments().items():
-            if name not in ("inputs", "output", "suggested") and value != defaults[name].default:
-                plain = _kernel_text(value) if name == "kernel" else value
-                text = f"{value:.6g}" if name == "norm_bound" else repr(plain)
-                arguments.append(f"{name}={text}")
+            if name in ("inputs", "output", "suggested") or value == defaults[name].default:
+                continue
+            text = f"{value:.6g}" if name == "norm_bound" else repr(_plain(name, value))
+            arguments.append(f"{name}={text}")
         return f"Problem({', '.join(arguments)})"
 
     def _repr_html_(self) -> str:
@@ -173,6 +226,7 @@ class Problem:
         out, unit = self.output, self.output.after_number
         how = {name: " (suggested)" if name in self.suggested else "" for name in SUGGESTED}
         kernel = "to be chosen" if self.kernel is None else _kernel_text(self.kernel)
+        kernel += f" or one of {len(self.candidates) - 1} others" if self.candidates else ""
         norm = "to be chosen" if self.norm_bound is None else f"{self.norm_bound:.4g}{unit}"
         return notebook.card(
             "Problem",
@@ -182,6 +236,7 @@ class Problem:
                 ("noise", "not said yet" if self.noise is None else f"{self.noise:g}{unit}"),
                 ("turns", f"at most {self.turns} along an input, unless said there"),
                 *[("interactions", self.interactions)][: self.dim - 1],
+                *(("known", words) for words in self.facts_in_words),
                 ("kernel", kernel + how["kernel"]),
                 ("norm bound B", norm + how["norm_bound"]),
                 ("confidence", f"{1 - self.delta:g}, for all bounds at once"),
@@ -204,11 +259,46 @@ class Problem:
     def turns_of_inputs(self) -> Array:
         """How many times the output may turn along each input, (d,).
 
-        Along an input with n whole numbers, the output cannot turn more than n - 2 times.
+        Along an input with n whole numbers, the output cannot turn more than n - 2 times. It does
+        not turn where it is known to rise or to fall, and once at most where it is convex or
+        concave.
         """
         stated = [self.turns if i.turns is None else i.turns for i in self.inputs]
         most = [i.range - 1 if i.integer else math.inf for i in self.inputs]
+        for at, name in enumerate(self.names):
+            if name in (*self.convex, *self.concave):
+                most[at] = min(most[at], 1)
+            if name in (*self.increasing, *self.decreasing):
+                most[at] = 0
         return np.minimum(stated, most).astype(float)
+
+    @property
+    def plausible(self) -> tuple[float, float]:
+        """The range of the output, as far as it is within the limits."""
+        low, high = self.limits or (None, None)
+        out = self.output
+        return (
+            out.low if low is None else max(low, out.low),
+            out.high if high is None else min(high, out.high),
+        )
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """What is known of the output, for inputs that are :meth:`scaled`.
+
+        >>> Problem(["speed=1:9"], "yield=0:100", increasing=["speed"]).facts[0].axis
+        0
+        """
+        return tuple(fact for _, fact in facts_in_words.stated_facts(self))
+
+    @property
+    def facts_in_words(self) -> tuple[str, ...]:
+        """The same in the user's words.
+
+        >>> Problem(["rpm=1:9"], "yield[%]=0:99", limits="0:", increasing=["rpm"]).facts_in_words
+        ('yield at least 0 %', 'yield rises with rpm')
+        """
+        return tuple(words for words, _ in facts_in_words.stated_facts(self))
 
     @property
     def box(self) -> Box:
@@ -308,7 +398,9 @@ class Problem:
             return self
         return assume(self).problem
 
-    def sequence(self, bound: Bound | None = None) -> ConfidenceSequence:
+    def sequence(
+        self, bound: Bound | None = None, *, facts: Sequence[Fact] | None = None
+    ) -> ConfidenceSequence:
         """Make a confidence sequence for points that are :meth:`scaled`, and outcomes as they are.
 
         f* = the middle of the output's range + b + g with ||g|| <= B, and an unknown constant b of
@@ -318,18 +410,33 @@ class Problem:
         shares that follow the data, and then widths cannot be predicted as well.) That costs two
         percent of the width, and more only where the range is thousands of times B, which no B
         that :func:`assume` suggests is: then w^2 takes digits from k.
+
+        With ``kernels="any"`` f* is in any of the candidates' spaces. ``facts`` are in place of
+        those that the problem states, with the one kernel that was chosen; ``facts=()`` is what
+        widths can be predicted for.
         """
         if self.noise is None:
             raise InputError("the noise of the output is missing; 0 means that there is none.")
         problem, out = self.settled(), self.output
-        norm_bound = float(problem.norm_bound or 0.0)
-        level = ConstantKernel((out.range / norm_bound) ** 2 / LEVEL_SHARE)
-        return ConfidenceSequence(
-            problem.kernel + level,
-            # Rounded up: the quotient above, the root and the product are rounded.
-            norm_bound * math.sqrt(1 + LEVEL_SHARE) * (1 + 4 * EPS),
-            self.noise, self.delta, bound=bound, offset=out.low + out.range / 2,
-        )  # fmt: skip
+        several = problem.candidates if facts is None else ()
+        balls = [
+            self._with_level(*one)
+            for one in several or [(problem.kernel, float(problem.norm_bound or 0.0))]
+        ]
+        kernel, norm_bound = (AnyOf(balls), None) if several else balls[0]
+        try:
+            return ConfidenceSequence(
+                kernel, norm_bound, self.noise, self.delta, bound=bound,
+                offset=out.low + out.range / 2, facts=self.facts if facts is None else facts,
+            )  # fmt: skip
+        except InputError as error:
+            raise InputError(facts_in_words.in_users_words(self, str(error))) from None
+
+    def _with_level(self, kernel: Kernel, norm_bound: float) -> tuple[Kernel, float]:
+        """Add the unknown constant b to a kernel and its norm bound, see :meth:`sequence`."""
+        level = ConstantKernel((self.output.range / norm_bound) ** 2 / LEVEL_SHARE)
+        # Rounded up: the quotient above, the root and the product are rounded.
+        return kernel + level, norm_bound * math.sqrt(1 + LEVEL_SHARE) * (1 + 4 * EPS)
 
     def norm_at_least(self, of_sequence: float) -> float:
         """Return the least ||g|| for which the norm of b + g in :meth:`sequence` is at least this.
@@ -349,8 +456,8 @@ class Problem:
         forgotten: dict[str, Any] = {}
         if changes.keys() & SUGGESTED_FROM:
             forgotten = dict.fromkeys(self.suggested)
-        elif "kernel" in changes and "norm_bound" in self.suggested:
-            forgotten = {"norm_bound": None}
+        elif "kernel" in changes:
+            forgotten = dict.fromkeys({"norm_bound", "candidates"} & set(self.suggested))
         given = forgotten.keys() | changes.keys()
         still = {"suggested": tuple(name for name in self.suggested if name not in given)}
         return Problem(**(self._arguments() | forgotten | still | changes))
@@ -367,6 +474,11 @@ class Problem:
         data["output"] = dataclasses.asdict(self.output)
         data["kernel"] = None if self.kernel is None else kernel_to_text(self.kernel)
         data["suggested"] = list(self.suggested)
+        # A problem that states no facts looks as it did before there were any.
+        for name in (*NO_FACTS, "kernels", "candidates"):
+            value = data.pop(name)
+            if value != inspect.signature(Problem).parameters[name].default:
+                data[name] = _plain(name, value)
         return data
 
     @classmethod
@@ -403,6 +515,26 @@ class Problem:
         return cls.from_data(data)
 
 
+def _checked_norm_bound(given: Any, output: Output) -> float:
+    # A smaller norm bound is lost in the rounding of the output.
+    return as_scalar(given, "norm_bound", least=EPS * output.range, most=LARGEST)
+
+
+def _checked_kernel(given: Any) -> Kernel:
+    return kernel_from_text(given) if isinstance(given, str) else checked_kernel(given)
+
+
+def _plain(name: str, value: Any) -> Any:
+    """Return the value of an argument as text, or as lists of it."""
+    if name == "kernel":
+        return _kernel_text(value)
+    if name == "limits":
+        return facts_in_words.limits_text(value)
+    if name == "candidates":
+        return [[_kernel_text(kernel), norm_bound] for kernel, norm_bound in value]
+    return list(value) if isinstance(value, tuple) else value
+
+
 def _kernel_text(kernel: Kernel) -> str:
     """Write a kernel as the command line takes it, or the repr of a user's own kernel class."""
     try:
@@ -418,5 +550,5 @@ def predicted_half_widths(problem: Problem, experiments: int) -> tuple[float, fl
     """
     points = qmc.Sobol(problem.dim, rng=np.random.default_rng(1)).random(WIDTH_POINTS)
     design = problem.unit_box.filling(experiments)
-    widths = problem.sequence().predicted_width(with_corners(points), design)
+    widths = problem.sequence(facts=()).predicted_width(with_corners(points), design)
     return float(widths[:WIDTH_POINTS].mean() / 2), float(widths.max() / 2)

@@ -7,17 +7,21 @@ A function is a sum of parts, one for each set of inputs that act together:
 g is a random wave. w is increasing along each input and h monotone, so that neither changes how
 often f turns, and they make it uneven: steep here and flat there, with plateaus or peaks, as in
 real systems. s is as large as the number of turns allows.
+
+Where the shape is known (:class:`Shapes`), functions are mirrored so that they have it, slowed down
+a little if they nearly have it, and left out otherwise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations, product
 
 import numpy as np
 from scipy.stats import qmc
 
 from kernelbounds.arrays import Array
+from kernelbounds.facts import Concave, Convex, Decreasing, Fact, Increasing, Region
 
 # Cosines in each wave: enough for a function that looks random, and not like a plain sine.
 WAVE_TERMS = 16
@@ -35,6 +39,11 @@ SPEED_STEPS, SLOWEST_SPEED, FASTEST_SPEED = 8, 0.03, 3.0
 # steep as a ramp. Without any turns waves are nearly straight, and real functions saturate: there h
 # may be tanh(2 u), which is 2.1 times as steep.
 MAX_UNEVENNESS, MAX_BEND, MAX_BEND_WITHOUT_TURNS = 0.3, 1.0, 2.0
+# Turns are counted on a few lines only. A function that has a known shape on these, and not quite
+# elsewhere, has it at one of these parts of its speed; otherwise it is another function.
+SLOWER = (1.0, 0.9, 0.8, 0.65, 0.5)
+# No more functions than this are tried for each that is wanted: seconds for two hundred.
+MOST_TRIES = 20
 
 
 def subsets_of(dim: int, interactions: str) -> list[tuple[int, ...]]:
@@ -89,15 +98,56 @@ class _Part:
         return self.weight * between
 
 
+class Shapes:
+    """Facts about shape along inputs, and the places at which they are looked at."""
+
+    def __init__(self, facts: Sequence[Fact], region: Region) -> None:
+        self.slopes: list[tuple[int, Array, Array]] = []
+        self.bends: list[tuple[int, Array, Array]] = []
+        for fact in facts:
+            if not isinstance(fact, Increasing | Decreasing | Convex | Concave):
+                continue
+            found = fact.constraints(region)
+            kinds = self.bends if isinstance(fact, Convex | Concave) else self.slopes
+            kinds.append((fact.axis, found.centres, found.rows))
+
+    def __bool__(self) -> bool:
+        return bool(self.slopes or self.bends)
+
+    def without_bends(self) -> Shapes:
+        """The facts about rising and falling alone."""
+        fewer = Shapes((), Region((0.0,), (1.0,)))
+        fewer.slopes = self.slopes
+        return fewer
+
+    def fitted(self, function: RandomFunction) -> bool:
+        """Mirror a function so that it has these shapes, and tell whether it has them."""
+        for function.upside_down in (False, True)[: 1 + bool(self.bends)]:
+            function.mirrored[:] = False
+            for axis, centres, rows in self.slopes:
+                function.mirrored[axis] = np.sum(rows @ function(centres)) < 0
+            every = (*self.slopes, *self.bends)
+            if all(np.all(rows @ function(centres) >= 0) for _, centres, rows in every):
+                return True
+        return False
+
+
 class RandomFunction:
     """A random function on the unit cube, with values in [-1, 1] that reach both ends.
 
     The range is exact on points that fill the cube; between them, values may exceed it by a few per
-    cent.
+    cent. ``has_shapes`` tells whether it has the shapes given.
     """
 
-    def __init__(self, rng: np.random.Generator, turns: Array, subsets: list[tuple[int, ...]]):
+    def __init__(
+        self,
+        rng: np.random.Generator,
+        turns: Array,
+        subsets: list[tuple[int, ...]],
+        shapes: Shapes | None = None,
+    ):
         self._turns = turns
+        self.mirrored, self.upside_down = np.zeros(len(turns), dtype=bool), False
         self.parts = [_Part(rng, turns, inputs, len(subsets)) for inputs in subsets]
         lines = self._angles_along(rng.random((LINES, len(turns))))
         points = with_corners(qmc.Sobol(len(turns), rng=rng).random(RANGE_POINTS))
@@ -109,9 +159,13 @@ class RandomFunction:
                 self._set_speed(middle, everywhere)
             too_fast = self._turns_too_often(lines, middle)
             slow, fast = (slow, middle) if too_fast else (middle, fast)
-        self._set_speed(slow, everywhere)
-        values = self._raw(everywhere)
-        self._low, self._high = float(values.min()), float(values.max())
+        for part_of_speed in SLOWER:
+            self._set_speed(part_of_speed * slow, everywhere)
+            values = self._raw(everywhere)
+            self._low, self._high = float(values.min()), float(values.max())
+            self.has_shapes = not shapes or shapes.fitted(self)
+            if self.has_shapes:
+                break
 
     @property
     def dim(self) -> int:
@@ -120,14 +174,21 @@ class RandomFunction:
 
     def __call__(self, x: Array) -> Array:
         """Return values (m,) at points (m, d) of the unit cube."""
+        x = np.where(self.mirrored, 1 - x, x)
         values = self._raw([part.angles(x) for part in self.parts])
-        return np.asarray(2 * (values - self._low) / (self._high - self._low) - 1)
+        return self._sign * np.asarray(2 * (values - self._low) / (self._high - self._low) - 1)
+
+    @property
+    def _sign(self) -> int:
+        return -1 if self.upside_down else 1
 
     def of_part(self, at: int, x: Array) -> Array:
         """Return what one of the parts adds to the values, (m,), with its share of the constant."""
         part, share = self.parts[at], 1 / len(self.parts)
-        value = part.value(part.angles(x), self._speed, *self._ranges[at])
-        return 2 * (value - share * self._low) / (self._high - self._low) - share
+        value = part.value(
+            part.angles(np.where(self.mirrored, 1 - x, x)), self._speed, *self._ranges[at]
+        )
+        return self._sign * (2 * (value - share * self._low) / (self._high - self._low) - share)
 
     def _set_speed(self, speed: float, angles: list[Array]) -> None:
         self._speed = speed
@@ -161,3 +222,25 @@ class RandomFunction:
             if np.any(np.count_nonzero(np.diff(rises, axis=1), axis=1) > most):
                 return True
         return False
+
+
+def random_functions(
+    rng: np.random.Generator,
+    turns: Array,
+    subsets: list[tuple[int, ...]],
+    shapes: Shapes,
+    count: int,
+    step: Callable[[], object],
+) -> list[RandomFunction] | None:
+    """Draw functions that have these shapes; None where too few of those tried have them."""
+    drawn: list[RandomFunction] = []
+    for tried in range(MOST_TRIES * count):
+        if tried == count and 2 * MOST_TRIES * len(drawn) < count:
+            return None  # because there would be too few in the end as well
+        one = RandomFunction(rng, turns, subsets, shapes)
+        if one.has_shapes:
+            drawn.append(one)
+            step()
+        if len(drawn) == count:
+            return drawn
+    return None

@@ -96,4 +96,4 @@ def _slices(study: Study, outcomes: list[Outcome], point: Array) -> Any:
     def bounds(points: Array) -> tuple[Array, Array]:
         return sequence.bounds(problem.nearest(points))
 
-    return plot.slices(bounds, problem.box, point, data=data, **problem.axes)
+    return plot.slices(bounds, problem.box, point, data=data, limits=problem.limits, **problem.axes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from kernelbounds.arrays import as_scalar
@@ -54,6 +54,13 @@ class Status:
     most_promising : Promising or None
         The settings with the best estimate, in the user's units. None where there is no
         certificate.
+    binding : dict
+        What is known of the output, in words, and the share of the settings at which it makes the
+        bounds narrower; None where that is not computed.
+    contradicted : str
+        The facts that the data contradict, and where; empty where they contradict none.
+    kernels : str
+        What the data say of several kernels; empty where there is one.
 
     Examples
     --------
@@ -83,6 +90,9 @@ class Status:
     refuted: bool = False
     more_observations: int | None = None
     most_promising: Promising | None = None
+    binding: dict[str, float | None] = field(default_factory=dict)
+    contradicted: str = ""
+    kernels: str = ""
 
     @property
     def stop(self) -> bool | None:
@@ -145,6 +155,16 @@ class Status:
         )
 
     @property
+    def _known(self) -> list[str]:
+        """What is known of the output besides the data, and where it makes a difference."""
+        return [
+            words
+            if share is None
+            else f"{words} (makes bounds narrower at {100 * share:.0f} % of the settings)"
+            for words, share in self.binding.items()
+        ]
+
+    @property
     def _checked(self) -> list[tuple[str, Checked]]:
         return [("norm bound", self.norm_bound), ("noise", self.noise)]
 
@@ -177,7 +197,10 @@ class Status:
         lines.append(
             f"assumptions: noise {problem.noise:g}{unit}, norm bound "
             f"{problem.norm_bound:.4g}{unit}, kernel {kernel_to_text(problem.kernel)}"
+            f"{f' and {len(problem.candidates) - 1} others' if problem.candidates else ''}"
         )
+        lines += [f"known: {line}" for line in self._known]
+        lines += [self.kernels] * bool(self.kernels)
         return "\n".join(lines + self.advice)
 
     def __repr__(self) -> str:
@@ -211,6 +234,7 @@ class Status:
             picture = best.picture()
         if self.most_promising is not None:
             facts.append(("most promising, not proved", self._promising))
+        facts += [("known", line) for line in self._known]
         if self.stop_within is not None:
             facts.append(("aim", f"within {self.stop_within:.4g}{unit}"))
         if len(certificates) > 1:
@@ -235,6 +259,11 @@ class Status:
             "best": best,
             "most_promising": self.most_promising and self.most_promising.as_data(),
             "limit": self.limit,
+            "facts": [
+                {"known": words, "binding_share": share} for words, share in self.binding.items()
+            ],
+            "contradicted": self.contradicted,
+            "kernels": self.kernels,
             "confidence": 1 - self.problem.delta,
             "refuted": self.refuted,
             "norm_bound": self.norm_bound.as_data(),
@@ -281,6 +310,16 @@ def _strain(name: str, one: Checked, unit: str) -> str:
 def _remedies(status: Status) -> list[str]:
     """Say what to do when the assumptions are refuted."""
     problem, noise, norm = status.problem, status.noise, status.norm_bound
+    if status.contradicted:
+        return [
+            f"{status.contradicted[:1].upper()}{status.contradicted[1:]} So that is wrong, or "
+            f"another assumption is, or something of probability {problem.delta:g} has happened. "
+            "All observations are safe in the file, and more can be told; but there are no bounds "
+            "any more. What to do:",
+            "- if what you stated is not true everywhere: a new study without it;",
+            "- if the noise or the norm bound may be larger: a new study with larger ones;",
+            *_SAME_OBSERVATIONS,
+        ]
     said = [
         "The data refute the assumptions: no function with this kernel and norm bound fits the "
         f"outcomes with noise {noise.assumed:g}{problem.output.after_number}. One of the "
@@ -288,7 +327,7 @@ def _remedies(status: Status) -> list[str]:
         "observations are safe in the file, and more can be told; but there are no bounds any "
         "more. What to do:"
     ]
-    if math.isfinite(noise.at_least):
+    if noise.assumed <= noise.at_least < math.inf:
         said.append(
             "- if single outcomes scatter more than was assumed: a new study with "
             f"--noise {at_most(noise.at_least, 2)} or more;"
@@ -302,9 +341,14 @@ def _remedies(status: Status) -> list[str]:
     said += [
         "- if the output varies more, or faster, than was assumed: a new study with "
         f"{larger}--turns {turns} or more;",
-        "- if an outcome was typed wrongly: study undo, back to it.",
-        "A new study with the same observations is made by study export, study create and study "
-        "import. Its guarantee holds only if the new assumptions would have been made without "
-        "these data.",
+        *_SAME_OBSERVATIONS,
     ]
     return said
+
+
+_SAME_OBSERVATIONS = (
+    "- if an outcome was typed wrongly: study undo, back to it.",
+    "A new study with the same observations is made by study export, study create and study "
+    "import. Its guarantee holds only if the new assumptions would have been made without these "
+    "data.",
+)

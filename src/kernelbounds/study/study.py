@@ -19,6 +19,7 @@ from kernelbounds.bandits import Certificate
 from kernelbounds.display import cards as notebook
 from kernelbounds.errors import (
     EmptyConfidenceSetError,
+    FactRefutedError,
     InputError,
     KernelBoundsError,
     StoredFileError,
@@ -28,6 +29,7 @@ from kernelbounds.io.csv_table import write_csv
 from kernelbounds.plot import canvas
 from kernelbounds.problem import Problem
 from kernelbounds.problem.calibration import checked_assumptions
+from kernelbounds.problem.facts_in_words import contradiction, kernels_sentence
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study import pictures
 from kernelbounds.study.database import checked_path, refuse_existing
@@ -36,6 +38,9 @@ from kernelbounds.study.records import OldRuns, Trial, number_of, telling, telli
 from kernelbounds.study.status import Status, checked_aim, more_needed
 from kernelbounds.study.study_file import Outcome, StoredTrial, StudyFile, Told
 from kernelbounds.version import __version__
+
+# The share of the settings at which a fact matters is told from this many that fill the ranges.
+FACT_POINTS = 128
 
 
 class Study:
@@ -345,11 +350,16 @@ class Study:
         with self._lock:
             sequence = self.sequence
             found = self._status(sequence, len(sequence), aim)
-            if not len(sequence) or found.refuted:
+            if not len(sequence) or (found.refuted and not self.problem.facts):
                 return found
             try:
+                sequence.bounds(sequence.points[:1])  # which says what is refuted, if anything is
                 best = self.certificate(seconds)
                 promising = self._search.most_promising(sequence)
+                found = self._with_facts(found, sequence)
+            except FactRefutedError as error:
+                said = contradiction(self.problem, sequence, error)
+                return replace(found, refuted=True, contradicted=said)
             except EmptyConfidenceSetError:
                 return replace(found, refuted=True)
             old = [(count, one.regret) for count, one in self._certificates.kept()]
@@ -364,8 +374,19 @@ class Study:
         refuted = norm.at_least > norm.assumed or noise.at_least > noise.assumed
         return Status(
             self.problem, self.minimise, count, self._store.withdrawn, self.pending, norm, noise,
-            aim, refuted=refuted,
+            aim, refuted=refuted, binding=dict.fromkeys(self.problem.facts_in_words),
         )  # fmt: skip
+
+    def _with_facts(self, found: Status, sequence: ConfidenceSequence) -> Status:
+        """Add at which share of the settings each fact matters, and which kernels are refuted."""
+        if self.problem.facts:
+            settings = self.problem.settable(self.problem.unit_box.filling(FACT_POINTS))
+            shares = sequence.binding_facts(self.problem.scaled(settings))
+            words = self.problem.facts_in_words
+            found = replace(found, binding=dict(zip(words, shares, strict=True)))
+        if sequence.classes is not None:
+            found = replace(found, kernels=kernels_sentence(self.problem, sequence))
+        return found
 
     def certificates(self, most: int = 10, seconds: float = 20.0) -> list[tuple[int, Certificate]]:
         """Return certificates over time, each with its number of observations.

@@ -1,0 +1,297 @@
+"""Facts about the output in the user's words and units, and as :mod:`kernelbounds.facts`.
+
+A problem says ``limits="0:60"``, ``increasing=["speed"]``, ``known=["catalyst=0 -> yield=0"]``. The
+facts that follow are for inputs scaled to the unit cube, and for outcomes as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kernelbounds.arrays import LARGEST, as_scalar, brief, shortened
+from kernelbounds.display.numbers import at_least
+from kernelbounds.errors import EmptyConfidenceSetError, FactRefutedError, InputError, did_you_mean
+from kernelbounds.facts import (
+    Between,
+    Concave,
+    Convex,
+    Decreasing,
+    Fact,
+    Increasing,
+    Region,
+    Value,
+)
+from kernelbounds.functionals import Difference
+from kernelbounds.kernels import kernel_to_text
+from kernelbounds.problem.quantities import NUMBER, Input, Output, in_digits
+
+if TYPE_CHECKING:
+    from kernelbounds.problem.problem import Problem
+    from kernelbounds.sequence import ConfidenceSequence
+
+Limits = tuple[float | None, float | None]
+# The arguments of a problem that say something about shape: the fact, and how people say it.
+SHAPES: dict[str, tuple[type[Any], str]] = {
+    "increasing": (Increasing, "rises with"),
+    "decreasing": (Decreasing, "falls with"),
+    "convex": (Convex, "is convex along"),
+    "concave": (Concave, "is concave along"),
+}
+# All arguments of a problem that state facts, with what they are where nothing is stated.
+NO_FACTS: dict[str, Any] = {"limits": None, **dict.fromkeys(SHAPES, ()), "known": ()}
+EXAMPLE = "'catalyst=0 -> yield=0', or 'catalyst=0 & pressure=1 -> yield=2 +- 0.5'"
+# No message names more places than this.
+PLACES_NAMED = 3
+
+
+def checked_limits(given: Any, output: Output) -> Limits | None:
+    """Read limits from ``"0:60"``, ``"0:"``, ``":60"`` or a pair; None: there are none."""
+    if given is None:
+        return None
+    ends: Any = given
+    if isinstance(given, str):
+        ends = [part.strip() or None for part in given.split(":")]
+        if any(one is not None and not NUMBER.fullmatch(one) for one in ends):
+            ends = []
+        ends = [None if one is None else float(one) for one in ends]
+    if isinstance(ends, str | bytes) or not isinstance(ends, Sequence) or len(ends) != 2:
+        raise InputError(
+            f"limits must be written as 0:60, 0: or :60, or be a pair, got {brief(given)}."
+        )
+    low, high = (
+        None if end is None else as_scalar(end, "a limit", least=-LARGEST, most=LARGEST)
+        for end in ends
+    )
+    if low is None and high is None:
+        raise InputError(f"limits need a lower or an upper end, got {brief(given)}.")
+    if low is not None and high is not None and not low < high:
+        raise InputError(
+            f"the limits of {output.name} are upside down or equal: {in_digits(low)} is not below "
+            f"{in_digits(high)}."
+        )
+    if (low is not None and low >= output.high) or (high is not None and high <= output.low):
+        raise InputError(
+            f"the limits {limits_text((low, high))} leave nothing of the range {output.written} "
+            f"stated for {output.name}; correct one of the two."
+        )
+    return low, high
+
+
+def limits_text(limits: Limits) -> str:
+    """The text of limits, ``0:60``."""
+    return ":".join("" if end is None else in_digits(end) for end in limits)
+
+
+def checked_names(given: Any, what: str, inputs: Sequence[Input]) -> tuple[str, ...]:
+    """Return the names of inputs along which a shape is known, each once."""
+    if isinstance(given, str | bytes) or not isinstance(given, Sequence):
+        raise InputError(f"{what} must be a list of names of inputs, got {brief(given)}.")
+    for name in given:
+        one = _input(inputs, name, what)
+        if one.log and what in ("convex", "concave"):
+            raise InputError(
+                f"{what} says something about equal steps, and {one.name} is on a logarithmic "
+                f"scale: state {one.name} on a linear scale, or leave {what} out."
+            )
+    return tuple(dict.fromkeys(given))
+
+
+def refuse_both_ways(increasing: Sequence[str], decreasing: Sequence[str], output: Output) -> None:
+    """Refuse an input with which the output is said both to rise and to fall."""
+    for name in increasing:
+        if name in decreasing:
+            raise InputError(
+                f"{output.name} cannot both rise and fall with {name}: say increasing or "
+                "decreasing, or leave the input out if it has no effect."
+            )
+
+
+@dataclass(frozen=True)
+class Known:
+    """A value of the output that is known where some of the inputs, or all, have given values."""
+
+    where: tuple[tuple[str, float], ...]
+    value: float
+    within: float
+
+    @classmethod
+    def parse(cls, text: Any, inputs: Sequence[Input], output: Output) -> Known:
+        """Make one from ``catalyst=0 & pressure=1 -> yield=2 +- 0.5``."""
+        left, arrow, right = text.rpartition("->") if isinstance(text, str) else ("", "", "")
+        name, _, value = (part.strip() for part in right.partition("="))
+        number, _, within = (part.strip() for part in re.sub(r"\+-|±", "±", value).partition("±"))
+        pairs = [[part.strip() for part in one.partition("=")[::2]] for one in left.split("&")]
+        numbers = [number, within or "0", *(setting for _, setting in pairs)]
+        if not arrow or not all(map(NUMBER.fullmatch, numbers)) or float(within or 0) < 0:
+            raise InputError(f"a known value must be written as {EXAMPLE}, got {brief(text)}.")
+        if name != output.name:
+            raise InputError(
+                f"the known value {brief(text)} is of {brief(name)}, and {output.name!r} is "
+                f"measured{did_you_mean(name, [output.name])}."
+            )
+        where = []
+        for named, setting in pairs:
+            one = _input(inputs, named, "known")
+            if one.outside(np.array([float(setting)]))[0]:
+                raise InputError(
+                    f"{brief(text)} is at {one.name} = {setting}, which is not "
+                    f"{'a whole number ' * one.integer}in its range {one.written}."
+                )
+            where.append((one.name, float(setting)))
+        if len(dict(where)) < len(where):
+            raise InputError(f"{brief(text)} gives an input twice.")
+        return cls(tuple(where), float(number), float(within or 0))
+
+    def text(self, output: Output) -> str:
+        """The text from which :meth:`parse` makes the same."""
+        where = " & ".join(f"{name}={in_digits(value)}" for name, value in self.where)
+        within = f" +- {in_digits(self.within)}" if self.within else ""
+        return f"{where} -> {output.name}={in_digits(self.value)}{within}"
+
+    def sentence(self, inputs: Sequence[Input], output: Output) -> str:
+        """The same for people, with units."""
+        settings = [_input(inputs, name, "known").setting_text(x) for name, x in self.where]
+        within = f" ± {in_digits(self.within)}" if self.within else ""
+        value = f"{in_digits(self.value)}{within}{output.after_number}"
+        return f"{output.name} = {value} where {' and '.join(settings)}"
+
+
+def checked_known(
+    given: Any, inputs: Sequence[Input], output: Output, limits: Limits | None
+) -> tuple[str, ...]:
+    """Return the texts of known values, refused where a range or a limit excludes them."""
+    if isinstance(given, str | bytes) or not isinstance(given, Sequence):
+        raise InputError(f"known must be a list of texts such as {EXAMPLE}, got {brief(given)}.")
+    texts = []
+    for text in given:
+        one = Known.parse(text, inputs, output)
+        for what, ends in (("limits", limits), ("range", (output.low, output.high))):
+            low, high = (None, None) if ends is None else ends
+            if (low is not None and one.value + one.within < low) or (
+                high is not None and one.value - one.within > high
+            ):
+                raise InputError(
+                    f"{brief(text)} is outside of the {what} {limits_text((low, high))} stated for "
+                    f"{output.name}; correct one of the two."
+                )
+        texts.append(one.text(output))
+    return tuple(dict.fromkeys(texts))
+
+
+def _input(inputs: Sequence[Input], name: Any, what: str) -> Input:
+    for one in inputs:
+        if one.name == name:
+            return one
+    names = [one.name for one in inputs]
+    hint = did_you_mean(name, names) if isinstance(name, str) else ""
+    raise InputError(
+        f"{what} names {brief(name)}, which is no input{hint}; the inputs are "
+        f"{shortened(', '.join(names), 200)}."
+    )
+
+
+def unit_region(inputs: Sequence[Input]) -> Region:
+    """The unit cube, in which an input that takes whole numbers has steps.
+
+    On a logarithmic scale whole numbers are not at equal steps; facts are then used at both ends.
+    """
+    steps = [(1 if one.log else int(one.range)) if one.integer else 0 for one in inputs]
+    size = len(inputs)
+    return Region((0.0,) * size, (1.0,) * size, tuple(steps) if any(steps) else ())
+
+
+def stated_facts(problem: Problem) -> list[tuple[str, Fact]]:
+    """Return what is known of the output, each in the user's words and as a fact."""
+    inputs, out, region = problem.inputs, problem.output, unit_region(problem.inputs)
+    found: list[tuple[str, Fact]] = []
+    if problem.limits is not None:
+        found.append((_limits_sentence(problem.limits, out), Between(*problem.limits, region)))
+    for what, (kind, verb) in SHAPES.items():
+        for name in getattr(problem, what):
+            found.append((f"{out.name} {verb} {name}", kind(problem.names.index(name), region)))
+    for text in problem.known:
+        one = Known.parse(text, inputs, out)
+        where = {
+            problem.names.index(name): float(inputs[problem.names.index(name)].scaled(np.array(x)))
+            for name, x in one.where
+        }
+        value: dict[str, Any] = {"y": one.value, "within": one.within}
+        if len(where) == problem.dim:
+            fact = Value([where[axis] for axis in range(problem.dim)], **value)
+        else:
+            fact = Value(where=where, region=region, **value)
+        found.append((one.sentence(inputs, out), fact))
+    return found
+
+
+def arguments_of_each_fact(problem: Problem) -> list[dict[str, Any]]:
+    """Return the arguments of a problem that state one fact each, as :func:`stated_facts` does."""
+    found: list[dict[str, Any]] = [] if problem.limits is None else [{"limits": problem.limits}]
+    found += [{what: [name]} for what in SHAPES for name in getattr(problem, what)]
+    return found + [{"known": [text]} for text in problem.known]
+
+
+def _limits_sentence(limits: Limits, out: Output) -> str:
+    low, high = (None if end is None else in_digits(end) for end in limits)
+    if low is not None and high is not None:
+        return f"{out.name} between {low} and {high}{out.after_number}"
+    side = f"at most {high}" if low is None else f"at least {low}"
+    return f"{out.name} {side}{out.after_number}"
+
+
+def in_users_words(problem: Problem, message: str) -> str:
+    """Replace the facts that a message names by the user's words for them."""
+    for words, fact in stated_facts(problem):
+        message = message.replace(str(fact), f"'{words}'")
+    return message.replace("the offset another one", "something of this is not true")
+
+
+def contradiction(problem: Problem, sequence: ConfidenceSequence, error: FactRefutedError) -> str:
+    """Say in the user's words and units which facts the data contradict, where and how far.
+
+    ``sequence`` has the data.
+    """
+    out, words = problem.output, in_users_words(problem, error.fact)
+    several = " and " in error.fact
+    settings = [problem.settings_text(point) for point in problem.unscaled(error.places)]
+    where = ", ".join(settings[:PLACES_NAMED])
+    said = f"the data contradict {'these together: ' if several else ''}{words}."
+    if error.on_average:
+        return f"{said} The contradiction is largest around {where}."
+    plain = problem.sequence(facts=())
+    plain.update(sequence.points, sequence.outcomes)
+    try:
+        if len(error.places) == 2:
+            first, last = sorted(error.places)
+            lower, upper = plain.bounds_of(Difference(last, first))
+            falls = f"falls by at least {at_least(-upper)}"
+            change = falls if upper < 0 else f"rises by at least {at_least(lower)}"
+            ends = " to ".join(problem.settings_text(x) for x in problem.unscaled([first, last]))
+            return f"{said} From {ends}, the true {out.name} {change}{out.after_number}."
+        lower, upper = plain.bounds(error.places)
+    except EmptyConfidenceSetError:
+        return f"{said} The contradiction is largest at {where}."
+    known = "; ".join(
+        f"at {place} it is {out.between(low, high)}"
+        for place, low, high in zip(settings, lower, upper, strict=True)
+    )
+    return (
+        f"{said} By the data and the other assumptions, the true {out.name} is elsewhere: {known}."
+    )
+
+
+def kernels_sentence(problem: Problem, sequence: ConfidenceSequence) -> str:
+    """Say which of several kernels the data refute, as far as they do."""
+    refuted, count = sequence.refuted_classes, len(problem.candidates)
+    if not refuted:
+        return f"All {count} kernels are in agreement with the data."
+    names = " and ".join(
+        shortened(kernel_to_text(problem.candidates[number][0]), 100) for number in refuted
+    )
+    drop = "is refuted by the data and drops" if len(refuted) == 1 else "are refuted and drop"
+    return f"Of {count} kernels, {names} {drop} out."
