@@ -431,10 +431,8 @@ class ConfidenceSet:
         right. Noise scales are tried upwards in steps of one percent; this is the last one before
         the first whose R_t leaves a function.
         """
-        if self.classes is not None:
-            return min(one.noise_lower_bound for one in self.in_classes())
         a = self.assumptions
-        least = least_squared_radius(self.engine.path(), a.norm_bound) if self.count else 0.0
+        least = self._least_squared_radius if self.count else 0.0
         # The noise has to explain what misspecification does not of the least misfit.
         energy = max(math.sqrt(least) - self._most_misspecified, 0.0) ** 2
         if energy == 0:
@@ -448,6 +446,14 @@ class ConfidenceSet:
         # The grid is fixed by what was assumed, and has its unit.
         anchor = a.noise_scale or a.norm_bound or 1.0
         return least_noise(admissible, certain_noise(energy, self.count, a.delta), anchor)
+
+    @property
+    def _least_squared_radius(self) -> float:
+        """The smallest R_t^2 that leaves a function, in one of the classes or in all of them."""
+        if self.classes is None:
+            return least_squared_radius(self.engine.path(), self.assumptions.norm_bound)
+        each = [one._least_squared_radius for one in self.in_classes()]
+        return min(each) if isinstance(self.classes, AnyOf) else max(each)
 
     @property
     def refuted(self) -> bool:

@@ -75,6 +75,10 @@ class Surface:
         stage, sizes = self.known.engine.stage
         return (stage, self.known.shares), sizes
 
+    def without_facts(self) -> Surface:
+        """The surface of the same bound if nothing but B and R_t were known, which is cheap."""
+        return replace(self, known=replace(self.known, facts=()))
+
     def targets(self, points: Array) -> Targets:
         """The values, or differences from the reference, that are bounded at points (m, d)."""
         return points if self.reference is None else differences(points, self.reference)
@@ -310,6 +314,10 @@ class Clipped:
     def smooth(self) -> bool:
         """Whether gradients are known."""
         return self.surface.smooth
+
+    def without_facts(self) -> Clipped:
+        """See :meth:`Surface.without_facts`."""
+        return Clipped(self.surface.without_facts())
 
     def values(self, points: Array) -> Array:
         """The bounds at points (m, d)."""
