@@ -342,6 +342,35 @@ def test_norm_lower_bound_with_facts():
     assert 2.89 < alone.norm_lower_bound <= 2.9 + 1e-9
 
 
+@pytest.mark.parametrize(
+    "fact",
+    [
+        Increasing(0, region=([0.5], [0.5 + 1e-12])),
+        Increasing(0, region=([1.7e9], [1.7e9 + 3e-6])),
+        AtLeast(Difference([0.3], [0.3]), 0.0),
+    ],
+)
+def test_facts_that_say_nothing(fact):
+    """Places that rounding cannot tell apart leave no inequality, and nothing else changes."""
+    limits = Between(0.0, 1.0, region=([0.0], [1.0]))
+    for facts in ([fact], [fact, limits]):
+        seq = kb.ConfidenceSequence(RBF(0.5), 3.0, 0.1, facts=facts)
+        seq.update([[0.2], [0.7]], [0.3, 0.9])
+        plain = kb.ConfidenceSequence(RBF(0.5), 3.0, 0.1, facts=facts[1:])
+        plain.update([[0.2], [0.7]], [0.3, 0.9])
+        assert np.allclose(seq.bounds([[0.5]]), plain.bounds([[0.5]]), rtol=0, atol=1e-3)
+        assert seq.norm_lower_bound <= 3.0
+
+
+def test_true_facts_at_close_places_are_not_refused():
+    """A function of norm 1 satisfies them; differences of close places have few digits."""
+    f = lambda x: float(np.exp(-((x - 1) ** 2) / 2))  # noqa: E731
+    facts = [Convex(0, region=([3.0], [3.001])), Value([3.0], f(3.0)), Value([3.01], f(3.01))]
+    assert kb.ConfidenceSequence(RBF(1.0), 1.5, 0.1, facts=facts).norm_lower_bound <= 1.0
+    both = kb.AnyOf([(RBF(1.0), 1.0), (Matern(1.0, nu=0.5), 5.0)])
+    assert kb.ConfidenceSequence(both, noise_scale=0.1, facts=facts).refuted_classes == []
+
+
 def test_what_is_refused():
     with_facts = lambda *facts: kb.ConfidenceSequence(KERNEL, 3.0, 0.1, facts=facts)  # noqa: E731
     refused(lambda: Between(1, 0), "upside down")
@@ -354,9 +383,14 @@ def test_what_is_refused():
     refused(lambda: with_facts(Increasing(2, region=SQUARE)), "speaks of input 2")
     refused(lambda: with_facts("rising"), "such as Between")
     refused(lambda: with_facts(Increasing(2)).update([[0.0, 1.0]], [0.0]), "speaks of input 2")
-    refused(lambda: with_facts(Between(0, 1, region=SQUARE)).update([[0.0]], [0.0]), "2 inputs")
+    refused(lambda: with_facts(Between(0, 1, region=SQUARE)).update([[0.0]], [0.0]), "2 dimensions")
     refused(lambda: with_facts(Value([0.5], 1.0), Value([0.5], 2.0)), "contradict each other")
     refused(lambda: with_facts(Between(5.0, 6.0, region=SQUARE)), "norm_bound must be at least")
+    refused(lambda: with_facts(Value([0.5, 0.5], 0.3), Value([0.5], 0.3)), "1 inputs, but")
+    refused(lambda: with_facts(Between(0, 1, region=SQUARE)).bounds([[0.5]]), "1 columns")
+    refused(lambda: with_facts(Value(where={3: 0.0}, y=0.0)).bounds([[0.5]]), "speaks of input 3")
+    refused(lambda: Between(0, 1, region=([0.0], [1.0], [2, 2])), "steps")
+    refused(lambda: sequence(FACTS["limits"]).use_facts_in(([0.0], [1.0])), "about 2 inputs")
     seq = sequence(FACTS["limits"])
     refused(lambda: seq.bounds([[0.5, 0.5]], bound=kb.FixedDesign()), "not a DualBound")
 

@@ -29,6 +29,7 @@ from kernelbounds.bounds.radius import (
 from kernelbounds.engine import Engine, ExactEngine, Forecasts, Outcomes, Predictions, SparseEngine
 from kernelbounds.errors import EmptyConfidenceSetError
 from kernelbounds.facts import Constraints, Fact, Region
+from kernelbounds.facts.fact import checked_facts
 from kernelbounds.functionals.targets import Functionals, Targets, squared_norms
 from kernelbounds.mixtures.ledger import Ledger
 
@@ -158,8 +159,16 @@ class ConfidenceSet:
         joined = Constraints.joined(parts)
         return dataclasses.replace(joined, owners=np.array(numbers)[joined.owners])
 
+    @property
+    def dim(self) -> int | None:
+        """The dimension of points, from the data or from regions of facts; None: not known yet."""
+        regions = [fact.region for fact in self.facts] + [self.region]
+        of_facts = [region.dim for region in regions if region is not None]
+        return self.radius_engine.dim or (of_facts[0] if of_facts else None)
+
     def limits(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         """The limits that facts state for f* throughout boxes, see :meth:`Fact.limits`."""
+        checked_facts(self.facts, lower.shape[1])
         low, high = np.full(len(lower), -np.inf), np.full(len(lower), np.inf)
         for fact in self.facts:
             least, most = fact.limits(lower, upper)

@@ -83,7 +83,7 @@ class Evidence(CopiedWhole):
         other.radius_engine, other.ledger = engine, copy.copy(self.ledger)
         other._shared = engine if shared is self.radius_engine else shared.snapshot()
         other._of_balls = tuple(one.snapshot() for one, _ in self.in_balls())
-        other.growing = False
+        other.growing, other._kept = False, (self._kept[0], dict(self._kept[1]))
         return other
 
     @property

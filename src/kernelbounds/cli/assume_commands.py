@@ -141,10 +141,11 @@ def show(found: kb.problem.Assumed) -> None:
         so = (
             "; ".join(words for words in drawn if words not in found.left_out) or "within its range"
         )
+        smaller = found.chosen.norm_bound < found.norm_bound_without_facts
         say(
-            f"The functions are as you know the output to be: {so}. "
-            f"B = {found.chosen.norm_bound:.4g}{unit} with what you know, "
-            f"{found.norm_bound_without_facts:.4g}{unit} without, under the same kernel."
+            f"The functions are as you know the output to be: {so}."
+            + f" B = {found.chosen.norm_bound:.4g}{unit} with what you know, "
+            f"{found.norm_bound_without_facts:.4g}{unit} without, under the same kernel." * smaller
         )
     if found.left_out:
         say(

@@ -286,6 +286,8 @@ def summarise(found: Found) -> None:
         norm = (
             f"under one of {len(problem.candidates)} kernels, a norm of at most the B of that one"
         )
+    facts = found.bound is None and problem.facts
+    holds = f"{norm}, and what you know of {out.name}" if facts else f"and {norm}"
     when = (
         "if the settings were fixed before the first outcome, and you look once"
         if found.bound is not None
@@ -302,7 +304,7 @@ def summarise(found: Found) -> None:
     say(
         f"With probability {1 - problem.delta:g} the true {out.name} is between lower and upper at "
         f"all points at once, {when}, provided that the assumptions hold: noise of at most "
-        f"{problem.noise:g}{unit}, and {norm}. The band "
+        f"{problem.noise:g}{unit}, {holds}. The band "
         f"is ±{at_most(half)}{unit} on average; {out.name} was stated to move by "
         f"{out.range:g}{unit}."
     )

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import qmc
 
-from kernelbounds.arrays import Array, as_vector, brief
+from kernelbounds.arrays import Array, as_vector, as_whole, brief
 from kernelbounds.errors import InputError
 
 # The places at which a fact is used, to a side, for 1, 2 and 3 inputs: 33, 81 and 125 in all. With
@@ -48,6 +48,24 @@ class Region:
     # that takes whole numbers only; 0 where they hold everywhere.
     steps: tuple[int, ...] = ()
 
+    def __post_init__(self) -> None:
+        size = np.size(np.asarray(self.lower, dtype=object))
+        lower = as_vector(self.lower, "the lower end of a region", size)
+        upper = as_vector(self.upper, "the upper end of a region", size)
+        if not size or np.any(lower > upper):
+            raise InputError(
+                f"the region is empty: lower {lower.tolist()} is not below upper {upper.tolist()}."
+            )
+        steps = tuple(as_whole(one, "steps of a region", least=0) for one in self.steps)
+        if len(steps) not in (0, size):
+            raise InputError(f"steps of a region must be {size} numbers, got {brief(self.steps)}.")
+        for name, value in (
+            ("lower", tuple(lower.tolist())),
+            ("upper", tuple(upper.tolist())),
+            ("steps", steps),
+        ):
+            object.__setattr__(self, name, value)
+
     @classmethod
     def checked(cls, given: Any) -> Region | None:
         """Make a region from what a user passed; None stays None."""
@@ -55,21 +73,12 @@ class Region:
             return given
         if hasattr(given, "lower") and hasattr(given, "upper"):
             given = given.lower, given.upper
-        steps: tuple[int, ...] = ()
-        if isinstance(given, list | tuple) and len(given) == 3:  # as in a file
-            steps, given = tuple(map(int, given[2])), given[:2]
-        if not isinstance(given, Sequence) or len(given) != 2:
+        # In a file, steps may follow.
+        if not isinstance(given, list | tuple) or len(given) not in (2, 3):
             raise InputError(
                 f"region must be a kernelbounds.Box or a pair (lower, upper), got {brief(given)}."
             )
-        size = np.size(np.asarray(given[0], dtype=object))
-        lower = as_vector(given[0], "the lower end of a region", size)
-        upper = as_vector(given[1], "the upper end of a region", size)
-        if not size or np.any(lower > upper):
-            raise InputError(
-                f"the region is empty: lower {lower.tolist()} is not below upper {upper.tolist()}."
-            )
-        return cls(tuple(lower.tolist()), tuple(upper.tolist()), steps)
+        return cls(*given)
 
     @property
     def dim(self) -> int:
@@ -232,6 +241,8 @@ class Fact(ABC):
 
     def __str__(self) -> str:
         known: Any = self
+        if not is_dataclass(known):
+            return repr(self)
         settings = [
             f"{value:g}" if isinstance(value, float) else str(value)
             for one in fields(known)
@@ -249,12 +260,21 @@ def checked_facts(given: Any, dim: int | None = None) -> tuple[Fact, ...]:
     if not isinstance(given, Iterable) or isinstance(given, str):
         raise InputError(f"facts must be a list of kernelbounds.facts, got {brief(given)}.")
     facts = tuple(given)
+    if dim is None:  # the first region says it
+        found = (fact.region for fact in facts if isinstance(fact, Fact))
+        dim = next((region.dim for region in found if region is not None), None)
     for fact in facts:
         if not isinstance(fact, Fact):
             raise InputError(
                 f"facts must be a list of kernelbounds.facts, such as Between(0, 60), and has "
                 f"{brief(fact)}."
             )
+        try:
+            hash(fact)
+        except TypeError:
+            raise InputError(
+                f"a fact must be hashable, as a frozen dataclass is: {fact}."
+            ) from None
         size = dim if fact.region is None else fact.region.dim
         if size is None:
             continue

@@ -27,6 +27,7 @@ def divided_differences(region: Region, axis: int, order: int) -> tuple[Array, A
     the places as they are after rounding, so that f need not be smooth for their signs to be right.
     """
     runs = region.neighbours(axis, order + 1)
+    runs = runs[(np.diff(runs[:, :, axis], axis=1) > 0).all(axis=1)]  # not equal after rounding
     left, right = 1 / np.diff(runs[:, :, axis], axis=1).T[[0, -1]]
     weights = np.column_stack([-left, left] if order == 1 else [left, -(left + right), right])
     centres, at = np.unique(runs.reshape(-1, region.dim), axis=0, return_inverse=True)

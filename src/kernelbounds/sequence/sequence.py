@@ -151,9 +151,9 @@ class ConfidenceSequence:
     def dim(self) -> int | None:
         """The dimension d of the points; None before the first observation.
 
-        With a sparse engine it is that of the inducing points, where these are given.
+        It is known before where inducing points of a sparse engine or regions of facts are given.
         """
-        return self._known.radius_engine.dim
+        return self._known.dim
 
     @property
     def kernel(self) -> Kernel:
@@ -209,6 +209,10 @@ class ConfidenceSequence:
             chosen = Region.checked(region)
             if chosen is not None:
                 checked_facts(self.facts, chosen.dim)
+                if self._known.radius_engine.dim not in (None, chosen.dim):
+                    raise InputError(
+                        f"the region has {chosen.dim} dimensions, but the points have {self.dim}."
+                    )
             self._known = dataclasses.replace(self._known, region=chosen)
 
     @property
@@ -317,7 +321,7 @@ class ConfidenceSequence:
         2
         """
         with self._known.lock:
-            dim = self._known.radius_engine.dim
+            dim = self.dim
         shown = None if progress is None else as_flag(progress, "progress")
         given = streaming.intake(
             source, inputs, output, noise_scale, transform, batch, dim, self.assumptions

@@ -31,6 +31,7 @@ POINTS_AT_ONCE = 1024  # a query's working memory is this many kernel vectors
 
 
 T = TypeVar("T", Array, Functionals, Targets)
+R = TypeVar("R")
 
 
 def in_chunks(points: T) -> list[T]:
@@ -60,11 +61,16 @@ def raw_extremes(
 
 
 def over_classes(known: ConfidenceSet, compute: Callable[[ConfidenceSet], Array]) -> Array:
-    """Compute upper bounds in each class, and what follows for f* from all of them.
+    """Compute upper bounds in each class, and what follows for f* from all of them."""
+    assert known.classes is not None
+    return known.classes.joined(in_each_class(known, compute))
+
+
+def in_each_class(known: ConfidenceSet, compute: Callable[[ConfidenceSet], R]) -> list[R]:
+    """Compute something in each class that the data do not refute.
 
     Refuted classes drop out of AnyOf; one refuted class of AllOf refutes the assumptions.
     """
-    assert known.classes is not None
     found, members = [], known.in_classes()
     left = [one for one in members if not one.refuted]
     if not left or (len(left) < len(members) and isinstance(known.classes, AllOf)):
@@ -75,7 +81,7 @@ def over_classes(known: ConfidenceSet, compute: Callable[[ConfidenceSet], Array]
         except EmptyConfidenceSetError:  # by facts, or within rounding errors of B_min
             if (one is left[-1] and not found) or isinstance(known.classes, AllOf):
                 raise
-    return known.classes.joined(found)
+    return found
 
 
 def over_facts(
@@ -137,7 +143,7 @@ def limits_of(known: ConfidenceSet, points: Targets, sign: int) -> Array | float
 def binding_facts(known: ConfidenceSet, bound: Bound, points: Array) -> list[float]:
     """Return the share of points at which each fact makes a bound narrower, (number of facts,)."""
     if known.classes is not None:
-        each = [binding_facts(one, bound, points) for one in known.in_classes() if not one.refuted]
+        each = in_each_class(known, lambda one: binding_facts(one, bound, points))
         return [max(shares) for shares in zip(*each, strict=True)]
     counts, facts = np.zeros(len(known.facts)), NormalFacts.of(known) if known.count else None
     for chunk in in_chunks(points):
