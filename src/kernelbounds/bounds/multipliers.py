@@ -136,9 +136,9 @@ def best_multipliers(known: Posterior, negligible: float, start: Array) -> Array
 
 
 def _dense(at: NDArray[np.intp], values: Array, count: int) -> Array:
-    """Multipliers of all inequalities, (n, J), from those of some; unused places have zeros."""
-    result = np.zeros((len(at), count))
-    np.add.at(result, (np.arange(len(at))[:, None], at), values)
+    """Multipliers of all inequalities, (n, J), from those of some, which are different."""
+    result, (row, slot) = np.zeros((len(at), count)), np.nonzero(values)
+    result[row, at[row, slot]] = values[row, slot]
     return result
 
 
