@@ -55,9 +55,11 @@ class Posterior:
     def lacking(self, which: NDArray[np.intp], multipliers: Array, scales: Array) -> Array:
         """What the maximisers of some targets lack of the inequalities, b - A f(z), (n, J)."""
         attained, number = self.cross[which], self.number[which]
-        for ridge in np.unique(number) if multipliers.any() else ():
+        used = np.flatnonzero(multipliers.any(axis=0))  # few of the inequalities bind anywhere
+        few = multipliers[:, used]
+        for ridge in np.unique(number) if len(used) else ():
             rows = number == ridge
-            attained[rows] += multipliers[rows] @ self.covariance[ridge]
+            attained[rows] += few[rows] @ self.covariance[ridge, used]
         attained /= -scales[:, None]
         attained += self.gaps[number]
         return attained
@@ -100,11 +102,13 @@ def best_multipliers(known: Posterior, negligible: float, start: Array) -> Array
         enlarged += np.vecdot(start, known.cross + products)
     enlarged = np.maximum(enlarged, LEAST_VARIANCE * known.variance)
     scales = np.sqrt(enlarged / known.factors[known.number])
+    violated = (known.lacking(everyone, start, scales) > negligible).any(axis=1)
+    live = np.flatnonzero(start.any(axis=1) | violated)
+    if not len(live):
+        return start
     slots = np.argsort(start == 0, axis=1, kind="stable")[:, :MOST_BINDING]
     values = np.take_along_axis(start, slots, axis=1)
     used = values > 0
-    violated = (known.lacking(everyone, start, scales) > negligible).any(axis=1)
-    live = np.flatnonzero(used.any(axis=1) | violated)
     for _ in range(MOST_STEPS):
         if not len(live):
             break
