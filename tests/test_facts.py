@@ -226,6 +226,27 @@ def test_functionals():
     assert seq.bounds_of(slope)[0] > plain.bounds_of(slope)[0] + 0.1
 
 
+@pytest.mark.parametrize("kernel", [RBF(0.5), KERNEL, Matern(0.5, nu=1.5), RBF(0.5) + RBF(2.0)])
+def test_a_slope_at_a_point(kernel, tmp_path):
+    """It is a difference quotient, less what a function of norm B may bend by."""
+    slope = Derivative([0.3, 0.4], 0)
+    true = 2 * np.exp(-2 * 0.3) * (1 - np.exp(-3 * 0.4))
+    options = {"kernel": kernel, "norm_bound": 4.0, "count": 5}
+    seq, plain = sequence([AtLeast(slope, true)], **options), sequence(None, **options)
+    steepest = 4.0 * float(np.sqrt(slope.squared_norms(kernel)[0]))
+    share = 0.04 if kernel == Matern(0.5, nu=1.5) else 3e-3
+    lower, upper = seq.bounds_of(slope)
+    assert true - share * steepest < lower <= true <= upper
+    assert lower > plain.bounds_of(slope)[0] + 0.1
+    grid = np.random.default_rng(0).random((40, 2))
+    low, high = seq.bounds(grid)
+    assert np.all(low <= saturation(grid)) and np.all(saturation(grid) <= high)
+    assert np.mean(high - low) < np.mean(np.subtract(*plain.bounds(grid)[::-1]))
+    seq.save(tmp_path / "slope.npz")
+    again = kb.ConfidenceSequence.load(tmp_path / "slope.npz")
+    assert np.array_equal(again.upper(grid), seq.upper(grid))
+
+
 def test_a_rough_kernel_has_shape_too():
     """A difference needs no derivative: Matern-1/2 takes facts about shape."""
     rough = Matern(1.0, nu=0.5)
@@ -379,7 +400,10 @@ def test_what_is_refused():
     refused(lambda: Between(0, 1, region=([0.0], [-1.0])), "empty")
     refused(lambda: Increasing(-1), "axis")
     refused(lambda: Value(y=1.0), "either a point")
-    refused(lambda: AtLeast(Derivative([0.5], 0), 0.0), "Slope")
+    steep = [AtLeast(Derivative([0.5, 0.5], 0), 0.0)]
+    refused(lambda: sequence(steep, misspecification=0.01), "may be steep")
+    refused(lambda: sequence(steep, kernel=Matern(0.5, nu=0.5)), "derivatives")
+    refused(lambda: AtLeast(0.5, 0.0), "takes a Sum")
     refused(lambda: with_facts(Increasing(2, region=SQUARE)), "speaks of input 2")
     refused(lambda: with_facts("rising"), "such as Between")
     refused(lambda: with_facts(Increasing(2)).update([[0.0, 1.0]], [0.0]), "speaks of input 2")

@@ -148,7 +148,7 @@ class ConfidenceSet:
             points = self.engine.landmarks
             region = Region(tuple(points.min(axis=0)), tuple(points.max(axis=0)))
         used = [
-            (number, fact.constraints(where))
+            (number, fact.constraints_in(self.kernel, self.assumptions.norm_bound, where))
             for number, fact in enumerate(self.facts)
             if (where := fact.region or region) is not None
         ]

@@ -73,7 +73,8 @@ class NormalFacts:
         """
         if not known.facts:
             return None
-        key = known.facts, known.region, known.shares, known.assumptions.misspecification
+        a = known.assumptions
+        key = known.facts, known.region, known.shares, a.norm_bound, a.misspecification
         return known.evidence.kept(key, lambda: cls._of(known))
 
     @classmethod

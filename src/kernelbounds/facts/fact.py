@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import qmc
+from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds.arrays import Array, as_vector, as_whole, brief
 from kernelbounds.errors import InputError
@@ -226,6 +227,13 @@ class Fact(ABC):
     @abstractmethod
     def constraints(self, region: Region) -> Constraints:
         """The inequalities that follow from the fact at places in a region."""
+
+    def constraints_in(self, kernel: Kernel, norm_bound: float, region: Region) -> Constraints:
+        """The inequalities for functions of norm at most B in the space of a kernel.
+
+        Only a fact that is not about values depends on these.
+        """
+        return self.constraints(region)
 
     def limits(self, lower: Array, upper: Array) -> tuple[Array, Array]:
         """What the fact alone says of f* throughout m boxes with these ends, (m, d) each.

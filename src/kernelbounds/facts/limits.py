@@ -8,12 +8,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from sklearn.gaussian_process.kernels import Kernel
 
+from kernelbounds import kernels
 from kernelbounds.arrays import LARGEST, Array, as_scalar, as_vector, as_whole, brief
 from kernelbounds.errors import InputError
 from kernelbounds.facts.fact import Constraints, Fact, Region
-from kernelbounds.functionals import Sum
+from kernelbounds.functionals import Derivative, Sum
+
+# The step of a difference quotient that stands for a derivative, in length scales. What it may be
+# off by falls with the step, and the errors of rounding rise.
+STEP_OF_DERIVATIVE = 3e-4
 
 
 def checked_range(low: float | None, high: float | None, of: str) -> tuple[float, float]:
@@ -183,13 +188,18 @@ class Value(Fact):
 
 @dataclass(frozen=True)
 class AtLeast(Fact):
-    """L f* >= value, for a sum, a difference or an average L of values of f*.
+    """L f* >= value, for one of :mod:`kernelbounds.functionals`.
+
+    A derivative is not a sum of values. For functions of norm at most B it is within B |..| / h of
+    (f(x + h e) - f(x)) / h, where .. is phi(x + h e) - phi(x) - h d phi(x), which is known; so that
+    quotient is at least the value less this: less 4e-4 B |d phi(x)| for RBF kernels, and
+    two percent of B |d phi(x)| for Matern with nu = 3/2. The step h is 3e-4 length scales.
 
     Parameters
     ----------
-    functional : Sum, Difference or Average
-        One of :mod:`kernelbounds.functionals`. A derivative is not a sum of values; what is known
-        of slopes is said by ``Slope`` and ``Increasing``.
+    functional : Sum, Difference, Average or Derivative
+        A derivative needs a kernel that has them, a level that is a number, and no
+        misspecification. What is known of slopes in a region is said by ``Slope``.
     value : float
         What L f* is at least.
 
@@ -206,15 +216,15 @@ class AtLeast(Fact):
     True
     """
 
-    functional: ArrayLike | Sum
+    functional: Sum | Derivative
     value: float = 0.0
 
     def __post_init__(self) -> None:
-        if not isinstance(self.functional, Sum):
+        given: object = self.functional
+        if not isinstance(given, Sum | Derivative):
             raise InputError(
-                "AtLeast takes a Sum, Difference or Average of kernelbounds.functionals, got "
-                f"{brief(self.functional)}; what is known of slopes is said by Slope(axis, low, "
-                "high)."
+                "AtLeast takes a Sum, Difference, Average or Derivative of "
+                f"kernelbounds.functionals, got {brief(given)}."
             )
         value = as_scalar(self.value, "value of AtLeast", least=-LARGEST, most=LARGEST)
         object.__setattr__(self, "value", value)
@@ -222,12 +232,37 @@ class AtLeast(Fact):
     @property
     def region(self) -> Region:  # type: ignore[override]
         """The box around the points of the functional."""
-        assert isinstance(self.functional, Sum)
-        points = self.functional.points
+        one = self.functional
+        points = one.points if isinstance(one, Sum) else np.array([one.point])
         return Region(tuple(points.min(axis=0).tolist()), tuple(points.max(axis=0).tolist()))
 
     def constraints(self, region: Region) -> Constraints:
         """See :class:`Fact`."""
-        assert isinstance(self.functional, Sum)
+        if not isinstance(self.functional, Sum):
+            raise InputError(
+                f"{self} is about a derivative, which only a kernel relates to values."
+            )
         weights = self.functional.weights[None]
         return Constraints.of_one(self.functional.points, weights, np.array([self.value]))
+
+    def constraints_in(self, kernel: Kernel, norm_bound: float, region: Region) -> Constraints:
+        """See :class:`Fact`."""
+        if isinstance(self.functional, Sum):
+            return self.constraints(region)
+        x, axis = self.functional.point[None], self.functional.axis
+        steepness = float(kernels.derivative_diagonal(kernel, x, np.array([axis]))[0])
+        if steepness == 0:  # all functions of the space are constant along the axis
+            return Constraints.of_one(x, np.zeros((0, 1)), np.zeros(0))
+        step = np.zeros_like(x)
+        step[0, axis] = STEP_OF_DERIVATIVE * math.sqrt(
+            float(kernels.diagonal(kernel, x)[0]) / steepness
+        )
+        centres = np.concatenate([x, x + step])
+        length = float(centres[1, axis] - centres[0, axis])  # as it is after rounding
+        if length <= 0:
+            return Constraints.of_one(x, np.zeros((0, 1)), np.zeros(0))
+        bent = float(kernels.features_in_boxes(kernel, x, np.where(step > 0, length, 0.0)).bent[0])
+        least = self.value - norm_bound * bent / length
+        return Constraints.of_one(
+            centres, np.array([[-1.0, 1.0]]) / length, np.array([math.nextafter(least, -math.inf)])
+        )

@@ -9,7 +9,7 @@ from kernelbounds.errors import InputError
 from kernelbounds.facts.fact import Fact, Region
 from kernelbounds.facts.limits import AtLeast, Between, Value
 from kernelbounds.facts.shape import Concave, Convex, Decreasing, Increasing, Slope
-from kernelbounds.functionals import Sum
+from kernelbounds.functionals import Derivative, Sum
 
 KINDS: dict[str, type[Any]] = {
     kind.__name__: kind
@@ -33,7 +33,9 @@ def fact_to_data(fact: Fact) -> dict[str, Any]:
     if KINDS.get(kind.__name__) is not kind:
         raise InputError(f"a fact of your own cannot be saved: {fact!r}.")
     if isinstance(fact, AtLeast):
-        assert isinstance(fact.functional, Sum)
+        if isinstance(fact.functional, Derivative):
+            point, axis = fact.functional.point.tolist(), fact.functional.axis
+            return {"fact": "AtLeast", "point": point, "axis": axis, "value": fact.value}
         points, weights = fact.functional.points.tolist(), fact.functional.weights.tolist()
         return {"fact": "AtLeast", "points": points, "weights": weights, "value": fact.value}
     known: Any = fact
@@ -63,6 +65,8 @@ def fact_from_data(data: dict[str, Any]) -> Fact:
     kind = settings.pop("fact", None)
     if kind not in KINDS:
         raise InputError(f"{kind!r} is not a fact; facts are {', '.join(KINDS)}.")
+    if kind == "AtLeast" and "axis" in settings:
+        return AtLeast(Derivative(settings["point"], settings["axis"]), settings["value"])
     if kind == "AtLeast":
         return AtLeast(Sum(settings["points"], settings["weights"]), settings["value"])
     if "where" in settings:

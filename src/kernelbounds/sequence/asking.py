@@ -9,6 +9,8 @@ from kernelbounds.arrays import brief
 from kernelbounds.bounds import Bound, ConfidenceSet, DualBound, FixedDesign
 from kernelbounds.bounds.constrained import least_norm_with_facts
 from kernelbounds.errors import InputError
+from kernelbounds.facts import AtLeast
+from kernelbounds.functionals import Derivative
 
 # Facts that need a norm this many times B are taken to contradict each other, whatever B is.
 CONTRADICTION = 1e3
@@ -58,6 +60,13 @@ def allowed_bound(bound: Bound, known: ConfidenceSet) -> Bound:
 
 def refute_facts(known: ConfidenceSet) -> None:
     """Refuse facts that contradict each other, or the norm bound, before there are data."""
+    for fact in known.facts:
+        steep = isinstance(fact, AtLeast) and isinstance(fact.functional, Derivative)
+        if steep and (known.assumptions.misspecification or known.offset.constant is None):
+            raise InputError(
+                f"{fact} cannot be used with misspecification, nor with a mean function as offset: "
+                "what these add to f* may be steep; say it with Slope(axis, low, high)."
+            )
     if not known.facts or known.constraints() is None:
         return
     norm_bound, needed = known.assumptions.norm_bound, least_norm_with_facts(known)
