@@ -1,5 +1,6 @@
 import os
 import shutil
+import sys
 
 import pytest
 
@@ -34,3 +35,22 @@ def browser():
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     with webdriver.Chrome(options, webdriver.ChromeService(driver)) as running:
         yield running
+
+
+@pytest.fixture
+def run(capsys, monkeypatch, tmp_path):
+    """Run a command in an empty folder; its exit code and what it says."""
+    from kernelbounds import cli
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def command(*words):
+        monkeypatch.setattr(sys, "argv", ["kernelbounds", *map(str, words)])
+        with pytest.raises(SystemExit) as caught:
+            cli.main()
+            raise SystemExit(0)
+        said = capsys.readouterr()
+        return caught.value.code or 0, " ".join(said.out.split()), " ".join(said.err.split())
+
+    return command

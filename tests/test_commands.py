@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 import kernelbounds as kb
-from kernelbounds import cli
 from kernelbounds.cli import assume_commands
 from kernelbounds.cli.options import Results
 from kernelbounds.io.csv_table import read_csv, write_csv
@@ -60,23 +59,6 @@ def shelf(tmp_path_factory):
 def without_pictures(monkeypatch):
     """For what is about tables."""
     monkeypatch.setattr(Results, "picture", lambda *_: None)
-
-
-@pytest.fixture
-def run(capsys, monkeypatch, tmp_path):
-    """Run a command in an empty folder; its exit code and what it says."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def command(*words):
-        monkeypatch.setattr(sys, "argv", ["kernelbounds", *map(str, words)])
-        with pytest.raises(SystemExit) as caught:
-            cli.main()
-            raise SystemExit(0)
-        said = capsys.readouterr()
-        return caught.value.code or 0, " ".join(said.out.split()), " ".join(said.err.split())
-
-    return command
 
 
 def _inputs(dim, *more):

@@ -317,6 +317,18 @@ def test_places_follow_the_data_until_a_region_is_said():
     assert seq.surface(1).values(np.array([[0.3, 0.9]])) < before
 
 
+def test_limits_of_whole_numbers_hold_at_whole_numbers_only():
+    """Between the steps of a region nothing is said, at points and throughout boxes."""
+    region = kb.facts.Region((0.0, 0.0), (1.0, 1.0), (4, 0))
+    seq = kb.ConfidenceSequence(KERNEL, 3.0, 0.02, facts=[Between(0.0, 1.0, region=region)])
+    seq.update([0.5, 0.5], 0.9)
+    on, between = seq.upper([[0.25, 0.1]])[0], seq.upper([[0.3, 0.1]])[0]
+    assert on == 1.0 < between
+    assert set(seq.known.constraints().centres[:, 0]) == {0.0, 0.25, 0.5, 0.75, 1.0}
+    assert np.isinf(seq.surface(1).limits_over(np.array([[0.5, 0.5]]), np.array([[0.1, 0.1]])))
+    assert seq.surface(1).limits_over(np.array([[0.5, 0.5]]), np.array([[0.0, 0.1]])) == 1.0
+
+
 def test_saved_and_loaded(tmp_path):
     every = [fact for facts in FACTS.values() for fact in facts] + [Decreasing(1, region=SQUARE)]
     for fact in every:

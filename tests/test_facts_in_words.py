@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import numpy as np
 import pytest
 from problems import refused
 
 import kernelbounds as kb
-from kernelbounds import cli
 from kernelbounds.facts import Between, Concave, Decreasing, Increasing, Value
 from kernelbounds.io.csv_table import write_csv
 from kernelbounds.problem import Problem, assume, plans, random_functions
@@ -175,23 +173,6 @@ def test_any_of_several_kernels(tmp_path):
     study.tell_many({"x": x}, 30 + 25 * np.sin(4 * x))
     status = study.status(seconds=1.0)
     assert not status.refuted and "kernels" in status.kernels
-
-
-@pytest.fixture
-def run(capsys, monkeypatch, tmp_path):
-    """Run a command in an empty folder; its exit code and what it says."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def command(*words):
-        monkeypatch.setattr(sys, "argv", ["kernelbounds", *map(str, words)])
-        with pytest.raises(SystemExit) as caught:
-            cli.main()
-            raise SystemExit(0)
-        said = capsys.readouterr()
-        return caught.value.code or 0, " ".join(said.out.split()), " ".join(said.err.split())
-
-    return command
 
 
 DOSE = ("--input", "dose=0:10", "--output", "yield[%]=0:100", "--noise", 2, "--norm-bound", 600,

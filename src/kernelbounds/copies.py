@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import copy
 import threading
+from abc import ABC, abstractmethod
 from typing import Any, Self
 
 
-class CopiedWhole:
+class CopiedWhole(ABC):
     """A base class of objects that are copied and pickled while their ``lock`` is held.
 
     A shallow copy shares its attributes with the original, and is made for readers who hold the
@@ -15,9 +16,9 @@ class CopiedWhole:
     """
 
     @property
+    @abstractmethod
     def lock(self) -> threading.RLock:
         """The lock that is held while the object changes."""
-        raise NotImplementedError
 
     def __copy__(self) -> Self:
         new = type(self).__new__(type(self))

@@ -74,7 +74,8 @@ class NormalFacts:
         if not known.facts:
             return None
         a = known.assumptions
-        key = known.facts, known.region, known.shares, a.norm_bound, a.misspecification
+        norm_bound = a.norm_bound if any(fact.depends_on_norm for fact in known.facts) else None
+        key = known.facts, known.region, known.shares, norm_bound, a.misspecification
         return known.evidence.kept(key, lambda: cls._of(known))
 
     @classmethod

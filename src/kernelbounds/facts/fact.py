@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy.stats import qmc
 from sklearn.gaussian_process.kernels import Kernel
 
-from kernelbounds.arrays import Array, as_vector, as_whole, brief
+from kernelbounds.arrays import EPS, Array, as_vector, as_whole, brief
 from kernelbounds.errors import InputError
 
 # The places at which a fact is used, to a side, for 1, 2 and 3 inputs: 33, 81 and 125 in all. With
@@ -87,8 +87,18 @@ class Region:
         return len(self.lower)
 
     def contains(self, lower: Array, upper: Array) -> Array:
-        """Whether each of m boxes with these ends, (m, d) each, is in the region; (m,)."""
-        return np.asarray(((lower >= self.lower) & (upper <= self.upper)).all(axis=1))
+        """Whether facts hold throughout each of m boxes with these ends, (m, d) each; (m,).
+
+        Along an axis with steps they hold at these only, and not between them.
+        """
+        inside = ((lower >= self.lower) & (upper <= self.upper)).all(axis=1)
+        for axis, count in enumerate(self.steps):
+            low, extent = self.lower[axis], self.upper[axis] - self.lower[axis]
+            if count and extent:
+                number = (lower[:, axis] - low) / extent * count
+                on_step = np.abs(number - np.rint(number)) <= 4 * EPS * count
+                inside &= on_step & (lower[:, axis] == upper[:, axis])
+        return np.asarray(inside)
 
     def with_fixed(self, where: Iterable[tuple[int, float]]) -> Region:
         """The face of the region on which some coordinates have given values."""
@@ -227,6 +237,11 @@ class Fact(ABC):
     @abstractmethod
     def constraints(self, region: Region) -> Constraints:
         """The inequalities that follow from the fact at places in a region."""
+
+    @property
+    def depends_on_norm(self) -> bool:
+        """Whether the inequalities depend on the norm bound, see :meth:`constraints_in`."""
+        return False
 
     def constraints_in(self, kernel: Kernel, norm_bound: float, region: Region) -> Constraints:
         """The inequalities for functions of norm at most B in the space of a kernel.

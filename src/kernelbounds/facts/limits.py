@@ -236,6 +236,11 @@ class AtLeast(Fact):
         points = one.points if isinstance(one, Sum) else np.array([one.point])
         return Region(tuple(points.min(axis=0).tolist()), tuple(points.max(axis=0).tolist()))
 
+    @property
+    def depends_on_norm(self) -> bool:
+        """Whether the functional is a derivative."""
+        return isinstance(self.functional, Derivative)
+
     def constraints(self, region: Region) -> Constraints:
         """See :class:`Fact`."""
         if not isinstance(self.functional, Sum):
