@@ -10,6 +10,7 @@ from . import (
     facts as facts,
     functionals as functionals,
     mixtures as mixtures,
+    noise as noise,
     paper as paper,
     plot as plot,
     problem as problem,

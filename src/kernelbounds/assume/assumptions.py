@@ -9,16 +9,17 @@ from numpy.typing import ArrayLike
 
 from kernelbounds.arrays import Array, as_floats, as_scalar, brief
 from kernelbounds.errors import InputError
-from kernelbounds.mixtures import Hybrid, Mixture, Single
-
-SMALLEST_NOISE = 1e-100  # its square must not vanish, nor that of the misspecification
+from kernelbounds.mixtures import Hybrid, Mixture, Prequential, Single
+from kernelbounds.noise import Noise
+from kernelbounds.noise.laws import SMALLEST_NOISE, checked_noise
 
 
 @dataclass(frozen=True)
 class Assumptions:
     """What is assumed of f* and of the noise, and how the radius is made.
 
-    A number c in place of a mixture means ``mixtures.Single(c)``, the paper's.
+    A number c in place of a mixture means ``mixtures.Single(c)``, the paper's. A law of
+    :mod:`kernelbounds.noise` may be given as ``noise_scale``, which is then the law's number.
 
     =====================  ========  =====================================================
     name                   paper     meaning
@@ -28,6 +29,7 @@ class Assumptions:
     ``delta``              delta     all bounds hold at once with probability >= 1 - delta
     ``mixture``                      how R_t is made, see :mod:`kernelbounds.mixtures`
     ``misspecification``             f* is within this of such a function, everywhere
+    ``noise``                        the law of the noise, see :mod:`kernelbounds.noise`
     =====================  ========  =====================================================
 
     Examples
@@ -45,24 +47,35 @@ class Assumptions:
     delta: float = 0.01
     mixture: Mixture = field(default_factory=Hybrid)
     misspecification: float = 0.0
+    noise: Noise = None  # type: ignore[assignment]  # that of ``noise_scale``
 
     def __post_init__(self) -> None:
-        limits = {
+        stated: Noise | None = self.noise
+        noise = checked_noise(self.noise_scale) if stated is None else stated
+        if noise.scale != self.noise_scale and stated is not None:
+            noise = noise.at_scale(self.noise_scale)  # another number, of the same law
+        object.__setattr__(self, "noise", noise)
+        object.__setattr__(self, "noise_scale", noise.scale)
+        limits: dict[str, dict[str, float]] = {
             "norm_bound": {"least": 0.0, "most": 1e100},
-            "noise_scale": {"least": 0.0, "most": 1e100},
-            "delta": {"above": 0.0, "most": 1.0},
+            "delta": {"least" if noise.may_be_certain else "above": 0.0, "most": 1.0},
             "misspecification": {"least": 0.0, "most": 1e100},
         }
         for name, limit in limits.items():
             object.__setattr__(self, name, as_scalar(getattr(self, name), name, **limit))
-        given: object = self.mixture
-        if not isinstance(given, Mixture):
-            object.__setattr__(self, "mixture", _single(given))
-        for name in ("noise_scale", "misspecification"):
-            if 0 < getattr(self, name) < SMALLEST_NOISE:
-                raise InputError(
-                    f"{name} must be 0 or at least {SMALLEST_NOISE:g}, got {getattr(self, name):g}."
-                )
+        mixture: object = self.mixture
+        if not isinstance(mixture, Mixture):
+            object.__setattr__(self, "mixture", _single(mixture))
+        if 0 < self.misspecification < SMALLEST_NOISE:
+            raise InputError(
+                f"misspecification must be 0 or at least {SMALLEST_NOISE:g}, got "
+                f"{self.misspecification:g}."
+            )
+        if not noise.known and isinstance(self.mixture, Prequential):
+            raise InputError(
+                f"{noise} noise has no stated scale, which needs forecasts for every scale; use "
+                "mixtures.Hybrid() or Single(c) in place of Prequential."
+            )
 
     @property
     def mixture_scale(self) -> float:
@@ -78,7 +91,7 @@ class Assumptions:
         """The noise scales of ``count`` observations, as users pass them; None: the usual one."""
         if given is None:
             return None
-        scales, own = as_floats(given, "noise_scale"), self.noise_scale
+        scales, own = as_floats(given, "noise_scale"), self.noise.unit
         if scales.shape not in ((), (count,)):
             raise InputError(
                 "noise_scale must be a number, or one for each observation, got shape "

@@ -33,7 +33,8 @@ def with_imagined_outcomes(
     Shares of the parts of f* stay as the real outcomes have them.
     """
     imagined = copy.deepcopy(sequence)
-    imagined.known.evidence.keep_shares(imagined.assumptions.misfit)
+    imagined.known.evidence.keep_shares(imagined.known.chosen_for.misfit)
+    imagined.keep_noise_scale()
     for point in points:
         _imagine(imagined, point)
     return imagined

@@ -30,8 +30,12 @@ from kernelbounds.engine import Engine, ExactEngine, Forecasts, Outcomes, Predic
 from kernelbounds.errors import EmptyConfidenceSetError
 from kernelbounds.facts import Constraints, Fact, Region
 from kernelbounds.facts.fact import checked_facts
+from kernelbounds.facts.limits import NearOutcomes
 from kernelbounds.functionals.targets import Functionals, Targets, squared_norms
 from kernelbounds.mixtures.ledger import Ledger
+from kernelbounds.noise import Gaussian
+from kernelbounds.noise.laws import SMALLEST_NOISE, RadiusInputs, ScaleAtMost
+from kernelbounds.noise.unknown import ScaleForecasts
 
 # A norm bound that is nothing beside the noise would make sigma^2/c overflow.
 LARGEST_RIDGE = 1e200
@@ -79,17 +83,18 @@ class ConfidenceSet:
     """
 
     evidence: Evidence
-    assumptions: Assumptions
+    stated: Assumptions  # of which ``assumptions`` are the numbers that are in force
     # The assumptions that c and the settings of a fixed design were chosen for; None: those above.
     settings_for: Assumptions | None = None
     equal_shares: bool = False  # whether parts have equal shares in all, and not in R_t alone
     own_ledger: Ledger | None = None  # where another noise scale needs forecasts of its own
     own_radius: Radius | None = None  # where R_t is not that of the evidence
-    facts: tuple[Fact, ...] = ()  # what is known of f* besides
+    stated_facts: tuple[Fact, ...] = ()  # what is known of f* besides
+    uses_facts: bool = True
     region: Region | None = None  # where facts without a region of their own are used
 
     def __repr__(self) -> str:
-        a = self.assumptions
+        a = self.stated
         return (
             f"ConfidenceSet(norm_bound={a.norm_bound:g}, noise_scale={a.noise_scale:g}, "
             f"delta={a.delta:g}) of {self.count} observations"
@@ -101,9 +106,74 @@ class ConfidenceSet:
         return self.evidence.lock
 
     @property
+    def assumptions(self) -> Assumptions:
+        """The assumptions with the numbers that are in force.
+
+        They are those that were stated. Of noise whose scale is unknown, half of delta is spent on
+        a bound sigma_max, and with the rest the noise scale is at most that.
+        """
+        a = self.stated
+        if a.noise.known or isinstance(a.noise, ScaleAtMost):
+            return a
+        return self.evidence.kept(("in force", a), self._in_force)
+
+    def _in_force(self) -> Assumptions:
+        a = self.stated
+        assert isinstance(a.noise, Gaussian)
+        most = math.inf if a.noise.at_most is None else a.noise.at_most
+        noise = ScaleAtMost(min(self.evidence.scale_forecasts.upper_bound(a.delta / 2), most))
+        return dataclasses.replace(a, noise_scale=noise.scale, noise=noise, delta=a.delta / 2)
+
+    @property
+    def noise_upper_bound(self) -> float:
+        """sigma_max: Gaussian noise of one scale has at most this, with probability 1 - delta.
+
+        Where the scale is unknown, it is the number in force, at half of delta.
+        """
+        a = self.assumptions
+        if isinstance(a.noise, ScaleAtMost):
+            return a.noise_scale
+        if a.delta == 0:
+            return math.inf
+        return self.evidence.scale_forecasts.upper_bound(a.delta)
+
+    @property
     def chosen_for(self) -> Assumptions:
-        """The assumptions for which c, directions and weights of fixed designs were chosen."""
-        return self.settings_for or self.assumptions
+        """The assumptions for which c, directions and weights of fixed designs were chosen.
+
+        They must not depend on outcomes. Of noise with an unknown scale they are for the scale
+        sqrt(c), the ridge of which is 1, or for the largest that is possible.
+        """
+        a = self.settings_for or self.stated
+        if a.noise.known or isinstance(a.noise, ScaleAtMost):
+            return a
+        assert isinstance(a.noise, Gaussian)
+        typical = math.sqrt(max(a.mixture_scale, SMALLEST_NOISE**2))
+        noise = Gaussian(a.noise.at_most or typical)
+        return dataclasses.replace(a, noise_scale=noise.scale, noise=noise)
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """What is known of f*: the facts that were stated, and what each outcome says for certain.
+
+        The latter is used where nothing is random; see :class:`~kernelbounds.noise.Bounded`.
+        """
+        a = self.assumptions
+        if not self.uses_facts:
+            return ()
+        if a.noise.pointwise is None or a.delta > 0 or not isinstance(self.engine, ExactEngine):
+            return self.stated_facts
+        key = "near outcomes", a.noise_scale
+        return (*self.stated_facts, self.evidence.kept(key, self._near_outcomes))
+
+    def without_facts(self) -> ConfidenceSet:
+        """The confidence set of the data and the norm bound alone."""
+        return dataclasses.replace(self, uses_facts=False)
+
+    def _near_outcomes(self) -> Fact:
+        data = self.radius_engine.data
+        limit = self.assumptions.noise_scale / data.weights
+        return NearOutcomes.of(data.points, data.observed, limit)
 
     @property
     def ledger(self) -> Ledger:
@@ -122,7 +192,7 @@ class ConfidenceSet:
             dataclasses.replace(
                 self,
                 evidence=evidence,
-                assumptions=dataclasses.replace(a, norm_bound=a.norm_bound * norm),
+                stated=dataclasses.replace(a, norm_bound=a.norm_bound * norm),
                 settings_for=self.chosen_for,
                 own_radius=dataclasses.replace(radius, norm_bound=a.norm_bound * norm),
             )
@@ -133,7 +203,7 @@ class ConfidenceSet:
         """The confidence set for another delta, for a bound that shares its own among several."""
         return dataclasses.replace(
             self,
-            assumptions=dataclasses.replace(self.assumptions, delta=delta),
+            stated=dataclasses.replace(self.assumptions, delta=delta),
             settings_for=self.chosen_for,
             own_radius=None,  # which is of this delta
         )
@@ -182,8 +252,8 @@ class ConfidenceSet:
 
     def told(self, points: Array, outcomes: Array, noise_scales: Array | None) -> Outcomes:
         """Outcomes as an engine takes them, with noise scales of their own or the usual one."""
-        sigma = self.assumptions.noise_scale
-        weights = None if noise_scales is None else sigma / noise_scales
+        unit = self.stated.noise.unit
+        weights = None if noise_scales is None else unit / noise_scales
         return self.evidence.weighted(points, outcomes, weights)
 
     @property
@@ -191,7 +261,7 @@ class ConfidenceSet:
         """Kernel ridge regression on the observations, for all but R_t."""
         if self.equal_shares:
             return self.radius_engine
-        return self.evidence.engine(self.assumptions.misfit)
+        return self.evidence.engine(self.chosen_for.misfit)
 
     @property
     def radius_engine(self) -> Engine:
@@ -221,7 +291,7 @@ class ConfidenceSet:
     @property
     def shares(self) -> tuple[float, ...]:
         """The shares of the parts of f* in ``engine``; none where they never change."""
-        return () if self.equal_shares else self.evidence.shares(self.assumptions.misfit)
+        return () if self.equal_shares else self.evidence.shares(self.chosen_for.misfit)
 
     @property
     def kernel(self) -> Kernel:
@@ -283,6 +353,8 @@ class ConfidenceSet:
         scale = a.noise_scale or a.misspecification
         if scale == 0:
             return self._finest_ridge
+        if math.isinf(scale):  # too few outcomes to tell
+            scale = self.chosen_for.noise_scale
         return min(scale**2 / max(self.mixture_scale, 1e-300), LARGEST_RIDGE)
 
     @property
@@ -300,19 +372,31 @@ class ConfidenceSet:
         if self.own_radius is not None:
             return self.own_radius
         a = self.assumptions
-        key = a.norm_bound, a.noise_scale, a.delta, a.misspecification, self.mixture_scale
+        key = a.norm_bound, a.noise, a.delta, a.misspecification, self.mixture_scale
         return self.evidence.kept(key, self._radius)
 
     def _radius(self) -> Radius:
-        a, terms = self.assumptions, (0.0, 0.0)
-        if a.noise_scale > 0:
-            engine, ridge = self.radius_engine, self.reference_ridge
-            scale, losses = self.ledger.sums(a.mixture, engine, ridge, a.noise_scale)
-            terms = a.mixture.squared_radius(engine, ridge, scale, a.delta, losses)
+        a, engine = self.assumptions, self.radius_engine
+        forecasts = ScaleForecasts() if a.noise.known else self.evidence.scale_forecasts
+        terms = a.noise.squared_radius(
+            RadiusInputs(
+                a.mixture, engine, self.ledger, forecasts, self.mixture_scale,
+                self.reference_ridge, a.delta, self._most_noise_energy,
+            )
+        )  # fmt: skip
         radius = Radius(*terms, a.norm_bound)
         if a.misspecification and self.count:
             radius = radius.enlarged(self._most_misspecified)
         return radius
+
+    @property
+    def _most_noise_energy(self) -> float:
+        """(|y_t| + B sqrt(tr K))^2, rounded up: no f of norm B is farther from the outcomes."""
+        data, a = self.radius_engine.data, self.assumptions
+        if math.isfinite(a.noise_scale):
+            return math.inf
+        length = float(np.linalg.norm(data.outcomes)) + a.norm_bound * math.sqrt(data.trace)
+        return length**2 * (1 + (16 + data.count) * EPS)
 
     @property
     def _most_misspecified(self) -> float:
@@ -341,14 +425,16 @@ class ConfidenceSet:
             noise_scale=a.noise_scale if noise_scale is None else noise_scale,
         )
         ledger, radius = self.own_ledger, None
-        if other.noise_scale == a.noise_scale:
+        if math.isinf(other.noise_scale):  # where R_t follows from B and the outcomes
+            ledger = None
+        elif other.noise_scale == a.noise_scale:
             radius = dataclasses.replace(self.radius, norm_bound=other.norm_bound)
         else:
             ledger = Ledger(None if a.mixture.forecasts_need_noise_scale else self.forecasts())
         return dataclasses.replace(
             self,
             evidence=evidence,
-            assumptions=other,
+            stated=other,
             settings_for=self.chosen_for,
             own_ledger=ledger,
             own_radius=radius,
@@ -366,7 +452,7 @@ class ConfidenceSet:
             return 0.0, self.reference_ridge
         engine = self.radius_engine
         assert isinstance(engine, ExactEngine)  # others are refused before
-        found, least = a.mixture.penalty(engine, self.reference_ridge, a.noise_scale, a.delta)
+        found, least = a.noise.penalty(a.mixture, engine, self.reference_ridge, a.delta)
         if self.parts is None or not (shares := self.shares):
             return found, least
         return found, least * max(map(operator.truediv, self.parts.equal_shares, shares))
@@ -453,7 +539,9 @@ class ConfidenceSet:
             return now.assuming(noise_scale=noise_scale).radius.squared >= least
 
         # The grid is fixed by what was assumed, and has its unit.
-        anchor = a.noise_scale or a.norm_bound or 1.0
+        anchor = self.chosen_for.noise_scale or a.norm_bound or 1.0
+        if not a.noise.is_sub_gaussian:
+            return math.sqrt(energy)
         return least_noise(admissible, certain_noise(energy, self.count, a.delta), anchor)
 
     @property

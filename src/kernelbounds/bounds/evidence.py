@@ -16,8 +16,10 @@ from kernelbounds.assume.offset import Level, Offset
 from kernelbounds.assume.parts import Parts, count_for_shares
 from kernelbounds.copies import CopiedWhole
 from kernelbounds.engine import Engine, ExactEngine, Forecasts, Outcomes
+from kernelbounds.errors import InputError
 from kernelbounds.functionals.targets import Functionals, Targets
 from kernelbounds.mixtures.ledger import Ledger
+from kernelbounds.noise.unknown import ScaleForecasts
 
 # Without noise the reference ridge is this times the trace of the kernel matrix: twice the slack
 # by which the engine raises eigenvalues, below which a ridge has no effect.
@@ -56,6 +58,7 @@ class Evidence(CopiedWhole):
         )
         self.parts, self.offset = parts, offset or Offset()
         self.ledger = Ledger(forecasts)
+        self._scale_forecasts = ScaleForecasts()
         self.growing = True  # False for a snapshot, which is only read
         self._lock = threading.RLock()
         self._shares: tuple[float, ...] = ()  # the shares of the parts in ``_shared``
@@ -81,10 +84,25 @@ class Evidence(CopiedWhole):
         other.__setstate__(self._parts())
         shared, engine = self._shared, self.radius_engine.snapshot()
         other.radius_engine, other.ledger = engine, copy.copy(self.ledger)
+        other._scale_forecasts = copy.copy(self._scale_forecasts)
         other._shared = engine if shared is self.radius_engine else shared.snapshot()
         other._of_balls = tuple(one.snapshot() for one, _ in self.in_balls())
         other.growing, other._kept = False, (self._kept[0], dict(self._kept[1]))
         return other
+
+    @property
+    def scale_forecasts(self) -> ScaleForecasts:
+        """Forecasts of all outcomes so far, which bound the noise scale from above.
+
+        They need the single observations, which a sparse engine does not keep.
+        """
+        if not isinstance(self.radius_engine, ExactEngine):
+            raise InputError(
+                "an upper bound on the noise scale needs the single observations, which a sparse "
+                "engine does not keep; state a noise scale, and ask a sequence without engine=."
+            )
+        self._scale_forecasts.extend(self.radius_engine)
+        return self._scale_forecasts
 
     @property
     def count(self) -> int:

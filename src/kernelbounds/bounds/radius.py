@@ -22,9 +22,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from kernelbounds.arrays import EPS, LARGEST, Array
-from kernelbounds.assume.assumptions import SMALLEST_NOISE
 from kernelbounds.engine import RidgePath
 from kernelbounds.mixtures.hybrid import energy_bound
+from kernelbounds.noise.laws import SMALLEST_NOISE
 
 
 @dataclass(frozen=True)

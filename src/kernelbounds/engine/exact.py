@@ -32,9 +32,9 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 
-# Paths and fits that are kept for the next call: DMM and CMM need a path each, and R_t and each
-# ridge of an AMM a fit; more would only cost memory, t^2 numbers each.
-CACHED_RESULTS = 8
+# Paths and fits that are kept for the next call: DMM and CMM need a path each, R_t and each ridge
+# of an AMM a fit, and an unknown noise scale eight; more would only cost memory, t^2 numbers each.
+CACHED_RESULTS = 12
 # Computed eigenvectors are orthonormal up to 16 rounding errors, and this many for each row: V'V
 # differs from I by less, in the spectral norm (by up to 31 of them at t = 700, with LAPACK).
 ORTHONORMALITY_PER_ROW = 1.0

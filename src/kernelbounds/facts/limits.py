@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
-from kernelbounds.arrays import LARGEST, Array, as_scalar, as_vector, as_whole, brief
+from kernelbounds.arrays import EPS, LARGEST, Array, as_scalar, as_vector, as_whole, brief
 from kernelbounds.errors import InputError
 from kernelbounds.facts.fact import Constraints, Fact, Region
 from kernelbounds.functionals import Derivative, Sum
@@ -271,3 +271,57 @@ class AtLeast(Fact):
         return Constraints.of_one(
             centres, np.array([[-1.0, 1.0]]) / length, np.array([math.nextafter(least, -math.inf)])
         )
+
+
+# Each of at most this many points has two inequalities; more of them make a query slow, and any
+# choice of points is valid.
+MOST_OUTCOMES = 256
+
+
+@dataclass(frozen=True, eq=False)
+class NearOutcomes(Fact):
+    """|f*(x_s) - y_s| <= b_s at points where outcomes have noise of at most b_s.
+
+    It is not stated by users: it follows from outcomes with :class:`kernelbounds.noise.Bounded`.
+    """
+
+    points: Array  # (n, d), all different
+    low: Array  # (n,)
+    high: Array  # (n,)
+    limit: float  # the largest b_s
+    region: None = None
+
+    @classmethod
+    def of(cls, points: Array, outcomes: Array, limits: Array) -> NearOutcomes:
+        """The fact of outcomes (n,) at points (n, d), of which several may be equal."""
+        places, at = np.unique(points, axis=0, return_inverse=True)
+        low, high = np.full(len(places), -np.inf), np.full(len(places), np.inf)
+        # The differences are rounded, and the limits are quotients.
+        rounding = 2 * EPS * (np.abs(outcomes) + limits)
+        np.maximum.at(low, at.reshape(-1), outcomes - limits - rounding)
+        np.minimum.at(high, at.reshape(-1), outcomes + limits + rounding)
+        return cls(places, low, high, float(limits.max(initial=0.0)))
+
+    def constraints(self, region: Region) -> Constraints:
+        """See :class:`Fact`; at most ``MOST_OUTCOMES`` points, evenly chosen by their order."""
+        count = len(self.points)
+        chosen = np.unique(np.linspace(0, count - 1, min(count, MOST_OUTCOMES)).astype(np.intp))
+        rows = np.eye(len(chosen))
+        return Constraints.of_one(
+            self.points[chosen],
+            np.concatenate([rows, -rows]),
+            np.concatenate([self.low[chosen], -self.high[chosen]]),
+        )
+
+    def limits(self, lower: Array, upper: Array) -> tuple[Array, Array]:
+        """See :class:`Fact`; at the points themselves."""
+        low, high = super().limits(lower, upper)
+        known = {point.tobytes(): at for at, point in enumerate(self.points)}
+        for number in np.flatnonzero((lower == upper).all(axis=1)):
+            at = known.get(np.ascontiguousarray(lower[number]).tobytes())
+            if at is not None:
+                low[number], high[number] = self.low[at], self.high[at]
+        return low, high
+
+    def __str__(self) -> str:
+        return f"noise of at most {self.limit:g} in every outcome"

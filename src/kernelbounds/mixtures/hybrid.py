@@ -115,7 +115,7 @@ class Hybrid(Mixture):
 
         They end before the first outcome that needs a smaller c still: none may know later points.
         """
-        made, alpha = engine.forecasts_since(start, ridge, _least(engine))
+        made, alpha = engine.forecasts_since(start, ridge, least_forecast_ridge(engine))
         # v = c rho^2, where c = sigma^2 / alpha.
         return Forecasts(made.errors, noise_scale**2 * (made.variances / alpha))
 
@@ -129,7 +129,9 @@ class Hybrid(Mixture):
         log-determinants only fall.
         """
         squared, least = super().penalty(engine, ridge, noise_scale, delta)
-        return squared, max(least, engine.largest_forecast_ridge(ridge, _least(engine)))
+        return squared, max(
+            least, engine.largest_forecast_ridge(ridge, least_forecast_ridge(engine))
+        )
 
     def losses(self, forecasts: Forecasts, noise_scale: float) -> Array:
         """See :class:`Mixture`; the losses of what is taken in each round, at each rate."""
@@ -140,7 +142,7 @@ class Hybrid(Mixture):
     ) -> tuple[float, float]:
         """See :class:`Mixture`."""
         if self.joint_losses and isinstance(engine, ExactEngine) and engine.blocks_from is not None:
-            energy, log_det = engine.gained_in_blocks(ridge, _least(engine))
+            energy, log_det = engine.gained_in_blocks(ridge, least_forecast_ridge(engine))
             losses = losses.copy()
             losses[list(self.joint_losses)] += (energy / noise_scale**2 + log_det) / 2
         return 0.0, energy_bound(self.rates, losses, engine.data.count, noise_scale, delta)
@@ -154,26 +156,39 @@ class Hybrid(Mixture):
         return tuple(j for j, rate in enumerate(self.rates) if rate == 1.0)
 
 
-def _least(engine: Engine) -> float:
+def least_forecast_ridge(engine: Engine) -> float:
     """The least ridge of forecasts, relative to the largest k(x,x)."""
     return max(LEAST_RIDGE, LEAST_RIDGE_OF_ERROR * engine.data.first_accuracy)
 
 
-def half_losses(rates: tuple[float, ...], forecasts: Forecasts, noise_scale: float) -> Array:
+def half_losses(
+    rates: tuple[float, ...],
+    forecasts: Forecasts,
+    noise_scale: float,
+    decided_at: float | None = None,
+) -> Array:
     """L / (2 sigma^2) of each round (n, j); forecasts are taken where they should cost less.
 
-    What is expected of a forecast is E (y - m)^2 = sigma^2 + v: the choice is made before y.
+    What is expected of a forecast is E (y - m)^2 = sigma^2 + v: the choice is made before y, and
+    as if the noise scale were ``decided_at``, or sigma itself.
     """
-    rate = np.array(rates)
+    rate, at = np.array(rates), noise_scale if decided_at is None else decided_at
     # An infinite loss removes its term from the sum; where gains are infinite, it is not chosen.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         errors = ((forecasts.errors / noise_scale) ** 2)[:, None]
-        gains = (forecasts.variances / noise_scale**2)[:, None]
         energy = -np.log1p(-rate) / rate
-        variance = 1 + rate * gains
-        known_before = np.log1p(rate * gains) / rate
+        known_before, variance, gains = _before_outcome(rate, forecasts.variances / at**2)
         pays = known_before + (1 + gains) / variance < energy
+        if at != noise_scale:
+            gains = forecasts.variances / noise_scale**2
+            known_before, variance, _ = _before_outcome(rate, gains)
         return np.asarray(np.where(pays, known_before + errors / variance, energy) / 2)
+
+
+def _before_outcome(rate: Array, gains: Array) -> tuple[Array, Array, Array]:
+    """The parts of a forecast's loss that are known before the outcome, and the gains, (n, 1)."""
+    column = gains[:, None]
+    return np.log1p(rate * column) / rate, 1 + rate * column, column
 
 
 def half_losses_of_forecasts(

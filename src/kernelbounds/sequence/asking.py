@@ -28,7 +28,18 @@ def checked_bound(bound: Any) -> Bound:
 
 def allowed_bound(bound: Bound, known: ConfidenceSet) -> Bound:
     """The bound given, if it holds under these assumptions and with this engine."""
-    checked, epsilon = checked_bound(bound), known.assumptions.misspecification
+    checked, epsilon = checked_bound(bound), known.stated.misspecification
+    law, speaks_of_noise = known.stated.noise, not checked.uses_only_radius
+    if speaks_of_noise and (known.stated.delta == 0 or not law.is_sub_gaussian):
+        raise InputError(
+            f"{brief(bound)} needs noise that is random and sub-Gaussian, and a positive delta, "
+            f"which {law} with delta {known.stated.delta:g} is not; CMM, DMM and AMM do without."
+        )
+    if speaks_of_noise and not law.known and not isinstance(checked, FixedDesign):
+        raise InputError(
+            f"{brief(bound)} has a noise scale in it that must be stated before the data, and "
+            "not be estimated from them; CMM, DMM and AMM allow for one that is unknown."
+        )
     if epsilon and not checked.uses_only_radius:
         raise InputError(
             f"{brief(bound)} is not made from R_t, and so does not allow for a "
@@ -60,19 +71,19 @@ def allowed_bound(bound: Bound, known: ConfidenceSet) -> Bound:
 
 def refute_facts(known: ConfidenceSet) -> None:
     """Refuse facts that contradict each other, or the norm bound, before there are data."""
-    for fact in known.facts:
+    for fact in known.stated_facts:
         steep = isinstance(fact, AtLeast) and isinstance(fact.functional, Derivative)
         if steep and (known.assumptions.misspecification or known.offset.constant is None):
             raise InputError(
                 f"{fact} cannot be used with misspecification, nor with a mean function as offset: "
                 "what these add to f* may be steep; say it with Slope(axis, low, high)."
             )
-    if not known.facts or known.constraints() is None:
+    if not known.stated_facts or known.constraints() is None:
         return
     norm_bound, needed = known.assumptions.norm_bound, least_norm_with_facts(known)
     if needed <= norm_bound * (1 + 1e-9):
         return
-    facts = " and ".join(map(str, known.facts))
+    facts = " and ".join(map(str, known.stated_facts))
     if needed > CONTRADICTION * max(norm_bound, 1e-280):
         raise InputError(f"the facts contradict each other: no function satisfies {facts}.")
     larger = f"{needed / norm_bound:.4g} times as large" if norm_bound else "positive"

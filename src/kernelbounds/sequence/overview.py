@@ -36,7 +36,7 @@ def summary(known: ConfidenceSet, bound: Bound) -> str:
     more = "" if known.offset == Offset() else f"offset={known.offset}, "
     more += f"misspecification={a.misspecification:g}, " if a.misspecification else ""
     more += "" if a.mixture == Hybrid() else f"mixture={a.mixture}, "
-    more += f"facts=[{', '.join(map(str, known.facts))}], " if known.facts else ""
+    more += f"facts=[{', '.join(map(str, known.stated_facts))}], " if known.stated_facts else ""
     seen = f"{count} observation{'' if count == 1 else 's'}"
     seen += f" of {dim} input{'' if dim == 1 else 's'}" if count else ""
     return (
@@ -70,7 +70,7 @@ def card(known: ConfidenceSet, bound: Bound) -> cards.Html:
     if known.classes is not None and count:
         refuted = [str(at) for at, one in enumerate(known.in_classes()) if one.refuted]
         facts.append(("refuted by the data", ", ".join(refuted) or "none of them"))
-    facts += [("known", fact) for fact in known.facts]
+    facts += [("known", fact) for fact in known.stated_facts]
     facts += [("bound", bound), ("observations", _observed(known))]
     note = f"Bounds hold with probability {1 - a.delta:g}, if these assumptions do."
     picture = None

@@ -75,6 +75,11 @@ def predicted_width(
             "how wide bounds will be depends on the outcomes where misspecification is not 0, here "
             f"{a.misspecification:g}."
         )
+    if not a.noise.known:
+        raise InputError(
+            "how wide bounds will be depends on the outcomes where the noise scale is unknown; "
+            "ask with a noise scale that you find plausible."
+        )
     future = copy.deepcopy(known)
     future.add(design, np.zeros(len(design)), noise_scales)
     if isinstance(bound, FixedDesign):

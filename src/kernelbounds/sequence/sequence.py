@@ -30,6 +30,8 @@ from kernelbounds.functionals.targets import Several
 from kernelbounds.io.archive import Packed
 from kernelbounds.kernels.rkhs import RKHSFunction
 from kernelbounds.mixtures import Hybrid, Mixture, Single
+from kernelbounds.noise import Noise
+from kernelbounds.noise.laws import checked_noise
 from kernelbounds.sequence import cluster, overview, sparse, storage, streaming
 from kernelbounds.sequence.asking import Looks, allowed_bound, refute_facts
 from kernelbounds.sequence.planning import Fillable, as_design, predicted_width
@@ -56,10 +58,11 @@ class ConfidenceSequence:
         Its hyperparameters are used as they stand.
     norm_bound : float
         B >= 0; not with Parts, AnyOf and AllOf, which have bounds of their own.
-    noise_scale : float
-        sigma >= 0; zero is the noiseless setting.
+    noise_scale : float or one of :mod:`kernelbounds.noise`
+        sigma >= 0; zero is the noiseless setting. ``kb.noise.Gaussian()`` is Gaussian noise of an
+        unknown scale, ``Bounded(b)`` noise of at most b, ``Energy(g)`` noise of a limited energy.
     delta : float
-        Failure probability in (0, 1].
+        Failure probability in (0, 1]; 0 with Bounded and Energy, where nothing is random.
     mixture_scale : float, optional
         c > 0, short for ``mixture=kernelbounds.mixtures.Single(c)``, the paper's radius;
         :func:`kernelbounds.mixture_scale` gives its choice of c for a planned number of rounds.
@@ -97,7 +100,7 @@ class ConfidenceSequence:
         self,
         kernel: Kernel | Parts | Classes,
         norm_bound: float | None = None,
-        noise_scale: float | None = None,
+        noise_scale: float | Noise | None = None,
         delta: float = 0.01,
         mixture_scale: float | None = None,
         bound: Bound | None = None,
@@ -119,7 +122,10 @@ class ConfidenceSequence:
         parts, whole, norm_of_whole = as_parts(
             kernel if classes is None else sum_of(classes), norm_bound, level.within
         )
-        assumptions = Assumptions(norm_of_whole, noise_scale, delta, mixture, misspecification)
+        noise = checked_noise(noise_scale)
+        assumptions = Assumptions(
+            norm_of_whole, noise.scale, delta, mixture, misspecification, noise
+        )
         if engine is not None and not isinstance(engine, Sparse):
             raise InputError(f"engine must be a kernelbounds.Sparse, got {brief(engine)}.")
         if engine is not None and classes is not None:
@@ -131,7 +137,7 @@ class ConfidenceSequence:
         self._known = ConfidenceSet(
             Evidence(chosen, parts, level, classes=classes),
             assumptions,
-            facts=checked_facts(facts, chosen.dim),
+            stated_facts=checked_facts(facts, chosen.dim),
         )
         refute_facts(self._known)
         self._bound = self._chosen(CMM() if bound is None else bound)
@@ -197,7 +203,7 @@ class ConfidenceSequence:
     @property
     def facts(self) -> tuple[Fact, ...]:
         """What is known of f* besides the norm bound, see :mod:`kernelbounds.facts`."""
-        return self._known.facts
+        return self._known.stated_facts
 
     def use_facts_in(self, region: Any) -> None:
         """Say in which box, or region, to use facts that hold everywhere.
@@ -218,7 +224,7 @@ class ConfidenceSequence:
     @property
     def assumptions(self) -> Assumptions:
         """The values of norm_bound, noise_scale, delta, mixture and misspecification."""
-        return self._known.assumptions
+        return self._known.stated
 
     @property
     def bound(self) -> Bound:
@@ -250,7 +256,7 @@ class ConfidenceSequence:
     def noise_scales(self) -> Array:
         """The noise scale of each observation so far, (t,), in order."""
         with self._known.lock:
-            return np.asarray(self.assumptions.noise_scale / self._known.weights)
+            return np.asarray(self.assumptions.noise.unit / self._known.weights)
 
     def update(self, X: ArrayLike, y: ArrayLike, noise_scale: ArrayLike | None = None) -> None:
         """Add observations in the order they were made.
@@ -258,7 +264,8 @@ class ConfidenceSequence:
         ``X`` has shape (n, d) and ``y`` shape (n,); one observation may also be given as a point
         of shape (d,) and a number. ``noise_scale`` is the noise scale of these observations, a
         number or (n,), where it is not that of the sequence; it must be known before the outcome
-        is. Nothing is added when an error is raised, or on an interrupt.
+        is. Where the law of the noise has no scale that was stated, these are ratios. Nothing is
+        added when an error is raised, or on an interrupt.
         """
         with self._known.lock:
             points, outcomes = as_observations(X, y, self.dim)
@@ -346,6 +353,14 @@ class ConfidenceSequence:
             else:
                 known.add(points, outcomes, noise_scales)
             self._inflation_watch.look(known, stacklevel=4)
+
+    def keep_noise_scale(self) -> None:
+        """Take an unknown noise scale to be at most what the outcomes so far say, from now on."""
+        with self._known.lock:
+            known = self._known
+            self._known = dataclasses.replace(
+                known, stated=known.assumptions, settings_for=known.chosen_for
+            )
 
     def checked_noise_scales(self, given: ArrayLike | None, count: int) -> Array | None:
         """Check the noise scales of ``count`` observations; None is the usual noise scale."""
@@ -576,6 +591,18 @@ class ConfidenceSequence:
         with self._known.lock:
             return self._known.noise_lower_bound
 
+    @property
+    def noise_upper_bound(self) -> float:
+        """sigma_max: the largest noise scale that these data allow, whatever f* and the kernel are.
+
+        With probability 1 - delta it is at least sigma at all times, for Gaussian noise of one
+        scale (see :class:`kernelbounds.noise.Gaussian`); where noise_scale was stated, it is a
+        diagnosis: a number below that says that sigma is smaller than it was taken for. It is
+        infinite while there are too few outcomes, some 20 to 40.
+        """
+        with self._known.lock:
+            return self._known.noise_upper_bound
+
     def contains(self, function: RKHSFunction) -> bool:
         """Whether a function lies in the confidence set F_t: ||f|| <= B and ||f_t - y_t|| <= R_t.
 
@@ -615,7 +642,7 @@ class ConfidenceSequence:
         chosen = self._chosen(bound)
         with self._known.lock:
             points = as_points(X, "X", self._known.radius_engine.dim, one=True)
-            return sparse.inflation(dataclasses.replace(self._known, facts=()), chosen, points)
+            return sparse.inflation(self._known.without_facts(), chosen, points)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to one file, atomically; see :meth:`load`."""
@@ -656,7 +683,11 @@ class ConfidenceSequence:
 
     @classmethod
     def _of(cls, known: ConfidenceSet, bound: Bound) -> ConfidenceSequence:
-        sequence = cls(known.radius_engine.data.kernel, **vars(known.assumptions), bound=bound)
+        a = known.stated
+        sequence = cls(
+            known.radius_engine.data.kernel, a.norm_bound, a.noise, a.delta, bound=bound,
+            mixture=a.mixture, misspecification=a.misspecification,
+        )  # fmt: skip
         sequence._known = known
         return sequence
 

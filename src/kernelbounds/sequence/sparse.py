@@ -122,6 +122,11 @@ class Sparse:
     def engine(self, kernel: Kernel, assumptions: Assumptions) -> SparseEngine:
         """Make the engine for these assumptions, whose forecasts are of the prior N(0, c K)."""
         a = assumptions
+        if not a.noise.known:
+            raise InputError(
+                "a sparse engine does not keep the single observations that an unknown noise scale "
+                "is found from; state a noise scale, or use no engine."
+            )
         if a.noise_scale == 0:
             raise InputError("a sparse engine is for noisy outcomes; noise_scale is 0.")
         if not isinstance(a.mixture, Hybrid | Single):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import re
 from collections.abc import Sequence
 from os import PathLike
@@ -17,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from kernelbounds import bounds, kernels, mixtures
+from kernelbounds import bounds, kernels, mixtures, noise
 from kernelbounds.arrays import LARGEST, Array, brief, shortened
 from kernelbounds.assume.classes import AllOf, AnyOf, Classes, sum_of
 from kernelbounds.assume.offset import Offset, checked_offset
@@ -32,6 +33,7 @@ from kernelbounds.io import archive
 from kernelbounds.io.archive import Packed, damage_reported
 from kernelbounds.mixtures import Mixture
 from kernelbounds.mixtures.ledger import RunningLosses
+from kernelbounds.noise import Noise
 from kernelbounds.sequence.asking import checked_bound
 
 FORMAT, VERSION = "kernelbounds.ConfidenceSequence", 4
@@ -41,7 +43,8 @@ NAMES = frozenset(("points", "outcomes", "weights", "merged_at", "gram", "foreca
 }
 BOUNDS = ("AMM", "AY", "CMM", "DMM", "FixedDesign", "IGP")
 MIXTURES = ("Hybrid", "Single")
-CONSTANTS = ("norm_bound", "noise_scale", "delta", "misspecification")
+CONSTANTS = ("norm_bound", "delta", "misspecification")
+LAWS = ("Bounded", "Energy", "Gaussian", "SubGaussian")
 
 # Kernel values are computed again on loading, perhaps by another release or on another machine:
 # each may be off by the engine's accuracy, which is itself an estimate for kernels it cannot know.
@@ -81,16 +84,17 @@ def load(path: str | PathLike[str], own: UserObjects) -> tuple[ConfidenceSet, Bo
 
 def pack(known: ConfidenceSet, bound: Bound) -> Packed:
     """Convert a sequence to data for a file."""
-    engine, a = known.radius_engine, known.assumptions
+    engine, a = known.radius_engine, known.stated
     header: dict[str, Any] = {
         "kernel": _kernel_to_data(known.classes or known.parts or engine.data.kernel),
         "offset": _offset_to_data(known.offset),
         "assumptions": {name: getattr(a, name) for name in CONSTANTS},
         "bound": _to_data(bound, bounds, BOUNDS),
         "mixture": _to_data(a.mixture, mixtures, MIXTURES),
+        "noise": _noise_to_data(a.noise),
     }
-    if known.facts:
-        header["facts"] = [fact_to_data(fact) for fact in known.facts]
+    if known.stated_facts:
+        header["facts"] = [fact_to_data(fact) for fact in known.stated_facts]
         if known.region is not None:
             header["region"] = list(map(list, dataclasses.astuple(known.region)))
     if isinstance(engine, SparseEngine):
@@ -126,7 +130,8 @@ def unpack(
         parts = kernel if isinstance(kernel, Parts) else None
     whole = kernel if parts is None else parts.kernel(parts.equal_shares)
     with damage_reported(path):
-        a = Assumptions(**header["assumptions"], mixture=mixture)
+        law = _noise_from_data(header)
+        a = Assumptions(**header["assumptions"], noise_scale=law, mixture=mixture)
         if "sparse" in header:
             sparse = _sparse_engine(whole, header["sparse"], arrays, a)
             known = ConfidenceSet(Evidence(sparse, parts, offset), a)
@@ -145,7 +150,25 @@ def unpack(
     with damage_reported(path):
         facts = tuple(fact_from_data(data) for data in header.get("facts", ()))
         region = Region.checked(header.get("region"))
-    return dataclasses.replace(known, facts=facts, region=region), bound
+    return dataclasses.replace(known, stated_facts=facts, region=region), bound
+
+
+def _noise_to_data(law: Noise) -> dict[str, Any]:
+    if type(law).__name__ not in LAWS or getattr(noise, type(law).__name__) is not type(law):
+        raise InputError(f"a noise law of your own cannot be saved: {law!r}.")
+    finite = {name: value for name, value in vars(law).items() if value not in (None, math.inf)}
+    return {"name": type(law).__name__, **finite}
+
+
+def _noise_from_data(header: dict[str, Any]) -> Any:
+    """The law of the noise; in files from before there were laws, a number."""
+    if "noise" not in header:
+        return header["assumptions"].pop("noise_scale")
+    settings = dict(header["noise"])
+    name = settings.pop("name")
+    if name not in LAWS:
+        raise ValueError(f"no noise law is called {name!r}")
+    return getattr(noise, name)(**settings)
 
 
 def _sparse_engine(

@@ -77,7 +77,7 @@ class Surface:
 
     def without_facts(self) -> Surface:
         """The surface of the same bound if nothing but B and R_t were known, which is cheap."""
-        return replace(self, known=replace(self.known, facts=()))
+        return replace(self, known=self.known.without_facts())
 
     def targets(self, points: Array) -> Targets:
         """The values, or differences from the reference, that are bounded at points (m, d)."""
@@ -154,7 +154,7 @@ class Surface:
 
     def _largestover_facts(self, points: Array, tie: float) -> Largest:
         """Find the largest bound over functions that satisfy facts, where others are large."""
-        asked, plain = self.targets(points), replace(self.known, facts=())
+        asked, plain = self.targets(points), self.known.without_facts()
         ceilings = raw_extremes(plain, self.bound, asked, (self.sign,))
         ceilings = with_level(plain, asked, ceilings, (self.sign,))[0]
         found = largest_by_ceilings(ceilings, tie, lambda at: self.values(points[at]))

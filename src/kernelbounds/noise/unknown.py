@@ -1,0 +1,140 @@
+"""A noise scale that nobody knows: an upper bound on it from forecasts, and the radius below that.
+
+============  =================  ==================================================================
+code          symbol             meaning
+============  =================  ==================================================================
+``errors``    |y_s - m_s|        of forecaster j, made before y_s, and right or wrong; (8, t)
+``gains``     g_s                the variance of a forecast in units of its own noise s_j^2; (8, t)
+``counts``    n                  rounds whose gain is at most 1, or at most 3: chosen before y_s
+``energies``  A                  the sum of squared errors over those rounds
+============  =================  ==================================================================
+
+Let E[exp(-lambda (eps + b)^2 / (2 sigma^2)) | past] <= (1 + lambda)^(-1/2) for every number b and
+the lambda below, as for Gaussian noise of standard deviation sigma. Then
+
+    prod over these rounds of  (1 + lambda)^(1/2) exp(-lambda (y_s - m_s)^2 / (2 sigma^2))
+
+is a non-negative supermartingale whatever the forecasts are. The mixture of all of them, with equal
+weights, exceeds 1/delta at any time with probability at most delta. It increases with sigma, so
+sigma is at most its root at all times at once. See ``docs/mathematics/noise.md``.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from kernelbounds.arrays import EPS, Array
+from kernelbounds.engine import ExactEngine, Forecasts
+from kernelbounds.mixtures import Hybrid
+from kernelbounds.mixtures.hybrid import energy_bound, half_losses, least_forecast_ridge
+
+# The noise scales s_j that forecasters are made for, largest first, as shares of B sqrt(k(x,x)) at
+# the first point. With more of them, or fewer steps of a factor 2, bounds on sigma are within three
+# percent of these from 50 observations on.
+FORECASTERS = 3.0 ** -np.arange(8.0)
+# Rounds count whose forecasts have a variance of at most these times s_j^2.
+LARGEST_GAINS = 1.0, 3.0
+# Up to 2.6 or so, noise of +-sigma satisfies the assumption too, with any bias b; larger ones would
+# help with fewer than 40 observations alone.
+RATES = np.array([0.1, 0.2, 0.4, 0.8, 1.6, 2.4])
+# Intervals of noise scales, two for each forecaster, in each of which the losses of the radius are
+# those of one forecaster and one choice between forecast and constant in each round.
+SCALES_PER_FORECASTER = 2
+# The root is known to this, relatively, and the upper end of its interval is taken.
+ROOT_ACCURACY = 1e-9
+# An error of zero in all rounds would make the bound zero, which is for sequences without noise.
+SMALLEST_SCALE = 1e-100
+
+
+class ScaleForecasts:
+    """Forecasts of all outcomes by forecasters for several noise scales, each made once and kept.
+
+    Forecaster j is kernel ridge regression at the ridge s_j^2 / c, for the relative scale c / B^2
+    of :class:`~kernelbounds.mixtures.Hybrid`. It needs neither B nor a right kernel.
+    """
+
+    def __init__(self) -> None:
+        self.errors = np.empty((len(FORECASTERS), 0))
+        self.gains = np.empty((len(FORECASTERS), 0))
+
+    @staticmethod
+    def ridges(engine: ExactEngine) -> Array:
+        """s_j^2 / c, by the size of the kernel at the first point where it is not zero, (8,)."""
+        positive = engine.data.largest[engine.data.largest > 0]
+        size = float(positive[0]) if len(positive) else 1.0
+        return np.asarray(size * FORECASTERS**2 / Hybrid.relative_scale)
+
+    def extend(self, engine: ExactEngine) -> None:
+        """Make the forecasts of outcomes that have none yet."""
+        start, count = self.errors.shape[1], engine.data.count
+        if start == count:
+            return
+        least, new = least_forecast_ridge(engine), np.empty((2, len(FORECASTERS), count - start))
+        for j, ridge in enumerate(self.ridges(engine).tolist()):
+            done = start
+            while done < count:
+                made, alpha = engine.forecasts_since(done, ridge, least)
+                rows = slice(done - start, done - start + len(made.errors))
+                new[:, j, rows] = made.errors, made.variances / alpha
+                done += len(made.errors)
+        self.errors = np.hstack([self.errors, new[0]])
+        self.gains = np.hstack([self.gains, new[1]])
+
+    def upper_bound(self, delta: float) -> float:
+        """sigma_max, rounded up: sigma exceeds it at any time with probability at most delta.
+
+        It is infinite while the forecasts say too little.
+        """
+        counted = [self.gains <= most for most in LARGEST_GAINS]
+        rounding = 1 + (16 + self.errors.shape[1]) * EPS
+        counts = np.concatenate([one.sum(axis=1) for one in counted])[:, None]
+        squares = self.errors**2 * rounding
+        energies = np.concatenate([(squares * one).sum(axis=1) for one in counted])[:, None]
+        growth = counts / 2 * np.log1p(RATES)
+        level = math.log(growth.size / delta)
+
+        def exceeds(log_scale: float) -> bool:
+            logs = growth - RATES * energies / 2 * math.exp(-2 * log_scale)
+            return float(np.logaddexp.reduce(logs, axis=None)) >= level
+
+        largest = math.sqrt(float(energies.max(initial=0.0)))
+        if not largest:
+            return SMALLEST_SCALE if np.logaddexp.reduce(growth, axis=None) >= level else math.inf
+        # Beyond this, the energies change the sum by less than the level's last digit.
+        low, high = math.log(largest) - 12, math.log(largest) + 20
+        if not exceeds(high):
+            return math.inf
+        while exceeds(low):
+            low, high = low - 12, low
+            if low < math.log(SMALLEST_SCALE):
+                return SMALLEST_SCALE
+        while high - low > ROOT_ACCURACY:
+            middle = (low + high) / 2
+            low, high = (low, middle) if exceeds(middle) else (middle, high)
+        return math.exp(high) * (1 + 4 * ROOT_ACCURACY)
+
+    def squared_radius(self, mixture: Hybrid, reference: Array, most: float, delta: float) -> float:
+        """The largest R_t^2 of all noise scales up to ``most``; ``reference`` is s_j, (8,).
+
+        In each interval of scales the losses increase with sigma, so that its upper end has the
+        largest R_t^2, at delta / (1 + delta): terms of the mixture below 1, whose sum is below 1,
+        need not increase.
+        """
+        count, found = self.errors.shape[1], 0.0
+        ends = reference[0] * (reference[1] / reference[0]) ** (
+            np.arange(SCALES_PER_FORECASTER * len(reference)) / SCALES_PER_FORECASTER
+        )
+        for number, end in enumerate(ends.tolist()):
+            below = ends[number + 1] if number + 1 < len(ends) else 0.0
+            if below >= most:
+                continue
+            j = number // SCALES_PER_FORECASTER
+            made = Forecasts(self.errors[j], reference[j] ** 2 * self.gains[j])
+            # The first interval has no upper end.
+            scale = most if number == 0 else min(end, most)
+            halves = half_losses(mixture.rates, made, scale, decided_at=end).sum(axis=0)
+            radius = energy_bound(mixture.rates, halves, count, scale, delta / (1 + delta))
+            found = max(found, radius)
+        return found
