@@ -178,7 +178,11 @@ def _finest(known: ConfidenceSet) -> float:
     if not known.evidence.growing:  # one path serves all assumptions that are tried on a snapshot
         return 0.0
     a = known.assumptions
-    return 0.2 * min(a.misfit / max(a.norm_bound, 1e-100), LARGEST) ** 2
+    misfit = a.misfit if math.isfinite(a.misfit) else known.chosen_for.misfit
+    if not a.noise.known and misfit:
+        # A path is kept while the bound on an unknown noise scale changes by less than 4.
+        misfit = 4.0 ** math.floor(math.log2(misfit) / 2)
+    return 0.2 * min(misfit / max(a.norm_bound, 1e-100), LARGEST) ** 2
 
 
 @dataclass(frozen=True)

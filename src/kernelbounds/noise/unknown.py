@@ -39,11 +39,12 @@ LARGEST_GAINS = 1.0, 3.0
 # Up to 2.6 or so, noise of +-sigma satisfies the assumption too, with any bias b; larger ones would
 # help with fewer than 40 observations alone.
 RATES = np.array([0.1, 0.2, 0.4, 0.8, 1.6, 2.4])
-# Intervals of noise scales, two for each forecaster, in each of which the losses of the radius are
-# those of one forecaster and one choice between forecast and constant in each round.
-SCALES_PER_FORECASTER = 2
+# In each of the intervals (s_(j+1), s_j] of noise scales, the losses of the radius are those of one
+# forecaster, with one choice between forecast and constant in each round. It is the forecaster for
+# the lower end: radii are smallest with a third to two thirds of sigma, and flat there.
+FORECASTER_OF_INTERVAL = np.minimum(np.arange(len(FORECASTERS)) + 1, len(FORECASTERS) - 1)
 # The root is known to this, relatively, and the upper end of its interval is taken.
-ROOT_ACCURACY = 1e-9
+ROOT_ACCURACY = 1e-6
 # An error of zero in all rounds would make the bound zero, which is for sequences without noise.
 SMALLEST_SCALE = 1e-100
 
@@ -58,6 +59,8 @@ class ScaleForecasts:
     def __init__(self) -> None:
         self.errors = np.empty((len(FORECASTERS), 0))
         self.gains = np.empty((len(FORECASTERS), 0))
+        # How many rounds are in the sums of losses of a mixture, and these sums.
+        self._sums: dict[tuple[Hybrid, float], tuple[int, Array]] = {}
 
     @staticmethod
     def ridges(engine: ExactEngine) -> Array:
@@ -113,7 +116,7 @@ class ScaleForecasts:
         while high - low > ROOT_ACCURACY:
             middle = (low + high) / 2
             low, high = (low, middle) if exceeds(middle) else (middle, high)
-        return math.exp(high) * (1 + 4 * ROOT_ACCURACY)
+        return math.exp(high) * (1 + 1e-12)
 
     def squared_radius(self, mixture: Hybrid, reference: Array, most: float, delta: float) -> float:
         """The largest R_t^2 of all noise scales up to ``most``; ``reference`` is s_j, (8,).
@@ -122,19 +125,32 @@ class ScaleForecasts:
         largest R_t^2, at delta / (1 + delta): terms of the mixture below 1, whose sum is below 1,
         need not increase.
         """
-        count, found = self.errors.shape[1], 0.0
-        ends = reference[0] * (reference[1] / reference[0]) ** (
-            np.arange(SCALES_PER_FORECASTER * len(reference)) / SCALES_PER_FORECASTER
-        )
-        for number, end in enumerate(ends.tolist()):
-            below = ends[number + 1] if number + 1 < len(ends) else 0.0
-            if below >= most:
-                continue
-            j = number // SCALES_PER_FORECASTER
-            made = Forecasts(self.errors[j], reference[j] ** 2 * self.gains[j])
-            # The first interval has no upper end.
-            scale = most if number == 0 else min(end, most)
-            halves = half_losses(mixture.rates, made, scale, decided_at=end).sum(axis=0)
-            radius = energy_bound(mixture.rates, halves, count, scale, delta / (1 + delta))
-            found = max(found, radius)
+        count, level = self.errors.shape[1], delta / (1 + delta)
+        # The interval of ``most`` itself, which ends there; the first one has no end of its own.
+        top = max(int(np.count_nonzero(reference >= most)) - 1, 0)
+        j = int(FORECASTER_OF_INTERVAL[top])
+        made = Forecasts(self.errors[j], reference[j] ** 2 * self.gains[j])
+        decided_at = float(reference[top])
+        halves = half_losses(mixture.rates, made, most, decided_at).sum(axis=0)
+        found = energy_bound(mixture.rates, halves, count, most, level)
+        # Below it, few intervals can have a larger radius: one term of the mixture says so.
+        sums = self._sums_at_ends(mixture, reference)
+        logs = math.log(len(mixture.rates) / level) / np.array(mixture.rates)
+        largest = 2 * reference**2 * (sums * (1 + count * EPS) + logs).min(axis=1)
+        for number in range(top + 1, len(reference)):
+            if largest[number] * (1 + 1e-9) > found:
+                end = float(reference[number])
+                found = max(found, energy_bound(mixture.rates, sums[number], count, end, level))
         return found
+
+    def _sums_at_ends(self, mixture: Hybrid, reference: Array) -> Array:
+        """The sums of half the losses at the upper ends s_j of all intervals, (8, rates)."""
+        key = mixture, float(reference[0])
+        known, sums = self._sums.get(key, (0, np.zeros((len(reference), len(mixture.rates)))))
+        j, new = FORECASTER_OF_INTERVAL, slice(known, None)
+        errors = self.errors[j, new] / reference[:, None]
+        gains = self.gains[j, new] * (reference[j] / reference)[:, None] ** 2
+        losses = half_losses(mixture.rates, Forecasts(errors.ravel(), gains.ravel()), 1.0)
+        sums = sums + losses.reshape(len(reference), -1, len(mixture.rates)).sum(axis=1)
+        self._sums = {key: (self.errors.shape[1], sums)}
+        return np.asarray(sums)
