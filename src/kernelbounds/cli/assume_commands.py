@@ -117,7 +117,7 @@ def show(found: kb.problem.Assumed) -> None:
             ("→ " if one is found.chosen else "  ") + one.name,
             at_least + f"{np.median(one.norms):.4g}",
             at_least + f"{one.norm_bound:.4g}",
-            out.plus_minus(one.width) if np.isfinite(one.width) else "",
+            out.short_plus_minus(one.width) if np.isfinite(one.width) else "",
         ])  # fmt: skip
     print_table(
         f"Norms of {len(found.functions)} random functions with your range and turns",
@@ -285,7 +285,8 @@ def calibrate(
         return
     for name, part in (("pilot.csv", slice(pilot)), ("fresh.csv", slice(pilot, None))):
         inputs = dict(zip(problem.names, X[part].T, strict=True))
-        told = dict(zip(problem.measured, np.atleast_2d(y[part].T), strict=True))
+        columns = y[part, None].T if problem.counts is None else y[part].astype(int).T
+        told = dict(zip(problem.measured, columns, strict=True))
         results.table(name, inputs | told)
     more = " --noise ..." if found.problem.noise_scale is None else ""
     say(f"Now: kernelbounds bound {out / 'fresh.csv'} --problem {out / 'problem.json'}{more}")

@@ -189,6 +189,15 @@ def warn_of(
             "outcomes: then the bounds of a fixed design are wrong, and --fixed-design has to be "
             "left out. If a plan made beforehand has them in this order, all is well."
         )
+    if problem.counts is not None and "kernel" in problem.suggested:
+        usual = int(np.median(runs.measured[:, 1]))
+        if usual >= 2 * problem.counts.planned:
+            name = problem.counts.tries
+            warn(
+                f"most runs have {usual} {name} or more, and the kernel was chosen for "
+                f"{problem.counts.planned} a run: if their number did not depend on outcomes, "
+                f"--tries {name}={usual} gives a narrower band."
+            )
     norm, noise = doubts.checked_assumptions(problem, sequence)
     needed = (
         ("B", norm, f"{at_least(norm.at_least)}{out.norm_unit}",
@@ -377,7 +386,7 @@ def _show_sensitivity(found: Found) -> None:
             below, above = loose.bounds(where, found.bound)
             band = float(np.mean((above - below)[: len(few)])) / 2
             best = at_least(float(problem.unscaled_bounds(below.max(), 0.0)[0]), 4)
-            rows.append([name, out.plus_minus(band), f"{best}{out.after_number}"])
+            rows.append([name, out.short_plus_minus(band), f"{best}{out.after_number}"])
             step()
     print_table(
         "Sensitivity to the assumptions", ["assumption", "band", "largest lower bound"], rows

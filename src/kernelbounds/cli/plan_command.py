@@ -103,7 +103,7 @@ def _row(name: str, problem: kb.Problem, aim: float, most: int) -> list[str]:
     count, out = kb.problem.plans.needed(settled, aim, most), settled.output
     width, _ = kb.problem.problem.predicted_half_widths(settled, settled.experiments)
     return [
-        name, f"{settled.norm_bound:.4g}{out.norm_unit}", out.plus_minus(width),
+        name, f"{settled.norm_bound:.4g}{out.norm_unit}", out.short_plus_minus(width),
         f"more than {most}" if count is None else str(count),
     ]  # fmt: skip
 
@@ -150,7 +150,8 @@ def show(expected: kb.problem.Plan) -> None:
     )
     say(
         "Plan by 'band, at most': in simulated studies, the regrets that were certified over whole "
-        "ranges were 0.7 to 1.7 times that. 'Regret, at most' is for the worst of all functions."
+        f"ranges were 0.7 to 1.7 times that{', in logarithms' * out.log}. 'Regret, at most' is for "
+        "the worst of all functions."
     )
 
 
@@ -208,7 +209,7 @@ def _usual(out: kb.problem.Output, scaled: float, sign: str = "") -> str:
 
 def _aim_text(out: kb.problem.Output, aim: float, digits: int = 4) -> str:
     if out.log:
-        return f"a factor of {math.exp(aim):.4g} either way"
+        return f"a factor of {math.exp(aim):.4g}"
     return f"±{aim:.{digits}g}{out.after_number}"
 
 

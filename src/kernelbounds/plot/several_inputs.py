@@ -112,7 +112,8 @@ def maps(
         ax.set_title(title, fontsize="medium")
     values = [(drawn[1], panels[:2])] if shared else [(drawn[i], panels[i : i + 1]) for i in (0, 1)]
     for colours, beside in (*values, (drawn[2], panels[2:])):
-        name = f"{last} of {output}" if colours is drawn[2] else output
+        name = last if log_output else f"width of {output}"
+        name = name if colours is drawn[2] else output
         bar = panels[0].figure.colorbar(colours, ax=beside, label=canvas.as_written(name))
         if log_output:
             inner = colours.levels[1:-1]

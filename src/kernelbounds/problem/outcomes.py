@@ -152,7 +152,8 @@ class Counts:
                 else ""
             )
             if wrong:
-                raise InputError(f"{place(row)}{wrong}; correct it, or leave out the run.")
+                rest = "a run without tries has no outcome" if n == 0 else "correct it"
+                raise InputError(f"{place(row)}{wrong}; {rest}.")
         return pairs[:, 0] / pairs[:, 1], _scale_of_tries(pairs[:, 1])
 
 

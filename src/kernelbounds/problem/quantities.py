@@ -229,11 +229,14 @@ class Output(Quantity):
 
     # --- words
 
-    def amount(self, difference: float, rounded: Callable[[float], str] = at_most) -> str:
-        """Write a difference in the user's units: ``0.5 %``, or ``a factor of 1.124``."""
+    def amount(self, difference: float, rounded: Callable[[float], str] | None = None) -> str:
+        """Write a difference in the user's units: ``0.5 %``, or ``a factor of 1.124``.
+
+        It is rounded up, or as ``rounded`` does it.
+        """
         if self.log:
-            return f"a factor of {factor(difference)}"
-        return f"{rounded(difference)}{self.after_number}"
+            return f"a factor of {rounded(1 + difference) if rounded else factor(difference)}"
+        return f"{(rounded or at_most)(difference)}{self.after_number}"
 
     @property
     def stated_range(self) -> str:
@@ -242,10 +245,15 @@ class Output(Quantity):
             return f"a factor of {self.high / self.low:.3g}"
         return f"{self.range:g}{self.after_number}"
 
-    def plus_minus(self, scaled_half_width: float) -> str:
+    def plus_minus(self, half: float) -> str:
         """Write half of a width of the model: ``±0.5 %``, or ``a factor of 1.124 either way``."""
-        half = float(self.apart(scaled_half_width))
-        return f"{self.amount(half)} either way" if self.log else f"±{self.amount(half)}"
+        if self.log:
+            return f"a factor of {factor(float(self.apart(half)))} either way"
+        return f"±{self.amount(half)}"
+
+    def short_plus_minus(self, half: float) -> str:
+        """Write the same for a table, ``±0.5 %`` or ``factor 1.124``."""
+        return f"factor {factor(float(self.apart(half)))}" if self.log else self.plus_minus(half)
 
     def noise_text(self, noise: float, rounded: Callable[[float], str] = "{:g}".format) -> str:
         """Write noise that is in the user's units, which for a logarithmic output is a share."""

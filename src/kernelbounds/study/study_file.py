@@ -257,7 +257,7 @@ class StudyFile:
         if not same or one.trial not in (0, trial):
             raise InputError(
                 f"the key {brief(one.key)} was told before, with other content: trial {trial}, "
-                f"outcome {value!r}; use another key, or take it back with undo."
+                f"outcome {value}; use another key, or take it back with undo."
             )
         return Told(trial, True)
 
@@ -268,7 +268,7 @@ class StudyFile:
                     "SELECT value FROM outcomes WHERE trial = ? AND withdrawn IS NULL", one.trial
                 )
                 raise InputError(
-                    f"trial {one.trial} has its outcome already, {old[0][0]!r}; a repetition is "
+                    f"trial {one.trial} has its outcome already, {old[0][0]}; a repetition is "
                     "told by its values, without the number, and a mistake is taken back with undo."
                 )
             return one.trial
