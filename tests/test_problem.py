@@ -233,7 +233,7 @@ def _problem(*inputs, output="yield[%]=0:100", **options):
         ((["x=0:1"], "x=0:1"), {}, "the name 'x' is given 2 times"),
         ((["x=0:1"], "y=0:1", -1), {}, "noise must be a finite number at least 0 .*, got -1"),
         ((["x=0:1"], "y=0:1", math.nan), {}, "noise must be .*, got nan"),
-        ((["x=0:1"], "y=0:1", "a"), {}, "noise must be a number, got 'a'"),
+        ((["x=0:1"], "y=0:1", "a"), {}, r"noise must be a number, .*'within 0.5', got 'a'"),
         ((["x=0:1"], "y=0:1", 1e200), {}, "noise must be"),
         ((["x=0:1"], "y=0:1", 1, -1), {}, "turns must be"),
         ((["x=0:1"], "y=0:1", 1, 2, "some"), {}, "one of all, pairs, none, got 'some'"),

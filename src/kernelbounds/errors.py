@@ -88,7 +88,8 @@ class EmptyConfidenceSetError(KernelBoundsError):
         all their bounds must be multiplied.
     noise_lower_bound : float
         The smallest noise scale under which the set is not empty, with the norm bound as it is
-        (``inf``: none is).
+        (``inf``: none is). Of other laws of noise, it is their number: the limit of bounded noise,
+        or ``at_most`` of unknown noise.
 
     Examples
     --------
@@ -110,21 +111,23 @@ class EmptyConfidenceSetError(KernelBoundsError):
         norm_lower_bound: float,
         noise_lower_bound: float,
         in_parts: bool = False,
+        noise_in_words: tuple[str, str] | None = None,
     ) -> None:
         self.norm_lower_bound = norm_lower_bound
         self.noise_lower_bound = noise_lower_bound
+        with_noise, number = noise_in_words or (f"at noise_scale {noise_scale:g}", "noise_scale")
         # The noise bound is known to a few digits, and with a sparse engine up to its next scale.
         known = noise_lower_bound > 1.001 * noise_scale
         noise = f"{'at least' if known else 'above'} {noise_lower_bound:.3g}"
         if math.isinf(norm_lower_bound):
-            noisier = "" if math.isinf(noise_lower_bound) else f"noise_scale must be {noise}, or "
+            noisier = "" if math.isinf(noise_lower_bound) else f"{number} must be {noise}, or "
             bounds = "bounds on the parts" if in_parts else "norm_bound"
             remedy = (
                 f"no {bounds}, however large, can explain the data: {noisier}the kernel less "
                 "smooth (a shorter length scale)"
             )
         else:
-            noisier = "" if math.isinf(noise_lower_bound) else f"or else noise_scale {noise}, "
+            noisier = "" if math.isinf(noise_lower_bound) else f"or else {number} {noise}, "
             larger = (
                 f"the bounds on the parts must be {norm_lower_bound:.6g} times as large"
                 if in_parts
@@ -137,8 +140,8 @@ class EmptyConfidenceSetError(KernelBoundsError):
             else f"of norm at most {norm_bound:g} under this kernel"
         )
         super().__init__(
-            f"The data refute the assumptions: no function {functions} is compatible with them at "
-            f"noise_scale {noise_scale:g}; {remedy}."
+            f"The data refute the assumptions: no function {functions} is compatible with them "
+            f"{with_noise}; {remedy}."
         )
 
 

@@ -121,7 +121,8 @@ class ConfidenceSet:
         a = self.stated
         assert isinstance(a.noise, Gaussian)
         most = math.inf if a.noise.at_most is None else a.noise.at_most
-        noise = ScaleAtMost(min(self.evidence.scale_forecasts.upper_bound(a.delta / 2), most))
+        found = self.evidence.scale_forecasts.upper_bound(a.delta / 2)
+        noise = ScaleAtMost(min(found, most), found)
         return dataclasses.replace(a, noise_scale=noise.scale, noise=noise, delta=a.delta / 2)
 
     @property
@@ -524,7 +525,8 @@ class ConfidenceSet:
 
         With probability at least 1 - delta it is at most the true sigma, if B and the kernel are
         right. Noise scales are tried upwards in steps of one percent; this is the last one before
-        the first whose R_t leaves a function.
+        the first whose R_t leaves a function. It is infinite where none does that the outcomes
+        allow: of unknown noise they give an upper bound, too.
         """
         a = self.assumptions
         least = self._least_squared_radius if self.count else 0.0
@@ -542,7 +544,8 @@ class ConfidenceSet:
         anchor = self.chosen_for.noise_scale or a.norm_bound or 1.0
         if not a.noise.is_sub_gaussian:
             return math.sqrt(energy)
-        return least_noise(admissible, certain_noise(energy, self.count, a.delta), anchor)
+        found = least_noise(admissible, certain_noise(energy, self.count, a.delta), anchor)
+        return found if found <= a.noise.largest else math.inf
 
     @property
     def _least_squared_radius(self) -> float:
@@ -564,5 +567,6 @@ class ConfidenceSet:
         a, least = self.assumptions, self.norm_lower_bound
         if least > a.norm_bound:
             raise EmptyConfidenceSetError(
-                a.norm_bound, a.noise_scale, least, self.noise_lower_bound, self.parts is not None
-            )
+                a.norm_bound, a.noise_scale, least, self.noise_lower_bound, self.parts is not None,
+                a.noise.in_words,
+            )  # fmt: skip

@@ -136,7 +136,10 @@ class Projection:
         if least > a.norm_bound:
             noise = math.sqrt(least_squared_radius(self.path, a.norm_bound) / self.relative)
             in_parts = self.known.parts is not None
-            raise EmptyConfidenceSetError(a.norm_bound, a.noise_scale, least, noise, in_parts)
+            noise = noise if noise <= a.noise.largest else math.inf
+            raise EmptyConfidenceSetError(
+                a.norm_bound, a.noise_scale, least, noise, in_parts, a.noise.in_words
+            )
 
 
 def promising_count(known: ConfidenceSet, path: RidgePath, relative: Array) -> int:

@@ -168,12 +168,17 @@ def show(found: kb.problem.Assumed) -> None:
             "Norms after > are not known: they rise without end the closer one looks. Such "
             "functions are not in the space of that kernel."
         )
-    if problem.noise_scale is None:
-        noise = out.noise_text(float(out.apart(found.noise)), "{:.3g}".format)
+    if problem.noise_law is None:
         warn(
-            f"the noise is missing. The bands above are for {noise}, 1 % of the "
-            "range; the other commands need it: --noise, the standard deviation when the same "
-            "settings are run again, rounded up."
+            f"the noise is missing. The bands above are for {problem.planned_noise_text}, 1 % of "
+            "the range; the other commands need it: --noise, the standard deviation when the same "
+            "settings are run again, rounded up, or --noise unknown."
+        )
+    elif problem.noise_is_unknown:
+        say(
+            f"The noise is {problem.noise_text()}: the bands above are for "
+            f"{problem.planned_noise_text}, if it were known. Not knowing it makes them wider: "
+            "kernelbounds plan says how much."
         )
 
 
@@ -250,7 +255,9 @@ def calibrate(
 ) -> None:
     """Suggest length scales, the noise and B from pilot data.
 
-    Each suggestion says whether it is an estimate, a stated assumption or a heuristic.
+    Each line says whether it is a guarantee, an estimate, a stated assumption or a heuristic. What
+    is fitted to the rows is never a guarantee; "B at least" is one with the kernel and the noise
+    that --problem has already, and "noise at most" with --noise unknown.
     Writes problem.json for the other commands, for use on OTHER data than these.
 
     Example: kernelbounds calibrate pilot.csv --problem assume/problem.json --split 0.4
@@ -288,5 +295,5 @@ def calibrate(
         columns = y[part, None].T if problem.counts is None else y[part].astype(int).T
         told = dict(zip(problem.measured, columns, strict=True))
         results.table(name, inputs | told)
-    more = " --noise ..." if found.problem.noise_scale is None else ""
+    more = " --noise ..." if found.problem.noise_law is None else ""
     say(f"Now: kernelbounds bound {out / 'fresh.csv'} --problem {out / 'problem.json'}{more}")

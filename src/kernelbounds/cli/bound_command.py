@@ -165,7 +165,9 @@ def warn_of(
     doubts = kb.problem.calibration
     out, outcomes = problem.output, sequence.outcomes
     away = np.abs(outcomes - out.middle) - out.span / 2
-    beyond = np.flatnonzero(away > 4 * sequence.noise_scales)
+    # Noise that is unknown is at most what the data say, of which noise_scales are shares.
+    most = sequence.noise_upper_bound if problem.noise_is_unknown else 1.0
+    beyond = np.flatnonzero(away > 4 * most * sequence.noise_scales)
     if len(beyond):
         lines = ", ".join(str(runs.lines[row]) for row in beyond[:LINES_NAMED])
         if len(beyond) > LINES_NAMED:
@@ -199,6 +201,12 @@ def warn_of(
                 f"--tries {name}={usual} gives a narrower band."
             )
     norm, noise = doubts.checked_assumptions(problem, sequence)
+    if noise.at_most == math.inf:
+        warn(
+            f"{len(outcomes)} runs are too few to bound a noise that is unknown, for which some 20 "
+            "to 40 are needed: until then the bounds are those without data, but for what you know "
+            "of the output. If you are sure of a limit, say --noise 'unknown, at most ...'."
+        )
     needed = (
         ("B", norm, f"{at_least(norm.at_least)}{out.norm_unit}",
          f"{norm.assumed:.3g}{out.norm_unit}"),
@@ -225,15 +233,19 @@ def refuted(
     )
     least = [f"B would have to be at least {at_least(larger)}{unit}"] * (norm <= larger < math.inf)
     if (problem.noise_scale or 0.0) <= error.noise_lower_bound < math.inf:
-        noise = kb.problem.calibration.noise_in_units(problem, error.noise_lower_bound)
-        least.append(f"the noise at least {problem.noise_text(noise, at_least)}")
+        noise = problem.noise_in_units(error.noise_lower_bound)
+        is_limit = not isinstance(problem.noise_law, kb.noise.SubGaussian)
+        what = "the limit of the noise" if is_limit else "the noise"
+        least.append(f"{what} at least {problem.noise_text(noise, at_least)}")
     larger_ones = f" ({', or '.join(least)})" if least else ""
     doubt = "Is the noise larger than you said"
     if problem.counts is not None:
         doubt = "Are the tries of a run not independent, or not all counted"
+    elif problem.noise_is_unknown and not least[1:]:
+        doubt = "Is the noise not the same in all runs"
     return (
-        f"the data refute the assumptions: no function with B = {norm:.4g}{unit} and noise "
-        f"{problem.noise_text()} explains them{larger_ones}. The "
+        f"the data refute the assumptions: no function with B = {norm:.4g}{unit} explains them, "
+        f"with {problem.noise_clause}{larger_ones}. The "
         f"rows before line {_first_refuting(problem, runs, bound)} do not refute them, and with "
         f"that line they do. {doubt}, does the output turn more often, do inputs interact, or is a "
         "row wrong? State it anew with room to spare; since you have seen the data, the guarantee "
@@ -247,12 +259,12 @@ def fact_refuted(
     """Say in the user's words which fact the data contradict, where, and by how much."""
     said = kb.problem.facts_in_words.contradiction(problem, sequence, error)
     unit = problem.output.norm_unit
+    noise = "" if problem.noise == "unknown" else f" or the noise, {problem.noise_text()},"
     return (
         f"{said} The rows before line {_first_refuting(problem, runs, None)} do not contradict it, "
         f"and with that line they do. Is it not true everywhere, is B = {problem.norm_bound:.4g}"
-        f"{unit} or the noise, {problem.noise_text()}, too small, or is a row wrong? State it "
-        "anew; since you have seen the data, the guarantee then holds only as far as you would "
-        "have stated the same without them."
+        f"{unit}{noise} too small, or is a row wrong? State it anew; since you have seen the data, "
+        "the guarantee then holds only as far as you would have stated the same without them."
     )
 
 
@@ -316,8 +328,8 @@ def summarise(found: Found) -> None:
         )
     say(
         f"With probability {1 - problem.delta:g} the true {out.name} is between lower and upper at "
-        f"all points at once, {when}, provided that the assumptions hold: noise of at most "
-        f"{problem.noise_text()}, {holds}. The band is {out.plus_minus(half)} on average; "
+        f"all points at once, {when}, provided that the assumptions hold: "
+        f"{problem.noise_clause}, {holds}. The band is {out.plus_minus(half)} on average; "
         f"{out.name} was stated to move by {out.stated_range}."
     )
     if found.bound is None:
@@ -371,6 +383,8 @@ def _show_sensitivity(found: Found) -> None:
         (f"{LARGER_NORM:g} B", LARGER_NORM, 1.0),
         *((f"{times:g} times the noise", 1.0, times) for times in LARGER_NOISES),
     )
+    if problem.noise_is_unknown:  # of which a multiple says nothing, since the data bound it
+        looser = looser[:2]
     rows = []
     with progress("looser assumptions", len(looser)) as step:
         for name, norm, noise in looser:
@@ -379,7 +393,7 @@ def _show_sensitivity(found: Found) -> None:
                 candidates=[(kernel, norm * own) for kernel, own in problem.candidates],
             ).sequence(
                 facts=None if found.bound is None else (),
-                noise_scale=noise * float(problem.noise_scale or 0.0),
+                noise_scale=None if problem.noise_scale is None else noise * problem.noise_scale,
             )
             scales = noise * found.sequence.noise_scales
             loose.update(found.sequence.points, found.sequence.outcomes, scales)
@@ -390,6 +404,26 @@ def _show_sensitivity(found: Found) -> None:
             step()
     print_table(
         "Sensitivity to the assumptions", ["assumption", "band", "largest lower bound"], rows
+    )
+    if problem.noise_is_unknown:
+        _say_noise(found)
+
+
+def _say_noise(found: Found) -> None:
+    """Say what the data tell of noise that is unknown."""
+    problem = found.problem
+    noise = kb.problem.calibration.checked_assumptions(problem, found.sequence)[1]
+    most, by = noise.at_most or 0.0, "found from the data, whatever B and the kernel are"
+    if most >= noise.assumed:
+        by = "as you stated; the data do not say less yet"
+    least = ""
+    if noise.at_least > 0:
+        least = f" (and at least {problem.noise_text(noise.at_least, at_least)}, if B is right)"
+    say(
+        "The noise is not known yet: the data give no limit."
+        if math.isinf(most)
+        else f"The noise is at most {problem.noise_text(most, at_most)}{least}, {by}. This is part "
+        f"of what holds with probability {1 - problem.delta:g}."
     )
 
 

@@ -58,8 +58,11 @@ STATEMENTS = {
         str,
         "Standard deviation of the noise, in units of the output, or in percent, 5%, for a "
         "logarithmic one; 0 is none. Round it up: twice the true value widens the band somewhat, "
-        "half of it voids the guarantee.",
-        metavar="NUMBER|PERCENT",
+        "half of it voids the guarantee. unknown: the data bound it, if it is Gaussian and the "
+        "same in all runs; 'unknown, at most 2' if you are sure of that limit. 'within 0.5': no "
+        "measurement is ever farther from the true value, and errors are 0 on average; with "
+        "--delta 0 they need not be.",
+        metavar="NUMBER|PERCENT|WORDS",
     ),
     "successes": Statement(
         str,
@@ -119,7 +122,10 @@ STATEMENTS = {
         metavar="'NAME=X -> OUTPUT=Y'",
     ),
     "delta": Statement(
-        float, "Failure probability of all bounds at once, if the assumptions are true.", "0.01"
+        float,
+        "Failure probability of all bounds at once, if the assumptions are true; 0 with --noise "
+        "'within ...'.",
+        "0.01",
     ),
     "norm_bound": Statement(
         float,
@@ -223,10 +229,11 @@ def with_problem(
         @functools.wraps(command)
         def with_options(**given: Any) -> None:
             problem = problem_from_options(**{one.name: given.pop(one.name) for one in options})
-            if needs_noise and problem.noise_scale is None:
+            if needs_noise and problem.noise_law is None:
                 example = "5%" if problem.output.log else "0.5"
                 raise InputError(
-                    f"say how noisy the output is, such as --noise {example}; 0 is none."
+                    f"say how noisy the output is, such as --noise {example}; 0 is none, and "
+                    "--noise unknown lets the data bound it."
                 )
             command(problem=problem, **given)
 

@@ -91,6 +91,10 @@ def plan(
         ) as step:
             worth = kb.problem.plans.worth_of_facts(expected.assumed, most, step)
         show_worth(expected.problem, worth, aim)
+    if problem.noise_is_unknown:
+        with progress("what an unknown noise costs", kb.problem.plans.unknown_steps(most)) as step:
+            cost = kb.problem.plans.cost_of_unknown_noise(expected.assumed, most, step)
+        show_cost(expected.problem, cost)
     say("Assume only what you know: if it is wrong, the bounds are.")
     _write(expected, Results(out), design or 5 * problem.dim)
 
@@ -134,16 +138,25 @@ def show(expected: kb.problem.Plan) -> None:
         f"average. Regret: by {'which factor' if out.log else 'how much'} the best settings known "
         "may fall short of the best possible, as study status certifies it."
     )
+    if problem.noise_is_unknown:
+        largest = "5 % of the range" if problem.noise == "unknown" else "the most that you stated"
+        say(
+            f"Your noise is unknown, so these tables are for noise that is known to be "
+            f"{problem.planned_noise_text}, {largest}. Before the data nobody can say more; the "
+            "last table says what not knowing it costs besides."
+        )
     if problem.counts is not None:
         planned = problem.counts.planned
         say(
             f"An experiment is a run of {planned} tr{'y' if planned == 1 else 'ies'}; another "
             f"number is planned with --tries {problem.counts.tries}=20."
         )
+    known = f" and noise is known to be {problem.planned_noise_text} or less"
+    known *= problem.noise_is_unknown
     say(
-        "At most: certain if the assumptions hold, whatever the outcomes, with settings that fill "
-        "the ranges evenly; the band is the mean half-width at 128 points, and the regret the "
-        "largest width at these and in the corners. Simulated: the mean over 4 of the random "
+        f"At most: certain if the assumptions hold{known}, whatever the outcomes, with settings "
+        "that fill the ranges evenly; the band is the mean half-width at 128 points, and the regret "
+        "the largest width at these and in the corners. Simulated: the mean over 4 of the random "
         "functions; the regret is that of choosing among 256 settings, and it is larger over the "
         "whole ranges. A band wider than the output's range, "
         f"{out.stated_range}, says nothing."
@@ -193,6 +206,40 @@ def show_worth(problem: kb.Problem, worth: kb.problem.plans.Worth, aim: float) -
         "The bands of the tables above use what you know for B and the kernel only; here it limits "
         "the band as well, and each column has the B and the kernel that follow from what is known."
     )
+
+
+def show_cost(problem: kb.Problem, cost: kb.problem.plans.CostOfUnknown) -> None:
+    """Print the simulated band with an unknown noise, and with the same noise if it is known."""
+    out = problem.output
+
+    def one(unknown: float, known: float) -> str:
+        if not np.isfinite(unknown + known):
+            return "?"
+        return f"{_usual(out, unknown, '±')} ({_usual(out, known, '±')})"
+
+    print_table(
+        "What an unknown noise costs: the simulated band, and in brackets that of a known noise",
+        ["experiments", *(
+            f"noise {out.noise_text(float(out.apart(noise)), '{:.3g}'.format)}"
+            for noise in cost.noises
+        )],
+        [
+            [str(count), *map(one, unknown, known)]
+            for count, unknown, known in zip(cost.counts, cost.unknown.T, cost.known.T, strict=True)
+        ],
+    )  # fmt: skip
+    finite = [pair for pair in zip(cost.counts, cost.ratios, strict=True) if np.isfinite(pair[1])]
+    if finite:
+        (first, ratio), *others = finite
+        times = f"{ratio:.3g} times as wide after {first} runs" + "".join(
+            f", {ratio:.3g} after {count}" for count, ratio in others
+        )
+        say(
+            f"Not knowing the noise makes the band {times}, on average over these: one "
+            "simulated run for each noise, on a random function with your range and turns, so no "
+            "promise. Until some 20 to 40 runs are there, an unknown noise may be any, and the "
+            "band is that without data, unless you can say 'unknown, at most ...'."
+        )
 
 
 def _most(out: kb.problem.Output, scaled: float, sign: str = "") -> str:

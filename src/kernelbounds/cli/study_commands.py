@@ -63,11 +63,14 @@ def create(
     if aim is not None:
         out = settled.output
         width, _ = kb.problem.problem.predicted_half_widths(settled, settled.experiments)
+        at_noise = ""
+        if settled.noise_is_unknown:
+            at_noise = f" for a noise of {settled.planned_noise_text}, and wider if it is unknown"
         if aim < out.apart(width / FAR_AIM_RATIO):
             say(
                 f"note: an aim of {out.amount(aim, '{:g}'.format)} is far: after "
                 f"{settled.experiments} runs that fill the ranges, the band is "
-                f"{out.plus_minus(width)} on average, and "
+                f"{out.plus_minus(width)} on average{at_noise}, and "
                 "certificates over whole ranges are of about that size. See what is in reach, and "
                 "what stronger assumptions would buy: kernelbounds plan",
                 aside=True,
@@ -182,7 +185,7 @@ def tell(
             f"{counted(count, 'observation')}"
         )
         (scaled,), scales = study.problem.scaled_outcomes([value])
-        noise = (study.problem.noise_scale if scales is None else scales[0]) or 0.0
+        noise = study.problem.planned_noise if scales is None else scales[0]
         if abs(scaled - output.middle) > 10 * noise + output.span:
             say(
                 f"note: {output.name} = {outcome[0]:g} is far from its range "

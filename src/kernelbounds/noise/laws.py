@@ -108,6 +108,19 @@ class Noise(ABC):
         """The most by which f*(x) differs from each outcome for certain; None: nothing is."""
         return None
 
+    @property
+    def in_words(self) -> tuple[str, str]:
+        """The end of "no function is compatible with the data ...", and what its number is called.
+
+        Both are for messages.
+        """
+        return f"at noise_scale {self.scale:g}", "noise_scale"
+
+    @property
+    def largest(self) -> float:
+        """The largest number in the place of ``scale`` that the outcomes leave possible."""
+        return math.inf
+
     def __str__(self) -> str:
         return f"{type(self).__name__}({self.scale:g})"
 
@@ -244,6 +257,7 @@ class ScaleAtMost(Noise):
     """
 
     scale: float
+    largest: float = math.inf  # what the outcomes say; ``at_most`` may be less
 
     @property
     def unit(self) -> float:
@@ -262,7 +276,15 @@ class ScaleAtMost(Noise):
 
     def at_scale(self, scale: float) -> ScaleAtMost:
         """See :class:`Noise`."""
-        return ScaleAtMost(scale)
+        return replace(self, scale=scale)
+
+    @property
+    def in_words(self) -> tuple[str, str]:
+        """See :class:`Noise`."""
+        most = f"up to {self.scale:.3g}, the largest that the outcomes allow"
+        if self.scale < self.largest:
+            most = f"up to at_most = {self.scale:g}"
+        return f"under Gaussian noise of any scale {most}", "at_most"
 
     def squared_radius(self, given: RadiusInputs) -> tuple[float, float]:
         """See :class:`Noise`."""
@@ -334,6 +356,11 @@ class Bounded(Noise):
         """b."""
         return self.limit
 
+    @property
+    def in_words(self) -> tuple[str, str]:
+        """See :class:`Noise`."""
+        return f"under noise of at most {self.limit:g} in each outcome", "the limit of the noise"
+
     def at_scale(self, scale: float) -> Bounded:
         """See :class:`Noise`."""
         return Bounded(scale)
@@ -404,6 +431,12 @@ class Energy(Noise):
     def is_sub_gaussian(self) -> bool:
         """False: the noise may be anything with this energy."""
         return False
+
+    @property
+    def in_words(self) -> tuple[str, str]:
+        """See :class:`Noise`."""
+        said = f"under noise whose squares add up to at most {self.limit:g}^2"
+        return said, "the limit of the noise energy"
 
     def at_scale(self, scale: float) -> Energy:
         """See :class:`Noise`."""

@@ -83,8 +83,6 @@ KERNELS: tuple[tuple[str, Callable[[Array], Kernel], float], ...] = (
     *(("Matérn-5/2", partial(Matern, nu=2.5), reach) for reach in REACHES),
     ("RBF", RBF, 0.75),
 )
-# The noise for which a kernel is chosen where none is given, relative to the range of the output.
-DEFAULT_NOISE = 0.01
 
 
 def grid(dim: int, side: int) -> Array:
@@ -233,7 +231,7 @@ class Assumed:
     functions : tuple of RandomFunction
         The random functions, on the unit cube, with values in [-1, 1].
     noise : float
-        The noise scale for which widths were predicted.
+        The noise scale for which widths were predicted, :attr:`Problem.planned_noise`.
     left_out : tuple of str
         Facts about shape that the functions need not satisfy, because too few of those that were
         tried do. B is then one of functions without these shapes.
@@ -348,9 +346,7 @@ def assume(
     ('Matérn-5/2, ℓ = 0.75', True)
     """
     rng = np.random.default_rng(seed)
-    out, noise = problem.output, problem.noise_scale
-    if noise is None:
-        noise = DEFAULT_NOISE * out.span
+    out, noise = problem.output, problem.planned_noise
     subsets = subsets_of(problem.dim, problem.interactions)
     given = problem.kernel is not None and problem.norm_bound is not None
     if not given and _most_acting_together(problem) not in GRID_SIDES:

@@ -24,10 +24,13 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Matern, WhiteKernel
 
 from kernelbounds import kernels
-from kernelbounds.arrays import EPS, Array, as_vector, brief
+from kernelbounds.arrays import Array, as_vector, brief
+from kernelbounds.display.numbers import at_least, at_most
 from kernelbounds.errors import InputError
 from kernelbounds.io.csv_table import read_csv
 from kernelbounds.kernels import kernel_to_text
+from kernelbounds.noise import Gaussian
+from kernelbounds.problem.outcomes import UNKNOWN
 from kernelbounds.problem.problem import Problem
 from kernelbounds.problem.quantities import Input
 from kernelbounds.sequence import ConfidenceSequence
@@ -151,9 +154,13 @@ class Checked:
     ----------
     assumed : float
         What was assumed when the study was made, in the user's units; for a logarithmic output,
-        noise is a share, and the norm bound one of its natural logarithm.
+        noise is a share, and the norm bound one of its natural logarithm. Infinite where noise was
+        said to be unknown, without a limit.
     at_least : float
         The smallest value that these data allow, when the other assumptions stay as they are.
+    at_most : float or None
+        Of unknown noise: the largest value that these data allow, whatever the kernel and the norm
+        bound are, or the limit that was stated. Infinite while there are too few, some 20 to 40.
 
     Examples
     --------
@@ -171,6 +178,11 @@ class Checked:
 
     assumed: float
     at_least: float
+    at_most: float | None = None
+
+    def __repr__(self) -> str:
+        more = "" if self.at_most is None else f", at_most={self.at_most!r}"
+        return f"Checked(assumed={self.assumed!r}, at_least={self.at_least!r}{more})"
 
     @property
     def strained(self) -> bool:
@@ -179,27 +191,51 @@ class Checked:
 
     def as_data(self) -> dict[str, float | None]:
         """Return the attributes as plain data for JSON; infinity becomes None."""
-        least = self.at_least if math.isfinite(self.at_least) else None
-        return {"assumed": self.assumed, "at_least": least}
+        names = ("assumed", "at_least", *["at_most"][: self.at_most is not None])
+        values = {name: getattr(self, name) for name in names}
+        return {name: one if math.isfinite(one) else None for name, one in values.items()}
 
 
 def checked_assumptions(problem: Problem, sequence: ConfidenceSequence) -> tuple[Checked, Checked]:
     """Return what the data say of the norm bound, and what they say of the noise."""
     norm = float(problem.norm_bound or 0.0)
-    noise = float(problem.output.apart(problem.noise_scale or 0.0))
+    law, in_units = problem.noise_law, problem.noise_in_units
+    noise, most = in_units(problem.noise_scale or 0.0, up=True), None
+    if isinstance(law, Gaussian) and not law.known:
+        noise = in_units(law.at_most or math.inf, up=True)
+        most = in_units(sequence.noise_upper_bound, up=True)
     if not len(sequence):
-        return Checked(norm, 0.0), Checked(noise, 0.0)
+        return Checked(norm, 0.0), Checked(noise, 0.0, most)
     least = sequence.norm_lower_bound
     if sequence.classes is None:
         least = problem.norm_at_least(least)
     else:  # All norm bounds must be multiplied by this.
         least = norm * least / sequence.assumptions.norm_bound
-    return Checked(norm, least), Checked(noise, noise_in_units(problem, sequence.noise_lower_bound))
+    return Checked(norm, least), Checked(noise, in_units(sequence.noise_lower_bound), most)
 
 
-def noise_in_units(problem: Problem, scale: float) -> float:
-    """Return a lower bound on the noise scale in the user's units, rounded down."""
-    return math.expm1(scale) * (1 - 4 * EPS) if problem.output.log else scale
+def noise_so_far(problem: Problem, noise: Checked) -> str:
+    """Write the noise that is assumed and, where it is unknown, what the data say of it.
+
+    >>> problem = Problem(["x=0:1"], "strength[MPa]=20:60", "unknown")
+    >>> noise_so_far(problem, Checked(math.inf, 0.21, 0.4321))
+    'unknown, at most 0.433 MPa so far (at least 0.210 MPa)'
+    >>> noise_so_far(problem, Checked(math.inf, 0.0, math.inf))
+    'unknown, not known yet: some 20 to 40 runs are needed'
+    """
+    if noise.at_most is None:
+        return problem.noise_text()
+    if math.isinf(noise.at_most):
+        return f"{UNKNOWN}, not known yet: some 20 to 40 runs are needed"
+    stated = noise.at_most >= noise.assumed
+    least = ""
+    if 0 < noise.at_least < math.inf:
+        least = f" (at least {problem.noise_text(noise.at_least, at_least)})"
+    # The limit that was stated has the digits with which it was stated.
+    most = f"{problem.noise_text()} as stated" if stated else (
+        f"{UNKNOWN}, at most {problem.noise_text(noise.at_most, at_most)} so far"
+    )  # fmt: skip
+    return f"{most}{least}"
 
 
 @dataclass(frozen=True)
@@ -213,7 +249,7 @@ class Finding:
     value : str
         Its value, in the user's units.
     kind : str
-        "stated assumption", "estimate" or "heuristic".
+        "stated assumption", "guarantee", "estimate" or "heuristic".
     why : str
         Where the value comes from.
 
@@ -243,7 +279,7 @@ class Calibration:
         and the noise where it was given or measured by repeats.
     suggestions : tuple of Finding
         One line for each quantity: ``what`` it is, its ``value`` in your units, of which ``kind``
-        it is (a stated assumption, an estimate or a heuristic), and ``why``.
+        it is (a stated assumption, a guarantee, an estimate or a heuristic), and ``why``.
 
     Examples
     --------
@@ -265,8 +301,11 @@ def calibrate(problem: Problem, X: Array, y: Array) -> Calibration:
     """Suggest length scales, noise and the least B from pilot data, in the user's units.
 
     The guarantee of bounds is for assumptions that were made without the data they are used on:
-    take other data for those, or say that you did not. For the same reason nothing here is
-    guaranteed: even the least B is that of a kernel, and often of a noise, fitted to the same data.
+    take other data for those, or say that you did not. For the same reason what is fitted here is
+    not guaranteed: the least B is that of a kernel, and often of a noise, fitted to the same data.
+    Two things are guaranteed, with probability 1 - delta: the least B under the kernel and the
+    noise that ``problem`` has already, if it has both; and, where its noise is unknown, an upper
+    bound on that. They rest on the outcomes in the order in which they were measured.
 
     Examples
     --------
@@ -288,24 +327,22 @@ def calibrate(problem: Problem, X: Array, y: Array) -> Calibration:
         )
     scales, residual = _fitted(points, outcomes)
     noise, estimated = _noise(problem, points, outcomes, residual)
-    stated = problem.noise_scale
-    if problem.noise is not None and stated is not None:
+    law = problem.noise_law
+    if problem.noise is not None and law is not None:
         kept = f"You stated {problem.noise_text()}; kept"
-        if noise.kind == "estimate" and estimated > stated:
+        if noise.kind == "estimate" and estimated > (problem.noise_scale or problem.planned_noise):
             kept += ", though that is less: state it anew if you have no reason to trust it more"
         noise = replace(noise, why=f"{noise.why}. {kept}")
     # Rice's formula: how often a Gaussian process with an RBF kernel turns on average.
     turns = [math.ceil(math.sqrt(3) / (math.pi * scale)) for scale in scales]
     inputs = [replace(i, turns=n) for i, n in zip(problem.inputs, turns, strict=True)]
     level: dict[str, Any] = {}
-    if stated is None:
+    if law is None:
         percent = f"{100 * math.expm1(estimated):.3g}%"  # as it is shown
         level["noise"] = percent if problem.output.log else estimated
     suggested = problem.replace(inputs=inputs, kernel=None, norm_bound=None, **level).settled()
-    sequence = suggested.sequence()
-    sequence.update(points, outcomes, noise_scales)
-    least = checked_assumptions(suggested, sequence)[0].at_least
-    unit = problem.output.norm_unit
+    observed = points, outcomes, noise_scales
+    least = _least_norm(suggested, observed)
     rest = (
         Finding(
             "length scales", ", ".join(map(_in_units, problem.inputs, scales)), "heuristic",
@@ -316,22 +353,65 @@ def calibrate(problem: Problem, X: Array, y: Array) -> Calibration:
             "what functions with these length scales do on average",
         ),
         Finding(
-            "norm bound B", f"{suggested.norm_bound:.4g}{unit}", "stated assumption",
+            "norm bound B", f"{suggested.norm_bound:.4g}{problem.output.norm_unit}",
+            "stated assumption",
             f"covers {100 * problem.quantile:g} % of random functions with your range and these "
             f"turns, with the kernel of the narrowest band, {kernel_to_text(suggested.kernel)}",
         ),
         Finding(
-            "B at least",
-            f"{least:.4g}{unit}" if math.isfinite(least) else "no B is large enough",
-            "estimate",
+            "B at least", least, "estimate",
             "a smaller B does not explain these data with that kernel and noise; that would be "
             f"guaranteed, with probability {1 - problem.delta:g}, if neither had been fitted to "
             "the same data, and no data can say how large B is at most",
         ),
+        *_guaranteed(problem, observed),
     )  # fmt: skip
     if problem.noise is None and noise.kind == "heuristic":
         suggested = suggested.replace(noise=None)  # Nobody should rely on a heuristic.
     return Calibration(suggested, (noise, *rest))
+
+
+def _least_norm(problem: Problem, observed: tuple[Array, Array, Array | None]) -> str:
+    """Write the least B that the data allow under the kernel and the noise of a problem."""
+    sequence = problem.sequence()
+    sequence.update(*observed)
+    least = checked_assumptions(problem, sequence)[0].at_least
+    unit = problem.output.norm_unit
+    return f"{least:.4g}{unit}" if math.isfinite(least) else "no B is large enough"
+
+
+def _guaranteed(problem: Problem, observed: tuple[Array, Array, Array | None]) -> list[Finding]:
+    """Return what pilot data guarantee by what was stated before them, and was not fitted to them.
+
+    Forecasts by which unknown noise is bounded may be wrong, but must not know the outcomes: they
+    are those of the kernel that follows from the problem as it was stated.
+    """
+    found, sure = [], f"with probability {1 - problem.delta:g}"
+    if problem.kernel is not None and problem.noise_law is not None:
+        own = problem.settled()
+        found.append(
+            Finding(
+                "B at least, by what was stated", _least_norm(own, observed), "guarantee",
+                f"{sure}, with the kernel that you gave, {kernel_to_text(own.kernel)}, and "
+                f"{own.noise_clause}: if these hold, and were stated without a look at these data",
+            )
+        )  # fmt: skip
+    if problem.noise_is_unknown:
+        sequence = problem.settled().sequence()
+        sequence.update(*observed)
+        most = problem.noise_in_units(sequence.noise_upper_bound, up=True)
+        known = math.isfinite(most)
+        found.append(
+            Finding(
+                "noise at most",
+                problem.noise_text(most, at_most) if known else "no limit yet",
+                "guarantee",
+                f"{sure}, whatever the function and the kernel are, if noise is Gaussian with the "
+                "same standard deviation in all runs, and the rows are in the order in which they "
+                "were measured" if known else "some 20 to 40 rows are needed",
+            )
+        )  # fmt: skip
+    return found
 
 
 def _in_units(one: Input, scale: float) -> str:

@@ -16,6 +16,7 @@ from kernelbounds.display import cards as notebook
 from kernelbounds.display.numbers import at_most
 from kernelbounds.errors import EmptyConfidenceSetError
 from kernelbounds.facts import Fact, Value
+from kernelbounds.noise import Bounded, Gaussian
 from kernelbounds.problem.assuming import Assumed, assume, steps
 from kernelbounds.problem.facts_in_words import (
     NO_FACTS,
@@ -32,6 +33,10 @@ FIRST_COUNT, COUNT_RATIO = 5, 1.5
 DEFAULT_COUNT, LARGEST_COUNT = 1000, 5000
 # What to expect of ordinary functions comes from simulated runs on this many points of the cube.
 RUNS, ACTIONS = 4, 256
+# What it costs not to know the noise comes from one simulated design for each of these shares of
+# the output's range, or of what the noise is at most, with bounds at this many points.
+UNKNOWN_POINTS, UNKNOWN_COUNTS = 64, (30, 50, 100, 300)
+PLAUSIBLE_NOISES, SHARES_OF_MOST = (0.01, 0.05, 0.2), (0.1, 0.3, 1.0)
 # What facts buy comes from simulated designs with this many functions, at most this many numbers of
 # experiments, and bounds at this many points: a few seconds for two inputs.
 WORTH_RUNS, WORTH_COUNTS, WORTH_POINTS = 3, 5, 64
@@ -147,7 +152,7 @@ def plan(problem: Problem, most: int = DEFAULT_COUNT, step: Callable[[], object]
     known = assumed.problem
     predicted = []
     for count in counts:
-        predicted.append(predicted_half_widths(known, int(count)))
+        predicted.append(predicted_half_widths(known, int(count), assumed.noise))
         step()
     simulated = np.full((RUNS, 2, len(counts)), np.nan)
     for run, at in enumerate(_ordinary(assumed)[:RUNS]):
@@ -203,6 +208,81 @@ def alternatives(problem: Problem) -> Iterator[tuple[str, Problem]]:
     if problem.turns > 0 and all(one.turns is None for one in problem.inputs):
         fewer = problem.turns - 1
         yield f"{fewer} turn{'' if fewer == 1 else 's'}", problem.replace(turns=fewer)
+
+
+@dataclass(frozen=True)
+class CostOfUnknown:
+    """What it costs not to know the noise, by simulation: see :func:`cost_of_unknown_noise`.
+
+    Attributes
+    ----------
+    counts : array of int, (c,)
+        Numbers of experiments.
+    noises : array, (n,)
+        Noise scales that are plausible.
+    unknown, known : arrays, (n, c)
+        Half-widths of the band, means over points, if the noise is unknown, and if it were known
+        exactly. Nan where a simulation refuted its assumptions.
+    """
+
+    counts: Array
+    noises: Array
+    unknown: Array
+    known: Array
+
+    @property
+    def ratios(self) -> Array:
+        """How many times as wide the band is after each number of experiments, on average; (c,)."""
+        return np.asarray(np.ma.masked_invalid(self.unknown / self.known).mean(axis=0))
+
+
+def cost_of_unknown_noise(
+    assumed: Assumed, most: int = DEFAULT_COUNT, step: Callable[[], object] = bool
+) -> CostOfUnknown:
+    """Simulate the band with noise that is unknown beside that with the same noise, known.
+
+    For each noise, the truth is another one of the random functions, and the design fills the
+    ranges. Facts are left out. ``step`` is called :func:`unknown_steps` times.
+
+    Examples
+    --------
+    >>> from kernelbounds.problem import Problem, assume
+    >>> problem = Problem(["x=0:1"], "y=-1:1", noise="unknown", turns=1)
+    >>> cost = cost_of_unknown_noise(assume(problem, functions=10), most=50)
+    >>> bool(1 < cost.ratios[1] < cost.ratios[0])  # after 50 runs, and after 30
+    True
+    """
+    problem, law = assumed.problem, assumed.problem.noise_law
+    at_most = law.at_most if isinstance(law, Gaussian) else None
+    shares = np.array(PLAUSIBLE_NOISES if at_most is None else SHARES_OF_MOST)
+    noises = shares * (at_most or problem.output.span)
+    counts = unknown_counts(most)
+    points = qmc.Sobol(problem.dim, rng=np.random.default_rng(5)).random(UNKNOWN_POINTS)
+    design = problem.unit_box.filling(int(counts[-1]))
+    widths = np.full((2, len(noises), len(counts)), np.nan)
+    for row, (noise, at) in enumerate(zip(noises.tolist(), _ordinary(assumed), strict=False)):
+        errors = np.random.default_rng(row).standard_normal(len(design))
+        outcomes = assumed.scaled_values(assumed.functions[at], design) + noise * errors
+        for case, scale in enumerate((None, noise)):
+            sequence = problem.sequence(facts=(), noise_scale=scale)
+            for column, count in enumerate(counts):
+                new = slice(len(sequence), count)
+                sequence.update(design[new], outcomes[new])
+                with suppress(EmptyConfidenceSetError):  # by chance, or B is too small
+                    lower, upper = sequence.bounds(points)
+                    widths[case, row, column] = np.mean(upper - lower) / 2
+                step()
+    return CostOfUnknown(counts, noises, *widths)
+
+
+def unknown_counts(most: int) -> Array:
+    """Return the numbers of experiments at which :func:`cost_of_unknown_noise` looks."""
+    return np.array([count for count in UNKNOWN_COUNTS if count <= most] or [most])
+
+
+def unknown_steps(most: int = DEFAULT_COUNT) -> int:
+    """Return how often :func:`cost_of_unknown_noise` calls ``step``."""
+    return 2 * len(PLAUSIBLE_NOISES) * len(unknown_counts(most))
 
 
 @dataclass(frozen=True)
@@ -264,8 +344,8 @@ def worth_of_facts(
         facts = [fact for fact in case.facts if not _is_on_a_face(fact)]
         widths = np.full((len(truths), len(counts)), np.nan)
         for run, truth in enumerate(truths):
-            noise = np.random.default_rng(run).standard_normal(len(design))
-            outcomes = truth(design) + assumed.noise * noise
+            rng = np.random.default_rng(run)
+            outcomes = truth(design) + _noise(problem, assumed.noise, rng, len(design))
             own = [
                 replace(fact, y=float(truth(np.array([fact.x]))[0]))
                 if isinstance(fact, Value)
@@ -281,6 +361,13 @@ def worth_of_facts(
                 step()
         found[name] = np.ma.filled(np.ma.masked_invalid(widths).mean(axis=0), np.nan)
     return Worth(counts, found)
+
+
+def _noise(problem: Problem, scale: float, rng: np.random.Generator, count: int) -> Array:
+    """Draw noise of a scale, Gaussian or, where it is within a limit, uniform within that."""
+    if isinstance(problem.noise_law, Bounded):
+        return rng.uniform(-scale, scale, count)
+    return scale * rng.standard_normal(count)
 
 
 def _within(function: RandomFunction, excess: float, low: float, high: float, x: Array) -> Array:
@@ -343,13 +430,13 @@ def _simulated(
     problem = assumed.problem
     found = np.full((2, len(counts)), np.nan)
     actions = qmc.Sobol(problem.dim, rng=np.random.default_rng(3)).random(ACTIONS)
-    sequence = problem.sequence(facts=())
-    ucb = KernelUCB(problem.sequence(facts=()), Finite(actions))
-    design = problem.unit_box.filling(int(problem.experiments))
     noise = assumed.noise
+    sequence = problem.sequence(facts=(), noise_scale=noise)
+    ucb = KernelUCB(problem.sequence(facts=(), noise_scale=noise), Finite(actions))
+    design = problem.unit_box.filling(int(problem.experiments))
 
     def measured(points: Array) -> Array:
-        return assumed.scaled_values(function, points) + noise * rng.standard_normal(len(points))
+        return assumed.scaled_values(function, points) + _noise(problem, noise, rng, len(points))
 
     try:
         for at, count in enumerate(counts[counts <= problem.experiments]):

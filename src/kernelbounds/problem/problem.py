@@ -35,9 +35,17 @@ from kernelbounds.errors import InputError, said
 from kernelbounds.facts import Fact
 from kernelbounds.io import files
 from kernelbounds.kernels import checked_kernel, kernel_from_text, kernel_to_text
+from kernelbounds.noise import Bounded, Gaussian, Noise, SubGaussian
 from kernelbounds.problem import facts_in_words
 from kernelbounds.problem.facts_in_words import NO_FACTS, SHAPES, Limits
-from kernelbounds.problem.outcomes import Counts, checked_noise, checked_outcomes, scale_of_noise
+from kernelbounds.problem.outcomes import (
+    WITHIN,
+    Counts,
+    checked_noise,
+    checked_outcomes,
+    law_of_noise,
+    parts_of_noise,
+)
 from kernelbounds.problem.quantities import Input, Output, checked_turns, in_digits
 from kernelbounds.problem.random_functions import with_corners
 from kernelbounds.sequence import ConfidenceSequence
@@ -53,6 +61,9 @@ SUGGESTED_FROM = {
     "successes",
 }  # fmt: skip
 KERNELS = ("one", "any")
+# The noise for which a kernel is chosen and widths are predicted, relative to the range of the
+# output, where it is not stated, and where it is unknown.
+MISSING_NOISE, UNKNOWN_NOISE = 0.01, 0.05
 # Where widths are predicted: points that fill the cube, besides the corners, where bounds are
 # widest.
 WIDTH_POINTS = 128
@@ -74,14 +85,18 @@ class Problem:
         ``"productivity=1.5:5:log"`` where effects and noise multiply.
     noise : float or str, optional
         The standard deviation of the noise, in units of the output; needed for all bounds. That of
-        a logarithmic output is a percentage, ``"5%"``.
+        a logarithmic output is a percentage, ``"5%"``. Or ``"unknown"``, where noise is Gaussian
+        with one standard deviation in all runs; ``"unknown, at most 2"``; ``"within 0.5"``, where
+        no measurement is ever farther from the true value and errors are 0 on average (with
+        ``delta=0`` they need not be).
     turns : int
         How many times the output may turn as one input goes through its range and the others stay.
     interactions : "all", "pairs" or "none"
         Whether the effect of an input may depend on all others; "pairs": the output is a sum of
         functions of two inputs each; "none": of functions of single inputs.
     delta : float
-        Failure probability of all bounds at once, given that the assumptions are true.
+        Failure probability of all bounds at once, given that the assumptions are true; it may be 0
+        where noise is within a limit.
     quantile : float
         B is suggested such that about this share of random functions with that range and that many
         turns has a smaller norm; all others are not covered by the guarantee.
@@ -206,7 +221,7 @@ class Problem:
             noise=noise,
             turns=checked_turns(turns, "turns"),
             interactions=interactions,
-            delta=as_scalar(delta, "delta", above=0.0, most=1.0),
+            delta=_checked_delta(delta, noise),
             quantile=as_scalar(quantile, "quantile", least=0.5, most=0.99),
             experiments=as_whole(experiments, "experiments", least=1, most=2000),
             kernel=kernel,
@@ -424,16 +439,82 @@ class Problem:
         return (self.output.name,) if counts is None else (counts.successes, counts.tries)
 
     @property
+    def noise_law(self) -> Noise | None:
+        """The law of the noise on the scale of the model, of a run as planned; None: not said yet.
+
+        >>> Problem(["x=0:1"], "gain=1:9", noise="unknown, at most 2").noise_law
+        Gaussian(scale=inf, at_most=2.0)
+        """
+        if self.counts is not None:
+            return SubGaussian(self.counts.noise_scale)
+        return None if self.noise is None else law_of_noise(self.noise, self.output)
+
+    @property
+    def noise_is_unknown(self) -> bool:
+        """Whether the noise was said to be unknown, so that the data bound it."""
+        return self.noise_law is not None and not self.noise_law.known
+
+    @property
     def noise_scale(self) -> float | None:
-        """The noise scale on the scale of the model, of a run as planned; None: not said yet.
+        """The number of :attr:`noise_law`; None: it is unknown, or not said yet.
 
         >>> round(Problem(["x=0:1"], "gain=1:9:log", noise="5%").noise_scale, 4)  # ln 1.05
         0.0488
         """
-        counts = self.counts
-        if counts is not None:
-            return counts.noise_scale
-        return None if self.noise is None else scale_of_noise(self.noise)
+        law = self.noise_law
+        return law.scale if law is not None and law.known else None
+
+    @property
+    def planned_noise(self) -> float:
+        """The noise scale for which kernels are chosen and widths predicted.
+
+        It is the one that was stated, or the largest that unknown noise may have; otherwise a
+        plausible one: 5 % of the range where noise is unknown, and 1 % where nothing is said.
+        """
+        law = self.noise_law
+        if law is None:
+            return MISSING_NOISE * self.output.span
+        if isinstance(law, Gaussian) and not law.known:
+            return law.at_most or UNKNOWN_NOISE * self.output.span
+        return law.scale
+
+    @property
+    def planned_noise_text(self) -> str:
+        """The same for people, in the user's units."""
+        return self.output.noise_text(float(self.output.apart(self.planned_noise)), "{:.3g}".format)
+
+    def noise_in_units(self, scale: float, *, up: bool = False) -> float:
+        """Turn a noise scale of the model into the user's units, rounded down, or up.
+
+        For a logarithmic output that is a share, 0.05 for 5 %.
+        """
+        if not self.output.log:
+            return scale
+        within = isinstance(self.noise_law, Bounded)
+        try:
+            share = -math.expm1(-scale) if within else math.expm1(scale)
+        except OverflowError:
+            return math.inf
+        return share * (1 + 4 * EPS if up else 1 - 4 * EPS)
+
+    @property
+    def noise_clause(self) -> str:
+        """What is assumed of the noise, as a part of a sentence.
+
+        >>> Problem(["x=0:1"], "gain[dB]=1:9", noise="within 0.5", delta=0).noise_clause
+        'no measurement farther than 0.5 dB from the true value'
+        >>> Problem(["x=0:1"], "gain[dB]=1:9", noise="unknown").noise_clause
+        'Gaussian noise of the same standard deviation in all runs, whatever it is'
+        """
+        words, amount = ("", None) if self.noise is None else parts_of_noise(self.noise)
+        if not words:
+            return f"noise of at most {self.noise_text()}"
+        size = "" if amount is None else self.output.noise_text(amount)
+        if words == WITHIN:
+            average = "" if self.delta == 0 else " and errors that are 0 on average"
+            return f"no measurement farther than {size} from the true value{average}"
+        most = f"at most {size}" if size else "whatever it is"
+        return f"Gaussian noise of the same standard deviation in all runs, {most}"
 
     def noise_text(
         self, at_least: float | None = None, rounded: Callable[[float], str] = "{:g}".format
@@ -448,9 +529,9 @@ class Problem:
             return self.output.noise_text(at_least, rounded)
         if self.noise is None:
             return "not said yet"
-        if isinstance(self.noise, str):
-            return f"{self.noise[:-1]} %"
-        return self.output.noise_text(self.noise)
+        words, amount = parts_of_noise(self.noise)
+        size = [] if amount is None else [self.output.noise_text(amount)]
+        return " ".join([words, *size]).strip()
 
     def scaled_outcomes(
         self, y: Any, place: Callable[[int], str] = "row {}: ".format
@@ -530,11 +611,17 @@ class Problem:
 
         With ``kernels="any"`` f* is in any of the candidates' spaces. ``facts`` are in place of
         those that the problem states, with the one kernel that was chosen; ``facts=()`` is what
-        widths can be predicted for. ``noise_scale`` is in place of that of the problem.
+        widths can be predicted for. ``noise_scale`` is in place of that of the problem, under the
+        same law; noise that was unknown is then known.
         """
-        noise = self.noise_scale if noise_scale is None else noise_scale
+        noise = self.noise_law
+        if noise_scale is not None:
+            noise = SubGaussian(noise_scale) if noise is None else noise.at_scale(noise_scale)
         if noise is None:
-            raise InputError("the noise of the output is missing; 0 means that there is none.")
+            raise InputError(
+                "the noise of the output is missing; 0 means that there is none, and 'unknown' "
+                "that the data bound it."
+            )
         problem, out = self.settled(), self.output
         several = problem.candidates if facts is None else ()
         balls = [
@@ -635,6 +722,11 @@ class Problem:
         return cls.from_data(data)
 
 
+def _checked_delta(given: Any, noise: float | str | None) -> float:
+    within = noise is not None and parts_of_noise(noise)[0] == WITHIN
+    return as_scalar(given, "delta", **{"least" if within else "above": 0.0}, most=1.0)
+
+
 def _checked_norm_bound(given: Any, output: Output) -> float:
     # A smaller norm bound is lost in the rounding of the output.
     return as_scalar(given, "norm_bound", least=EPS * output.span, most=LARGEST)
@@ -672,12 +764,14 @@ def predicted_half_widths(
 ) -> tuple[float, float]:
     """Bound half of upper - lower after a space-filling design: mean and largest over points.
 
-    Both are on the scale of the model, see :class:`Output`.
+    Both are on the scale of the model, see :class:`Output`. They are for noise of that scale, or of
+    :attr:`Problem.planned_noise`; where noise is unknown, nothing can be promised before the data.
 
     See :meth:`kernelbounds.ConfidenceSequence.predicted_width`.
     """
     points = qmc.Sobol(problem.dim, rng=np.random.default_rng(1)).random(WIDTH_POINTS)
     design = problem.unit_box.filling(experiments)
-    sequence = problem.sequence(facts=(), noise_scale=noise_scale)
+    noise = problem.planned_noise if noise_scale is None else noise_scale
+    sequence = problem.sequence(facts=(), noise_scale=noise)
     widths = sequence.predicted_width(with_corners(points), design)
     return float(widths[:WIDTH_POINTS].mean() / 2), float(widths.max() / 2)

@@ -12,8 +12,8 @@ from kernelbounds.display import cards as notebook
 from kernelbounds.display.numbers import at_least, at_most, interval
 from kernelbounds.kernels import kernel_to_text
 from kernelbounds.problem import Problem
-from kernelbounds.problem.calibration import Checked
-from kernelbounds.problem.outcomes import checked_amount
+from kernelbounds.problem.calibration import Checked, noise_so_far
+from kernelbounds.problem.outcomes import UNKNOWN, checked_amount, parts_of_noise
 from kernelbounds.problem.quantities import Output
 from kernelbounds.study.records import Promising, Trial
 
@@ -179,9 +179,10 @@ class Status:
         unit = problem.output.norm_unit
         least = problem.noise_text(noise.at_least, partial(at_least, digits=4))
         needed = f"{at_least(norm.at_least, 4)}{unit}"
+        name = "limit of the noise" if problem.noise_is_unknown else "noise"
         return [
             ("norm bound", norm, f"{norm.assumed:.4g}{unit}", needed),
-            ("noise", noise, problem.noise_text(), least),
+            (name, noise, problem.noise_text(), least),
         ]
 
     def __str__(self) -> str:
@@ -211,7 +212,7 @@ class Status:
         if self.most_promising is not None:
             lines.append(f"most promising, not proved: {self._promising}")
         lines.append(
-            f"assumptions: noise {problem.noise_text()}, norm bound "
+            f"assumptions: noise {noise_so_far(problem, self.noise)}, norm bound "
             f"{problem.norm_bound:.4g}{out.norm_unit}, kernel {kernel_to_text(problem.kernel)}"
             f"{f' and {len(problem.candidates) - 1} others' if problem.candidates else ''}"
         )
@@ -250,6 +251,7 @@ class Status:
             picture = best.picture()
         if self.most_promising is not None:
             facts.append(("most promising, not proved", self._promising))
+        facts.append(("noise", noise_so_far(problem, self.noise)))
         facts += [("known", line) for line in self._known]
         if self.stop_within is not None:
             facts.append(("aim", f"within {self._aim}"))
@@ -332,12 +334,14 @@ def _remedies(status: Status) -> list[str]:
             "All observations are safe in the file, and more can be told; but there are no bounds "
             "any more. What to do:",
             "- if what you stated is not true everywhere: a new study without it;",
-            "- if the noise or the norm bound may be larger: a new study with larger ones;",
+            "- if the noise or the norm bound may be larger: a new study with larger ones;"
+            if problem.noise != UNKNOWN
+            else "- if the norm bound may be larger: a new study with a larger one;",
             *_SAME_OBSERVATIONS,
         ]
     said = [
         "The data refute the assumptions: no function with this kernel and norm bound fits the "
-        f"outcomes with noise {problem.noise_text()}. One of the "
+        f"outcomes, with {problem.noise_clause}. One of the "
         f"assumptions is wrong, or something of probability {problem.delta:g} has happened. All "
         "observations are safe in the file, and more can be told; but there are no bounds any "
         "more. What to do:"
@@ -352,9 +356,16 @@ def _remedies(status: Status) -> list[str]:
         least = f"{at_most(100 * noise.at_least, 2)}%" if problem.output.log else (
             at_most(noise.at_least, 2)
         )  # fmt: skip
+        words = parts_of_noise(problem.noise or 0.0)[0]
+        larger_noise = f"--noise '{words} {least}'" if words else f"--noise {least}"
         said.append(
             "- if single outcomes scatter more than was assumed: a new study with "
-            f"--noise {least} or more;"
+            f"{larger_noise} or more;"
+        )
+    elif problem.noise_is_unknown:
+        said.append(
+            "- if the noise is larger in some runs than in others: a new study with --noise that "
+            "repeated runs show where it is largest;"
         )
     larger = (
         f"--norm-bound {at_most(norm.at_least, 2)} or more, or "

@@ -102,8 +102,11 @@ class Study:
         where = checked_path(path)
         if not isinstance(problem, Problem):
             raise InputError(f"problem must be a kernelbounds.Problem, got {brief(problem)}.")
-        if problem.noise_scale is None:
-            raise InputError("the noise of the output is missing; 0 means that there is none.")
+        if problem.noise_law is None:
+            raise InputError(
+                "the noise of the output is missing; 0 means that there is none, and 'unknown' "
+                "that the data bound it."
+            )
         if isinstance(where, Path):
             refuse_existing(where)  # This is better said before minutes are spent on assumptions.
         meta = {
