@@ -381,10 +381,8 @@ def test_refuted_assumptions(run, shelf, tmp_path):
     words = ["--noise", "0.5", "--norm-bound", "3", "--kernel", "Matern(1.0, nu=2.5)"]
     for more in ([], ["--fixed-design"], ["--at", "rows"]):
         message = _refused(run, tmp_path, "bound", shelf / "1.csv", *_inputs(1, *words), *more)
-        assert (
-            "the data refute the assumptions: no function with B = 3 explains them, with noise of at most 0.5"
-            in message
-        )
+        assert "the data refute the assumptions: no function with B = 3 explains" in message
+        assert "explains them, with noise of at most 0.5" in message
         assert float(re.search(r"B would have to be at least ([\d.e+]+)", message)[1]) > 3
         line = int(re.search(r"rows before line (\d+) do not refute them", message)[1])
     write_csv(tmp_path / "before.csv", _first_rows(shelf / "1.csv", line - 2))

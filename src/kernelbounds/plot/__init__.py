@@ -11,7 +11,7 @@ file                   pictures
                        :func:`functions`
 ``several_inputs.py``  :func:`maps` of lower bounds, upper bounds and widths, and
                        :func:`slices`, a band along each input
-``rounds.py``          :func:`regret` and :func:`certificate`, round by round
+``rounds.py``          :func:`regret`, :func:`certificate` and :func:`noise`, round by round
 ``contents.py``        what is drawn: bounds, data, the truth, :func:`gaussian_process`
 ``canvas.py``          figures, colours, legends; the box: names, logarithmic axes, distances
 =====================  ===============================================================
@@ -19,7 +19,7 @@ file                   pictures
 
 from kernelbounds.plot.contents import GaussianProcess, gaussian_process
 from kernelbounds.plot.one_input import band, compare, functions
-from kernelbounds.plot.rounds import certificate, regret
+from kernelbounds.plot.rounds import certificate, noise, regret
 from kernelbounds.plot.several_inputs import maps, slices
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "functions",
     "gaussian_process",
     "maps",
+    "noise",
     "regret",
     "slices",
 ]

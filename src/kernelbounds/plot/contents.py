@@ -239,7 +239,8 @@ def gaussian_process(sequence: ConfidenceSequence, deviations: float = 2.0) -> G
 
     Its prior has the level of the offset as its mean and v k as its covariance, where k is
     ``sequence.kernel`` and v the variance of largest likelihood; the noise is Gaussian with the
-    noise scales of the sequence. Nothing else is fitted. With v K + sigma^2 I =
+    noise scales of the sequence, or with the largest that the data allow where it is unknown.
+    Nothing else is fitted. With v K + sigma^2 I =
     sigma^2 (I + K/alpha) and alpha = sigma^2/v, twice the negative log-likelihood is
     E_alpha/sigma^2 + ln det(I + K/alpha), up to a constant.
 
@@ -271,6 +272,11 @@ def gaussian_process(sequence: ConfidenceSequence, deviations: float = 2.0) -> G
             raise InputError("a Gaussian process needs observations for its variance; there are 0.")
         engine, noise = known.radius_engine.snapshot(), known.assumptions.noise_scale
         offset = known.offset
+    if math.isinf(noise):
+        raise InputError(
+            "a Gaussian process needs the noise scale, which is unknown, and the data give no "
+            "limit yet; some 20 to 40 observations are needed."
+        )
     if noise == 0:  # the likeliest variance is y' K^-1 y / t
         ridge = NUGGET * engine.data.trace
         variance = engine.path().energy_and_log_det(ridge)[0] / (ridge * engine.data.count)

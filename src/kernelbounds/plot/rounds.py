@@ -1,4 +1,4 @@
-"""Regret and certificates, round by round."""
+"""Regret, certificates and the size of the noise, round by round."""
 
 from __future__ import annotations
 
@@ -120,9 +120,7 @@ def certificate(
     'observations'
     >>> pyplot.close("all")
     """
-    t = as_floats(rounds, "rounds")
-    if t.ndim != 1 or not len(t) or np.any(np.diff(t) < 0):
-        raise InputError(f"rounds must be an array (n,) that increases, got {brief(rounds)}.")
+    t = _checked_rounds(rounds)
     if (limits is None) != (best is None):
         raise InputError("limits and best are given together, or not at all.")
     if limits is None and regrets is None:
@@ -147,6 +145,80 @@ def certificate(
     canvas.round_ticks(axes.xaxis, 8, whole=True)
     canvas.finish(axes, own=ax is None)
     return axes
+
+
+def noise(
+    rounds: ArrayLike,
+    at_most: ArrayLike,
+    at_least: ArrayLike | None = None,
+    ax: Axes | None = None,
+    *,
+    truth: float | None = None,
+    output: str = "noise scale",
+) -> Axes:
+    """Draw how an unknown noise scale closes in: upper and lower bounds on it, on a log axis.
+
+    Where the upper bound is infinite, nothing is known yet, and the picture is grey.
+
+    Parameters
+    ----------
+    rounds : array of shape (n,)
+        Numbers of observations, increasing.
+    at_most : array of shape (n,)
+        ``noise_upper_bound`` of a sequence after each of them, which needs no right kernel and no
+        right norm bound.
+    at_least : array of shape (n,), optional
+        ``noise_lower_bound``, which needs both; where it is 0, it is left out.
+    ax : matplotlib axes, optional
+        The axes to draw on; None makes those of a new figure.
+    truth : float, optional
+        The true noise scale, where it is known, as a dashed line.
+    output : str
+        The label of the vertical axis.
+
+    Examples
+    --------
+    >>> from matplotlib import pyplot
+    >>> pyplot.switch_backend("Agg")
+    >>> import kernelbounds as kb
+    >>> ax = kb.plot.noise([10, 30, 100], [float("inf"), 0.9, 0.4], [0.0, 0.1, 0.2])
+    >>> ax.get_yscale()
+    'log'
+    >>> pyplot.close("all")
+    """
+    t = _checked_rounds(rounds)
+    most = checked_numbers(at_most, len(t), "at_most must be")
+    line = None if truth is None else as_scalar(truth, "truth", above=0.0)
+    drawn = {"at most, whatever f is": finite(most)}
+    if at_least is not None:
+        least = finite(checked_numbers(at_least, len(t), "at_least must be"))
+        drawn["at least, if B and the kernel are right"] = np.where(least > 0, least, np.nan)
+
+    [axes] = canvas.axes_for(ax)
+    axes.set_yscale("log")
+    for (name, values), colour in zip(drawn.items(), canvas.COLOURS, strict=False):
+        _step(axes, t, values, colour, name)
+    if line is not None:
+        axes.axhline(line, color="black", linewidth=0.9, linestyle="--", label="the true noise")
+    unknown = np.flatnonzero(~np.isfinite(most))
+    if len(unknown):  # up to the first number at which it is known
+        end = t[min(unknown[-1] + 1, len(t) - 1)]
+        axes.axvspan(t[0], end, color="0.9", linewidth=0, label="not known yet")
+    seen = np.concatenate([*drawn.values(), [np.nan if line is None else line]])
+    seen = seen[np.isfinite(seen)]
+    if len(seen):
+        canvas.log_ticks(axes.yaxis, seen.min(), seen.max())
+    axes.set(xlabel="observations", ylabel=canvas.as_written(output))
+    canvas.round_ticks(axes.xaxis, 8, whole=True)
+    canvas.finish(axes, own=ax is None)
+    return axes
+
+
+def _checked_rounds(given: ArrayLike) -> Array:
+    t = as_floats(given, "rounds")
+    if t.ndim != 1 or not len(t) or np.any(np.diff(t) < 0):
+        raise InputError(f"rounds must be an array (n,) that increases, got {brief(given)}.")
+    return t
 
 
 def _interval(ax: Axes, t: Array, limit: Array, achieved: Array) -> None:

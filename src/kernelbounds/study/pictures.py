@@ -16,6 +16,7 @@ from kernelbounds.errors import EmptyConfidenceSetError
 from kernelbounds.io import files
 from kernelbounds.plot import canvas
 from kernelbounds.problem import Problem
+from kernelbounds.problem.calibration import checked_assumptions
 from kernelbounds.study.deciding import evenly, replayed
 from kernelbounds.study.study_file import Outcome
 
@@ -34,12 +35,17 @@ def save_all(
     outcomes: list[Outcome],
     certificates: list[tuple[int, Certificate]],
 ) -> list[Path]:
-    """Write history.png, and certificate.png and slices.png where there are certificates."""
+    """Write history.png; certificate.png and slices.png where there are certificates.
+
+    Where the noise is unknown, noise.png has what the data say of it.
+    """
     where, output = files.as_path(folder), study.problem.output
     excess = ", as a share" if output.log else ""
     with files.failure_reported(f"make the folder {brief(str(folder))}"):
         where.mkdir(parents=True, exist_ok=True)
     drawn: dict[str, Any] = {"history": _history(study.problem, outcomes, study.minimise)}
+    if study.problem.noise_is_unknown:
+        drawn["noise"] = _noise(study.problem, outcomes)
     if certificates:
         drawn["certificate"] = plot.certificate(
             [count for count, _ in certificates],
@@ -93,6 +99,22 @@ def _history(problem: Problem, outcomes: list[Outcome], minimise: bool) -> Axes:
     canvas.round_ticks(axes.xaxis, 8, whole=True)
     canvas.finish(axes, own=True)
     return axes
+
+
+def _noise(problem: Problem, outcomes: list[Outcome]) -> Axes:
+    """Draw how an unknown noise closes in, in the user's units."""
+    counts, out = evenly(len(outcomes), MAX_HISTORY_COUNTS), problem.output
+    found = [
+        checked_assumptions(problem, sequence)[1]
+        for _, sequence in replayed(problem, outcomes, counts)
+    ]
+    times, unit = (100, " [%]") if out.log else (1, f" [{out.unit}]" if out.unit else "")
+    return plot.noise(
+        counts,
+        [times * float(one.at_most or 0.0) for one in found],
+        [times * one.at_least for one in found],
+        output=f"noise of {out.name}{unit}",
+    )
 
 
 def _slices(study: Study, outcomes: list[Outcome], point: Array) -> Any:
