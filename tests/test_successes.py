@@ -270,7 +270,7 @@ class TestCommands:
         return tmp_path / "runs.csv"
 
     def test_bounds_of_a_table(self, run, runs, tmp_path):
-        code, out, said = run("bound", runs, *WORDS, *KNOWN, "--out", tmp_path / "b")
+        code, out, _ = run("bound", runs, *WORDS, *KNOWN, "--out", tmp_path / "b")
         assert code == 0
         assert "noise of at most that of independent tries" in out
         found = read_csv(tmp_path / "b" / "bounds.csv", ["force", "lower", "upper"]).columns
