@@ -40,7 +40,9 @@ def save_all(
     Where the noise is unknown, noise.png has what the data say of it.
     """
     where, output = files.as_path(folder), study.problem.output
-    excess = ", as a share" if output.log else ""
+    # A logarithmic output has factors, 1 where the best settings known are the best possible.
+    one, enough = float(output.log), study.stop_within
+    what = f"certified factor, {output.name}" if output.log else f"certified regret, {output.label}"
     with files.failure_reported(f"make the folder {brief(str(folder))}"):
         where.mkdir(parents=True, exist_ok=True)
     drawn: dict[str, Any] = {"history": _history(study.problem, outcomes, study.minimise)}
@@ -49,9 +51,9 @@ def save_all(
     if certificates:
         drawn["certificate"] = plot.certificate(
             [count for count, _ in certificates],
-            [one.regret for _, one in certificates],
-            enough=study.stop_within,
-            output=f"certified regret, {output.name if output.log else output.label}{excess}",
+            [found.regret + one for _, found in certificates],
+            enough=None if enough is None else enough + one,
+            output=what,
         )
         count, best = certificates[-1]
         if count == len(outcomes):
