@@ -156,9 +156,9 @@ def show(expected: kb.problem.Plan) -> None:
     say(
         f"At most: certain if the assumptions hold{known}, whatever the outcomes, with settings "
         "that fill the ranges evenly; the band is the mean half-width at 128 points, and the "
-        "regret the largest width at these and in the corners. Simulated: the mean over 4 of the random "
-        "functions; the regret is that of choosing among 256 settings, and it is larger over the "
-        "whole ranges. A band wider than the output's range, "
+        "regret the largest width at these and in the corners. Simulated: the mean over 4 of the "
+        "random functions; the regret is that of choosing among 256 settings, and it is larger "
+        "over the whole ranges. A band wider than the output's range, "
         f"{out.stated_range}, says nothing."
     )
     say(

@@ -223,7 +223,10 @@ def plot(
     out: Annotated[Path, typer.Option(help="Folder of the pictures.")] = Path("."),
     seconds: Annotated[float, typer.Option(help="For certificates of the past, at most.")] = 20.0,
 ) -> None:
-    """Draw the history, the certificate over time, and slices through the best settings."""
+    """Draw the history, the certificate over time, and slices through the best settings.
+
+    Where the noise is unknown, also how it closes in.
+    """
     with kb.Study(file) as study:
         for path in study.plot(out, seconds):
             typer.echo(f"wrote {path}")

@@ -425,8 +425,9 @@ class Study:
     def plot(self, folder: str | PathLike[str], seconds: float = 20.0) -> list[Path]:
         """Draw the study: ``history.png``, ``certificate.png`` and ``slices.png`` in a folder.
 
-        Where the noise is unknown, ``noise.png`` shows how it closes in. Needs ``kernelbounds[plot]``. Returns what was written; there are no slices where the
-        assumptions are refuted. Certificates of the past that are missing take at most ``seconds``.
+        Where the noise is unknown, ``noise.png`` shows how it closes in. Needs
+        ``kernelbounds[plot]``. Returns what was written; there are no slices where the assumptions
+        are refuted. Certificates of the past that are missing take at most ``seconds``.
         """
         canvas.require_matplotlib()
         with self._lock:
