@@ -397,11 +397,15 @@ def _show_sensitivity(found: Found) -> None:
             )
             scales = noise * found.sequence.noise_scales
             loose.update(found.sequence.points, found.sequence.outcomes, scales)
-            below, above = loose.bounds(where, found.bound)
+            step()
+            try:
+                below, above = loose.bounds(where, found.bound)
+            except EmptyConfidenceSetError:  # R_t depends on B and on the noise, and may be smaller
+                rows.append([name, "refuted by the data", ""])
+                continue
             band = float(np.mean((above - below)[: len(few)])) / 2
             best = at_least(float(problem.unscaled_bounds(below.max(), 0.0)[0]), 4)
             rows.append([name, out.short_plus_minus(band), f"{best}{out.after_number}"])
-            step()
     print_table(
         "Sensitivity to the assumptions", ["assumption", "band", "largest lower bound"], rows
     )
@@ -413,17 +417,21 @@ def _say_noise(found: Found) -> None:
     """Say what the data tell of noise that is unknown."""
     problem = found.problem
     noise = kb.problem.calibration.checked_assumptions(problem, found.sequence)[1]
-    most, by = noise.at_most or 0.0, "found from the data, whatever B and the kernel are"
-    if most >= noise.assumed:
-        by = "as you stated; the data do not say less yet"
-    least = ""
+    most, least = float(noise.at_most or 0.0), ""
     if noise.at_least > 0:
         least = f" (and at least {problem.noise_text(noise.at_least, at_least)}, if B is right)"
+    if most >= noise.assumed:
+        say(
+            "The noise is unknown, and these runs do not bound it yet."
+            if math.isinf(most)
+            else f"The noise is {problem.noise_text()}, as you stated{least}; these runs do not "
+            "bound it more tightly yet."
+        )
+        return
     say(
-        "The noise is not known yet: the data give no limit."
-        if math.isinf(most)
-        else f"The noise is at most {problem.noise_text(most, at_most)}{least}, {by}. This is part "
-        f"of what holds with probability {1 - problem.delta:g}."
+        f"The noise is at most {problem.noise_text(most, at_most)}{least}, found from the data, "
+        "whatever B and the kernel are. This is part of what holds with probability "
+        f"{1 - problem.delta:g}."
     )
 
 

@@ -189,7 +189,7 @@ def noise(
     t = _checked_rounds(rounds)
     most = checked_numbers(at_most, len(t), "at_most must be")
     line = None if truth is None else as_scalar(truth, "truth", above=0.0)
-    drawn = {"at most, whatever f is": finite(most)}
+    drawn = {"at most, whatever the function is": finite(most)}
     if at_least is not None:
         least = finite(checked_numbers(at_least, len(t), "at_least must be"))
         drawn["at least, if B and the kernel are right"] = np.where(least > 0, least, np.nan)

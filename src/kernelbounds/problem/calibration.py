@@ -221,12 +221,12 @@ def noise_so_far(problem: Problem, noise: Checked) -> str:
     >>> noise_so_far(problem, Checked(math.inf, 0.21, 0.4321))
     'unknown, at most 0.433 MPa so far (at least 0.210 MPa)'
     >>> noise_so_far(problem, Checked(math.inf, 0.0, math.inf))
-    'unknown, not known yet: some 20 to 40 runs are needed'
+    'unknown (not known yet: some 20 to 40 runs are needed)'
     """
     if noise.at_most is None:
         return problem.noise_text()
     if math.isinf(noise.at_most):
-        return f"{UNKNOWN}, not known yet: some 20 to 40 runs are needed"
+        return f"{UNKNOWN} (not known yet: some 20 to 40 runs are needed)"
     stated = noise.at_most >= noise.assumed
     least = ""
     if 0 < noise.at_least < math.inf:
@@ -399,16 +399,23 @@ def _guaranteed(problem: Problem, observed: tuple[Array, Array, Array | None]) -
     if problem.noise_is_unknown:
         sequence = problem.settled().sequence()
         sequence.update(*observed)
-        most = problem.noise_in_units(sequence.noise_upper_bound, up=True)
-        known = math.isfinite(most)
+        noise = checked_assumptions(problem, sequence)[1]
+        most = float(noise.at_most or 0.0)
+        if most >= noise.assumed:
+            more = "; the data say no less" if math.isfinite(most) else ""
+            found.append(
+                Finding(
+                    "noise at most", noise_so_far(problem, noise), "stated assumption",
+                    f"some 20 to 40 rows are needed before data bound the noise{more}",
+                )
+            )  # fmt: skip
+            return found
         found.append(
             Finding(
-                "noise at most",
-                problem.noise_text(most, at_most) if known else "no limit yet",
-                "guarantee",
+                "noise at most", problem.noise_text(most, at_most), "guarantee",
                 f"{sure}, whatever the function and the kernel are, if noise is Gaussian with the "
                 "same standard deviation in all runs, and the rows are in the order in which they "
-                "were measured" if known else "some 20 to 40 rows are needed",
+                "were measured",
             )
         )  # fmt: skip
     return found

@@ -47,6 +47,8 @@ NO_FACTS: dict[str, Any] = {"limits": None, **dict.fromkeys(SHAPES, ()), "known"
 EXAMPLE = "'catalyst=0 -> yield=0', or 'catalyst=0 & pressure=1 -> yield=2 +- 0.5'"
 # No message names more places than this.
 PLACES_NAMED = 3
+# How messages name what each outcome says by itself, with noise within a limit.
+NOISE_OF_OUTCOMES = re.compile(r"noise of at most \S+ in every outcome")
 
 
 def checked_limits(given: Any, output: Output, *, of_rate: bool = False) -> Limits | None:
@@ -297,6 +299,7 @@ def in_users_words(problem: Problem, message: str) -> str:
     """Replace the facts that a message names by the user's words for them."""
     for words, fact in stated_facts(problem):
         message = message.replace(str(fact), f"'{words}'")
+    message = NOISE_OF_OUTCOMES.sub(f"'{problem.noise_clause}'", message)
     return message.replace("the offset another one", "something of this is not true")
 
 

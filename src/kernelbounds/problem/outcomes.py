@@ -59,7 +59,7 @@ def checked_noise(given: Any, output: Output) -> float | str:
     most, limit = words.groups()
     if most is None and limit is None:
         return UNKNOWN
-    amount = checked_amount(most or limit, "the most noise", output, above=0.0, most=LARGEST)
+    amount = checked_amount(most or limit, "noise", output, above=0.0, most=LARGEST)
     if limit is not None and output.log and amount >= 1:
         raise InputError(
             f"a measurement within {_written(amount, output)} of the true value may be 0, which a "

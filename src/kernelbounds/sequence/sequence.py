@@ -355,11 +355,19 @@ class ConfidenceSequence:
             self._inflation_watch.look(known, stacklevel=4)
 
     def keep_noise_scale(self) -> None:
-        """Take an unknown noise scale to be at most what the outcomes so far say, from now on."""
+        """Take an unknown noise scale to be at most what the outcomes so far say, from now on.
+
+        Where they say nothing yet, it is the one that settings were chosen for: bounds that are
+        those without data would not tell one point from another. This is for copies that decide
+        where to look next; no bound that is reported rests on it.
+        """
         with self._known.lock:
             known = self._known
+            told = math.isfinite(known.assumptions.noise_scale)
             self._known = dataclasses.replace(
-                known, stated=known.assumptions, settings_for=known.chosen_for
+                known,
+                stated=known.assumptions if told else known.chosen_for,
+                settings_for=known.chosen_for,
             )
 
     def checked_noise_scales(self, given: ArrayLike | None, count: int) -> Array | None:

@@ -7,6 +7,7 @@ then valid and a little loose, while what is suggested and recommended is feasib
 
 from __future__ import annotations
 
+import copy
 import math
 import time
 from collections.abc import Iterator, Sequence
@@ -145,6 +146,10 @@ class Search:
 
     def _next_point(self, sequence: ConfidenceSequence, pending: Array) -> Array:
         """Choose the settings to try next, (d,), given that those pending (n, d) will be tried."""
+        if math.isinf(sequence.known.assumptions.noise_scale):
+            # While an unknown noise may be any, all points look alike.
+            sequence = copy.deepcopy(sequence)
+            sequence.keep_noise_scale()
         policy, domain = KernelUCB(sequence, self.domain, minimise=self.minimise), self.domain
         if len(pending):
             policy.begin(self.problem.scaled(pending))

@@ -11,6 +11,7 @@ from kernelbounds.bandits import Certificate
 from kernelbounds.display import cards as notebook
 from kernelbounds.display.numbers import at_least, at_most, interval
 from kernelbounds.kernels import kernel_to_text
+from kernelbounds.noise import Bounded
 from kernelbounds.problem import Problem
 from kernelbounds.problem.calibration import Checked, noise_so_far
 from kernelbounds.problem.outcomes import UNKNOWN, checked_amount, parts_of_noise
@@ -327,10 +328,12 @@ def _strain(name: str, _: Checked, assumed: str, needed: str) -> str:
 def _remedies(status: Status) -> list[str]:
     """Say what to do when the assumptions are refuted."""
     problem, noise, norm = status.problem, status.noise, status.norm_bound
+    by_chance = f", or something of probability {problem.delta:g} has happened"
+    by_chance *= problem.delta > 0
     if status.contradicted:
         return [
             f"{status.contradicted[:1].upper()}{status.contradicted[1:]} So that is wrong, or "
-            f"another assumption is, or something of probability {problem.delta:g} has happened. "
+            f"another assumption is{by_chance}. "
             "All observations are safe in the file, and more can be told; but there are no bounds "
             "any more. What to do:",
             "- if what you stated is not true everywhere: a new study without it;",
@@ -341,8 +344,7 @@ def _remedies(status: Status) -> list[str]:
         ]
     said = [
         "The data refute the assumptions: no function with this kernel and norm bound fits the "
-        f"outcomes, with {problem.noise_clause}. One of the "
-        f"assumptions is wrong, or something of probability {problem.delta:g} has happened. All "
+        f"outcomes, with {problem.noise_clause}. One of the assumptions is wrong{by_chance}. All "
         "observations are safe in the file, and more can be told; but there are no bounds any "
         "more. What to do:"
     ]
@@ -361,6 +363,11 @@ def _remedies(status: Status) -> list[str]:
         said.append(
             "- if single outcomes scatter more than was assumed: a new study with "
             f"{larger_noise} or more;"
+        )
+    elif isinstance(problem.noise_law, Bounded):
+        said.append(
+            "- if a measurement may be farther from the true value: a new study with a larger "
+            "limit in --noise 'within ...';"
         )
     elif problem.noise_is_unknown:
         said.append(
