@@ -534,6 +534,10 @@ class ConfidenceSet:
             return 0.0
         self.forecasts()  # which those below share, where they do not depend on sigma
         now = self.assuming()
+        if isinstance(a.noise, ScaleAtMost):
+            # Each noise scale is tried by itself, and not all up to it.
+            alone = dataclasses.replace(a, noise=dataclasses.replace(a.noise, exactly=True))
+            now = dataclasses.replace(now, stated=alone, own_radius=None)
 
         def admissible(noise_scale: float) -> bool:
             return now.assuming(noise_scale=noise_scale).radius.squared >= least

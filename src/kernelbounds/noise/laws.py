@@ -244,6 +244,7 @@ class ScaleAtMost(Noise):
     """
 
     scale: float
+    exactly: bool = False  # whether R_t is that of this one scale, to see if it explains the data
 
     @property
     def unit(self) -> float:
@@ -262,7 +263,7 @@ class ScaleAtMost(Noise):
 
     def at_scale(self, scale: float) -> ScaleAtMost:
         """See :class:`Noise`."""
-        return ScaleAtMost(scale)
+        return replace(self, scale=scale)
 
     def squared_radius(self, given: RadiusInputs) -> tuple[float, float]:
         """See :class:`Noise`."""
@@ -278,8 +279,9 @@ class ScaleAtMost(Noise):
         assert isinstance(given.mixture, Hybrid)
         assert isinstance(given.engine, ExactEngine)
         reference = np.sqrt(given.mixture_scale * given.forecasts.ridges(given.engine))
-        found = given.forecasts.squared_radius(given.mixture, reference, self.scale, given.delta)
-        return 0.0, found
+        return 0.0, given.forecasts.squared_radius(
+            given.mixture, reference, self.scale, given.delta, exactly=self.exactly
+        )
 
     def penalty(
         self, mixture: Mixture, engine: ExactEngine, ridge: float, delta: float

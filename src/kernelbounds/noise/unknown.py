@@ -118,8 +118,18 @@ class ScaleForecasts:
             low, high = (low, middle) if exceeds(middle) else (middle, high)
         return math.exp(high) * (1 + 1e-12)
 
-    def squared_radius(self, mixture: Hybrid, reference: Array, most: float, delta: float) -> float:
+    def squared_radius(
+        self,
+        mixture: Hybrid,
+        reference: Array,
+        most: float,
+        delta: float,
+        *,
+        exactly: bool = False,
+    ) -> float:
         """The largest R_t^2 of all noise scales up to ``most``; ``reference`` is s_j, (8,).
+
+        If the noise scale is ``exactly`` that, it is the one of this scale.
 
         In each interval of scales the losses increase with sigma, so that its upper end has the
         largest R_t^2, at delta / (1 + delta): terms of the mixture below 1, whose sum is below 1,
@@ -133,6 +143,8 @@ class ScaleForecasts:
         decided_at = float(reference[top])
         halves = half_losses(mixture.rates, made, most, decided_at).sum(axis=0)
         found = energy_bound(mixture.rates, halves, count, most, level)
+        if exactly:
+            return found
         # Below it, few intervals can have a larger radius: one term of the mixture says so.
         sums = self._sums_at_ends(mixture, reference)
         logs = math.log(len(mixture.rates) / level) / np.array(mixture.rates)

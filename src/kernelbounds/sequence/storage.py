@@ -156,8 +156,13 @@ def unpack(
 def _noise_to_data(law: Noise) -> dict[str, Any]:
     if type(law).__name__ not in LAWS or getattr(noise, type(law).__name__) is not type(law):
         raise InputError(f"a noise law of your own cannot be saved: {law!r}.")
-    finite = {name: value for name, value in vars(law).items() if value not in (None, math.inf)}
-    return {"name": type(law).__name__, **finite}
+    settings: Any = law  # a dataclass
+    stated = {
+        one.name: value
+        for one in dataclasses.fields(settings)
+        if one.init and (value := getattr(law, one.name)) not in (None, math.inf)
+    }
+    return {"name": type(law).__name__, **stated}
 
 
 def _noise_from_data(header: dict[str, Any]) -> Any:
