@@ -20,9 +20,10 @@ from kernelbounds.assume.offset import Level, Offset
 from kernelbounds.assume.parts import Parts
 from kernelbounds.bounds.evidence import LEAST_RIDGE, Evidence
 from kernelbounds.bounds.radius import (
+    CERTAIN_FAILURE,
     Radius,
-    certain_noise,
     least_noise,
+    least_noise_of_energy,
     least_norm,
     least_squared_radius,
 )
@@ -34,7 +35,7 @@ from kernelbounds.facts.limits import NearOutcomes
 from kernelbounds.functionals.targets import Functionals, Targets, squared_norms
 from kernelbounds.mixtures.ledger import Ledger
 from kernelbounds.noise import Gaussian
-from kernelbounds.noise.laws import SMALLEST_NOISE, RadiusInputs, ScaleAtMost
+from kernelbounds.noise.laws import SHARE_OF_ENERGY, SMALLEST_NOISE, RadiusInputs, ScaleAtMost
 from kernelbounds.noise.unknown import ScaleForecasts
 
 # A norm bound that is nothing beside the noise would make sigma^2/c overflow.
@@ -524,7 +525,8 @@ class ConfidenceSet:
 
         With probability at least 1 - delta it is at most the true sigma, if B and the kernel are
         right. Noise scales are tried upwards in steps of one percent; this is the last one before
-        the first whose R_t leaves a function.
+        the first whose R_t leaves a function. Where the scale is unknown, it follows from the
+        energy of the noise alone.
         """
         a = self.assumptions
         least = self._least_squared_radius if self.count else 0.0
@@ -532,21 +534,20 @@ class ConfidenceSet:
         energy = max(math.sqrt(least) - self._most_misspecified, 0.0) ** 2
         if energy == 0:
             return 0.0
+        if not a.noise.is_sub_gaussian:
+            return math.sqrt(energy)
+        if not a.noise.known:  # whose radius takes no noise scale at its word
+            return least_noise_of_energy(energy, self.count, SHARE_OF_ENERGY * a.delta)
         self.forecasts()  # which those below share, where they do not depend on sigma
         now = self.assuming()
-        if isinstance(a.noise, ScaleAtMost):
-            # Each noise scale is tried by itself, and not all up to it.
-            alone = dataclasses.replace(a, noise=dataclasses.replace(a.noise, exactly=True))
-            now = dataclasses.replace(now, stated=alone, own_radius=None)
 
         def admissible(noise_scale: float) -> bool:
             return now.assuming(noise_scale=noise_scale).radius.squared >= least
 
         # The grid is fixed by what was assumed, and has its unit.
-        anchor = self.chosen_for.noise_scale or a.norm_bound or 1.0
-        if not a.noise.is_sub_gaussian:
-            return math.sqrt(energy)
-        return least_noise(admissible, certain_noise(energy, self.count, a.delta), anchor)
+        anchor = a.noise_scale or a.norm_bound or 1.0
+        certain = least_noise_of_energy(energy, self.count, CERTAIN_FAILURE * a.delta)
+        return least_noise(admissible, certain, anchor)
 
     @property
     def _least_squared_radius(self) -> float:

@@ -16,8 +16,11 @@ from kernelbounds.engine import Engine, ExactEngine
 from kernelbounds.errors import InputError
 from kernelbounds.mixtures import Hybrid, Mixture, Single
 from kernelbounds.mixtures.ledger import Ledger
-from kernelbounds.noise.unknown import ScaleForecasts
+from kernelbounds.noise.unknown import ScaleForecasts, largest_energy
 
+# Forecasts take no noise scale at its word. So that data refute one that is too small, a share of
+# delta is for the largest energy of noise of that scale.
+SHARE_OF_ENERGY = 0.02
 # Where R_t is known for certain, widths are predicted for ridges from this times sigma^2/c on.
 SMALL_RIDGE = 1e-3
 SMALLEST_NOISE, LARGEST_NOISE = 1e-100, 1e100  # whose squares neither vanish nor overflow
@@ -240,11 +243,11 @@ class ScaleAtMost(Noise):
 
     That is what :class:`Gaussian` without a scale becomes when there are outcomes. R_t is the
     largest of all noise scales up to that number, not its own: the mixture's supermartingale at
-    the true sigma is one, and at a number that the outcomes chose there is none.
+    the true sigma is one, and at a number that the outcomes chose there is none. Or it is the
+    largest energy of such noise, where that is less.
     """
 
     scale: float
-    exactly: bool = False  # whether R_t is that of this one scale, to see if it explains the data
 
     @property
     def unit(self) -> float:
@@ -279,9 +282,11 @@ class ScaleAtMost(Noise):
         assert isinstance(given.mixture, Hybrid)
         assert isinstance(given.engine, ExactEngine)
         reference = np.sqrt(given.mixture_scale * given.forecasts.ridges(given.engine))
-        return 0.0, given.forecasts.squared_radius(
-            given.mixture, reference, self.scale, given.delta, exactly=self.exactly
-        )
+        delta = (1 - SHARE_OF_ENERGY) * given.delta
+        found = given.forecasts.squared_radius(given.mixture, reference, self.scale, delta)
+        count = given.engine.data.count
+        energy = largest_energy(count, SHARE_OF_ENERGY * given.delta) * self.scale**2
+        return 0.0, min(found, energy * (1 + 4 * EPS))
 
     def penalty(
         self, mixture: Mixture, engine: ExactEngine, ridge: float, delta: float

@@ -49,6 +49,16 @@ ROOT_ACCURACY = 1e-6
 SMALLEST_SCALE = 1e-100
 
 
+# The energy of noise, without forecasts, is bounded with these rates.
+ENERGY_RATES = 0.2, 0.4, 0.7, 0.9
+
+
+def largest_energy(count: int, delta: float) -> float:
+    """The energy that noise of scale 1 exceeds at no time, with probability 1 - delta."""
+    halves = -count * np.log1p(-np.array(ENERGY_RATES)) / (2 * np.array(ENERGY_RATES))
+    return energy_bound(ENERGY_RATES, halves, count, 1.0, max(delta, 5e-324))
+
+
 class ScaleForecasts:
     """Forecasts of all outcomes by forecasters for several noise scales, each made once and kept.
 
@@ -118,18 +128,8 @@ class ScaleForecasts:
             low, high = (low, middle) if exceeds(middle) else (middle, high)
         return math.exp(high) * (1 + 1e-12)
 
-    def squared_radius(
-        self,
-        mixture: Hybrid,
-        reference: Array,
-        most: float,
-        delta: float,
-        *,
-        exactly: bool = False,
-    ) -> float:
+    def squared_radius(self, mixture: Hybrid, reference: Array, most: float, delta: float) -> float:
         """The largest R_t^2 of all noise scales up to ``most``; ``reference`` is s_j, (8,).
-
-        If the noise scale is ``exactly`` that, it is the one of this scale.
 
         In each interval of scales the losses increase with sigma, so that its upper end has the
         largest R_t^2, at delta / (1 + delta): terms of the mixture below 1, whose sum is below 1,
@@ -143,8 +143,6 @@ class ScaleForecasts:
         decided_at = float(reference[top])
         halves = half_losses(mixture.rates, made, most, decided_at).sum(axis=0)
         found = energy_bound(mixture.rates, halves, count, most, level)
-        if exactly:
-            return found
         # Below it, few intervals can have a larger radius: one term of the mixture says so.
         sums = self._sums_at_ends(mixture, reference)
         logs = math.log(len(mixture.rates) / level) / np.array(mixture.rates)
