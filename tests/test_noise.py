@@ -480,8 +480,8 @@ class TestBoundedAndEnergy:
         few.update(np.full((400, 1), 0.5), np.zeros(400))  # forecasts are far better than the limit
         assert few.radius**2 < 400 * 25
 
-    @pytest.mark.parametrize("delta", [0.01, 0])
-    def test_truth_inside_for_noise_at_its_limits(self, delta):
+    @pytest.mark.parametrize(("delta", "pointwise"), [(0.01, False), (0.01, True), (0, None)])
+    def test_truth_inside_for_noise_at_its_limits(self, delta, pointwise):
         """Noise of +-b; where nothing is random, an adversary who knows the function chooses."""
         for seed in range(5):
             rng = np.random.default_rng(seed)
@@ -489,17 +489,23 @@ class TestBoundedAndEnergy:
             X, grid = rng.random((25, 1)), np.linspace(0, 1, 30)[:, None]
             values = function(X)
             signs = np.sign(values) if delta == 0 else rng.choice([-1, 1], size=25)
-            seq = kb.ConfidenceSequence(KERNEL, 2.0, Bounded(0.3), delta)
+            seq = kb.ConfidenceSequence(KERNEL, 2.0, Bounded(0.3, pointwise), delta)
             seq.update(X, values + 0.3 * signs)
             lower, upper = seq.bounds(grid)
             assert np.all((lower <= function(grid)) & (function(grid) <= upper))
             lower, upper = seq.bounds(X)
-            if delta == 0:
+            if pointwise is not False:
                 assert np.all(upper - lower <= 0.6 + 1e-9)
 
-    def test_outcomes_count_by_themselves_only_for_certain(self):
+    def test_where_outcomes_count_by_themselves(self):
         _, X, y = self.data(8)
-        for law, delta, facts in ((Bounded(0.2), 0, 1), (Bounded(0.2), 0.01, 0), (0.2, 0.01, 0)):
+        for law, delta, facts in (
+            (Bounded(0.2), 0, 1),
+            (Bounded(0.2, pointwise=False), 0, 0),
+            (Bounded(0.2), 0.01, 0),
+            (Bounded(0.2, pointwise=True), 0.01, 1),
+            (0.2, 0.01, 0),
+        ):
             seq = kb.ConfidenceSequence(KERNEL, 2.0, law, delta)
             seq.update(X, y)
             assert len(seq.known.facts) == facts

@@ -157,12 +157,13 @@ class ConfidenceSet:
     def facts(self) -> tuple[Fact, ...]:
         """What is known of f*: the facts that were stated, and what each outcome says for certain.
 
-        The latter is used where nothing is random; see :class:`~kernelbounds.noise.Bounded`.
+        See :class:`~kernelbounds.noise.Bounded`.
         """
         a = self.assumptions
         if not self.uses_facts:
             return ()
-        if a.noise.pointwise is None or a.delta > 0 or not isinstance(self.engine, ExactEngine):
+        limit = a.noise.limit_of_each(a.delta)
+        if limit is None or not self.count or not isinstance(self.radius_engine, ExactEngine):
             return self.stated_facts
         key = "near outcomes", a.noise_scale
         return (*self.stated_facts, self.evidence.kept(key, self._near_outcomes))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from kernelbounds.arrays import EPS, Array, as_floats, as_scalar, brief
+from kernelbounds.arrays import EPS, Array, as_flag, as_floats, as_scalar, brief
 from kernelbounds.engine import Engine, ExactEngine
 from kernelbounds.errors import InputError
 from kernelbounds.mixtures import Hybrid, Mixture, Single
@@ -106,9 +106,11 @@ class Noise(ABC):
         """Whether the noise is Gaussian and independent, which fixed designs make use of."""
         return False
 
-    @property
-    def pointwise(self) -> float | None:
-        """The most by which f*(x) differs from each outcome for certain; None: nothing is."""
+    def limit_of_each(self, delta: float) -> float | None:
+        """The most by which f*(x) differs from each outcome; None: that is not known, or not used.
+
+        Bounds take longer where it is used.
+        """
         return None
 
     def __str__(self) -> str:
@@ -305,13 +307,16 @@ class Bounded(Noise):
 
     R_t^2 is the mixture's, with sigma = b (Hoeffding), or t b^2, which is for certain, whichever is
     smaller. With ``delta=0`` it is t b^2 and nothing is random: the noise need not have mean zero,
-    it may be chosen by an adversary, and bounds hold for certain. There, each outcome also says
-    |f*(x_s) - y_s| <= b by itself, which is used as :mod:`facts <kernelbounds.facts>` are.
+    it may be chosen by an adversary, and bounds hold for certain. Each outcome also says
+    |f*(x_s) - y_s| <= b by itself, which can be used as :mod:`facts <kernelbounds.facts>` are: bounds
+    are often several times narrower, and take some hundred times as long.
 
     Parameters
     ----------
     limit : float
         b > 0. With ``update(noise_scale=...)``, the limits of single observations.
+    pointwise : bool, optional
+        Whether each outcome is used by itself; None: with ``delta=0``.
 
     Examples
     --------
@@ -325,9 +330,12 @@ class Bounded(Noise):
     """
 
     limit: float
+    pointwise: bool | None = None
     scale: float = field(init=False, repr=False, compare=False)  # b
 
     def __post_init__(self) -> None:
+        if self.pointwise is not None:
+            object.__setattr__(self, "pointwise", as_flag(self.pointwise, "pointwise"))
         for name in ("limit", "scale"):
             object.__setattr__(self, name, _checked(self.limit, "the limit of the noise"))
 
@@ -336,14 +344,14 @@ class Bounded(Noise):
         """True."""
         return True
 
-    @property
-    def pointwise(self) -> float:
-        """b."""
-        return self.limit
+    def limit_of_each(self, delta: float) -> float | None:
+        """See :class:`Noise`."""
+        used = delta == 0 if self.pointwise is None else self.pointwise
+        return self.limit if used else None
 
     def at_scale(self, scale: float) -> Bounded:
         """See :class:`Noise`."""
-        return Bounded(scale)
+        return Bounded(scale, self.pointwise)
 
     def squared_radius(self, given: RadiusInputs) -> tuple[float, float]:
         """See :class:`Noise`."""
