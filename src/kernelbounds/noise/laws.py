@@ -308,8 +308,8 @@ class Bounded(Noise):
     R_t^2 is the mixture's, with sigma = b (Hoeffding), or t b^2, which is for certain, whichever is
     smaller. With ``delta=0`` it is t b^2 and nothing is random: the noise need not have mean zero,
     it may be chosen by an adversary, and bounds hold for certain. Each outcome also says
-    |f*(x_s) - y_s| <= b by itself, which can be used as :mod:`facts <kernelbounds.facts>` are: bounds
-    are often several times narrower, and take some hundred times as long.
+    |f*(x_s) - y_s| <= b by itself, which can be used as :mod:`facts <kernelbounds.facts>` are. Then
+    bounds are often several times narrower, and take some hundred times as long.
 
     Parameters
     ----------

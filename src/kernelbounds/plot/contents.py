@@ -75,7 +75,8 @@ def observed_data(data: Any, bounds: Bounds | None, dim: int) -> Data | None:
 def name_of(bounds: Bounds) -> str:
     """Return the name of bounds in a legend."""
     if isinstance(bounds, ConfidenceSequence):
-        return f"bounds, with probability {1 - bounds.assumptions.delta:.12g}"
+        delta = bounds.assumptions.delta
+        return f"bounds, with probability {1 - delta:.12g}" if delta else "bounds, for certain"
     return "bounds"
 
 
