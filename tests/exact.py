@@ -264,3 +264,17 @@ def folded_margin(bias, delta):
         beyond = mp.ncdf(-q) + mp.ncdf(-2 * bias - q)
         low, high = (low, q) if beyond <= delta else (q, high)
     return high
+
+
+def sub_gaussian_failures(most, q, bias):
+    """P(Z > most + q - bias) + P(-Z > most + q + bias), at most, for 1-sub-Gaussian Z."""
+    return mp.exp(-((most + q - bias) ** 2) / 2) + mp.exp(-((most + q + bias) ** 2) / 2)
+
+
+def sub_gaussian_margin(bias, delta):
+    """The margin at which the bound on the probability to fail is delta, by bisection."""
+    low, high = mp.mpf(0), mp.mpf(20)
+    for _ in range(120):
+        q = (low + high) / 2
+        low, high = (low, q) if sub_gaussian_failures(bias, q, bias) <= delta else (q, high)
+    return high
