@@ -145,7 +145,7 @@ class TestScaleInHighPrecision:
 
     @staticmethod
     def solved(mixture, sums, scale, level):
-        weights = getattr(mixture, "weights", None) or [1 / len(mixture.rates)] * len(mixture.rates)
+        weights = [weight / sum(mixture.weights) for weight in mixture.weights]
         low, high = mp.mpf(0), mp.mpf(10) ** 6
 
         def reached(squared):
@@ -178,9 +178,8 @@ class TestUnknownScale:
                 j = int(FORECASTER_OF_INTERVAL[number])
                 own = Forecasts(made.errors[j], reference[j] ** 2 * made.gains[j])
                 losses = half_losses(mixture.rates, own, sigma, float(reference[number]))
-                settings = mixture.weighted_rates if hasattr(mixture, "weighted_rates") else mixture
-                rates = getattr(settings, "rates", settings)
-                squared = energy_bound(rates, losses.sum(axis=0), 60, sigma, delta)
+                sums = losses.sum(axis=0)
+                squared = energy_bound(mixture.rates, sums, 60, sigma, delta, mixture.weights)
                 squared = min(squared, sigma**2 * largest_energy(60, by_energy))
                 assert squared <= seq.radius**2 * (1 + 1e-12)
 

@@ -87,7 +87,7 @@ def test_never_too_tight_and_not_needlessly_loose(case, mixture):
     enough = max(ridge, LEAST_RIDGE * float(forecast_scales(kernel.diag(X))[0]))
     exact = Exact(
         lambda a, b: kernel_value(name, length_scale, variance, a, b),
-        X, y, norm_bound, noise_scale, 0.01, c, getattr(mixture, "rates", None), enough,
+        X, y, norm_bound, noise_scale, 0.01, c, mixture, enough,
     )  # fmt: skip
     radius = float(mp.sqrt(exact.radius_squared()))
     if isinstance(mixture, Hybrid):

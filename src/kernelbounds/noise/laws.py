@@ -168,7 +168,8 @@ class Gaussian(Noise):
     all times at once, that needs neither B nor a right kernel; half of delta is spent on that, and
     R_t is the largest radius of all sigma up to sigma_max, at the other half. Noise of another law
     will do if, for 0 < lambda <= 2.4 and all b, E exp(-lambda (eps + b)^2 / (2 sigma^2)) is at
-    most (1 + lambda)^(-1/2), and if it is sigma-sub-Gaussian; noise of +-sigma is such a law. Noise
+    most (1 + lambda)^(-1/2), and if it is sigma-sub-Gaussian; noise of +-sigma is such a law. (Not
+    for :class:`~kernelbounds.FixedDesign` and predictions, which take it to be Gaussian.) Noise
     that is often exactly 0, or of many sizes, is not. Until some 20 to 40 outcomes are there,
     sigma_max is infinite and bounds are those without data.
 

@@ -142,15 +142,17 @@ class ScaleForecasts:
         made = Forecasts(self.errors[j], reference[j] ** 2 * self.gains[j])
         decided_at = float(reference[top])
         halves = half_losses(mixture.rates, made, most, decided_at).sum(axis=0)
-        found = energy_bound(mixture.rates, halves, count, most, level)
+        found = energy_bound(mixture.rates, halves, count, most, level, mixture.weights)
         # Below it, few intervals can have a larger radius: one term of the mixture says so.
         sums = self._sums_at_ends(mixture, reference)
-        logs = math.log(len(mixture.rates) / level) / np.array(mixture.rates)
+        weights = np.array(mixture.weights) / sum(mixture.weights)
+        logs = -np.log(weights * level) / np.array(mixture.rates)
         largest = 2 * reference**2 * (sums * (1 + count * EPS) + logs).min(axis=1)
         for number in range(top + 1, len(reference)):
             if largest[number] * (1 + 1e-9) > found:
-                end = float(reference[number])
-                found = max(found, energy_bound(mixture.rates, sums[number], count, end, level))
+                end, halves = float(reference[number]), sums[number]
+                radius = energy_bound(mixture.rates, halves, count, end, level, mixture.weights)
+                found = max(found, radius)
         return found
 
     def _sums_at_ends(self, mixture: Hybrid, reference: Array) -> Array:

@@ -334,11 +334,15 @@ def _chosen(
     with damage_reported(path):
         own, name = stored.get("own", False), stored["name"]
         text = stored["repr"] if own else name
-        if given is None and not own:
+        if not own:
             if name not in names:
                 raise ValueError(f"no {noun} is called {name!r}")
             settings = {key: value for key, value in stored.items() if key != "name"}
-            return getattr(package, name)(**settings)
+            made = getattr(package, name)(**settings)
+            if given is None:
+                return made
+            # A setting that a file does not have yet is at its default.
+            stored = json.loads(json.dumps(_to_data(made, package, names)))
     if given is None:
         raise _not_stored(path, noun, text)
     found = _to_data(given, package, names)
