@@ -214,8 +214,8 @@ class FixedDesign(Bound):
     ...     lower, upper = seq.bounds([0.5], bound)
     ...     print(f"{upper[0] - lower[0]:.2f} ({bound.guarantee})")
     0.70 (all times, all x, adaptive points, sub-Gaussian noise)
-    0.59 (one time, all x, fixed points, sub-Gaussian noise)
-    0.41 (one time, one x, fixed points, sub-Gaussian noise)
+    0.55 (one time, all x, fixed points, sub-Gaussian noise)
+    0.39 (one time, one x, fixed points, sub-Gaussian noise)
     """
 
     simultaneous: bool = True
