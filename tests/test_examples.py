@@ -220,3 +220,17 @@ def test_every_example_is_run():
     tests = Path(__file__).read_text() + (Path(__file__).parent / "test_docs.py").read_text()
     for example in EXAMPLES.glob("*.py"):
         assert example.name in tests, f"no test runs {example.name}"
+
+
+def test_a_product_is_narrower_on_a_logarithmic_scale(tmp_path, monkeypatch, capsys):
+    run(monkeypatch, "product.py", "--runs", "20", "--functions", "20")
+    rows = [row.split(" | ") for row in capsys.readouterr().out.splitlines()[2:]]
+    assert [row[3] for row in rows] == ["100% |"] * 3
+    assert float(rows[2][2]) < float(rows[0][2]) / 2
+    run(monkeypatch, "product.py", "--out", str(tmp_path / "runs.csv"))
+    assert (tmp_path / "runs.csv").read_text().startswith("temperature,pressure,catalyst,product")
+
+
+def test_grasps_are_counted(tmp_path, monkeypatch):
+    run(monkeypatch, "grasps.py", "--runs", "3", "--out", str(tmp_path / "grasps.csv"))
+    assert (tmp_path / "grasps.csv").read_text().startswith("force,grasped,attempts\n")

@@ -131,8 +131,9 @@ def test_what_is_not_understood_is_refused(text, match):
     [
         ("yield", "output must be written as yield"),
         ("yield=100:0", "yield needs a range with low < high, got 100:0"),
-        ("yield=0:100:log", "output 'yield' has a range and nothing more, got 'log' after it"),
-        ("yield=0:100:" + "x" * 1000, "nothing more"),
+        ("yield=0:100:log", "yield is logarithmic, so its range must be above 0, got 0:100"),
+        ("yield=1:100:integer", "output 'yield' has 'integer' after its range; log is all"),
+        ("yield=0:100:" + "x" * 1000, "log is all that can be said there"),
         ("yield=low,high", "output 'yield' needs a range of two numbers"),
     ],
 )

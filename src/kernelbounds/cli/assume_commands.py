@@ -24,7 +24,6 @@ from kernelbounds.cli.options import (
     warn,
     with_problem,
 )
-from kernelbounds.display.numbers import at_most
 from kernelbounds.errors import InputError
 
 # The picture shows this many functions that are admitted and this many that are not, each at this
@@ -107,8 +106,9 @@ def _same_norms(name: str, old: Any, new: Any) -> bool:
 
 def show(found: kb.problem.Assumed) -> None:
     """Print the kernels that were compared, and which of them is taken."""
-    problem, unit = found.problem, found.problem.output.after_number
-    in_unit = f" [{problem.output.unit}]" if unit else ""
+    problem, out = found.problem, found.problem.output
+    unit = out.norm_unit
+    in_unit = f" [{out.unit}]" if unit else ""
     share = f"{100 * problem.quantile:g} %"
     rows = []
     for one in found.candidates:
@@ -117,7 +117,7 @@ def show(found: kb.problem.Assumed) -> None:
             ("→ " if one is found.chosen else "  ") + one.name,
             at_least + f"{np.median(one.norms):.4g}",
             at_least + f"{one.norm_bound:.4g}",
-            f"±{at_most(one.width)}{unit}" if np.isfinite(one.width) else "",
+            out.short_plus_minus(one.width) if np.isfinite(one.width) else "",
         ])  # fmt: skip
     print_table(
         f"Norms of {len(found.functions)} random functions with your range and turns",
@@ -168,9 +168,10 @@ def show(found: kb.problem.Assumed) -> None:
             "Norms after > are not known: they rise without end the closer one looks. Such "
             "functions are not in the space of that kernel."
         )
-    if problem.noise is None:
+    if problem.noise_scale is None:
+        noise = out.noise_text(float(out.apart(found.noise)), "{:.3g}".format)
         warn(
-            f"the noise is missing. The bands above are for {found.noise:.3g}{unit}, 1 % of the "
+            f"the noise is missing. The bands above are for {noise}, 1 % of the "
             "range; the other commands need it: --noise, the standard deviation when the same "
             "settings are run again, rounded up."
         )
@@ -193,6 +194,7 @@ def draw(found: kb.problem.Assumed) -> Any:
         kb.plot.functions(
             one.unscaled(unit), np.reshape(admitted, (-1, SLICE_POINTS)), box, ax,
             log=[one.log], labels=[one.label], output=problem.output.label if axis == 0 else "",
+            log_output=problem.output.log,
         )  # fmt: skip
         if one.integer:
             canvas.round_ticks(ax.xaxis, 8, whole=True)
@@ -254,7 +256,7 @@ def calibrate(
     Example: kernelbounds calibrate pilot.csv --problem assume/problem.json --split 0.4
     """
     runs = kb.problem.calibration.Runs.read(problem, table)
-    X, y = runs.points, runs.outcomes
+    X, y = runs.points, runs.measured
     pilot = len(y)
     if split is not None:
         if not 0 < split < 1:
@@ -283,6 +285,8 @@ def calibrate(
         return
     for name, part in (("pilot.csv", slice(pilot)), ("fresh.csv", slice(pilot, None))):
         inputs = dict(zip(problem.names, X[part].T, strict=True))
-        results.table(name, inputs | {problem.output.name: y[part]})
-    more = " --noise ..." if found.problem.noise is None else ""
+        columns = y[part, None].T if problem.counts is None else y[part].astype(int).T
+        told = dict(zip(problem.measured, columns, strict=True))
+        results.table(name, inputs | told)
+    more = " --noise ..." if found.problem.noise_scale is None else ""
     say(f"Now: kernelbounds bound {out / 'fresh.csv'} --problem {out / 'problem.json'}{more}")

@@ -106,7 +106,7 @@ def bound(
             f"{'; '.join(problem.facts_in_words)}); leave out --fixed-design to use it."
         )
     sequence = problem.sequence(facts=() if fixed_design else None)
-    sequence.update(problem.scaled(runs.points), runs.outcomes)
+    sequence.update(problem.scaled(runs.points), *problem.scaled_outcomes(runs.measured))
     warn_of(problem, sequence, runs, fixed_design)
     # Bounds of a fixed design hold at the points asked for together, and at no further ones.
     asked, parts, sides = len(points), [points], []
@@ -116,7 +116,7 @@ def bound(
     try:
         with progress("bounds", len(points)) as step:
             for part in parts:
-                sides.append(sequence.bounds(problem.scaled(part), chosen))
+                sides.append(problem.bounds(sequence, part, chosen))
                 step(len(part))
     except FactRefutedError as error:
         raise InputError(fact_refuted(problem, runs, sequence, error)) from None
@@ -163,9 +163,9 @@ def warn_of(
 ) -> None:
     """Warn of data that do not suit the assumptions, or the bound with which they are used."""
     doubts = kb.problem.calibration
-    out, outcomes, unit = problem.output, runs.outcomes, problem.output.after_number
-    reach = 4 * float(problem.noise or 0.0)
-    beyond = np.flatnonzero((outcomes < out.low - reach) | (outcomes > out.high + reach))
+    out, outcomes = problem.output, sequence.outcomes
+    away = np.abs(outcomes - out.middle) - out.span / 2
+    beyond = np.flatnonzero(away > 4 * sequence.noise_scales)
     if len(beyond):
         lines = ", ".join(str(runs.lines[row]) for row in beyond[:LINES_NAMED])
         if len(beyond) > LINES_NAMED:
@@ -189,13 +189,27 @@ def warn_of(
             "outcomes: then the bounds of a fixed design are wrong, and --fixed-design has to be "
             "left out. If a plan made beforehand has them in this order, all is well."
         )
+    if problem.counts is not None and "kernel" in problem.suggested:
+        usual = int(np.median(runs.measured[:, 1]))
+        if usual >= 2 * problem.counts.planned:
+            name = problem.counts.tries
+            warn(
+                f"most runs have {usual} {name} or more, and the kernel was chosen for "
+                f"{problem.counts.planned} a run: if their number did not depend on outcomes, "
+                f"--tries {name}={usual} gives a narrower band."
+            )
     norm, noise = doubts.checked_assumptions(problem, sequence)
-    for name, one in (("B", norm), ("the noise", noise)):
+    needed = (
+        ("B", norm, f"{at_least(norm.at_least)}{out.norm_unit}",
+         f"{norm.assumed:.3g}{out.norm_unit}"),
+        ("the noise", noise, problem.noise_text(noise.at_least, at_least),
+         problem.noise_text()),
+    )  # fmt: skip
+    for name, one, least, assumed in needed:
         if one.strained and one.at_least <= one.assumed:
             warn(
-                f"the data need {name} of at least {at_least(one.at_least)}{unit}, and "
-                f"{one.assumed:.3g}{unit} is assumed: they nearly refute it. Was it stated with "
-                "room to spare?"
+                f"the data need {name} of at least {least}, and {assumed} is assumed: they nearly "
+                "refute it. Was it stated with room to spare?"
             )
 
 
@@ -203,29 +217,27 @@ def refuted(
     problem: kb.Problem, runs: Runs, bound: kb.Bound | None, error: EmptyConfidenceSetError
 ) -> str:
     """Say how B or the noise would have to grow where no function satisfies the assumptions."""
-    unit = problem.output.after_number
-    needed = {
-        "B would have to be at least": (
-            float(problem.norm_bound or 0.0) * error.norm_lower_bound  # which is then a factor
-            if problem.candidates
-            else problem.norm_at_least(error.norm_lower_bound)
-        ),
-        "the noise at least": error.noise_lower_bound,
-    }
-    assumed = float(problem.norm_bound or 0.0), float(problem.noise or 0.0)
-    least = ", or ".join(
-        f"{what} {at_least(value)}{unit}"
-        for (what, value), now in zip(needed.items(), assumed, strict=True)
-        if now <= value < math.inf
+    unit, norm = problem.output.norm_unit, float(problem.norm_bound or 0.0)
+    larger = (
+        norm * error.norm_lower_bound  # which is then a factor
+        if problem.candidates
+        else problem.norm_at_least(error.norm_lower_bound)
     )
+    least = [f"B would have to be at least {at_least(larger)}{unit}"] * (norm <= larger < math.inf)
+    if (problem.noise_scale or 0.0) <= error.noise_lower_bound < math.inf:
+        noise = kb.problem.calibration.noise_in_units(problem, error.noise_lower_bound)
+        least.append(f"the noise at least {problem.noise_text(noise, at_least)}")
+    larger_ones = f" ({', or '.join(least)})" if least else ""
+    doubt = "Is the noise larger than you said"
+    if problem.counts is not None:
+        doubt = "Are the tries of a run not independent, or not all counted"
     return (
-        f"the data refute the assumptions: no function with B = {problem.norm_bound:.4g}{unit} and "
-        f"noise {problem.noise:g}{unit} explains them{f' ({least})' if least else ''}. The rows "
-        f"before line {_first_refuting(problem, runs, bound)} do not refute them, and with that "
-        "line they do. Is the noise larger than you said, does the output turn more often, do "
-        "inputs interact, or is a row wrong? State it anew with room to spare; since you have seen "
-        "the data, the guarantee then holds only as far as you would have stated the same without "
-        "them."
+        f"the data refute the assumptions: no function with B = {norm:.4g}{unit} and noise "
+        f"{problem.noise_text()} explains them{larger_ones}. The "
+        f"rows before line {_first_refuting(problem, runs, bound)} do not refute them, and with "
+        f"that line they do. {doubt}, does the output turn more often, do inputs interact, or is a "
+        "row wrong? State it anew with room to spare; since you have seen the data, the guarantee "
+        "then holds only as far as you would have stated the same without them."
     )
 
 
@@ -234,13 +246,13 @@ def fact_refuted(
 ) -> str:
     """Say in the user's words which fact the data contradict, where, and by how much."""
     said = kb.problem.facts_in_words.contradiction(problem, sequence, error)
-    unit = problem.output.after_number
+    unit = problem.output.norm_unit
     return (
         f"{said} The rows before line {_first_refuting(problem, runs, None)} do not contradict it, "
         f"and with that line they do. Is it not true everywhere, is B = {problem.norm_bound:.4g}"
-        f"{unit} or the noise {problem.noise:g}{unit} too small, or is a row wrong? State it anew; "
-        "since you have seen the data, the guarantee then holds only as far as you would have "
-        "stated the same without them."
+        f"{unit} or the noise, {problem.noise_text()}, too small, or is a row wrong? State it "
+        "anew; since you have seen the data, the guarantee then holds only as far as you would "
+        "have stated the same without them."
     )
 
 
@@ -250,7 +262,7 @@ def _first_refuting(problem: kb.Problem, runs: Runs, bound: kb.Bound | None) -> 
 
     def refutes(count: int) -> bool:
         sequence = problem.sequence(facts=None if bound is None else ())
-        sequence.update(unit[:count], runs.outcomes[:count])
+        sequence.update(unit[:count], *problem.scaled_outcomes(runs.measured[:count]))
         try:
             sequence.bounds(unit[:1], bound)
         except EmptyConfidenceSetError:
@@ -280,8 +292,9 @@ class Found:
 def summarise(found: Found) -> None:
     """Print what the bounds mean, the best points, and what looser assumptions cost."""
     problem, out, unit = found.problem, found.problem.output, found.problem.output.after_number
-    half = float(np.mean((found.upper - found.lower)[: found.asked]) / 2)
-    norm = f"a norm of at most {at_least(float(problem.norm_bound or 0.0), 4)}{unit}"
+    widths = out.scaled(found.upper) - out.scaled(found.lower)
+    half = float(np.mean(widths[: found.asked]) / 2)
+    norm = f"a norm of at most {at_least(float(problem.norm_bound or 0.0), 4)}{out.norm_unit}"
     if found.sequence.classes is not None:
         norm = (
             f"under one of {len(problem.candidates)} kernels, a norm of at most the B of that one"
@@ -304,13 +317,12 @@ def summarise(found: Found) -> None:
     say(
         f"With probability {1 - problem.delta:g} the true {out.name} is between lower and upper at "
         f"all points at once, {when}, provided that the assumptions hold: noise of at most "
-        f"{problem.noise:g}{unit}, {holds}. The band "
-        f"is ±{at_most(half)}{unit} on average; {out.name} was stated to move by "
-        f"{out.range:g}{unit}."
+        f"{problem.noise_text()}, {holds}. The band is {out.plus_minus(half)} on average; "
+        f"{out.name} was stated to move by {out.stated_range}."
     )
     if found.bound is None:
         say_facts(found)
-    if 2 * half > out.range:
+    if 2 * half > out.span:
         say(
             "On average the band is wider than the range you stated, so at most points these runs "
             "say nothing. More runs would help, or assuming less freedom where that is true "
@@ -351,7 +363,7 @@ def say_facts(found: Found) -> None:
 
 def _show_sensitivity(found: Found) -> None:
     """Print how the band, and the largest lower bound, change with looser assumptions."""
-    problem, unit = found.problem, found.problem.output.after_number
+    problem, out = found.problem, found.problem.output
     few = found.points[: found.asked : -(-found.asked // SENSITIVITY_POINTS)]
     where = problem.scaled(np.concatenate([few, found.points[found.asked :]]))
     looser = (
@@ -365,12 +377,16 @@ def _show_sensitivity(found: Found) -> None:
             loose = problem.replace(
                 norm_bound=norm * float(problem.norm_bound or 0.0),
                 candidates=[(kernel, norm * own) for kernel, own in problem.candidates],
-                noise=noise * float(problem.noise or 0.0),
-            ).sequence(facts=None if found.bound is None else ())
-            loose.update(found.sequence.points, found.sequence.outcomes)
+            ).sequence(
+                facts=None if found.bound is None else (),
+                noise_scale=noise * float(problem.noise_scale or 0.0),
+            )
+            scales = noise * found.sequence.noise_scales
+            loose.update(found.sequence.points, found.sequence.outcomes, scales)
             below, above = loose.bounds(where, found.bound)
             band = float(np.mean((above - below)[: len(few)])) / 2
-            rows.append([name, f"±{at_most(band)}{unit}", f"{at_least(below.max(), 4)}{unit}"])
+            best = at_least(float(problem.unscaled_bounds(below.max(), 0.0)[0]), 4)
+            rows.append([name, out.short_plus_minus(band), f"{best}{out.after_number}"])
             step()
     print_table(
         "Sensitivity to the assumptions", ["assumption", "band", "largest lower bound"], rows
@@ -382,13 +398,15 @@ def draw(found: Found, runs: Runs, process: Any) -> Any:
     problem, out = found.problem, found.problem.output
 
     def band(where: Array) -> tuple[Array, Array]:
-        return found.sequence.bounds(problem.nearest(where), found.bound)
+        return problem.unscaled_bounds(*found.sequence.bounds(problem.nearest(where), found.bound))
 
     shared = problem.axes | {"data": (runs.points, runs.outcomes)}
     if problem.dim == 2 and process is None:
         return kb.plot.maps(band, problem.box, **shared)
     if process is not None:
-        overlay = {process.label: lambda where: process(problem.nearest(where))}
+        overlay = {
+            process.label: lambda where: problem.unscaled_bounds(*process(problem.nearest(where)))
+        }
         shared["without_guarantee"] = overlay
     shared["limits"] = problem.limits
     if problem.dim == 1:
@@ -399,5 +417,6 @@ def draw(found: Found, runs: Runs, process: Any) -> Any:
     # Where there are no data, one need not see how far the band exceeds the range stated.
     for ax in axes:
         bottom, top = ax.get_ylim()
-        ax.set_ylim(max(bottom, out.low - out.range / 2), min(top, out.high + out.range / 2))
+        low, high = out.least(out.middle - out.span), out.most(out.middle + out.span)
+        ax.set_ylim(max(bottom, float(low)), min(top, float(high)))
     return axes

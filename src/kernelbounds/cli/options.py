@@ -50,13 +50,29 @@ STATEMENTS = {
     ),
     "output": Statement(
         str,
-        "What is measured, and the range its true values can plausibly have: yield=0:100.",
+        "What is measured, and the range its true values can plausibly have: yield=0:100. Where "
+        "effects and noise multiply, on a logarithmic scale: productivity=1.5:5:log.",
         metavar="NAME=LOW:HIGH",
     ),
     "noise": Statement(
-        float,
-        "Standard deviation of the noise, in units of the output; 0 is none. Round it up: twice "
-        "the true value widens the band somewhat, half of it voids the guarantee.",
+        str,
+        "Standard deviation of the noise, in units of the output, or in percent, 5%, for a "
+        "logarithmic one; 0 is none. Round it up: twice the true value widens the band somewhat, "
+        "half of it voids the guarantee.",
+        metavar="NUMBER|PERCENT",
+    ),
+    "successes": Statement(
+        str,
+        "Where the output is a rate of successes: the column that counts them. The noise follows "
+        "from the tries, and the rate is between 0 and 1.",
+        metavar="COLUMN",
+    ),
+    "tries": Statement(
+        str,
+        "With --successes: the column that counts the tries of a run, which must be independent; "
+        "attempts=20 also says how many are planned a run.",
+        "1 planned",
+        "COLUMN[=NUMBER]",
     ),
     "turns": Statement(
         int,
@@ -70,7 +86,7 @@ STATEMENTS = {
         str,
         "none: effects add up. pairs: the effect of an input may depend on one other at a time, "
         "as in a x b + b x c. all: on all others together, as in a x b x c. If the output is a "
-        "product of effects, its logarithm is their sum: none.",
+        "product of effects, its logarithm is their sum: --output y=1:9:log and none.",
         "all",
         "all|pairs|none",
     ),
@@ -106,7 +122,10 @@ STATEMENTS = {
         float, "Failure probability of all bounds at once, if the assumptions are true.", "0.01"
     ),
     "norm_bound": Statement(
-        float, "B, in units of the output, if you know one for the kernel.", "suggested"
+        float,
+        "B, in units of the output (of its natural logarithm, if that is modelled), if you know "
+        "one for the kernel.",
+        "suggested",
     ),
     "kernel": Statement(
         str,
@@ -204,8 +223,11 @@ def with_problem(
         @functools.wraps(command)
         def with_options(**given: Any) -> None:
             problem = problem_from_options(**{one.name: given.pop(one.name) for one in options})
-            if needs_noise and problem.noise is None:
-                raise InputError("say how noisy the output is, such as --noise 0.5; 0 is none.")
+            if needs_noise and problem.noise_scale is None:
+                example = "5%" if problem.output.log else "0.5"
+                raise InputError(
+                    f"say how noisy the output is, such as --noise {example}; 0 is none."
+                )
             command(problem=problem, **given)
 
         with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -262,7 +284,7 @@ def assumed_with_progress(problem: kb.Problem) -> kb.problem.Assumed:
     """Suggest a kernel and a norm bound with :func:`~kernelbounds.problem.assume`, with a bar."""
     with progress("norms of functions like yours", kb.problem.assuming.steps(problem)) as step:
         found = kb.problem.assume(problem, step=step)
-    unit, bound = problem.output.after_number, found.problem.norm_bound
+    unit, bound = problem.output.norm_unit, found.problem.norm_bound
     if found.share_covered < problem.quantile:
         warn(
             f"B = {bound:.4g}{unit} covers only {100 * found.share_covered:.0f} % of random "

@@ -10,6 +10,7 @@ import numpy as np
 import typer
 
 import kernelbounds as kb
+from kernelbounds.arrays import Array
 from kernelbounds.cli.options import (
     OutOption,
     Results,
@@ -18,7 +19,7 @@ from kernelbounds.cli.options import (
     say,
     with_problem,
 )
-from kernelbounds.display.numbers import at_most
+from kernelbounds.display.numbers import at_most, factor
 from kernelbounds.errors import InputError
 
 # As in kernelbounds.problem.plans, which would take too long to import for a line of help.
@@ -29,9 +30,11 @@ DEFAULT_COUNT, LARGEST_COUNT = 1000, 5000
 def plan(
     problem: kb.Problem,
     within: Annotated[
-        float | None,
+        str | None,
         typer.Option(
-            help="Say how many experiments it takes for a band of ± this, in units of the output.",
+            help="Say how many experiments it takes for a band of ± this, in units of the output, "
+            "or in percent, 10%, for a logarithmic one.",
+            metavar="NUMBER|PERCENT",
             show_default="a tenth of the output's range",
         ),
     ] = None,
@@ -63,9 +66,10 @@ def plan(
 
     Example: kernelbounds plan --problem assume/problem.json --within 5
     """
-    aim = within if within is not None else problem.output.range / 10
-    if not 0 < aim < math.inf:
-        raise InputError(f"--within must be above 0, got {aim:g}.")
+    aim = problem.output.span / 10
+    if within is not None:
+        aim = kb.problem.outcomes.checked_amount(within, "--within", problem.output, above=0.0)
+        aim = math.log1p(aim) if problem.output.log else aim
     with progress("predicting", kb.problem.plans.steps_of(problem, most)) as step:
         expected = kb.problem.plan(problem, most, step)
     show(expected)
@@ -78,10 +82,10 @@ def plan(
     print_table(
         "What assumptions buy",
         ["assumption", "B", f"band after {problem.experiments}",
-         f"experiments for ±{aim:.4g}{problem.output.after_number}"],
+         f"experiments for {_aim_text(problem.output, aim)}"],
         rows,
     )  # fmt: skip
-    if facts and expected.problem.facts:
+    if facts and kb.problem.plans.has_worth(expected.problem):
         with progress(
             "what facts buy", kb.problem.plans.worth_steps(expected.problem, most)
         ) as step:
@@ -96,19 +100,21 @@ def _row(name: str, problem: kb.Problem, aim: float, most: int) -> list[str]:
         settled = problem.settled()
     except InputError:
         return [name, "?", "?", "?"]
-    count, unit = kb.problem.plans.needed(settled, aim, most), settled.output.after_number
+    count, out = kb.problem.plans.needed(settled, aim, most), settled.output
     width, _ = kb.problem.problem.predicted_half_widths(settled, settled.experiments)
     return [
-        name, f"{settled.norm_bound:.4g}{unit}", f"±{at_most(width)}{unit}",
+        name, f"{settled.norm_bound:.4g}{out.norm_unit}", out.short_plus_minus(width),
         f"more than {most}" if count is None else str(count),
     ]  # fmt: skip
 
 
 def show(expected: kb.problem.Plan) -> None:
     """Print widths and regrets by the number of experiments."""
+    out = expected.problem.output
+
     rows = [
-        [str(count), f"±{at_most(width)}", f"±{typical:.3g}" if np.isfinite(typical) else "",
-         at_most(regret), f"{usual:.3g}" if np.isfinite(usual) else ""]
+        [str(count), _most(out, width, "±"), _usual(out, typical, "±"), _most(out, regret),
+         _usual(out, usual)]
         for count, width, typical, regret, usual in zip(
             expected.counts, expected.half_width, expected.simulated_half_width,
             expected.regret, expected.simulated_regret, strict=True,
@@ -118,43 +124,52 @@ def show(expected: kb.problem.Plan) -> None:
     kernel = kb.kernels.kernel_to_text(problem.kernel)
     print_table(
         f"{problem.output.label}: band and certified regret, with {kernel}, "
-        f"B = {problem.norm_bound:.4g}{problem.output.after_number}",
+        f"B = {problem.norm_bound:.4g}{out.norm_unit}",
         ["experiments", "band, at most", "band, simulated", "regret, at most",
          "regret among 256, simulated"],
         rows,
     )  # fmt: skip
     say(
-        "Band: the true output is known to ± this on average. Regret: by how much the best "
-        "settings known may fall short of the best possible, as study status certifies it."
+        f"Band: the true output is known {'up to this factor' if out.log else 'to ± this'} on "
+        f"average. Regret: by {'which factor' if out.log else 'how much'} the best settings known "
+        "may fall short of the best possible, as study status certifies it."
     )
+    if problem.counts is not None:
+        planned = problem.counts.planned
+        say(
+            f"An experiment is a run of {planned} tr{'y' if planned == 1 else 'ies'}; another "
+            f"number is planned with --tries {problem.counts.tries}=20."
+        )
     say(
         "At most: certain if the assumptions hold, whatever the outcomes, with settings that fill "
         "the ranges evenly; the band is the mean half-width at 128 points, and the regret the "
         "largest width at these and in the corners. Simulated: the mean over 4 of the random "
         "functions; the regret is that of choosing among 256 settings, and it is larger over the "
         "whole ranges. A band wider than the output's range, "
-        f"{problem.output.range:g}{problem.output.after_number}, says nothing."
+        f"{out.stated_range}, says nothing."
     )
     say(
         "Plan by 'band, at most': in simulated studies, the regrets that were certified over whole "
-        "ranges were 0.7 to 1.7 times that. 'Regret, at most' is for the worst of all functions."
+        f"ranges were 0.7 to 1.7 times that{', in logarithms' * out.log}. 'Regret, at most' is for "
+        "the worst of all functions."
     )
 
 
 def show_worth(problem: kb.Problem, worth: kb.problem.plans.Worth, aim: float) -> None:
     """Print the band with and without each fact, and how many experiments each one saves."""
-    plans, unit = kb.problem.plans, problem.output.after_number
+    plans, out = kb.problem.plans, problem.output
+    unit = " up to a factor" if out.log else f" [{out.unit}]" if out.unit else ""
     left_out = [words for words in problem.facts_in_words if words not in worth.half_width]
     if left_out:
         say(f"Not simulated, because random functions do not have it: {'; '.join(left_out)}.")
     if len(worth.half_width) == 1:
         return
     print_table(
-        f"What you know buys: the mean band{f' [{unit.strip()}]' if unit else ''}, simulated with "
+        f"What you know buys: the mean band{unit}, simulated with "
         f"{plans.WORTH_RUNS} random functions",
         ["experiments", *worth.half_width],
         [
-            [str(count), *(f"±{w:.3g}" if np.isfinite(w) else "?" for w in widths)]
+            [str(count), *(_usual(out, w, "±") or "?" for w in widths)]
             for count, *widths in zip(worth.counts, *worth.half_width.values(), strict=True)
         ],
     )
@@ -173,11 +188,29 @@ def show_worth(problem: kb.Problem, worth: kb.problem.plans.Worth, aim: float) -
                 saved = f"{worth.counts[0]} experiments or fewer in place of {before:.0f}"
         else:
             saved = f"no fewer experiments than the {before:.0f} without"
-        say(f"{known}: {saved}, for a band of ±{target:.3g}{unit}.")
+        say(f"{known}: {saved}, for a band of {_aim_text(out, target, 3)}.")
     say(
         "The bands of the tables above use what you know for B and the kernel only; here it limits "
         "the band as well, and each column has the B and the kernel that follow from what is known."
     )
+
+
+def _most(out: kb.problem.Output, scaled: float, sign: str = "") -> str:
+    """Write a width or a regret without its unit, rounded up; of a logarithmic output a factor."""
+    return factor(float(out.apart(scaled))) if out.log else f"{sign}{at_most(scaled)}"
+
+
+def _usual(out: kb.problem.Output, scaled: float, sign: str = "") -> str:
+    """Write a simulated width or regret, which no bound rests on."""
+    if not np.isfinite(scaled):
+        return ""
+    return f"{math.exp(scaled):.4g}" if out.log else f"{sign}{scaled:.3g}"
+
+
+def _aim_text(out: kb.problem.Output, aim: float, digits: int = 4) -> str:
+    if out.log:
+        return f"a factor of {math.exp(aim):.4g}"
+    return f"±{aim:.{digits}g}{out.after_number}"
 
 
 def _as_clause(words: str) -> str:
@@ -190,15 +223,18 @@ def _as_clause(words: str) -> str:
 def _write(expected: kb.problem.Plan, results: Results, size: int) -> None:
     problem = expected.problem
     results.problem(problem)
+    # On a logarithmic scale, widths and regrets are factors in the user's units.
+    log = problem.output.log
+    half, regret = ("band_factor", "regret_factor") if log else ("half_width", "regret")
     certain = {
         "experiments": expected.counts,
-        "half_width_at_most": expected.half_width,
-        "regret_at_most": expected.regret,
+        f"{half}_at_most": _plain(problem.output, expected.half_width),
+        f"{regret}_at_most": _plain(problem.output, expected.regret),
     }
     simulated = {
         "experiments": expected.counts,
-        "half_width_simulated": expected.simulated_half_width,
-        "regret_simulated": expected.simulated_regret,
+        f"{half}_simulated": _plain(problem.output, expected.simulated_half_width),
+        f"{regret}_simulated": _plain(problem.output, expected.simulated_regret),
     }
     results.table("plan.csv", certain)
     finite = np.isfinite(expected.simulated_half_width)
@@ -208,23 +244,35 @@ def _write(expected: kb.problem.Plan, results: Results, size: int) -> None:
     results.picture("plan.png", lambda: draw(expected))
 
 
+def _plain(out: kb.problem.Output, scaled: Array) -> Array:
+    """Return widths or regrets as they are, or the factors of a logarithmic output."""
+    return 1 + out.apart(scaled) if out.log else scaled
+
+
 def draw(expected: kb.problem.Plan) -> Any:
     """Draw half-widths and regrets against the number of experiments, both logarithmic."""
     problem, canvas = expected.problem, kb.plot.canvas
-    unit = f" [{problem.output.unit}]" if problem.output.unit else ""
+    out = problem.output
+    unit = f" [{out.unit}]" if out.unit and not out.log else ""
+    names = ("factor of the band", "certified factor") if out.log else (
+        f"half-width of the band{unit}", f"certified regret{unit}"
+    )  # fmt: skip
     panels = canvas.new_axes(2)
     rows = (
-        (expected.half_width, expected.simulated_half_width, f"half-width of the band{unit}",
-         problem.output.range / 2),
-        (expected.regret, expected.simulated_regret, f"certified regret{unit}",
-         problem.output.range),
-    )  # fmt: skip
-    for ax, (most, usual, name, trivial) in zip(panels, rows, strict=True):
+        (expected.half_width, expected.simulated_half_width, out.span / 2),
+        (expected.regret, expected.simulated_regret, out.span),
+    )
+    for ax, name, row in zip(panels, names, rows, strict=True):
+        most, usual, trivial = (_plain(out, np.asarray(part)) for part in row)
         ax.plot(expected.counts, most, "o-", markersize=3, color=canvas.BAND, label="at most")
         ax.plot(expected.counts, usual, "s-", markersize=3, color=canvas.COLOURS[1],
                 label="simulated, with functions like yours")  # fmt: skip
         ax.axhline(
-            trivial, color="black", linewidth=0.8, linestyle=":", label="no more than the range"
+            float(trivial),
+            color="black",
+            linewidth=0.8,
+            linestyle=":",
+            label="no more than the range",
         )
         ax.set(xscale="log", yscale="log")
         values = np.concatenate([most, usual[np.isfinite(usual)]])

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
 import kernelbounds as kb
 from kernelbounds.cli.options import counted, say, settled_with_progress, with_problem
-from kernelbounds.display.numbers import at_most
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
 
 study_app = typer.Typer(
@@ -29,9 +28,11 @@ FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The study.")
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 SecondsOption = Annotated[float, typer.Option(help="For the certificate, at most; less is looser.")]
 WithinOption = Annotated[
-    float | None,
+    str | None,
     typer.Option(
-        help="The aim: to be certified within this of the best possible, in units of the output."
+        help="The aim: to be certified within this of the best possible, in units of the output, "
+        "or in percent, 10%, for a logarithmic one.",
+        metavar="NUMBER|PERCENT",
     ),
 ]
 
@@ -58,13 +59,15 @@ def create(
     with kb.Study.create(file, settled, minimise=minimise, stop_within=stop_within) as study:
         typer.echo(f"made {file}")
         typer.echo(str(study.status()))
-    if stop_within is not None:
+        aim = study.stop_within
+    if aim is not None:
+        out = settled.output
         width, _ = kb.problem.problem.predicted_half_widths(settled, settled.experiments)
-        if stop_within < width / FAR_AIM_RATIO:
-            unit = settled.output.after_number
+        if aim < out.apart(width / FAR_AIM_RATIO):
             say(
-                f"note: an aim of {stop_within:g}{unit} is far: after {settled.experiments} runs "
-                f"that fill the ranges, the band is ±{at_most(width)}{unit} on average, and "
+                f"note: an aim of {out.amount(aim, '{:g}'.format)} is far: after "
+                f"{settled.experiments} runs that fill the ranges, the band is "
+                f"{out.plus_minus(width)} on average, and "
                 "certificates over whole ranges are of about that size. See what is in reach, and "
                 "what stronger assumptions would buy: kernelbounds plan",
                 aside=True,
@@ -99,8 +102,8 @@ def ask(
             return
         for one in trials:
             typer.echo(_described(study, one))
-        first, name = trials[0], study.problem.output.name
-        typer.echo(f"then: kernelbounds study tell {file} --trial {first.number} {name}=...")
+        outcome = " ".join(f"{name}=..." for name in study.problem.measured)
+        typer.echo(f"then: kernelbounds study tell {file} --trial {trials[0].number} {outcome}")
 
 
 def _described(study: kb.Study, trial: kb.study.Trial) -> str:
@@ -116,7 +119,8 @@ def _described(study: kb.Study, trial: kb.study.Trial) -> str:
         known = f"all of {out.low:g}:{out.high:g}{unit} is possible there, as far as is known"
     if math.isclose(upper - lower, trial.upper - trial.lower, rel_tol=1e-6):
         if not anything:
-            known += f"; at most {at_most(trial.gain)}{unit} better than what is sure"
+            better = f"{out.amount(trial.gain)} better"
+            known += f"; at most {better} than what is sure"
     else:
         known += (
             "\n  it was chosen before the latest outcomes; for a new choice: kernelbounds study "
@@ -158,11 +162,13 @@ def tell(
     Or with settings of your own: kernelbounds study tell reactor.db temperature=200 yield=63.1
     """
     with kb.Study(file) as study:
-        given, output = _numbers(values), study.problem.output
+        given, output, names = _numbers(values), study.problem.output, study.problem.measured
         asked = {} if trial is None else study.trial(trial).values
-        kb.study.records.check_names(study.problem, asked | given, [output.name])
+        kb.study.records.check_names(study.problem, asked | given, names)
         point = {name: (asked | given)[name] for name in study.problem.names}
-        told = study.tell(point, given[output.name], trial=trial, key=key)
+        outcome: Any = [given[name] for name in names]
+        value = outcome[0] if study.problem.counts is None else tuple(outcome)
+        told = study.tell(point, value, trial=trial, key=key)
         count, waiting = len(study), study.pending
         if as_json:
             Console().print_json(
@@ -172,12 +178,14 @@ def tell(
         again = ", which was told before: nothing changed" if told.again else ""
         typer.echo(
             f"trial {told.trial}: {study.problem.settings_text(point.values())} "
-            f"{output.name}={given[output.name]:g}{again}; {counted(count, 'observation')}"
+            f"{kb.study.records.told_text(study.problem, value)}{again}; "
+            f"{counted(count, 'observation')}"
         )
-        far = 10 * (study.problem.noise or 0.0) + output.range
-        if abs(given[output.name] - output.low - output.range / 2) > far:
+        (scaled,), scales = study.problem.scaled_outcomes([value])
+        noise = (study.problem.noise_scale if scales is None else scales[0]) or 0.0
+        if abs(scaled - output.middle) > 10 * noise + output.span:
             say(
-                f"note: {output.name} = {given[output.name]:g} is far from its range "
+                f"note: {output.name} = {outcome[0]:g} is far from its range "
                 f"{output.written}; if that is a slip: kernelbounds study undo {file}",
                 aside=True,
             )
@@ -228,9 +236,8 @@ def undo(file: FileArgument) -> None:
         gone = study.undo()
         for number, values, value in gone[:10]:
             settings = study.problem.settings_text(values.values())
-            typer.echo(
-                f"taken back: trial {number}: {settings} {study.problem.output.name}={value:g}"
-            )
+            told = kb.study.records.told_text(study.problem, value)
+            typer.echo(f"taken back: trial {number}: {settings} {told}")
         if len(gone) > 10:
             typer.echo(f"taken back: and {len(gone) - 10} more, imported together")
 
@@ -263,7 +270,9 @@ def import_command(
     csv: Annotated[
         Path,
         typer.Argument(
-            metavar="CSV", help="With a column for each input and for the output, by their names."
+            metavar="CSV",
+            help="With a column for each input and for the output (or successes and tries), by "
+            "their names.",
         ),
     ],
     skip: Annotated[

@@ -47,6 +47,19 @@ def interval(lower: float, upper: float, digits: int = DIGITS) -> str:
     return f"[{_rounded(lower, step, ROUND_FLOOR)}, {_rounded(upper, step, ROUND_CEILING)}]"
 
 
+def factor(excess: float, digits: int = DIGITS) -> str:
+    """Write the factor 1 + excess, rounded up, with this number of significant digits of excess.
+
+    >>> factor(0.12341), factor(2.3456)
+    ('1.124', '3.35')
+    """
+    if not math.isfinite(excess):
+        return f"{excess:g}"
+    unit = Decimal(1).scaleb(_step(excess, digits), EXACT_CONTEXT)
+    exact = EXACT_CONTEXT.add(Decimal(repr(float(excess))), 1)
+    return f"{exact.quantize(unit, rounding=ROUND_CEILING, context=EXACT_CONTEXT):f}"
+
+
 def coordinates(values: Iterable[float]) -> str:
     """Write a point; see :func:`coordinate`.
 

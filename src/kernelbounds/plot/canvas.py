@@ -146,6 +146,13 @@ def log_ticks(axis: Axis, low: float, high: float) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
+def log_values(ax: Axes) -> None:
+    """Make the axis of the values logarithmic, after everything is drawn on it."""
+    ax.set_yscale("log")
+    ax.autoscale_view(scalex=False)
+    log_ticks(ax.yaxis, *ax.get_ylim())
+
+
 def finish(ax: Axes, own: bool) -> None:
     """Tidy a picture of one panel, and add its legend; ``own`` is a figure that we made."""
     tidy(ax)

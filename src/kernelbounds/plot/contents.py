@@ -134,10 +134,13 @@ def shade_beyond(ax: Axes, limits: tuple[float | None, float | None] | None) -> 
     bottom, top = ax.get_ylim()
     low, high = limits or (None, None)
     style: dict[str, Any] = {"color": "black", "alpha": 0.07, "linewidth": 0, "zorder": 0}
-    label, far = "beyond the limits", 100 * (top - bottom)
-    for end, outwards in ((low, -far), (high, far)):
+    label = "beyond the limits"
+    # Far beyond the axis, since it may be made longer; values below 0 have no place on a log axis.
+    log = ax.get_yscale() == "log"
+    least = bottom / 1e6 if log else bottom - 100 * (top - bottom)
+    for end, outwards in ((low, least), (high, top + 100 * (top - bottom))):
         if end is not None and bottom < end < top:
-            ax.axhspan(end, end + outwards, label=label, **style)
+            ax.axhspan(end, outwards, label=label, **style)
             label = ""
     ax.set_ylim(bottom, top)
 

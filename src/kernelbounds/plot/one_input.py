@@ -34,6 +34,7 @@ def band(
     log: Log = None,
     labels: Sequence[str] | None = None,
     output: str = "f(x)",
+    log_output: bool = False,
     label: str | None = None,
     resolution: int = 300,
 ) -> Axes:
@@ -64,6 +65,8 @@ def band(
         One for each input, such as "temperature [°C]"; None: the names of the box.
     output : str
         The label of the values.
+    log_output : bool
+        Whether the axis of the values is logarithmic; they must then be positive.
     label : str, optional
         The name of the bounds in the legend.
     resolution : int
@@ -86,7 +89,7 @@ def band(
     named = {label or contents.name_of(bounds): bounds} | dict(more or {})
     observed = contents.observed_data(data, bounds, domain.dim)
     found = contents.slices_along(inputs, line, named, without_guarantee, truth, observed)
-    return _drawn(found[0], ax, output, limits)
+    return _drawn(found[0], ax, output, limits, log_output)
 
 
 def compare(
@@ -151,9 +154,12 @@ def _drawn(
     ax: Axes | None,
     output: str,
     limits: tuple[float | None, float | None] | None = None,
+    log_output: bool = False,
 ) -> Axes:
     [axes] = canvas.axes_for(ax)
     found.draw(axes)
+    if log_output:
+        canvas.log_values(axes)
     contents.shade_beyond(axes, limits)
     axes.set_ylabel(canvas.as_written(output))
     canvas.legend([axes], own=ax is None)
@@ -180,6 +186,7 @@ def functions(
     log: Log = None,
     labels: Sequence[str] | None = None,
     output: str = "f(x)",
+    log_output: bool = False,
 ) -> Axes:
     """Draw several functions of one input as thin lines: does your system look like these?
 
@@ -231,6 +238,8 @@ def functions(
     if observed is not None:
         contents.draw_dots(axes, observed[0][:, 0], observed[1], np.ones(len(observed[1])), "data")
     inputs.label_axis(axes, "x", 0)
+    if log_output:
+        canvas.log_values(axes)
     axes.set_ylabel(canvas.as_written(output))
     canvas.finish(axes, own=ax is None)
     return axes

@@ -38,6 +38,7 @@ def maps(
     log: Log = None,
     labels: Sequence[str] | None = None,
     output: str = "f(x)",
+    log_output: bool = False,
     resolution: int = 50,
 ) -> NDArray[Any]:
     """Draw maps of the lower bounds, the upper bounds and their difference, over two inputs.
@@ -93,13 +94,14 @@ def maps(
 
     layout = {"size": MAP_SIZE, "share_x": True, "share_y": True, "space": MAP_SPACE}
     panels = canvas.axes_for(axes, 3, "maps", **layout)
-    width, both = upper - lower, np.stack([lower, upper])
+    width, both = upper / lower if log_output else upper - lower, np.stack([lower, upper])
     drawn = [
-        _map(panels[0], x, y, lower, both if shared else lower, VALUE_COLOURS),
-        _map(panels[1], x, y, upper, both if shared else upper, VALUE_COLOURS),
-        _map(panels[2], x, y, width, width, WIDTH_COLOURS),
+        _map(panels[0], x, y, lower, both if shared else lower, VALUE_COLOURS, log_output),
+        _map(panels[1], x, y, upper, both if shared else upper, VALUE_COLOURS, log_output),
+        _map(panels[2], x, y, width, width, WIDTH_COLOURS, log_output),
     ]
-    for ax, title in zip(panels, ("lower bound", "upper bound", "width"), strict=True):
+    last = "upper / lower" if log_output else "width"
+    for ax, title in zip(panels, ("lower bound", "upper bound", last), strict=True):
         if observed is not None:
             opacity = known.nearness(observed[0], point, [across, up])
             contents.draw_dots(ax, observed[0][:, across], observed[0][:, up], opacity)
@@ -110,8 +112,13 @@ def maps(
         ax.set_title(title, fontsize="medium")
     values = [(drawn[1], panels[:2])] if shared else [(drawn[i], panels[i : i + 1]) for i in (0, 1)]
     for colours, beside in (*values, (drawn[2], panels[2:])):
-        name = f"width of {output}" if colours is drawn[2] else output
+        name = last if log_output else f"width of {output}"
+        name = name if colours is drawn[2] else output
         bar = panels[0].figure.colorbar(colours, ax=beside, label=canvas.as_written(name))
+        if log_output:
+            inner = colours.levels[1:-1]
+            bar.set_ticks(inner, labels=[f"{one:g}" for one in inner], minor=False)
+            bar.minorticks_off()
         bar.outline.set_visible(False)
     held = [i for i in range(domain.dim) if i not in (across, up)]
     if axes is None and 0 < len(held) <= MOST_TITLED:
@@ -120,8 +127,11 @@ def maps(
     return np.array(panels, dtype=object)
 
 
-def _map(ax: Axes, x: Array, y: Array, values: Array, of_all: Array, colours: str) -> Any:
+def _map(
+    ax: Axes, x: Array, y: Array, values: Array, of_all: Array, colours: str, log: bool
+) -> Any:
     """Draw filled contours, with thin lines between them, at levels for ``of_all``."""
+    from matplotlib.colors import LogNorm
     from matplotlib.ticker import MaxNLocator
 
     finite = of_all[np.isfinite(of_all)]
@@ -130,8 +140,12 @@ def _map(ax: Axes, x: Array, y: Array, values: Array, of_all: Array, colours: st
     low, high = float(finite.min()), float(finite.max())
     least = 1e-9 * max(abs(low), abs(high), 1e-300)  # of a map that has one value only
     levels = MaxNLocator(MOST_LEVELS, steps=[1, 2, 5, 10]).tick_values(low - least, high + least)
+    if log:  # equal ratios between levels, of two digits each
+        steps = {float(f"{one:.2g}") for one in np.geomspace(low, high, MOST_LEVELS)}
+        levels = [low - least, *(one for one in sorted(steps) if low < one < high), high + least]
     shown = np.ma.masked_invalid(values)
-    drawn = ax.contourf(x, y, shown, levels=levels, cmap=colours)
+    norm = LogNorm(levels[0], levels[-1]) if log else None
+    drawn = ax.contourf(x, y, shown, levels=levels, cmap=colours, norm=norm)
     ax.contour(
         x, y, shown, levels=levels, colors="white", linestyles="-", linewidths=0.4, alpha=0.6
     )
@@ -162,6 +176,7 @@ def slices(
     log: Log = None,
     labels: Sequence[str] | None = None,
     output: str = "f(x)",
+    log_output: bool = False,
     label: str | None = None,
     resolution: int = 100,
     reach: float = REACH,
@@ -223,6 +238,8 @@ def slices(
         if canvas.is_leftmost(ax):
             ax.set_ylabel(canvas.as_written(output))
     for ax in panels:
+        if log_output:
+            canvas.log_values(ax)
         contents.shade_beyond(ax, limits)
     canvas.legend(panels, own=axes is None)
     return np.array(panels, dtype=object)

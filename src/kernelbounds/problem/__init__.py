@@ -4,6 +4,7 @@
 file                     idea
 =======================  ===============================================================
 ``quantities.py``        inputs and outputs with ranges and units
+``outcomes.py``          noise, percentages, and successes out of tries
 ``problem.py``           :class:`Problem`, and what follows from it alone
 ``facts_in_words.py``    what is known of the output: limits, shape, known values
 ``random_functions.py``  random functions with a given range and number of turns

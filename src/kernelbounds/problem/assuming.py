@@ -189,7 +189,8 @@ class Candidate:
     kernel : kernel
         The kernel itself.
     norms : array
-        Norms of the random functions, in their order, in units of the output.
+        Norms of the random functions, in their order, in units of the output (of a logarithmic
+        one: of its natural logarithm; so are the next and ``width``).
     norm_bound : float
         The B that goes with this kernel: the stated share of the norms is smaller.
     settled : bool
@@ -232,7 +233,7 @@ class Assumed:
     functions : tuple of RandomFunction
         The random functions, on the unit cube, with values in [-1, 1].
     noise : float
-        The noise for which widths were predicted.
+        The noise scale for which widths were predicted.
     left_out : tuple of str
         Facts about shape that the functions need not satisfy, because too few of those that were
         tried do. B is then one of functions without these shapes.
@@ -315,8 +316,12 @@ class Assumed:
 
     def values(self, function: RandomFunction, unit: Array) -> Array:
         """Evaluate one of the functions at points (m, d) of the unit cube, in output units."""
-        low, high = self.problem.plausible
-        return low + (high - low) * (function(unit) + 1) / 2
+        return self.problem.output.most(self.scaled_values(function, unit))
+
+    def scaled_values(self, function: RandomFunction, unit: Array) -> Array:
+        """Evaluate it on the scale of the model, see :class:`Output`."""
+        low, high = self.problem.output.scaled(self.problem.plausible)
+        return np.asarray(low + (high - low) * (function(unit) + 1) / 2)
 
 
 def assume(
@@ -343,7 +348,9 @@ def assume(
     ('Matérn-5/2, ℓ = 0.75', True)
     """
     rng = np.random.default_rng(seed)
-    noise = problem.noise if problem.noise is not None else DEFAULT_NOISE * problem.output.range
+    out, noise = problem.output, problem.noise_scale
+    if noise is None:
+        noise = DEFAULT_NOISE * out.span
     subsets = subsets_of(problem.dim, problem.interactions)
     given = problem.kernel is not None and problem.norm_bound is not None
     if not given and _most_acting_together(problem) not in GRID_SIDES:
@@ -356,10 +363,10 @@ def assume(
     candidates = []
     for name, kernel, parts in _candidates(problem, subsets):
         norms, settled = norms_of(pieces, parts, problem.quantile)
-        norms = norms * np.subtract(*problem.plausible[::-1]) / 2
+        norms = norms * np.subtract(*out.scaled(problem.plausible[::-1])) / 2
         bound = _covering(norms, problem.quantile)
-        filled = problem.replace(kernel=kernel, norm_bound=problem.norm_bound or bound, noise=noise)
-        width = predicted_half_widths(filled, problem.experiments)[0] if settled else np.inf
+        filled = problem.replace(kernel=kernel, norm_bound=problem.norm_bound or bound)
+        width = predicted_half_widths(filled, problem.experiments, noise)[0] if settled else np.inf
         candidates.append(Candidate(name, kernel, norms, bound, settled, width))
         step()
     chosen = _chosen(problem, candidates)
@@ -375,7 +382,7 @@ def assume(
         settlement["candidates"] = any_of if problem.norm_bound is None else problem.candidates
     found = problem.replace(**settlement, suggested=suggested)
     if problem.facts:
-        found.replace(noise=noise).sequence()  # which refuses facts that contradict each other
+        found.sequence(noise_scale=noise)  # which refuses facts that contradict each other
     return Assumed(found, tuple(candidates), chosen, tuple(drawn), noise, left_out)
 
 

@@ -24,7 +24,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel, Matern, WhiteKernel
 
 from kernelbounds import kernels
-from kernelbounds.arrays import Array, as_vector, brief
+from kernelbounds.arrays import EPS, Array, as_vector, brief
 from kernelbounds.errors import InputError
 from kernelbounds.io.csv_table import read_csv
 from kernelbounds.kernels import kernel_to_text
@@ -61,30 +61,42 @@ STRAINED_SHARE = 0.9
 class Runs:
     """A table of runs: points (n, d) and outcomes (n,) in the user's units.
 
-    For messages, rows are named by their ``lines`` in a CSV file, or by their numbers from 1 on.
+    Where outcomes are rates, ``measured`` has successes and tries (n, 2); otherwise it is the same
+    as ``outcomes``. For messages, rows are named by their ``lines`` in a CSV file, or by their
+    numbers from 1 on.
     """
 
     points: Array
     outcomes: Array
+    measured: Array
     lines: Sequence[int]
     noun: str
 
     @classmethod
     def read(cls, problem: Problem, table: Any) -> Self:
         """Read runs from a CSV file, a dict of columns or a data frame, by the names of columns."""
-        columns, output = table, problem.output.name
+        columns, measured = table, problem.measured
         lines: Sequence[int] = range(1, sys.maxsize)
         noun = place = "row"
         if isinstance(table, str | PathLike):
-            found = read_csv(table, [*problem.names, output])
+            found = read_csv(table, [*problem.names, *measured])
             columns, lines = found.columns, found.lines.tolist()
             noun, place = "line", f"{os.fspath(table)}: line"
         elif not isinstance(table, Mapping) and not hasattr(table, "columns"):
             raise InputError(f"runs must be a CSV file or columns by name, got {brief(table)}.")
-        elif output not in table:
-            raise InputError(f"a value of {output} is missing.")
-        points = problem.checked_points(columns, lambda row: f"{place} {lines[row]}: ")
-        return cls(points, as_vector(columns[output], output, len(points)), lines, noun)
+        for name in measured:
+            if name not in columns:
+                raise InputError(f"a value of {name} is missing.")
+
+        def at(row: int) -> str:
+            return f"{place} {lines[row]}: "
+
+        points = problem.checked_points(columns, at)
+        each = [as_vector(columns[name], name, len(points)) for name in measured]
+        told = np.stack(each, axis=-1) if problem.counts is not None else each[0]
+        scaled, _ = problem.scaled_outcomes(told, at)
+        outcomes = told if problem.counts is None else scaled
+        return cls(points, outcomes, told, lines, noun)
 
     def place(self, row: int) -> str:
         """Say where a row is: "line 3" of a file, or "row 2"."""
@@ -138,7 +150,8 @@ class Checked:
     Attributes
     ----------
     assumed : float
-        What was assumed when the study was made, in the user's units.
+        What was assumed when the study was made, in the user's units; for a logarithmic output,
+        noise is a share, and the norm bound one of its natural logarithm.
     at_least : float
         The smallest value that these data allow, when the other assumptions stay as they are.
 
@@ -172,7 +185,8 @@ class Checked:
 
 def checked_assumptions(problem: Problem, sequence: ConfidenceSequence) -> tuple[Checked, Checked]:
     """Return what the data say of the norm bound, and what they say of the noise."""
-    norm, noise = float(problem.norm_bound or 0.0), float(problem.noise or 0.0)
+    norm = float(problem.norm_bound or 0.0)
+    noise = float(problem.output.apart(problem.noise_scale or 0.0))
     if not len(sequence):
         return Checked(norm, 0.0), Checked(noise, 0.0)
     least = sequence.norm_lower_bound
@@ -180,7 +194,12 @@ def checked_assumptions(problem: Problem, sequence: ConfidenceSequence) -> tuple
         least = problem.norm_at_least(least)
     else:  # All norm bounds must be multiplied by this.
         least = norm * least / sequence.assumptions.norm_bound
-    return Checked(norm, least), Checked(noise, sequence.noise_lower_bound)
+    return Checked(norm, least), Checked(noise, noise_in_units(problem, sequence.noise_lower_bound))
+
+
+def noise_in_units(problem: Problem, scale: float) -> float:
+    """Return a lower bound on the noise scale in the user's units, rounded down."""
+    return math.expm1(scale) * (1 - 4 * EPS) if problem.output.log else scale
 
 
 @dataclass(frozen=True)
@@ -259,7 +278,8 @@ def calibrate(problem: Problem, X: Array, y: Array) -> Calibration:
     ['estimate', 'heuristic', 'heuristic', 'stated assumption', 'estimate']
     """
     points = problem.scaled(X)
-    outcomes = as_vector(y, "y", len(points))
+    outcomes, noise_scales = problem.scaled_outcomes(y)
+    as_vector(outcomes, "y", len(points))
     distinct = len(points) - count_repeats(points)
     if distinct < MIN_POINTS or np.ptp(outcomes) == 0:
         raise InputError(
@@ -268,20 +288,24 @@ def calibrate(problem: Problem, X: Array, y: Array) -> Calibration:
         )
     scales, residual = _fitted(points, outcomes)
     noise, estimated = _noise(problem, points, outcomes, residual)
-    level = problem.noise if problem.noise is not None else estimated
-    if problem.noise is not None:
-        kept = f"You stated {problem.noise:g}{problem.output.after_number}; kept"
-        if noise.kind == "estimate" and estimated > problem.noise:
+    stated = problem.noise_scale
+    if problem.noise is not None and stated is not None:
+        kept = f"You stated {problem.noise_text()}; kept"
+        if noise.kind == "estimate" and estimated > stated:
             kept += ", though that is less: state it anew if you have no reason to trust it more"
         noise = replace(noise, why=f"{noise.why}. {kept}")
     # Rice's formula: how often a Gaussian process with an RBF kernel turns on average.
     turns = [math.ceil(math.sqrt(3) / (math.pi * scale)) for scale in scales]
     inputs = [replace(i, turns=n) for i, n in zip(problem.inputs, turns, strict=True)]
-    suggested = problem.replace(inputs=inputs, noise=level, kernel=None, norm_bound=None).settled()
+    level: dict[str, Any] = {}
+    if stated is None:
+        percent = f"{100 * math.expm1(estimated):.3g}%"  # as it is shown
+        level["noise"] = percent if problem.output.log else estimated
+    suggested = problem.replace(inputs=inputs, kernel=None, norm_bound=None, **level).settled()
     sequence = suggested.sequence()
-    sequence.update(points, outcomes)
+    sequence.update(points, outcomes, noise_scales)
     least = checked_assumptions(suggested, sequence)[0].at_least
-    unit = problem.output.after_number
+    unit = problem.output.norm_unit
     rest = (
         Finding(
             "length scales", ", ".join(map(_in_units, problem.inputs, scales)), "heuristic",
@@ -336,8 +360,15 @@ def _fitted(points: Array, outcomes: Array) -> tuple[Array, float]:
 def _noise(
     problem: Problem, points: Array, outcomes: Array, residual: float
 ) -> tuple[Finding, float]:
-    """Suggest the noise, from repeats where there are some, else from the fit; and its value."""
-    unit = problem.output.after_number
+    """Suggest the noise, from repeats where there are some, else from the fit; and its scale."""
+    if problem.counts is not None:
+        why = "that of independent tries, 1 / (2 sqrt(n)) of a rate of n of them"
+        found = f"follows from {problem.counts.tries}"
+        return Finding("noise", found, "stated assumption", why), problem.counts.noise_scale
+
+    def said(scale: float) -> str:
+        return problem.output.noise_text(float(problem.output.apart(scale)), "{:.3g}".format)
+
     _, group, counts = np.unique(points, axis=0, return_inverse=True, return_counts=True)
     group = group.reshape(-1)
     freedom = len(points) - len(counts)
@@ -348,16 +379,16 @@ def _noise(
                 ", so that it is not in the problem: repeat some settings to measure it, or state "
                 "it generously"
             )
-        return Finding("noise", f"{residual:.3g}{unit}", "heuristic", why), residual
+        return Finding("noise", said(residual), "heuristic", why), residual
     means = np.bincount(group, outcomes) / counts
     spread = math.sqrt(float(np.sum((outcomes - means[group]) ** 2)) / freedom)
     # Rounded as it is shown, so that the problem says the same.
     upper = float(f"{spread * math.sqrt(freedom / chi2.ppf(1 - NOISE_CONFIDENCE, freedom)):.3g}")
     why = (
-        f"repeats scatter by {spread:.3g}{unit} ({freedom} degrees of freedom), and Gaussian noise "
-        f"is below {upper:.3g}{unit} with confidence {NOISE_CONFIDENCE:g}"
+        f"repeats scatter by {said(spread)} ({freedom} degrees of freedom), and Gaussian noise "
+        f"is below {said(upper)} with confidence {NOISE_CONFIDENCE:g}"
     )
-    return Finding("noise", f"{upper:.3g}{unit}", "estimate", why), upper
+    return Finding("noise", said(upper), "estimate", why), upper
 
 
 def count_repeats(points: Array) -> int:

@@ -1,19 +1,19 @@
 """Facts about the output in the user's words and units, and as :mod:`kernelbounds.facts`.
 
 A problem says ``limits="0:60"``, ``increasing=["speed"]``, ``known=["catalyst=0 -> yield=0"]``. The
-facts that follow are for inputs scaled to the unit cube, and for outcomes as they are.
+facts that follow are for inputs scaled to the unit cube, and outcomes on the scale of the model.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kernelbounds.arrays import LARGEST, as_scalar, brief, shortened
+from kernelbounds.arrays import EPS, LARGEST, as_scalar, brief, shortened
 from kernelbounds.display.numbers import at_least
 from kernelbounds.errors import EmptyConfidenceSetError, FactRefutedError, InputError, did_you_mean
 from kernelbounds.facts import (
@@ -49,10 +49,13 @@ EXAMPLE = "'catalyst=0 -> yield=0', or 'catalyst=0 & pressure=1 -> yield=2 +- 0.
 PLACES_NAMED = 3
 
 
-def checked_limits(given: Any, output: Output) -> Limits | None:
-    """Read limits from ``"0:60"``, ``"0:"``, ``":60"`` or a pair; None: there are none."""
+def checked_limits(given: Any, output: Output, *, of_rate: bool = False) -> Limits | None:
+    """Read limits from ``"0:60"``, ``"0:"``, ``":60"`` or a pair; None: there are none.
+
+    A rate is between 0 and 1, and limits that are stated may be narrower.
+    """
     if given is None:
-        return None
+        return (0.0, 1.0) if of_rate else None
     ends: Any = given
     if isinstance(given, str):
         ends = [part.strip() or None for part in given.split(":")]
@@ -79,6 +82,18 @@ def checked_limits(given: Any, output: Output) -> Limits | None:
             f"the limits {limits_text((low, high))} leave nothing of the range {output.written} "
             f"stated for {output.name}; correct one of the two."
         )
+    if output.log and low is not None and low <= 0:
+        raise InputError(
+            f"{output.name} is logarithmic, and so above 0 already: leave out the lower limit "
+            f"{in_digits(low)}, or state one above 0."
+        )
+    if of_rate:
+        if (low is not None and low < 0) or (high is not None and high > 1):
+            raise InputError(
+                f"{output.name} is a rate of successes, so its limits are within 0:1, got "
+                f"{limits_text((low, high))}."
+            )
+        return (0.0 if low is None else low), (1.0 if high is None else high)
     return low, high
 
 
@@ -108,6 +123,16 @@ def refuse_both_ways(increasing: Sequence[str], decreasing: Sequence[str], outpu
             raise InputError(
                 f"{output.name} cannot both rise and fall with {name}: say increasing or "
                 "decreasing, or leave the input out if it has no effect."
+            )
+
+
+def refuse_bends_of_logarithms(shapes: Mapping[str, Sequence[str]], output: Output) -> None:
+    """Refuse what is said of the bends of an output that is modelled by its logarithm."""
+    for what in ("convex", "concave"):
+        if output.log and shapes[what]:
+            raise InputError(
+                f"{what} says something about equal steps of {output.name}, which is on a "
+                f"logarithmic scale: state it on a linear scale, or leave {what} out."
             )
 
 
@@ -143,9 +168,24 @@ class Known:
                     f"{'a whole number ' * one.integer}in its range {one.written}."
                 )
             where.append((one.name, float(setting)))
+        if output.log and not float(number) - float(within or 0) > 0:
+            raise InputError(
+                f"{output.name} is logarithmic, so what is known of it must be above 0, got "
+                f"{brief(text)}."
+            )
         if len(dict(where)) < len(where):
             raise InputError(f"{brief(text)} gives an input twice.")
         return cls(tuple(where), float(number), float(within or 0))
+
+    def scaled(self, output: Output) -> tuple[float, float]:
+        """The value on the scale of the model, and how far from it the true one may be."""
+        if not output.log:
+            return self.value, self.within
+        if not self.within:
+            return float(output.scaled(self.value)), 0.0
+        low, high = output.scaled([self.value - self.within, self.value + self.within]).tolist()
+        # Rounded up: the logarithms, their sum and their difference are rounded.
+        return (low + high) / 2, (high - low) / 2 + 8 * EPS * (1 + abs(low) + abs(high))
 
     def text(self, output: Output) -> str:
         """The text from which :meth:`parse` makes the same."""
@@ -210,7 +250,7 @@ def stated_facts(problem: Problem) -> list[tuple[str, Fact]]:
     inputs, out, region = problem.inputs, problem.output, unit_region(problem.inputs)
     found: list[tuple[str, Fact]] = []
     if problem.limits is not None:
-        found.append((_limits_sentence(problem.limits, out), Between(*problem.limits, region)))
+        found.append((_limits_sentence(problem.limits, out), _between(problem.limits, out, region)))
     for what, (kind, verb) in SHAPES.items():
         for name in getattr(problem, what):
             found.append((f"{out.name} {verb} {name}", kind(problem.names.index(name), region)))
@@ -220,13 +260,22 @@ def stated_facts(problem: Problem) -> list[tuple[str, Fact]]:
             problem.names.index(name): float(inputs[problem.names.index(name)].scaled(np.array(x)))
             for name, x in one.where
         }
-        value: dict[str, Any] = {"y": one.value, "within": one.within}
+        value: dict[str, Any] = dict(zip(("y", "within"), one.scaled(out), strict=True))
         if len(where) == problem.dim:
             fact = Value([where[axis] for axis in range(problem.dim)], **value)
         else:
             fact = Value(where=where, region=region, **value)
         found.append((one.sentence(inputs, out), fact))
     return found
+
+
+def _between(limits: Limits, out: Output, region: Region) -> Between:
+    """The limits on the scale of the model; logarithms are rounded outwards."""
+    low, high = (None if end is None else float(out.scaled(end)) for end in limits)
+    if out.log:
+        low = None if low is None else low - 8 * EPS * (1 + abs(low))
+        high = None if high is None else high + 8 * EPS * (1 + abs(high))
+    return Between(low, high, region)
 
 
 def arguments_of_each_fact(problem: Problem) -> list[dict[str, Any]]:
@@ -264,16 +313,19 @@ def contradiction(problem: Problem, sequence: ConfidenceSequence, error: FactRef
     if error.on_average:
         return f"{said} The contradiction is largest around {where}."
     plain = problem.sequence(facts=())
-    plain.update(sequence.points, sequence.outcomes)
+    plain.update(sequence.points, sequence.outcomes, sequence.noise_scales)
     try:
         if len(error.places) == 2:
             first, last = sorted(error.places)
             lower, upper = plain.bounds_of(Difference(last, first))
-            falls = f"falls by at least {at_least(-upper)}"
-            change = falls if upper < 0 else f"rises by at least {at_least(lower)}"
+            falls, amount = upper < 0, -upper if upper < 0 else lower
+            by = f"{at_least(amount)}{out.after_number}"
+            if out.log:
+                by = f"a factor of {at_least(float(out.least(amount)))}"
+            change = f"{'falls' if falls else 'rises'} by at least {by}"
             ends = " to ".join(problem.settings_text(x) for x in problem.unscaled([first, last]))
-            return f"{said} From {ends}, the true {out.name} {change}{out.after_number}."
-        lower, upper = plain.bounds(error.places)
+            return f"{said} From {ends}, the true {out.name} {change}."
+        lower, upper = problem.unscaled_bounds(*plain.bounds(error.places))
     except EmptyConfidenceSetError:
         return f"{said} The contradiction is largest at {where}."
     known = "; ".join(

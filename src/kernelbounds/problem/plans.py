@@ -56,6 +56,8 @@ class Plan:
         after a space-filling design, and of the regret that KernelUCB's certificates state. Nan
         beyond the planned number of experiments.
 
+    Widths and regrets of a logarithmic output are those of its natural logarithm.
+
     Examples
     --------
     >>> from kernelbounds.problem import Problem, plan
@@ -79,7 +81,7 @@ class Plan:
 
     def __repr__(self) -> str:
         out = self.problem.output
-        after = [f"±{width} after {count}" for count, width in self._chosen]
+        after = [f"{width} after {count}" for count, width in self._chosen]
         return f"Plan({out.label} at most {', '.join(after)} experiments)"
 
     def _repr_html_(self) -> str:
@@ -95,7 +97,7 @@ class Plan:
                 ("output", out.label),
                 ("norm bound B", f"{self.problem.norm_bound:.4g}"),
                 ("kernel", self.assumed.chosen.name),
-                *((f"{count} experiments", f"at most ±{width}") for count, width in self._chosen),
+                *((f"{count} experiments", f"at most {width}") for count, width in self._chosen),
             ],
             notebook.line_picture(drawn, self.half_width.tolist(), what, log=True),
             f"The picture has the half-width after {drawn[0]} to {drawn[-1]} experiments.",
@@ -105,7 +107,10 @@ class Plan:
     def _chosen(self) -> list[tuple[int, str]]:
         """A few numbers of experiments, with their half-widths rounded up."""
         at = np.unique(np.linspace(0, len(self.counts) - 1, 4).round().astype(int))
-        return [(int(self.counts[i]), at_most(float(self.half_width[i]))) for i in at]
+        widths = [float(self.half_width[i]) for i in at]
+        out = self.problem.output
+        texts = [out.plus_minus(w) if out.log else f"±{at_most(w)}" for w in widths]
+        return [(int(self.counts[i]), text) for i, text in zip(at, texts, strict=True)]
 
     @property
     def problem(self) -> Problem:
@@ -168,7 +173,8 @@ def counts_up_to(most: int) -> Array:
 def needed(problem: Problem, within: float, most: int = DEFAULT_COUNT) -> int | None:
     """Return how many experiments it takes for a mean half-width of at most ``within``.
 
-    The number is at most five per cent too large; None means more than ``most``.
+    The number is at most five per cent too large; None means more than ``most``. ``within`` is on
+    the scale of the model.
     """
     most = as_whole(most, "most", least=1, most=LARGEST_COUNT)
     within = as_scalar(within, "within", above=0.0)
@@ -250,7 +256,8 @@ def worth_of_facts(
     truths = []
     for at in _ordinary(assumed)[:WORTH_RUNS]:
         excess = max(float(np.abs(assumed.functions[at](places)).max()), 1.0)
-        truths.append(partial(_within, assumed.functions[at], excess, *problem.plausible))
+        low, high = problem.output.scaled(problem.plausible).tolist()
+        truths.append(partial(_within, assumed.functions[at], excess, low, high))
     found = {}
     for name, one in _cases(problem).items():
         case = one if _is_settled(one) else assume(one, step=step).problem
@@ -267,7 +274,7 @@ def worth_of_facts(
             ]
             for column, count in enumerate(counts):
                 with suppress(EmptyConfidenceSetError):  # by chance, or because B is too small
-                    sequence = case.replace(noise=assumed.noise).sequence(facts=own)
+                    sequence = case.sequence(facts=own, noise_scale=assumed.noise)
                     sequence.update(design[:count], outcomes[:count])
                     lower, upper = sequence.bounds(points)
                     widths[run, column] = np.mean(upper - lower) / 2
@@ -295,15 +302,21 @@ def worth_steps(problem: Problem, most: int = DEFAULT_COUNT) -> int:
     return simulated + sum(steps(one) for one in cases if not _is_settled(one))
 
 
+def has_worth(problem: Problem) -> bool:
+    """Tell whether facts are stated, other than that a rate is between 0 and 1."""
+    return problem.facts != problem.replace(**NO_FACTS).facts
+
+
 def _cases(problem: Problem) -> dict[str, Problem]:
     """Return the problems that are simulated, which state nothing, one fact or all of them."""
     stated = zip(stated_facts(problem), arguments_of_each_fact(problem), strict=True)
+    plain = problem.replace(**NO_FACTS, kernels="one")
     alone = {
         words: problem.replace(**(NO_FACTS | arguments), kernels="one")
         for (words, fact), arguments in stated
-        if not _is_on_a_face(fact)
+        if not _is_on_a_face(fact) and fact not in plain.facts  # which a rate has in any case
     }
-    cases = {NOTHING: problem.replace(**NO_FACTS, kernels="one")} | alone
+    cases = {NOTHING: plain} | alone
     return cases | {ALL: problem} if len(alone) > 1 else cases
 
 
@@ -336,7 +349,7 @@ def _simulated(
     noise = assumed.noise
 
     def measured(points: Array) -> Array:
-        return assumed.values(function, points) + noise * rng.standard_normal(len(points))
+        return assumed.scaled_values(function, points) + noise * rng.standard_normal(len(points))
 
     try:
         for at, count in enumerate(counts[counts <= problem.experiments]):

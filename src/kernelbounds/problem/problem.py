@@ -37,6 +37,7 @@ from kernelbounds.io import files
 from kernelbounds.kernels import checked_kernel, kernel_from_text, kernel_to_text
 from kernelbounds.problem import facts_in_words
 from kernelbounds.problem.facts_in_words import NO_FACTS, SHAPES, Limits
+from kernelbounds.problem.outcomes import Counts, checked_noise, checked_outcomes, scale_of_noise
 from kernelbounds.problem.quantities import Input, Output, checked_turns, in_digits
 from kernelbounds.problem.random_functions import with_corners
 from kernelbounds.sequence import ConfidenceSequence
@@ -49,6 +50,7 @@ LEVEL_SHARE = 0.04
 SUGGESTED = ("kernel", "norm_bound", "candidates")
 SUGGESTED_FROM = {
     "inputs", "output", "turns", "interactions", "quantile", "experiments", "kernels", *NO_FACTS,
+    "successes",
 }  # fmt: skip
 KERNELS = ("one", "any")
 # Where widths are predicted: points that fill the cube, besides the corners, where bounds are
@@ -68,9 +70,11 @@ class Problem:
     inputs : sequence of :class:`~kernelbounds.problem.Input`, or of their text form
         ``"temperature[°C]=180:220"``, then ``:log``, ``:integer``, ``:turns=1`` as need be.
     output : :class:`~kernelbounds.problem.Output`, or ``"yield[%]=0:100"``
-        What is measured, with the range that its true values can plausibly have.
-    noise : float, optional
-        The standard deviation of the noise, in units of the output; needed for all bounds.
+        What is measured, with the range that its true values can plausibly have;
+        ``"productivity=1.5:5:log"`` where effects and noise multiply.
+    noise : float or str, optional
+        The standard deviation of the noise, in units of the output; needed for all bounds. That of
+        a logarithmic output is a percentage, ``"5%"``.
     turns : int
         How many times the output may turn as one input goes through its range and the others stay.
     interactions : "all", "pairs" or "none"
@@ -105,6 +109,9 @@ class Problem:
         data refute drop out.
     candidates : sequence of (kernel, B)
         With ``kernels="any"``: these kernels, with their norm bounds.
+    successes, tries : str, optional
+        Where the output is a rate: the columns of successes and of tries, from which the noise
+        follows. ``tries="attempts=20"`` also says how many are planned a run; otherwise 1.
 
     Examples
     --------
@@ -117,7 +124,7 @@ class Problem:
 
     inputs: tuple[Input, ...]
     output: Output
-    noise: float | None
+    noise: float | str | None
     turns: int
     interactions: str
     delta: float
@@ -134,12 +141,14 @@ class Problem:
     known: tuple[str, ...]
     kernels: str
     candidates: tuple[tuple[Kernel, float], ...]
+    successes: str | None
+    tries: str | None
 
     def __init__(
         self,
         inputs: Sequence[Input | str],
         output: Output | str,
-        noise: float | None = None,
+        noise: float | str | None = None,
         turns: int = 2,
         interactions: str = "all",
         *,
@@ -157,6 +166,8 @@ class Problem:
         known: Sequence[str] = (),
         kernels: str = "one",
         candidates: Sequence[tuple[Kernel | str, float]] = (),
+        successes: str | None = None,
+        tries: str | None = None,
     ) -> None:
         if isinstance(inputs, str | bytes) or not isinstance(inputs, Sequence) or not inputs:
             raise InputError(f"inputs must be a sequence with at least one, got {brief(inputs)}.")
@@ -172,8 +183,11 @@ class Problem:
             )
         if not isinstance(kernels, str) or kernels not in KERNELS:
             raise InputError(f"kernels must be one of {', '.join(KERNELS)}, got {brief(kernels)}.")
+        counts = Counts.parse(successes, tries)
+        if counts is not None:
+            counts.refuse_misfit(output, names, noise)
         if noise is not None:
-            noise = as_scalar(noise, "noise", least=0.0, most=LARGEST)
+            noise = checked_noise(noise, output)
         if norm_bound is not None:
             norm_bound = _checked_norm_bound(norm_bound, output)
         if kernel is not None:
@@ -184,7 +198,8 @@ class Problem:
             for what, given in shapes.items()
         }
         facts_in_words.refuse_both_ways(shapes["increasing"], shapes["decreasing"], output)
-        ends = facts_in_words.checked_limits(limits, output)
+        facts_in_words.refuse_bends_of_logarithms(shapes, output)
+        ends = facts_in_words.checked_limits(limits, output, of_rate=counts is not None)
         vars(self).update(
             inputs=parsed,
             output=output,
@@ -205,6 +220,8 @@ class Problem:
                 (_checked_kernel(one), _checked_norm_bound(norm, output))
                 for one, norm in candidates or ()
             ),
+            successes=successes,
+            tries=tries,
         )
 
     def __repr__(self) -> str:
@@ -223,17 +240,19 @@ class Problem:
         return notebook.shown(self, self._card)
 
     def _card(self) -> notebook.Html:
-        out, unit = self.output, self.output.after_number
+        out = self.output
         how = {name: " (suggested)" if name in self.suggested else "" for name in SUGGESTED}
         kernel = "to be chosen" if self.kernel is None else _kernel_text(self.kernel)
         kernel += f" or one of {len(self.candidates) - 1} others" if self.candidates else ""
-        norm = "to be chosen" if self.norm_bound is None else f"{self.norm_bound:.4g}{unit}"
+        norm = (
+            "to be chosen" if self.norm_bound is None else f"{self.norm_bound:.4g}{out.norm_unit}"
+        )
         return notebook.card(
             "Problem",
             [
                 *((one.name, one.description) for one in self.inputs),
                 ("output", f"{out.name}, {out.description}"),
-                ("noise", "not said yet" if self.noise is None else f"{self.noise:g}{unit}"),
+                ("noise", self.noise_text()),
                 ("turns", f"at most {self.turns} along an input, unless said there"),
                 *[("interactions", self.interactions)][: self.dim - 1],
                 *(("known", words) for words in self.facts_in_words),
@@ -312,6 +331,7 @@ class Problem:
             "log": [one.log for one in self.inputs],
             "labels": [one.label for one in self.inputs],
             "output": self.output.label,
+            "log_output": self.output.log,
         }
 
     @property
@@ -385,6 +405,96 @@ class Problem:
         """
         return " ".join(one.setting_text(x) for one, x in zip(self.inputs, point, strict=True))
 
+    # --- what is measured
+
+    @property
+    def counts(self) -> Counts | None:
+        """The columns of successes and of tries, where the output is a rate of these."""
+        return Counts.parse(self.successes, self.tries)
+
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """The names of what is measured in a run: the output, or successes and tries.
+
+        >>> problem = Problem(["force=1:9"], "rate=0:1", successes="grasped", tries="attempts=20")
+        >>> problem.measured
+        ('grasped', 'attempts')
+        """
+        counts = self.counts
+        return (self.output.name,) if counts is None else (counts.successes, counts.tries)
+
+    @property
+    def noise_scale(self) -> float | None:
+        """The noise scale on the scale of the model, of a run as planned; None: not said yet.
+
+        >>> round(Problem(["x=0:1"], "gain=1:9:log", noise="5%").noise_scale, 4)  # ln 1.05
+        0.0488
+        """
+        counts = self.counts
+        if counts is not None:
+            return counts.noise_scale
+        return None if self.noise is None else scale_of_noise(self.noise)
+
+    def noise_text(
+        self, at_least: float | None = None, rounded: Callable[[float], str] = "{:g}".format
+    ) -> str:
+        """Write the noise that is assumed, or another one in the user's units, for people."""
+        if self.counts is not None:
+            usual = "that of independent tries"
+            if at_least is None:
+                return usual
+            return f"{rounded(at_least / self.counts.noise_scale)} times {usual}"
+        if at_least is not None:
+            return self.output.noise_text(at_least, rounded)
+        if self.noise is None:
+            return "not said yet"
+        if isinstance(self.noise, str):
+            return f"{self.noise[:-1]} %"
+        return self.output.noise_text(self.noise)
+
+    def scaled_outcomes(
+        self, y: Any, place: Callable[[int], str] = "row {}: ".format
+    ) -> tuple[Array, Array | None]:
+        """Return outcomes (n,) and their noise scales, as :meth:`sequence` takes them.
+
+        Outcomes are in the user's units; where the output is a rate, they are pairs (n, 2) of
+        successes and tries. Logarithmic outputs become their natural logarithms. The noise scales
+        are None where they are those of the sequence. ``place`` says where a row is, in messages.
+
+        >>> problem = Problem(["force=1:9"], "rate=0:1", successes="grasped", tries="attempts")
+        >>> problem.scaled_outcomes([[7, 10], [25, 25]])
+        (array([0.7, 1. ]), array([0.15811388, 0.1       ]))
+        """
+        if self.counts is not None:
+            return self.counts.rates(y, place)
+        return checked_outcomes(y, self.output, len(y), place), None
+
+    def bounds(
+        self, sequence: ConfidenceSequence, X: Any, bound: Bound | None = None
+    ) -> tuple[Array, Array]:
+        """Return lower and upper bounds at points, all in the user's units, rounded outwards.
+
+        ``sequence`` is one that :meth:`sequence` has made.
+
+        >>> problem = Problem(["x=0:1"], "gain=1:9:log", "5%", kernel="RBF(0.5)", norm_bound=3.0)
+        >>> sequence = problem.sequence()
+        >>> sequence.update(problem.scaled([[0.2], [0.7]]), *problem.scaled_outcomes([2.1, 4.0]))
+        >>> lower, upper = problem.bounds(sequence, [[0.2]])
+        >>> bool(1.5 < lower[0] < 2.1 < upper[0] < 3)
+        True
+        """
+        return self.unscaled_bounds(*sequence.bounds(self.scaled(X), bound))
+
+    def unscaled_bounds(self, lower: ArrayLike, upper: ArrayLike) -> tuple[Array, Array]:
+        """Turn lower and upper bounds of :meth:`sequence` into the user's units."""
+        below, above = self.output.least(lower), self.output.most(upper)
+        if self.output.log and self.limits is not None:
+            # A limit comes back from its logarithm as it was stated, and not a few digits beyond.
+            low, high = self.limits
+            below = _at_limit(below, low) if low is not None else below
+            above = _at_limit(above, high) if high is not None else above
+        return below, above
+
     # --- what follows
 
     def settled(self) -> Problem:
@@ -399,9 +509,16 @@ class Problem:
         return assume(self).problem
 
     def sequence(
-        self, bound: Bound | None = None, *, facts: Sequence[Fact] | None = None
+        self,
+        bound: Bound | None = None,
+        *,
+        facts: Sequence[Fact] | None = None,
+        noise_scale: float | None = None,
     ) -> ConfidenceSequence:
-        """Make a confidence sequence for points that are :meth:`scaled`, and outcomes as they are.
+        """Make a confidence sequence for points that are :meth:`scaled`.
+
+        Its outcomes are :meth:`scaled_outcomes`, and its bounds are for :meth:`unscaled_bounds`;
+        both change nothing unless the output is logarithmic or a rate. On that scale,
 
         f* = the middle of the output's range + b + g with ||g|| <= B, and an unknown constant b of
         which |b| is at most the whole range: the level to which a function of least norm returns
@@ -413,9 +530,10 @@ class Problem:
 
         With ``kernels="any"`` f* is in any of the candidates' spaces. ``facts`` are in place of
         those that the problem states, with the one kernel that was chosen; ``facts=()`` is what
-        widths can be predicted for.
+        widths can be predicted for. ``noise_scale`` is in place of that of the problem.
         """
-        if self.noise is None:
+        noise = self.noise_scale if noise_scale is None else noise_scale
+        if noise is None:
             raise InputError("the noise of the output is missing; 0 means that there is none.")
         problem, out = self.settled(), self.output
         several = problem.candidates if facts is None else ()
@@ -426,15 +544,15 @@ class Problem:
         kernel, norm_bound = (AnyOf(balls), None) if several else balls[0]
         try:
             return ConfidenceSequence(
-                kernel, norm_bound, self.noise, self.delta, bound=bound,
-                offset=out.low + out.range / 2, facts=self.facts if facts is None else facts,
+                kernel, norm_bound, noise, self.delta, bound=bound,
+                offset=out.middle, facts=self.facts if facts is None else facts,
             )  # fmt: skip
         except InputError as error:
             raise InputError(facts_in_words.in_users_words(self, str(error))) from None
 
     def _with_level(self, kernel: Kernel, norm_bound: float) -> tuple[Kernel, float]:
         """Add the unknown constant b to a kernel and its norm bound, see :meth:`sequence`."""
-        level = ConstantKernel((self.output.range / norm_bound) ** 2 / LEVEL_SHARE)
+        level = ConstantKernel((self.output.span / norm_bound) ** 2 / LEVEL_SHARE)
         # Rounded up: the quotient above, the root and the product are rounded.
         return kernel + level, norm_bound * math.sqrt(1 + LEVEL_SHARE) * (1 + 4 * EPS)
 
@@ -474,8 +592,10 @@ class Problem:
         data["output"] = dataclasses.asdict(self.output)
         data["kernel"] = None if self.kernel is None else kernel_to_text(self.kernel)
         data["suggested"] = list(self.suggested)
+        if not self.output.log:
+            del data["output"]["log"]
         # A problem that states no facts looks as it did before there were any.
-        for name in (*NO_FACTS, "kernels", "candidates"):
+        for name in (*NO_FACTS, "kernels", "candidates", "successes", "tries"):
             value = data.pop(name)
             if value != inspect.signature(Problem).parameters[name].default:
                 data[name] = _plain(name, value)
@@ -517,7 +637,11 @@ class Problem:
 
 def _checked_norm_bound(given: Any, output: Output) -> float:
     # A smaller norm bound is lost in the rounding of the output.
-    return as_scalar(given, "norm_bound", least=EPS * output.range, most=LARGEST)
+    return as_scalar(given, "norm_bound", least=EPS * output.span, most=LARGEST)
+
+
+def _at_limit(values: Array, limit: float) -> Array:
+    return np.where(np.isclose(values, limit, rtol=1e-12, atol=0.0), limit, values)
 
 
 def _checked_kernel(given: Any) -> Kernel:
@@ -543,12 +667,17 @@ def _kernel_text(kernel: Kernel) -> str:
         return repr(kernel)
 
 
-def predicted_half_widths(problem: Problem, experiments: int) -> tuple[float, float]:
+def predicted_half_widths(
+    problem: Problem, experiments: int, noise_scale: float | None = None
+) -> tuple[float, float]:
     """Bound half of upper - lower after a space-filling design: mean and largest over points.
+
+    Both are on the scale of the model, see :class:`Output`.
 
     See :meth:`kernelbounds.ConfidenceSequence.predicted_width`.
     """
     points = qmc.Sobol(problem.dim, rng=np.random.default_rng(1)).random(WIDTH_POINTS)
     design = problem.unit_box.filling(experiments)
-    widths = problem.sequence(facts=()).predicted_width(with_corners(points), design)
+    sequence = problem.sequence(facts=(), noise_scale=noise_scale)
+    widths = sequence.predicted_width(with_corners(points), design)
     return float(widths[:WIDTH_POINTS].mean() / 2), float(widths.max() / 2)

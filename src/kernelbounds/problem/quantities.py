@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from kernelbounds.arrays import LARGEST, Array, as_flag, as_scalar, as_whole, brief
-from kernelbounds.display.numbers import interval
+from kernelbounds.arrays import EPS, LARGEST, Array, as_flag, as_scalar, as_whole, brief
+from kernelbounds.display.numbers import at_most, factor, interval
 from kernelbounds.errors import InputError
 
 # The part before the first = of "name[unit]=low:high".
@@ -110,6 +111,10 @@ class Quantity:
 class Output(Quantity):
     """What is measured, with the range that its true values can plausibly have.
 
+    It is modelled on a scale on which effects and noise add up: as it is, or by its natural
+    logarithm. ``scaled`` goes to that scale, and ``least``, ``most`` and ``apart`` come back from
+    it, rounded so that bounds stay true.
+
     Parameters
     ----------
     name : str
@@ -118,22 +123,143 @@ class Output(Quantity):
         The ends of its range.
     unit : str
         The unit, for labels only.
+    log : bool
+        Whether effects and noise multiply and do not add up; the range must then be positive.
 
     Examples
     --------
     >>> Output.parse("yield[%]=0:100")
-    Output(name='yield', low=0.0, high=100.0, unit='%')
+    Output(name='yield', low=0.0, high=100.0, unit='%', log=False)
+    >>> output = Output.parse("productivity=1.5:5:log")
+    >>> f"{output.scaled(2.0):.4f}, {output.most(0.7):.4f}, {output.apart(0.1):.4f}"
+    '0.6931, 2.0138, 0.1052'
     """
+
+    log: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        as_flag(self.log, f"log of {self.name}")
+        _refuse_log_below_0(self)
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Make an output from ``name[unit]=low:high``."""
+        """Make an output from ``name[unit]=low:high``, and ``:log``."""
         name, unit, low, high, more = _parsed(text, "output")
-        if more:
-            raise InputError(
-                f"output {brief(name)} has a range and nothing more, got {brief(more[0])} after it."
-            )
-        return cls(name, low, high, unit)
+        for option in more:
+            if option not in ("log", "linear"):
+                raise InputError(
+                    f"output {brief(name)} has {brief(option)} after its range; log is all that "
+                    "can be said there."
+                )
+        return cls(name, low, high, unit, "log" in more)
+
+    @property
+    def text(self) -> str:
+        """The text from which :meth:`parse` makes the same, ``productivity=1.5:5:log``."""
+        return super().text + ":log" * self.log
+
+    @property
+    def description(self) -> str:
+        """The range in words, and whether it is logarithmic."""
+        return super().description + ", logarithmic" * self.log
+
+    # --- the scale of the model
+
+    @property
+    def span(self) -> float:
+        """The length of the range on the scale of the model: high - low, or ln(high / low)."""
+        return math.log(self.high / self.low) if self.log else self.range
+
+    @property
+    def middle(self) -> float:
+        """The middle of the range on the scale of the model."""
+        return float(self.scaled(self.low)) + self.span / 2
+
+    @property
+    def norm_unit(self) -> str:
+        """The unit of B as it follows a number; a logarithm has none."""
+        return "" if self.log else self.after_number
+
+    def scaled(self, values: ArrayLike) -> Array:
+        """Return values on the scale of the model: as they are, or their natural logarithms.
+
+        A logarithm is rounded in its last digits, as if an outcome had been read with a relative
+        error of 1e-15 |ln y|. The bounds that come back are widened by more than that.
+        """
+        given = np.asarray(values, dtype=float)
+        return np.log(given) if self.log else given
+
+    def least(self, scaled: ArrayLike) -> Array:
+        """Return lower bounds in the user's units, rounded down, from those of the model."""
+        return self._back(scaled, -1)
+
+    def most(self, scaled: ArrayLike) -> Array:
+        """Return upper bounds in the user's units, rounded up, from those of the model."""
+        return self._back(scaled, 1)
+
+    def _back(self, scaled: ArrayLike, side: int) -> Array:
+        given = np.asarray(scaled, dtype=float)
+        if not self.log:
+            return given
+        with np.errstate(over="ignore"):
+            return np.asarray(np.exp(given + side * self._rounding(given)))
+
+    def _rounding(self, scaled: Array) -> Array:
+        """Bound the rounding errors of logarithms near the range, near these, and of exp."""
+        ends = abs(math.log(self.low)), abs(math.log(self.high))
+        return 8 * EPS * (1 + max(ends) + np.abs(scaled))
+
+    def apart(self, difference: ArrayLike) -> Array:
+        """Return a difference on the scale of the model in the user's units, rounded up.
+
+        That of a logarithmic output is relative: 0.1 where one value is at most 1.1 times another.
+        """
+        given = np.asarray(difference, dtype=float)
+        if not self.log:
+            return given
+        with np.errstate(over="ignore"):
+            return np.asarray(np.expm1(given + self._rounding(given)))
+
+    def between_values(self, low: float, high: float) -> float:
+        """Return how far two values in the user's units are apart, as :meth:`apart` does."""
+        if not self.log:
+            return high - low
+        return (high - low) / low * (1 + 8 * EPS) if low > 0 else math.inf
+
+    # --- words
+
+    def amount(self, difference: float, rounded: Callable[[float], str] | None = None) -> str:
+        """Write a difference in the user's units: ``0.5 %``, or ``a factor of 1.124``.
+
+        It is rounded up, or as ``rounded`` does it.
+        """
+        if self.log:
+            return f"a factor of {rounded(1 + difference) if rounded else factor(difference)}"
+        return f"{(rounded or at_most)(difference)}{self.after_number}"
+
+    @property
+    def stated_range(self) -> str:
+        """Write the length of the range, ``100 %``, or the factor between its ends."""
+        if self.log:
+            return f"a factor of {self.high / self.low:.3g}"
+        return f"{self.range:g}{self.after_number}"
+
+    def plus_minus(self, half: float) -> str:
+        """Write half of a width of the model: ``±0.5 %``, or ``a factor of 1.124 either way``."""
+        if self.log:
+            return f"a factor of {factor(float(self.apart(half)))} either way"
+        return f"±{self.amount(half)}"
+
+    def short_plus_minus(self, half: float) -> str:
+        """Write the same for a table, ``±0.5 %`` or ``factor 1.124``."""
+        return f"factor {factor(float(self.apart(half)))}" if self.log else self.plus_minus(half)
+
+    def noise_text(self, noise: float, rounded: Callable[[float], str] = "{:g}".format) -> str:
+        """Write noise that is in the user's units, which for a logarithmic output is a share."""
+        if self.log:
+            return f"{rounded(100 * noise)} %"
+        return f"{rounded(noise)}{self.after_number}"
 
 
 @dataclass(frozen=True)
@@ -172,10 +298,7 @@ class Input(Quantity):
         as_flag(self.integer, f"integer of {self.name}")
         if self.turns is not None:
             object.__setattr__(self, "turns", checked_turns(self.turns, f"turns of {self.name}"))
-        if self.log and not self.low >= 1 / LARGEST:
-            raise InputError(
-                f"{self.name} is logarithmic, so its range must be above 0, got {self.written}."
-            )
+        _refuse_log_below_0(self)
         if self.integer and not (self.low.is_integer() and self.high.is_integer()):
             raise InputError(
                 f"{self.name} takes whole numbers, so its range must begin and end with one, got "
@@ -263,6 +386,13 @@ class Input(Quantity):
         """Compute value - low, or log(value / low), with all digits where the two are close."""
         above = np.maximum(np.subtract(values, self.low), 0.0)
         return np.asarray(np.log1p(above / self.low) if self.log else above)
+
+
+def _refuse_log_below_0(one: Input | Output) -> None:
+    if one.log and not one.low >= 1 / LARGEST:
+        raise InputError(
+            f"{one.name} is logarithmic, so its range must be above 0, got {one.written}."
+        )
 
 
 def in_digits(value: float) -> str:

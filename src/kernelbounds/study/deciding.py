@@ -44,7 +44,7 @@ class _Score:
     The estimate at x is the middle of the interval, (lower(x) + upper(x)) / 2: of all numbers it
     has the smallest error in the worst case. Where data are far away the interval is wide and its
     middle says little, so an estimate counts as no more than lower(x) + r / 2, with the range r of
-    the output. So
+    the output, all on the scale of the model. So
 
         score(x) = min((lower(x) + upper(x)) / 2, lower(x) + r / 2)
 
@@ -102,7 +102,7 @@ class Search:
         """Find the settings with the best score, in the user's units; nothing is certified."""
         domain = self.domain
         with sequence.known.lock:
-            score = _Score(sequence, -1 if self.minimise else 1, self.problem.output.range)
+            score = _Score(sequence, -1 if self.minimise else 1, self.problem.output.span)
             if isinstance(domain, Finite):
                 candidates = domain.points
             else:
@@ -117,7 +117,9 @@ class Search:
                 best = both[int(score.values(both).argmax())]
             (lower,), (upper,) = sequence.bounds(best[None])
         values = self.problem.named(self.problem.unscaled(best[None])[0])
-        return Promising(values, float(lower + upper) / 2, float(lower), float(upper))
+        estimate = float(self.problem.output.most((lower + upper) / 2))
+        below, above = self.problem.unscaled_bounds(lower, upper)
+        return Promising(values, estimate, float(below), float(above))
 
     def new_trials(
         self, sequence: ConfidenceSequence, waiting: Sequence[Point], count: int
@@ -135,8 +137,11 @@ class Search:
             gain = sequence.upper(observed).min() - lower
         else:
             gain = upper - sequence.lower(observed).max()
-        columns = (lower.tolist(), upper.tolist(), np.maximum(gain, 0.0).tolist())
-        return list(zip(new, *columns, strict=True))
+        columns = (
+            *self.problem.unscaled_bounds(lower, upper),
+            self.problem.output.apart(np.maximum(gain, 0.0)),
+        )
+        return list(zip(new, *(one.tolist() for one in columns), strict=True))
 
     def _next_point(self, sequence: ConfidenceSequence, pending: Array) -> Array:
         """Choose the settings to try next, (d,), given that those pending (n, d) will be tried."""
@@ -166,7 +171,22 @@ class Search:
                     BranchAndBound(seconds=seconds), whole=self._whole, feasible=self._feasible,
                 )  # fmt: skip
         point = self.problem.unscaled(found.x[None])[0]
-        return replace(found, x=point, named=self.problem.named(point), index=None)
+        return replace(self._unscaled(found), x=point, named=self.problem.named(point), index=None)
+
+    def _unscaled(self, found: Certificate) -> Certificate:
+        """Return a certificate of the model with its bounds and its regret in the user's units."""
+        problem = self.problem
+        (lower, least), (upper, most) = problem.unscaled_bounds(
+            [found.lower, _or_nan(found.min_lower)], [found.upper, _or_nan(found.max_upper)]
+        )
+        return replace(
+            found,
+            lower=float(lower),
+            upper=float(upper),
+            max_upper=None if found.max_upper is None else float(most),
+            min_lower=None if found.min_lower is None else float(least),
+            regret=float(problem.output.apart(found.regret)),
+        )
 
     def with_the_past(self, now: Certificate, past: Sequence[Certificate]) -> Certificate:
         """Return the best that this certificate and earlier ones, of fewer outcomes, say together.
@@ -181,7 +201,8 @@ class Search:
         limit = max(limits) if self.minimise else min(limits)
 
         def limited(one: Certificate) -> Certificate:
-            regret = max(one.upper - limit if self.minimise else limit - one.lower, 0.0)
+            ends = (limit, one.upper) if self.minimise else (one.lower, limit)
+            regret = max(self.problem.output.between_values(*ends), 0.0)
             return replace(one, **{side: limit}, regret=min(one.regret, regret))
 
         return min(map(limited, known), key=lambda one: one.regret)
@@ -245,6 +266,10 @@ def _restored(data: dict[str, Any]) -> Certificate:
     return Certificate(**(data | {"x": np.array(data["x"]), "regret": regret}))
 
 
+def _or_nan(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
 def evenly(count: int, most: int) -> list[int]:
     """Return at most ``most`` numbers of observations, spread from 1 to ``count``."""
     return sorted({round(float(one)) for one in np.linspace(1, count, min(count, most))})
@@ -260,5 +285,6 @@ def replayed(
     sequence = problem.sequence()
     for count in counts:
         new = outcomes[len(sequence) : count]
-        sequence.update(problem.scaled([one.point for one in new]), [one.value for one in new])
+        outcomes_of_new = problem.scaled_outcomes([one.told for one in new])
+        sequence.update(problem.scaled([one.point for one in new]), *outcomes_of_new)
         yield count, sequence

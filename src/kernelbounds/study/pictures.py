@@ -36,15 +36,18 @@ def save_all(
 ) -> list[Path]:
     """Write history.png, and certificate.png and slices.png where there are certificates."""
     where, output = files.as_path(folder), study.problem.output
+    # A logarithmic output has factors, 1 where the best settings known are the best possible.
+    one, enough = float(output.log), study.stop_within
+    what = f"certified factor, {output.name}" if output.log else f"certified regret, {output.label}"
     with files.failure_reported(f"make the folder {brief(str(folder))}"):
         where.mkdir(parents=True, exist_ok=True)
     drawn: dict[str, Any] = {"history": _history(study.problem, outcomes, study.minimise)}
     if certificates:
         drawn["certificate"] = plot.certificate(
             [count for count, _ in certificates],
-            [one.regret for _, one in certificates],
-            enough=study.stop_within,
-            output=f"certified regret, {output.label}",
+            [found.regret + one for _, found in certificates],
+            enough=None if enough is None else enough + one,
+            output=what,
         )
         count, best = certificates[-1]
         if count == len(outcomes):
@@ -66,7 +69,7 @@ def _history(problem: Problem, outcomes: list[Outcome], minimise: bool) -> Axes:
     known = np.full((2, len(counts)), np.nan)
     for place, (_, sequence) in enumerate(replayed(problem, outcomes, counts)):
         with suppress(EmptyConfidenceSetError):
-            lower, upper = sequence.bounds(sequence.points)
+            lower, upper = problem.unscaled_bounds(*sequence.bounds(sequence.points))
             best = int(upper.argmin() if minimise else lower.argmax())
             known[:, place] = lower[best], upper[best]
     axes = canvas.new_axes()[0]
@@ -81,8 +84,14 @@ def _history(problem: Problem, outcomes: list[Outcome], minimise: bool) -> Axes:
     )
     axes.set(xlabel="observations", ylabel=canvas.as_written(problem.output.label))
     # Bounds after the first few observations may be far out, where there is nothing else to see.
-    low, high = min(values.min(), problem.output.low), max(values.max(), problem.output.high)
-    axes.set_ylim(low - 0.05 * (high - low), high + 0.05 * (high - low))
+    out = problem.output
+    low, high = out.scaled([min(values.min(), out.low), max(values.max(), out.high)])
+    margin = 0.05 * (high - low)
+    ends = float(out.least(low - margin)), float(out.most(high + margin))
+    if out.log:
+        axes.set_yscale("log")
+        canvas.log_ticks(axes.yaxis, *ends)
+    axes.set_ylim(*ends)
     canvas.round_ticks(axes.xaxis, 8, whole=True)
     canvas.finish(axes, own=True)
     return axes
@@ -94,6 +103,6 @@ def _slices(study: Study, outcomes: list[Outcome], point: Array) -> Any:
     data = [one.point for one in outcomes], [one.value for one in outcomes]
 
     def bounds(points: Array) -> tuple[Array, Array]:
-        return sequence.bounds(problem.nearest(points))
+        return problem.unscaled_bounds(*sequence.bounds(problem.nearest(points)))
 
     return plot.slices(bounds, problem.box, point, data=data, limits=problem.limits, **problem.axes)

@@ -37,7 +37,8 @@ class Trial:
         Bounds on the true output there, from what was known when it was asked for.
     gain : float
         By how much the output there may at most be better than what was sure then: than the best
-        lower bound at a setting observed (the best upper bound when minimising).
+        lower bound at a setting observed (the best upper bound when minimising). Of a logarithmic
+        output by which share, 0.1 for 1.1 times as good.
 
     Examples
     --------
@@ -172,8 +173,14 @@ def telling(problem: Problem, point: Any, value: Any, trial: Any, key: Any) -> O
         number, point = point.number, point.values
     if key is not None and (not isinstance(key, str) or not key.strip()):
         raise InputError(f"key must be text, got {brief(key)}.")
-    measured = as_scalar(value, problem.output.name)
-    return Outcome(checked_point(problem, point), measured, number, key)
+    where, tries = checked_point(problem, point), None
+    if problem.counts is None:
+        as_scalar(value, problem.output.name)
+    rates, _ = problem.scaled_outcomes([value], lambda _: "")
+    measured = float(value) if problem.counts is None else float(rates[0])
+    if problem.counts is not None:
+        tries = int(value[1])
+    return Outcome(where, measured, number, key, tries=tries)
 
 
 def tellings(problem: Problem, points: Any, values: Any, keys: Any) -> list[Outcome]:
@@ -181,7 +188,12 @@ def tellings(problem: Problem, points: Any, values: Any, keys: Any) -> list[Outc
     listed = list(points) if isinstance(points, list | tuple) else None
     if listed is None or not all(isinstance(one, Mapping | Trial) for one in listed):
         listed = problem.checked_points(points).tolist()
-    outcomes = as_vector(values, problem.output.name, len(listed)).tolist()
+    if problem.counts is None:
+        outcomes = as_vector(values, problem.output.name, len(listed)).tolist()
+    else:
+        outcomes = [tuple(one) for one in as_floats(values, "values").tolist()]
+        if len(outcomes) != len(listed):
+            raise InputError(f"{len(outcomes)} outcomes were given for {len(listed)} points.")
     names = [None] * len(listed) if keys is None else list(keys)
     if len(names) != len(listed):
         raise InputError(f"keys must be {len(listed)}, one for each outcome, got {len(names)}.")
@@ -218,10 +230,13 @@ class OldRuns:
     @cached_property
     def rows(self) -> list[Outcome]:
         """The runs as outcomes that may be told."""
-        both = zip(self.runs.points.tolist(), self.runs.outcomes.tolist(), strict=True)
+        tries: list[int | None] = [None] * len(self.runs.outcomes)
+        if self.problem.counts is not None:
+            tries = self.runs.measured[:, 1].astype(int).tolist()
+        both = zip(self.runs.points.tolist(), self.runs.outcomes.tolist(), tries, strict=True)
         return [
-            Outcome(tuple(point), value, source=self.name, row=number)
-            for number, (point, value) in enumerate(both, start=1)
+            Outcome(tuple(point), value, source=self.name, row=number, tries=n)
+            for number, (point, value, n) in enumerate(both, start=1)
         ]
 
     def to_tell(self, there: list[Outcome], skip: int | None) -> list[Told | Outcome]:
@@ -257,7 +272,7 @@ class OldRuns:
         for one in known:
             at = (one.row or 0) - 1
             now = self.rows[at] if at < len(self.rows) else None
-            if now is None or (now.point, now.value) != (one.point, one.value):
+            if now is None or (now.point, now.told) != (one.point, one.told):
                 where = f"row {at + 1} of" if now is None else f"{self.runs.place(at)} of"
                 says = "is not there any more" if now is None else f"is now {self._said(now)}"
                 raise InputError(
@@ -271,8 +286,8 @@ class OldRuns:
 
     def _check_new(self, new: list[Outcome], others: list[Outcome]) -> None:
         """Raise where a row may be in the study already, told or from another table."""
-        trials = {(one.point, one.value): one.trial for one in reversed(others)}
-        equal = [(one.point, one.value) in trials for one in new]
+        trials = {(one.point, one.told): one.trial for one in reversed(others)}
+        equal = [(one.point, one.told) in trials for one in new]
         if not any(equal):
             return
         start, first = len(self.rows) - len(new), equal.index(True)
@@ -280,15 +295,21 @@ class OldRuns:
         seems = f"{start + leading}, as it seems, or " if leading else ""
         raise InputError(
             f"{self.runs.place(start + first)} of the table, {self._said(new[first])}, is equal to "
-            f"trial {trials[new[first].point, new[first].value]}; nothing was changed. It may be "
+            f"trial {trials[new[first].point, new[first].told]}; nothing was changed. It may be "
             "the same run, or another one with the same outcome. Say with skip (--skip) how many "
             "rows at the beginning of the table are in the study already: "
             f"{seems}{start} if all {'others' if start else 'of them'} are new runs."
         )
 
     def _said(self, one: Outcome) -> str:
-        settings = self.problem.settings_text(one.point)
-        return f"{settings} {self.problem.output.name}={one.value:g}"
+        return f"{self.problem.settings_text(one.point)} {told_text(self.problem, one.told)}"
+
+
+def told_text(problem: Problem, told: float | tuple[int, int]) -> str:
+    """Write an outcome by the names of what was measured: ``yield=63.1``, ``hits=7 tries=10``."""
+    values = told if isinstance(told, tuple) else (told,)
+    both = zip(problem.measured, values, strict=True)
+    return " ".join(f"{name}={value:g}" for name, value in both)
 
 
 def _name(table: Path, study: Path | str) -> str:

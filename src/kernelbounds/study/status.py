@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
-from kernelbounds.arrays import as_scalar
 from kernelbounds.bandits import Certificate
 from kernelbounds.display import cards as notebook
 from kernelbounds.display.numbers import at_least, at_most, interval
 from kernelbounds.kernels import kernel_to_text
 from kernelbounds.problem import Problem
 from kernelbounds.problem.calibration import Checked
+from kernelbounds.problem.outcomes import checked_amount
+from kernelbounds.problem.quantities import Output
 from kernelbounds.study.records import Promising, Trial
 
 # The regret is taken to fall with a power of the number of observations between these two, whatever
@@ -113,14 +115,13 @@ class Status:
         """What to do now and why, in one or two sentences each."""
         if self.refuted:
             return _remedies(self)
-        unit = self.problem.output.after_number
-        said = [_strain(name, one, unit) for name, one in self._checked if one.strained]
+        said = [_strain(*one) for one in self._checked if one[1].strained]
         if not self.observations:
             said.append("Nothing is observed yet: ask for a trial, run it and tell its outcome.")
         elif self.stop:
-            said.append(f"Stop: certified within {self.stop_within:g}{unit} of the best possible.")
+            said.append(f"Stop: certified within {self._aim} of the best possible.")
         elif self.stop is False:
-            said.append(f"Go on: the aim is to be certified within {self.stop_within:g}{unit}.")
+            said.append(f"Go on: the aim is to be certified within {self._aim}.")
             if self.more_observations is not None:
                 said.append(
                     f"It may take about {self.more_observations} more observations, or several "
@@ -129,16 +130,23 @@ class Status:
         return said
 
     @property
+    def _aim(self) -> str:
+        """The aim in words."""
+        return self.problem.output.amount(float(self.stop_within or 0.0), "{:g}".format)
+
+    @property
     def _why_smaller(self) -> str:
         """Why the regret is less than the numbers printed above it seem to say."""
         best = self.certificate
         if best is None or self.limit is None:
             return ""
-        difference = best.upper - self.limit if self.minimise else self.limit - best.lower
+        ends = (self.limit, best.upper) if self.minimise else (best.lower, self.limit)
+        difference = self.problem.output.between_values(*ends)
         if best.regret > UNNOTICED_SHARE * difference:
             return ""
+        what = "ratio" if self.problem.output.log else "difference"
         return (
-            f"\n  (smaller than the difference of {'upper' if self.minimise else 'lower'} bound "
+            f"\n  (smaller than the {what} of {'upper' if self.minimise else 'lower'} bound "
             "and limit, because no function is worst at both places)"
         )
 
@@ -165,8 +173,16 @@ class Status:
         ]
 
     @property
-    def _checked(self) -> list[tuple[str, Checked]]:
-        return [("norm bound", self.norm_bound), ("noise", self.noise)]
+    def _checked(self) -> list[tuple[str, Checked, str, str]]:
+        """The norm bound and the noise: what is assumed and what the data need, in words."""
+        problem, norm, noise = self.problem, self.norm_bound, self.noise
+        unit = problem.output.norm_unit
+        least = problem.noise_text(noise.at_least, partial(at_least, digits=4))
+        needed = f"{at_least(norm.at_least, 4)}{unit}"
+        return [
+            ("norm bound", norm, f"{norm.assumed:.4g}{unit}", needed),
+            ("noise", noise, problem.noise_text(), least),
+        ]
 
     def __str__(self) -> str:
         problem, out = self.problem, self.problem.output
@@ -189,14 +205,14 @@ class Status:
                 f"best known: {problem.settings_text(best.x.tolist())}",
                 f"  {out.name} there, without noise: {out.between(best.lower, best.upper)}",
                 f"  {out.name} anywhere: not {beyond}{unit}",
-                f"  within {at_most(best.regret)}{unit} of the best possible {out.name}, with "
+                f"  within {out.amount(best.regret)} of the best possible {out.name}, with "
                 f"probability {1 - problem.delta:g}, if the assumptions hold{self._why_smaller}",
             ]
         if self.most_promising is not None:
             lines.append(f"most promising, not proved: {self._promising}")
         lines.append(
-            f"assumptions: noise {problem.noise:g}{unit}, norm bound "
-            f"{problem.norm_bound:.4g}{unit}, kernel {kernel_to_text(problem.kernel)}"
+            f"assumptions: noise {problem.noise_text()}, norm bound "
+            f"{problem.norm_bound:.4g}{out.norm_unit}, kernel {kernel_to_text(problem.kernel)}"
             f"{f' and {len(problem.candidates) - 1} others' if problem.candidates else ''}"
         )
         lines += [f"known: {line}" for line in self._known]
@@ -229,14 +245,14 @@ class Status:
             facts += [
                 (f"best after {last}", problem.settings_text(best.x.tolist())),
                 (f"{out.name} there", f"in {interval(best.lower, best.upper)}{unit}"),
-                ("certified", f"within {at_most(best.regret)}{unit} of the best possible"),
+                ("certified", f"within {out.amount(best.regret)} of the best possible"),
             ]
             picture = best.picture()
         if self.most_promising is not None:
             facts.append(("most promising, not proved", self._promising))
         facts += [("known", line) for line in self._known]
         if self.stop_within is not None:
-            facts.append(("aim", f"within {self.stop_within:.4g}{unit}"))
+            facts.append(("aim", f"within {self._aim}"))
         if len(certificates) > 1:
             counts, regrets = [n for n, _ in certificates], [one.regret for _, one in certificates]
             what = "Certified regret against observations, both on logarithmic scales."
@@ -275,9 +291,9 @@ class Status:
         }
 
 
-def checked_aim(aim: Any) -> float | None:
+def checked_aim(aim: Any, output: Output) -> float | None:
     """Return the regret that is good enough, or None where there is no aim."""
-    return None if aim is None else as_scalar(aim, "stop_within", above=0.0)
+    return None if aim is None else checked_amount(aim, "stop_within", output, above=0.0)
 
 
 def more_needed(
@@ -299,11 +315,10 @@ def more_needed(
     return None
 
 
-def _strain(name: str, one: Checked, unit: str) -> str:
+def _strain(name: str, _: Checked, assumed: str, needed: str) -> str:
     return (
-        f"The {name} is nearly refuted: {one.assumed:.4g}{unit} is assumed, and the data need "
-        f"{at_least(one.at_least, 4)}{unit} at least. Certificates still hold if you still believe "
-        "it."
+        f"The {name} is nearly refuted: {assumed} is assumed, and the data need {needed} at least. "
+        "Certificates still hold if you still believe it."
     )
 
 
@@ -322,15 +337,24 @@ def _remedies(status: Status) -> list[str]:
         ]
     said = [
         "The data refute the assumptions: no function with this kernel and norm bound fits the "
-        f"outcomes with noise {noise.assumed:g}{problem.output.after_number}. One of the "
+        f"outcomes with noise {problem.noise_text()}. One of the "
         f"assumptions is wrong, or something of probability {problem.delta:g} has happened. All "
         "observations are safe in the file, and more can be told; but there are no bounds any "
         "more. What to do:"
     ]
-    if noise.assumed <= noise.at_least < math.inf:
+    if problem.counts is not None:
+        said.append(
+            "- if the tries of a run are not independent, or the rate drifts among them: a new "
+            "study of rates as they are, without --successes and --tries, with --noise that "
+            "repeated runs show;"
+        )
+    elif noise.assumed <= noise.at_least < math.inf:
+        least = f"{at_most(100 * noise.at_least, 2)}%" if problem.output.log else (
+            at_most(noise.at_least, 2)
+        )  # fmt: skip
         said.append(
             "- if single outcomes scatter more than was assumed: a new study with "
-            f"--noise {at_most(noise.at_least, 2)} or more;"
+            f"--noise {least} or more;"
         )
     larger = (
         f"--norm-bound {at_most(norm.at_least, 2)} or more, or "

@@ -83,7 +83,7 @@ class Study:
         problem: Problem,
         *,
         minimise: bool = False,
-        stop_within: float | None = None,
+        stop_within: float | str | None = None,
     ) -> Self:
         """Make a new study in a new file; ``":memory:"`` keeps it in memory only.
 
@@ -96,19 +96,20 @@ class Study:
         minimise : bool
             Whether small values of the output are wanted.
         stop_within : float, optional
-            The aim: to be certified within this of the best possible, in units of the output.
+            The aim: to be certified within this of the best possible, in units of the output;
+            ``"10%"`` for a logarithmic one.
         """
         where = checked_path(path)
         if not isinstance(problem, Problem):
             raise InputError(f"problem must be a kernelbounds.Problem, got {brief(problem)}.")
-        if problem.noise is None:
+        if problem.noise_scale is None:
             raise InputError("the noise of the output is missing; 0 means that there is none.")
         if isinstance(where, Path):
             refuse_existing(where)  # This is better said before minutes are spent on assumptions.
         meta = {
             "problem": json.dumps(problem.settled().as_data(), ensure_ascii=False),
             "minimise": json.dumps(as_flag(minimise, "minimise")),
-            "stop_within": json.dumps(checked_aim(stop_within)),
+            "stop_within": json.dumps(checked_aim(stop_within, problem.output)),
             "kernelbounds": __version__,
         }
         new = cls.__new__(cls)
@@ -222,7 +223,7 @@ class Study:
     def tell(
         self,
         point: Trial | int | Mapping[str, float] | ArrayLike,
-        value: float,
+        value: float | tuple[int, int],
         *,
         trial: Trial | int | None = None,
         key: str | None = None,
@@ -237,8 +238,9 @@ class Study:
         ----------
         point : Trial, dict or array of shape (d,)
             What was tried. Settings that are those of a pending trial settle it.
-        value : float
-            The outcome.
+        value : float, or (successes, tries)
+            The outcome; where the output is a rate, how many successes there were in how many
+            tries.
         trial : Trial or int, optional
             The trial that is settled by this, where the settings were not quite those asked for.
         key : str, optional
@@ -251,7 +253,10 @@ class Study:
     def tell_many(
         self, points: Any, values: ArrayLike, *, keys: Sequence[str] | None = None
     ) -> list[Told]:
-        """Add outcomes in their order, all or none; points as a list, an array or columns."""
+        """Add outcomes in their order, all or none; points as a list, an array or columns.
+
+        Where the output is a rate, values are pairs (n, 2) of successes and tries.
+        """
         given = tellings(self.problem, points, values, keys)
         return self._store.tell(lambda _: given)
 
@@ -285,7 +290,7 @@ class Study:
         table = OldRuns.of(self.problem, runs, self.path)
         return self._store.tell(lambda store: table.to_tell(store.outcomes, skip))
 
-    def undo(self) -> list[tuple[int, dict[str, float], float]]:
+    def undo(self) -> list[tuple[int, dict[str, float], float | tuple[int, int]]]:
         """Take back what was told or imported last, and return number, settings and outcome.
 
         The outcomes stay in the file as withdrawn, and trials that had been asked for are pending
@@ -293,23 +298,30 @@ class Study:
         guarantee.
         """
         gone = self._store.undo()
-        return [(one.trial, self.problem.named(one.point), one.value) for one in gone]
+        return [(one.trial, self.problem.named(one.point), one.told) for one in gone]
 
     # --- what is known
 
     @property
     def observations(self) -> dict[str, NDArray[Any]]:
-        """Columns by name, in the order told: number of the trial, inputs and output."""
+        """Columns by name, in the order told: number of the trial, inputs and output.
+
+        Where the output is a rate, successes and tries are before it.
+        """
         rows = self._store.outcomes
         points = np.array([one.point for one in rows]).reshape(-1, self.problem.dim)
         inputs = dict(zip(self.problem.names, points.T, strict=True))
         trials = np.array([one.trial for one in rows], dtype=np.int64)
         values = np.array([one.value for one in rows], dtype=float)
-        return {"trial": trials, **inputs, self.problem.output.name: values}
+        found = {"trial": trials, **inputs}
+        if self.problem.counts is not None:
+            told = np.array([one.told for one in rows], dtype=np.int64).reshape(-1, 2)
+            found |= dict(zip(self.problem.measured, told.T, strict=True))
+        return found | {self.problem.output.name: values}
 
     @property
     def sequence(self) -> ConfidenceSequence:
-        """The confidence sequence, for inputs scaled to [0, 1], with all that is in the file."""
+        """The confidence sequence of all that is in the file, as :meth:`Problem.sequence`."""
         with self._lock:
             rows = self._store.outcomes
             if self._rows != rows[: len(self._rows)]:  # Some outcomes were withdrawn.
@@ -317,21 +329,23 @@ class Study:
             new = rows[len(self._rows) :]
             if new:
                 points = self.problem.scaled([one.point for one in new])
-                self._sequence.update(points, [one.value for one in new])
+                outcomes = self.problem.scaled_outcomes([one.told for one in new])
+                self._sequence.update(points, *outcomes)
                 self._rows = rows
             return self._sequence
 
     def bounds(self, X: Any) -> tuple[Array, Array]:
         """Return lower and upper bounds at points, from an array, a dict or a data frame."""
         with self._lock:
-            return self.sequence.bounds(self.problem.scaled(X))
+            return self.problem.bounds(self.sequence, X)
 
     def certificate(self, seconds: float = 10.0) -> Certificate:
         """Return the best settings known, and how far from the best possible they are at most.
 
         All is in the user's units, and kept in the file: certificates of different times are true
         together, so that a later one is never worse than those before it. ``seconds`` limits the
-        search; less time makes a certificate looser, and not less true.
+        search; less time makes a certificate looser, and not less true. The regret of a logarithmic
+        output is a share: 0.12 where the best possible is at most 1.12 times as good.
         """
         limit = as_scalar(seconds, "seconds", above=0.0)
         with self._lock:
@@ -340,13 +354,15 @@ class Study:
                 raise InputError("there is nothing to certify before the first observation.")
             return self._certificates.of(sequence, self._rows, limit)
 
-    def status(self, seconds: float = 10.0, stop_within: float | None = None) -> Status:
+    def status(self, seconds: float = 10.0, stop_within: float | str | None = None) -> Status:
         """Return how the study stands; ``str`` of the result is a readable text.
 
         ``seconds`` limits the search for the certificate, and ``stop_within`` is an aim in place of
         that of the study.
         """
-        aim = checked_aim(self.stop_within if stop_within is None else stop_within)
+        aim = self.stop_within
+        if stop_within is not None:
+            aim = checked_aim(stop_within, self.problem.output)
         with self._lock:
             sequence = self.sequence
             found = self._status(sequence, len(sequence), aim)

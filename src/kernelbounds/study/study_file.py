@@ -36,7 +36,7 @@ SCHEMA = (
     # Outcomes are in the order in which they were told, those of one batch together. The point is
     # where the outcome was measured, which need not be the point of its trial. For an outcome that
     # was imported, source is the name of its table, if that has one, and row its number in the
-    # table, from 1 on.
+    # table, from 1 on. The value of a rate is a JSON list of successes and tries.
     """CREATE TABLE outcomes (
         id INTEGER PRIMARY KEY,
         batch INTEGER NOT NULL,
@@ -87,7 +87,7 @@ class Outcome(NamedTuple):
     """A row of ``outcomes`` that was not withdrawn, or that is to be added; fields are columns.
 
     An outcome that is to be told may have no trial yet, 0: then it is that of the pending trial at
-    its point, or of a new one.
+    its point, or of a new one. Where the output is a rate, ``value`` is that of ``tries``.
     """
 
     point: Point
@@ -97,6 +97,12 @@ class Outcome(NamedTuple):
     source: str | None = None
     row: int | None = None
     id: int = 0
+    tries: int | None = None
+
+    @property
+    def told(self) -> float | tuple[int, int]:
+        """What was told: the value, or successes and tries."""
+        return self.value if self.tries is None else (round(self.value * self.tries), self.tries)
 
 
 class Told(NamedTuple):
@@ -241,17 +247,17 @@ class StudyFile:
         db.execute(
             "INSERT INTO outcomes (batch, trial, point, value, key, source, row, told) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            (batch, number, point, one.value, one.key, one.source, one.row, _now()),
+            (batch, number, point, _stored(one), one.key, one.source, one.row, _now()),
         )
         db.execute("UPDATE trials SET state = 'told', digest = NULL WHERE number = ?", (number,))
         return Told(number, False)
 
-    def _told_again(self, one: Outcome, trial: int, point: str, value: float) -> Told:
-        same = _point(point) == one.point and value == one.value
+    def _told_again(self, one: Outcome, trial: int, point: str, value: float | str) -> Told:
+        same = _point(point) == one.point and value == _stored(one)
         if not same or one.trial not in (0, trial):
             raise InputError(
                 f"the key {brief(one.key)} was told before, with other content: trial {trial}, "
-                f"outcome {value!r}; use another key, or take it back with undo."
+                f"outcome {value}; use another key, or take it back with undo."
             )
         return Told(trial, True)
 
@@ -262,7 +268,7 @@ class StudyFile:
                     "SELECT value FROM outcomes WHERE trial = ? AND withdrawn IS NULL", one.trial
                 )
                 raise InputError(
-                    f"trial {one.trial} has its outcome already, {old[0][0]!r}; a repetition is "
+                    f"trial {one.trial} has its outcome already, {old[0][0]}; a repetition is "
                     "told by its values, without the number, and a mistake is taken back with undo."
                 )
             return one.trial
@@ -322,9 +328,16 @@ class StudyFile:
         return [found[count] for count in sorted(found)]
 
     def _outcomes(self, where: str, *values: Any) -> list[Outcome]:
-        columns = ", ".join(Outcome._fields)
+        columns = ", ".join(Outcome._fields[:-1])
         rows = self._file.rows(f"SELECT {columns} FROM outcomes WHERE {where} ORDER BY id", *values)
-        return [Outcome(_point(point), *others) for point, *others in rows]
+        found = []
+        for point, value, *others in rows:
+            rate, tries = value, None
+            if isinstance(value, str):
+                successes, tries = json.loads(value)
+                rate = successes / tries
+            found.append(Outcome(_point(point), rate, *others)._replace(tries=tries))
+        return found
 
     def _trials(self, where: str, *values: Any) -> list[StoredTrial]:
         columns = ", ".join(StoredTrial._fields)
@@ -336,6 +349,10 @@ class StudyFile:
 
 def _point(text: str) -> Point:
     return tuple(json.loads(text))
+
+
+def _stored(one: Outcome) -> float | str:
+    return one.value if one.tries is None else json.dumps(one.told)
 
 
 def _now() -> str:
