@@ -221,7 +221,7 @@ class Study:
 
     def tell(
         self,
-        point: Trial | int | Mapping[str, float] | ArrayLike,
+        point: Trial | int | Mapping[str, Any] | ArrayLike,
         value: float,
         *,
         trial: Trial | int | None = None,
@@ -285,7 +285,7 @@ class Study:
         table = OldRuns.of(self.problem, runs, self.path)
         return self._store.tell(lambda store: table.to_tell(store.outcomes, skip))
 
-    def undo(self) -> list[tuple[int, dict[str, float], float]]:
+    def undo(self) -> list[tuple[int, dict[str, Any], float]]:
         """Take back what was told or imported last, and return number, settings and outcome.
 
         The outcomes stay in the file as withdrawn, and trials that had been asked for are pending
@@ -298,11 +298,14 @@ class Study:
     # --- what is known
 
     @property
-    def observations(self) -> dict[str, NDArray[Any]]:
-        """Columns by name, in the order told: number of the trial, inputs and output."""
+    def observations(self) -> dict[str, Any]:
+        """Columns by name, in the order told: number of the trial, inputs and output.
+
+        Those of categories are lists of the names of levels.
+        """
         rows = self._store.outcomes
         points = np.array([one.point for one in rows]).reshape(-1, self.problem.dim)
-        inputs = dict(zip(self.problem.names, points.T, strict=True))
+        inputs = self.problem.columns(points)
         trials = np.array([one.trial for one in rows], dtype=np.int64)
         values = np.array([one.value for one in rows], dtype=float)
         return {"trial": trials, **inputs, self.problem.output.name: values}
