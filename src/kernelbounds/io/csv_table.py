@@ -27,7 +27,7 @@ from typing import Any, TextIO
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kernelbounds.arrays import LARGEST, Array, as_floats, brief, shortened
+from kernelbounds.arrays import LARGEST, as_floats, brief, shortened
 from kernelbounds.categories import Categories
 from kernelbounds.errors import InputError, did_you_mean, said
 from kernelbounds.io import files

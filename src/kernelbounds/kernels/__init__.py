@@ -2,8 +2,8 @@
 
 A kernel is any positive semi-definite ``sklearn.gaussian_process.kernels.Kernel``: RBF, Matern,
 RationalQuadratic, ExpSineSquared, DotProduct, ConstantKernel, their sums, products and powers,
-``OnInputs`` of them, ``Levels`` for categories, and user-defined subclasses. Its hyperparameters are
-used as they stand; nothing is fitted.
+``OnInputs`` of them, ``Levels`` for categories, and user-defined subclasses. Its hyperparameters
+are used as they stand; nothing is fitted.
 
 From scikit-learn's kernels only the hyperparameters are used. The values are computed here, because
 confidence bounds need to know how precise they are (``values.py``).

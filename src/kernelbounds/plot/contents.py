@@ -123,8 +123,8 @@ class Slice:
             style = {"color": canvas.NO_GUARANTEE, "linestyle": canvas.DASHED, "linewidth": 1.2}
             _draw_sides(ax, x, sides, name if first else "", **style)
         if self.truth is not None:
-            known = {"label": "truth"} if first else {}
-            ax.plot(x, finite(self.truth), color="black", linewidth=0.9, **known)
+            label = "truth" if first else None
+            ax.plot(x, finite(self.truth), color="black", linewidth=0.9, label=label)
         if self.data is not None:
             observed, outcomes = self.data
             opacity = self.inputs.nearness(observed, self.points[0], [self.shown], reach)

@@ -183,9 +183,9 @@ def slices(
     """Draw lower and upper bounds along each input, through one point; a panel for each.
 
     Inputs that are fixed have no panel, and neither have categories: each panel has a band for each
-    combination of levels, with its data, in a colour of its own. Data fade with their distance from the slice: a point off
-    the slice says less about it. Bounds, truth and overlays are each called once, for the points of
-    all panels together.
+    combination of levels, with its data, in a colour of its own. Data fade with their distance from
+    the slice: a point off the slice says less about it. Bounds, truth and overlays are each called
+    once, for the points of all panels together.
 
     Parameters
     ----------

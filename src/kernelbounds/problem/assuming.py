@@ -49,7 +49,7 @@ from kernelbounds.problem.facts_in_words import NO_FACTS, stated_facts, unit_reg
 from kernelbounds.problem.problem import SUGGESTED, Problem, predicted_half_widths
 from kernelbounds.problem.random_functions import (
     NO_CATEGORIES,
-    Levels,
+    Category,
     RandomFunction,
     Shapes,
     at_all_levels,
@@ -123,10 +123,10 @@ class Sampled:
         *,
         flat: bool = False,
     ) -> None:
-        categories: Mapping[int, Levels] = getattr(functions[0], "categories", NO_CATEGORIES)
+        categories: Mapping[int, Category] = getattr(functions[0], "categories", NO_CATEGORIES)
         own = {at: one for at, one in categories.items() if at in inputs}
         numbers = [at for at in inputs if at not in own]
-        dim, combinations = len(numbers), math.prod(one.count for one in own.values())
+        dim, combinations = len(numbers), math.prod(one.levels for one in own.values())
         if dim == 0:
             coarse = fine = np.empty((1, 0))
             self.rest_per_rise = 0.0
@@ -472,10 +472,10 @@ def _covering(norms: Array, share: float) -> float:
     return float(np.sort(norms)[place - 1])
 
 
-def _levels(problem: Problem) -> dict[int, Levels]:
+def _levels(problem: Problem) -> dict[int, Category]:
     """Return the categories of a problem for random functions."""
     inputs = problem.inputs
-    return {at: Levels(len(one), inputs[at].matters) for at, one in problem.categories.items()}
+    return {at: Category(len(one), inputs[at].matters) for at, one in problem.categories.items()}
 
 
 def _most_acting_together(problem: Problem) -> int:
@@ -538,27 +538,39 @@ def _candidates(
     levels = {at: correlation(one.matters) for at, one in _levels(problem).items()}
     for name, make, reach in KERNELS:
         scales = reach / (problem.turns_of_inputs + 1)
-
-        def made(inputs: Sequence[int], at: Sequence[int]) -> Kernel:
-            """The kernel of some of the inputs, for points that have these at other places."""
-            own = [(one, place) for one, place in zip(inputs, at, strict=True) if one in levels]
-            numbers = [one for one in inputs if one not in levels]
-            places = [place for one, place in zip(inputs, at, strict=True) if one not in levels]
-            factors = [OnInputs(kernels.Levels(levels[one]), [place]) for one, place in own]
-            if numbers:
-                kernel = make(scales[numbers])  # noqa: B023
-                whole = not own and list(at) == list(range(len(at)))
-                factors = [kernel if whole else OnInputs(kernel, places), *factors]
-            return math.prod(factors[1:], start=factors[0])
-
-        parts = [made(inputs, range(len(inputs))) for inputs in subsets]
+        parts = [_made(make, scales, levels, inputs, range(len(inputs))) for inputs in subsets]
         kernel = parts[0]
         if subsets != [everything]:
-            on_inputs = [
-                OnInputs(one, inputs) if not levels else made(inputs, inputs)
-                for one, inputs in zip(parts, subsets, strict=True)
-            ]
+            on_inputs = [_made(make, scales, levels, inputs, inputs) for inputs in subsets]
             kernel = sum(on_inputs[1:], on_inputs[0])
         of_numbers = scales[problem.numbers]
+        if not of_numbers.size:
+            yield "the kernel of categories", kernel, parts
+            return
         ends = dict.fromkeys(f"{end:.2g}" for end in (of_numbers.min(), of_numbers.max()))
         yield f"{name}, ℓ = {' to '.join(ends)}", kernel, parts
+
+
+def _made(
+    make: Callable[[Array], Kernel],
+    scales: Array,
+    levels: Mapping[int, float],
+    inputs: Sequence[int],
+    places: Sequence[int],
+) -> Kernel:
+    """Return the kernel of some of the inputs, for points that have them at these places.
+
+    It is a product of that of the numbers, and of Levels for each category.
+    """
+    placed = dict(zip(inputs, places, strict=True))
+    numbers = [one for one in inputs if one not in levels]
+    factors = []
+    if numbers:
+        kernel, at = make(scales[numbers]), [placed[one] for one in numbers]
+        if at == list(range(len(inputs))) and places is not inputs:
+            return kernel
+        factors.append(OnInputs(kernel, at))
+    factors += [
+        OnInputs(kernels.Levels(levels[one]), [placed[one]]) for one in inputs if one in levels
+    ]
+    return math.prod(factors[1:], start=factors[0])

@@ -92,8 +92,9 @@ class Runs:
         for at, levels in problem.categories.items():
             if len(levels) > len(self.outcomes):
                 raise InputError(
-                    f"{problem.names[at]} has {len(levels)} levels, and the table {len(self.outcomes)} "
-                    "rows: take levels together, or more runs, so that each level has one at least."
+                    f"{problem.names[at]} has {len(levels)} levels, and the table "
+                    f"{len(self.outcomes)} rows: take levels together, or make more runs, so that "
+                    "each level can have one."
                 )
 
     def place(self, row: int) -> str:

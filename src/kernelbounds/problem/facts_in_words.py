@@ -209,7 +209,8 @@ def _input(inputs: Sequence[Input], name: Any, what: str) -> Input:
 def unit_region(inputs: Sequence[Input]) -> Region:
     """The unit cube, in which an input that takes whole numbers has steps.
 
-    A category goes from its first level to its last one, in steps of one. On a logarithmic scale whole numbers are not at equal steps; facts are then used at both ends.
+    A category goes from its first level to its last one, in steps of one. On a logarithmic scale
+    whole numbers are not at equal steps; facts are then used at both ends.
     """
     steps = [(1 if one.log else int(one.range)) if one.integer else 0 for one in inputs]
     upper = tuple(one.high if one.levels else 1.0 for one in inputs)

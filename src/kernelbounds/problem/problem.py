@@ -20,7 +20,6 @@ from kernelbounds.arrays import (
     EPS,
     LARGEST,
     Array,
-    as_floats,
     as_points,
     as_scalar,
     as_whole,
@@ -72,8 +71,8 @@ class Problem:
     Parameters
     ----------
     inputs : sequence of :class:`~kernelbounds.problem.Input`, or of their text form
-        ``"temperature[°C]=180:220"``, then ``:log``, ``:integer``, ``:turns=1`` as need be; or, for a
-        category, ``"quench=oil|water|air"``, then ``:matters=0.3`` as need be.
+        ``"temperature[°C]=180:220"``, then ``:log``, ``:integer``, ``:turns=1`` as need be. A
+        category is written ``"quench=oil|water|air"``, then ``:matters=0.3`` as need be.
     output : :class:`~kernelbounds.problem.Output`, or ``"yield[%]=0:100"``
         What is measured, with the range that its true values can plausibly have.
     noise : float, optional

@@ -56,14 +56,14 @@ MOST_TRIES = 20
 MORE_WITH_LEVELS = 8
 
 
-class Levels(NamedTuple):
+class Category(NamedTuple):
     """How many levels a category has, and by which share of the range these differ at most."""
 
-    count: int
+    levels: int
     matters: float
 
 
-NO_CATEGORIES: Mapping[int, Levels] = {}
+NO_CATEGORIES: Mapping[int, Category] = {}
 
 
 def subsets_of(dim: int, interactions: str) -> list[tuple[int, ...]]:
@@ -78,9 +78,7 @@ def with_corners(points: Array, levels: Mapping[int, int] | None = None) -> Arra
 
     ``levels`` has the number of levels of each category, which are all at corners.
     """
-    sides = [
-        np.arange((levels or {}).get(axis, 2), dtype=float) for axis in range(points.shape[1])
-    ]
+    sides = [np.arange((levels or {}).get(axis, 2), dtype=float) for axis in range(points.shape[1])]
     if np.prod(list(map(len, sides))) > 2**MAX_CORNER_DIM:
         return points
     return np.concatenate([points, list(product(*sides))])
@@ -131,9 +129,11 @@ class _Seen(NamedTuple):
 class _Term:
     """A share of a part: waves, one for each combination of levels of some categories."""
 
-    def __init__(self, share: float, categories: Mapping[int, Levels], waves: list[_Wave]) -> None:
+    def __init__(
+        self, share: float, categories: Mapping[int, Category], waves: list[_Wave]
+    ) -> None:
         self.share, self.waves = share, waves
-        self._inputs, self._counts = list(categories), [one.count for one in categories.values()]
+        self._inputs, self._counts = list(categories), [one.levels for one in categories.values()]
 
     def seen(self, x: Array) -> _Seen:
         which = np.zeros(len(x), dtype=np.intp)
@@ -178,7 +178,7 @@ class _Part:
         turns: Array,
         inputs: tuple[int, ...],
         parts: int,
-        categories: Mapping[int, Levels],
+        categories: Mapping[int, Category],
     ) -> None:
         self.inputs = inputs
         numbers = tuple(at for at in inputs if at not in categories)
@@ -192,7 +192,7 @@ class _Part:
             share = np.prod([
                 one.matters if at in own else 1 - one.matters for at, one in named.items()
             ])  # fmt: skip
-            count = int(np.prod([one.count for one in own.values()]))
+            count = int(np.prod([one.levels for one in own.values()]))
             waves = [_Wave(rng, turns, numbers) for _ in range(count)]
             self.terms.append(_Term(float(share), own, waves))
         # Some effects are larger than others.
@@ -278,7 +278,7 @@ class RandomFunction:
         turns: Array,
         subsets: list[tuple[int, ...]],
         shapes: Shapes | None = None,
-        categories: Mapping[int, Levels] = NO_CATEGORIES,
+        categories: Mapping[int, Category] = NO_CATEGORIES,
     ):
         self._turns, self.categories = turns, categories
         self.mirrored, self.upside_down = np.zeros(len(turns), dtype=bool), False
@@ -287,7 +287,7 @@ class RandomFunction:
         self._lines = LINES * min(self._combinations, MORE_WITH_LEVELS)
         starts = rng.random((self._lines, len(turns)))
         for at, one in categories.items():
-            starts[:, at] = np.floor(one.count * starts[:, at])
+            starts[:, at] = np.floor(one.levels * starts[:, at])
         lines = self._angles_along(starts)
         points = self._in_all_levels(rng)
         everywhere = [part.angles(points) for part in self.parts]
@@ -314,7 +314,7 @@ class RandomFunction:
     @property
     def _combinations(self) -> int:
         """The number of combinations of levels."""
-        return int(np.prod([one.count for one in self.categories.values()]))
+        return int(np.prod([one.levels for one in self.categories.values()]))
 
     def _in_all_levels(self, rng: np.random.Generator) -> Array:
         """Points that fill the cube of the numbers, and its corners, at all levels; (m, d)."""
@@ -397,13 +397,13 @@ class RandomFunction:
 
 
 def at_all_levels(
-    unit: Array, numbers: Sequence[int], categories: Mapping[int, Levels], dim: int
+    unit: Array, numbers: Sequence[int], categories: Mapping[int, Category], dim: int
 ) -> Array:
     """Return points (m, d) with these values (n, ..) of the numbers, at all levels of categories.
 
     The points of one combination of levels follow each other. Other inputs are at 0.
     """
-    combinations_of_levels = list(product(*[range(one.count) for one in categories.values()]))
+    combinations_of_levels = list(product(*[range(one.levels) for one in categories.values()]))
     points = np.zeros((len(combinations_of_levels), len(unit), dim))
     points[:, :, list(categories)] = np.array(combinations_of_levels, dtype=float)[:, None]
     points[:, :, list(numbers)] = unit
@@ -417,7 +417,7 @@ def random_functions(
     shapes: Shapes,
     count: int,
     step: Callable[[], object],
-    categories: Mapping[int, Levels] = NO_CATEGORIES,
+    categories: Mapping[int, Category] = NO_CATEGORIES,
 ) -> list[RandomFunction] | None:
     """Draw functions that have these shapes; None where too few of those tried have them."""
     drawn: list[RandomFunction] = []

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Self, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from kernelbounds.arrays import Array, as_flag, as_scalar, as_whole, brief
 from kernelbounds.bandits import Certificate
