@@ -53,14 +53,15 @@ class Categories:
             )
         seen: dict[str, str] = {}
         for name in self.names:
-            other = seen.setdefault(name.casefold(), name)
-            if other is not name:
+            other = seen.get(name.casefold())
+            if other == name:
+                raise InputError(f"the level {name!r} is given twice; name it once.")
+            if other is not None:
                 raise InputError(
-                    f"the level {name!r} is given twice; name it once."
-                    if other == name
-                    else f"the levels {other!r} and {name!r} differ only in case: are they the "
-                    "same? If so, write both in one way, and otherwise give one another name."
+                    f"the levels {other!r} and {name!r} differ only in case: are they the same? If "
+                    "so, write both in one way, and otherwise give one another name."
                 )
+            seen[name.casefold()] = name
 
     def __repr__(self) -> str:
         return f"Categories({', '.join(map(repr, self.names))})"

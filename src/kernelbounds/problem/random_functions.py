@@ -305,6 +305,9 @@ class RandomFunction:
             self.has_shapes = not shapes or shapes.fitted(self)
             if self.has_shapes:
                 break
+        # What levels have in common and what is special to them may turn at any speed together.
+        slowest = bool(categories) and slow == SLOWEST_SPEED
+        self.turns_too_often = slowest and self._turns_too_often(lines, self._speed)
 
     @property
     def dim(self) -> int:
@@ -425,7 +428,7 @@ def random_functions(
         if tried == count and 2 * MOST_TRIES * len(drawn) < count:
             return None  # because there would be too few in the end as well
         one = RandomFunction(rng, turns, subsets, shapes, categories)
-        if one.has_shapes:
+        if one.has_shapes and not one.turns_too_often:
             drawn.append(one)
             step()
         if len(drawn) == count:
