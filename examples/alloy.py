@@ -1,4 +1,4 @@
-"""A simulated alloy: a table of hardness after hardening and quenching, by three numbers and a name.
+"""A simulated alloy: a table of its hardness, by three numbers and the name of a quench.
 
 python examples/alloy.py --runs 80 --out alloy.csv
 python examples/alloy.py temperature=870 carbon=0.6 time=30 quench=water

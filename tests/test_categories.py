@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import pickle
 import runpy
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -270,8 +271,9 @@ class TestInput:
         assert problem.known == ("quench=air & carbon=0.2 -> h=40 +- 5",)
         assert dict(problem.facts[0].where) == {3: 2.0, 1: 0.0}
         for what in ("increasing", "decreasing", "convex", "concave"):
-            given = {what: ["quench"]}
-            refused(lambda: kb.Problem(ALLOY, "h=35:65", **given), "quench is a category")
+            arguments = {what: ["quench"]}
+            make = partial(kb.Problem, ALLOY, "h=35:65", **arguments)
+            refused(make, "quench is a category")
         refused(lambda: kb.Problem(ALLOY, "h=35:65", known=["quench=ear -> h=40"]), "'air'")
 
     def test_a_kernel_must_know_the_category(self):
@@ -435,9 +437,7 @@ def test_pictures_have_all_levels():
     panels = kb.plot.slices(seq, BOX, {"a": 0.5, "b": 0.3, "quench": "air"}, resolution=5)
     assert len(panels) == 2
     lines = [line for line in panels[0].lines if len(line.get_xdata()) == 5]
-    lower, upper = seq.bounds(
-        np.column_stack([np.linspace(0, 1, 5), np.full(5, 0.3), np.full(5, 2)])
-    )
+    _, upper = seq.bounds(np.column_stack([np.linspace(0, 1, 5), np.full(5, 0.3), np.full(5, 2)]))
     assert any(np.allclose(line.get_ydata(), upper) for line in lines)
     many = kb.Box.named(a=(0, 1), b=(0, 1), c=kb.Categories(*"abcdefg"))
     refused(lambda: kb.plot.slices(seq.bounds, many, [0, 0, 0]), "at most 6 combinations of levels")

@@ -10,8 +10,8 @@ real systems. s is as large as the number of turns allows.
 
 Where categories are among the inputs of S, f has a wave of its own for each combination of their
 levels. A category that matters by a share m < 1 only has a wave that all its levels have in common
-as well: with one category, the part is (1 - m) h(g) + m h_level(g_level), so that two levels differ
-by at most m of the range, up to the scaling of the sum to the whole range.
+as well: with one category and one part, f is (1 - m) h(g) + m h_level(g_level), so that two levels
+differ by at most m of the range, up to the scaling of the sum to the whole range.
 
 Where the shape is known (:class:`Shapes`), functions are mirrored so that they have it, slowed down
 a little if they nearly have it, and left out otherwise.
@@ -129,15 +129,15 @@ class _Seen(NamedTuple):
 class _Term:
     """A share of a part: waves, one for each combination of levels of some categories."""
 
-    def __init__(
-        self, share: float, categories: Mapping[int, Category], waves: list[_Wave]
-    ) -> None:
-        self.share, self.waves = share, waves
-        self._inputs, self._counts = list(categories), [one.levels for one in categories.values()]
+    def __init__(self, categories: Mapping[int, Category], waves: list[_Wave]) -> None:
+        self.share, self.waves = 1.0, waves
+        self.inputs, self._counts = list(categories), [one.levels for one in categories.values()]
 
     def seen(self, x: Array) -> _Seen:
         which = np.zeros(len(x), dtype=np.intp)
-        for at, count in zip(self._inputs, self._counts, strict=True):
+        if len(self.waves) == 1:
+            return _Seen(which, self.waves[0].angles(x))
+        for at, count in zip(self.inputs, self._counts, strict=True):
             which = count * which + np.rint(x[:, at]).astype(np.intp)
         angles = np.empty((len(x), WAVE_TERMS))
         for number in np.unique(which):
@@ -162,6 +162,8 @@ class _Term:
         return [(float(one.min()), float(one.max())) for one in each]
 
     def value(self, seen: _Seen, speed: float, ranges: list[tuple[float, float]]) -> Array:
+        if len(self.waves) == 1:
+            return self.share * self.waves[0].value(seen.angles, speed, *ranges[0])
         values = np.empty(len(seen.which))
         for number in np.unique(seen.which):
             here, wave = seen.which == number, self.waves[number]
@@ -189,14 +191,21 @@ class _Part:
             own = {at: one for (at, one), yes in zip(named.items(), chosen, strict=True) if yes}
             if not numbers and not own:
                 continue  # a constant
-            share = np.prod([
-                one.matters if at in own else 1 - one.matters for at, one in named.items()
-            ])  # fmt: skip
             count = int(np.prod([one.levels for one in own.values()]))
             waves = [_Wave(rng, turns, numbers) for _ in range(count)]
-            self.terms.append(_Term(float(share), own, waves))
+            self.terms.append(_Term(own, waves))
         # Some effects are larger than others.
         self.weight = 1.0 if parts == 1 else float(rng.exponential())
+
+    def divide(self, special: Mapping[int, float]) -> None:
+        """Divide the part among its terms, given which share is special to levels, by category."""
+        for term in self.terms:
+            shares = [
+                special[at] if at in term.inputs else 1 - special[at]
+                for at in self.inputs
+                if at in special
+            ]
+            term.share = float(np.prod(shares))
 
     def angles(self, x: Array) -> list[_Seen]:
         """Return what the terms need to know about points."""
@@ -283,6 +292,7 @@ class RandomFunction:
         self._turns, self.categories = turns, categories
         self.mirrored, self.upside_down = np.zeros(len(turns), dtype=bool), False
         self.parts = [_Part(rng, turns, inputs, len(subsets), categories) for inputs in subsets]
+        self._divide_parts()
         self._one_wave = len(self.parts) == 1 and len(self.parts[0].terms) == 1
         self._lines = LINES * min(self._combinations, MORE_WITH_LEVELS)
         starts = rng.random((self._lines, len(turns)))
@@ -313,6 +323,19 @@ class RandomFunction:
     def dim(self) -> int:
         """The number of inputs, d."""
         return len(self._turns)
+
+    def _divide_parts(self) -> None:
+        """Make what is special to the levels of a category a share of all, as much as it matters.
+
+        The parts that depend on the category are not all, and so the share of these is larger.
+        """
+        special = {}
+        for at, one in self.categories.items():
+            own = sum(part.weight for part in self.parts if at in part.inputs)
+            whole = sum(part.weight for part in self.parts)
+            special[at] = min(1.0, one.matters * whole / own)
+        for part in self.parts:
+            part.divide(special)
 
     @property
     def _combinations(self) -> int:
