@@ -246,7 +246,7 @@ class TestInput:
             ("quench=oil|water:log", "'log' after its levels; matters=0.3"),
             ("quench=oil|water:matters=2", "matters of quench must be"),
             ("quench[s]=oil|water", "no unit"),
-            ("quench=oil,water,air", r"as in quench=oil\|water\|air"),
+            ("quench=oil,water,air", r"as in oil\|water\|air"),
             ("quench=oil|", "name of a level"),
         ],
     )

@@ -319,7 +319,7 @@ def write_csv(path: str | PathLike[str], columns: Mapping[str, ArrayLike]) -> No
     names = [name.strip() for name in columns]
     arrays = [
         np.array(values)
-        if isinstance(values, list) and values and isinstance(values[0], str)
+        if isinstance(values, list) and values and all(isinstance(one, str) for one in values)
         else as_floats(values, f"column {brief(name)}")
         for name, values in columns.items()
     ]

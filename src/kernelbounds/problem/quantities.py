@@ -15,7 +15,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelbounds.arrays import LARGEST, Array, as_flag, as_floats, as_scalar, as_whole, brief
+from kernelbounds.arrays import (
+    LARGEST,
+    Array,
+    as_flag,
+    as_floats,
+    as_scalar,
+    as_whole,
+    brief,
+    shortened,
+)
 from kernelbounds.categories import Categories
 from kernelbounds.display.numbers import interval
 from kernelbounds.errors import InputError
@@ -376,8 +385,8 @@ def _parsed(text: Any, what: str) -> tuple[str, str, float, float, list[str]]:
             likely = "|".join(names) if len(names) > 1 and all(names) else "oil|water|air"
             raise InputError(
                 f"input {brief(name)} needs a range of two numbers, low:high as in {example}, or, "
-                f"if it is a category, its levels with | between them, as in {name}={likely}, got "
-                f"{brief(rest.strip())}."
+                f"if it is a category, its levels with | between them, as in {shortened(likely)}, "
+                f"got {brief(rest.strip())}."
             )
         raise InputError(
             f"{what} {brief(name)} needs a range of two numbers, low:high as in {example}, got "
