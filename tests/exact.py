@@ -16,6 +16,9 @@ mp.mp.dps = 50
 
 
 def kernel_value(name: str, length_scale: float, variance: float, x, z) -> mp.mpf:
+    if name == "levels":  # of a number and a category
+        between = mp.mpf(1) if x[1] == z[1] else mp.mpf(0.7)
+        return between * kernel_value("matern52", length_scale, variance, x[:1], z[:1])
     r = mp.sqrt(mp.fsum((mp.mpf(float(a)) - mp.mpf(float(b))) ** 2 for a, b in zip(x, z)))
     s = r / mp.mpf(length_scale)
     if name == "rbf":

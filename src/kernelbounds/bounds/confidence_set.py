@@ -220,9 +220,10 @@ class ConfidenceSet:
             points = self.engine.landmarks
             region = Region(tuple(points.min(axis=0)), tuple(points.max(axis=0)))
         used = [
-            (number, fact.constraints_in(self.kernel, self.assumptions.norm_bound, where))
+            (number, fact.constraints_in(self.kernel, self.assumptions.norm_bound, places))
             for number, fact in enumerate(self.facts)
             if (where := fact.region or region) is not None
+            and (places := where.at_levels(kernels.category_inputs(self.kernel, where.dim)))
         ]
         used = [(number, found) for number, found in used if len(found.least)]
         if not used:

@@ -249,7 +249,7 @@ def worth_of_facts(
     problem = assumed.problem
     counts = worth_counts(problem, most)
     points = qmc.Sobol(problem.dim, rng=np.random.default_rng(4)).random(WORTH_POINTS)
-    points = problem.nearest(problem.unscaled(points))
+    points = problem.nearest(problem.unscaled(problem.unit_box.scaled(points)))
     design = problem.nearest(problem.unscaled(problem.unit_box.filling(int(counts[-1]))))
     # On the places at which limits are used, functions may exceed their range a little.
     places = np.concatenate([unit_region(problem.inputs).places(), points])
@@ -343,6 +343,7 @@ def _simulated(
     problem = assumed.problem
     found = np.full((2, len(counts)), np.nan)
     actions = qmc.Sobol(problem.dim, rng=np.random.default_rng(3)).random(ACTIONS)
+    actions = problem.unit_box.scaled(actions)
     sequence = problem.sequence(facts=())
     ucb = KernelUCB(problem.sequence(facts=()), Finite(actions))
     design = problem.unit_box.filling(int(problem.experiments))
