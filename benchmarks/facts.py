@@ -94,7 +94,7 @@ def experiments_needed(problem: kb.Problem, facts: list[kb.facts.Fact], seed: in
     rng, side = np.random.default_rng(seed), np.linspace(0, 1, 17)
     actions = kb.Finite(np.stack(np.meshgrid(side, side, indexing="ij"), -1).reshape(-1, 2))
     sequence = problem.sequence()
-    sequence._known = replace(sequence._known, facts=tuple(facts))
+    sequence._known = replace(sequence._known, stated_facts=tuple(facts))
     ucb, found = kb.KernelUCB(sequence, actions), list[int]()
     for count in range(1, MOST_EXPERIMENTS + 1):
         x = ucb.ask().x

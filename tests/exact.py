@@ -10,11 +10,15 @@ from exact_kernels import exact as exact_value, exact_derivative, exact_squared_
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds.functionals import Derivative, Sum
+from kernelbounds.mixtures import Hybrid
 
 mp.mp.dps = 50
 
 
 def kernel_value(name: str, length_scale: float, variance: float, x, z) -> mp.mpf:
+    if name == "levels":  # of a number and a category
+        between = mp.mpf(1) if x[1] == z[1] else mp.mpf(0.7)
+        return between * kernel_value("matern52", length_scale, variance, x[:1], z[:1])
     r = mp.sqrt(mp.fsum((mp.mpf(float(a)) - mp.mpf(float(b))) ** 2 for a, b in zip(x, z)))
     s = r / mp.mpf(length_scale)
     if name == "rbf":
@@ -33,7 +37,7 @@ def forecast_scales(prior):
     return np.ldexp(1.0, np.frexp(np.maximum.accumulate(prior))[1])
 
 
-def hybrid_energy(gram, y, noise_scale, delta, rates, ridge):
+def hybrid_energy(gram, y, noise_scale, delta, rates, weights, ridge):
     """R_t^2 of ``mixtures.Hybrid``: forecasts of N(0, c K), c = sigma^2/ridge, or the constant."""
     noise, rates = mp.mpf(noise_scale) ** 2, [mp.mpf(rate) for rate in rates]
     losses = [mp.mpf(0) for _ in rates]
@@ -41,9 +45,9 @@ def hybrid_energy(gram, y, noise_scale, delta, rates, ridge):
         mean, v = mp.mpf(0), gram[s, s]
         if s:
             k = gram[:s, s]
-            weights = mp.lu_solve(gram[:s, :s] + ridge * mp.eye(s), k)
-            mean = mp.fsum(weights[i] * y[i] for i in range(s))
-            v -= mp.fsum(weights[i] * k[i] for i in range(s))
+            solved = mp.lu_solve(gram[:s, :s] + ridge * mp.eye(s), k)
+            mean = mp.fsum(solved[i] * y[i] for i in range(s))
+            v -= mp.fsum(solved[i] * k[i] for i in range(s))
         v *= noise / ridge
         for j, rate in enumerate(rates):
             constant = noise / rate * -mp.log(1 - rate) if rate < 1 else mp.inf
@@ -51,17 +55,18 @@ def hybrid_energy(gram, y, noise_scale, delta, rates, ridge):
             expected = known_before + noise * (noise + v) / (noise + rate * v)
             forecast = known_before + noise * (outcome - mean) ** 2 / (noise + rate * v)
             losses[j] += forecast if expected < constant else constant
-    return _level_reached(rates, losses, noise, delta)
+    return _level_reached(rates, weights, losses, noise, delta)
 
 
-def _level_reached(rates, losses, noise, delta):
+def _level_reached(rates, weights, losses, noise, delta):
     """The S with sum_j w_j exp(lambda_j (S - Q_j) / (2 sigma^2)) = 1/delta, by bisection."""
-    level = len(rates) / mp.mpf(delta)
+    level = mp.fsum(weights) / mp.mpf(delta)
+    each = list(zip(rates, map(mp.mpf, weights), losses))
     low = min(losses)
-    high = min(q + 2 * noise / rate * mp.log(level) for rate, q in zip(rates, losses))
+    high = min(q + 2 * noise / rate * mp.log(level / w) for rate, w, q in each)
     for _ in range(160):
         S = (low + high) / 2
-        parts = (mp.exp(rate * (S - q) / (2 * noise)) for rate, q in zip(rates, losses))
+        parts = (w * mp.exp(rate * (S - q) / (2 * noise)) for rate, w, q in each)
         low, high = (S, high) if mp.fsum(parts) < level else (low, S)
     return high
 
@@ -69,7 +74,7 @@ def _level_reached(rates, losses, noise, delta):
 class Exact:
     """Kernel ridge regression on t points at any ridge, by an exact eigendecomposition.
 
-    The radius is the paper's, or with ``rates`` that of ``mixtures.Hybrid``, whose forecasts are
+    The radius is the paper's, or that of a ``mixture`` that is a ``Hybrid``, whose forecasts are
     made at ``forecast_ridge``; or it is given.
 
     The kernel is a function of two points, or one of scikit-learn's. Observations may have noise
@@ -78,7 +83,7 @@ class Exact:
 
     def __init__(
         self, kernel, X, y, norm_bound, noise_scale, delta, mixture_scale,
-        rates=None, forecast_ridge=None, noise_scales=None, level=0.0, radius_squared=None,
+        mixture=None, forecast_ridge=None, noise_scales=None, level=0.0, radius_squared=None,
     ):  # fmt: skip
         self.formula = kernel if isinstance(kernel, Kernel) else None
         if self.formula is not None:
@@ -95,18 +100,11 @@ class Exact:
         for i in range(t):
             for j in range(t):
                 gram[i, j] = self.w[i] * self.w[j] * kernel(X[i], X[j])
-        self._hybrid = (
-            rates
-            and noise_scale
-            and hybrid_energy(
-                gram,
-                y,
-                noise_scale,
-                delta,
-                rates,
-                mp.mpf(forecast_ridge),
-            )
-        )
+        self._hybrid = None
+        if isinstance(mixture, Hybrid) and noise_scale:
+            rates, weights = mixture.rates, mixture.weights
+            ridge = mp.mpf(forecast_ridge)
+            self._hybrid = hybrid_energy(gram, y, noise_scale, delta, rates, weights, ridge)
         self.values, self.Q = mp.eigsy(gram)
         self.values = [max(v, mp.mpf(0)) for v in self.values]
         self.t = t
@@ -268,4 +266,18 @@ def folded_margin(bias, delta):
         q = (low + high) / 2
         beyond = mp.ncdf(-q) + mp.ncdf(-2 * bias - q)
         low, high = (low, q) if beyond <= delta else (q, high)
+    return high
+
+
+def sub_gaussian_failures(most, q, bias):
+    """P(Z > most + q - bias) + P(-Z > most + q + bias), at most, for 1-sub-Gaussian Z."""
+    return mp.exp(-((most + q - bias) ** 2) / 2) + mp.exp(-((most + q + bias) ** 2) / 2)
+
+
+def sub_gaussian_margin(bias, delta):
+    """The margin at which the bound on the probability to fail is delta, by bisection."""
+    low, high = mp.mpf(0), mp.mpf(20)
+    for _ in range(120):
+        q = (low + high) / 2
+        low, high = (low, q) if sub_gaussian_failures(bias, q, bias) <= delta else (q, high)
     return high

@@ -60,6 +60,8 @@ def _value(kernel, x, z):
         return _value(kernel.kernel, x, z) ** mp.mpf(float(kernel.exponent))
     if isinstance(kernel, kb.OnInputs):
         return _value(kernel.kernel, *([p[i] for i in kernel.inputs] for p in (x, z)))
+    if isinstance(kernel, kb.Levels):
+        return mp.mpf(1) if x == z else mp.mpf(float(kernel.correlation))
     if isinstance(kernel, ConstantKernel):
         return mp.mpf(float(kernel.constant_value))
     if isinstance(kernel, DotProduct):

@@ -441,7 +441,7 @@ def test_time_stamps_are_named_with_all_digits(run, tmp_path):
         (["bound", "none.csv", *_inputs(1)], "cannot read 'none.csv': No such file"),
         (["bound", "{}", *_inputs(1), "--at", "none.csv"], "cannot read 'none.csv'"),
         (["bound", "{}", "--input=a=1:0", "--output=y=0:100"], "low < high, got 1:0"),
-        (["bound", "{}", "--input=a=x,y", "--output=y=0:100"], "seems to have categories"),
+        (["bound", "{}", "--input=a=x,y", "--output=y=0:100"], r"as in x\|y"),
         (["bound", "{}", "--input=lower=0:1", "--output=y=0:100", *KNOWN], "a column 'lower'"),
         (["bound", "{}", *_inputs(1), "--delta", "2"], "delta must be .*, got 2"),
         (["bound", "{}", *_inputs(1), "--kernel", "os.system('x')"], "kernel .*: "),

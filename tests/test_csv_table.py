@@ -237,7 +237,7 @@ def test_nothing_is_written_by_halves(tmp_path, monkeypatch):
         ({"a": [[1]]}, "1-D"),
         ({"a": 1}, "1-D"),
         ({"a": [math.nan]}, "column 'a' contains NaN"),
-        ({"a": ["x"]}, "column 'a' has text"),
+        ({"a": [1.0, "x"]}, "column 'a' has text"),
     ]:
         with pytest.raises(kb.InputError, match=match):
             write_csv(path, columns)

@@ -20,7 +20,7 @@ import pytest
 from typer.testing import CliRunner
 
 import kernelbounds as kb
-from kernelbounds import bandits, bounds, facts, functionals, mixtures, theory
+from kernelbounds import bandits, bounds, facts, functionals, mixtures, noise, theory
 from kernelbounds.cli import app
 from kernelbounds.problem import assuming
 
@@ -287,13 +287,14 @@ def test_what_has_no_row_among_the_promises_is_noticed():
     """Everything public is named on the page, with a promise or among what promises nothing."""
     code = " ".join(re.findall(r"`([^`]+)`", PROMISES))
     named = set(re.findall(r"\w+", code))
-    for module in (kb, facts, functionals, mixtures):
+    for module in (kb, facts, functionals, mixtures, noise):
         public = {name for name in module.__all__ if not ismodule(getattr(module, name))}
         assert public <= named, module
     for thing in (getattr(bounds, name) for name in bounds.__all__):
         if issubclass(thing, kb.Bound):
             assert thing.__name__ in named, thing
     inside = {"update_checked", "checked_noise_scales", "pack", "unpack", "dim", "table"}
+    inside |= {"keep_noise_scale"}
     inside |= {"choose", "told", "settings", "restore"}  # which policies of one's own implement
     for short, kind in (
         ("seq", kb.ConfidenceSequence), ("policy", bandits.Policy), ("study", kb.Study),
@@ -327,7 +328,15 @@ def test_anchors_of_proofs_exist():
 
 MATHEMATICS = [
     DOCS / "mathematics" / f"{name}.md"
-    for name in ("exact-bound", "rounding", "sparse-engine", "boxes", "fixed-designs", "facts")
+    for name in (
+        "exact-bound",
+        "rounding",
+        "sparse-engine",
+        "boxes",
+        "fixed-designs",
+        "facts",
+        "noise",
+    )
 ]
 
 

@@ -15,8 +15,10 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Ma
 import kernelbounds as kb
 from kernelbounds import theory
 from kernelbounds.engine import Forecasts
+from kernelbounds.io import archive
 from kernelbounds.mixtures import Hybrid, Prequential, Single
-from kernelbounds.mixtures.hybrid import _solve, half_losses
+from kernelbounds.mixtures.hybrid import _solve, energy_bound, half_losses
+from kernelbounds.sequence import storage
 
 RATES = (1e-3, 0.2, 0.4, 0.7, 0.99, 1.0)
 HYBRID = Hybrid()
@@ -97,15 +99,14 @@ def test_there_is_no_room_in_the_lemmas():
     assert _log_expectation("gaussian", _taken(0.7, 1.0, 1e4), stretch=1.01) > 0.01
 
 
-def _exact_solution(rates, halves, level):
-    def excess(u):
-        parts = (mp.exp(mp.mpf(r) * (u - mp.mpf(q))) for r, q in zip(rates, halves))
-        return mp.fsum(parts) / len(rates) - mp.exp(mp.mpf(level))
+def _exact_solution(rates, weights, halves, level):
+    each = [tuple(map(mp.mpf, one)) for one in zip(rates, weights, halves)]
 
-    low, high = (
-        pick(mp.mpf(q) + mp.mpf(level) / mp.mpf(r) for r, q in zip(rates, halves))
-        for pick in (min, max)
-    )
+    def excess(u):
+        parts = (w * mp.exp(r * (u - q)) for r, w, q in each)
+        return mp.fsum(parts) / mp.fsum(weights) - mp.exp(mp.mpf(level))
+
+    low, high = (pick(q + mp.mpf(level) / r for r, _, q in each) for pick in (min, max))
     with mp.workdps(40):
         for _ in range(90):
             middle = (low + high) / 2
@@ -122,10 +123,12 @@ def test_the_equation_is_solved_from_above(rates, delta):
     for size in (0.0, 1e-9, 1e-3, 1.0, 1e3, 1e6):
         for spread in (0.0, 1e-6, 1.0, 10.0):
             halves = size * (1 + spread * rng.random(len(rates)))
-            found = _solve(rates, halves, -math.log(delta))
-            exact = _exact_solution(rates, halves, -math.log(delta))
-            assert exact <= found, (size, spread)
-            assert found <= float(exact) * (1 + 1e-13) + 1e-13 / min(rates), (size, spread)
+            for weights in (np.ones(len(rates)), rng.random(len(rates)) ** 40 * 1e3):
+                found = _solve(rates, weights, halves, -math.log(delta))
+                exact = _exact_solution(rates, weights, halves, -math.log(delta))
+                assert exact <= found, (size, spread)
+                rounding = 1e-13 * max(1, -math.log(min(weights) / sum(weights)))
+                assert found <= float(exact) * (1 + 1e-13) + rounding / min(rates), (size, spread)
 
 
 @settings(max_examples=25, deadline=None)
@@ -148,7 +151,7 @@ def test_the_weights_are_all_that_it_may_lose():
         paper = kb.ConfidenceSequence(kernel, 5.0, 0.1, mixture_scale=0.03 * 25)
         paper.update(ours.points, ours.outcomes)
         price = 0.01 * HYBRID.excess_over_paper
-        assert price == pytest.approx(2 * 0.01 * math.log(4))
+        assert price == pytest.approx(2 * 0.01 * math.log(1 / 0.225))
         assert ours.radius**2 <= (paper.radius**2 + price) * (1 + 1e-9), name
 
 
@@ -290,6 +293,10 @@ def test_saved_in_the_middle(tmp_path, mixture, t):
         (lambda: Hybrid(rates=[[0.5]]), "rates"),
         (lambda: Hybrid(rates=0.5), "sequence"),
         (lambda: Hybrid(rates="1"), "sequence"),
+        (lambda: Hybrid(weights=(1.0, 1.0)), "one for each of the 6 rates, got 2"),
+        (lambda: Hybrid((0.5, 1.0), weights=(1.0, 0.0)), "weights"),
+        (lambda: Hybrid((0.5, 1.0), weights=(1.0, math.inf)), "weights"),
+        (lambda: Hybrid((0.5, 1.0), weights="12"), "sequence"),
         (lambda: Hybrid(relative_scale=0.0), "relative_scale"),
         (lambda: Hybrid(relative_scale=-1.0), "relative_scale"),
         (lambda: Hybrid(relative_scale=math.inf), "relative_scale"),
@@ -318,13 +325,50 @@ def test_the_default_and_the_short_form():
     assert kb.ConfidenceSequence(RBF(), 1.0, 0.1, mixture_scale=2).assumptions.mixture == Single(2)
     assert kb.Assumptions(1.0, 0.1, 0.1, 2).mixture == Single(2.0)
     assert Hybrid(rates=np.array([0.5, 1])) == Hybrid((0.5, 1.0))
+    assert (
+        Hybrid((0.5, 1.0)) == Hybrid((0.5, 1.0), weights=[1, 1]) != Hybrid((0.5, 1), 0.03, (1, 2))
+    )
+    assert sum(HYBRID.weights[:2]) / sum(HYBRID.weights) == pytest.approx(0.1)
+    assert Hybrid((1.0, 0.3, 1.0)).excess_over_paper == pytest.approx(2 * math.log(1.5))
+
+
+@pytest.mark.parametrize(
+    ("count", "low", "high"),
+    [(1, 0, 0.02), (30, 0, 0.011), (400, 0, 0.002), (1600, -0.02, -0.005), (20_000, -0.08, -0.06)],
+)
+def test_small_rates_are_for_long_runs(count, low, high):
+    """What they add to R_t^2 with the energy loss alone, and what they save later."""
+    squared = []
+    for one in (HYBRID, Hybrid(HYBRID.rates[2:])):
+        nothing_known = Forecasts(np.array([0.0]), np.array([1e9]))
+        halves = count * half_losses(one.rates, nothing_known, 1.0)[0]
+        squared.append(energy_bound(one.rates, halves, count, 1.0, 0.01, one.weights))
+    assert low <= squared[0] / squared[1] - 1 <= high
+
+
+def test_a_file_without_weights_has_equal_ones(tmp_path):
+    """Files know the weights since there are any other than equal ones."""
+    before = Hybrid((0.2, 0.4, 0.7, 1.0))
+    seq, _ = sequence(RBF(0.5), np.random.default_rng(0), 20, mixture=before)
+    seq.save(tmp_path / "new.npz")
+    header, arrays = archive.read(
+        tmp_path / "new.npz", storage.FORMAT, storage.VERSION, "a sequence", storage.NAMES
+    )
+    assert header["mixture"].pop("weights") == [1.0] * 4
+    archive.write(tmp_path / "old.npz", header, arrays)
+    for passed in (None, before):
+        loaded = kb.ConfidenceSequence.load(tmp_path / "old.npz", mixture=passed)
+        assert loaded.assumptions.mixture == before and loaded.radius == seq.radius
+    refused(lambda: kb.ConfidenceSequence.load(tmp_path / "old.npz", mixture=HYBRID), "same one")
 
 
 @pytest.mark.parametrize("mixture", MIXTURES.values(), ids=MIXTURES)
 def test_without_data(mixture):
     empty = kb.ConfidenceSequence(RBF(), 2.0, 0.5, delta=0.1, mixture=mixture)
     rates = getattr(mixture, "rates", (1.0,))
-    assert empty.radius**2 <= 0.5 * math.log(10 * len(rates)) / max(rates)
+    weights = Hybrid(rates).weights
+    share = weights[-1] / sum(weights)
+    assert empty.radius**2 <= 0.5 * math.log(10 / share) / max(rates)
     certain = kb.ConfidenceSequence(RBF(), 2.0, 0.5, delta=1.0, mixture=mixture)
     assert certain.radius == pytest.approx(0.0, abs=1e-7)
 

@@ -12,7 +12,12 @@ from scipy.stats import binom, chi2
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
 import kernelbounds as kb
-from kernelbounds.bounds.radius import NOISE_STEPS_PER_OCTAVE, certain_noise, least_noise
+from kernelbounds.bounds.radius import (
+    CERTAIN_FAILURE,
+    NOISE_STEPS_PER_OCTAVE,
+    least_noise,
+    least_noise_of_energy,
+)
 from kernelbounds.mixtures import Hybrid, Prequential, Single
 
 KERNEL = RBF(0.3)
@@ -105,7 +110,7 @@ class TestTheScan:
     @pytest.mark.parametrize("count", [1, 7, 100, 10_000])
     def test_what_is_certain(self, count, delta):
         """Gaussian noise has so much energy less often, and a definite part is made use of."""
-        energy = 1 / certain_noise(1.0, count, delta) ** 2
+        energy = 1 / least_noise_of_energy(1.0, count, CERTAIN_FAILURE * delta) ** 2
         assert chi2.sf(energy, count) < 1e-12 * delta
         # With enough data no factor is lost but that of the slowest rate.
         assert energy / count > 1.115

@@ -35,6 +35,7 @@ KERNELS = {
     "anisotropic": kb.OnInputs(RBF((0.3, 2.0)), [2, 0]),
     "season": kb.OnInputs(SEASON, [1]) * kb.OnInputs(RBF(0.9), [0]),
     "of a sum": kb.OnInputs(2.0 * RBF(0.4) + Matern(0.2, nu=1.5) ** 2, (0, 2)),
+    "levels": kb.OnInputs(Matern(0.5, nu=2.5), [0, 2]) * kb.OnInputs(kb.Levels(0.6), [1]),
     "nested": kb.OnInputs(kb.OnInputs(Matern(0.3, nu=0.8), [1]) + RBF(0.5), [0, 2]),
 }
 

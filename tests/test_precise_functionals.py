@@ -84,7 +84,7 @@ def _exact_pair(seq, mixture, X, y, scales):
     options = {"noise_scales": scales, "level": seq.offset.level}
     base = Exact(
         seq.kernel, X, y, a.norm_bound, a.noise_scale, 0.01, c,
-        getattr(mixture, "rates", None), enough, **options,
+        mixture, enough, **options,
     )  # fmt: skip
     if seq.parts is None:
         return base, ridge

@@ -18,6 +18,11 @@ KERNELS = {
     ),
     "matern32": lambda scale, variance: ConstantKernel(variance) * Matern(scale, nu=1.5),
     "matern52": lambda scale, variance: ConstantKernel(variance) * Matern(scale, nu=2.5),
+    # A number and a category, see exact.py.
+    "levels": lambda scale, variance: (
+        kb.OnInputs(ConstantKernel(variance) * Matern(scale, nu=2.5), [0])
+        * kb.OnInputs(kb.Levels(0.7), [1])
+    ),
 }
 
 
@@ -33,7 +38,16 @@ def _nearly_repeated(rng, t):
     return _repeated(rng, t) + 1e-9 * rng.standard_normal((t, 2))
 
 
-LAYOUTS = {"spread": _spread, "repeated": _repeated, "nearly repeated": _nearly_repeated}
+def _in_levels(rng, t):
+    return np.column_stack([rng.random(t), rng.integers(3, size=t)])
+
+
+LAYOUTS = {
+    "spread": _spread,
+    "repeated": _repeated,
+    "nearly repeated": _nearly_repeated,
+    "in levels": _in_levels,
+}
 
 # kernel, length scale, k(x,x), layout, noise scale, norm bound
 CASES = [
@@ -53,6 +67,9 @@ CASES = [
     ("matern52", 0.5, 1.0, "spread", 0.0, 10.0),
     ("matern32", 0.5, 1.0, "nearly repeated", 0.0, 10.0),
     ("rbf", 0.3, 1.0, "spread", 0.0, 1e4),
+    ("levels", 0.5, 1.0, "in levels", 0.1, 10.0),
+    ("levels", 50.0, 4.0, "in levels", 1e-4, 1e4),
+    ("levels", 0.5, 1.0, "in levels", 0.0, 10.0),
 ]
 
 
@@ -87,7 +104,7 @@ def test_never_too_tight_and_not_needlessly_loose(case, mixture):
     enough = max(ridge, LEAST_RIDGE * float(forecast_scales(kernel.diag(X))[0]))
     exact = Exact(
         lambda a, b: kernel_value(name, length_scale, variance, a, b),
-        X, y, norm_bound, noise_scale, 0.01, c, getattr(mixture, "rates", None), enough,
+        X, y, norm_bound, noise_scale, 0.01, c, mixture, enough,
     )  # fmt: skip
     radius = float(mp.sqrt(exact.radius_squared()))
     if isinstance(mixture, Hybrid):

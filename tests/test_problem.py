@@ -104,9 +104,8 @@ def test_what_is_written_is_understood(text, expected):
         ("x=0:1:turns=51", "turns of x must be a finite number at least 0 and at most 50, got 51"),
         ("x=0:1:log=1", "has 'log=1' after its range"),
         ("x=0:1::log", "has '' after its range"),
-        ("solvent=water,ethanol", r"'solvent' seems to have categories \('water,ethanol'\), .*"
-         "make a table or a study of each, or, for two of them, an input that is 0 or 1"),
-        ("solvent=a,b,c:log", "seems to have categories"),
+        ("solvent=water,ethanol", r"levels with \| between them, as in water\|ethanol"),
+        ("solvent=water", r"if it is a category, .* as in oil\|water\|air"),
         ("a\nb=0:1", r"a name must be a line of text, .*, got 'a\\nb'"),
         ("x[\t]=0:1\0", "needs a range"),
         ("x\x1b[31m=0:1", "must be written as"),

@@ -330,14 +330,14 @@ class TestFixedDesigns:
             told = (norms <= found.norm_bound) | (norms > 1.0051 * found.norm_bound)
             assert np.array_equal(holds[told], (norms <= found.norm_bound)[told])
 
-    def test_bounds_widen_with_sigma_but_for_the_radius(self, bound, monkeypatch):
-        """That of CMM, and it is left out here."""
-        monkeypatch.setattr(kb.CMM, "extremes", lambda *_: np.full((2, 1), np.inf))
+    def test_bounds_widen_with_sigma(self, bound):
         seq, x = fixed_design(2)
         now = seq.known.assuming()
+        with pytest.raises(kb.EmptyConfidenceSetError):  # the smallest set of all
+            bound.extremes(now.assuming(noise_scale=0.02), x[None], (1, -1))
         ends = [
             bound.extremes(now.assuming(noise_scale=scale), x[None], (1, -1))[:, 0]
-            for scale in np.geomspace(0.02, 2.0, 40)
+            for scale in np.geomspace(0.1, 2.0, 40)
         ]
         assert np.all(np.diff(ends, axis=0) > 0)
 

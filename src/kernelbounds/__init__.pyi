@@ -44,6 +44,7 @@ from .bounds import (
     Bound as Bound,
     FixedDesign as FixedDesign,
 )
+from .categories import Categories as Categories
 from .checking import check_bound as check_bound
 from .errors import (
     EmptyConfidenceSetError as EmptyConfidenceSetError,
@@ -54,7 +55,7 @@ from .errors import (
     StoredFileError as StoredFileError,
 )
 from .estimator import KernelConfidenceRegressor as KernelConfidenceRegressor
-from .kernels import OnInputs as OnInputs, mixture_scale as mixture_scale
+from .kernels import Levels as Levels, OnInputs as OnInputs, mixture_scale as mixture_scale
 from .kernels.rkhs import RKHSFunction as RKHSFunction
 from .problem import Problem as Problem
 from .sequence import ConfidenceSequence as ConfidenceSequence

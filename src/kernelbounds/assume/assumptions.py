@@ -63,6 +63,8 @@ class Assumptions:
         }
         for name, limit in limits.items():
             object.__setattr__(self, name, as_scalar(getattr(self, name), name, **limit))
+        if not noise.is_sub_gaussian:  # and so not random
+            object.__setattr__(self, "delta", 0.0)
         mixture: object = self.mixture
         if not isinstance(mixture, Mixture):
             object.__setattr__(self, "mixture", _single(mixture))

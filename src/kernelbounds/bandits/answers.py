@@ -22,7 +22,7 @@ class _Answer(ABC):
     lower: float
     upper: float
     index: int | None
-    named: dict[str, float]
+    named: dict[str, float | str]
     _role: ClassVar[str]  # the action's name on the card
 
     @property
@@ -87,7 +87,7 @@ class Suggestion(_Answer):
     index : int or None
         Position in ``actions`` or in a ``Finite`` domain.
     named : dict
-        The coordinates by name, for a box that has names.
+        The coordinates by name, for a box that has names; those of categories are names, too.
 
     Examples
     --------
@@ -104,7 +104,7 @@ class Suggestion(_Answer):
     upper: float
     limit: float
     index: int | None = None
-    named: dict[str, float] = field(default_factory=dict)
+    named: dict[str, float | str] = field(default_factory=dict)
     _role: ClassVar[str] = "try"
 
     def __repr__(self) -> str:
@@ -139,7 +139,7 @@ class Certificate(_Answer):
     index : int or None
         Position of x in a finite set.
     named : dict
-        The coordinates by name, for a box that has names.
+        The coordinates by name, for a box that has names; those of categories are names, too.
 
     Examples
     --------
@@ -160,7 +160,7 @@ class Certificate(_Answer):
     min_lower: float | None
     regret: float
     index: int | None = None
-    named: dict[str, float] = field(default_factory=dict)
+    named: dict[str, float | str] = field(default_factory=dict)
     _role: ClassVar[str] = "best known"
 
     def __repr__(self) -> str:

@@ -136,13 +136,13 @@ def _surest_feasible(
 ) -> Maximum:
     """Find a large lower bound at an action that can be carried out, by a time.
 
-    The search is beside the best action played, with the same whole numbers.
+    The search is beside the best action played, with the same whole numbers and levels.
     """
     values = np.full(len(played), -np.inf)
     for part in in_time(played, by):
         values[part] = lower.values(played[part])
     best = played[values.argmax()]
-    near = box.fixed({at: float(best[at]) for at in whole})
+    near = box.fixed({at: float(best[at]) for at in (*whole, *box.categories)})
     top = Ascent().maximise(lower, near, near.clipped(played), by).x
     actions = np.concatenate([feasible(np.stack([top, best])), best[None]])
     values = lower.values(actions)

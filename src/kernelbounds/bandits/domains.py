@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,11 @@ from numpy.typing import ArrayLike
 from scipy.stats import qmc
 
 from kernelbounds.arrays import Array, as_flag, as_points, as_scalar, as_vector, as_whole, brief
+from kernelbounds.categories import Categories
 from kernelbounds.errors import InputError
+
+# A box is searched for each combination of levels: with more of them, that takes minutes.
+MOST_FACES = 1000
 
 
 class Finite:
@@ -68,7 +73,9 @@ class Finite:
 
 
 class Box:
-    """A product of intervals, lower_i <= x_i <= upper_i.
+    """A product of intervals, lower_i <= x_i <= upper_i, and of categories.
+
+    A category is a coordinate whose values are the numbers of its levels, from 0 on.
 
     Parameters
     ----------
@@ -76,16 +83,23 @@ class Box:
         A coordinate with equal limits is fixed.
     names : sequence of str, optional
         Names of the coordinates. Points may then also be given as dicts.
+    categories : dict, optional
+        The coordinates, by name or position, that are :class:`~kernelbounds.Categories`.
 
     Examples
     --------
-    >>> box = Box.named(temperature=(20, 80), pressure=(1, 5))
-    >>> box.fixed({"pressure": 2})
-    Box(temperature=(20, 80), pressure=(2, 2))
+    >>> from kernelbounds import Categories
+    >>> box = Box.named(temperature=(20, 80), pressure=(1, 5), quench=Categories("oil", "water"))
+    >>> box.fixed({"pressure": 2, "quench": "oil"})
+    Box(temperature=(20, 80), pressure=(2, 2), quench='oil')
     """
 
     def __init__(
-        self, lower: ArrayLike, upper: ArrayLike, names: Sequence[str] | None = None
+        self,
+        lower: ArrayLike,
+        upper: ArrayLike,
+        names: Sequence[str] | None = None,
+        categories: Mapping[Any, Categories] | None = None,
     ) -> None:
         size = np.size(np.asarray(lower, dtype=object))
         if size == 0:
@@ -99,22 +113,35 @@ class Box:
                 f"{self.upper[at]:g} in coordinate {self.label(at)}."
             )
         self.lower.flags.writeable = self.upper.flags.writeable = False
+        self.categories = {self._position(key): one for key, one in (categories or {}).items()}
+        for at, one in self.categories.items():
+            if not isinstance(one, Categories):
+                raise InputError(f"categories must be kernelbounds.Categories, got {brief(one)}.")
+            one.name(self.lower[at]), one.name(self.upper[at])  # both are levels
 
     @classmethod
-    def named(cls, **limits: tuple[float, float]) -> Box:
+    def named(cls, **sides: tuple[float, float] | Categories) -> Box:
         """Make a box with named coordinates, ``Box.named(kp=(0, 10), kd=(0, 2))``."""
+        categories = {name: one for name, one in sides.items() if isinstance(one, Categories)}
+        limits = sides | {name: (0, len(one) - 1) for name, one in categories.items()}
         try:
             lower, upper = zip(*limits.values(), strict=True)
         except (TypeError, ValueError):
             raise InputError(
-                f"each coordinate needs a pair (lower, upper), got {brief(limits)}."
+                f"each coordinate needs a pair (lower, upper) or Categories, got {brief(sides)}."
             ) from None
-        return cls(lower, upper, tuple(limits))
+        return cls(lower, upper, tuple(limits), categories)
 
     def __repr__(self) -> str:
         names = [f"{name}=" for name in self.names] if self.names else [""] * self.dim
-        sides = zip(names, self.lower, self.upper, strict=True)
-        return f"Box({', '.join(f'{name}({low:g}, {high:g})' for name, low, high in sides)})"
+        sides = []
+        for at, (low, high) in enumerate(zip(self.lower, self.upper, strict=True)):
+            if one := self.categories.get(at):
+                levels = one.names[int(low) : int(high) + 1]
+                sides.append(repr(one if len(levels) > 1 else levels[0]))
+            else:
+                sides.append(f"({low:g}, {high:g})")
+        return f"Box({', '.join(map(''.join, zip(names, sides, strict=True)))})"
 
     @property
     def dim(self) -> int:
@@ -129,7 +156,8 @@ class Box:
     def fixed(self, values: Mapping[Any, float]) -> Box:
         """Return the box with some coordinates held at given values, by name or by position.
 
-        The values are given and not chosen, so they need not be within the limits.
+        The values are given and not chosen, so they need not be within the limits. Those of
+        categories are levels, by their names or numbers.
         """
         lower, upper = self.lower.copy(), self.upper.copy()
         if not isinstance(values, Mapping):
@@ -138,10 +166,31 @@ class Box:
             )
         for key, value in values.items():
             at = self._position(key)
-            lower[at] = upper[at] = as_scalar(value, f"fixed[{key!r}]")
-        return Box(lower, upper, self.names)
+            lower[at] = upper[at] = self._coordinate(at, value, f"fixed[{key!r}]")
+        return Box(lower, upper, self.names, self.categories)
 
-    def point(self, values: Mapping[str, float]) -> Array:
+    def faces(self) -> list[Box]:
+        """Return the box at each combination of levels: boxes in which all categories are fixed.
+
+        Without categories, or where all are fixed, that is the box alone.
+        """
+        free = [at for at in self.categories if self.lower[at] < self.upper[at]]
+        levels = [range(int(self.lower[at]), int(self.upper[at]) + 1) for at in free]
+        if math.prod(map(len, levels)) > MOST_FACES:
+            raise InputError(
+                f"the categories have {math.prod(map(len, levels))} combinations of levels, and "
+                f"{MOST_FACES} are the most; fix some of them."
+            )
+        if not free:
+            return [self]
+        return [self.fixed(dict(zip(free, each, strict=True))) for each in product(*levels)]
+
+    def _coordinate(self, at: int, value: Any, what: str) -> float:
+        if at in self.categories:
+            return self.categories[at].number(value, what)
+        return as_scalar(value, what)
+
+    def point(self, values: Mapping[str, Any]) -> Array:
         """Return a point that is given by the names of its coordinates, (d,)."""
         names = self.names or ()
         if not (isinstance(values, Mapping) and names and set(values) == set(names)):
@@ -149,20 +198,30 @@ class Box:
                 "a point given as a dict needs exactly the coordinates of the box "
                 f"({', '.join(names) or 'none'}), got {brief(values)}."
             )
-        return np.array([as_scalar(values[name], name) for name in names])
+        given = enumerate(names)
+        return np.array([self._coordinate(at, values[name], name) for at, name in given])
 
-    def named_values(self, point: Array) -> dict[str, float]:
-        """The coordinates of a point by name; empty without names."""
-        values = as_vector(point, "point", self.dim).tolist()
+    def named_values(self, point: ArrayLike) -> dict[str, Any]:
+        """The coordinates of a point by name, with the names of levels; empty without names."""
+        values: list[Any] = as_vector(point, "point", self.dim).tolist()
+        for at, one in self.categories.items():
+            values[at] = one.name(values[at])
         return dict(zip(self.names, values, strict=True)) if self.names else {}
 
     def scaled(self, unit: Array) -> Array:
-        """Stretch points of the unit cube, (m, d), to the box."""
-        return np.clip(self.lower + unit * (self.upper - self.lower), self.lower, self.upper)
+        """Stretch points of the unit cube, (m, d), to the box; each level has an equal share."""
+        points = np.clip(self.lower + unit * (self.upper - self.lower), self.lower, self.upper)
+        for at in self.categories:
+            low, high = self.lower[at], self.upper[at]
+            points[:, at] = np.minimum(low + np.floor(unit[:, at] * (high - low + 1)), high)
+        return points
 
     def clipped(self, points: Array) -> Array:
         """Move points to the nearest ones of the box, (m, d)."""
-        return np.clip(points.reshape(-1, self.dim), self.lower, self.upper)
+        inside = np.clip(points.reshape(-1, self.dim), self.lower, self.upper)
+        levels = list(self.categories)
+        inside[:, levels] = np.rint(inside[:, levels])
+        return inside
 
     def filling(self, count: int) -> Array:
         """Fill the box evenly with ``count`` points, (count, d): a Sobol sequence, always the same.
@@ -181,6 +240,8 @@ class Box:
     def warn_if_outside(self, points: Array, stacklevel: int) -> None:
         """Warn of points (m, d) outside of the box: they may be data, or in wrong units."""
         outside = (points < self.lower) | (points > self.upper)
+        levels = list(self.categories)
+        outside[:, levels] |= points[:, levels] != np.rint(points[:, levels])
         if outside.any():
             row, at = np.argwhere(outside)[0]
             warnings.warn(

@@ -63,7 +63,10 @@ class Maximiser(Protocol):
     """A way to maximise a surface over a box."""
 
     def maximise(self, surface: Surface | Clipped, box: Box, starts: Array) -> Maximum:
-        """Find the maximum; ``starts`` (m, d) are points of the box worth a look, possibly none."""
+        """Find the maximum; ``starts`` (m, d) are points of the box worth a look, possibly none.
+
+        Along a category there are levels only: ``box.faces()`` has a box for each combination.
+        """
 
 
 class Function(Protocol):
@@ -102,7 +105,8 @@ class Ascent:
     """A quasi-random scan of the box, and gradient ascent from the best points of it.
 
     Where the gradient in x is not known, a simplex method (Nelder-Mead) takes its place. No
-    guarantee comes with either.
+    guarantee comes with either. Where there are categories, each combination of levels has a scan
+    and ascents of its own.
 
     Parameters
     ----------
@@ -135,6 +139,9 @@ class Ascent:
 
         The deadline is a time as of ``time.monotonic``. Some points are looked at in any case.
         """
+        faces = box.faces()
+        if len(faces) > 1:
+            return self._best_of_faces(surface, faces, starts, deadline)
         free = np.flatnonzero(box.upper > box.lower)
         points = np.concatenate([starts, box.filling(self.scan)])
         if isinstance(surface, Surface | Clipped) and surface.known.facts:
@@ -154,6 +161,23 @@ class Ascent:
             if found.value > best.value:
                 best = found
         return best
+
+    def _best_of_faces(
+        self, surface: Function, faces: list[Box], starts: Array, deadline: float
+    ) -> Maximum:
+        """Find the best point of several boxes, each with its share of the time that is left."""
+        best = Maximum(faces[0].lower, -math.inf)
+        for number, face in enumerate(faces):
+            levels = list(face.categories)
+            there = starts[(starts[:, levels] == face.lower[levels]).all(axis=1)]
+            now = time.monotonic()
+            found = self.maximise(
+                surface, face, there, now + (deadline - now) / (len(faces) - number)
+            )
+            best = max(best, found, key=lambda one: one.value)
+        # The ceiling of a box that is a point is the value there, if all of them are points.
+        pointwise = np.array_equal(faces[0].lower, faces[0].upper)
+        return best._replace(ceiling=best.value if pointwise else math.inf)
 
     def _from(
         self, function: Function, box: Box, start: Array, free: NDArray[np.intp], deadline: float
@@ -219,13 +243,15 @@ class Grid:
     def maximise(self, surface: Surface | Clipped, box: Box, starts: Array) -> Maximum:
         """See :class:`Maximiser`; the value is that of a centre, and ``starts`` are not used."""
         check_certifiable(surface)
-        free = box.upper > box.lower
-        side = round(self.cells ** (1 / max(free.sum(), 1)))
-        side -= side ** int(free.sum()) > self.cells
+        faces = box.faces()
+        cells, free = max(self.cells // len(faces), 1), faces[0].upper > faces[0].lower
+        side = round(cells ** (1 / max(free.sum(), 1)))
+        side -= side ** int(free.sum()) > cells
         sides = np.where(free, side, 1)
         axes = [(np.arange(side) + 0.5) / side for side in sides]
-        centres = box.scaled(np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, box.dim))
-        half = (box.upper - box.lower) / (2 * sides)
+        unit = np.stack(np.meshgrid(*axes, indexing="ij"), -1).reshape(-1, box.dim)
+        centres = np.concatenate([face.scaled(unit) for face in faces])
+        half = (faces[0].upper - faces[0].lower) / (2 * sides)
         best, ceiling = Maximum(centres[0], -math.inf), -math.inf
         for part in in_chunks(centres):
             values, ceilings = surface.ceilings(part, np.broadcast_to(half, part.shape))
@@ -271,12 +297,18 @@ def most_over(surface: Surface | Clipped, box: Box) -> tuple[float, float]:
     The surface has passed :func:`check_certifiable`. Where the level is unknown, f* may be far
     larger than it varies: from the centre it is at most B |phi(x) - phi(c)| away.
     """
-    centre, half = ((box.lower + box.upper) / 2)[None], ((box.upper - box.lower) / 2)[None]
-    features = kernels.features_in_boxes(surface.kernel, centre, half)
+    centres, halves = _cells_of(box)
+    features = kernels.features_in_boxes(surface.kernel, centres, halves)
     raw = surface.surface if isinstance(surface, Clipped) else surface
-    trivial = raw.trivial_over(features, centre)
+    trivial = raw.trivial_over(features, centres)
     varies = 2 * raw.known.assumptions.norm_bound * features.moved
-    return float(raw.shifted(trivial)[0]), float(np.minimum(trivial, varies)[0])
+    return float(raw.shifted(trivial).max()), float(np.minimum(trivial, varies).max())
+
+
+def _cells_of(box: Box) -> tuple[Array, Array]:
+    """The centres and half widths of cells that cover a box, (m, d): one for each face."""
+    both = np.array([(face.lower, face.upper) for face in box.faces()])
+    return both.mean(axis=1), (both[:, 1] - both[:, 0]) / 2
 
 
 def _highest_without_facts(surface: Surface | Clipped, points: Array, deadline: float) -> Array:
@@ -386,8 +418,7 @@ class _Cells:
 
     def __init__(self, surface: Surface | Clipped, box: Box) -> None:
         self._surface = surface
-        self._centres = ((box.lower + box.upper) / 2)[None]
-        self._halves = ((box.upper - box.lower) / 2)[None]
+        self._centres, self._halves = _cells_of(box)
         self.best = Maximum(self._centres[0], -math.inf)
         self.count = 0
         self._pace = 0.0  # seconds that a cell took, the last time

@@ -46,7 +46,7 @@ from kernelbounds.mixtures import Mixture
 from kernelbounds.sequence import ConfidenceSequence, storage
 from kernelbounds.surface import Surface
 
-Points = ArrayLike | Mapping[str, float] | Suggestion | Sequence[Suggestion]
+Points = ArrayLike | Mapping[str, Any] | Suggestion | Sequence[Suggestion]
 Entry = tuple[float, float, float]  # lower and upper bound, and limit, before the outcome
 
 

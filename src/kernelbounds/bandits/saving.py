@@ -10,6 +10,7 @@ import numpy as np
 
 from kernelbounds.arrays import Array
 from kernelbounds.bandits.domains import Box, Domain, Finite
+from kernelbounds.categories import Categories
 from kernelbounds.errors import InputError, StoredFileError, said
 from kernelbounds.io import archive
 from kernelbounds.sequence import ConfidenceSequence, storage
@@ -93,11 +94,17 @@ def _pack_domain(domain: Domain | None) -> tuple[dict[str, Any], Array]:
     if isinstance(domain, Finite):
         return {"kind": "Finite", "once": domain.once}, domain.points
     if isinstance(domain, Box):
-        return {"kind": "Box", "names": domain.names}, np.array([domain.lower, domain.upper])
+        categories = {at: one.names for at, one in domain.categories.items()}
+        data = {"kind": "Box", "names": domain.names, "categories": categories}
+        return data, np.array([domain.lower, domain.upper])
     return {"kind": None}, np.empty((0, 0))
 
 
 def _unpack_domain(data: dict[str, Any], limits: Array) -> Domain | None:
     if data["kind"] == "Finite":
         return Finite(limits, data["once"])
-    return Box(limits[0], limits[1], data["names"]) if data["kind"] == "Box" else None
+    if data["kind"] != "Box":
+        return None
+    listed = data.get("categories", {}).items()  # JSON has texts for numbers
+    categories = {int(at): Categories(*names) for at, names in listed}
+    return Box(limits[0], limits[1], data["names"], categories)

@@ -20,9 +20,10 @@ from kernelbounds.assume.offset import Level, Offset
 from kernelbounds.assume.parts import Parts
 from kernelbounds.bounds.evidence import LEAST_RIDGE, Evidence
 from kernelbounds.bounds.radius import (
+    CERTAIN_FAILURE,
     Radius,
-    certain_noise,
     least_noise,
+    least_noise_of_energy,
     least_norm,
     least_squared_radius,
 )
@@ -34,7 +35,7 @@ from kernelbounds.facts.limits import NearOutcomes
 from kernelbounds.functionals.targets import Functionals, Targets, squared_norms
 from kernelbounds.mixtures.ledger import Ledger
 from kernelbounds.noise import Gaussian
-from kernelbounds.noise.laws import SMALLEST_NOISE, RadiusInputs, ScaleAtMost
+from kernelbounds.noise.laws import SHARE_OF_ENERGY, SMALLEST_NOISE, RadiusInputs, ScaleAtMost
 from kernelbounds.noise.unknown import ScaleForecasts
 
 # A norm bound that is nothing beside the noise would make sigma^2/c overflow.
@@ -157,12 +158,13 @@ class ConfidenceSet:
     def facts(self) -> tuple[Fact, ...]:
         """What is known of f*: the facts that were stated, and what each outcome says for certain.
 
-        The latter is used where nothing is random; see :class:`~kernelbounds.noise.Bounded`.
+        See :class:`~kernelbounds.noise.Bounded`.
         """
         a = self.assumptions
         if not self.uses_facts:
             return ()
-        if a.noise.pointwise is None or a.delta > 0 or not isinstance(self.engine, ExactEngine):
+        limit = a.noise.limit_of_each(a.delta)
+        if limit is None or not self.count or not isinstance(self.radius_engine, ExactEngine):
             return self.stated_facts
         key = "near outcomes", a.noise_scale
         return (*self.stated_facts, self.evidence.kept(key, self._near_outcomes))
@@ -219,9 +221,10 @@ class ConfidenceSet:
             points = self.engine.landmarks
             region = Region(tuple(points.min(axis=0)), tuple(points.max(axis=0)))
         used = [
-            (number, fact.constraints_in(self.kernel, self.assumptions.norm_bound, where))
+            (number, fact.constraints_in(self.kernel, self.assumptions.norm_bound, places))
             for number, fact in enumerate(self.facts)
             if (where := fact.region or region) is not None
+            and (places := where.at_levels(kernels.category_inputs(self.kernel, where.dim)))
         ]
         used = [(number, found) for number, found in used if len(found.least)]
         if not used:
@@ -525,8 +528,8 @@ class ConfidenceSet:
 
         With probability at least 1 - delta it is at most the true sigma, if B and the kernel are
         right. Noise scales are tried upwards in steps of one percent; this is the last one before
-        the first whose R_t leaves a function. It is infinite where none does that the outcomes
-        allow: of unknown noise they give an upper bound, too.
+        the first whose R_t leaves a function. Where the scale is unknown, it follows from the
+        energy of the noise alone, and is infinite where it exceeds what the outcomes allow.
         """
         a = self.assumptions
         least = self._least_squared_radius if self.count else 0.0
@@ -534,6 +537,11 @@ class ConfidenceSet:
         energy = max(math.sqrt(least) - self._most_misspecified, 0.0) ** 2
         if energy == 0:
             return 0.0
+        if not a.noise.is_sub_gaussian:
+            return math.sqrt(energy)
+        if not a.noise.known:  # whose radius takes no noise scale at its word
+            found = least_noise_of_energy(energy, self.count, SHARE_OF_ENERGY * a.delta)
+            return found if found <= a.noise.largest else math.inf
         self.forecasts()  # which those below share, where they do not depend on sigma
         now = self.assuming()
 
@@ -541,11 +549,9 @@ class ConfidenceSet:
             return now.assuming(noise_scale=noise_scale).radius.squared >= least
 
         # The grid is fixed by what was assumed, and has its unit.
-        anchor = self.chosen_for.noise_scale or a.norm_bound or 1.0
-        if not a.noise.is_sub_gaussian:
-            return math.sqrt(energy)
-        found = least_noise(admissible, certain_noise(energy, self.count, a.delta), anchor)
-        return found if found <= a.noise.largest else math.inf
+        anchor = a.noise_scale or a.norm_bound or 1.0
+        certain = least_noise_of_energy(energy, self.count, CERTAIN_FAILURE * a.delta)
+        return least_noise(admissible, certain, anchor)
 
     @property
     def _least_squared_radius(self) -> float:

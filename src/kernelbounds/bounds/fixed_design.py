@@ -13,14 +13,19 @@ code            symbol                          meaning
 ==============  ==============================  =============================================
 
 For w that depends on points alone, w'y - f*(x) = w'eps - <f*, phi(x) - sum_s w_s phi(x_s)>. The
-last term is at most B bias, and w'eps is sigma |w|-sub-Gaussian, given all points. So with
-probability at least 1 - delta
+last term is at most B bias, and w'eps is sigma |w|-sub-Gaussian, given all points. The bias pushes
+the estimate to one side only: with b = B bias / (sigma |w|) and probability at least 1 - delta, for
+delta <= exp(-1/2),
 
-    |w'y - f*(x)|  <=  B bias + sigma |w| sqrt(2 ln(2/delta)).
+    |w'y - f*(x)|  <=  B bias + sigma |w| q,    exp(-q^2 / 2) + exp(-(2b + q)^2 / 2) = delta
+
+(``docs/mathematics/fixed-designs.md``). q is sqrt(2 ln(2/delta)) where there is no bias, and falls
+to sqrt(2 ln(1/delta)) as that grows.
 
 Independent Gaussian noise makes w'y - f*(x) Gaussian with a mean of at most B bias and a standard
 deviation of at most sigma |w|, and in place of the right side there is the 1 - delta quantile of
 |N(B bias, sigma^2 |w|^2)| (Armstrong and Kolesar, 2018), which grows with both for delta <= 1/2.
+
 The ridge alpha is the one that makes the interval shortest, for each x, whatever the outcomes. That
 ridge is chosen for the B and sigma that were assumed at first, and stays where others are assumed
 later: the interval then grows with B, and with sigma.
@@ -39,7 +44,6 @@ from scipy.special import ndtr, ndtri
 from kernelbounds.arrays import EPS, Array, as_flag, as_whole, brief
 from kernelbounds.assume.assumptions import Assumptions
 from kernelbounds.bounds.bound import Bound, Guarantee
-from kernelbounds.bounds.cmm import CMM
 from kernelbounds.bounds.confidence_set import ConfidenceSet
 from kernelbounds.bounds.projection import Projection
 from kernelbounds.engine import Estimators, dot_error, vertex
@@ -52,6 +56,9 @@ from kernelbounds.functionals.targets import Targets
 LOG_RIDGE_STEP, INFINITE_RIDGE = 0.5, 1e6
 # Halvings of an interval of length at most ten, to the last digit.
 HALVINGS = 56
+# Probabilities and their logarithms are right to a few rounding errors, and their relative slope is
+# at least q: this is more than what margins are wrong by.
+MARGIN_ERROR = 1e-12
 # Of a bias of more than this many standard deviations, one side is all that matters: the
 # other has a probability below 1e-300.
 ONE_SIDED = 40.0
@@ -114,8 +121,21 @@ def margins(delta: float, noise: str) -> Callable[[Array], Array]:
     """q as a function of the bias in standard deviations, rounded up."""
     if noise == "Gaussian":
         return lambda biases: folded_margins(biases, delta)
-    always = math.sqrt(2 * math.log(2 / delta)) * (1 + 8 * EPS)
-    return lambda biases: np.full_like(biases, always)
+    return lambda biases: sub_gaussian_margins(biases, delta)
+
+
+def sub_gaussian_margins(biases: Array, delta: float) -> Array:
+    """q(b) with exp(-q^2 / 2) + exp(-(2b + q)^2 / 2) = delta, for delta at most exp(-1/2).
+
+    Divided by the first term and in logarithms, which neither underflow nor cancel, this is
+    q^2 / 2 - ln(1 + exp(-2b (b + q))) = ln(1/delta).
+    """
+    b, level = np.minimum(biases, ONE_SIDED), -math.log(delta)
+
+    def enough(q: Array) -> Array:
+        return np.asarray(q**2 / 2 - np.log1p(np.exp(-2 * b * (b + q))) >= level)
+
+    return _least(math.sqrt(2 * level), math.sqrt(2 * (level + math.log(2))), enough, b)
 
 
 def folded_margins(biases: Array, delta: float) -> Array:
@@ -125,19 +145,27 @@ def folded_margins(biases: Array, delta: float) -> Array:
     delta/2, and falls with b. The upper end of the last interval is returned.
     """
     b = np.minimum(biases, ONE_SIDED)
-    low, high = np.full_like(b, -ndtri(delta)), np.full_like(b, -ndtri(delta / 2) + 1e-12)
+
+    def enough(q: Array) -> Array:
+        return np.asarray(ndtr(-q) + ndtr(-2 * b - q) <= delta)
+
+    return _least(-ndtri(delta), -ndtri(delta / 2), enough, b)
+
+
+def _least(low: float, high: float, enough: Callable[[Array], Array], biases: Array) -> Array:
+    """The least margin that is enough, from above, between two numbers; one for each bias."""
+    below, above = np.full_like(biases, low), np.full_like(biases, high + MARGIN_ERROR)
     for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        enough = ndtr(-middle) + ndtr(-2 * b - middle) <= delta
-        low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    # ndtr is right to a few rounding errors, and its relative slope is at least q.
-    return np.asarray(high + 1e-12)
+        middle = (below + above) / 2
+        found = enough(middle)
+        below, above = np.where(found, below, middle), np.where(found, middle, above)
+    return np.asarray(above + MARGIN_ERROR)
 
 
-# Of delta, what the leading directions are given, and CMM the rest. With half of it bounds are one
-# percent narrower where directions are few, and up to 4 percent wider than CMM's elsewhere; with
-# this share they were never more than 2 percent wider (``tests/test_fixed_design.py``).
-SHARE_OF_DIRECTIONS = 1 / 4
+# Of delta, what the leading directions are given, and the noise energy the rest: its set is rarely
+# the narrower one, but sees when noise is larger than sigma says. With all of delta for the
+# directions bounds are up to half a percent narrower.
+SHARE_OF_DIRECTIONS = 0.9
 
 
 @dataclass(frozen=True, repr=False)
@@ -146,8 +174,8 @@ class FixedDesign(Bound):
 
     The points, their noise scales, and how many there are, are fixed before any outcome is known:
     by a plan, a grid or a random number generator. The noise of each row is sigma-sub-Gaussian
-    given *all* of the points and the outcomes of the rows before it; if it is independent from row
-    to row, rows may come in any order. For points chosen as one goes along, by whomever, and for
+    given *all* of the points and the outcomes of the rows before it, in the order in which they
+    were made; they may be added in any. For points chosen as one goes along, by whomever, and for
     data that are looked at while they come, it is **not valid**; that is what CMM is for. So it is
     not for a table that somebody else has filled, unless the plan is known by which they did.
 
@@ -156,7 +184,8 @@ class FixedDesign(Bound):
 
         max f(x)  subject to  |V_p'(f_t - y_t)| <= r_p  and  ||f|| <= B
 
-    or CMM, whichever is smaller, each at a share of delta. p is chosen from the points alone.
+    at nine tenths of delta, or that with p = t, V_p = I, the energy of the noise at one time, at
+    the rest of delta, whichever is smaller. p is chosen from the points alone.
 
     One x: a linear estimate of f*(x), its largest bias and its noise, at half of delta
     (:mod:`kernelbounds.bounds.fixed_design`), or the bound for all x at the other half.
@@ -171,7 +200,7 @@ class FixedDesign(Bound):
         beforehand, as the points of the data were.
     noise : "sub-Gaussian" or "Gaussian"
         Gaussian noise, independent given all of the points and of standard deviation at most
-        sigma, allows for narrower ones.
+        sigma, allows for narrower ones. :class:`kernelbounds.noise.Gaussian` says so, too.
 
     Examples
     --------
@@ -185,8 +214,8 @@ class FixedDesign(Bound):
     ...     lower, upper = seq.bounds([0.5], bound)
     ...     print(f"{upper[0] - lower[0]:.2f} ({bound.guarantee})")
     0.70 (all times, all x, adaptive points, sub-Gaussian noise)
-    0.59 (one time, all x, fixed points, sub-Gaussian noise)
-    0.41 (one time, one x, fixed points, sub-Gaussian noise)
+    0.55 (one time, all x, fixed points, sub-Gaussian noise)
+    0.39 (one time, one x, fixed points, sub-Gaussian noise)
     """
 
     simultaneous: bool = True
@@ -222,14 +251,14 @@ class FixedDesign(Bound):
 
     def extremes(self, known: ConfidenceSet, points: Targets, signs: Sequence[int]) -> Array:
         """See :class:`~kernelbounds.bounds.Bound`."""
-        a, (rest, projection) = known.assumptions, self._sets(known)
-        if projection is None:
-            return CMM().extremes(rest, points, signs)
-        if self.simultaneous:
-            return _smaller(rest, projection, points, signs)
-        both = _smaller(rest, projection, points, (1, -1))
-        delta = a.delta / (2 * self.points)
-        narrower = np.minimum(both, estimated(known, points, (1, -1), delta, self.noise))
+        sets, noise = self._sets(known), self._noise_in(known)
+        if not sets:
+            return np.full((len(signs), len(points)), np.inf)
+        if self.simultaneous or len(sets) == 1:
+            return _smallest(sets, points, signs)
+        both = _smallest(sets, points, (1, -1))
+        delta = known.assumptions.delta / (2 * self.points)
+        narrower = np.minimum(both, estimated(known, points, (1, -1), delta, noise))
         # An estimate that the other bounds rule out failed, as it may at one x in 2/delta. It is
         # left out, but not where other assumptions are tried: intervals that come back when B
         # shrinks would not be nested, and one that is empty speaks against that B.
@@ -241,49 +270,55 @@ class FixedDesign(Bound):
     def predicted_width(self, known: ConfidenceSet, points: Targets) -> Array:
         """An upper bound on upper - lower with noise, whatever the outcomes; (m,).
 
-        It is the width along the leading directions, or that of the estimate; CMM may be narrower.
+        It is the width along the leading directions, or that of the estimate.
         """
-        projection = self._sets(known)[1]
-        if projection is None:  # all functions vanish at the points
+        _, *directions = self._sets(known)
+        if not directions:  # all functions vanish at the points
             return 2 * known.trivial(points)
-        half = projection.half_widths(points)
+        half = directions[0].half_widths(points)
         if not self.simultaneous:
             delta = known.assumptions.delta / (2 * self.points)
-            half = np.minimum(half, estimated_half_widths(known, points, delta, self.noise))
+            noise = self._noise_in(known)
+            half = np.minimum(half, estimated_half_widths(known, points, delta, noise))
         return 2 * half
 
     def norm_lower_bound(self, known: ConfidenceSet) -> float:
         """See :class:`~kernelbounds.bounds.Bound`; it leaves neither of the two sets empty."""
-        rest, projection = self._sets(known)
-        least = 0.0 if projection is None else projection.norm_lower_bound
-        return max(rest.norm_lower_bound, least)
+        return max((one.norm_lower_bound for one in self._sets(known)), default=0.0)
 
     def refute(self, known: ConfidenceSet) -> None:
         """See :class:`~kernelbounds.bounds.Bound`; called where bounds cross."""
-        rest, projection = self._sets(known)
-        rest.refute_if_empty()
-        if projection is not None:
-            projection.refute_if_empty()
+        sets = self._sets(known)
+        for one in sets:
+            one.refute_if_empty()
+        if len(sets) > 1:
             raise KernelBoundsError(
                 f"the bounds of which {self!r} takes the smaller ones exclude each other: "
                 "norm_bound, noise_scale or the kernel is wrong, or the points were chosen by "
                 "looking at outcomes, or something of probability at most delta has happened."
             )
 
-    def _sets(self, known: ConfidenceSet) -> tuple[ConfidenceSet, Projection | None]:
-        """The confidence set for CMM, and the leading directions, each at its share of delta."""
-        delta = known.assumptions.delta / (1 if self.simultaneous else 2)
-        if known.assumptions.noise_scale == 0:  # nothing is random, and CMM is exact
-            return known, None
-        if not known.engine.eigenpath().eigen.eigenvectors:  # all functions vanish at the points
-            return known.at_delta(delta), None
-        projection = Projection.of(known, SHARE_OF_DIRECTIONS * delta, self.noise)
-        return known.at_delta((1 - SHARE_OF_DIRECTIONS) * delta), projection
+    def _sets(self, known: ConfidenceSet) -> tuple[Projection, ...]:
+        """The noise energy's set and that of the leading directions, each at its share of delta.
+
+        The first is all there is without noise, when it is exact, and where all functions vanish at
+        the points. There is none while nothing is known of the noise scale.
+        """
+        a, noise = known.assumptions, self._noise_in(known)
+        delta = a.delta / (1 if self.simultaneous else 2)
+        directions = known.engine.eigenpath().eigen.eigenvectors
+        if math.isinf(a.noise_scale):
+            return ()
+        if a.noise_scale == 0 or not directions:
+            return (Projection.of_energy(known, delta, noise),)
+        rest = Projection.of_energy(known, (1 - SHARE_OF_DIRECTIONS) * delta, noise)
+        return rest, Projection.of(known, SHARE_OF_DIRECTIONS * delta, noise)
+
+    def _noise_in(self, known: ConfidenceSet) -> str:
+        """The kind of noise, which the law of the sequence may state as well."""
+        return "Gaussian" if known.stated.noise.is_gaussian else self.noise
 
 
-def _smaller(
-    rest: ConfidenceSet, projection: Projection, points: Targets, signs: Sequence[int]
-) -> Array:
-    """CMM or the bound along the leading directions, for each point and side."""
-    found = CMM().extremes(rest, points, signs), projection.extremes(points, signs)
-    return np.asarray(np.minimum(*found))
+def _smallest(sets: Sequence[Projection], points: Targets, signs: Sequence[int]) -> Array:
+    """The smaller bound of the sets, for each point and side."""
+    return np.asarray(np.min([one.extremes(points, signs) for one in sets], axis=0))

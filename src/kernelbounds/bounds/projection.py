@@ -25,6 +25,9 @@ independent Gaussian noise with standard deviations of at most sigma, |V_p' eps|
 stochastically at most chi-squared with p degrees of freedom: the covariance of V_p' eps is at most
 sigma^2 I, so that it is a sum of p independent squares with weights of at most 1.
 
+All of R^t is the case p = t, V_p = I: a bound on the noise energy at one time, which is less than
+R_t where nothing can be predicted, and whose set is CMM's.
+
 Then max f(x) subject to |V_p'(f_t - y_t)| <= r_p and ||f|| <= B has the dual of CMM, restricted to
 p directions: with u = V_p' k_t(x) and z = V_p' y_t,
 
@@ -49,6 +52,7 @@ from kernelbounds.bounds.radius import Radius, least_norm, least_squared_radius
 from kernelbounds.engine import RidgePath, minimise_over_ridge
 from kernelbounds.errors import EmptyConfidenceSetError
 from kernelbounds.functionals.targets import Targets
+from kernelbounds.noise import Bounded
 
 # Numbers of directions are compared at RIDGES ridges, from LEAST (sigma / B)^2 to MOST (r_t / B)^2,
 # and at most INFINITE times the largest eigenvalue, where a ridge acts as if it were infinite.
@@ -81,6 +85,7 @@ class Projection:
     known: ConfidenceSet
     path: RidgePath
     relative: float  # r_p^2 / sigma^2
+    whole: bool = False  # whether p = t and V_p = I
 
     @classmethod
     def of(
@@ -95,10 +100,21 @@ class Projection:
             count = promising_count(known, path, relative)
         return cls(known, path.leading(count), float(relative[count - 1]))
 
+    @classmethod
+    def of_energy(cls, known: ConfidenceSet, delta: float, noise: str) -> Projection:
+        """The set with |f_t - y_t| <= r_t, the noise energy of one time; also where K is singular.
+
+        No direction is left out, so data refute noise scales that are too small.
+        """
+        relative = float(relative_radii(np.array([float(known.count)]), delta, noise)[0])
+        if isinstance(known.stated.noise, Bounded):  # for certain
+            relative = min(relative, known.count * (1 + 4 * EPS))
+        return cls(known, known.engine.path(), relative, whole=True)
+
     @property
     def count(self) -> int:
         """p."""
-        return self.path.rank
+        return self.known.count if self.whole else self.path.rank
 
     @property
     def radius(self) -> Radius:
@@ -108,8 +124,9 @@ class Projection:
 
     def extremes(self, points: Targets, signs: Sequence[int]) -> Array:
         """The largest values of s f at points, or of functionals; (signs, m)."""
-        query = self.known.engine.query_along(self.path, points)
-        dual = DualFunction(self.radius, self.refute_if_empty)
+        engine = self.known.engine
+        query = engine.query(points) if self.whole else engine.query_along(self.path, points)
+        dual = DualFunction(self.radius, self.refute_if_empty, count=self.count)
         values = minimise_over_ridge(query, dual, np.array(signs, dtype=float))[0]
         # What overflows is not below the trivial bound.
         values[np.isnan(values)] = np.inf
@@ -128,7 +145,8 @@ class Projection:
     @property
     def norm_lower_bound(self) -> float:
         """The smallest B with which some function is in it."""
-        return least_norm(self.path, self.radius.squared)
+        scatter = self.known.radius_engine.data.scatter if self.whole else 0.0
+        return least_norm(self.path, self.radius.squared, scatter)
 
     def refute_if_empty(self) -> None:
         """Raise :class:`EmptyConfidenceSetError` when no function of norm at most B is in it."""

@@ -23,8 +23,8 @@ import numpy as np
 
 from kernelbounds.arrays import EPS, LARGEST, Array
 from kernelbounds.engine import RidgePath
-from kernelbounds.mixtures.hybrid import energy_bound
 from kernelbounds.noise.laws import SMALLEST_NOISE
+from kernelbounds.noise.unknown import largest_energy
 
 
 @dataclass(frozen=True)
@@ -84,9 +84,8 @@ class Radius:
 GRID_POINTS, GRID_PASSES = 48, 4
 # Noise scales are tried on a grid with this many points to the octave, one percent apart.
 NOISE_STEPS_PER_OCTAVE = 64
-# The energy of noise exceeds what these rates of :class:`~kernelbounds.mixtures.Hybrid` give
-# without forecasts with a probability of this times delta: next to delta, that is nothing.
-CERTAIN_RATES, CERTAIN_FAILURE = np.array([0.2, 0.4, 0.7, 0.9]), 1e-12
+# A probability of this times delta is nothing next to delta.
+CERTAIN_FAILURE = 1e-12
 # Where even smaller noise scales are admissible, they are bisected to this accuracy. At less than
 # this fraction of what is certain, radii are all rounding errors, or come from forecasts alone,
 # which any noise scale allows.
@@ -113,11 +112,9 @@ def least_squared_radius(path: RidgePath, norm_bound: float) -> float:
     return _supremum(path, lambda ridges: path.energy(ridges) - ridges * norm_bound**2)
 
 
-def certain_noise(energy: float, count: int, delta: float) -> float:
-    """A lower bound on sigma if the noise has at least this energy; it fails with 1e-12 delta."""
-    halves = -count * np.log1p(-CERTAIN_RATES) / (2 * CERTAIN_RATES)
-    rarely = max(CERTAIN_FAILURE * delta, 5e-324)
-    return math.sqrt(energy / energy_bound(tuple(CERTAIN_RATES), halves, count, 1.0, rarely))
+def least_noise_of_energy(energy: float, count: int, delta: float) -> float:
+    """A lower bound on sigma if the noise has at least this energy; it fails with delta."""
+    return math.sqrt(energy / largest_energy(count, delta))
 
 
 def least_noise(admissible: Callable[[float], bool], certain: float, anchor: float) -> float:

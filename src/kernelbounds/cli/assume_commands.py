@@ -191,24 +191,25 @@ def draw(found: kb.problem.Assumed) -> Any:
     problem, norms, canvas = found.problem, found.chosen.norms, kb.plot.canvas
     within = norms <= float(problem.norm_bound or np.inf)
     inside = np.flatnonzero(within)[:ADMITTED_SHOWN]
-    unit = np.linspace(0, 1, SLICE_POINTS)
     panels = canvas.new_axes(problem.dim, share_y=True)
     for axis, (ax, one) in enumerate(zip(panels, problem.inputs, strict=True)):
-        admitted = [_along(found, int(at), axis, unit) for at in inside]
-        box = kb.Box([one.low], [one.high])
+        admitted = [_along(found, int(at), axis) for at in inside]
+        places, levels = one.unscaled(_ticks(one)), one.categories
+        box = kb.Box([one.low], [one.high], categories={} if levels is None else {0: levels})
         kb.plot.functions(
-            one.unscaled(unit), np.reshape(admitted, (-1, SLICE_POINTS)), box, ax,
+            places, np.reshape(admitted, (-1, len(places))), box, ax,
             log=[one.log], labels=[one.label], output=problem.output.label if axis == 0 else "",
             log_output=problem.output.log,
         )  # fmt: skip
-        if one.integer:
+        if one.integer and not one.levels:
             canvas.round_ticks(ax.xaxis, 8, whole=True)
     outside = [int(at) for at in np.argsort(-norms)[:EXCLUDED_SHOWN] if not within[at]]
     too_wild: dict[str, Any] = {"color": canvas.NO_GUARANTEE, "linestyle": canvas.DASHED}
     for at in outside:
-        slices = [_along(found, at, axis, unit) for axis in range(problem.dim)]
-        axis = int(np.argmax([_bend(values) for values in slices]))
-        panels[axis].plot(problem.inputs[axis].unscaled(unit), slices[axis], **too_wild)
+        slices = {axis: _along(found, at, axis) for axis in problem.numbers or [0]}
+        axis = max(slices, key=lambda one: _bend(slices[one]))
+        one = problem.inputs[axis]
+        panels[axis].plot(one.unscaled(_ticks(one)), slices[axis], **too_wild)
     if outside:
         panels[0].plot([], [], label="too wild: not admitted", **too_wild)
     panels[0].plot([], [], color="black", linewidth=0.9, label="admitted (all other lines)")
@@ -218,16 +219,22 @@ def draw(found: kb.problem.Assumed) -> Any:
     return panels
 
 
-def _along(found: kb.problem.Assumed, at: int, axis: int, unit: Array) -> Array:
+def _ticks(one: kb.problem.Input) -> Array:
+    """Return scaled values along an input: many, or all levels of a category."""
+    return np.arange(one.high + 1) if one.levels else np.linspace(0, 1, SLICE_POINTS)
+
+
+def _along(found: kb.problem.Assumed, at: int, axis: int) -> Array:
     """Return values of a function along one input, in the slice in which it bends most.
 
     The other inputs have random values. Of several such slices, the one that bends most shows what
     the norm is for.
     """
     rng, slices = np.random.default_rng(at), []
-    one = found.problem.inputs[axis]
+    one, box = found.problem.inputs[axis], found.problem.unit_box
+    unit = _ticks(one)
     for _ in range(SLICES_TRIED):
-        points = np.tile(rng.random(found.problem.dim), (len(unit), 1))
+        points = np.tile(box.scaled(rng.random((1, found.problem.dim))), (len(unit), 1))
         points[:, axis] = one.scaled(one.unscaled(unit))  # Whole numbers have steps between them.
         slices.append(found.values(found.functions[at], points))
     return max(slices, key=_bend)
@@ -263,6 +270,7 @@ def calibrate(
     Example: kernelbounds calibrate pilot.csv --problem assume/problem.json --split 0.4
     """
     runs = kb.problem.calibration.Runs.read(problem, table)
+    runs.refuse_more_levels_than_rows(problem)
     X, y = runs.points, runs.measured
     pilot = len(y)
     if split is not None:
@@ -291,7 +299,7 @@ def calibrate(
         )
         return
     for name, part in (("pilot.csv", slice(pilot)), ("fresh.csv", slice(pilot, None))):
-        inputs = dict(zip(problem.names, X[part].T, strict=True))
+        inputs = problem.columns(X[part])
         columns = y[part, None].T if problem.counts is None else y[part].astype(int).T
         told = dict(zip(problem.measured, columns, strict=True))
         results.table(name, inputs | told)

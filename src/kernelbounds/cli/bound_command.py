@@ -97,6 +97,7 @@ def bound(
                 "here and in the table."
             )
     runs = kb.problem.calibration.Runs.read(problem, table)
+    runs.refuse_more_levels_than_rows(problem)
     points = _points(problem, runs.points, at, grid)
     problem = settled_with_progress(problem)
     chosen = kb.FixedDesign() if fixed_design else None
@@ -127,12 +128,12 @@ def bound(
     results.problem(problem)
     measured = {problem.output.name: runs.outcomes} if at == "rows" else {}
     both = dict(zip(BOUND_COLUMNS, (lower[:asked], upper[:asked]), strict=True))
-    inputs = dict(zip(problem.names, points[:asked].T, strict=True))
-    results.table("bounds.csv", inputs | measured | both)
+    results.table("bounds.csv", problem.columns(points[:asked]) | measured | both)
     found = Found(problem, sequence, chosen, points, lower, upper, asked)
     summarise(found)
     overlay = kb.plot.gaussian_process(sequence) if gaussian_process else None
-    results.picture("bounds.png", lambda: draw(found, runs, overlay))
+    if problem.numbers:
+        results.picture("bounds.png", lambda: draw(found, runs, overlay))
 
 
 def _points(problem: kb.Problem, rows: Array, at: str, grid: int | None) -> Array:
@@ -140,22 +141,27 @@ def _points(problem: kb.Problem, rows: Array, at: str, grid: int | None) -> Arra
     if at == "rows":
         return rows
     if at != "grid":
-        table = read_csv(at, problem.names)
+        table = read_csv(at, problem.names, problem.categories_by_name)
         return problem.checked_points(
             table.columns, place=lambda row: f"{at}: line {table.lines[row]}: "
         )
-    dim = problem.dim
-    side = grid or GRID_SIDES.get(dim)
+    dim = len(problem.numbers)
+    side = grid or GRID_SIDES.get(max(dim, 1))
     if side is None:
         return problem.settable(problem.unit_box.filling(FILLING_POINTS))
-    if side**dim > MAX_GRID_POINTS:
+    sides = [
+        np.arange(one.high + 1) if one.levels else np.linspace(0, 1, side) for one in problem.inputs
+    ]
+    size = math.prod(map(len, sides))
+    if size > MAX_GRID_POINTS:
+        levels = ", at all levels," if problem.categories else ""
         raise InputError(
-            f"a grid of {side} points along each of {dim} inputs has {float(side) ** dim:.3g} "
+            f"a grid of {side} points along each of {dim} inputs{levels} has {float(size):.3g} "
             "points; a million are the most."
         )
-    unit = np.stack(np.meshgrid(*[np.linspace(0, 1, side)] * dim, indexing="ij"), axis=-1)
+    unit = np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1)
     # Points of the grid may coincide when they are rounded to whole numbers.
-    return np.unique(problem.settable(unit.reshape(-1, dim)), axis=0)
+    return np.unique(problem.settable(unit.reshape(-1, problem.dim)), axis=0)
 
 
 def warn_of(
@@ -185,7 +191,15 @@ def warn_of(
             "the length scales are far too short, and bounds between settings say nothing. Fewer "
             "turns or interactions, if that is true of your system, or more data, would help."
         )
-    if fixed_design and doubts.look_chosen(sequence.points, outcomes):
+    for at, levels in problem.categories.items():
+        there = {levels.name(number) for number in runs.points[:, at]}
+        if missing := [name for name in levels if name not in there]:
+            warn(
+                f"no run has {problem.names[at]}={', '.join(missing[:LINES_NAMED])}: bounds there "
+                "rest on the other levels, as far as these are related."
+            )
+    numbers = sequence.points[:, problem.numbers]
+    if fixed_design and numbers.size and doubts.look_chosen(numbers, outcomes):
         warn(
             "later settings are near the best ones before them, as if they had been chosen by "
             "outcomes: then the bounds of a fixed design are wrong, and --fixed-design has to be "
@@ -436,26 +450,30 @@ def _say_noise(found: Found) -> None:
 
 
 def draw(found: Found, runs: Runs, process: Any) -> Any:
-    """Draw a band for one input, maps for two, slices through the best point for more."""
+    """Draw a band for one input, maps for two, slices through the best point for more.
+
+    Inputs that are categories do not count: each picture is one of all levels.
+    """
     problem, out = found.problem, found.problem.output
 
     def band(where: Array) -> tuple[Array, Array]:
         return problem.unscaled_bounds(*found.sequence.bounds(problem.nearest(where), found.bound))
 
     shared = problem.axes | {"data": (runs.points, runs.outcomes)}
-    if problem.dim == 2 and process is None:
-        return kb.plot.maps(band, problem.box, **shared)
+    best = found.points[np.argmax(found.lower)]
+    box = kb.plot.canvas.drawable(problem.box, best)
+    if len(problem.numbers) == 2 and process is None:
+        return kb.plot.maps(band, box, **shared)
     if process is not None:
         overlay = {
             process.label: lambda where: problem.unscaled_bounds(*process(problem.nearest(where)))
         }
         shared["without_guarantee"] = overlay
     shared["limits"] = problem.limits
-    if problem.dim == 1:
-        axes = [kb.plot.band(band, problem.box, **shared)]
+    if len(problem.numbers) == 1:
+        axes = [kb.plot.band(band, box, **shared)]
     else:
-        best = found.points[np.argmax(found.lower)]
-        axes = list(kb.plot.slices(band, problem.box, best, **shared))
+        axes = list(kb.plot.slices(band, box, best, **shared))
     # Where there are no data, one need not see how far the band exceeds the range stated.
     for ax in axes:
         bottom, top = ax.get_ylim()

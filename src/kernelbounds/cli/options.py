@@ -45,7 +45,9 @@ STATEMENTS = {
         list[str],
         "An input and its range, once for each: temperature=180:220, with a unit "
         "'temperature[°C]=180:220', on a logarithmic scale time=1:1000:log, in whole numbers "
-        "stages=1:5:integer, with its own number of turns pressure=1:3:turns=1.",
+        "stages=1:5:integer, with its own number of turns pressure=1:3:turns=1. A category is "
+        "written with its levels, 'quench=oil|water|air', and, if another level alone changes the "
+        "output by at most a share of its range, 'quench=oil|water|air:matters=0.3'.",
         metavar="NAME=LOW:HIGH",
     ),
     "output": Statement(

@@ -287,7 +287,7 @@ def _write(expected: kb.problem.Plan, results: Results, size: int) -> None:
     finite = np.isfinite(expected.simulated_half_width)
     results.table("simulated.csv", {name: some[finite] for name, some in simulated.items()})
     points = problem.settable(problem.unit_box.filling(size))
-    results.table("design.csv", dict(zip(problem.names, points.T, strict=True)))
+    results.table("design.csv", problem.columns(points))
     results.picture("plan.png", lambda: draw(expected))
 
 

@@ -165,7 +165,8 @@ def tell(
     Or with settings of your own: kernelbounds study tell reactor.db temperature=200 yield=63.1
     """
     with kb.Study(file) as study:
-        given, output, names = _numbers(values), study.problem.output, study.problem.measured
+        given, output = _values(values, study.problem), study.problem.output
+        names = study.problem.measured
         asked = {} if trial is None else study.trial(trial).values
         kb.study.records.check_names(study.problem, asked | given, names)
         point = {name: (asked | given)[name] for name in study.problem.names}
@@ -306,17 +307,20 @@ def import_command(
             say("note: the table has no new rows; if all are new runs: --skip 0", aside=True)
 
 
-def _numbers(pairs: list[str]) -> dict[str, float]:
-    """Read ``name=value`` from the command line."""
-    found: dict[str, float] = {}
+def _values(pairs: list[str], problem: kb.Problem) -> dict[str, Any]:
+    """Read ``name=value`` from the command line: a number, or the name of a level."""
+    found: dict[str, Any] = {}
     for pair in pairs:
         name, separator, text = (part.strip() for part in pair.rpartition("="))
         if not separator or not name:
             raise InputError(f"write name=value, such as temperature=200, got {pair!r}.")
+        if name in found:
+            raise InputError(f"{name} is given twice.")
+        if name in problem.categories_by_name:
+            found[name] = text
+            continue
         if not kb.problem.quantities.NUMBER.fullmatch(text):
             hint = "; write a point for the decimal comma" if "," in text else ""
             raise InputError(f"{name} must be a number, got {text!r}{hint}.")
-        if name in found:
-            raise InputError(f"{name} is given twice.")
         found[name] = float(text)
     return found

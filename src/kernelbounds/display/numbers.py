@@ -69,12 +69,14 @@ def coordinates(values: Iterable[float]) -> str:
     return f"[{', '.join(map(coordinate, values))}]"
 
 
-def coordinate(value: float) -> str:
-    """Write a coordinate of a point: four digits are enough to recognise it.
+def coordinate(value: float | str) -> str:
+    """Write a coordinate of a point: four digits are enough to recognise it, or a level's name.
 
     Large ones, such as time stamps, have all digits before the decimal point and three after it:
     they are far from zero and close to each other.
     """
+    if isinstance(value, str):
+        return value
     large = math.isfinite(value) and 1e4 <= abs(value) < 1e12
     return f"{round(value, 3):.15g}" if large else f"{value:.4g}"
 

@@ -73,7 +73,10 @@ class Region:
         if given is None or isinstance(given, Region):
             return given
         if hasattr(given, "lower") and hasattr(given, "upper"):
-            given = given.lower, given.upper
+            levels = getattr(given, "categories", {})  # of a box; the others have no steps
+            extents = np.subtract(given.upper, given.lower)
+            steps = [int(one) if at in levels else 0 for at, one in enumerate(extents)]
+            given = given.lower, given.upper, steps if any(steps) else ()
         # In a file, steps may follow.
         if not isinstance(given, list | tuple) or len(given) not in (2, 3):
             raise InputError(
@@ -107,6 +110,15 @@ class Region:
             lower[axis] = upper[axis] = value
         return Region(tuple(lower), tuple(upper), self.steps)
 
+    def at_levels(self, axes: Iterable[int]) -> Region:
+        """The region with a step from level to level along categories: between, nothing holds."""
+        steps = list(self.steps or [0] * self.dim)
+        for axis in axes:
+            low, high = self.lower[axis], self.upper[axis]
+            whole = low.is_integer() and high.is_integer()
+            steps[axis] = steps[axis] or (int(high - low) if whole else 1)
+        return Region(self.lower, self.upper, tuple(steps)) if any(steps) else self
+
     def places(self) -> Array:
         """Places that fill the region evenly, (n, d): a grid, or a Sobol sequence.
 
@@ -121,7 +133,11 @@ class Region:
             for axis, count in enumerate(self.steps):
                 grid[:, axis] = np.rint(grid[:, axis] * count) / count if count else grid[:, axis]
         lower, upper = np.array(self.lower), np.array(self.upper)
-        return np.asarray(np.minimum(lower + grid * (upper - lower), upper))
+        places = np.minimum(lower + grid * (upper - lower), upper)
+        # Steps of one are those of categories, whose levels are whole numbers to the last digit.
+        ones = [axis for axis, count in enumerate(self.steps) if count == upper[axis] - lower[axis]]
+        places[:, ones] = lower[ones] + np.rint(places[:, ones] - lower[ones])
+        return np.asarray(places)
 
     def neighbours(self, axis: int, count: int) -> Array:
         """Runs of ``count`` places that follow each other along an axis, (m, count, d).

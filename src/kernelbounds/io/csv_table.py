@@ -22,12 +22,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kernelbounds.arrays import LARGEST, Array, as_floats, brief, shortened
+from kernelbounds.arrays import LARGEST, as_floats, brief, shortened
+from kernelbounds.categories import Categories
 from kernelbounds.errors import InputError, did_you_mean, said
 from kernelbounds.io import files
 
@@ -65,17 +66,24 @@ class CsvTable:
     Attributes
     ----------
     columns : dict of str to array
-        The columns asked for, (n,) each, by the names they were asked for.
+        The columns asked for, (n,) each, by the names they were asked for; those of categories are
+        lists of the names of levels.
     lines : array of int
         The line of the file on which each row begins, for messages.
     """
 
-    columns: dict[str, Array]
+    columns: dict[str, Any]
     lines: NDArray[np.int64]
 
 
-def read_csv(path: str | PathLike[str], columns: Sequence[str]) -> CsvTable:
+def read_csv(
+    path: str | PathLike[str],
+    columns: Sequence[str],
+    categories: Mapping[str, Categories] | None = None,
+) -> CsvTable:
     """Read the columns with these names; the other columns may hold anything.
+
+    Columns that are ``categories`` hold the names of levels; others are refused.
 
     Examples
     --------
@@ -88,12 +96,16 @@ def read_csv(path: str | PathLike[str], columns: Sequence[str]) -> CsvTable:
     >>> table.lines
     array([2, 3])
     """
-    (table,) = csv_batches(path, columns, rows=sys.maxsize)
+    (table,) = csv_batches(path, columns, rows=sys.maxsize, categories=categories)
     return table
 
 
 def csv_batches(
-    path: str | PathLike[str], columns: Sequence[str], *, rows: int
+    path: str | PathLike[str],
+    columns: Sequence[str],
+    *,
+    rows: int,
+    categories: Mapping[str, Categories] | None = None,
 ) -> Iterator[CsvTable]:
     """Read columns as tables of at most ``rows`` rows, for files that do not fit in memory.
 
@@ -108,10 +120,16 @@ def csv_batches(
             encoding = "utf-16" if binary.read(2) in _UTF_16_MARKS else "utf-8-sig"
             binary.seek(0)
             with io.TextIOWrapper(binary, encoding=encoding, newline="") as text:
-                yield from _batches(text, named(source), columns, rows)
+                yield from _batches(text, named(source), columns, rows, categories or {})
 
 
-def _batches(text: TextIO, name: str, columns: Sequence[str], rows: int) -> Iterator[CsvTable]:
+def _batches(
+    text: TextIO,
+    name: str,
+    columns: Sequence[str],
+    rows: int,
+    categories: Mapping[str, Categories],
+) -> Iterator[CsvTable]:
     file = _CsvFile(text, name, [column.strip() for column in columns])
     places = [position(column.strip(), file.header, name) for column in columns]
     cells = _Cells(name, commas_separate=file.separator == ",")
@@ -120,7 +138,10 @@ def _batches(text: TextIO, name: str, columns: Sequence[str], rows: int) -> Iter
 
     def table() -> CsvTable:
         arrays = np.array(values, dtype=np.float64).reshape(len(lines), len(columns)).T
-        found = {column: array.copy() for column, array in zip(columns, arrays, strict=True)}
+        found: dict[str, Any] = {}
+        for column, array in zip(columns, arrays, strict=True):
+            levels = categories.get(column)
+            found[column] = array.copy() if levels is None else levels.names_of(array)
         return CsvTable(found, np.array(lines, dtype=np.int64))
 
     for line, record in file.rows():
@@ -128,7 +149,12 @@ def _batches(text: TextIO, name: str, columns: Sequence[str], rows: int) -> Iter
             yield table()
             lines, values = [], []
         lines.append(line)
-        values.append([cells.number(record[at], line, file.header[at]) for at in places])
+        values.append([
+            cells.number(record[at], line, file.header[at])
+            if column not in categories
+            else cells.level(record[at], line, file.header[at], categories[column])
+            for column, at in zip(columns, places, strict=True)
+        ])  # fmt: skip
     if not lines:
         raise InputError(f"{name} has a header and no rows; add at least one.")
     cells.refuse_unclear_commas()
@@ -163,6 +189,14 @@ class _Cells:
         if abs(number) > LARGEST:
             raise self._refused(cell, line, column, IS_NO_NUMBER + HOW_TO_WRITE)
         return number
+
+    def level(self, cell: str, line: int, column: str, levels: Categories) -> float:
+        """The number of the level that a cell names."""
+        text = cell.strip()
+        if text in levels.names:
+            return levels.number(text)
+        missing = text.casefold() in MISSING_MARKS
+        raise self._refused(cell, line, column, HAS_NO_VALUE if missing else levels.why_not(text))
 
     def refuse_unclear_commas(self) -> None:
         """Raise where every comma of the file may separate thousands."""
@@ -262,10 +296,10 @@ def _is_filled(record: Record) -> bool:
 
 
 def write_csv(path: str | PathLike[str], columns: Mapping[str, ArrayLike]) -> None:
-    """Write columns of numbers with all digits, whole or not at all.
+    """Write columns of numbers with all digits, or of names, whole or not at all.
 
     Columns of whole numbers, arrays of an integer type or lists of int, are written without a
-    decimal point.
+    decimal point. A column of names is a list of str.
 
     Examples
     --------
@@ -283,7 +317,12 @@ def write_csv(path: str | PathLike[str], columns: Mapping[str, ArrayLike]) -> No
         if not isinstance(name, str) or not name.isprintable() or _BLANK.fullmatch(name):
             raise InputError(f"a column name must be a line of text, got {brief(name)}.")
     names = [name.strip() for name in columns]
-    arrays = [as_floats(values, f"column {brief(name)}") for name, values in columns.items()]
+    arrays = [
+        np.array(values)
+        if isinstance(values, list) and values and all(isinstance(one, str) for one in values)
+        else as_floats(values, f"column {brief(name)}")
+        for name, values in columns.items()
+    ]
     shapes = [array.shape for array in arrays]
     if len(set(names)) < len(names) or len(set(shapes)) != 1 or len(shapes[0]) != 1:
         raise InputError(
@@ -296,7 +335,8 @@ def write_csv(path: str | PathLike[str], columns: Mapping[str, ArrayLike]) -> No
     ]
     text = io.StringIO()
     # Other separators in names must not be taken for those of the file.
-    quoted = any(separator in name for separator in SEPARATORS for name in names)
+    texts = [*names, *(one for array in arrays if array.dtype.kind == "U" for one in set(array))]
+    quoted = any(separator in text for separator in SEPARATORS for text in texts)
     writer = csv.writer(
         text, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC if quoted else csv.QUOTE_MINIMAL
     )

@@ -2,8 +2,8 @@
 
 A kernel is any positive semi-definite ``sklearn.gaussian_process.kernels.Kernel``: RBF, Matern,
 RationalQuadratic, ExpSineSquared, DotProduct, ConstantKernel, their sums, products and powers,
-``OnInputs`` of them, and user-defined subclasses. Its hyperparameters are used as they stand;
-nothing is fitted.
+``OnInputs`` of them, ``Levels`` for categories, and user-defined subclasses. Its hyperparameters
+are used as they stand; nothing is fitted.
 
 From scikit-learn's kernels only the hyperparameters are used. The values are computed here, because
 confidence bounds need to know how precise they are (``values.py``).
@@ -12,6 +12,7 @@ confidence bounds need to know how precise they are (``values.py``).
 file                idea
 ==================  =========================================================================
 ``on_inputs.py``    a kernel on some of the inputs
+``levels.py``       the kernel of a category
 ``stationary.py``   kernels as functions of the distance, and distances
 ``matern.py``       the Matern kernels among them
 ``values.py``       kernel matrices, vectors and diagonals, and how precise they are
@@ -23,6 +24,7 @@ file                idea
 
 from kernelbounds.kernels.derivatives import (
     Features,
+    category_inputs,
     derivative_cross,
     derivative_diagonal,
     derivative_error,
@@ -32,6 +34,7 @@ from kernelbounds.kernels.derivatives import (
     has_derivatives,
     pull_back,
 )
+from kernelbounds.kernels.levels import Levels
 from kernelbounds.kernels.on_inputs import OnInputs
 from kernelbounds.kernels.rkhs import checked_kernel, mixture_scale, smoothness
 from kernelbounds.kernels.text import from_data, kernel_from_text, kernel_to_text, to_data
@@ -47,7 +50,9 @@ from kernelbounds.kernels.values import (
 __all__ = [
     "UNKNOWN_KERNEL_ERROR",
     "Features",
+    "Levels",
     "OnInputs",
+    "category_inputs",
     "checked_kernel",
     "cross",
     "derivative_cross",

@@ -31,7 +31,7 @@ in which k_1 and k_2 are taken at (x, x), has no negative term.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -48,6 +48,7 @@ from sklearn.gaussian_process.kernels import (
 
 from kernelbounds.arrays import EPS, Array
 from kernelbounds.errors import InputError
+from kernelbounds.kernels.levels import Levels
 from kernelbounds.kernels.on_inputs import OnInputs
 from kernelbounds.kernels.stationary import (
     Profile,
@@ -69,7 +70,7 @@ def differentiable(kernel: Kernel) -> bool:
         return differentiable(kernel.kernel) and whole
     if type(kernel) is OnInputs:
         return differentiable(kernel.kernel)
-    return is_stationary(kernel) or type(kernel) in (DotProduct, ConstantKernel)
+    return is_stationary(kernel) or type(kernel) in (DotProduct, ConstantKernel, Levels)
 
 
 def has_derivatives(kernel: Kernel) -> bool:
@@ -90,7 +91,7 @@ def derivative_cross(
     kernel: Kernel, points: Array, axes: NDArray[np.intp], centres: Array
 ) -> Array:
     """dk(x_i, z_j) / dx_a with a = axes_i, (m, n), at points (m, d), axes (m,), centres (n, d)."""
-    _require_derivatives(kernel)
+    _require_derivatives(kernel, points.shape[1], axes)
     values = np.empty((len(points), len(centres)))
     for axis, part in enumerate(_partials(kernel, points, centres)):
         values[axes == axis] = part[axes == axis]
@@ -119,7 +120,7 @@ def _partials(kernel: Kernel, points: Array, centres: Array) -> Iterator[Array]:
         seen = dict(zip(kernel.inputs, inner, strict=True))
         zero = np.zeros((len(points), len(centres)))
         yield from (seen.get(axis, zero) for axis in range(points.shape[1]))
-    elif type(kernel) in (DotProduct, ConstantKernel):
+    elif type(kernel) in (DotProduct, ConstantKernel, Levels):
         slopes = centres.T if type(kernel) is DotProduct else np.zeros_like(centres.T)
         yield from (np.broadcast_to(one, (len(points), len(centres))) for one in slopes)
     else:
@@ -138,7 +139,7 @@ def diagonal_gradient(kernel: Kernel, points: Array) -> Array:
 
 def derivative_diagonal(kernel: Kernel, points: Array, axes: NDArray[np.intp]) -> Array:
     """d^2 k(x, x') / dx_a dx'_a at x' = x = x_i with a = axes_i, (m,)."""
-    _require_derivatives(kernel)
+    _require_derivatives(kernel, points.shape[1], axes)
     return _on_diagonal(kernel, points)[1][np.arange(len(points)), axes]
 
 
@@ -162,7 +163,7 @@ def _on_diagonal(kernel: Kernel, points: Array) -> tuple[Array, Array]:
     if type(kernel) is DotProduct:
         return 2 * points, np.ones_like(points)
     zero = np.zeros_like(points)
-    if type(kernel) is ConstantKernel:
+    if type(kernel) in (ConstantKernel, Levels):
         return zero, zero
     return zero, zero + profile(kernel).bend / length_scales(kernel, points.shape[1]) ** 2
 
@@ -196,13 +197,31 @@ def derivative_error(kernel: Kernel, dim: int) -> float:
     return _error(kernel, dim)
 
 
-def _require_derivatives(kernel: Kernel) -> None:
+def _require_derivatives(
+    kernel: Kernel, dim: int = 0, axes: NDArray[np.intp] | Sequence[int] = ()
+) -> None:
+    if jumps := category_inputs(kernel, dim) & set(map(int, axes)):
+        raise InputError(
+            f"there is no derivative along coordinate {min(jumps)}, which is a category for "
+            f"{kernel}; ask for the difference of two levels."
+        )
     if not has_derivatives(kernel):
         raise InputError(
             f"functions in the space of {kernel} are not known to have derivatives; those of "
             "scikit-learn's kernels have, Matern with nu above 1 only, and of their sums, products "
             "and whole powers."
         )
+
+
+def category_inputs(kernel: Kernel, dim: int) -> set[int]:
+    """The coordinates that are categories for the kernel: functions may jump along these."""
+    if type(kernel) in (Sum, Product):
+        return category_inputs(kernel.k1, dim) | category_inputs(kernel.k2, dim)
+    if type(kernel) is Exponentiation:
+        return category_inputs(kernel.kernel, dim)
+    if type(kernel) is OnInputs:
+        return {kernel.inputs[at] for at in category_inputs(kernel.kernel, len(kernel.inputs))}
+    return set(range(dim)) if type(kernel) is Levels else set()
 
 
 def _error(kernel: Kernel, dim: int) -> float:
@@ -254,6 +273,11 @@ def features_in_boxes(kernel: Kernel, centres: Array, half_widths: Array) -> Fea
     zero = np.zeros(len(centres))
     if type(kernel) is ConstantKernel:
         return Features(zero + np.sqrt(kernel.constant_value), zero, zero)
+    if type(kernel) is Levels:
+        # |phi(x) - phi(c)|^2 = 2 (1 - rho) at all other levels, and the slopes D phi are zero.
+        jump = math.sqrt(2 * (1 - kernel.correlation)) * (1 + 4 * EPS)
+        moved = np.where(half_widths.any(axis=1), jump, 0.0)
+        return Features(zero + 1, moved, moved)
     if type(kernel) is DotProduct:
         largest = np.linalg.norm(np.abs(centres) + half_widths, axis=1)
         return Features(

@@ -13,6 +13,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Kernel, Matern
 
 from kernelbounds.arrays import Array, as_floats, as_points, as_scalar, as_vector, as_whole, brief
 from kernelbounds.errors import InputError, said
+from kernelbounds.kernels.levels import Levels
 from kernelbounds.kernels.on_inputs import OnInputs
 from kernelbounds.kernels.values import cross
 
@@ -56,7 +57,7 @@ def checked_kernel(kernel: Any) -> Kernel:
 
 def is_known(cls: type) -> bool:
     """Whether a class of kernels is scikit-learn's or this package's, and not a user's."""
-    return bool(cls.__module__ == sklearn_kernels.__name__ or cls is OnInputs)
+    return bool(cls.__module__ == sklearn_kernels.__name__ or cls in (OnInputs, Levels))
 
 
 def _check_parameters(kernel: Kernel) -> None:

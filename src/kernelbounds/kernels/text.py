@@ -22,11 +22,12 @@ from sklearn.gaussian_process.kernels import ConstantKernel, Exponentiation, Ker
 
 from kernelbounds.arrays import LARGEST, brief, shortened
 from kernelbounds.errors import InputError, did_you_mean, said
+from kernelbounds.kernels.levels import Levels
 from kernelbounds.kernels.on_inputs import OnInputs
 from kernelbounds.kernels.rkhs import checked_kernel, is_known
 
 NAMES = ("RBF", "Matern", "RationalQuadratic", "ExpSineSquared", "DotProduct", "ConstantKernel")
-WRITTEN_CLASSES = (*(getattr(sklearn_kernels, name) for name in NAMES), OnInputs)
+WRITTEN_CLASSES = (*(getattr(sklearn_kernels, name) for name in NAMES), OnInputs, Levels)
 # WhiteKernel can be read so that the check of the kernel tells people what to write in its place.
 READ_CLASSES: dict[str, type[Kernel]] = {
     **{cls.__name__: cls for cls in (*WRITTEN_CLASSES, sklearn_kernels.WhiteKernel)},
@@ -101,7 +102,8 @@ def from_data(data: dict[str, Any]) -> Kernel:
             "pass it as load(path, kernel=...)."
         )
     name = data["class"]
-    cls = OnInputs if name == OnInputs.__name__ else getattr(sklearn_kernels, name, None)
+    ours = {cls.__name__: cls for cls in (OnInputs, Levels)}
+    cls = ours.get(name) or getattr(sklearn_kernels, name, None)
     if not (isinstance(cls, type) and issubclass(cls, Kernel) and is_known(cls)):
         raise InputError(f"the file names an unknown kernel class {name!r}.")
     params = {

@@ -1,8 +1,8 @@
 """Kernel matrices, kernel vectors and diagonals, and how far they are from the exact ones.
 
 Any kernel inside any combination is evaluated by the same code: sums, products, powers and
-``OnInputs`` are taken apart until formulas of ``stationary.py``, a constant, an inner product or a
-class of the user's own are left.
+``OnInputs`` are taken apart until formulas of ``stationary.py``, a constant, an inner product,
+``Levels`` or a class of the user's own are left.
 
 Errors are bounds on |computed k(x, z) - k(x, z)| / sqrt(k(x, x) k(z, z)), for all points of a
 dimension, in units of eps = 2 u. They are derived, formula by formula:
@@ -11,6 +11,7 @@ dimension, in units of eps = 2 u. They are derived, formula by formula:
   ``stationary.py``) changes kappa by as much times r |kappa'(r)|; to this comes the formula's own
   ``rounding``.
 * An inner product of d terms and a constant: (d + 1) u, by Cauchy and Schwarz.
+* A constant and ``Levels`` have no error: nothing is computed.
 * A sum has the larger error of its terms and a rounding error, again by Cauchy and Schwarz.
 * A product has the sum of its factors' errors and a rounding error.
 * A power p >= 1 has p times the error of its base, and that of the power itself. A power below 1
@@ -39,6 +40,7 @@ from sklearn.gaussian_process.kernels import (
 
 from kernelbounds.arrays import EPS, LARGEST, Array
 from kernelbounds.errors import InputError, said
+from kernelbounds.kernels.levels import Levels
 from kernelbounds.kernels.on_inputs import OnInputs
 from kernelbounds.kernels.stationary import (
     Profile,
@@ -81,7 +83,7 @@ def evaluation_error(kernel: Kernel, dim: int) -> float | None:
         return None if base is None or power < 1 else power * base + 1
     if type(kernel) is OnInputs:
         return evaluation_error(kernel.kernel, len(kernel.inputs))
-    if type(kernel) is ConstantKernel:
+    if type(kernel) in (ConstantKernel, Levels):
         return 0.0
     if type(kernel) is DotProduct:
         return (dim + 1) / 2
@@ -112,6 +114,8 @@ def cross(kernel: Kernel, left: Array, right: Array) -> Array:
         return profile(kernel).value(squared, factor)
     if type(kernel) is OnInputs:
         return cross(kernel.kernel, kernel.select(left), kernel.select(right))
+    if type(kernel) is Levels:
+        return kernel.cross(left, right)
     shape = len(left), len(right)
     if type(kernel) is ConstantKernel:
         return np.full(shape, float(kernel.constant_value))
@@ -149,6 +153,8 @@ def diagonal(kernel: Kernel, points: Array) -> Array:
     """The vector k(x_i, x_i), which is 1 without computation for stationary kernels only."""
     if is_stationary(kernel):
         length_scales(kernel, points.shape[1])  # Refuses points that the kernel does not take.
+        return np.ones(len(points))
+    if type(kernel) is Levels:
         return np.ones(len(points))
     if type(kernel) is OnInputs:
         return diagonal(kernel.kernel, kernel.select(points))

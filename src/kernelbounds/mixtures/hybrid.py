@@ -3,7 +3,8 @@
 ==============  =============  ============================================================
 code            symbol         meaning
 ==============  =============  ============================================================
-``rates``       lambda_j       in (0, 1]; one supermartingale each, with equal weights w_j
+``rates``       lambda_j       in (0, 1]; one supermartingale each
+``weights``     w_j            positive; of their mixture, and divided by their sum
 ``errors``      e_s            (y_s - m_s)^2 / sigma^2, of a forecast m_s made before y_s
 ``gains``       g_s            v_s / sigma^2, its variance in units of the noise's
 ``halves``      q_j            Q_j / (2 sigma^2), half of the losses taken
@@ -46,8 +47,11 @@ from kernelbounds.mixtures.mixture import Mixture
 # observations. The second, also relative to the error of the kernel's values, is above what errors
 # add to a matrix of that size.
 LEAST_RIDGE, LEAST_RIDGE_OF_ERROR = 1e-8, 1e4
-# What is divided by these must not overflow: a rate, and c.
-SMALLEST_RATE, SMALLEST_SCALE = 1e-90, 1e-300
+# What is divided by these must not overflow: a rate, a weight, and c.
+SMALLEST_RATE, SMALLEST_WEIGHT, SMALLEST_SCALE = 1e-90, 1e-100, 1e-300
+# With the default rates: the two small ones have a tenth together, which costs bounds of the first
+# few hundred rounds one percent at most, and the others share the rest.
+WEIGHTS = (1.0, 3.0, 9.0, 9.0, 9.0, 9.0)
 # Squares of outcomes, at most 1e200 each, never have a larger sum.
 LARGEST_ENERGY = 1e210
 # More steps than it ever takes: each step of Newton's method from afar removes a term of the sum,
@@ -66,9 +70,13 @@ class Hybrid(Mixture):
     Parameters
     ----------
     rates : sequence of float
-        The lambda_j, in (0, 1].
+        The lambda_j, in (0, 1]. Small ones are for long runs: their energy loss is closer to the
+        noise energy, and they pay more for delta.
     relative_scale : float
         c / B^2, for the forecasts of N(0, c K).
+    weights : sequence of float
+        The w_j, one for each rate, relative to each other: they are divided by their sum. Without
+        them the default rates have 1, 3, 9, 9, 9 and 9, and other rates have equal ones.
 
     Examples
     --------
@@ -83,21 +91,25 @@ class Hybrid(Mixture):
     True
     """
 
-    rates: tuple[float, ...] = (0.2, 0.4, 0.7, 1.0)
+    rates: tuple[float, ...] = (0.05, 0.1, 0.2, 0.4, 0.7, 1.0)
     relative_scale: float = 0.03
+    weights: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        given: object = self.rates
-        if not isinstance(given, Iterable) or isinstance(given, str | bytes):
-            raise InputError(f"rates must be a sequence of numbers, got {brief(given)}.")
-        rates = tuple(
-            as_scalar(rate, "each of rates", above=SMALLEST_RATE, most=1.0) for rate in given
-        )
+        rates = _numbers(self.rates, "rates", above=SMALLEST_RATE, most=1.0)
         if not rates:
             raise InputError("rates is empty; pass at least one number in (0, 1].")
         scale = as_scalar(self.relative_scale, "relative_scale", above=0.0, most=1e100)
+        weights = _numbers(self.weights, "weights", above=SMALLEST_WEIGHT, most=1e100)
+        if not weights:
+            weights = WEIGHTS if rates == Hybrid.rates else (1.0,) * len(rates)
+        if len(weights) != len(rates):
+            raise InputError(
+                f"weights must be one for each of the {len(rates)} rates, got {len(weights)}."
+            )
         object.__setattr__(self, "rates", rates)
         object.__setattr__(self, "relative_scale", scale)
+        object.__setattr__(self, "weights", weights)
 
     def scale(self, norm_bound: float) -> float:
         """See :class:`Mixture`."""
@@ -106,7 +118,8 @@ class Hybrid(Mixture):
     @property
     def excess_over_paper(self) -> float:
         """2 ln(1/w), the weight of the paper's own supermartingale being w."""
-        return 2 * math.log(len(self.rates)) if 1.0 in self.rates else math.inf
+        weight = sum(w for rate, w in zip(self.rates, self.weights, strict=True) if rate == 1.0)
+        return 2 * math.log(sum(self.weights) / weight) if weight else math.inf
 
     def forecasts(
         self, engine: ExactEngine, ridge: float, noise_scale: float, start: int
@@ -145,7 +158,8 @@ class Hybrid(Mixture):
             energy, log_det = engine.gained_in_blocks(ridge, least_forecast_ridge(engine))
             losses = losses.copy()
             losses[list(self.joint_losses)] += (energy / noise_scale**2 + log_det) / 2
-        return 0.0, energy_bound(self.rates, losses, engine.data.count, noise_scale, delta)
+        count = engine.data.count
+        return 0.0, energy_bound(self.rates, losses, count, noise_scale, delta, self.weights)
 
     @property
     def joint_losses(self) -> tuple[int, ...]:
@@ -154,6 +168,12 @@ class Hybrid(Mixture):
         So that sum needs no forecasts, and with it the paper's radius is never left far behind.
         """
         return tuple(j for j, rate in enumerate(self.rates) if rate == 1.0)
+
+
+def _numbers(given: object, name: str, *, above: float, most: float) -> tuple[float, ...]:
+    if not isinstance(given, Iterable) or isinstance(given, str | bytes):
+        raise InputError(f"{name} must be a sequence of numbers, got {brief(given)}.")
+    return tuple(as_scalar(one, f"each of {name}", above=above, most=most) for one in given)
 
 
 def least_forecast_ridge(engine: Engine) -> float:
@@ -203,26 +223,40 @@ def half_losses_of_forecasts(
 
 
 def energy_bound(
-    rates: tuple[float, ...], halves: Array, count: int, noise_scale: float, delta: float
+    rates: Sequence[float],
+    halves: Array,
+    count: int,
+    noise_scale: float,
+    delta: float,
+    weights: Sequence[float] = (),
 ) -> float:
-    """R_t^2, rounded up: the noise energy exceeds it at no time, with probability 1 - delta."""
+    """R_t^2, rounded up: the noise energy exceeds it at no time, with probability 1 - delta.
+
+    Weights are relative to each other, and equal where there are none.
+    """
     if not np.isfinite(halves).any():
         return LARGEST_ENERGY
     rounding = 1 + 4 * (8 + count) * EPS  # for the errors of this many terms
-    return 2 * noise_scale**2 * _solve(rates, (halves * rounding).tolist(), -math.log(delta))
+    weights = weights or (1.0,) * len(rates)
+    found = _solve(rates, weights, (halves * rounding).tolist(), -math.log(delta))
+    return 2 * noise_scale**2 * found
 
 
-def _solve(rates: Sequence[float], halves: Sequence[float], log_level: float) -> float:
-    """The u with ln sum_j w_j exp(lambda_j (u - q_j)) = log_level, from above; all w_j equal.
+def _solve(
+    rates: Sequence[float], weights: Sequence[float], halves: Sequence[float], log_level: float
+) -> float:
+    """The u with ln sum_j w_j exp(lambda_j (u - q_j)) = log_level, from above; sum_j w_j = 1.
 
     The left side is convex and increases with u, so that Newton's method, started where one term
     alone is enough, comes down to the solution and never passes it.
     """
     # In plain numbers, of which there are few: arrays would take ten times as long.
-    logs = -math.log(len(rates))
-    u = min(q + (log_level - logs) / rate for rate, q in zip(rates, halves, strict=True))
+    whole = math.fsum(weights)
+    logs = [math.log(weight / whole) for weight in weights]
+    each = list(zip(rates, logs, halves, strict=True))
+    u = min(q + (log_level - log) / rate for rate, log, q in each)
     for _ in range(NEWTON_STEPS):
-        terms = [logs + rate * (u - q) for rate, q in zip(rates, halves, strict=True)]
+        terms = [log + rate * (u - q) for rate, log, q in each]
         largest = max(terms)
         parts = [math.exp(term - largest) for term in terms]
         total = math.fsum(parts)
@@ -231,5 +265,6 @@ def _solve(rates: Sequence[float], halves: Sequence[float], log_level: float) ->
         u -= step
         if step <= 4 * EPS * abs(u):
             break
-    # Logarithms have absolute errors, which a small slope enlarges.
-    return max(u, 0.0) + 16 * EPS * (abs(u) + (1 - logs + log_level) / slope)
+    # Logarithms have absolute errors, each as important as its term, which a small slope enlarges.
+    size = 1 - math.fsum(map(math.prod, zip(logs, parts, strict=True))) / total + log_level
+    return max(u, 0.0) + 16 * EPS * (abs(u) + size / slope)

@@ -31,7 +31,8 @@ class Prequential(Mixture):
         a mean and a variance of f*(x), not counting the noise. It is called once for each
         observation, in order.
     rates, relative_scale :
-        As for :class:`Hybrid`; the latter only sets the default ridges of AMM, DMM and AY.
+        As for :class:`Hybrid`, which also gives the rates their weights; the latter only sets the
+        default ridges of AMM, DMM and AY.
 
     Examples
     --------
@@ -84,7 +85,8 @@ class Prequential(Mixture):
         self, engine: Engine, ridge: float, noise_scale: float, delta: float, losses: Array
     ) -> tuple[float, float]:
         """See :class:`Mixture`."""
-        return 0.0, energy_bound(self.rates, losses, engine.data.count, noise_scale, delta)
+        count, weights = engine.data.count, Hybrid(self.rates).weights
+        return 0.0, energy_bound(self.rates, losses, count, noise_scale, delta, weights)
 
     def _forecast(self, X: Array, y: Array, x: Array) -> tuple[float, float]:
         count = len(y)

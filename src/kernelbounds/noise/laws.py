@@ -11,13 +11,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from kernelbounds.arrays import EPS, Array, as_floats, as_scalar, brief
+from kernelbounds.arrays import EPS, Array, as_flag, as_floats, as_scalar, brief
 from kernelbounds.engine import Engine, ExactEngine
 from kernelbounds.errors import InputError
 from kernelbounds.mixtures import Hybrid, Mixture, Single
 from kernelbounds.mixtures.ledger import Ledger
-from kernelbounds.noise.unknown import ScaleForecasts
+from kernelbounds.noise.unknown import ScaleForecasts, largest_energy
 
+# Forecasts take no noise scale at its word. So that data refute one that is too small, a share of
+# delta is for the largest energy of noise of that scale.
+SHARE_OF_ENERGY = 0.02
 # Where R_t is known for certain, widths are predicted for ridges from this times sigma^2/c on.
 SMALL_RIDGE = 1e-3
 SMALLEST_NOISE, LARGEST_NOISE = 1e-100, 1e100  # whose squares neither vanish nor overflow
@@ -103,9 +106,11 @@ class Noise(ABC):
         """Whether the noise is Gaussian and independent, which fixed designs make use of."""
         return False
 
-    @property
-    def pointwise(self) -> float | None:
-        """The most by which f*(x) differs from each outcome for certain; None: nothing is."""
+    def limit_of_each(self, delta: float) -> float | None:
+        """The most by which f*(x) differs from each outcome; None: that is not known, or not used.
+
+        Bounds take longer where it is used.
+        """
         return None
 
     @property
@@ -176,7 +181,8 @@ class Gaussian(Noise):
     all times at once, that needs neither B nor a right kernel; half of delta is spent on that, and
     R_t is the largest radius of all sigma up to sigma_max, at the other half. Noise of another law
     will do if, for 0 < lambda <= 2.4 and all b, E exp(-lambda (eps + b)^2 / (2 sigma^2)) is at
-    most (1 + lambda)^(-1/2), and if it is sigma-sub-Gaussian; noise of +-sigma is such a law. Noise
+    most (1 + lambda)^(-1/2), and if it is sigma-sub-Gaussian; noise of +-sigma is such a law. (Not
+    for :class:`~kernelbounds.FixedDesign` and predictions, which take it to be Gaussian.) Noise
     that is often exactly 0, or of many sizes, is not. Until some 20 to 40 outcomes are there,
     sigma_max is infinite and bounds are those without data.
 
@@ -253,7 +259,8 @@ class ScaleAtMost(Noise):
 
     That is what :class:`Gaussian` without a scale becomes when there are outcomes. R_t is the
     largest of all noise scales up to that number, not its own: the mixture's supermartingale at
-    the true sigma is one, and at a number that the outcomes chose there is none.
+    the true sigma is one, and at a number that the outcomes chose there is none. Or it is the
+    largest energy of such noise, where that is less.
     """
 
     scale: float
@@ -300,8 +307,11 @@ class ScaleAtMost(Noise):
         assert isinstance(given.mixture, Hybrid)
         assert isinstance(given.engine, ExactEngine)
         reference = np.sqrt(given.mixture_scale * given.forecasts.ridges(given.engine))
-        found = given.forecasts.squared_radius(given.mixture, reference, self.scale, given.delta)
-        return 0.0, found
+        delta = (1 - SHARE_OF_ENERGY) * given.delta
+        found = given.forecasts.squared_radius(given.mixture, reference, self.scale, delta)
+        count = given.engine.data.count
+        energy = largest_energy(count, SHARE_OF_ENERGY * given.delta) * self.scale**2
+        return 0.0, min(found, energy * (1 + 4 * EPS))
 
     def penalty(
         self, mixture: Mixture, engine: ExactEngine, ridge: float, delta: float
@@ -320,13 +330,16 @@ class Bounded(Noise):
 
     R_t^2 is the mixture's, with sigma = b (Hoeffding), or t b^2, which is for certain, whichever is
     smaller. With ``delta=0`` it is t b^2 and nothing is random: the noise need not have mean zero,
-    it may be chosen by an adversary, and bounds hold for certain. There, each outcome also says
-    |f*(x_s) - y_s| <= b by itself, which is used as :mod:`facts <kernelbounds.facts>` are.
+    it may be chosen by an adversary, and bounds hold for certain. Each outcome also says
+    |f*(x_s) - y_s| <= b by itself, which can be used as :mod:`facts <kernelbounds.facts>` are. Then
+    bounds are often several times narrower, and take some hundred times as long.
 
     Parameters
     ----------
     limit : float
         b > 0. With ``update(noise_scale=...)``, the limits of single observations.
+    pointwise : bool, optional
+        Whether each outcome is used by itself; None: with ``delta=0``.
 
     Examples
     --------
@@ -340,9 +353,12 @@ class Bounded(Noise):
     """
 
     limit: float
+    pointwise: bool | None = None
     scale: float = field(init=False, repr=False, compare=False)  # b
 
     def __post_init__(self) -> None:
+        if self.pointwise is not None:
+            object.__setattr__(self, "pointwise", as_flag(self.pointwise, "pointwise"))
         for name in ("limit", "scale"):
             object.__setattr__(self, name, _checked(self.limit, "the limit of the noise"))
 
@@ -351,10 +367,10 @@ class Bounded(Noise):
         """True."""
         return True
 
-    @property
-    def pointwise(self) -> float:
-        """b."""
-        return self.limit
+    def limit_of_each(self, delta: float) -> float | None:
+        """See :class:`Noise`."""
+        used = delta == 0 if self.pointwise is None else self.pointwise
+        return self.limit if used else None
 
     @property
     def in_words(self) -> tuple[str, str]:
@@ -363,7 +379,7 @@ class Bounded(Noise):
 
     def at_scale(self, scale: float) -> Bounded:
         """See :class:`Noise`."""
-        return Bounded(scale)
+        return Bounded(scale, self.pointwise)
 
     def squared_radius(self, given: RadiusInputs) -> tuple[float, float]:
         """See :class:`Noise`."""

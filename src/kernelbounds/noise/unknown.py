@@ -49,6 +49,16 @@ ROOT_ACCURACY = 1e-6
 SMALLEST_SCALE = 1e-100
 
 
+# The energy of noise, without forecasts, is bounded with these rates.
+ENERGY_RATES = 0.2, 0.4, 0.7, 0.9
+
+
+def largest_energy(count: int, delta: float) -> float:
+    """The energy that noise of scale 1 exceeds at no time, with probability 1 - delta."""
+    halves = -count * np.log1p(-np.array(ENERGY_RATES)) / (2 * np.array(ENERGY_RATES))
+    return energy_bound(ENERGY_RATES, halves, count, 1.0, max(delta, 5e-324))
+
+
 class ScaleForecasts:
     """Forecasts of all outcomes by forecasters for several noise scales, each made once and kept.
 
@@ -132,15 +142,17 @@ class ScaleForecasts:
         made = Forecasts(self.errors[j], reference[j] ** 2 * self.gains[j])
         decided_at = float(reference[top])
         halves = half_losses(mixture.rates, made, most, decided_at).sum(axis=0)
-        found = energy_bound(mixture.rates, halves, count, most, level)
+        found = energy_bound(mixture.rates, halves, count, most, level, mixture.weights)
         # Below it, few intervals can have a larger radius: one term of the mixture says so.
         sums = self._sums_at_ends(mixture, reference)
-        logs = math.log(len(mixture.rates) / level) / np.array(mixture.rates)
+        weights = np.array(mixture.weights) / sum(mixture.weights)
+        logs = -np.log(weights * level) / np.array(mixture.rates)
         largest = 2 * reference**2 * (sums * (1 + count * EPS) + logs).min(axis=1)
         for number in range(top + 1, len(reference)):
             if largest[number] * (1 + 1e-9) > found:
-                end = float(reference[number])
-                found = max(found, energy_bound(mixture.rates, sums[number], count, end, level))
+                end, halves = float(reference[number]), sums[number]
+                radius = energy_bound(mixture.rates, halves, count, end, level, mixture.weights)
+                found = max(found, radius)
         return found
 
     def _sums_at_ends(self, mixture: Hybrid, reference: Array) -> Array:

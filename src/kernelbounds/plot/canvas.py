@@ -35,6 +35,7 @@ LETTER_WIDTH, HANDLE_WIDTH = 0.066, 0.62
 TICK_STEPS = [1, 2, 2.5, 5, 10]  # from one number on an axis to the next, times a power of ten
 PLAIN_RANGE = (1e-4, 1e5)  # numbers that are easier to read without an exponent
 MARGIN = 0.02  # at both ends of an axis, so that dots on the edge of the box are whole
+MOST_FACES = 6  # combinations of levels in one picture, as many as there are colours
 REACH = 0.3  # the distance from a slice at which data are not seen any more, in units of the box
 
 Log = Collection[str] | Sequence[bool] | None
@@ -55,15 +56,16 @@ def new_axes(
     share_x: bool = False,
     share_y: bool = False,
     space: float = 0.02,
+    most_columns: int = MOST_COLUMNS,
 ) -> list[Axes]:
-    """Make the axes of a new figure, in rows of at most MOST_COLUMNS; ``size`` is that of each.
+    """Make the axes of a new figure, in rows of at most ``most_columns``; ``size`` is each one's.
 
     The figure is pyplot's, so that a notebook or ``pyplot.show()`` shows it.
     """
     require_matplotlib()
     from matplotlib import pyplot
 
-    rows = math.ceil(count / MOST_COLUMNS)
+    rows = math.ceil(count / most_columns)
     columns = math.ceil(count / rows)
     width, height = size or PANEL_SIZES.get(columns, SMALL_PANEL)
     figsize = (columns * width, rows * height)
@@ -215,14 +217,41 @@ class Inputs:
 
     @property
     def free(self) -> list[int]:
-        """The coordinates that are not fixed."""
-        return np.flatnonzero(self.box.lower < self.box.upper).tolist()
+        """The coordinates that are not fixed, and no categories."""
+        extended = np.flatnonzero(self.box.lower < self.box.upper).tolist()
+        return [at for at in extended if at not in self.box.categories]
 
     @property
     def centre(self) -> Array:
-        """The middle of the box, as it is shown."""
+        """The middle of the box, as it is shown; the first level of a category."""
         middle = (self._to_axes(self.box.lower) + self._to_axes(self.box.upper)) / 2
+        levels = list(self.box.categories)
+        middle[levels] = self.box.lower[levels]
         return np.where(self.log, np.exp(np.where(self.log, middle, 0.0)), middle)
+
+    def faces(self) -> list[tuple[str, Array]]:
+        """The combinations of levels that a picture shows: their names, and points at them, (d,).
+
+        Of each point only the categories are to be used. Where none varies, the name is empty.
+        """
+        varying = [at for at in self.box.categories if self.box.lower[at] < self.box.upper[at]]
+        faces = self.box.faces()
+        if len(faces) > MOST_FACES:
+            raise InputError(
+                f"a picture shows at most {MOST_FACES} combinations of levels, and {self.box!r} "
+                f"has {len(faces)}; hold some with box.fixed()."
+            )
+        named = [
+            ", ".join(face.categories[at].name(face.lower[at]) for at in varying) for face in faces
+        ]
+        return [(name, face.lower) for name, face in zip(named, faces, strict=True)]
+
+    def at_face(self, points: Array, face: Array) -> Array:
+        """Move points (.., d) to the levels of a face."""
+        levels = list(self.box.categories)
+        moved = points.copy()
+        moved[..., levels] = face[levels]
+        return moved
 
     def position(self, key: Any) -> int:
         """Find a free coordinate by its name or number."""
@@ -247,7 +276,9 @@ class Inputs:
             for key, value in given.items():
                 if key not in names:
                     raise InputError(f"{name} has {brief(key)}, which {self.box!r} has not.")
-                point[names.index(key)] = value
+                at = names.index(key)
+                levels = self.box.categories.get(at)
+                point[at] = value if levels is None else levels.number(value, key)
             given = point
         return as_vector(getattr(given, "x", given), name, self.box.dim)
 
@@ -275,12 +306,14 @@ class Inputs:
         """
         x, here = self._to_axes(points), self._to_axes(through)
         low, high = self._to_axes(self.box.lower), self._to_axes(self.box.upper)
-        hidden = [at for at in range(self.box.dim) if at not in shown]
+        levels = list(self.box.categories)
+        same = (x[:, levels] == here[levels]).all(axis=1)  # A level is near to no other one.
+        hidden = [at for at in range(self.box.dim) if at not in (*shown, *levels)]
         with np.errstate(invalid="ignore"):  # nan, if neither has a place on a logarithmic axis
             apart, width = np.abs(x - here)[:, hidden], (high - low)[hidden]
             unit = np.where(width > 0, width, np.maximum(apart.max(axis=0, initial=0.0), 1e-300))
             near = 1 - np.sqrt(np.square(apart / unit).sum(axis=1)) / reach
-        inside = ((low <= x) & (x <= high))[:, shown].all(axis=1)
+        inside = ((low <= x) & (x <= high))[:, shown].all(axis=1) & same
         return np.where(inside & (near > 0), near, 0.0)
 
     def label_axis(self, ax: Axes, which: str, at: int, margin: float = MARGIN) -> None:
@@ -292,6 +325,8 @@ class Inputs:
         ax.set(**{which + name: value for name, value in named.items()})
         if self.log[at]:
             log_ticks(getattr(ax, f"{which}axis"), self.box.lower[at], self.box.upper[at])
+        if levels := self.box.categories.get(at):
+            getattr(ax, f"set_{which}ticks")(range(len(levels)), map(as_written, levels.names))
 
     def _to_axes(self, points: Array) -> Array:
         """Points (.., d) with logarithms where axes are logarithmic."""
@@ -299,6 +334,13 @@ class Inputs:
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = np.where(points > 0, np.log(points), -np.inf)
         return np.where(self.log, logs, points)
+
+
+def drawable(box: Box, point: Array) -> Box:
+    """Return the box, at the levels of a point (d,) if it has too many for one picture."""
+    if len(box.faces()) <= MOST_FACES:
+        return box
+    return box.fixed({at: float(point[at]) for at in box.categories})
 
 
 def _flags(box: Box, log: Log) -> tuple[bool, ...]:

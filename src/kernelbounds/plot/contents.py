@@ -75,7 +75,8 @@ def observed_data(data: Any, bounds: Bounds | None, dim: int) -> Data | None:
 def name_of(bounds: Bounds) -> str:
     """Return the name of bounds in a legend."""
     if isinstance(bounds, ConfidenceSequence):
-        return f"bounds, with probability {1 - bounds.assumptions.delta:.12g}"
+        delta = bounds.assumptions.delta
+        return f"bounds, with probability {1 - delta:.12g}" if delta else "bounds, for certain"
     return "bounds"
 
 
@@ -103,12 +104,17 @@ class Slice:
     overlays: dict[str, Sides]
     truth: Array | None
     data: Data | None
+    level: str = ""  # of categories, if there are several
+    number: int = 0  # of that level, from 0 on
 
     def draw(self, ax: Axes, reach: float = canvas.REACH) -> None:
         """Draw the slice; data fade with their distance from it, up to ``reach``."""
         x = self.points[:, self.shown]
+        first = self.number == 0
         for number, (name, sides) in enumerate(self.bounds.items()):
-            style = canvas.line_style(number)
+            style = canvas.line_style(number + self.number)
+            if self.level:  # whose name is enough after the first one's
+                name = f"{self.level}: {name}" if first or number else self.level
             if number == 0:
                 lower, upper = map(finite, sides)
                 ax.fill_between(x, lower, upper, color=style["color"], alpha=0.16, linewidth=0)
@@ -116,14 +122,18 @@ class Slice:
         for name, sides in self.overlays.items():
             # What has no guarantee is dashed and not filled.
             style = {"color": canvas.NO_GUARANTEE, "linestyle": canvas.DASHED, "linewidth": 1.2}
-            _draw_sides(ax, x, sides, name, **style)
+            _draw_sides(ax, x, sides, name if first else "", **style)
         if self.truth is not None:
-            ax.plot(x, finite(self.truth), color="black", linewidth=0.9, label="truth")
+            label = "truth" if first else None
+            ax.plot(x, finite(self.truth), color="black", linewidth=0.9, label=label)
         if self.data is not None:
             observed, outcomes = self.data
             opacity = self.inputs.nearness(observed, self.points[0], [self.shown], reach)
-            label = "data" if self.inputs.box.dim == 1 else "data, fainter away from the slice"
-            draw_dots(ax, observed[:, self.shown], outcomes, opacity, label)
+            alone = self.inputs.box.dim - len(self.inputs.box.categories) == 1
+            label = "data" if alone else "data, fainter away from the slice"
+            colour = canvas.line_style(self.number)["color"] if self.level else "black"
+            shown = observed[:, self.shown]
+            draw_dots(ax, shown, outcomes, opacity, label if first else None, colour)
         self.inputs.label_axis(ax, "x", self.shown)
         canvas.tidy(ax)
 
@@ -152,11 +162,14 @@ def slices_along(
     truth: Callable[[Array], Any] | None,
     data: Data | None,
 ) -> list[Slice]:
-    """Evaluate everything along lines, points (m, d) by their input.
+    """Evaluate everything along lines, points (m, d) by their input, at all levels.
 
     Bounds, truth and overlays are each called once, for the points of all lines together.
     """
-    everywhere = np.concatenate(list(lines.values()))
+    faces = inputs.faces()
+    places = [(at, number) for number in range(len(faces)) for at in lines]
+    moved = [inputs.at_face(lines[at], faces[number][1]) for at, number in places]
+    everywhere = np.concatenate(moved)
     pairs = {
         name: evaluate(one, everywhere, f"more[{name!r}]" if number else "bounds")
         for number, (name, one) in enumerate(bounds.items())
@@ -173,29 +186,39 @@ def slices_along(
     def part_of(named: dict[str, Sides], part: slice) -> dict[str, Sides]:
         return {name: (lower[part], upper[part]) for name, (lower, upper) in named.items()}
 
-    slices, size = [], len(everywhere) // len(lines)
-    for number, (at, points) in enumerate(lines.items()):
-        part = slice(number * size, (number + 1) * size)
+    slices, size = [], len(everywhere) // len(places)
+    for place, ((at, number), points) in enumerate(zip(places, moved, strict=True)):
+        part = slice(place * size, (place + 1) * size)
         values = None if real is None else real[part]
-        beside = part_of(overlays, part)
-        slices.append(Slice(inputs, at, points, part_of(pairs, part), beside, values, data))
+        sides, beside = part_of(pairs, part), part_of(overlays, part)
+        level = faces[number][0], number
+        slices.append(Slice(inputs, at, points, sides, beside, values, data, *level))
     return slices
 
 
 def _draw_sides(ax: Axes, x: Array, sides: Sides, label: str, **style: Any) -> None:
     lower, upper = map(finite, sides)
-    ax.plot(x, upper, label=canvas.as_written(label), **style)
+    ax.plot(x, upper, label=canvas.as_written(label) or None, **style)
     ax.plot(x, lower, **style)
 
 
-def draw_dots(ax: Axes, x: Array, y: Array, opacity: Array, label: str | None = None) -> None:
-    """Draw black dots with thin white edges, which stay apart on lines and on colours."""
+def draw_dots(
+    ax: Axes,
+    x: Array,
+    y: Array,
+    opacity: Array,
+    label: str | None = None,
+    colour: str = "black",
+) -> None:
+    """Draw dots with thin white edges, which stay apart on lines and on colours."""
+    from matplotlib.colors import to_rgb
+
     seen = opacity > 0
     if label is not None:  # a key that is not faded as the first dot may be
         ax.scatter([], [], s=14, color="black", label=label)
     ax.scatter(
         x[seen], y[seen], s=16, zorder=3, linewidths=0.5,
-        facecolors=[(0, 0, 0, one) for one in opacity[seen]],
+        facecolors=[(*to_rgb(colour), one) for one in opacity[seen]],
         edgecolors=[(1, 1, 1, one) for one in opacity[seen]],
     )  # fmt: skip
 

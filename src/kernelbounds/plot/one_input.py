@@ -45,7 +45,8 @@ def band(
     bounds : ConfidenceSequence, or function of points (m, d) that returns lower and upper, (m,)
         A sequence is drawn with its data. A function may have units of its own.
     domain : Box
-        A box with one input that is not fixed, such as ``box.fixed({"pressure": 2})``.
+        A box with one input that is not fixed, such as ``box.fixed({"pressure": 2})``. Categories
+        do not count: there is a band for each level, with its data, in a colour of its own.
     ax : matplotlib axes, optional
         The axes to draw on; None makes those of a new figure.
     data : (X, y), optional
@@ -89,7 +90,7 @@ def band(
     named = {label or contents.name_of(bounds): bounds} | dict(more or {})
     observed = contents.observed_data(data, bounds, domain.dim)
     found = contents.slices_along(inputs, line, named, without_guarantee, truth, observed)
-    return _drawn(found[0], ax, output, limits, log_output)
+    return _drawn(found, ax, output, limits, log_output)
 
 
 def compare(
@@ -128,11 +129,13 @@ def compare(
         raise InputError(f"sequence must be a ConfidenceSequence, got {brief(sequence)}.")
     inputs, line = _only_line(domain, log, labels, "compare", resolution)
     observed = contents.observed_data(data, sequence, domain.dim)
+    if len(inputs.faces()) > 1:
+        raise InputError("compare draws one level; hold categories with box.fixed().")
     [found] = contents.slices_along(inputs, line, {}, None, truth, observed)
     for name, bound in _named((CMM(), AMM()) if bounds is None else bounds).items():
         lower, upper = sequence.bounds(found.points, bound)
         found.bounds[f"{name}, mean width {np.mean(upper - lower):#.3g}"] = lower, upper
-    return _drawn(found, ax, output)
+    return _drawn([found], ax, output)
 
 
 def _only_line(
@@ -150,14 +153,15 @@ def _only_line(
 
 
 def _drawn(
-    found: Slice,
+    found: list[Slice],
     ax: Axes | None,
     output: str,
     limits: tuple[float | None, float | None] | None = None,
     log_output: bool = False,
 ) -> Axes:
     [axes] = canvas.axes_for(ax)
-    found.draw(axes)
+    for one in found:
+        one.draw(axes)
     if log_output:
         canvas.log_values(axes)
     contents.shade_beyond(axes, limits)

@@ -48,8 +48,8 @@ def maps(
     bounds : ConfidenceSequence, or function of points (m, d) that returns lower and upper, (m,)
         A sequence is drawn with its data. A function may have units of its own.
     domain : Box
-        A box with two inputs or more.
-    axes : three matplotlib axes, optional
+        A box with two inputs or more, besides categories.
+    axes : three matplotlib axes for each combination of levels, optional
         The axes to draw on; None makes those of a new figure.
     data : (X, y), optional
         Observations, of which only X is seen, as dots; where there are more than two inputs, they
@@ -67,7 +67,8 @@ def maps(
 
     Notes
     -----
-    The others are as in :func:`band`. Returns the three axes in an array.
+    The others are as in :func:`band`. Returns the three axes in an array. With categories, there is
+    a row of three for each combination of levels, all with the same colours.
 
     Examples
     --------
@@ -89,40 +90,54 @@ def maps(
     x, y = known.ticks(across, resolution), known.ticks(up, resolution)
     points = np.repeat(point[None], len(x) * len(y), axis=0)
     points[:, across], points[:, up] = np.tile(x, len(y)), np.repeat(y, len(x))
-    lower, upper = (side.reshape(len(y), len(x)) for side in contents.evaluate(bounds, points))
+    varying = [i for i in domain.categories if domain.lower[i] < domain.upper[i]]
+    faces = known.faces() if varying else [("", point)]
+    everywhere = np.concatenate([known.at_face(points, face) for _, face in faces])
+    shape = len(faces), len(y), len(x)
+    lower, upper = (side.reshape(shape) for side in contents.evaluate(bounds, everywhere))
     observed = contents.observed_data(data, bounds, domain.dim)
 
     layout = {"size": MAP_SIZE, "share_x": True, "share_y": True, "space": MAP_SPACE}
-    panels = canvas.axes_for(axes, 3, "maps", **layout)
+    panels = canvas.axes_for(axes, 3 * len(faces), "maps", most_columns=3, **layout)
     width, both = upper / lower if log_output else upper - lower, np.stack([lower, upper])
-    drawn = [
-        _map(panels[0], x, y, lower, both if shared else lower, VALUE_COLOURS, log_output),
-        _map(panels[1], x, y, upper, both if shared else upper, VALUE_COLOURS, log_output),
-        _map(panels[2], x, y, width, width, WIDTH_COLOURS, log_output),
-    ]
     last = "upper / lower" if log_output else "width"
-    for ax, title in zip(panels, ("lower bound", "upper bound", last), strict=True):
-        if observed is not None:
-            opacity = known.nearness(observed[0], point, [across, up])
-            contents.draw_dots(ax, observed[0][:, across], observed[0][:, up], opacity)
-        known.label_axis(ax, "x", across, margin=0.0)
-        known.label_axis(ax, "y", up, margin=0.0)
-        if not canvas.is_leftmost(ax):
-            ax.set_ylabel("")
-        ax.set_title(title, fontsize="medium")
-    values = [(drawn[1], panels[:2])] if shared else [(drawn[i], panels[i : i + 1]) for i in (0, 1)]
-    for colours, beside in (*values, (drawn[2], panels[2:])):
-        name = last if log_output else f"width of {output}"
-        name = name if colours is drawn[2] else output
-        bar = panels[0].figure.colorbar(colours, ax=beside, label=canvas.as_written(name))
-        if log_output:
-            inner = colours.levels[1:-1]
-            bar.set_ticks(inner, labels=[f"{one:g}" for one in inner], minor=False)
-            bar.minorticks_off()
-        bar.outline.set_visible(False)
-    held = [i for i in range(domain.dim) if i not in (across, up)]
+    for row, (level, face) in enumerate(faces):
+        three, here = panels[3 * row : 3 * row + 3], known.at_face(point, face)
+        colours_of = both if shared else lower, both if shared else upper
+        drawn = [
+            _map(three[0], x, y, lower[row], colours_of[0], VALUE_COLOURS, log_output),
+            _map(three[1], x, y, upper[row], colours_of[1], VALUE_COLOURS, log_output),
+            _map(three[2], x, y, width[row], width, WIDTH_COLOURS, log_output),
+        ]
+        for ax, title in zip(three, ("lower bound", "upper bound", last), strict=True):
+            if observed is not None:
+                opacity = known.nearness(observed[0], here, [across, up])
+                contents.draw_dots(ax, observed[0][:, across], observed[0][:, up], opacity)
+            known.label_axis(ax, "x", across, margin=0.0)
+            known.label_axis(ax, "y", up, margin=0.0)
+            if not canvas.is_leftmost(ax):
+                ax.set_ylabel("")
+            if axes is None and row < len(faces) - 1:
+                ax.set_xlabel("")
+            named = f"{level}: {title}" if level else title
+            ax.set_title(canvas.as_written(named), fontsize="medium")
+        values = [(drawn[1], three[:2])]
+        if not shared:
+            values = [(drawn[i], three[i : i + 1]) for i in (0, 1)]
+        for colours, beside in (*values, (drawn[2], three[2:])):
+            name = last if log_output else f"width of {output}"
+            name = name if colours is drawn[2] else output
+            bar = panels[0].figure.colorbar(colours, ax=beside, label=canvas.as_written(name))
+            if log_output:
+                inner = colours.levels[1:-1]
+                bar.set_ticks(inner, labels=[f"{one:g}" for one in inner], minor=False)
+                bar.minorticks_off()
+            bar.outline.set_visible(False)
+    held = [i for i in range(domain.dim) if i not in (across, up, *varying)]
     if axes is None and 0 < len(held) <= MOST_TITLED:
-        where = ", ".join(f"{known.labels[i]} = {point[i]:.4g}" for i in held)
+        names = known.box.categories
+        at_point = {i: names[i].name(point[i]) if i in names else f"{point[i]:.4g}" for i in held}
+        where = ", ".join(f"{known.labels[i]} = {at_point[i]}" for i in held)
         panels[0].figure.suptitle(canvas.as_written(f"at {where}"), fontsize="medium")
     return np.array(panels, dtype=object)
 
@@ -183,9 +198,10 @@ def slices(
 ) -> NDArray[Any]:
     """Draw lower and upper bounds along each input, through one point; a panel for each.
 
-    Inputs that are fixed have no panel. Data fade with their distance from the slice: a point off
-    the slice says less about it. Bounds, truth and overlays are each called once, for the points of
-    all panels together.
+    Inputs that are fixed have no panel, and neither have categories: each panel has a band for each
+    combination of levels, with its data, in a colour of its own. Data fade with their distance from
+    the slice: a point off the slice says less about it. Bounds, truth and overlays are each called
+    once, for the points of all panels together.
 
     Parameters
     ----------
@@ -229,8 +245,9 @@ def slices(
     found = contents.slices_along(inputs, lines, named, without_guarantee, truth, observed)
 
     panels = canvas.axes_for(axes, len(lines), "slices", share_y=True)
-    for ax, one in zip(panels, found, strict=True):
-        one.draw(ax, far)
+    for number, one in enumerate(found):
+        one.draw(panels[number % len(lines)], far)
+    for ax, one in zip(panels, found, strict=False):
         at, meeting = point[one.shown], "where the slices meet"
         ax.axvline(at, color="black", linewidth=0.8, linestyle=":", zorder=0, label=meeting)
         if not inputs.log[one.shown]:

@@ -30,7 +30,7 @@ are never enough points: then norms look as if they had settled long before they
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, NamedTuple
@@ -48,8 +48,11 @@ from kernelbounds.kernels import OnInputs
 from kernelbounds.problem.facts_in_words import NO_FACTS, stated_facts, unit_region
 from kernelbounds.problem.problem import SUGGESTED, Problem, predicted_half_widths
 from kernelbounds.problem.random_functions import (
+    NO_CATEGORIES,
+    Category,
     RandomFunction,
     Shapes,
+    at_all_levels,
     random_functions,
     subsets_of,
 )
@@ -58,6 +61,9 @@ from kernelbounds.problem.random_functions import (
 MAX_LEVEL = 2.0
 # Points per side of the two grids, by the number of inputs that act together.
 GRID_SIDES = {1: (181, 256), 2: (17, 24), 3: (8, 11), 4: (5, 7)}
+# Norms are computed from values at no more points, which take some seconds for each kernel, and for
+# no more combinations of levels.
+MOST_POINTS, MOST_COMBINATIONS = 6000, 100
 # With more inputs, norms are computed at this many scattered points, and at twice as many; then one
 # cannot tell how much of a norm is missing.
 SCATTERED_POINTS = 1024
@@ -94,20 +100,35 @@ def grid(dim: int, side: int) -> Array:
 class Sampled:
     """Values of functions, or of one of their parts, on two sets of points of some of the inputs.
 
+    Where some of the inputs are categories, each point of the others is at all combinations of
+    levels. These have an axis of their own, unless ``flat`` is asked for.
+
     Attributes
     ----------
     coarse, fine : pairs of arrays
-        Points (n, number of inputs) and values (n, number of functions).
+        Points (n, number of inputs) and values (n, number of functions), or both with an axis of
+        combinations of levels after the first.
     rest_per_rise : float
         How much of a squared norm is missing on the fine points, for each unit by which it rises
         from the coarse to the fine ones; infinite where this is not known.
     """
 
     def __init__(
-        self, functions: Sequence[RandomFunction], inputs: tuple[int, ...], part: int | None = None
+        self,
+        functions: Sequence[RandomFunction],
+        inputs: tuple[int, ...],
+        part: int | None = None,
+        *,
+        flat: bool = False,
     ) -> None:
-        dim = len(inputs)
-        if dim in GRID_SIDES:
+        categories: Mapping[int, Category] = getattr(functions[0], "categories", NO_CATEGORIES)
+        own = {at: one for at, one in categories.items() if at in inputs}
+        numbers = [at for at in inputs if at not in own]
+        dim, combinations = len(numbers), math.prod(one.levels for one in own.values())
+        if dim == 0:
+            coarse = fine = np.empty((1, 0))
+            self.rest_per_rise = 0.0
+        elif dim in GRID_SIDES:
             fewer, more = GRID_SIDES[dim]
             coarse, fine = grid(dim, fewer), grid(dim, more)
             self.rest_per_rise = 1 / ((more / fewer) ** 2 - 1)
@@ -116,12 +137,16 @@ class Sampled:
             coarse = fine[:SCATTERED_POINTS]
             self.rest_per_rise = np.inf
 
-        def values(points: Array) -> Array:
-            x = np.full((len(points), functions[0].dim), 0.5)
-            x[:, inputs] = points
-            return np.stack([f(x) if part is None else f.of_part(part, x) for f in functions], 1)
+        def values(points: Array) -> tuple[Array, Array]:
+            x = at_all_levels(points, numbers, own, functions[0].dim)
+            every = [f(x) if part is None else f.of_part(part, x) for f in functions]
+            found, seen = np.stack(every, 1), x[:, inputs]
+            if flat or not own:
+                return seen, found
+            shape = combinations, len(points), -1
+            return seen.reshape(shape).swapaxes(0, 1), found.reshape(shape).swapaxes(0, 1)
 
-        self.coarse, self.fine = (coarse, values(coarse)), (fine, values(fine))
+        self.coarse, self.fine = values(coarse), values(fine)
 
 
 def norms_of(
@@ -165,14 +190,22 @@ def _sum_of_squares(parts: list[SquaredNorms]) -> Array:
 def squared_norms(
     kernel: Kernel, points: Array, values: Array, jitter: float = JITTER
 ) -> SquaredNorms:
-    """Return (f - c)^T K^{-1} (f - c) as a function of c, for each column f of the values."""
-    matrix = kernels.cross(kernel, points, points)
+    """Return (f - c)^T K^{-1} (f - c) as a function of c, for each column f of the values.
+
+    Points (n, c, d) and values (n, c, number of functions) are at c combinations of levels. The
+    kernel is then a product of one of the numbers and one of the levels, and so is its inverse.
+    """
+    if points.ndim == 2:
+        points, values = points[:, None], values[:, None]
+    matrix = kernels.cross(kernel, points[:, 0], points[:, 0])
+    of_levels = np.linalg.inv(kernels.cross(kernel, points[0], points[0]) / matrix[0, 0])
     matrix.flat[:: len(points) + 1] *= 1 + jitter
-    ones = np.ones((len(points), 1))
-    solved = cho_solve(cho_factor(matrix), np.concatenate([ones, values], axis=1))
-    energy = np.einsum("nj,nj->j", values, solved[:, 1:])
-    curvature = float(solved[:, 0].sum())
-    best = solved[:, 1:].sum(axis=0) / curvature
+    columns = np.concatenate([np.ones((len(points), 1)), values.reshape(len(points), -1)], axis=1)
+    solved = cho_solve(cho_factor(matrix), columns)
+    weights = np.einsum("cb,nbj->ncj", of_levels, solved[:, 1:].reshape(values.shape))
+    energy = np.einsum("ncj,ncj->j", values, weights)
+    curvature = float(solved[:, 0].sum() * of_levels.sum())
+    best = weights.sum(axis=(0, 1)) / curvature
     return SquaredNorms(np.maximum(energy - curvature * best**2, 0.0), best, curvature)
 
 
@@ -348,12 +381,19 @@ def assume(
     rng = np.random.default_rng(seed)
     out, noise = problem.output, problem.planned_noise
     subsets = subsets_of(problem.dim, problem.interactions)
+    combinations = math.prod(map(len, problem.categories.values()))
+    if combinations > MOST_COMBINATIONS:
+        raise InputError(
+            f"norms of functions of categories with {combinations} combinations of levels are not "
+            f"computed, and {MOST_COMBINATIONS} are the most: give both kernel and norm_bound, or "
+            "leave levels out."
+        )
     given = problem.kernel is not None and problem.norm_bound is not None
-    if not given and _most_acting_together(problem) not in GRID_SIDES:
+    if not given and not _can_be_told(problem, combinations):
         raise InputError(_cannot_be_told(problem))
     drawn, left_out = _drawn(problem, rng, subsets, functions, step)
     if problem.kernel is not None:
-        pieces = [Sampled(drawn, tuple(range(problem.dim)))]
+        pieces = [Sampled(drawn, tuple(range(problem.dim)), flat=True)]
     else:
         pieces = [Sampled(drawn, inputs, part) for part, inputs in enumerate(subsets)]
     candidates = []
@@ -394,7 +434,9 @@ def _drawn(
     shapes = Shapes(problem.facts, unit_region(problem.inputs))
     slopes = shapes.without_bends()
     for tried in (shapes, slopes, Shapes((), unit_region(problem.inputs))):
-        drawn = random_functions(rng, problem.turns_of_inputs, subsets, tried, count, step)
+        drawn = random_functions(
+            rng, problem.turns_of_inputs, subsets, tried, count, step, _levels(problem)
+        )
         if drawn is not None:
             break
     assert drawn is not None  # because all functions have no shapes
@@ -433,11 +475,28 @@ def _covering(norms: Array, share: float) -> float:
     return float(np.sort(norms)[place - 1])
 
 
+def _levels(problem: Problem) -> dict[int, Category]:
+    """Return the categories of a problem for random functions."""
+    inputs = problem.inputs
+    return {at: Category(len(one), inputs[at].matters) for at, one in problem.categories.items()}
+
+
 def _most_acting_together(problem: Problem) -> int:
-    """Return how many inputs act on each other at most: all of them if a kernel was given."""
+    """Return how many numbers act on each other at most: all of them if a kernel was given."""
+    numbers = set(problem.numbers)
     if problem.kernel is not None:
-        return problem.dim
-    return max(map(len, subsets_of(problem.dim, problem.interactions)))
+        return len(numbers)
+    return max(len(numbers & set(one)) for one in subsets_of(problem.dim, problem.interactions))
+
+
+def _can_be_told(problem: Problem, combinations: int) -> bool:
+    """Tell whether the norms of functions can be computed from values on grids."""
+    together = _most_acting_together(problem)
+    if not together:
+        return True
+    points = GRID_SIDES[together][1] ** together if together in GRID_SIDES else math.inf
+    # A kernel that was given need not be a product, and then levels multiply the points.
+    return points * (combinations if problem.kernel is not None else 1) <= MOST_POINTS
 
 
 def _cannot_be_told(problem: Problem) -> str:
@@ -461,6 +520,16 @@ def steps(problem: Problem, functions: int = FUNCTIONS) -> int:
     return functions + (1 if problem.kernel is not None else len(KERNELS))
 
 
+def correlation(matters: float) -> float:
+    """Return the correlation between the levels of a category: what they share of the variance.
+
+    With 3 and 6 levels and 1 and 2 numbers, no other one is predicted to give a band that is
+    narrower by more than 3 per cent.
+    """
+    common = 1 - matters
+    return round(common**2 / (common**2 + matters**2), 4)
+
+
 def _candidates(
     problem: Problem, subsets: list[tuple[int, ...]]
 ) -> Iterator[tuple[str, Kernel, list[Kernel]]]:
@@ -469,12 +538,42 @@ def _candidates(
     if problem.kernel is not None:
         yield "the kernel given", problem.kernel, [problem.kernel]
         return
+    levels = {at: correlation(one.matters) for at, one in _levels(problem).items()}
     for name, make, reach in KERNELS:
         scales = reach / (problem.turns_of_inputs + 1)
-        parts = [make(scales[list(inputs)]) for inputs in subsets]
+        parts = [_made(make, scales, levels, inputs, range(len(inputs))) for inputs in subsets]
         kernel = parts[0]
         if subsets != [everything]:
-            on_inputs = [OnInputs(one, inputs) for one, inputs in zip(parts, subsets, strict=True)]
+            on_inputs = [_made(make, scales, levels, inputs, inputs) for inputs in subsets]
             kernel = sum(on_inputs[1:], on_inputs[0])
-        ends = dict.fromkeys(f"{end:.2g}" for end in (scales.min(), scales.max()))
+        of_numbers = scales[problem.numbers]
+        if not of_numbers.size:
+            yield "the kernel of categories", kernel, parts
+            return
+        ends = dict.fromkeys(f"{end:.2g}" for end in (of_numbers.min(), of_numbers.max()))
         yield f"{name}, ℓ = {' to '.join(ends)}", kernel, parts
+
+
+def _made(
+    make: Callable[[Array], Kernel],
+    scales: Array,
+    levels: Mapping[int, float],
+    inputs: Sequence[int],
+    places: Sequence[int],
+) -> Kernel:
+    """Return the kernel of some of the inputs, for points that have them at these places.
+
+    It is a product of that of the numbers, and of Levels for each category.
+    """
+    placed = dict(zip(inputs, places, strict=True))
+    numbers = [one for one in inputs if one not in levels]
+    factors = []
+    if numbers:
+        kernel, at = make(scales[numbers]), [placed[one] for one in numbers]
+        if at == list(range(len(inputs))) and places is not inputs:
+            return kernel
+        factors.append(OnInputs(kernel, at))
+    factors += [
+        OnInputs(kernels.Levels(levels[one]), [placed[one]]) for one in inputs if one in levels
+    ]
+    return math.prod(factors[1:], start=factors[0])

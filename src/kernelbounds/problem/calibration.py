@@ -30,6 +30,7 @@ from kernelbounds.errors import InputError
 from kernelbounds.io.csv_table import read_csv
 from kernelbounds.kernels import kernel_to_text
 from kernelbounds.noise import Gaussian
+from kernelbounds.problem.assuming import correlation
 from kernelbounds.problem.outcomes import UNKNOWN
 from kernelbounds.problem.problem import Problem
 from kernelbounds.problem.quantities import Input
@@ -82,7 +83,7 @@ class Runs:
         lines: Sequence[int] = range(1, sys.maxsize)
         noun = place = "row"
         if isinstance(table, str | PathLike):
-            found = read_csv(table, [*problem.names, *measured])
+            found = read_csv(table, [*problem.names, *measured], problem.categories_by_name)
             columns, lines = found.columns, found.lines.tolist()
             noun, place = "line", f"{os.fspath(table)}: line"
         elif not isinstance(table, Mapping) and not hasattr(table, "columns"):
@@ -100,6 +101,16 @@ class Runs:
         scaled, _ = problem.scaled_outcomes(told, at)
         outcomes = told if problem.counts is None else scaled
         return cls(points, outcomes, told, lines, noun)
+
+    def refuse_more_levels_than_rows(self, problem: Problem) -> None:
+        """Refuse a table that cannot have a row for each level: too little to bound anything."""
+        for at, levels in problem.categories.items():
+            if len(levels) > len(self.outcomes):
+                raise InputError(
+                    f"{problem.names[at]} has {len(levels)} levels, and the table "
+                    f"{len(self.outcomes)} rows: take levels together, or make more runs, so that "
+                    "each level can have one."
+                )
 
     def place(self, row: int) -> str:
         """Say where a row is: "line 3" of a file, or "row 2"."""
@@ -325,7 +336,7 @@ def calibrate(problem: Problem, X: Array, y: Array) -> Calibration:
             f"calibration needs at least {MIN_POINTS} different points and outcomes that differ, "
             f"got {distinct} points."
         )
-    scales, residual = _fitted(points, outcomes)
+    scales, residual = _fitted(problem, points, outcomes)
     noise, estimated = _noise(problem, points, outcomes, residual)
     law = problem.noise_law
     if problem.noise is not None and law is not None:
@@ -335,7 +346,10 @@ def calibrate(problem: Problem, X: Array, y: Array) -> Calibration:
         noise = replace(noise, why=f"{noise.why}. {kept}")
     # Rice's formula: how often a Gaussian process with an RBF kernel turns on average.
     turns = [math.ceil(math.sqrt(3) / (math.pi * scale)) for scale in scales]
-    inputs = [replace(i, turns=n) for i, n in zip(problem.inputs, turns, strict=True)]
+    inputs = list(problem.inputs)
+    for at, most in zip(problem.numbers, turns, strict=True):
+        inputs[at] = replace(inputs[at], turns=most)
+    numbers = [inputs[at] for at in problem.numbers]
     level: dict[str, Any] = {}
     if law is None:
         percent = f"{100 * math.expm1(estimated):.3g}%"  # as it is shown
@@ -345,11 +359,11 @@ def calibrate(problem: Problem, X: Array, y: Array) -> Calibration:
     least = _least_norm(suggested, observed)
     rest = (
         Finding(
-            "length scales", ", ".join(map(_in_units, problem.inputs, scales)), "heuristic",
+            "length scales", ", ".join(map(_in_units, numbers, scales)), "heuristic",
             "those of largest likelihood for a Gaussian process with a Matérn-5/2 kernel",
         ),
         Finding(
-            "turns", ", ".join(f"{i.name} {i.turns}" for i in inputs), "heuristic",
+            "turns", ", ".join(f"{i.name} {i.turns}" for i in numbers), "heuristic",
             "what functions with these length scales do on average",
         ),
         Finding(
@@ -428,19 +442,27 @@ def _in_units(one: Input, scale: float) -> str:
     return f"{one.name} {scale * one.range:.3g}{one.after_number}"
 
 
-def _fitted(points: Array, outcomes: Array) -> tuple[Array, float]:
-    """Return the length scales (d,) and the noise of largest likelihood."""
+def _fitted(problem: Problem, points: Array, outcomes: Array) -> tuple[Array, float]:
+    """Return the length scales of the numbers and the noise of largest likelihood."""
     scatter = float(np.std(outcomes))
-    dim = points.shape[1]
-    kernel = ConstantKernel(1.0, (1e-2, 1e3)) * Matern(
-        np.full(dim, 0.5), [LENGTH_SCALES] * dim, nu=2.5
-    ) + WhiteKernel(0.01, (NOISES[0] ** 2, NOISES[1] ** 2))
+    dim = len(problem.numbers)
+    if not dim:
+        raise InputError("calibration fits length scales, and all inputs are categories.")
+    matern: Kernel = Matern(np.full(dim, 0.5), [LENGTH_SCALES] * dim, nu=2.5)
+    kernel = ConstantKernel(1.0, (1e-2, 1e3))
+    if problem.categories:
+        matern = kernels.OnInputs(matern, problem.numbers)
+        for at in problem.categories:
+            level = correlation(problem.inputs[at].matters)
+            kernel *= kernels.OnInputs(kernels.Levels(level), [at])
+    kernel = kernel * matern + WhiteKernel(0.01, (NOISES[0] ** 2, NOISES[1] ** 2))
     model = GaussianProcessRegressor(kernel, n_restarts_optimizer=RESTARTS, random_state=0)
     with warnings.catch_warnings():
         # Inputs without an effect end at the longest scale: that is the answer, not a failure.
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(points, (outcomes - outcomes.mean()) / scatter)
     smooth, white = model.kernel_.k1.k2, model.kernel_.k2
+    smooth = getattr(smooth, "kernel", smooth)  # of the numbers alone
     return np.atleast_1d(smooth.length_scale), scatter * math.sqrt(white.noise_level)
 
 

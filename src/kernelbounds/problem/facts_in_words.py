@@ -110,6 +110,11 @@ def checked_names(given: Any, what: str, inputs: Sequence[Input]) -> tuple[str, 
         raise InputError(f"{what} must be a list of names of inputs, got {brief(given)}.")
     for name in given:
         one = _input(inputs, name, what)
+        if one.levels:
+            raise InputError(
+                f"{what} says something about larger and smaller values, and {one.name} is a "
+                "category, whose levels have no order: name an input that is a number."
+            )
         if one.log and what in ("convex", "concave"):
             raise InputError(
                 f"{what} says something about equal steps, and {one.name} is on a logarithmic "
@@ -153,7 +158,8 @@ class Known:
         name, _, value = (part.strip() for part in right.partition("="))
         number, _, within = (part.strip() for part in re.sub(r"\+-|±", "±", value).partition("±"))
         pairs = [[part.strip() for part in one.partition("=")[::2]] for one in left.split("&")]
-        numbers = [number, within or "0", *(setting for _, setting in pairs)]
+        categories = {one.name for one in inputs if one.levels}
+        numbers = [number, within or "0", *(x for at, x in pairs if at not in categories)]
         if not arrow or not all(map(NUMBER.fullmatch, numbers)) or float(within or 0) < 0:
             raise InputError(f"a known value must be written as {EXAMPLE}, got {brief(text)}.")
         if name != output.name:
@@ -164,12 +170,12 @@ class Known:
         where = []
         for named, setting in pairs:
             one = _input(inputs, named, "known")
-            if one.outside(np.array([float(setting)]))[0]:
+            value_there = one.number(setting)
+            if value_there is None or one.outside(np.array([value_there]))[0]:
                 raise InputError(
-                    f"{brief(text)} is at {one.name} = {setting}, which is not "
-                    f"{'a whole number ' * one.integer}in its range {one.written}."
+                    f"{brief(text)} is at {one.name} = {setting}, which is not {one.expected}."
                 )
-            where.append((one.name, float(setting)))
+            where.append((one.name, value_there))
         if output.log and not float(number) - float(within or 0) > 0:
             raise InputError(
                 f"{output.name} is logarithmic, so what is known of it must be above 0, got "
@@ -189,9 +195,9 @@ class Known:
         # Rounded up: the logarithms, their sum and their difference are rounded.
         return (low + high) / 2, (high - low) / 2 + 8 * EPS * (1 + abs(low) + abs(high))
 
-    def text(self, output: Output) -> str:
+    def text(self, inputs: Sequence[Input], output: Output) -> str:
         """The text from which :meth:`parse` makes the same."""
-        where = " & ".join(f"{name}={in_digits(value)}" for name, value in self.where)
+        where = " & ".join(f"{name}={_value_text(inputs, name, x)}" for name, x in self.where)
         within = f" +- {in_digits(self.within)}" if self.within else ""
         return f"{where} -> {output.name}={in_digits(self.value)}{within}"
 
@@ -221,8 +227,13 @@ def checked_known(
                     f"{brief(text)} is outside of the {what} {limits_text((low, high))} stated for "
                     f"{output.name}; correct one of the two."
                 )
-        texts.append(one.text(output))
+        texts.append(one.text(inputs, output))
     return tuple(dict.fromkeys(texts))
+
+
+def _value_text(inputs: Sequence[Input], name: str, x: float) -> str:
+    value = _input(inputs, name, "known").value(x)
+    return value if isinstance(value, str) else in_digits(value)
 
 
 def _input(inputs: Sequence[Input], name: Any, what: str) -> Input:
@@ -240,11 +251,12 @@ def _input(inputs: Sequence[Input], name: Any, what: str) -> Input:
 def unit_region(inputs: Sequence[Input]) -> Region:
     """The unit cube, in which an input that takes whole numbers has steps.
 
-    On a logarithmic scale whole numbers are not at equal steps; facts are then used at both ends.
+    A category goes from its first level to its last one, in steps of one. On a logarithmic scale
+    whole numbers are not at equal steps; facts are then used at both ends.
     """
     steps = [(1 if one.log else int(one.range)) if one.integer else 0 for one in inputs]
-    size = len(inputs)
-    return Region((0.0,) * size, (1.0,) * size, tuple(steps) if any(steps) else ())
+    upper = tuple(one.high if one.levels else 1.0 for one in inputs)
+    return Region((0.0,) * len(inputs), upper, tuple(steps) if any(steps) else ())
 
 
 def stated_facts(problem: Problem) -> list[tuple[str, Fact]]:

@@ -258,6 +258,7 @@ def cost_of_unknown_noise(
     noises = shares * (at_most or problem.output.span)
     counts = unknown_counts(most)
     points = qmc.Sobol(problem.dim, rng=np.random.default_rng(5)).random(UNKNOWN_POINTS)
+    points = problem.unit_box.scaled(points)
     design = problem.unit_box.filling(int(counts[-1]))
     widths = np.full((2, len(noises), len(counts)), np.nan)
     for row, (noise, at) in enumerate(zip(noises.tolist(), _ordinary(assumed), strict=False)):
@@ -329,7 +330,7 @@ def worth_of_facts(
     problem = assumed.problem
     counts = worth_counts(problem, most)
     points = qmc.Sobol(problem.dim, rng=np.random.default_rng(4)).random(WORTH_POINTS)
-    points = problem.nearest(problem.unscaled(points))
+    points = problem.nearest(problem.unscaled(problem.unit_box.scaled(points)))
     design = problem.nearest(problem.unscaled(problem.unit_box.filling(int(counts[-1]))))
     # On the places at which limits are used, functions may exceed their range a little.
     places = np.concatenate([unit_region(problem.inputs).places(), points])
@@ -430,6 +431,7 @@ def _simulated(
     problem = assumed.problem
     found = np.full((2, len(counts)), np.nan)
     actions = qmc.Sobol(problem.dim, rng=np.random.default_rng(3)).random(ACTIONS)
+    actions = problem.unit_box.scaled(actions)
     noise = assumed.noise
     sequence = problem.sequence(facts=(), noise_scale=noise)
     ucb = KernelUCB(problem.sequence(facts=(), noise_scale=noise), Finite(actions))

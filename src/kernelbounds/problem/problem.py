@@ -20,7 +20,6 @@ from kernelbounds.arrays import (
     EPS,
     LARGEST,
     Array,
-    as_floats,
     as_points,
     as_scalar,
     as_whole,
@@ -30,11 +29,17 @@ from kernelbounds.arrays import (
 from kernelbounds.assume.classes import AnyOf
 from kernelbounds.bandits import Box
 from kernelbounds.bounds import Bound
+from kernelbounds.categories import Categories
 from kernelbounds.display import cards as notebook
 from kernelbounds.errors import InputError, said
 from kernelbounds.facts import Fact
 from kernelbounds.io import files
-from kernelbounds.kernels import checked_kernel, kernel_from_text, kernel_to_text
+from kernelbounds.kernels import (
+    category_inputs,
+    checked_kernel,
+    kernel_from_text,
+    kernel_to_text,
+)
 from kernelbounds.noise import Bounded, Gaussian, Noise, SubGaussian
 from kernelbounds.problem import facts_in_words
 from kernelbounds.problem.facts_in_words import NO_FACTS, SHAPES, Limits
@@ -79,7 +84,8 @@ class Problem:
     Parameters
     ----------
     inputs : sequence of :class:`~kernelbounds.problem.Input`, or of their text form
-        ``"temperature[°C]=180:220"``, then ``:log``, ``:integer``, ``:turns=1`` as need be.
+        ``"temperature[°C]=180:220"``, then ``:log``, ``:integer``, ``:turns=1`` as need be. A
+        category is written ``"quench=oil|water|air"``, then ``:matters=0.3`` as need be.
     output : :class:`~kernelbounds.problem.Output`, or ``"yield[%]=0:100"``
         What is measured, with the range that its true values can plausibly have;
         ``"productivity=1.5:5:log"`` where effects and noise multiply.
@@ -207,6 +213,7 @@ class Problem:
             norm_bound = _checked_norm_bound(norm_bound, output)
         if kernel is not None:
             kernel = _checked_kernel(kernel)
+            _refuse_categories_as_numbers(kernel, parsed)
         shapes = dict(zip(SHAPES, (increasing, decreasing, convex, concave), strict=True))
         shapes = {
             what: facts_in_words.checked_names(given, what, parsed)
@@ -295,10 +302,11 @@ class Problem:
 
         Along an input with n whole numbers, the output cannot turn more than n - 2 times. It does
         not turn where it is known to rise or to fall, and once at most where it is convex or
-        concave.
+        concave. The levels of a category have no order, and no turns.
         """
         stated = [self.turns if i.turns is None else i.turns for i in self.inputs]
         most = [i.range - 1 if i.integer else math.inf for i in self.inputs]
+        most = [0 if i.levels else each for i, each in zip(self.inputs, most, strict=True)]
         for at, name in enumerate(self.names):
             if name in (*self.convex, *self.concave):
                 most[at] = min(most[at], 1)
@@ -337,7 +345,24 @@ class Problem:
     @property
     def box(self) -> Box:
         """The ranges of the inputs, in the user's units."""
-        return Box([i.low for i in self.inputs], [i.high for i in self.inputs], self.names)
+        ends = [i.low for i in self.inputs], [i.high for i in self.inputs]
+        return Box(*ends, self.names, self.categories)
+
+    @property
+    def categories(self) -> dict[int, Categories]:
+        """The inputs that are categories, by their positions."""
+        found = ((at, one.categories) for at, one in enumerate(self.inputs))
+        return {at: levels for at, levels in found if levels is not None}
+
+    @property
+    def categories_by_name(self) -> dict[str, Categories]:
+        """The inputs that are categories, by their names."""
+        return {self.names[at]: levels for at, levels in self.categories.items()}
+
+    @property
+    def numbers(self) -> list[int]:
+        """The positions of the inputs that are numbers, and no categories."""
+        return [at for at, one in enumerate(self.inputs) if not one.levels]
 
     @property
     def axes(self) -> dict[str, Any]:
@@ -351,8 +376,9 @@ class Problem:
 
     @property
     def unit_box(self) -> Box:
-        """The ranges of the scaled inputs: the unit cube."""
-        return Box(np.zeros(self.dim), np.ones(self.dim), self.names)
+        """The ranges of the scaled inputs: the unit cube, and the levels of categories."""
+        upper = [one.high if one.levels else 1.0 for one in self.inputs]
+        return Box(np.zeros(self.dim), upper, self.names, self.categories)
 
     def points(self, X: Any) -> Array:
         """Read points (m, d), in the user's units, from an array, a dict or a data frame."""
@@ -363,10 +389,16 @@ class Problem:
                     f"there is no value of {missing[0]!r}; the inputs are "
                     f"{shortened(', '.join(self.names), 200)}."
                 )
-            columns = [np.atleast_1d(as_floats(X[name], name)) for name in self.names]
+            columns = [one.numbers(X[one.name]) for one in self.inputs]
             if len({column.shape for column in columns}) > 1:
                 raise InputError("the inputs must have equally many values each.")
             X = np.stack(columns, axis=-1)
+        elif self.categories and not isinstance(X, np.ndarray):
+            rows = np.atleast_2d(np.asarray(X, dtype=object))
+            if rows.shape[1] == self.dim:  # in which levels may have their names
+                for at, levels in self.categories.items():
+                    rows[:, at] = [levels.number(one, self.names[at]) for one in rows[:, at]]
+                X = rows.tolist()
         return as_points(X, "X", self.dim, one=True)
 
     def checked_points(self, X: Any, place: Callable[[int], str] = "row {}: ".format) -> Array:
@@ -377,10 +409,9 @@ class Problem:
         points = self.points(X)
         for one, values in zip(self.inputs, points.T, strict=True):
             for row in np.flatnonzero(one.outside(values)):
-                expected = f"{'a whole number ' * one.integer}in its range {one.written}"
                 raise InputError(
-                    f"{place(int(row))}{one.name} = {in_digits(values[row])} is not {expected}; "
-                    "correct it, or state a wider range."
+                    f"{place(int(row))}{one.name} = {in_digits(values[row])} is not "
+                    f"{one.expected}; correct it, or state a wider range."
                 )
         return points
 
@@ -407,11 +438,18 @@ class Problem:
         columns = zip(self.inputs, unit.T, strict=True)
         return np.stack([one.settable(values) for one, values in columns], axis=-1)
 
-    def named(self, point: Iterable[float]) -> dict[str, float]:
-        """Return the values of a point (d,) by the names of the inputs."""
-        return dict(zip(self.names, map(float, point), strict=True))
+    def named(self, point: Iterable[float]) -> dict[str, Any]:
+        """Return the values of a point (d,) by the names of the inputs; levels are names."""
+        return {one.name: one.value(x) for one, x in zip(self.inputs, point, strict=True)}
 
-    def settings_text(self, point: Iterable[float]) -> str:
+    def columns(self, points: Array) -> dict[str, Any]:
+        """Return points (m, d) as columns of a table, (m,) each; levels are names."""
+        return {
+            one.name: [one.value(x) for x in values] if one.levels else values
+            for one, values in zip(self.inputs, points.T, strict=True)
+        }
+
+    def settings_text(self, point: Iterable[float | str]) -> str:
         """Write a point (d,) for people, with the units that were stated.
 
         >>> problem = Problem(["temperature[°C]=180:220", "pH value=1:9"], "yield=0:100")
@@ -675,7 +713,7 @@ class Problem:
     def as_data(self) -> dict[str, Any]:
         """Return the arguments as plain data for JSON."""
         data = {"format": FORMAT} | self._arguments()
-        data["inputs"] = [dataclasses.asdict(one) for one in self.inputs]
+        data["inputs"] = [_input_data(one) for one in self.inputs]
         data["output"] = dataclasses.asdict(self.output)
         data["kernel"] = None if self.kernel is None else kernel_to_text(self.kernel)
         data["suggested"] = list(self.suggested)
@@ -736,8 +774,29 @@ def _at_limit(values: Array, limit: float) -> Array:
     return np.where(np.isclose(values, limit, rtol=1e-12, atol=0.0), limit, values)
 
 
+def _refuse_categories_as_numbers(kernel: Kernel, inputs: Sequence[Input]) -> None:
+    """Refuse a kernel that takes the number of a level for a number."""
+    seen = category_inputs(kernel, len(inputs))
+    for at, one in enumerate(inputs):
+        if one.levels and at not in seen:
+            numbers = [other for other in range(len(inputs)) if not inputs[other].levels]
+            raise InputError(
+                f"the kernel {shortened(_kernel_text(kernel), 100)} takes the levels of {one.name} "
+                f"for numbers: use Levels for it, as in OnInputs(Matern(0.5, nu=2.5), {numbers}) * "
+                f"OnInputs(Levels(0.5), [{at}])."
+            )
+
+
 def _checked_kernel(given: Any) -> Kernel:
     return kernel_from_text(given) if isinstance(given, str) else checked_kernel(given)
+
+
+def _input_data(one: Input) -> dict[str, Any]:
+    """Return an input as plain data; one that is no category looks as it did before these."""
+    data = dataclasses.asdict(one)
+    if not one.levels:
+        del data["levels"], data["matters"]
+    return data
 
 
 def _plain(name: str, value: Any) -> Any:
@@ -770,8 +829,9 @@ def predicted_half_widths(
     See :meth:`kernelbounds.ConfidenceSequence.predicted_width`.
     """
     points = qmc.Sobol(problem.dim, rng=np.random.default_rng(1)).random(WIDTH_POINTS)
-    design = problem.unit_box.filling(experiments)
+    points, design = problem.unit_box.scaled(points), problem.unit_box.filling(experiments)
+    corners = with_corners(points, {at: len(one) for at, one in problem.categories.items()})
     noise = problem.planned_noise if noise_scale is None else noise_scale
     sequence = problem.sequence(facts=(), noise_scale=noise)
-    widths = sequence.predicted_width(with_corners(points), design)
+    widths = sequence.predicted_width(corners, design)
     return float(widths[:WIDTH_POINTS].mean() / 2), float(widths.max() / 2)

@@ -1,7 +1,8 @@
-"""Inputs and outputs in the user's words: ``temperature[°C]=180:220``, ``pressure=1e5:3e5:log``.
+"""Inputs and outputs in the user's words: ``temperature[°C]=180:220``, ``quench=oil|water|air``.
 
 Values of the inputs come in three forms: in the user's units; scaled to [0, 1], for kernels; and as
-settings, which are values in the user's units with no more digits than one can set at a bench.
+settings, which are values in the user's units with no more digits than one can set at a bench. In
+all three, a level of a category is a whole number from 0 on.
 """
 
 from __future__ import annotations
@@ -15,7 +16,18 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kernelbounds.arrays import EPS, LARGEST, Array, as_flag, as_scalar, as_whole, brief
+from kernelbounds.arrays import (
+    EPS,
+    LARGEST,
+    Array,
+    as_flag,
+    as_floats,
+    as_scalar,
+    as_whole,
+    brief,
+    shortened,
+)
+from kernelbounds.categories import Categories
 from kernelbounds.display.numbers import at_most, factor, interval
 from kernelbounds.errors import InputError
 
@@ -281,19 +293,40 @@ class Input(Quantity):
     turns : int, optional
         How many times the output may turn, from rising to falling or back, as this input goes
         through its range; None: as often as the problem says.
+    levels : tuple of str
+        The names of the levels, if the input is a category; its range is then that of their
+        numbers.
+    matters : float
+        How much a category matters: by which share of the output's range, at most, another level
+        alone may change the output. 1 assumes nothing.
 
     Examples
     --------
-    >>> Input.parse("pressure[Pa]=1e5:3e5:log:turns=1")
-    Input(name='pressure', low=100000.0, high=300000.0, unit='Pa', log=True, integer=False, turns=1)
+    >>> Input.parse("pressure[Pa]=1e5:3e5:log:turns=1").text
+    'pressure[Pa]=100000:300000:log:turns=1'
+    >>> Input.parse("quench=oil|water|air:matters=0.3").description
+    'oil, water or air, changes the output by at most 0.3 of its range'
     """
 
     log: bool = False
     integer: bool = False
     turns: int | None = None
+    levels: tuple[str, ...] = ()
+    matters: float = 1.0
 
     def __post_init__(self) -> None:
+        if self.levels:
+            names = Categories(*self.levels).names
+            for field, value in {
+                "levels": names, "low": 0, "high": len(names) - 1, "integer": True,
+            }.items():  # fmt: skip
+                object.__setattr__(self, field, value)
+            if self.unit or self.log or self.turns is not None:
+                raise InputError(f"{self.name} is a category, which has no unit, log or turns.")
         super().__post_init__()
+        as_scalar(self.matters, f"matters of {self.name}", least=0.01, most=1.0)
+        if self.matters != 1 and not self.levels:
+            raise InputError(f"matters is said of categories, and {self.name} is a number.")
         as_flag(self.log, f"log of {self.name}")
         as_flag(self.integer, f"integer of {self.name}")
         if self.turns is not None:
@@ -307,7 +340,12 @@ class Input(Quantity):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Make an input from ``name[unit]=low:high``, ``:log``, ``:integer`` and ``:turns=2``."""
+        """Make an input from ``name[unit]=low:high``, ``:log``, ``:integer`` and ``:turns=2``.
+
+        A category is made from ``name=oil|water|air``, and ``:matters=0.3``.
+        """
+        if isinstance(text, str) and "|" in text.partition("=")[2]:
+            return cls._parsed_category(text)
         name, unit, low, high, more = _parsed(text, "input")
         log = integer = False
         turns = None
@@ -326,9 +364,43 @@ class Input(Quantity):
                 )
         return cls(name, low, high, unit, log, integer, turns)
 
+    @classmethod
+    def _parsed_category(cls, text: str) -> Self:
+        name, unit = _name_and_unit(text, "input", "quench=oil|water|air")
+        listed, *more = text.partition("=")[2].split(":")
+        matters = 1.0
+        for option in more:
+            key, _, value = (part.strip() for part in option.partition("="))
+            if key != "matters" or not NUMBER.fullmatch(value):
+                raise InputError(
+                    f"input {brief(name)} has {brief(option)} after its levels; matters=0.3 is "
+                    "what can be said there."
+                )
+            matters = float(value)
+        return cls(name, 0, 1, unit, levels=tuple(listed.split("|")), matters=matters)
+
+    @property
+    def categories(self) -> Categories | None:
+        """The levels, if the input is a category."""
+        return Categories(*self.levels) if self.levels else None
+
+    @property
+    def written(self) -> str:
+        """The range or the levels as text, ``180:220`` or ``oil|water|air``."""
+        return "|".join(self.levels) or super().written
+
+    @property
+    def expected(self) -> str:
+        """What a value must be, in words."""
+        if self.levels:
+            return f"one of its levels {self.written}"
+        return f"{'a whole number ' * self.integer}in its range {self.written}"
+
     @property
     def text(self) -> str:
         """The text from which :meth:`parse` makes the same, ``pressure[Pa]=1e5:3e5:log``."""
+        if self.levels:
+            return super().text + (f":matters={self.matters!r}" if self.matters != 1 else "")
         more = [":log"] * self.log + [":integer"] * self.integer
         more += [] if self.turns is None else [f":turns={self.turns}"]
         return super().text + "".join(more)
@@ -336,6 +408,10 @@ class Input(Quantity):
     @property
     def description(self) -> str:
         """The range in words, and what is special about it."""
+        if self.levels:
+            much = f", changes the output by at most {self.matters:g} of its range"
+            most = f"{', '.join(self.levels[:-1])} or {self.levels[-1]}"
+            return most + (much if self.matters != 1 else "")
         more = [", logarithmic"] * self.log + [", whole numbers"] * self.integer
         more += [] if self.turns is None else [f", turns at most {self.turns}"]
         return super().description + "".join(more)
@@ -346,10 +422,14 @@ class Input(Quantity):
         If the input takes whole numbers, these are whole.
         """
         values = np.rint(values) if self.integer else values
+        if self.levels:
+            return np.asarray(np.clip(values, self.low, self.high))
         return np.asarray(np.clip(self._along(values) / self._along(self.high), 0.0, 1.0))
 
     def unscaled(self, unit: Array) -> Array:
         """Turn scaled values into the user's units, and into whole numbers for a whole input."""
+        if self.levels:
+            return self.scaled(unit)
         along = unit * self._along(self.high)
         values = self.low + (self.low * np.expm1(along) if self.log else along)
         values = np.where(unit >= 1, self.high, values)  # rounding may miss the end
@@ -367,11 +447,30 @@ class Input(Quantity):
             shorter = [round(value, decimals) for value in values.tolist()]
         return np.clip(shorter, self.low, self.high)
 
-    def setting_text(self, value: float) -> str:
-        """Write a setting with its unit, ``temperature=200 °C``."""
+    def setting_text(self, value: float | str) -> str:
+        """Write a setting with its unit, ``temperature=200 °C``, or the name of a level."""
         name = f'"{self.name}"' if " " in self.name else self.name
+        if self.levels or isinstance(value, str):
+            level = value if isinstance(value, str) else self.levels[int(value)]
+            return f'{name}="{level}"' if " " in level else f"{name}={level}"
         digits = str(int(value)) if self.integer else f"{value:.10g}"
         return f"{name}={digits}{self.after_number}"
+
+    def number(self, text: str) -> float | None:
+        """Read a value from text: a number, or the name of a level; None where it is neither."""
+        if self.levels:
+            return Categories(*self.levels).number(text, self.name)
+        return float(text) if NUMBER.fullmatch(text) else None
+
+    def value(self, number: float) -> float | str:
+        """Return a value as people are told it: the name of a level, or the number."""
+        return self.levels[int(number)] if self.levels else float(number)
+
+    def numbers(self, column: Any) -> Array:
+        """Read a column of a table, (n,): numbers, or the names of levels."""
+        if self.levels:
+            return Categories(*self.levels).numbers(column, self.name)
+        return np.atleast_1d(as_floats(column, self.name))
 
     def outside(self, values: Array) -> NDArray[np.bool_]:
         """Tell which values are not in the range, or not whole although the input is."""
@@ -408,21 +507,29 @@ def checked_turns(turns: Any, name: str) -> int:
 def _parsed(text: Any, what: str) -> tuple[str, str, float, float, list[str]]:
     """Split ``name[unit]=low:high:...`` into name, unit, low, high and the parts after those."""
     example = "yield[%]=0:100" if what == "output" else "temperature[°C]=180:220"
-    head, equals, rest = text.partition("=") if isinstance(text, str) else ("", "", "")
-    found = NAME_AND_UNIT.fullmatch(head.strip())
-    if found is None or not equals:
-        raise InputError(f"{what} must be written as {example}, got {brief(text)}.")
-    name, unit = found[1].strip(), found[2] or ""
+    name, unit = _name_and_unit(text, what, example)
+    rest = text.partition("=")[2]
     parts = [part.strip() for part in rest.split(":")]
     if len(parts) < 2 or not all(NUMBER.fullmatch(part) for part in parts[:2]):
-        if what == "input" and "," in rest:
+        if what == "input" and not NUMBER.fullmatch(parts[0]):
+            names = [one.strip() for one in rest.split(",")]
+            likely = "|".join(names) if len(names) > 1 and all(names) else "oil|water|air"
             raise InputError(
-                f"input {brief(name)} seems to have categories ({brief(rest)}), which have no "
-                "distances that a kernel could use: make a table or a study of each, or, for two "
-                "of them, an input that is 0 or 1, written as =0:1:integer."
+                f"input {brief(name)} needs a range of two numbers, low:high as in {example}, or, "
+                f"if it is a category, its levels with | between them, as in {shortened(likely)}, "
+                f"got {brief(rest.strip())}."
             )
         raise InputError(
             f"{what} {brief(name)} needs a range of two numbers, low:high as in {example}, got "
             f"{brief(rest.strip())}."
         )
     return name, unit, float(parts[0]), float(parts[1]), parts[2:]
+
+
+def _name_and_unit(text: Any, what: str, example: str) -> tuple[str, str]:
+    """Read the part before the first = of a text."""
+    head, equals, _ = text.partition("=") if isinstance(text, str) else ("", "", "")
+    found = NAME_AND_UNIT.fullmatch(head.strip())
+    if found is None or not equals:
+        raise InputError(f"{what} must be written as {example}, got {brief(text)}.")
+    return found[1].strip(), found[2] or ""

@@ -8,16 +8,23 @@ g is a random wave. w is increasing along each input and h monotone, so that nei
 often f turns, and they make it uneven: steep here and flat there, with plateaus or peaks, as in
 real systems. s is as large as the number of turns allows.
 
+Where categories are among the inputs of S, f has a wave of its own for each combination of their
+levels. A category that matters by a share m < 1 only has a wave that all its levels have in common
+as well: with one category and one part, f is (1 - m) h(g) + m h_level(g_level), so that two levels
+differ by at most m of the range, up to the scaling of the sum to the whole range.
+
 Where the shape is known (:class:`Shapes`), functions are mirrored so that they have it, slowed down
 a little if they nearly have it, and left out otherwise.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from itertools import combinations, product
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations, product, repeat
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import qmc
 
 from kernelbounds.arrays import Array
@@ -44,6 +51,19 @@ MAX_UNEVENNESS, MAX_BEND, MAX_BEND_WITHOUT_TURNS = 0.3, 1.0, 2.0
 SLOWER = (1.0, 0.9, 0.8, 0.65, 0.5)
 # No more functions than this are tried for each that is wanted: seconds for two hundred.
 MOST_TRIES = 20
+# With categories, lines and points for the range are at all combinations of levels. There are more
+# of them than without, but at most this many times as many.
+MORE_WITH_LEVELS = 8
+
+
+class Category(NamedTuple):
+    """How many levels a category has, and by which share of the range these differ at most."""
+
+    levels: int
+    matters: float
+
+
+NO_CATEGORIES: Mapping[int, Category] = {}
 
 
 def subsets_of(dim: int, interactions: str) -> list[tuple[int, ...]]:
@@ -53,22 +73,24 @@ def subsets_of(dim: int, interactions: str) -> list[tuple[int, ...]]:
     return list(combinations(range(dim), 1 if interactions == "none" else 2))
 
 
-def with_corners(points: Array) -> Array:
-    """Append the corners of the unit cube to points of it, unless there are too many corners."""
-    dim = points.shape[1]
-    if dim > MAX_CORNER_DIM:
+def with_corners(points: Array, levels: Mapping[int, int] | None = None) -> Array:
+    """Append the corners of the unit cube to points of it, unless there are too many corners.
+
+    ``levels`` has the number of levels of each category, which are all at corners.
+    """
+    sides = [np.arange((levels or {}).get(axis, 2), dtype=float) for axis in range(points.shape[1])]
+    if np.prod(list(map(len, sides))) > 2**MAX_CORNER_DIM:
         return points
-    return np.concatenate([points, list(product([0.0, 1.0], repeat=dim))])
+    return np.concatenate([points, list(product(*sides))])
 
 
-class _Part:
-    """One part of a function, a_S h_S(g_S(w(x_S))), for points x of the whole cube."""
+class _Wave:
+    """One wave with its shape, h(g(w(x))), of the inputs that are numbers."""
 
-    def __init__(
-        self, rng: np.random.Generator, turns: Array, inputs: tuple[int, ...], parts: int
-    ) -> None:
+    def __init__(self, rng: np.random.Generator, turns: Array, inputs: tuple[int, ...]) -> None:
         dim, most_bent = len(inputs), MAX_BEND if turns.any() else MAX_BEND_WITHOUT_TURNS
         self.inputs = inputs
+        self.mirrored = np.zeros(dim, dtype=bool)
         frequencies = rng.standard_normal((WAVE_TERMS, dim))
         self.frequencies = frequencies * np.pi / 2 * (turns[list(inputs)] + 1)
         self.phases = rng.uniform(0, 2 * np.pi, WAVE_TERMS)
@@ -77,12 +99,11 @@ class _Part:
         self.centres = rng.random(dim)
         self.bend = rng.uniform(0.1, most_bent) * rng.choice([-1, 1])
         self.shape = int(rng.integers(3))
-        # Some effects are larger than others.
-        self.weight = 1.0 if parts == 1 else float(rng.exponential())
 
     def angles(self, x: Array) -> Array:
         """Return omega_j . w(x), (m, WAVE_TERMS): all that a wave needs to know about points."""
         z = x[:, self.inputs]
+        z = np.where(self.mirrored, 1 - z, z)
         warped = z + self.slopes * np.sin(2 * np.pi * (z - self.centres)) / (2 * np.pi)
         return np.asarray(warped @ self.frequencies.T)
 
@@ -95,7 +116,127 @@ class _Part:
             between = np.tanh(self.bend * between) / np.tanh(self.bend)
         elif self.shape == 2:
             between = np.sign(self.bend) * np.expm1(self.bend * between) / np.sinh(abs(self.bend))
-        return self.weight * between
+        return between
+
+
+class _Seen(NamedTuple):
+    """What one term of a part needs to know about points: the wave of each, and its angles."""
+
+    which: NDArray[np.intp]
+    angles: Array
+
+
+class _Term:
+    """A share of a part: waves, one for each combination of levels of some categories."""
+
+    def __init__(self, categories: Mapping[int, Category], waves: list[_Wave]) -> None:
+        self.share, self.waves = 1.0, waves
+        self.inputs, self._counts = list(categories), [one.levels for one in categories.values()]
+
+    def seen(self, x: Array) -> _Seen:
+        which = np.zeros(len(x), dtype=np.intp)
+        if len(self.waves) == 1:
+            return _Seen(which, self.waves[0].angles(x))
+        for at, count in zip(self.inputs, self._counts, strict=True):
+            which = count * which + np.rint(x[:, at]).astype(np.intp)
+        angles = np.empty((len(x), WAVE_TERMS))
+        for number in np.unique(which):
+            angles[which == number] = self.waves[number].angles(x[which == number])
+        return _Seen(which, angles)
+
+    def wave(self, seen: _Seen, speed: float) -> Array:
+        if len(self.waves) == 1:
+            return self.waves[0].wave(seen.angles, speed)
+        values = np.empty(len(seen.which))
+        for number in np.unique(seen.which):
+            here = seen.which == number
+            values[here] = self.waves[number].wave(seen.angles[here], speed)
+        return values
+
+    def ranges(self, seen: _Seen, speed: float) -> list[tuple[float, float]]:
+        """The range of each wave, at points in all levels."""
+        values = self.wave(seen, speed)
+        if not self.waves[0].inputs:  # without numbers a wave is a constant
+            return [(float(values.min()), float(values.max()))] * len(self.waves)
+        each = [values[seen.which == number] for number in range(len(self.waves))]
+        return [(float(one.min()), float(one.max())) for one in each]
+
+    def value(self, seen: _Seen, speed: float, ranges: list[tuple[float, float]]) -> Array:
+        if len(self.waves) == 1:
+            return self.share * self.waves[0].value(seen.angles, speed, *ranges[0])
+        values = np.empty(len(seen.which))
+        for number in np.unique(seen.which):
+            here, wave = seen.which == number, self.waves[number]
+            values[here] = wave.value(seen.angles[here], speed, *ranges[number])
+        return self.share * values
+
+
+class _Part:
+    """One part of a function, a_S h_S(g_S(w(x_S))), for points x of the whole cube."""
+
+    def __init__(
+        self,
+        rng: np.random.Generator,
+        turns: Array,
+        inputs: tuple[int, ...],
+        parts: int,
+        categories: Mapping[int, Category],
+    ) -> None:
+        self.inputs = inputs
+        numbers = tuple(at for at in inputs if at not in categories)
+        named = {at: categories[at] for at in inputs if at in categories}
+        self.terms: list[_Term] = []
+        # Each category has a wave of its own for each level, or one for all; both for 0 < m < 1.
+        for chosen in product(*[[True, False][: 1 + (one.matters < 1)] for one in named.values()]):
+            own = {at: one for (at, one), yes in zip(named.items(), chosen, strict=True) if yes}
+            if not numbers and not own:
+                continue  # a constant
+            count = int(np.prod([one.levels for one in own.values()]))
+            waves = [_Wave(rng, turns, numbers) for _ in range(count)]
+            self.terms.append(_Term(own, waves))
+        # Some effects are larger than others.
+        self.weight = 1.0 if parts == 1 else float(rng.exponential())
+
+    def divide(self, special: Mapping[int, float]) -> None:
+        """Divide the part among its terms, given which share is special to levels, by category."""
+        for term in self.terms:
+            shares = [
+                special[at] if at in term.inputs else 1 - special[at]
+                for at in self.inputs
+                if at in special
+            ]
+            term.share = float(np.prod(shares))
+
+    def angles(self, x: Array) -> list[_Seen]:
+        """Return what the terms need to know about points."""
+        return [term.seen(x) for term in self.terms]
+
+    def wave(self, angles: list[_Seen], speed: float) -> Array:
+        """Return the wave of a part that has one term, which turns where the part does."""
+        return self.terms[0].wave(angles[0], speed)
+
+    def ranges(self, angles: list[_Seen], speed: float) -> list[list[tuple[float, float]]]:
+        both = zip(self.terms, angles, strict=True)
+        return [term.ranges(seen, speed) for term, seen in both]
+
+    def value(
+        self, angles: list[_Seen], speed: float, ranges: list[list[tuple[float, float]]]
+    ) -> Array:
+        each = zip(self.terms, angles, ranges, strict=True)
+        values = [term.value(seen, speed, ends) for term, seen, ends in each]
+        return self.weight * np.asarray(sum(values[1:], values[0]))
+
+    def align(self, axis: int, points: Array, speed: float) -> None:
+        """Mirror waves so that along a number all of them rise on average, or fall as the first."""
+        waves = [wave for term in self.terms for wave in term.waves if axis in wave.inputs]
+        rises = []
+        for wave in waves[: len(waves) * (len(waves) > 1)]:
+            ends = [points.copy(), points.copy()]
+            ends[0][:, axis], ends[1][:, axis] = 0.0, 1.0
+            low, high = (wave.wave(wave.angles(x), speed).mean() for x in ends)
+            rises.append(high > low)
+        for wave, rising in zip(waves, rises, strict=False):
+            wave.mirrored[wave.inputs.index(axis)] ^= rising != rises[0]
 
 
 class Shapes:
@@ -125,6 +266,7 @@ class Shapes:
         for function.upside_down in (False, True)[: 1 + bool(self.bends)]:
             function.mirrored[:] = False
             for axis, centres, rows in self.slopes:
+                function.align(axis, centres)
                 function.mirrored[axis] = np.sum(rows @ function(centres)) < 0
             every = (*self.slopes, *self.bends)
             if all(np.all(rows @ function(centres) >= 0) for _, centres, rows in every):
@@ -145,17 +287,24 @@ class RandomFunction:
         turns: Array,
         subsets: list[tuple[int, ...]],
         shapes: Shapes | None = None,
+        categories: Mapping[int, Category] = NO_CATEGORIES,
     ):
-        self._turns = turns
+        self._turns, self.categories = turns, categories
         self.mirrored, self.upside_down = np.zeros(len(turns), dtype=bool), False
-        self.parts = [_Part(rng, turns, inputs, len(subsets)) for inputs in subsets]
-        lines = self._angles_along(rng.random((LINES, len(turns))))
-        points = with_corners(qmc.Sobol(len(turns), rng=rng).random(RANGE_POINTS))
+        self.parts = [_Part(rng, turns, inputs, len(subsets), categories) for inputs in subsets]
+        self._divide_parts()
+        self._one_wave = len(self.parts) == 1 and len(self.parts[0].terms) == 1
+        self._lines = LINES * min(self._combinations, MORE_WITH_LEVELS)
+        starts = rng.random((self._lines, len(turns)))
+        for at, one in categories.items():
+            starts[:, at] = np.floor(one.levels * starts[:, at])
+        lines = self._angles_along(starts)
+        points = self._in_all_levels(rng)
         everywhere = [part.angles(points) for part in self.parts]
         slow, fast = SLOWEST_SPEED, FASTEST_SPEED
         for _ in range(SPEED_STEPS):
             middle = float(np.sqrt(slow * fast))
-            if len(self.parts) > 1:  # The turns of a single part do not depend on its range.
+            if not self._one_wave:  # The turns of a single wave do not depend on its range.
                 self._set_speed(middle, everywhere)
             too_fast = self._turns_too_often(lines, middle)
             slow, fast = (slow, middle) if too_fast else (middle, fast)
@@ -166,11 +315,47 @@ class RandomFunction:
             self.has_shapes = not shapes or shapes.fitted(self)
             if self.has_shapes:
                 break
+        # What levels have in common and what is special to them may turn at any speed together.
+        slowest = bool(categories) and slow == SLOWEST_SPEED
+        self.turns_too_often = slowest and self._turns_too_often(lines, self._speed)
 
     @property
     def dim(self) -> int:
         """The number of inputs, d."""
         return len(self._turns)
+
+    def _divide_parts(self) -> None:
+        """Make what is special to the levels of a category a share of all, as much as it matters.
+
+        The parts that depend on the category are not all, and so the share of these is larger.
+        """
+        special = {}
+        for at, one in self.categories.items():
+            own = sum(part.weight for part in self.parts if at in part.inputs)
+            whole = sum(part.weight for part in self.parts)
+            special[at] = min(1.0, one.matters * whole / own)
+        for part in self.parts:
+            part.divide(special)
+
+    @property
+    def _combinations(self) -> int:
+        """The number of combinations of levels."""
+        return int(np.prod([one.levels for one in self.categories.values()]))
+
+    def _in_all_levels(self, rng: np.random.Generator) -> Array:
+        """Points that fill the cube of the numbers, and its corners, at all levels; (m, d)."""
+        numbers = [at for at in range(self.dim) if at not in self.categories]
+        unit = np.empty((1, 0))
+        if numbers:
+            count = max(RANGE_POINTS * MORE_WITH_LEVELS // self._combinations, LINES)
+            unit = qmc.Sobol(len(numbers), rng=rng).random(min(RANGE_POINTS, count))
+            unit = with_corners(unit)
+        return at_all_levels(unit, numbers, self.categories, self.dim)
+
+    def align(self, axis: int, points: Array) -> None:
+        """Make the waves of all levels rise, or fall, together along an input."""
+        for part in self.parts:
+            part.align(axis, points, self._speed)
 
     def __call__(self, x: Array) -> Array:
         """Return values (m,) at points (m, d) of the unit cube."""
@@ -186,42 +371,69 @@ class RandomFunction:
         """Return what one of the parts adds to the values, (m,), with its share of the constant."""
         part, share = self.parts[at], 1 / len(self.parts)
         value = part.value(
-            part.angles(np.where(self.mirrored, 1 - x, x)), self._speed, *self._ranges[at]
+            part.angles(np.where(self.mirrored, 1 - x, x)), self._speed, self._ranges[at]
         )
         return self._sign * (2 * (value - share * self._low) / (self._high - self._low) - share)
 
-    def _set_speed(self, speed: float, angles: list[Array]) -> None:
+    def _set_speed(self, speed: float, angles: list[list[_Seen]]) -> None:
         self._speed = speed
-        waves = [part.wave(one, speed) for part, one in zip(self.parts, angles, strict=True)]
-        self._ranges = [(float(wave.min()), float(wave.max())) for wave in waves]
+        both = zip(self.parts, angles, strict=True)
+        self._ranges = [part.ranges(one, speed) for part, one in both]
 
-    def _raw(self, angles: Sequence[Array | None]) -> Array:
+    def _raw(self, angles: Sequence[list[_Seen] | None]) -> Array:
         """Return the sum of the parts whose angles are given."""
         given = zip(self.parts, angles, self._ranges, strict=True)
         values = [
-            part.value(one, self._speed, *ends) for part, one, ends in given if one is not None
+            part.value(one, self._speed, ends) for part, one, ends in given if one is not None
         ]
         return np.asarray(sum(values[1:], values[0]))
 
-    def _angles_along(self, lines: Array) -> list[list[Array | None]]:
+    def _angles_along(self, lines: Array) -> list[list[list[_Seen] | None]]:
         """Return angles on lines through points along each input, of the parts that vary there."""
-        found = []
+        found: list[list[list[_Seen] | None]] = []
         for at, most in enumerate(self._turns):
+            if at in self.categories:  # along which nothing turns
+                continue
             along = np.linspace(0, 1, POINTS_PER_TURN * (int(most) + 1) + 1)
             x = np.repeat(lines, len(along), axis=0)
             x[:, at] = np.tile(along, len(lines))
             found.append([part.angles(x) if at in part.inputs else None for part in self.parts])
         return found
 
-    def _turns_too_often(self, lines: list[list[Array | None]], speed: float) -> bool:
-        for angles, most in zip(lines, self._turns, strict=True):
+    def _turns_too_often(self, lines: list[list[list[_Seen] | None]], speed: float) -> bool:
+        numbers = [most for at, most in enumerate(self._turns) if at not in self.categories]
+        for angles, most in zip(lines, numbers, strict=True):
             # A single part turns where its wave does, because h is monotone.
-            one = angles[0] if len(self.parts) == 1 else None
+            one = angles[0] if self._one_wave else None
             values = self._raw(angles) if one is None else self.parts[0].wave(one, speed)
-            rises = np.diff(values.reshape(LINES, -1), axis=1) > 0
-            if np.any(np.count_nonzero(np.diff(rises, axis=1), axis=1) > most):
+            if self._counted(values) > most:
                 return True
+            # What is special to a level, and may be small, turns no more often than the whole.
+            for part, seen in zip(self.parts, angles, strict=True):
+                if seen is not None and len(part.terms) > 1:
+                    waves = map(_Term.wave, part.terms, seen, repeat(speed))
+                    if any(self._counted(wave) > most for wave in waves):
+                        return True
         return False
+
+    def _counted(self, values: Array) -> int:
+        """Return the largest number of turns of values on lines."""
+        rises = np.diff(values.reshape(self._lines, -1), axis=1) > 0
+        return int(np.count_nonzero(np.diff(rises, axis=1), axis=1).max())
+
+
+def at_all_levels(
+    unit: Array, numbers: Sequence[int], categories: Mapping[int, Category], dim: int
+) -> Array:
+    """Return points (m, d) with these values (n, ..) of the numbers, at all levels of categories.
+
+    The points of one combination of levels follow each other. Other inputs are at 0.
+    """
+    combinations_of_levels = list(product(*[range(one.levels) for one in categories.values()]))
+    points = np.zeros((len(combinations_of_levels), len(unit), dim))
+    points[:, :, list(categories)] = np.array(combinations_of_levels, dtype=float)[:, None]
+    points[:, :, list(numbers)] = unit
+    return points.reshape(-1, dim)
 
 
 def random_functions(
@@ -231,14 +443,15 @@ def random_functions(
     shapes: Shapes,
     count: int,
     step: Callable[[], object],
+    categories: Mapping[int, Category] = NO_CATEGORIES,
 ) -> list[RandomFunction] | None:
     """Draw functions that have these shapes; None where too few of those tried have them."""
     drawn: list[RandomFunction] = []
     for tried in range(MOST_TRIES * count):
         if tried == count and 2 * MOST_TRIES * len(drawn) < count:
             return None  # because there would be too few in the end as well
-        one = RandomFunction(rng, turns, subsets, shapes)
-        if one.has_shapes:
+        one = RandomFunction(rng, turns, subsets, shapes, categories)
+        if one.has_shapes and not one.turns_too_often:
             drawn.append(one)
             step()
         if len(drawn) == count:

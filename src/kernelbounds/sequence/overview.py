@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,6 +14,7 @@ from kernelbounds.bounds import AMM, AY, CMM, DMM, IGP, Bound, ConfidenceSet
 from kernelbounds.display import cards
 from kernelbounds.errors import EmptyConfidenceSetError
 from kernelbounds.mixtures import Hybrid
+from kernelbounds.noise import Noise, SubGaussian
 from kernelbounds.surface import extremes
 
 # A glance must not take long. Up to this number of observations the band is drawn, in at most about
@@ -24,7 +26,7 @@ MARGIN = 0.05
 
 def summary(known: ConfidenceSet, bound: Bound) -> str:
     """The repr of a sequence."""
-    a, count, dim = known.assumptions, known.count, known.radius_engine.dim
+    a, count, dim = known.stated, known.count, known.radius_engine.dim
     kernel = f"{known.radius_engine.data.kernel}, norm_bound={a.norm_bound:g}"
     if known.classes is not None:
         kernel = f"{known.classes}"
@@ -40,9 +42,14 @@ def summary(known: ConfidenceSet, bound: Bound) -> str:
     seen = f"{count} observation{'' if count == 1 else 's'}"
     seen += f" of {dim} input{'' if dim == 1 else 's'}" if count else ""
     return (
-        f"ConfidenceSequence({kernel}, noise_scale={a.noise_scale:g}, delta={a.delta:g}, "
+        f"ConfidenceSequence({kernel}, noise_scale={_noise(a.noise)}, delta={a.delta:g}, "
         f"{more}bound={bound}) with {seen}"
     )
+
+
+def _noise(law: Noise) -> str:
+    """A law of noise; a number, as users pass it, where it is sub-Gaussian."""
+    return f"{law.scale:g}" if isinstance(law, SubGaussian) else str(law)
 
 
 def _own_parts(known: ConfidenceSet) -> Sequence[tuple[Kernel, float]]:
@@ -53,7 +60,7 @@ def _own_parts(known: ConfidenceSet) -> Sequence[tuple[Kernel, float]]:
 
 def card(known: ConfidenceSet, bound: Bound) -> cards.Html:
     """Draw a card with what is assumed, what is observed and, over one input, the band."""
-    a, count = known.assumptions, known.count
+    a, count = known.stated, known.count
     facts: list[tuple[object, object]] = [("kernel", known.radius_engine.data.kernel)]
     if known.classes is not None:
         facts[0] = (type(known.classes).__name__, known.classes)
@@ -62,7 +69,14 @@ def card(known: ConfidenceSet, bound: Bound) -> cards.Html:
     else:
         own = _own_parts(known)
         facts[0] = ("kernel", ", ".join(f"{one} with B = {b:.4g}" for one, b in own))
-    facts.append(("noise scale σ", f"{a.noise_scale:.4g}" if a.noise_scale else "0, no noise"))
+    if isinstance(a.noise, SubGaussian):
+        facts.append(("noise scale σ", f"{a.noise_scale:.4g}" if a.noise_scale else "0, no noise"))
+    elif a.noise.known:
+        facts.append(("noise", a.noise))
+    else:
+        found = known.noise_upper_bound if count else math.inf
+        so_far = f"at most {found:.4g} so far" if math.isfinite(found) else "not known yet"
+        facts.append(("noise", f"{a.noise}, σ {so_far}"))
     if a.misspecification:
         facts.append(("misspecification", f"{a.misspecification:.4g}"))
     if known.offset != Offset():
@@ -72,7 +86,8 @@ def card(known: ConfidenceSet, bound: Bound) -> cards.Html:
         facts.append(("refuted by the data", ", ".join(refuted) or "none of them"))
     facts += [("known", fact) for fact in known.stated_facts]
     facts += [("bound", bound), ("observations", _observed(known))]
-    note = f"Bounds hold with probability {1 - a.delta:g}, if these assumptions do."
+    likely = f"with probability {1 - a.delta:g}" if a.delta else "for certain"
+    note = f"Bounds hold {likely}, if these assumptions do."
     picture = None
     if count and known.radius_engine.approximation() is None:
         # CMM is drawn where the bound of the sequence may be slow, or holds at one time only.

@@ -13,7 +13,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
-from kernelbounds.arrays import Array, as_flag, as_observations, as_points, as_scalar, brief
+from kernelbounds.arrays import (
+    EPS,
+    Array,
+    as_flag,
+    as_observations,
+    as_points,
+    as_scalar,
+    as_whole,
+    brief,
+)
 from kernelbounds.assume.classes import Classes, sum_of
 from kernelbounds.assume.offset import Offset, checked_offset
 from kernelbounds.assume.parts import Parts, as_parts
@@ -391,6 +400,59 @@ class ConfidenceSequence:
         """
         upper, negative_lower = self._extremes(X, bound, (1, -1))
         return -negative_lower, upper
+
+    def prediction_bounds(
+        self,
+        X: ArrayLike,
+        *,
+        count: int | None = None,
+        noise_scale: ArrayLike | None = None,
+        delta: float | None = None,
+        bound: Bound | None = None,
+    ) -> tuple[Array, Array]:
+        """Bounds on the next outcomes at points of shape (m, d), noise included; two arrays (m,).
+
+        :meth:`bounds` say where f*(x) is, which does not scatter; these say where the next
+        measurement will be. If the bounds on f* hold, all of ``count`` new outcomes are within
+        these with probability at least 1 - delta; so in all with probability at least 1 - delta
+        less the delta of the sequence. With noise that is bounded or has a limited energy it adds
+        nothing.
+
+        Parameters
+        ----------
+        X : array of shape (m, d)
+            Where measurements will be made; they may be chosen by looking at all data so far.
+        count : int, optional
+            For how many measurements in all the statement is to hold; None: one at each point.
+        noise_scale : float or array of shape (m,), optional
+            The noise scale of these measurements, as for :meth:`update`.
+        delta : float, optional
+            The failure probability of the noise; None: as large as that of the sequence.
+        bound : bound, optional
+            None: the one of the sequence.
+
+        Examples
+        --------
+        >>> from sklearn.gaussian_process.kernels import RBF
+        >>> seq = ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
+        >>> seq.update([[0.0], [1.0]], [0.3, -0.2])
+        >>> lower, upper = seq.bounds([0.5])
+        >>> low, high = seq.prediction_bounds([0.5])
+        >>> bool(low[0] < lower[0] and upper[0] < high[0])
+        True
+        """
+        with self._known.lock:
+            points = as_points(X, "X", self.dim, one=True)
+            number = len(points) if count is None else as_whole(count, "count", least=1)
+            scales = self.checked_noise_scales(noise_scale, len(points))
+            lower, upper = self.bounds(points, bound)
+            law, rate = self._known.assumptions.noise, self.assumptions.delta
+            if delta is not None:
+                rate = as_scalar(delta, "delta", above=0.0, most=1.0)
+            ratios = 1.0 if scales is None else scales / law.unit if law.unit else 0.0
+            margin = np.asarray(ratios * law.margin(number, rate) if law.scale else 0.0)
+            outward = EPS * (np.abs(lower) + np.abs(upper) + margin)
+            return lower - margin - outward, upper + margin + outward
 
     def bounds_of(
         self, functional: Functional | Sequence[Functional], bound: Bound | None = None

@@ -156,8 +156,13 @@ def unpack(
 def _noise_to_data(law: Noise) -> dict[str, Any]:
     if type(law).__name__ not in LAWS or getattr(noise, type(law).__name__) is not type(law):
         raise InputError(f"a noise law of your own cannot be saved: {law!r}.")
-    finite = {name: value for name, value in vars(law).items() if value not in (None, math.inf)}
-    return {"name": type(law).__name__, **finite}
+    settings: Any = law  # a dataclass
+    stated = {
+        one.name: value
+        for one in dataclasses.fields(settings)
+        if one.init and (value := getattr(law, one.name)) not in (None, math.inf)
+    }
+    return {"name": type(law).__name__, **stated}
 
 
 def _noise_from_data(header: dict[str, Any]) -> Any:
@@ -329,11 +334,15 @@ def _chosen(
     with damage_reported(path):
         own, name = stored.get("own", False), stored["name"]
         text = stored["repr"] if own else name
-        if given is None and not own:
+        if not own:
             if name not in names:
                 raise ValueError(f"no {noun} is called {name!r}")
             settings = {key: value for key, value in stored.items() if key != "name"}
-            return getattr(package, name)(**settings)
+            made = getattr(package, name)(**settings)
+            if given is None:
+                return made
+            # A setting that a file does not have yet is at its default.
+            stored = json.loads(json.dumps(_to_data(made, package, names)))
     if given is None:
         raise _not_stored(path, noun, text)
     found = _to_data(given, package, names)

@@ -92,8 +92,12 @@ class Search:
 
     @property
     def _whole(self) -> list[int]:
-        """The positions of the inputs that take whole numbers only."""
-        return [at for at, one in enumerate(self.problem.inputs) if one.integer]
+        """The positions of the inputs that take whole numbers only, without categories.
+
+        A box goes over all levels of categories by itself.
+        """
+        every = enumerate(self.problem.inputs)
+        return [at for at, one in every if one.integer and not one.levels]
 
     def _feasible(self, unit: Array) -> Array:
         """Return the scaled settings that are nearest to points (m, d) of the unit box."""
@@ -111,8 +115,9 @@ class Search:
                 candidates = np.concatenate([sequence.points, filling])
             best = candidates[int(score.values(candidates).argmax())]
             if isinstance(domain, Box):
-                # The best point is improved with its whole numbers as they are.
-                near = domain.fixed({at: float(best[at]) for at in self._whole})
+                # The best point is improved with its whole numbers and levels as they are.
+                kept = (*self._whole, *domain.categories)
+                near = domain.fixed({at: float(best[at]) for at in kept})
                 top = Ascent(scan=1, starts=1).maximise(score, near, best[None]).x
                 both = np.concatenate([best[None], self._feasible(top[None])])
                 best = both[int(score.values(both).argmax())]

@@ -56,7 +56,7 @@ def save_all(
             output=what,
         )
         count, best = certificates[-1]
-        if count == len(outcomes):
+        if count == len(outcomes) and study.problem.numbers:
             drawn["slices"] = _slices(study, outcomes, best.x)
     paths = {where / f"{name}.png": axes for name, axes in drawn.items()}
     for path, axes in paths.items():
@@ -120,11 +120,15 @@ def _noise(problem: Problem, outcomes: list[Outcome]) -> Axes:
 
 
 def _slices(study: Study, outcomes: list[Outcome], point: Array) -> Any:
-    """Draw bounds along each input through a point, with steps between whole numbers."""
+    """Draw bounds along each input through a point, with steps between whole numbers.
+
+    There is a band for each level of categories, or one for those of the point if they are many.
+    """
     problem, sequence = study.problem, study.sequence
     data = [one.point for one in outcomes], [one.value for one in outcomes]
 
     def bounds(points: Array) -> tuple[Array, Array]:
         return problem.unscaled_bounds(*sequence.bounds(problem.nearest(points)))
 
-    return plot.slices(bounds, problem.box, point, data=data, limits=problem.limits, **problem.axes)
+    box = canvas.drawable(problem.box, point)
+    return plot.slices(bounds, box, point, data=data, limits=problem.limits, **problem.axes)

@@ -12,6 +12,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from kernelbounds.arrays import as_floats, as_scalar, as_vector, as_whole, brief
 from kernelbounds.display import cards as notebook
 from kernelbounds.display.numbers import at_most, interval
@@ -32,7 +34,7 @@ class Trial:
     number : int
         The number by which its outcome is told.
     values : dict
-        The settings by the names of the inputs, in their units.
+        The settings by the names of the inputs, in their units; the names of levels of categories.
     lower, upper : float
         Bounds on the true output there, from what was known when it was asked for.
     gain : float
@@ -55,7 +57,7 @@ class Trial:
     """
 
     number: int
-    values: dict[str, float]
+    values: dict[str, Any]
     lower: float
     upper: float
     gain: float
@@ -82,7 +84,10 @@ class Trial:
 
     @property
     def _settings(self) -> str:
-        return ", ".join(f"{name}={value:.10g}" for name, value in self.values.items())
+        return ", ".join(
+            f"{name}={value if isinstance(value, str) else f'{value:.10g}'}"
+            for name, value in self.values.items()
+        )
 
     def as_data(self) -> dict[str, Any]:
         """Return the attributes as plain data for JSON."""
@@ -118,7 +123,7 @@ class Promising:
     (['batches'], True)
     """
 
-    values: dict[str, float]
+    values: dict[str, Any]
     estimate: float
     lower: float
     upper: float
@@ -133,16 +138,14 @@ def checked_point(problem: Problem, given: Any) -> tuple[float, ...]:
     """Return one point in the user's units, from a dict or a sequence, within the ranges."""
     if isinstance(given, Mapping):
         check_names(problem, given)
-        values = [as_scalar(given[name], name) for name in problem.names]
-    else:
-        array = as_floats(given, "a point")
-        if array.shape != (problem.dim,):
-            raise InputError(
-                f"a point has one value for each of {', '.join(problem.names)}, got {brief(given)}."
-            )
-        values = array.tolist()
-    problem.checked_points(values, place=lambda _: "")
-    return tuple(values)
+        for one in problem.inputs:
+            if not one.levels:
+                as_scalar(given[one.name], one.name)
+    elif np.shape(np.asarray(given, dtype=object)) != (problem.dim,):
+        raise InputError(
+            f"a point has one value for each of {', '.join(problem.names)}, got {brief(given)}."
+        )
+    return tuple(problem.checked_points(given, place=lambda _: "")[0].tolist())
 
 
 def check_names(problem: Problem, given: Mapping[str, Any], also: Sequence[str] = ()) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Self, overload
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from kernelbounds.arrays import Array, as_flag, as_scalar, as_whole, brief
 from kernelbounds.bandits import Certificate
@@ -225,7 +225,7 @@ class Study:
 
     def tell(
         self,
-        point: Trial | int | Mapping[str, float] | ArrayLike,
+        point: Trial | int | Mapping[str, Any] | ArrayLike,
         value: float | tuple[int, int],
         *,
         trial: Trial | int | None = None,
@@ -293,7 +293,7 @@ class Study:
         table = OldRuns.of(self.problem, runs, self.path)
         return self._store.tell(lambda store: table.to_tell(store.outcomes, skip))
 
-    def undo(self) -> list[tuple[int, dict[str, float], float | tuple[int, int]]]:
+    def undo(self) -> list[tuple[int, dict[str, Any], float | tuple[int, int]]]:
         """Take back what was told or imported last, and return number, settings and outcome.
 
         The outcomes stay in the file as withdrawn, and trials that had been asked for are pending
@@ -306,14 +306,15 @@ class Study:
     # --- what is known
 
     @property
-    def observations(self) -> dict[str, NDArray[Any]]:
+    def observations(self) -> dict[str, Any]:
         """Columns by name, in the order told: number of the trial, inputs and output.
 
-        Where the output is a rate, successes and tries are before it.
+        Where the output is a rate, successes and tries are before it. Columns of categories are
+        lists of the names of levels.
         """
         rows = self._store.outcomes
         points = np.array([one.point for one in rows]).reshape(-1, self.problem.dim)
-        inputs = dict(zip(self.problem.names, points.T, strict=True))
+        inputs = self.problem.columns(points)
         trials = np.array([one.trial for one in rows], dtype=np.int64)
         values = np.array([one.value for one in rows], dtype=float)
         found = {"trial": trials, **inputs}

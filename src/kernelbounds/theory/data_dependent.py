@@ -115,7 +115,7 @@ def run_bound(
     ...     ucb.tell(x, 1 - x[0])
     >>> bound = theory.run_bound(ucb)
     >>> bound.cumulative.round(2)
-    array([ 6.  , 12.  , 18.  , 19.45, 20.49, 21.35])
+    array([ 6.  , 12.  , 18.  , 19.45, 20.5 , 21.36])
     """
     sequence = run.sequence if isinstance(run, KernelUCB) else run
     if not isinstance(sequence, ConfidenceSequence):

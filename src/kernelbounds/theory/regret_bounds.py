@@ -72,7 +72,7 @@ def radius_bound(assumptions: Assumptions, gain: ArrayLike) -> Array:
     >>> from kernelbounds import theory
     >>> known = kb.Assumptions(norm_bound=3.0, noise_scale=0.1, delta=0.01)
     >>> theory.radius_bound(known, gain=[1.0, 5.0]).round(3)
-    array([0.688, 0.744])
+    array([0.689, 0.745])
     """
     a = _noisy(assumptions)
     gamma = as_numbers(gain, "gain", positive=False)
@@ -100,7 +100,7 @@ def regret_bound(
     ...     known, [10, 100], gain=[4.0, 6.0], count=[3, 4], value_bound=3.0
     ... )
     >>> found.round(1)
-    array([34. , 88.2])
+    array([34. , 88.4])
     """
     a = _noisy(assumptions)
     T, _, gamma, tau = _numbers_of_run(rounds, 1.0, gain, count)
