@@ -83,7 +83,11 @@ def test_percentages_are_rounded_towards_more_noise():
 @pytest.mark.parametrize(
     ("said", "output", "match"),
     [
-        ("unknwn", "y=0:1", r"noise must be a number, .*got 'unknwn' \(did you mean 'unknown'\?\)"),
+        (
+            "unknowns",
+            "y=0:1",
+            r"noise must be a number, .*got 'unknowns' \(did you mean 'unknown'\?\)",
+        ),
         ("about 2", "y=1:9:log", "noise must be a percentage, 'unknown', 'unknown, at most 5%'"),
         ("unknown, at most x", "y=0:1", "noise must be a number, got 'x'"),
         ("unknown, at most 0", "y=0:1", "noise must be a finite number above 0"),
