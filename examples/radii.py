@@ -41,7 +41,9 @@ def ratios(
     found = []
     for t in times:
         a = sequence.assumptions
-        part = kb.ConfidenceSequence(sequence.kernel, **vars(a))
+        part = kb.ConfidenceSequence(
+            sequence.kernel, a.norm_bound, a.noise, a.delta, mixture=a.mixture
+        )
         part.update(sequence.points[:t], sequence.outcomes[:t])
         found.append(part.radius**2 / float(noise[:t] @ noise[:t]))
     return found

@@ -216,8 +216,9 @@ def test_runs_of_the_oven_are_written_and_measured(tmp_path, monkeypatch, capsys
 
 
 def test_every_example_is_run():
-    """By this file, or for the pages by test_docs.py."""
-    tests = Path(__file__).read_text() + (Path(__file__).parent / "test_docs.py").read_text()
+    """By this file, for the pages by test_docs.py, or where it is the subject."""
+    files = ("test_examples.py", "test_docs.py", "test_categories.py")
+    tests = "".join((Path(__file__).parent / name).read_text() for name in files)
     for example in EXAMPLES.glob("*.py"):
         assert example.name in tests, f"no test runs {example.name}"
 

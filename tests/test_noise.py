@@ -288,7 +288,10 @@ class TestUnknownScale:
     def test_single_mixture(self):
         seq, *_ = unknown(150, mixture=kb.mixtures.Single(0.3))
         known, *_ = unknown(
-            150, mixture=kb.mixtures.Single(0.3), noise=seq.noise_upper_bound, delta=0.005
+            150,
+            mixture=kb.mixtures.Single(0.3),
+            noise=seq.noise_upper_bound,
+            delta=0.005 * (1 - SHARE_OF_ENERGY),
         )
         assert seq.radius == pytest.approx(known.radius, rel=1e-12)
 
@@ -324,6 +327,12 @@ class TestUnknownScale:
         expected = seq.bounds(X)
         for other in (copy.deepcopy(seq), copy.copy(seq)):
             np.testing.assert_array_equal(other.bounds(X), expected)
+        few = unknown(5)[0]  # of which no noise scale is known yet
+        few.save(tmp_path / "few.npz")
+        few.update(X, seq.outcomes)
+        few.save(tmp_path / "few.npz")
+        again = kb.ConfidenceSequence.load(tmp_path / "few.npz")
+        np.testing.assert_allclose(again.bounds(X), few.bounds(X), rtol=1e-9)
         seq.save(tmp_path / "seq.npz")
         loaded = kb.ConfidenceSequence.load(tmp_path / "seq.npz")
         assert loaded.assumptions == seq.assumptions
@@ -604,6 +613,22 @@ class TestPredictions:
         assert twice[1][0] - upper[0] == pytest.approx(2 * (high[0] - upper[0]))
         assert seq.prediction_bounds(x)[1] < seq.prediction_bounds(x, count=100)[1]
 
+    @pytest.mark.parametrize(
+        "law", [SubGaussian(0.3), Gaussian(0.3), Gaussian(), Bounded(0.3), Energy(0.1)], ids=str
+    )
+    def test_weights_of_an_estimator(self, law):
+        """Weights of 1 change nothing; others are for noise that averages out."""
+        rng = np.random.default_rng(0)
+        X, y = rng.random((40, 1)), 0.01 * rng.standard_normal(40)
+        new = kb.KernelConfidenceRegressor(KERNEL, norm_bound=NORM, noise_scale=law)
+        plain = copy.deepcopy(new).fit(X, y).predict_interval(X)
+        ones = copy.deepcopy(new).fit(X, y, sample_weight=np.ones(40)).predict_interval(X)
+        np.testing.assert_allclose(ones, plain, rtol=1e-9)
+        if law.averages_out:
+            new.fit(X, y, sample_weight=np.full(40, 4.0))
+        else:
+            refused(lambda: new.fit(X, y, sample_weight=np.full(40, 4.0)), "mean")
+
     def test_certain_laws(self):
         X, y = np.array([[0.2], [0.7]]), np.array([0.1, 0.2])
         for law, margin in ((Bounded(0.3), 0.3), (Energy(0.5), 0.5), (0.0, 0.0)):
@@ -640,6 +665,8 @@ class TestRefusals:
             ),
             (lambda: scales_above([[1.0, 2.0], [2.0, 1.0]]), "variance"),
             (lambda: scales_above([1.0, 2.0]), "square"),
+            (lambda: kb.theory.radius_bound(kb.Assumptions(1.0, Energy(1.0)), 3), "theory"),
+            (lambda: kb.plot.gaussian_process(unknown(3)[0]), "noise scale"),
             (lambda: unknown(3)[0].predicted_width([0.5], 10, kb.Box([0], [1])), "unknown"),
             (lambda: unknown(3)[0].prediction_bounds([0.5], count=0), "count"),
             (lambda: unknown(3)[0].prediction_bounds([0.5], delta=0), "delta"),

@@ -314,7 +314,10 @@ class TestTheory:
         cell = Cell(Setting("matern-5/2", 0.2, 2, 15, **noise), "AMM", 1)
         found = cells.run_cell(cell)
         sequence = cells.sequence_of(cell, found)
-        then = kb.ConfidenceSequence(sequence.kernel, **vars(sequence.assumptions))
+        a = sequence.assumptions
+        then = kb.ConfidenceSequence(
+            sequence.kernel, a.norm_bound, a.noise, a.delta, mixture=a.mixture
+        )
         for t, x in enumerate(sequence.points):
             lower, upper = then.bounds(x[None], sequence.bound)
             assert lower[0] == pytest.approx(found["lower"][t], abs=1e-6)

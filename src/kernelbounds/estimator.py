@@ -239,5 +239,11 @@ def _update(
             f"sample_weight must be 0, or between {LEAST_WEIGHT:g} and {LARGEST_WEIGHT:g}, for "
             f"each observation, got {brief(sample_weight)}."
         )
-    scales = sequence.assumptions.noise_scale / np.sqrt(weights[present])
+    law = sequence.assumptions.noise
+    if not law.averages_out and np.any(weights[present] != 1):
+        raise InputError(
+            "sample_weight stands for means of several outcomes, and a mean need not have less "
+            f"noise than one outcome with {law}; leave it out, or use weights of 0 and 1."
+        )
+    scales = law.unit / np.sqrt(weights[present])
     sequence.update(points[present], outcomes[present], noise_scale=scales)

@@ -462,8 +462,13 @@ class ConfidenceSet:
         return found, least * max(map(operator.truediv, self.parts.equal_shares, shares))
 
     def forecasts(self) -> Forecasts:
-        """The mixture's forecasts of all outcomes so far; each is made once, and kept."""
+        """The mixture's forecasts of all outcomes so far; each is made once, and kept.
+
+        There are none for a noise scale that is unknown, which has forecasts of its own.
+        """
         a = self.assumptions
+        if not a.noise.known:
+            return Forecasts(np.empty(0), np.empty(0))
         return self.ledger.forecasts(
             a.mixture, self.radius_engine, self.reference_ridge, a.noise_scale
         )

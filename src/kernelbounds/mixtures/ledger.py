@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,7 +79,8 @@ class Ledger:
         """
         if not isinstance(engine, ExactEngine):
             return self.made
-        if noise_scale == 0 and mixture.forecasts_need_noise_scale:
+        unknown = noise_scale == 0 or math.isinf(noise_scale)
+        if unknown and mixture.forecasts_need_noise_scale:
             return self.made
         while (made := len(self.made.errors)) < engine.data.count:
             new = mixture.forecasts(engine, ridge, noise_scale, made)

@@ -106,6 +106,11 @@ class Noise(ABC):
         """Whether the noise is Gaussian and independent, which fixed designs make use of."""
         return False
 
+    @property
+    def averages_out(self) -> bool:
+        """Whether the mean of w outcomes has the noise scale of one, divided by sqrt(w)."""
+        return True
+
     def limit_of_each(self, delta: float) -> float | None:
         """The most by which f*(x) differs from each outcome; None: that is not known, or not used.
 
@@ -300,9 +305,9 @@ class ScaleAtMost(Noise):
         if math.isinf(self.scale):
             return 0.0, given.most
         if isinstance(given.mixture, Single):  # whose radius increases with sigma
-            ridge = self.scale**2 / given.mixture_scale
-            none = np.empty(0)
-            return given.mixture.squared_radius(given.engine, ridge, self.scale, given.delta, none)
+            ridge, none = self.scale**2 / given.mixture_scale, np.empty(0)
+            delta = (1 - SHARE_OF_ENERGY) * given.delta
+            return given.mixture.squared_radius(given.engine, ridge, self.scale, delta, none)
         # Others are refused before.
         assert isinstance(given.mixture, Hybrid)
         assert isinstance(given.engine, ExactEngine)
@@ -366,6 +371,11 @@ class Bounded(Noise):
     def may_be_certain(self) -> bool:
         """True."""
         return True
+
+    @property
+    def averages_out(self) -> bool:
+        """False: the mean of outcomes that are all off by b is off by b."""
+        return False
 
     def limit_of_each(self, delta: float) -> float | None:
         """See :class:`Noise`."""
@@ -446,6 +456,11 @@ class Energy(Noise):
     @property
     def is_sub_gaussian(self) -> bool:
         """False: the noise may be anything with this energy."""
+        return False
+
+    @property
+    def averages_out(self) -> bool:
+        """False: nothing is random."""
         return False
 
     @property

@@ -105,7 +105,7 @@ def law_of_noise(stated: float | str, output: Output) -> Noise:
         log = -math.log1p(-amount) if words == WITHIN else math.log1p(amount)
         amount = log * (1 + 4 * EPS)
     if words == WITHIN:
-        return Bounded(amount)
+        return Bounded(amount, pointwise=True)  # a table or a study has few rows
     return Gaussian(at_most=amount) if words else SubGaussian(amount)
 
 

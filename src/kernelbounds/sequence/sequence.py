@@ -273,7 +273,8 @@ class ConfidenceSequence:
         ``X`` has shape (n, d) and ``y`` shape (n,); one observation may also be given as a point
         of shape (d,) and a number. ``noise_scale`` is the noise scale of these observations, a
         number or (n,), where it is not that of the sequence; it must be known before the outcome
-        is. Where the law of the noise has no scale that was stated, these are ratios. Nothing is
+        is. Where the law of the noise has no scale that was stated, these are ratios, and with
+        Bounded the limits of these observations (the mean of several has that of one). Nothing is
         added when an error is raised, or on an interrupt.
         """
         with self._known.lock:
@@ -413,10 +414,10 @@ class ConfidenceSequence:
         """Bounds on the next outcomes at points of shape (m, d), noise included; two arrays (m,).
 
         :meth:`bounds` say where f*(x) is, which does not scatter; these say where the next
-        measurement will be. If the bounds on f* hold, all of ``count`` new outcomes are within
-        these with probability at least 1 - delta; so in all with probability at least 1 - delta
-        less the delta of the sequence. With noise that is bounded or has a limited energy it adds
-        nothing.
+        measurement will be. All of ``count`` new outcomes are within these with probability at
+        least 1 - delta, less the delta of the sequence, which is for its bounds and, where the
+        noise scale is unknown, for the bound on that. With noise that is bounded or has a limited
+        energy, nothing is lost.
 
         Parameters
         ----------
@@ -497,7 +498,8 @@ class ConfidenceSequence:
         chosen = self._chosen(bound)
         with self._known.lock:
             points = as_points(X, "X", self.dim, one=True)
-            return binding_facts(chosen.view_of(self._known), chosen, points)
+            shares = binding_facts(chosen.view_of(self._known), chosen, points)
+            return shares[: len(self.facts)]  # not that outcomes are within the limits of noise
 
     def upper(self, X: ArrayLike, bound: Bound | None = None) -> Array:
         """Upper bounds on f* at points of shape (m, d); cheaper than both sides."""

@@ -231,6 +231,12 @@ def checked_assumptions(assumptions: Assumptions) -> Assumptions:
             "the theory is about functions of the kernel's space: misspecification must be 0, got "
             f"{assumptions.misspecification:g}."
         )
+    law = assumptions.noise
+    if assumptions.delta == 0 or not (law.known and law.is_sub_gaussian):
+        raise InputError(
+            "the theory is about sub-Gaussian noise of a stated scale and a positive delta, got "
+            f"{law} with delta {assumptions.delta:g}."
+        )
     return assumptions
 
 
