@@ -93,7 +93,8 @@ PAPERS = partial(sparse, mixture_scale=1.0, offset=0.3)
     ],
 )
 def test_bounds_are_those_of_one_machine(client, columns, folder, kind, make, options):
-    first = np.random.default_rng(3).random((150, 2)), np.zeros(150)
+    points = np.random.default_rng(3).random((150, 2))
+    first = points, np.sin(2 * points[:, 0]) * points[:, 1]
     found, wanted = make(), make()
     for one in (found, wanted):
         one.update(*first)

@@ -50,7 +50,7 @@ def _write(path, X, y):
         (" Unknown ", "y=0:1", "unknown", Gaussian()),
         ("unknown at  most 2.0", "y=0:1", "unknown, at most 2", Gaussian(at_most=2.0)),
         ("unknown,at most 2e-3", "y=0:1", "unknown, at most 0.002", Gaussian(at_most=2e-3)),
-        ("WITHIN .5", "y=0:1", "within 0.5", Bounded(0.5)),
+        ("WITHIN .5", "y=0:1", "within 0.5", Bounded(0.5, pointwise=True)),
         ("unknown", "y=1:9:log", "unknown", Gaussian()),
         (0.25, "y=0:1", 0.25, SubGaussian(0.25)),
     ],

@@ -294,11 +294,6 @@ def gaussian_process(sequence: ConfidenceSequence, deviations: float = 2.0) -> G
         if not known.count:
             raise InputError("a Gaussian process needs observations for its variance; there are 0.")
         engine, noise = known.radius_engine.snapshot(), known.assumptions.noise_scale
-        if math.isinf(noise):
-            raise InputError(
-                "a Gaussian process needs a noise scale, and there are too few observations to "
-                "tell one yet; state one, or add observations."
-            )
         offset = known.offset
     if math.isinf(noise):
         raise InputError(
