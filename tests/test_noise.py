@@ -540,6 +540,18 @@ class TestBoundedAndEnergy:
         lower, upper = seq.bounds(grid)
         assert np.all((lower <= function(grid)) & (function(grid) <= upper))
 
+    def test_a_fixed_design_does_without_single_outcomes(self):
+        """It takes no facts, and so sees bounded noise by its scale and energy alone."""
+        function, X, y = self.data(30)
+        found = []
+        for pointwise in (False, True):
+            seq = kb.ConfidenceSequence(KERNEL, 2.0, Bounded(0.2, pointwise))
+            seq.update(X, y)
+            for bound in (kb.FixedDesign(), kb.FixedDesign(simultaneous=False)):
+                found.append(seq.bounds(X, bound))
+            assert np.all((found[-2][0] <= function(X)) & (function(X) <= found[-2][1]))
+        np.testing.assert_array_equal(found[:2], found[2:])
+
     def test_limits_of_their_own(self):
         function, X, y = self.data(12)
         seq = kb.ConfidenceSequence(KERNEL, 2.0, Bounded(0.2), delta=0)

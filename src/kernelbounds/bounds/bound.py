@@ -181,9 +181,18 @@ class Bound(ABC):
         """Whether shares of the parts of f* may be chosen from points, see ``uses_only_radius``."""
         return self.uses_only_radius or not self.guarantee.adaptive
 
+    @property
+    def takes_facts(self) -> bool:
+        """Whether the bound is used with facts, which need bounds on sums of values."""
+        return False
+
     def view_of(self, known: ConfidenceSet) -> ConfidenceSet:
-        """The confidence set as this bound may see it: with shares fixed in advance, if need be."""
-        return known if self.holds_for_any_shares else known.with_fixed_shares()
+        """The confidence set as this bound may see it: with shares fixed in advance, if need be.
+
+        A bound that takes no facts does not see that single outcomes are near f*, either.
+        """
+        seen = known if self.holds_for_any_shares else known.with_fixed_shares()
+        return seen if self.takes_facts else seen.without_facts()
 
     def below_amm_at(self, reference_ridge: float) -> tuple[float, ...] | None:
         """The ridges at which the bound is nowhere above AMM, given sigma^2/c; None: all ridges."""
@@ -288,6 +297,11 @@ class DualBound(Bound):
     @property
     def bounds_functionals(self) -> bool:
         """True: the dual sees a point by its representer alone."""
+        return True
+
+    @property
+    def takes_facts(self) -> bool:
+        """True: sums of values with multipliers are bounded as values are."""
         return True
 
     @property

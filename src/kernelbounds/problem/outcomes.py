@@ -49,7 +49,8 @@ def checked_noise(given: Any, output: Output) -> float | str:
     if words is None:
         if text[:1].isalpha():
             number, some = ("a percentage", "5%") if output.log else ("a number", "0.5")
-            hint = did_you_mean(text.split(",")[0], (UNKNOWN, WITHIN))
+            word = text.split(",")[0]
+            hint = "" if word in (UNKNOWN, WITHIN) else did_you_mean(word, (UNKNOWN, WITHIN))
             raise InputError(
                 f"noise must be {number}, 'unknown', 'unknown, at most {some}' or 'within {some}', "
                 f"got {brief(given)}{hint}."

@@ -52,8 +52,7 @@ def allowed_bound(bound: Bound, known: ConfidenceSet) -> Bound:
             f"{brief(bound)} is not made from R_t, which is what holds in all classes at once; use "
             "CMM(), DMM() or AMM()."
         )
-    each = law.limit_of_each(known.stated.delta)
-    if (known.stated_facts or each is not None) and not isinstance(checked, DualBound):
+    if known.stated_facts and not checked.takes_facts:
         raise InputError(
             f"{brief(bound)} is not a DualBound, and facts need bounds on sums of values with "
             "multipliers; use CMM(), DMM() or AMM(), or a sequence without facts."
