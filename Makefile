@@ -44,12 +44,16 @@ bench: $(TO_DEVELOP)
 	$(BIN)/python -m benchmarks
 
 # The site, in build/site; it needs no network, to build or to read.
-docs: $(TO_DEVELOP)
+docs: $(TO_DEVELOP) docs/assets/tour.html
 	$(BIN)/typer kernelbounds.cli utils docs --name kernelbounds --output docs/reference/command-line.md
 	$(BIN)/zensical build --clean --strict -f mkdocs.yml
 
-docs-serve: $(TO_DEVELOP)
+docs-serve: $(TO_DEVELOP) docs/assets/tour.html
 	$(BIN)/zensical serve -f mkdocs.yml
+
+# The page of `make demo`, for the site. It is not kept in the repository.
+docs/assets/tour.html: $(wildcard src/kernelbounds/demo/*) | $(TO_DEVELOP)
+	$(BIN)/kernelbounds demo --no-open --out $@
 
 format: $(TO_DEVELOP)
 	$(BIN)/ruff check --fix .
@@ -71,4 +75,4 @@ $(TO_DEVELOP): pyproject.toml | $(BIN)/python
 	touch $@ $(TO_RUN) $(TO_TOUR)
 
 clean:
-	rm -rf $(VENV) build/site .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) docs/assets/tour.html build/site .cache .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import os
 import re
 import shutil
@@ -10,9 +11,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import typer
 import yaml
+from PIL import Image
+from typer.testing import CliRunner
 
 import kernelbounds as kb
 from kernelbounds import (
@@ -59,6 +63,10 @@ def site(tmp_path_factory):
     for name in ("src", "website"):
         (place / name).symlink_to(ROOT / name)
     shutil.copy(ROOT / "mkdocs.yml", place)
+    tour = place / "docs" / "assets" / "tour.html"  # as `make docs` does, but a small one
+    assert (
+        CliRunner().invoke(app, ["demo", "--quick", "--no-open", "--out", str(tour)]).exit_code == 0
+    )
     return place, build(place)
 
 
@@ -126,6 +134,117 @@ def test_the_search_works_from_a_disk(site, browser):
             "The best action known, with a bound on its regret" in it.execute_script(shown, dialog)
         )
     )
+
+
+def test_a_phone_shows_whole_pages_and_whole_pictures(site, browser):
+    """Nothing to scroll sideways; figures of several panels show one panel below the other."""
+    place, _ = site
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": True},
+    )
+    try:
+        for name in (
+            "index",
+            "gallery/index",
+            "gallery/textbook",
+            "start",
+            "evidence/reproduction",
+        ):
+            browser.get((place / "build" / "site" / f"{name}.html").as_uri())
+            width = "return document.documentElement.scrollWidth"
+            assert browser.execute_script(width) == 390, name
+            beyond = browser.execute_script(
+                "return [...document.querySelectorAll('article img')].filter(one => "
+                "!one.closest('.panels') && one.getBoundingClientRect().right > 390).length"
+            )
+            assert not beyond, name
+        browser.get((place / "build" / "site" / "gallery" / "textbook.html").as_uri())
+        shown = browser.execute_script(
+            "return [...document.querySelectorAll('.panels > span')].map(one => one.clientHeight)"
+        )
+        assert len(shown) == 3 and min(shown) > 200
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_the_tour_is_shown_within_its_page(site, browser):
+    place, _ = site
+    browser.get((place / "build" / "site" / "tour.html").as_uri())
+    browser.switch_to.frame(browser.find_element("css selector", "iframe.tour"))
+    assert browser.find_element("css selector", "#norms svg").is_displayed()
+
+
+# What people type who look for something, and the page that should be among what they find.
+SOUGHT = {
+    "categorical variables": "how-to/categories",
+    "Excel": "questions/faq",
+    "beta": "questions/faq",
+    "unknown noise": "how-to/noise",
+    "hyperparameters": "gallery/hyperparameters",
+    "GP-UCB": "questions/faq",
+    "safe": "questions/comparison",
+    "batch": "how-to/bandits",
+    "parallel": "how-to/bandits",
+    "constraint": "questions/faq",
+}
+
+
+@pytest.mark.parametrize("words", SOUGHT)
+def test_the_search_finds_what_people_type(site, words):
+    """One section of the page has all of the words; each may go on, as in batch and batches."""
+    place, _ = site
+    items = json.loads((place / "build" / "site" / "search.json").read_text())["items"]
+    found = set()
+    for item in items:
+        text = f"{item['title']} {item['text']}".lower()
+        if all(re.search(rf"\b{re.escape(word)}", text) for word in words.lower().split()):
+            found.add(item["location"].split(".html")[0])
+    assert SOUGHT[words] in found, found
+
+
+def test_the_mark_of_the_site_is_that_of_the_package():
+    mark = ROOT / "src" / "kernelbounds" / "display" / "mark.svg"
+    assert (DOCS / "assets" / "mark.svg").read_bytes() == mark.read_bytes()
+
+
+def test_the_site_shows_the_version():
+    configuration = yaml.load((ROOT / "mkdocs.yml").read_text(), Loader)
+    assert configuration["site_name"] == f"kernelbounds {kb.__version__}"
+    assert configuration["copyright"].startswith(f"kernelbounds {kb.__version__}")
+
+
+def test_small_pictures_are_those_of_the_figures(monkeypatch):
+    """Drawn again, they are the same; or else `python website/thumbnails.py` is to be run."""
+    monkeypatch.syspath_prepend(str(ROOT / "website"))
+    import thumbnails
+
+    used = set(
+        re.findall(r"images/small/([\w-]+)\.png", (DOCS / "gallery" / "index.md").read_text())
+    )
+    assert used == set(thumbnails.PANELS)
+    for name in used:
+        path = thumbnails.IMAGES / "small" / f"{name}.png"
+        assert path.stat().st_size < 25_000
+        kept, made = (one.convert("RGB") for one in (Image.open(path), thumbnails.thumbnail(name)))
+        assert kept.size == made.size
+        # Another release of Pillow may choose other colours of a palette, by little.
+        assert np.abs(np.asarray(kept, float) - np.asarray(made, float)).mean() < 2, name
+
+
+def test_figures_are_cut_between_their_panels():
+    """`data-cuts` names columns of a figure that are white from top to bottom."""
+    cut = [found for page in DOCS.rglob("*.md")
+           for found in re.findall(r"images/([\w-]+)\.png\)\{ data-cuts=\"([\d. ]+)\" \}",
+                                   page.read_text())]  # fmt: skip
+    assert len(cut) > 20
+    for name, places in cut:
+        figure = Image.open(DOCS / "images" / f"{name}.png").convert("RGBA")
+        white = Image.new("RGBA", figure.size, "white")
+        white.alpha_composite(figure)
+        for place in map(float, places.split()):
+            column = np.asarray(white)[:, round(place / 100 * figure.width), :3]
+            assert column.min() > 250, f"{name} at {place} per cent"
 
 
 def test_every_page_is_in_the_navigation():
