@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Protocol, Self
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,6 +130,18 @@ class Approximation:
     can_grow: bool
 
 
+class Fits(NamedTuple):
+    """E_alpha and ln det(I + K/alpha) at g ridges, (g,) each, of a number of outcomes.
+
+    With sparse engines K is the kernel matrix of the features, and with more than
+    ``exact.FITTED_ROWS`` rows that of some of them.
+    """
+
+    energies: Array
+    log_dets: Array
+    outcomes: float
+
+
 class Engine(ABC):
     """Kernel ridge regression on a growing sequence of observations.
 
@@ -209,6 +221,14 @@ class Engine(ABC):
     @abstractmethod
     def log_det_above(self, ridge: float) -> float:
         """ln det(I + K/alpha) of K itself, rounded up."""
+
+    @abstractmethod
+    def fits(self, ridges: Array) -> Fits:
+        """How well ridge estimates fit, at g ridges; not rounded, for the choice of a ridge."""
+
+    @abstractmethod
+    def ridge_weights(self, ridge: float) -> tuple[Array, Array]:
+        """Centres z (n, d) and weights w (n,) of mu_alpha = sum_j w_j k(., z_j), Eq. (2)."""
 
     @abstractmethod
     def eigenpath(self) -> RidgePath:

@@ -604,6 +604,30 @@ class Problem:
         """
         return self.unscaled_bounds(*sequence.bounds(self.scaled(X), bound))
 
+    def estimate_with_bounds(
+        self, sequence: ConfidenceSequence, X: Any, bound: Bound | None = None
+    ) -> tuple[Array, Array, Array]:
+        """Return estimates, lower bounds and upper bounds at points, all in the user's units.
+
+        See :meth:`~kernelbounds.ConfidenceSequence.estimate`. The estimate of a logarithmic output
+        is made for its logarithm, and comes back as the bounds do: it is one of the median of
+        outcomes.
+
+        >>> problem = Problem(["x=0:1"], "gain=1:9:log", "5%", kernel="RBF(0.5)", norm_bound=3.0)
+        >>> sequence = problem.sequence()
+        >>> sequence.update(problem.scaled([[0.2], [0.7]]), *problem.scaled_outcomes([2.1, 4.0]))
+        >>> [round(float(one[0]), 1) for one in problem.estimate_with_bounds(sequence, [[0.2]])]
+        [2.1, 1.7, 2.6]
+        """
+        return self.unscaled_estimate(*sequence.estimate_with_bounds(self.scaled(X), bound))
+
+    def unscaled_estimate(
+        self, estimate: ArrayLike, lower: ArrayLike, upper: ArrayLike
+    ) -> tuple[Array, Array, Array]:
+        """Turn estimates and bounds of :meth:`sequence` into the user's units."""
+        below, above = self.unscaled_bounds(lower, upper)
+        return np.minimum(np.maximum(self.output.most(estimate), below), above), below, above
+
     def unscaled_bounds(self, lower: ArrayLike, upper: ArrayLike) -> tuple[Array, Array]:
         """Turn lower and upper bounds of :meth:`sequence` into the user's units."""
         below, above = self.output.least(lower), self.output.most(upper)

@@ -46,7 +46,15 @@ from kernelbounds.sequence.asking import Looks, allowed_bound, refute_facts
 from kernelbounds.sequence.planning import Fillable, as_design, predicted_width
 from kernelbounds.sequence.sensitivity import Sensitivity, conclusion
 from kernelbounds.sequence.sparse import Observed, Sparse
-from kernelbounds.surface import Clipped, Surface, binding_facts, extremes, surface_of
+from kernelbounds.surface import (
+    Clipped,
+    Surface,
+    binding_facts,
+    estimate_gradients,
+    estimate_with_bounds,
+    extremes,
+    surface_of,
+)
 
 TOLERANCE = 1e-9  # relative, of rounding errors in a function that a user passes
 
@@ -401,6 +409,47 @@ class ConfidenceSequence:
         """
         upper, negative_lower = self._extremes(X, bound, (1, -1))
         return -negative_lower, upper
+
+    def estimate(self, X: ArrayLike, bound: Bound | None = None) -> Array:
+        """Estimate f* at points of shape (m, d): about this, guaranteed to be within the bounds.
+
+        It is the kernel ridge estimate mu_alpha(x) = k_t(x)' (K + alpha I)^-1 y, plus the level of
+        the offset, at the ridge alpha under which the outcomes are likeliest; where that is outside
+        of [lower(x), upper(x)], it is the nearer of the two. So it is continuous in x, and obeys
+        facts as the bounds do. Before the first outcome it is the level. The guarantee is for the
+        bounds: of the estimate itself nothing is promised, but as a rule it is much closer to f*
+        than they are (``docs/mathematics/estimate.md``).
+
+        Examples
+        --------
+        >>> from sklearn.gaussian_process.kernels import RBF
+        >>> seq = ConfidenceSequence(RBF(0.5), norm_bound=5.0, noise_scale=0.1)
+        >>> grid = np.linspace(0, 1, 20)[:, None]
+        >>> seq.update(grid, np.sin(3 * grid[:, 0]))
+        >>> bool(abs(seq.estimate([0.5])[0] - np.sin(1.5)) < 0.01)
+        True
+        """
+        with self._known.lock:
+            return estimate_with_bounds(self._known, *self._asked(X, bound))[0]
+
+    def estimate_with_bounds(
+        self, X: ArrayLike, bound: Bound | None = None
+    ) -> tuple[Array, Array, Array]:
+        """:meth:`estimate` and :meth:`bounds` together, in the time of the bounds.
+
+        Returns estimates, lower bounds and upper bounds, three arrays of shape (m,).
+        """
+        with self._known.lock:
+            return estimate_with_bounds(self._known, *self._asked(X, bound))
+
+    def estimate_gradients(self, X: ArrayLike, bound: Bound | None = None) -> Array:
+        """Gradients in x of :meth:`estimate` at points of shape (m, d); (m, d).
+
+        They are exact where the estimate is differentiable. The kernel must be made of
+        scikit-learn's, by sums, products and integer powers.
+        """
+        with self._known.lock:
+            return estimate_gradients(self._known, *self._asked(X, bound))
 
     def prediction_bounds(
         self,
@@ -769,9 +818,13 @@ class ConfidenceSequence:
 
     def _extremes(self, X: ArrayLike, bound: Bound | None, signs: Sequence[int]) -> Array:
         """Upper bounds on s f* for the signs s, (signs, m)."""
-        chosen = self._chosen(bound)
         with self._known.lock:
-            points = as_points(X, "X", self.dim, one=True)
-            different = 0 if chosen.points_at_once is None else len(np.unique(points, axis=0))
-            self._looks.add(chosen, different, len(self), stacklevel=4)
+            chosen, points = self._asked(X, bound, stacklevel=5)
             return extremes(chosen.view_of(self._known), chosen, points, signs)
+
+    def _asked(self, X: ArrayLike, bound: Bound | None, stacklevel: int = 4) -> tuple[Bound, Array]:
+        """Check which bound is asked for, and where, and count that it is looked at."""
+        chosen, points = self._chosen(bound), as_points(X, "X", self.dim, one=True)
+        different = 0 if chosen.points_at_once is None else len(np.unique(points, axis=0))
+        self._looks.add(chosen, different, len(self), stacklevel=stacklevel)
+        return chosen, points

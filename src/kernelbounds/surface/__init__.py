@@ -1,6 +1,11 @@
 """Confidence bounds as functions of x."""
 
 from kernelbounds.surface.at_points import POINTS_AT_ONCE, binding_facts, extremes, in_chunks
+from kernelbounds.surface.estimate import (
+    estimate_gradients,
+    estimate_with_bounds,
+    unlimited_estimate,
+)
 from kernelbounds.surface.surface import Clipped, Surface, surface_of
 
 __all__ = [
@@ -8,7 +13,10 @@ __all__ = [
     "Clipped",
     "Surface",
     "binding_facts",
+    "estimate_gradients",
+    "estimate_with_bounds",
     "extremes",
     "in_chunks",
     "surface_of",
+    "unlimited_estimate",
 ]

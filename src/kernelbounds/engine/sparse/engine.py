@@ -10,11 +10,12 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
 from kernelbounds.arrays import EPS, Array, column_dots
-from kernelbounds.engine.base import Approximation, Engine
+from kernelbounds.engine.base import Approximation, Engine, Fits
 from kernelbounds.engine.eigenbasis import Eigenbasis
 from kernelbounds.engine.observations import Outcomes
 from kernelbounds.engine.path_query import PathQuery, Predictions
@@ -376,14 +377,36 @@ class SparseEngine(Engine):
     def dual(self, targets: Targets) -> SparseDual:
         """The dual of bounds on targets, which tells what attains them and how they change."""
         (path, basis), stats = self._path_and_basis(), self.statistics
-        if self._decomposed is None:
-            scaled = stats.moments * np.multiply.outer(basis.scales, basis.scales)
-            values, vectors = np.linalg.eigh(scaled)
-            self._decomposed = np.maximum(values, 0.0), vectors
         return SparseDual.of(
             self.dictionary, stats, basis.scales, path.eigen.floor, self._enlarging(basis),
-            self._decomposed, targets,
+            self._moments(), targets,
         )  # fmt: skip
+
+    def _moments(self) -> tuple[Array, Array]:
+        """The eigenvalues and eigenvectors of S Phi' Phi S, with the scales S of features."""
+        if self._decomposed is None:
+            scales = self._path_and_basis()[1].scales
+            scaled = self.statistics.moments * np.multiply.outer(scales, scales)
+            values, vectors = np.linalg.eigh(scaled)
+            self._decomposed = np.maximum(values, 0.0), vectors
+        return self._decomposed
+
+    def fits(self, ridges: Array) -> Fits:
+        """See :class:`Engine`; |y|^2 - E_alpha = b' (S Phi' Phi S + alpha I)^-1 b, b = S Phi' y."""
+        (values, vectors), stats = self._moments(), self.statistics
+        squares = ((self._path_and_basis()[1].scales * stats.products) @ vectors) ** 2
+        inverse = 1 / (values + ridges[:, None])
+        energies = np.maximum(stats.squares - inverse @ squares, EPS * stats.squares)
+        log_dets = np.log1p(values / ridges[:, None]).sum(axis=1)
+        return Fits(energies, log_dets, self.data.count)
+
+    def ridge_weights(self, ridge: float) -> tuple[Array, Array]:
+        """See :class:`Engine`; the centres are the inducing points."""
+        (values, vectors), scales = self._moments(), self._path_and_basis()[1].scales
+        along = (scales * self.statistics.products) @ vectors
+        of_features = scales * (vectors @ (along / (values + ridge)))
+        weights = solve_triangular(self.dictionary.factor.T, of_features, check_finite=False)
+        return self.dictionary.inducing, np.asarray(weights)
 
     def eigenpath(self) -> RidgePath:
         """A path whose directions, eigenvectors of Phi Phi', depend on the points alone."""

@@ -1,0 +1,143 @@
+"""The estimate of f*: one number at each x, beside the bounds that hold for certain.
+
+It is the kernel ridge estimate mu_alpha(x), Eq. (2), at the ridge alpha under which the outcomes
+are likeliest, and it is moved into [lower(x), upper(x)] where it is outside.
+
+A ridge alpha and noise of variance s^2 are the Gaussian process N(0, c K) with c = s^2 / alpha. Of
+t outcomes with that noise, -2 times the log-likelihood is, up to a constant,
+
+    t ln s^2 + E_alpha / s^2 + ln det(I + K/alpha),     with s^2 = E_alpha / t, or sigma^2 if less.
+
+So the noise may be smaller than was stated, and it need not be known. While there are few outcomes
+they say little of c, and (ln(c / c_0) / 2)^2 is added, where c_0 is the mixture's c, 0.03 B^2 by
+default. ``docs/mathematics/estimate.md`` compares this with other estimates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.gaussian_process.kernels import Kernel
+
+from kernelbounds import kernels
+from kernelbounds.arrays import EPS, Array
+from kernelbounds.bounds import Bound, ConfidenceSet
+from kernelbounds.errors import InputError
+from kernelbounds.surface.at_points import extremes, in_chunks, in_each_class
+from kernelbounds.surface.surface import Clipped, surface_of
+
+# The ridges that are tried, relative to the mean of k(x,x): from noise that is nothing beside the
+# function to a function that is nothing beside the noise. Steps of a quarter change an estimate by
+# much less than its error.
+LOG_RIDGES = np.arange(np.log(1e-10), np.log(1e5), 0.25)
+# The standard deviation of ln(c / c_0) for which there is one more term above. With 1 estimates are
+# worse from 20 outcomes on, with 4 up to 10 (``python -m benchmarks estimate``).
+SPREAD = 2.0
+
+
+@dataclass(frozen=True)
+class RidgeFunction:
+    """mu_alpha = sum_j w_j k(., z_j), and how unlikely the outcomes are: less is better."""
+
+    kernel: Kernel
+    ridge: float
+    centres: Array  # z, (n, d)
+    weights: Array  # w, (n,)
+    unlikely: float = 0.0
+
+    def values(self, points: Array) -> Array:
+        """Return values at points (m, d); (m,)."""
+        if not len(self.centres):
+            return np.zeros(len(points))
+        parts = [kernels.cross(self.kernel, one, self.centres) for one in in_chunks(points)]
+        return np.concatenate([part @ self.weights for part in parts])
+
+    def gradients(self, points: Array) -> Array:
+        """Return gradients at points (m, d); (m, d)."""
+        if not len(self.centres):
+            return np.zeros(points.shape)
+        return np.concatenate(
+            [
+                kernels.pull_back(
+                    self.kernel,
+                    one,
+                    self.centres,
+                    np.broadcast_to(self.weights, (len(one), len(self.weights))),
+                )
+                for one in in_chunks(points)
+            ]
+        )
+
+
+def likeliest(known: ConfidenceSet) -> RidgeFunction:
+    """Choose the ridge under which the outcomes are likeliest, and of several classes the class.
+
+    The function is without the level of f*, and is 0 before there are outcomes.
+    """
+    if known.classes is not None:
+        found = in_each_class(known, likeliest)
+        return min(found, key=lambda one: one.unlikely)
+    a = known.assumptions
+    key = "likeliest", a.misfit, a.norm_bound, known.mixture_scale, known.equal_shares
+    return known.evidence.kept(key, lambda: _likeliest(known))
+
+
+def _likeliest(known: ConfidenceSet) -> RidgeFunction:
+    engine = known.engine
+    if not known.count:
+        return RidgeFunction(known.kernel, known.reference_ridge, np.empty((0, 0)), np.empty(0))
+    ridge, unlikely = known.reference_ridge, 0.0
+    if known.assumptions.misfit:  # else it is the smallest one that there is
+        ridge, unlikely = _likeliest_ridge(known)
+    return RidgeFunction(known.kernel, ridge, *engine.ridge_weights(ridge), unlikely)
+
+
+def _likeliest_ridge(known: ConfidenceSet) -> tuple[float, float]:
+    data, most = known.engine.data, known.assumptions.misfit**2
+    typical = data.trace / max(data.squared_weights, 1e-300)  # the mean of k(x,x)
+    ridges = np.exp(LOG_RIDGES) * max(typical, 1e-100)
+    found = known.engine.fits(ridges)
+    energies = np.maximum(found.energies, 1e-300)
+    noise = np.minimum(energies / found.outcomes, most)
+    scale = noise / ridges
+    unlikely = found.outcomes * np.log(noise) + energies / noise + found.log_dets
+    unlikely += (np.log(scale / max(known.mixture_scale, 1e-300)) / SPREAD) ** 2
+    best = int(unlikely.argmin())
+    return max(float(ridges[best]), 64 * EPS * data.trace), float(unlikely[best])
+
+
+def estimate_with_bounds(
+    known: ConfidenceSet, bound: Bound, points: Array
+) -> tuple[Array, Array, Array]:
+    """Return estimates, lower bounds and upper bounds at points (m, d); (m,) each."""
+    upper, negative_lower = extremes(bound.view_of(known), bound, points, (1, -1))
+    values = unlimited_estimate(known, points)
+    return np.minimum(np.maximum(values, -negative_lower), upper), -negative_lower, upper
+
+
+def unlimited_estimate(known: ConfidenceSet, points: Array) -> Array:
+    """Return estimates at points (m, d) that need not be within the bounds; (m,)."""
+    values, level = likeliest(known).values(points), known.evidence.mean(points)
+    return values if level is None else values + level.values
+
+
+def estimate_gradients(known: ConfidenceSet, bound: Bound, points: Array) -> Array:
+    """Return gradients of the estimate at points (m, d), those of a bound where it is that."""
+    values, lower, upper = estimate_with_bounds(known, bound, points)
+    function = likeliest(known)
+    free = unlimited_estimate(known, points) == values
+    if not kernels.differentiable(function.kernel) or known.offset.constant is None:
+        raise InputError(
+            f"the gradient in x of the estimate with {function.kernel} is not known, or not that "
+            "of the level of the offset."
+        )
+    gradients = function.gradients(points)
+    for sign, limit in ((1, upper), (-1, lower)):
+        moved = ~free & (values == limit)
+        if moved.any():
+            surface = Clipped(surface_of(bound.view_of(known), bound, sign))
+            if not surface.smooth:
+                raise InputError(f"the gradient in x of {bound} is not known.")
+            gradients[moved] = sign * surface.values_and_gradients(points[moved])[1]
+    return gradients
