@@ -616,8 +616,9 @@ class Problem:
         >>> problem = Problem(["x=0:1"], "gain=1:9:log", "5%", kernel="RBF(0.5)", norm_bound=3.0)
         >>> sequence = problem.sequence()
         >>> sequence.update(problem.scaled([[0.2], [0.7]]), *problem.scaled_outcomes([2.1, 4.0]))
-        >>> [round(float(one[0]), 1) for one in problem.estimate_with_bounds(sequence, [[0.2]])]
-        [2.1, 1.7, 2.6]
+        >>> estimate, lower, upper = problem.estimate_with_bounds(sequence, [[0.2]])
+        >>> print(f"about {estimate[0]:.1f}, between {lower[0]:.1f} and {upper[0]:.1f}")
+        about 2.1, between 1.7 and 2.6
         """
         return self.unscaled_estimate(*sequence.estimate_with_bounds(self.scaled(X), bound))
 
