@@ -582,6 +582,34 @@ def test_an_interrupt_between_files_leaves_whole_ones(run, shelf, tmp_path, monk
     assert Problem.load("bounds/problem.json").delta == 0.05
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes end otherwise there")
+def test_a_reader_that_goes_away_loses_no_files(tmp_path):
+    """As with ``kernelbounds assume ... | head -3``; standard error goes the same way."""
+    words = ["assume", "--input", "a=0:1", "--output", "y=0:1", "--turns", "1"]
+    child = subprocess.Popen(
+        [sys.executable, "-m", "kernelbounds", *words, "--out", str(tmp_path / "out")],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+    )  # fmt: skip
+    child.stdout.close()
+    assert child.wait(timeout=120) == 0
+    assert sorted(os.listdir(tmp_path / "out")) == ["functions.png", "norms.csv", "problem.json"]
+
+
+def test_completion_is_for_the_command_that_people_type(tmp_path):
+    def completed(**env):
+        done = subprocess.run(
+            [sys.executable, "-m", "kernelbounds", *([] if env else ["--show-completion", "bash"])],
+            env={**os.environ, **env}, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split()
+
+    assert completed()[-1] == "kernelbounds" and "_KERNELBOUNDS_COMPLETE=complete_bash" in completed()
+    words = {"COMP_WORDS": "kernelbounds stu", "COMP_CWORD": "1"}
+    assert completed(_KERNELBOUNDS_COMPLETE="complete_bash", **words) == ["study"]
+
+
 def test_a_real_interrupt_leaves_nothing(tmp_path):
     """While functions are drawn, which takes seconds."""
     command = [sys.executable, "-m", "kernelbounds", "assume", *REACTOR, "--turns", "4"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from types import ModuleType
 
 import pytest
 
@@ -53,8 +54,15 @@ def test_every_public_name_can_be_imported():
     for name in kb.__all__:
         assert name in dir(kb) and getattr(kb, name) is not None
     assert kb.problem.Problem is kb.Problem
-    with pytest.raises(AttributeError, match="Nothing"):
+    with pytest.raises(AttributeError, match="kernelbounds has no 'Nothing'"):
         kb.Nothing  # noqa: B018
+
+
+def test_names_are_listed_without_rooms_and_slips_are_corrected():
+    modules = {name for name in dir(kb) if isinstance(getattr(kb, name), ModuleType)}
+    assert len(modules) <= 12 and modules <= set(kb.__all__) and set(dir(kb)) == set(kb.__all__)
+    with pytest.raises(AttributeError, match=r"\(did you mean 'ConfidenceSequence'\?\)"):
+        kb.ConfidenceSequnce  # noqa: B018
 
 
 def test_the_limits_in_the_help_of_plan_are_those_of_plans():

@@ -6,12 +6,13 @@ The commands that need nothing of the user's own, ``demo`` and ``reproduce``, ar
 from __future__ import annotations
 
 import inspect
+import io
 import os
 import sys
 import webbrowser
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -44,7 +45,6 @@ _HELP = "\n\n".join((
 app = typer.Typer(
     help=_HELP,
     no_args_is_help=True,
-    add_completion=False,
 )
 for _command in (
     assume_commands.assume,
@@ -221,10 +221,37 @@ for _one in (*app.registered_commands, *study_app.registered_commands):
         _one.short_help = (inspect.getdoc(_one.callback) or "").partition("\n")[0]
 
 
+class _UntilClosed(io.FileIO):
+    """A stream that forgets what is written to it once its reader has gone."""
+
+    def write(self, data: Any) -> int:
+        try:
+            return super().write(data) or 0
+        except BrokenPipeError:
+            return memoryview(data).nbytes
+
+
+def _outlive_readers() -> None:
+    """Let commands finish, and write their files, when ``| head`` has seen enough.
+
+    Otherwise the first line that nobody reads would end a command before it has written anything.
+    """
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is not getattr(sys, f"__{name}__") or stream is None or stream.isatty():
+            continue  # It is a terminal, or it was replaced by somebody who reads it.
+        raw = _UntilClosed(stream.fileno(), "w", closefd=False)
+        own = io.TextIOWrapper(
+            io.BufferedWriter(raw), stream.encoding, stream.errors, line_buffering=True
+        )
+        setattr(sys, name, own)
+
+
 def main() -> None:
     """Run the command line; the library's own errors become one line and exit code 1."""
+    _outlive_readers()
     try:
-        app()
+        app(prog_name="kernelbounds")  # also as ``python -m kernelbounds``
     except KernelBoundsError as error:
         # As markup, what is in brackets would be lost: kernelbounds[plot].
         Console(stderr=True).print(
