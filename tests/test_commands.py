@@ -582,6 +582,34 @@ def test_an_interrupt_between_files_leaves_whole_ones(run, shelf, tmp_path, monk
     assert Problem.load("bounds/problem.json").delta == 0.05
 
 
+def test_a_refutation_names_columns_that_are_not_inputs_and_no_absurd_numbers(run, tmp_path):
+    x, batch = np.tile(np.linspace(0, 1, 6), 2), np.repeat([0.0, 40.0], 6)
+    y = 20 + 10 * x + batch
+    table, words = tmp_path / "runs.csv", _inputs(1, *KNOWN[2:], "--noise", "0.001")
+    write_csv(table, {"a": x, "batch": batch, "y": y, "who": ["Ada"] * 12})
+    said = _refused(run, tmp_path, "bound", table, *words)
+    assert "Columns 'batch', 'who' of the table are not used: if one of them matters" in said
+    write_csv(table, {"a": x, "batch": batch, "y": y})
+    assert "Column 'batch' of the table is not used: if it m" in _refused(
+        run, tmp_path, "bound", table, *words
+    )
+    write_csv(table, {"a": x, "y": y})
+    assert "not used" not in _refused(run, tmp_path, "bound", table, *words)
+    write_csv(table, {"a": x, "y": np.exp(batch)})
+    words = ["--input=a=0:1", "--output", "y=1:9:log", "--noise", "1%", *KNOWN[2:]]
+    code, _, err = run("bound", table, *words)
+    said = " ".join(err.partition("error: ")[2].split())
+    assert code == 1 and "the noise larger than the whole range of y" in said and "e+" not in said
+
+
+@pytest.mark.usefixtures("without_pictures")
+def test_outcomes_in_another_unit_are_asked_about(run, shelf):
+    for output, asked in (("y=0:100", False), ("y=0:10", True), ("y=0:5000", True)):
+        words = ["--input=a=0:1", "--output", output, "--noise", "0.5", "--norm-bound", "3000"]
+        code, _, err = run("bound", shelf / "1.csv", *words, "--kernel", "Matern(1.0, nu=2.5)")
+        assert code == 0 and ("are both in the same unit?" in " ".join(err.split())) == asked
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes end otherwise there")
 def test_a_reader_that_goes_away_loses_no_files(tmp_path):
     """As with ``kernelbounds assume ... | head -3``; standard error goes the same way."""

@@ -173,6 +173,20 @@ def test_refuted_assumptions_lead_to_a_new_study(reactor):
     assert "refute the assumptions" not in done("status", "new.db", "--seconds", "1")
 
 
+def test_outcomes_in_another_unit_are_asked_about_once(reactor, folder):
+    question = "note: the outcomes of yield span 0.4, and its range was stated as 100"
+    for at, value in enumerate((0.2, 0.3, 0.5, 0.6, 0.55, 0.45)):
+        told = study("tell", reactor, f"temperature={200 + at}", *SETTINGS[1:], f"yield={value}")
+        assert told.exit_code == 0 and (question in told.stderr) == (at == 4)
+    (folder / "more.csv").write_text(
+        "temperature,pressure,catalyst,yield\n" + "210,2e5,0.4,300\n211,2e5,0.4,640\n"
+    )
+    done("create", "other.db", *CREATE, *KNOWN, "--maximise")
+    told = study("import", "other.db", "more.csv")
+    assert told.exit_code == 0 and "span 340, and its range was stated as 100" in told.stderr
+    assert "same unit" not in study("import", "other.db", "more.csv").stderr
+
+
 def test_errors_are_one_line_for_people_and_an_exit_code_for_scripts(reactor):
     command = [sys.executable, "-m", "kernelbounds", "study", "status", "nowhere.db"]
     found = subprocess.run(command, capture_output=True, text=True)

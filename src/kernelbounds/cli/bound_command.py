@@ -43,8 +43,10 @@ BOUND_COLUMNS = ("lower", "upper")
 GRID_SIDES = {1: 201, 2: 41, 3: 13}
 FILLING_POINTS = 2000
 MAX_GRID_POINTS = 1_000_000
-# A warning names no more lines of a table than this.
+# A warning names no more lines of a table, or columns, than this.
 LINES_NAMED = 5
+# A refutation does not say how large B would have to be beyond this multiple of what was stated.
+FAR_LARGER_NORM = 1000
 
 
 @with_problem(needs_noise=True)
@@ -184,6 +186,8 @@ def warn_of(
             f"(line{'s' * (len(beyond) > 1)} {lines} of the table): the suggested B is for "
             "functions within it."
         )
+    if question := doubts.doubtful_unit(problem, sequence.points, outcomes):
+        warn(question)
     alone = doubts.share_alone(problem.kernel, sequence.points)
     if alone > 0.5:
         warn(
@@ -245,12 +249,22 @@ def refuted(
         if problem.candidates
         else problem.norm_at_least(error.norm_lower_bound)
     )
-    least = [f"B would have to be at least {at_least(larger)}{unit}"] * (norm <= larger < math.inf)
+    least = []
+    if norm <= larger < math.inf:
+        far = larger > FAR_LARGER_NORM * norm
+        many = f"more than {FAR_LARGER_NORM} times as large" if far else (
+            f"at least {at_least(larger)}{unit}"
+        )  # fmt: skip
+        least.append(f"B would have to be {many}")
     if (problem.noise_scale or 0.0) <= error.noise_lower_bound < math.inf:
         noise = problem.noise_in_units(error.noise_lower_bound)
         is_limit = not isinstance(problem.noise_law, kb.noise.SubGaussian)
         what = "the limit of the noise" if is_limit else "the noise"
-        least.append(f"{what} at least {problem.noise_text(noise, at_least)}")
+        # Noise of more than the range explains anything, and its size says nothing.
+        size = f"larger than the whole range of {problem.output.name}"
+        if not problem.exceeds_range(noise):
+            size = f"at least {problem.noise_text(noise, at_least)}"
+        least.append(f"{what} {size}")
     larger_ones = f" ({', or '.join(least)})" if least else ""
     doubt = "Is the noise larger than you said"
     if problem.counts is not None:
@@ -262,8 +276,21 @@ def refuted(
         f"with {problem.noise_clause}{larger_ones}. The "
         f"rows before line {_first_refuting(problem, runs, bound)} do not refute them, and with "
         f"that line they do. {doubt}, does the output turn more often, do inputs interact, or is a "
-        "row wrong? State it anew with room to spare; since you have seen the data, the guarantee "
+        f"row wrong? {_unused(runs)}State it anew with room to spare; since you have seen the data, the guarantee "
         "then holds only as far as you would have stated the same without them."
+    )
+
+
+def _unused(runs: Runs) -> str:
+    """Say which columns of the table are not inputs: one of them may be what is missing."""
+    if not runs.unused:
+        return ""
+    names = ", ".join(map(repr, runs.unused[:LINES_NAMED]))
+    one = len(runs.unused) == 1
+    more = f" and {len(runs.unused) - LINES_NAMED} more" * (len(runs.unused) > LINES_NAMED)
+    return (
+        f"Column{'s' * (not one)} {names}{more} of the table {'is' if one else 'are'} not used: if "
+        f"{'it matters, it' if one else 'one of them matters, it'} is a missing input. "
     )
 
 
@@ -277,7 +304,7 @@ def fact_refuted(
     return (
         f"{said} The rows before line {_first_refuting(problem, runs, None)} do not contradict it, "
         f"and with that line they do. Is it not true everywhere, is B = {problem.norm_bound:.4g}"
-        f"{unit}{noise} too small, or is a row wrong? State it anew; since you have seen the data, "
+        f"{unit}{noise} too small, or is a row wrong? {_unused(runs)}State it anew; since you have seen the data, "
         "the guarantee then holds only as far as you would have stated the same without them."
     )
 

@@ -193,6 +193,8 @@ def tell(
                 f"{output.written}; if that is a slip: kernelbounds study undo {file}",
                 aside=True,
             )
+        else:
+            _ask_about_units(study, int(not told.again))
         if trial is None and waiting and not told.again:
             numbers = ", ".join(str(one.number) for one in waiting)
             say(
@@ -303,8 +305,18 @@ def import_command(
         was = "was" if len(told) - new == 1 else "were"
         old = f", after {len(told) - new} that {was} imported before" if new < len(told) else ""
         typer.echo(f"imported {counted(new, 'run')}{old}; {counted(len(study), 'observation')}")
+        _ask_about_units(study, new)
         if told and not new:
             say("note: the table has no new rows; if all are new runs: --skip 0", aside=True)
+
+
+def _ask_about_units(study: kb.Study, new: int) -> None:
+    """Ask whether outcomes are in the unit of the range, where it is the new ones that differ."""
+    sequence, doubtful = study.sequence, kb.problem.calibration.doubtful_unit
+    points, outcomes, before = sequence.points, sequence.outcomes, len(sequence) - new
+    question = doubtful(study.problem, points, outcomes) if new else ""
+    if question and not doubtful(study.problem, points[:before], outcomes[:before]):
+        say(f"note: {question}", aside=True)
 
 
 def _values(pairs: list[str], problem: kb.Problem) -> dict[str, Any]:

@@ -50,11 +50,13 @@ def interval(lower: float, upper: float, digits: int = DIGITS) -> str:
 def factor(excess: float, digits: int = DIGITS) -> str:
     """Write the factor 1 + excess, rounded up, with this number of significant digits of excess.
 
-    >>> factor(0.12341), factor(2.3456)
-    ('1.124', '3.35')
+    >>> factor(0.12341), factor(2.3456), factor(3.1e12)
+    ('1.124', '3.35', '3.11e+12')
     """
     if not math.isfinite(excess):
         return f"{excess:g}"
+    if excess >= PLAIN_LARGEST:
+        return at_most(math.nextafter(1 + excess, math.inf), digits)
     unit = Decimal(1).scaleb(_step(excess, digits), EXACT_CONTEXT)
     exact = EXACT_CONTEXT.add(Decimal(repr(float(excess))), 1)
     return f"{exact.quantize(unit, rounding=ROUND_CEILING, context=EXACT_CONTEXT):f}"

@@ -70,10 +70,13 @@ class CsvTable:
         lists of the names of levels.
     lines : array of int
         The line of the file on which each row begins, for messages.
+    others : tuple of str
+        The names of the columns that were not asked for.
     """
 
     columns: dict[str, Any]
     lines: NDArray[np.int64]
+    others: tuple[str, ...] = ()
 
 
 def read_csv(
@@ -132,6 +135,7 @@ def _batches(
 ) -> Iterator[CsvTable]:
     file = _CsvFile(text, name, [column.strip() for column in columns])
     places = [position(column.strip(), file.header, name) for column in columns]
+    others = tuple(one for at, one in enumerate(file.header) if at not in places and one)
     cells = _Cells(name, commas_separate=file.separator == ",")
     lines: list[int] = []
     values: list[list[float]] = []
@@ -142,7 +146,7 @@ def _batches(
         for column, array in zip(columns, arrays, strict=True):
             levels = categories.get(column)
             found[column] = array.copy() if levels is None else levels.names_of(array)
-        return CsvTable(found, np.array(lines, dtype=np.int64))
+        return CsvTable(found, np.array(lines, dtype=np.int64), others)
 
     for line, record in file.rows():
         if len(lines) == rows:

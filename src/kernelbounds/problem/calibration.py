@@ -57,6 +57,9 @@ NOISE_CONFIDENCE = 0.95
 MIN_POINTS = 5
 # With fewer repeats than this, how they scatter says next to nothing about the noise.
 MIN_REPEATS = 2
+# Outcomes that span less than the first part of the stated range, or more than the second, may be
+# in another unit: per mille of a percentage, bar for kPa.
+USUAL_SPAN = 0.02, 1.5
 # An assumption is strained when the data need more than this share of what is assumed.
 STRAINED_SHARE = 0.9
 
@@ -67,7 +70,7 @@ class Runs:
 
     Where outcomes are rates, ``measured`` has successes and tries (n, 2); otherwise it is the same
     as ``outcomes``. For messages, rows are named by their ``lines`` in a CSV file, or by their
-    numbers from 1 on.
+    numbers from 1 on. Columns that are neither inputs nor outcomes are ``unused``.
     """
 
     points: Array
@@ -75,6 +78,7 @@ class Runs:
     measured: Array
     lines: Sequence[int]
     noun: str
+    unused: tuple[str, ...] = ()
 
     @classmethod
     def read(cls, problem: Problem, table: Any) -> Self:
@@ -84,10 +88,12 @@ class Runs:
         noun = place = "row"
         if isinstance(table, str | PathLike):
             found = read_csv(table, [*problem.names, *measured], problem.categories_by_name)
-            columns, lines = found.columns, found.lines.tolist()
+            columns, lines, others = found.columns, found.lines.tolist(), found.others
             noun, place = "line", f"{os.fspath(table)}: line"
         elif not isinstance(table, Mapping) and not hasattr(table, "columns"):
             raise InputError(f"runs must be a CSV file or columns by name, got {brief(table)}.")
+        else:
+            others = tuple(str(name) for name in columns if name not in (*problem.names, *measured))
         for name in measured:
             if name not in columns:
                 raise InputError(f"a value of {name} is missing.")
@@ -100,7 +106,7 @@ class Runs:
         told = np.stack(each, axis=-1) if problem.counts is not None else each[0]
         scaled, _ = problem.scaled_outcomes(told, at)
         outcomes = told if problem.counts is None else scaled
-        return cls(points, outcomes, told, lines, noun)
+        return cls(points, outcomes, told, lines, noun, others)
 
     def refuse_more_levels_than_rows(self, problem: Problem) -> None:
         """Refuse a table that cannot have a row for each level: too little to bound anything."""
@@ -131,6 +137,30 @@ def share_alone(kernel: Kernel, points: Array) -> float:
     correlations = np.abs(matrix / np.multiply.outer(roots, roots))
     np.fill_diagonal(correlations, 0.0)
     return float(np.mean(correlations.max(axis=1) < MIN_CORRELATION))
+
+
+def doubtful_unit(problem: Problem, points: Array, outcomes: Array) -> str:
+    """Ask whether outcomes (n,) are in the unit of the range; an empty text where it seems so.
+
+    Points and outcomes are on the scale of the model. Noise explains some more than the range, and
+    a few settings say little about how much an output moves.
+
+    >>> problem = Problem(["x=0:1"], "yield[%]=0:100", noise=0.5)
+    >>> print(doubtful_unit(problem, np.linspace(0, 1, 5)[:, None], np.linspace(0.5, 0.9, 5)))
+    the outcomes of yield span 0.4 %, and its range was stated as 100 %: are both in the same unit?
+    """
+    out, low, high = problem.output, *USUAL_SPAN
+    if problem.counts is not None or not len(outcomes):
+        return ""
+    span, few = float(np.ptp(outcomes)), len(np.unique(points, axis=0)) < MIN_POINTS
+    most = high * out.span + 8 * (problem.noise_scale or 0.0)
+    if span <= most and (span >= low * out.span or few):
+        return ""
+    spanned = out.amount(float(out.apart(span)), "{:.3g}".format)
+    return (
+        f"the outcomes of {out.name} span {spanned}, and its range was stated as "
+        f"{out.stated_range}: are both in the same unit?"
+    )
 
 
 def look_chosen(points: Array, outcomes: Array) -> bool:

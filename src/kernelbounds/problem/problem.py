@@ -535,6 +535,13 @@ class Problem:
             return math.inf
         return share * (1 + 4 * EPS if up else 1 - 4 * EPS)
 
+    def exceeds_range(self, noise: float) -> bool:
+        """Tell whether noise in the user's units is more than the output itself moves by.
+
+        Such a number, of noise that the data would need, says only that something else is wrong.
+        """
+        return noise > self.output.apart(self.output.span)
+
     @property
     def noise_clause(self) -> str:
         """What is assumed of the noise, as a part of a sentence.

@@ -40,6 +40,8 @@ ROUNDING = 1e-9
 MAX_TURNS = 50
 # Longer names would not fit into messages and pictures.
 MAX_NAME_LENGTH = 80
+# From this share on, ten times as much, the noise of a logarithmic output is written as a factor.
+LARGEST_SHARE = 10.0
 # Settings divide a range, or each factor of ten on a logarithmic scale, into 1000 to 10000 steps:
 # finer than what a function with a few turns notices.
 SETTING_DIGITS = 4
@@ -268,9 +270,15 @@ class Output(Quantity):
         return f"factor {factor(float(self.apart(half)))}" if self.log else self.plus_minus(half)
 
     def noise_text(self, noise: float, rounded: Callable[[float], str] = "{:g}".format) -> str:
-        """Write noise that is in the user's units, which for a logarithmic output is a share."""
+        """Write noise that is in the user's units, which for a logarithmic output is a share.
+
+        >>> output = Output.parse("gain=1:9:log")
+        >>> output.noise_text(0.05), output.noise_text(31100.0)
+        ('5 %', 'a factor of 31101')
+        """
         if self.log:
-            return f"{rounded(100 * noise)} %"
+            large = noise >= LARGEST_SHARE
+            return self.amount(noise, rounded) if large else f"{rounded(100 * noise)} %"
         return f"{rounded(noise)}{self.after_number}"
 
 

@@ -354,7 +354,7 @@ def _remedies(status: Status) -> list[str]:
             "study of rates as they are, without --successes and --tries, with --noise that "
             "repeated runs show;"
         )
-    elif noise.assumed <= noise.at_least < math.inf:
+    elif noise.assumed <= noise.at_least and not problem.exceeds_range(noise.at_least):
         least = f"{at_most(100 * noise.at_least, 2)}%" if problem.output.log else (
             at_most(noise.at_least, 2)
         )  # fmt: skip
