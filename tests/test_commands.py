@@ -633,7 +633,9 @@ def test_completion_is_for_the_command_that_people_type(tmp_path):
         assert done.returncode == 0, done.stderr
         return done.stdout.split()
 
-    assert completed()[-1] == "kernelbounds" and "_KERNELBOUNDS_COMPLETE=complete_bash" in completed()
+    assert (
+        completed()[-1] == "kernelbounds" and "_KERNELBOUNDS_COMPLETE=complete_bash" in completed()
+    )
     words = {"COMP_WORDS": "kernelbounds stu", "COMP_CWORD": "1"}
     assert completed(_KERNELBOUNDS_COMPLETE="complete_bash", **words) == ["study"]
 

@@ -6,12 +6,16 @@ import csv
 import math
 import os
 import re
+import sys
+import warnings
+from datetime import datetime
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from hypothesis.extra import numpy as hnp
 from problems import one_line
+from sklearn.gaussian_process.kernels import RBF
 
 import kernelbounds as kb
 from kernelbounds.io.csv_table import read_csv, write_csv
@@ -160,13 +164,13 @@ def test_blank_lines_and_rows(tmp_path):
         ('a,b\n1,"2"3\n', "line 2: cells cannot be told apart .*; put quotes"),
         ("a,b\n1," + "x" * 140000 + "\n", "line 2: cells cannot be told apart"),
         ("x" * 140000, "line 1: cells cannot be told apart .*131072"),
-        ("a,b\n1,2\0\n", "is not text in UTF-8 or UTF-16; save it as CSV"),
+        ("a,b\n1,2\0\n", "is not text in UTF-8, UTF-16 or Windows-1252; save it as CSV"),
         ("a,b\n1,2\n".encode("utf-16-le"), "is not text"),
-        ("a,b,température\n1,2,3".encode("latin-1"), "is not text"),
-        ("a,b\r1,2\r\n3,é".encode("latin-1"), "is not text"),
+        (b"a,b,\x81\n1,2,3", "is not text"),
+        (b"a,b,\xb0C\x07\n1,2,3", "is not text"),
         ("a,b\n1,2".encode("utf-16")[:-1], "is not text"),
-        (b"PK\x03\x04\x14\0\x06\0", "is not text"),  # a spreadsheet or another zip archive
-        (b"\xd0\xcf\x11\xe0\xa1\xb1", "is not text"),  # an Excel file
+        (b"PK\x03\x04\x14\0\x06\0", "cannot be read as an Excel workbook: .*; save it as .xlsx or"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1", "is an old Excel workbook; save it as .xlsx or as CSV"),
         (b"\x1f\x8b\x08\0", "is not text"),  # compressed
         (b"\x89PNG\r\n\x1a\n\0", "is not text"),
     ],
@@ -174,6 +178,83 @@ def test_blank_lines_and_rows(tmp_path):
 def test_files_that_are_refused(tmp_path, content, match):
     message = _refused(_written(tmp_path, content), ["a", "b"])
     assert re.search(match, message)
+
+
+def test_text_from_windows_is_read_with_a_warning(tmp_path):
+    """Excel's plain CSV on a German Windows: CP1252, semicolons, decimal commas."""
+    path = _written(tmp_path, "T [°C];Größe\r\n20,5;1\r\n21;2,5\r\n".encode("cp1252"))
+    with pytest.warns(UserWarning, match=r"runs.csv' is not in UTF-8; it was read as Windows-1252"):
+        table = read_csv(path, ["T [°C]", "Größe"])
+    assert table.columns["T [°C]"].tolist() == [20.5, 21] and table.lines.tolist() == [2, 3]
+    # A bad byte may be far down, after rows that were given already.
+    path = _written(tmp_path, b"a,who\n" + b"1,Ada\n" * 300_000 + b"2,Zo\xeb\n")
+    with pytest.warns(UserWarning, match="Windows-1252"):
+        assert read_csv(path, ["a"]).columns["a"].sum() == 300_002
+    # UTF-8 is never taken for it, and UTF-16 has its mark.
+    for encoding in ("utf-8", "utf-8-sig", "utf-16"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            read_csv(_written(tmp_path, "T [°C]\n1\n".encode(encoding)), ["T [°C]"])
+
+
+def _workbook(tmp_path, **sheets):
+    """A workbook of sheets; a cell may be a value and its format."""
+    openpyxl = pytest.importorskip("openpyxl")
+    book, path = openpyxl.Workbook(), tmp_path / "runs.xlsx"
+    book.remove(book.active)
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        for row, cells in enumerate(rows, start=1):
+            for column, cell in enumerate(cells, start=1):
+                value, shown = cell if isinstance(cell, tuple) else (cell, "General")
+                sheet.cell(row, column, value).number_format = shown
+    book.save(path)
+    return path
+
+
+def test_the_sheet_of_a_workbook_that_has_the_columns(tmp_path):
+    rows = [[], ["T [°C]", "who", "yield"], [20.5, "Ada", 1 / 3], [], [21, None, " 2.5"], ["", " "]]
+    path = _workbook(tmp_path, About=[["by", "Ada"]], Runs=rows, Other=[["yield"], [7]])
+    table = read_csv(path, ["T [°C]", "yield"])
+    assert table.columns["T [°C]"].tolist() == [20.5, 21]
+    assert table.columns["yield"].tolist() == [1 / 3, 2.5]
+    assert table.lines.tolist() == [3, 5] and table.others == ("who",)
+    sequence = kb.ConfidenceSequence(RBF(1.0), 2.0, 0.1)
+    sequence.update_from(path, inputs=["T [°C]"], output="yield")
+    assert sequence.outcomes.tolist() == [1 / 3, 2.5]
+    with pytest.raises(kb.InputError, match=r"sheet 'Runs' has no column 'yeild' \(did you mean"):
+        read_csv(path, ["T [°C]", "yeild"])
+    with pytest.raises(kb.InputError, match="has 2 sheets with these columns, 'Runs', 'Other'"):
+        read_csv(path, ["yield"])
+
+
+@pytest.mark.parametrize(
+    ("cell", "match"),
+    [
+        ((0.05, "0%"), "line 2, column 'a': '5%' is not a finite number"),
+        (
+            (datetime(2026, 1, 2), "d.m.yy"),
+            "line 2, column 'a': '2026-01-02 00:00:00' is not a finite number",
+        ),
+        (None, "line 2, column 'a': '' is a missing value"),
+        ("=1+1", "line 2, column 'a': '' is a missing value"),  # which no program has computed
+        (True, "line 2, column 'a': 'True' is not a finite number"),
+        ("2,5", "has a comma, which may be decimal"),
+    ],
+)
+def test_cells_of_workbooks_that_are_refused(tmp_path, cell, match):
+    path = _workbook(tmp_path, Runs=[["a", "b"], [cell, 2]])
+    with pytest.raises(kb.InputError, match=match):
+        read_csv(path, ["a", "b"])
+
+
+def test_a_workbook_without_openpyxl_names_the_extra(tmp_path, monkeypatch):
+    path = _workbook(tmp_path, Runs=[["a"], [1]])
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(
+        kb.MissingExtraError, match=r"an Excel workbook, needs .*kernelbounds\[excel"
+    ):
+        read_csv(path, ["a"])
 
 
 def test_thousands_are_decimals_where_another_cell_tells(tmp_path):

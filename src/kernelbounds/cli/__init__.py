@@ -9,6 +9,7 @@ import inspect
 import io
 import os
 import sys
+import warnings
 import webbrowser
 from functools import partial
 from pathlib import Path
@@ -20,7 +21,7 @@ from rich.text import Text
 
 from kernelbounds import __version__
 from kernelbounds.cli import assume_commands, bound_command, plan_command
-from kernelbounds.cli.options import print_table, progress, say
+from kernelbounds.cli.options import print_table, progress, say, warn
 from kernelbounds.cli.study_commands import study_app
 from kernelbounds.display.numbers import at_most
 from kernelbounds.errors import KernelBoundsError
@@ -247,9 +248,16 @@ def _outlive_readers() -> None:
         setattr(sys, name, own)
 
 
+def _warned(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+    """Show what the library warns of as commands do, without the place in the code."""
+    if category is UserWarning:
+        warn(str(message))
+
+
 def main() -> None:
     """Run the command line; the library's own errors become one line and exit code 1."""
     _outlive_readers()
+    warnings.showwarning = _warned
     try:
         app(prog_name="kernelbounds")  # also as ``python -m kernelbounds``
     except KernelBoundsError as error:

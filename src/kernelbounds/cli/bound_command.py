@@ -276,8 +276,8 @@ def refuted(
         f"with {problem.noise_clause}{larger_ones}. The "
         f"rows before line {_first_refuting(problem, runs, bound)} do not refute them, and with "
         f"that line they do. {doubt}, does the output turn more often, do inputs interact, or is a "
-        f"row wrong? {_unused(runs)}State it anew with room to spare; since you have seen the data, the guarantee "
-        "then holds only as far as you would have stated the same without them."
+        f"row wrong? {_unused(runs)}State it anew with room to spare; since you have seen the "
+        "data, the guarantee then holds only as far as you would have stated the same without them."
     )
 
 
@@ -304,8 +304,9 @@ def fact_refuted(
     return (
         f"{said} The rows before line {_first_refuting(problem, runs, None)} do not contradict it, "
         f"and with that line they do. Is it not true everywhere, is B = {problem.norm_bound:.4g}"
-        f"{unit}{noise} too small, or is a row wrong? {_unused(runs)}State it anew; since you have seen the data, "
-        "the guarantee then holds only as far as you would have stated the same without them."
+        f"{unit}{noise} too small, or is a row wrong? {_unused(runs)}State it anew; since you have "
+        "seen the data, the guarantee then holds only as far as you would have stated the same "
+        "without them."
     )
 
 

@@ -1,8 +1,9 @@
-"""Read and write tables of numbers as CSV files.
+"""Read and write tables of numbers as CSV files, and read them from Excel workbooks.
 
 Files come from spreadsheets and instruments in many forms. Those that are clear are read: commas,
-semicolons or tabs, decimal commas, UTF-8 or UTF-16, any line ends. Everything else is refused with
-its line and column, and no row is left out in silence.
+semicolons or tabs, decimal commas, UTF-8 or UTF-16, any line ends, and Windows-1252, in which many
+spreadsheets write "°C", with a warning. Everything else is refused with its line and column, and no
+row is left out in silence.
 
 A number is an optional sign, digits with a decimal point or comma, and an exponent. What other
 programs would guess at (thousands, percentages, dates, blanks) is refused, because a wrong guess
@@ -17,12 +18,13 @@ import csv
 import io
 import re
 import sys
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,7 +32,7 @@ from numpy.typing import ArrayLike, NDArray
 from kernelbounds.arrays import LARGEST, as_floats, brief, shortened
 from kernelbounds.categories import Categories
 from kernelbounds.errors import InputError, did_you_mean, said
-from kernelbounds.io import files
+from kernelbounds.io import excel, files
 
 MISSING_MARKS = frozenset(["", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "-", "--", "?"])
 
@@ -54,6 +56,10 @@ _BLANK = re.compile(r"[\s,;]*")
 # semicolons, and tabs hardly ever.
 SEPARATORS = ("\t", ";", ",")
 
+# Bytes that are read at a time to find the encoding.
+READ_AHEAD = 1 << 20
+# Control characters, which no text in Windows-1252 has.
+_NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
 _UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 Record = tuple[int, list[str]]  # the line on which it begins, and its cells
@@ -86,7 +92,9 @@ def read_csv(
 ) -> CsvTable:
     """Read the columns with these names; the other columns may hold anything.
 
-    Columns that are ``categories`` hold the names of levels; others are refused.
+    The file may be an Excel workbook, .xlsx, of which the sheet is read that has the columns; this
+    takes the extra ``excel``. Columns that are ``categories`` hold the names of levels; others are
+    refused.
 
     Examples
     --------
@@ -120,20 +128,63 @@ def csv_batches(
         files.check_regular(source.stat().st_mode)  # reading a FIFO would wait for ever
         # It is opened once, so that a file that takes its place meanwhile is not mixed up with it.
         with open(source, "rb") as binary:
-            encoding = "utf-16" if binary.read(2) in _UTF_16_MARKS else "utf-8-sig"
+            name, asked = named(source), [column.strip() for column in columns]
+            start = binary.read(4)
             binary.seek(0)
+            if start == excel.OLD_MAGIC:
+                raise InputError(f"{name} is an old Excel workbook; save it as .xlsx or as CSV.")
+            if start == excel.MAGIC:
+                sheet = excel.Sheet(binary, name, asked)
+                yield from _batches(sheet, columns, rows, categories or {})
+                return
+            encoding = _encoding(binary, name)
             with io.TextIOWrapper(binary, encoding=encoding, newline="") as text:
-                yield from _batches(text, named(source), columns, rows, categories or {})
+                file = _CsvFile(text, name, asked)
+                yield from _batches(file, columns, rows, categories or {})
+
+
+def _encoding(binary: BinaryIO, name: str) -> str:
+    """The encoding of a file, read from its beginning; it is left there.
+
+    Text that is not UTF-8, and that Windows-1252 explains, was most likely written on Windows. If
+    that is wrong, letters beyond ASCII are others. Numbers are the same, and the names of columns
+    and levels must be those asked for.
+    """
+    encoding = "utf-16" if binary.read(2) in _UTF_16_MARKS else "utf-8-sig"
+    if encoding == "utf-8-sig" and not _decodes(binary, "utf-8") and _decodes(binary, "cp1252"):
+        encoding = "cp1252"
+        warnings.warn(
+            f"{name} is not in UTF-8; it was read as Windows-1252, as spreadsheets on Windows "
+            "write it.",
+            UserWarning,
+            stacklevel=2,
+        )
+    binary.seek(0)
+    return encoding
+
+
+def _decodes(binary: BinaryIO, encoding: str) -> bool:
+    """Whether all of a file is text in an encoding."""
+    decoder = codecs.getincrementaldecoder(encoding)()
+    binary.seek(0)
+    try:
+        while piece := binary.read(READ_AHEAD):
+            decoder.decode(piece)
+            if encoding == "cp1252" and _NO_TEXT.search(piece):
+                return False
+        decoder.decode(b"", final=True)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _batches(
-    text: TextIO,
-    name: str,
+    file: _CsvFile | excel.Sheet,
     columns: Sequence[str],
     rows: int,
     categories: Mapping[str, Categories],
 ) -> Iterator[CsvTable]:
-    file = _CsvFile(text, name, [column.strip() for column in columns])
+    name = file.name
     places = [position(column.strip(), file.header, name) for column in columns]
     others = tuple(one for at, one in enumerate(file.header) if at not in places and one)
     cells = _Cells(name, commas_separate=file.separator == ",")
@@ -269,8 +320,8 @@ class _CsvFile:
                 yield line
         except UnicodeError as error:
             raise InputError(
-                f"{self.name} is not text in UTF-8 or UTF-16; save it as CSV in UTF-8, and pass "
-                "that file."
+                f"{self.name} is not text in UTF-8, UTF-16 or Windows-1252; save it as CSV in "
+                "UTF-8, and pass that file."
             ) from error
 
     def _found_header(self, asked: list[str]) -> tuple[str, list[str]]:

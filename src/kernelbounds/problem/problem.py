@@ -540,7 +540,7 @@ class Problem:
 
         Such a number, of noise that the data would need, says only that something else is wrong.
         """
-        return noise > self.output.apart(self.output.span)
+        return noise > float(self.output.apart(self.output.span))
 
     @property
     def noise_clause(self) -> str:
