@@ -78,12 +78,13 @@ class Exact:
     made at ``forecast_ridge``; or it is given.
 
     The kernel is a function of two points, or one of scikit-learn's. Observations may have noise
-    scales of their own, and f* a known level.
+    scales of their own, or a covariance (t, t) of their noise, and f* a known level.
     """
 
     def __init__(
         self, kernel, X, y, norm_bound, noise_scale, delta, mixture_scale,
         mixture=None, forecast_ridge=None, noise_scales=None, level=0.0, radius_squared=None,
+        covariance=None,
     ):  # fmt: skip
         self.formula = kernel if isinstance(kernel, Kernel) else None
         if self.formula is not None:
@@ -91,15 +92,20 @@ class Exact:
         self.kernel, self.X, self._given = kernel, X, radius_squared
         scales = [noise_scale] * len(X) if noise_scales is None else noise_scales
         self.w = [mp.mpf(noise_scale) / mp.mpf(float(s)) if s else mp.mpf(1) for s in scales]
+        self.M = mp.diag(self.w)
+        if covariance is not None:
+            self.M = mp.mpf(noise_scale) * mp.cholesky(mp.matrix(covariance.tolist())) ** -1
         self.level = mp.mpf(level)
-        y = [w * (mp.mpf(float(v)) - self.level) for w, v in zip(self.w, y)]
+        y = list(self.M * mp.matrix([mp.mpf(float(v)) - self.level for v in y]))
         self.B, self.sigma = mp.mpf(norm_bound), mp.mpf(noise_scale)
         self.delta, self.c = mp.mpf(delta), mp.mpf(mixture_scale)
         t = len(X)
         gram = mp.matrix(t, t)
         for i in range(t):
             for j in range(t):
-                gram[i, j] = self.w[i] * self.w[j] * kernel(X[i], X[j])
+                gram[i, j] = kernel(X[i], X[j])
+        gram = self.M * gram * self.M.T
+        gram = (gram + gram.T) / 2
         self._hybrid = None
         if isinstance(mixture, Hybrid) and noise_scale:
             rates, weights = mixture.rates, mixture.weights
@@ -133,7 +139,7 @@ class Exact:
             self.prior = max(self.prior, mp.mpf(0))
             self.size = mp.fsum(abs(w) * mp.sqrt(k(z, z)) for w, z in terms)
             vector = [mp.fsum(w * k(xi, z) for w, z in terms) for xi in self.X]
-        self.u = self._rotate([w * v for w, v in zip(self.w, vector)])
+        self.u = self._rotate(list(self.M * mp.matrix(vector)))
         return self
 
     def mean(self, a):

@@ -19,7 +19,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 import kernelbounds as kb
 from kernelbounds.engine import ExactEngine
-from kernelbounds.noise import Bounded, Energy, Gaussian, SubGaussian, scales_above
+from kernelbounds.noise import Bounded, Energy, Gaussian, SubGaussian
 from kernelbounds.noise.laws import SHARE_OF_ENERGY
 from kernelbounds.noise.unknown import (
     FORECASTER_OF_INTERVAL,
@@ -561,23 +561,6 @@ class TestBoundedAndEnergy:
         assert np.all((upper - lower)[1::2] <= 0.4 + 1e-9)
         assert np.any((upper - lower)[::2] > 0.4)
 
-    def test_correlated_noise(self):
-        """eps' W^-1 eps <= limit^2 for any noise in that ellipsoid, at its boundary."""
-        rng, t = np.random.default_rng(0), 20
-        W = 0.5 ** np.abs(np.subtract.outer(np.arange(t), np.arange(t))) * rng.uniform(1, 4, size=t)
-        W = (W + W.T) / 2 + np.eye(t)
-        function, X = truth(KERNEL, rng, 2.0, 1), rng.random((t, 1))
-        scales = scales_above(W)
-        assert np.linalg.eigvalsh(np.diag(scales**2) - W).min() >= -1e-9
-        np.testing.assert_allclose(scales_above(np.diag([1.0, 4.0])), [1.0, 2.0], rtol=0)
-        for _ in range(20):
-            eps = np.linalg.cholesky(W) @ rng.standard_normal(t)
-            eps *= 0.3 / math.sqrt(eps @ np.linalg.solve(W, eps))
-            seq = kb.ConfidenceSequence(KERNEL, 2.0, Energy(0.3))
-            seq.update(X, function(X) + eps, noise_scale=scales)
-            lower, upper = seq.bounds(X)
-            assert np.all((lower <= function(X)) & (function(X) <= upper))
-
     def test_noise_lower_bounds(self):
         _, X, y = self.data(40)
         for law, size in ((Bounded(0.2), 0.2), (Energy(0.2 * math.sqrt(40)), 0.2 * math.sqrt(40))):
@@ -675,8 +658,6 @@ class TestRefusals:
                 lambda: kb.ConfidenceSequence(KERNEL, 1.0, Bounded(1.0), 0, bound=kb.FixedDesign()),
                 "delta",
             ),
-            (lambda: scales_above([[1.0, 2.0], [2.0, 1.0]]), "variance"),
-            (lambda: scales_above([1.0, 2.0]), "square"),
             (lambda: kb.theory.radius_bound(kb.Assumptions(1.0, Energy(1.0)), 3), "theory"),
             (lambda: kb.plot.gaussian_process(unknown(3)[0]), "noise scale"),
             (lambda: unknown(3)[0].predicted_width([0.5], 10, kb.Box([0], [1])), "unknown"),

@@ -13,6 +13,12 @@ from kernelbounds.mixtures import Hybrid, Mixture, Prequential, Single
 from kernelbounds.noise import Noise
 from kernelbounds.noise.laws import SMALLEST_NOISE, checked_noise
 
+# A covariance matrix is symmetric if its entries are to this, relative to the noise scales.
+SYMMETRIC = 1e-12
+# The condition number of correlation matrices: beyond it, rounding errors of the kernel's values
+# would be enlarged to those of single precision.
+LARGEST_CONDITION = 1e8
+
 
 @dataclass(frozen=True)
 class Assumptions:
@@ -112,6 +118,46 @@ class Assumptions:
                 f"of the sequence, got {brief(given)}."
             )
         return np.full(count, scales) if scales.ndim == 0 else scales
+
+    def checked_covariance(self, given: ArrayLike, count: int) -> tuple[Array, Array | None]:
+        """The noise scales (n,) and correlation matrix (n, n) of a covariance matrix W.
+
+        The correlation matrix is None where W is diagonal.
+        """
+        if not self.noise.takes_covariance:
+            raise InputError(
+                f"covariance= is for noise.Gaussian and noise.Energy; under {self.noise}, outcomes "
+                "that are combined so that their noise is uncorrelated need not obey that law."
+            )
+        W = as_floats(given, "covariance")
+        if W.shape != (count, count):
+            raise InputError(
+                f"covariance must have a row and a column for each of {count} observations, got "
+                f"shape {W.shape}."
+            )
+        if not np.all(variances := np.diagonal(W) > 0):
+            raise InputError(
+                "covariance must have positive variances on its diagonal, which that of "
+                f"observation {int(np.argmin(variances))} is not."
+            )
+        scales = self.checked_noise_scales(np.sqrt(np.diagonal(W)), count)
+        assert scales is not None  # as they are positive
+        correlation = W / np.multiply.outer(scales, scales)
+        if np.abs(correlation - correlation.T).max() > SYMMETRIC:
+            raise InputError("covariance must be symmetric: it is not, beyond rounding errors.")
+        correlation = (correlation + correlation.T) / 2
+        np.fill_diagonal(correlation, 1.0)
+        if np.count_nonzero(correlation) == count:
+            return scales, None
+        values = np.linalg.eigvalsh(correlation)
+        if values[0] * LARGEST_CONDITION < values[-1]:
+            raise InputError(
+                "covariance must be positive definite by a margin: the eigenvalues of its "
+                f"correlation matrix go from {values[0]:.3g} to {values[-1]:.3g}, and their ratio "
+                f"may be {LARGEST_CONDITION:g}; noise that each outcome has by itself belongs on "
+                "the diagonal."
+            )
+        return scales, correlation
 
 
 def _single(given: object) -> Single:

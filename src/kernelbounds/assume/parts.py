@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -96,9 +96,15 @@ class Parts:
         return sum(scaled[1:], scaled[0])
 
     def shares(
-        self, points: Array, weights: Array, ridge: float, slack: float = 0.0
+        self,
+        points: Array,
+        whitened: Callable[[Array], Array],
+        ridge: float,
+        slack: float = 0.0,
     ) -> tuple[float, ...]:
         """The shares that make the variances at the points small, given observations there.
+
+        ``whitened`` makes M K M' of the kernel matrix of the points, as their noise scales ask for.
 
         The variance at x is the least, over a, of
 
@@ -113,9 +119,8 @@ class Parts:
         is added to |..|^2, relative to what |..|^2 would be if x had not been observed: at such
         points more is unknown, and rounding errors matter less.
         """
-        outer = np.multiply.outer(weights, weights)
         grams = [
-            bound**2 * kernels.cross(kernel, points, points) * outer
+            bound**2 * whitened(kernels.cross(kernel, points, points))
             for kernel, bound in self._present
         ]
         shares, identity = np.array(self.equal_shares), np.eye(len(points))

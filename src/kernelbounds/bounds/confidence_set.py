@@ -27,8 +27,17 @@ from kernelbounds.bounds.radius import (
     least_norm,
     least_squared_radius,
 )
-from kernelbounds.engine import Engine, ExactEngine, Forecasts, Outcomes, Predictions, SparseEngine
-from kernelbounds.errors import EmptyConfidenceSetError
+from kernelbounds.engine import (
+    Engine,
+    ExactEngine,
+    Forecasts,
+    NoiseBlock,
+    Outcomes,
+    Predictions,
+    SparseEngine,
+    Whitening,
+)
+from kernelbounds.errors import EmptyConfidenceSetError, InputError
 from kernelbounds.facts import Constraints, Fact, Region
 from kernelbounds.facts.fact import checked_facts
 from kernelbounds.facts.limits import NearOutcomes
@@ -58,6 +67,9 @@ class ConfidenceSet:
     ``outcomes``          y_t              what was observed, (t,), less the offset, and times the
                                            weight of each
     ``weights``           w_t              sigma / sigma_s of each observation, (t,)
+    ``whitening``         M                with the weights on its diagonal; where noise is
+                                           correlated, ``weights`` are refused, and M takes
+                                           their place
     ``reference_ridge``   sigma^2/c        the ridge of the paper's settings
     ``radius``            R_t              ``radius.squared`` is R_t^2, see :class:`Radius`
     ``prior(x)``          k(x,x)           at m points, (m,)
@@ -249,16 +261,34 @@ class ConfidenceSet:
             low, high = np.maximum(low, least), np.minimum(high, most)
         return low, high
 
-    def add(self, points: Array, outcomes: Array, noise_scales: Array | None = None) -> None:
-        """Add observations to the evidence, with noise scales of their own (n,) or the usual."""
-        with self.lock:
-            self.evidence.radius_engine.append(points, self.told(points, outcomes, noise_scales))
+    def add(
+        self,
+        points: Array,
+        outcomes: Array,
+        noise_scales: Array | None = None,
+        block: NoiseBlock | None = None,
+    ) -> None:
+        """Add observations to the evidence, with noise scales of their own (n,) or the usual.
 
-    def told(self, points: Array, outcomes: Array, noise_scales: Array | None) -> Outcomes:
+        ``block`` is of all of them, where their noise is correlated.
+        """
+        with self.lock:
+            told = self.told(points, outcomes, noise_scales, block)
+            self.evidence.radius_engine.append(points, told)
+
+    def told(
+        self,
+        points: Array,
+        outcomes: Array,
+        noise_scales: Array | None,
+        block: NoiseBlock | None = None,
+    ) -> Outcomes:
         """Outcomes as an engine takes them, with noise scales of their own or the usual one."""
-        unit = self.stated.noise.unit
-        weights = None if noise_scales is None else unit / noise_scales
-        return self.evidence.weighted(points, outcomes, weights)
+        if noise_scales is None:
+            return self.evidence.whitened(points, outcomes)
+        blocks = () if block is None else (block,)
+        whitening = Whitening(self.stated.noise.unit / noise_scales, blocks)
+        return self.evidence.whitened(points, outcomes, whitening)
 
     @property
     def engine(self) -> Engine:
@@ -314,13 +344,23 @@ class ConfidenceSet:
 
     @property
     def outcomes(self) -> Array:
-        """y_t, (t,), less the offset, and times the weights."""
+        """y_t, (t,), less the offset, and times the weights, or :attr:`whitening`."""
         return self.radius_engine.data.outcomes
 
     @property
     def weights(self) -> Array:
-        """sigma / sigma_s, (t,)."""
+        """sigma / sigma_s, (t,); refused where noise is correlated, which they do not tell."""
+        if self.whitening.blocks:
+            raise InputError(
+                "some of these observations have correlated noise, which weights do not tell; "
+                "known.predict allows for it, and known.whitening is what takes their place."
+            )
         return self.radius_engine.data.weights
+
+    @property
+    def whitening(self) -> Whitening:
+        """M: M (y_t - f*_t) has noise of the scale sigma in each row, uncorrelated."""
+        return self.radius_engine.data.whitening
 
     @property
     def observed(self) -> Array:
@@ -371,7 +411,8 @@ class ConfidenceSet:
         """R_t of the observations so far.
 
         Where f* = g + h with |h| <= epsilon, ||g_t - y_t|| <= R_t + epsilon ||w_t||, and that
-        takes the place of R_t.
+        takes the place of R_t. Where noise is correlated, at least ||M h_t|| / epsilon is in the
+        place of ||w_t||.
         """
         if self.own_radius is not None:
             return self.own_radius
@@ -400,7 +441,7 @@ class ConfidenceSet:
         if math.isfinite(a.noise_scale):
             return math.inf
         length = float(np.linalg.norm(data.outcomes)) + a.norm_bound * math.sqrt(data.trace)
-        return length**2 * (1 + (16 + data.count) * EPS)
+        return length**2 * (1 + (16 + data.count) * data.accuracy)
 
     @property
     def _most_misspecified(self) -> float:

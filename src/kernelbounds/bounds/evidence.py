@@ -9,13 +9,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from kernelbounds import kernels
 from kernelbounds.arrays import EPS, Array
 from kernelbounds.assume.classes import Classes, balls_of
 from kernelbounds.assume.offset import Level, Offset
 from kernelbounds.assume.parts import Parts, count_for_shares
 from kernelbounds.copies import CopiedWhole
-from kernelbounds.engine import Engine, ExactEngine, Forecasts, Outcomes
+from kernelbounds.engine import Engine, ExactEngine, Forecasts, Outcomes, Whitening
 from kernelbounds.errors import InputError
 from kernelbounds.functionals.targets import Functionals, Targets
 from kernelbounds.mixtures.ledger import Ledger
@@ -117,11 +116,14 @@ class Evidence(CopiedWhole):
             return points.of_mean(self.offset)
         return Level(self.offset.at(points))
 
-    def weighted(self, points: Array, outcomes: Array, weights: Array | None) -> Outcomes:
-        """Outcomes as an engine takes them: with their weights, and less the known level."""
+    def whitened(
+        self, points: Array, outcomes: Array, whitening: Whitening | None = None
+    ) -> Outcomes:
+        """Outcomes as an engine takes them: with their whitening, and less the known level."""
         level = self.mean(points)
         centred = outcomes if level is None else outcomes - level.values
-        return Outcomes(outcomes, centred, np.ones(len(points)) if weights is None else weights)
+        M = whitening or Whitening(np.ones(len(points)))
+        return Outcomes(outcomes, centred, M.weights, M.blocks)
 
     def engine(self, misfit: float) -> Engine:
         """Kernel ridge regression with shares of the parts that suit the points.
@@ -138,10 +140,12 @@ class Evidence(CopiedWhole):
             self._shared = engine
             if n:
                 # These points alone decide, whenever the shares are asked for.
-                points, weights = data.points[:n], data.weights[:n]
-                trace = float((kernels.diagonal(data.kernel, points) * weights**2).sum())
+                trace = float(data.prior[:n].sum())
                 ridge = n * misfit**2 + LEAST_RIDGE * max(trace, 1e-100)
-                self._shares = parts.shares(points, weights, ridge, LEAST_RIDGE)
+                whitening = data.whitening.part(0, n)
+                self._shares = parts.shares(
+                    data.points[:n], whitening.of_matrix, ridge, LEAST_RIDGE
+                )
                 self._shared = ExactEngine(parts.kernel(self._shares))
         self._bring_up_to_date(self._shared)
         return self._shared
@@ -150,10 +154,14 @@ class Evidence(CopiedWhole):
         """Give another engine the observations that it does not have yet."""
         assert isinstance(self.radius_engine, ExactEngine)
         data = self.radius_engine.data
-        new = slice(engine.data.count, None)
-        if len(observed := data.observed[new]):
-            points = data.points[new]
-            engine.append(points, self.weighted(points, observed, data.weights[new]))
+        # A block of correlated noise is appended by itself, as it was.
+        ends = {end for one in data.blocks for end in (one.rows.start, one.rows.stop)}
+        start = engine.data.count
+        for stop in sorted({end for end in ends if end > start} | {data.count}):
+            if stop > start:
+                points, M = data.points[start:stop], data.whitening.part(start, stop)
+                engine.append(points, self.whitened(points, data.observed[start:stop], M))
+            start = stop
 
     def in_balls(self) -> list[tuple[Evidence, float]]:
         """The same observations for each of several classes, with the norm bound of the class."""

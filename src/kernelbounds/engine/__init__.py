@@ -18,6 +18,7 @@ from kernelbounds.engine.ridge_search import (
 )
 from kernelbounds.engine.rows import Representers
 from kernelbounds.engine.sparse import DualMaximiser, Growth, SparseEngine
+from kernelbounds.engine.whitening import NoiseBlock, Whitening
 
 __all__ = [
     "WITHOUT_ROUNDING",
@@ -29,12 +30,14 @@ __all__ = [
     "Forecasts",
     "Growth",
     "Largest",
+    "NoiseBlock",
     "Outcomes",
     "PathQuery",
     "Predictions",
     "Representers",
     "RidgePath",
     "SparseEngine",
+    "Whitening",
     "dot_error",
     "largest_by_ceilings",
     "largest_minimum",

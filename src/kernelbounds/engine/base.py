@@ -35,14 +35,15 @@ from kernelbounds.arrays import Array
 from kernelbounds.engine.observations import Outcomes
 from kernelbounds.engine.path_query import PathQuery, Predictions
 from kernelbounds.engine.ridge_path import RidgePath
+from kernelbounds.engine.whitening import Whitening
 from kernelbounds.functionals.targets import Targets
 
 
 class DataView(Protocol):
     """What every engine knows of the observations so far.
 
-    The properties ``points``, ``observed``, ``outcomes`` and ``weights`` are for engines that keep
-    the observations; others refuse them in one sentence.
+    The properties ``points``, ``observed``, ``outcomes``, ``weights`` and ``whitening`` are for
+    engines that keep the observations; others refuse them in one sentence.
     """
 
     @property
@@ -63,7 +64,7 @@ class DataView(Protocol):
 
     @property
     def squared_weights(self) -> float:
-        """|w_t|^2, for the weights w_s = sigma / sigma_s."""
+        """|w_t|^2 for the weights w_s = sigma / sigma_s; or as :class:`Whitening` has it."""
 
     @property
     def scatter(self) -> float:
@@ -90,11 +91,15 @@ class DataView(Protocol):
 
     @property
     def outcomes(self) -> Array:
-        """The outcomes less the known level, times their weights, (t,)."""
+        """M y: the outcomes less the known level, times their weights or their whitening, (t,)."""
 
     @property
     def weights(self) -> Array:
         """sigma / sigma_s, (t,)."""
+
+    @property
+    def whitening(self) -> Whitening:
+        """M, which has the weights on its diagonal where no noise is correlated."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.gaussian_process.kernels import Kernel
 
-from kernelbounds import kernels
 from kernelbounds.arrays import EPS, Array
 from kernelbounds.engine.base import Engine, Fits
 from kernelbounds.engine.observations import ForecastWindow, Observations, Outcomes
@@ -123,11 +122,16 @@ class ExactEngine(Engine):
         return self._above(ridge)[1]
 
     def _above(self, ridge: float, least: float = LEAST_RIDGE_OF_TRACE) -> tuple[float, float]:
-        """Energy and log-determinant, rounded up, by the fit at the ridge or by a path."""
-        fit = self._fit(ridge)
+        """Energy and log-determinant, rounded up, by the fit at the ridge or by a path.
+
+        They are those of C, in the place of which the rows have a matrix of up to (1 + 4 e) C.
+        """
+        fit, e = self._fit(ridge), self.data.whitening.error
         if fit.trusted(least):
-            return fit.energy_and_log_det()
-        return self.path().energy_and_log_det(ridge)
+            energy, log_det = fit.energy_and_log_det()
+        else:
+            energy, log_det = self.path().energy_and_log_det(ridge)
+        return energy * (1 + 4 * e), log_det + 4 * e * self.rows.count
 
     def forecasts_since(self, start: int, ridge: float, least: float) -> tuple[Forecasts, float]:
         """Forecasts of outcomes from number ``start`` on, one at least, and their ridge.
@@ -148,6 +152,7 @@ class ExactEngine(Engine):
         else:
             made = one_by_one(data, window, start, stop, self._fit(alpha))
         lost = OUTCOME_ROUNDINGS * EPS * np.abs(data.outcomes[start:stop])
+        lost += data.whitening.part(start, stop).errors(data.outcomes[start:stop])
         return Forecasts(np.abs(made.errors) + lost, made.variances), alpha
 
     @property
@@ -322,14 +327,16 @@ def block_start(data: Observations, window: ForecastWindow, ridge: float) -> Blo
 
 
 def in_block(data: Observations, known: BlockStart, start: int, stop: int) -> Forecasts:
-    """Forecasts of outcomes of a block; at a point without observations, those of the prior."""
+    """Forecasts of outcomes of a block; at a point without observations, those of the prior.
+
+    Where noise is correlated with that of other observations, a point is always one without.
+    """
     numbers, weights = data.of_point[start:stop], data.weights[start:stop]
     seen = numbers < len(known.mean)
-    mean, variance = np.zeros(len(numbers)), np.empty(len(numbers))
-    mean[seen], variance[seen] = known.mean[numbers[seen]], known.variance[numbers[seen]]
-    if not seen.all():
-        variance[~seen] = kernels.diagonal(data.kernel, data.points[start:stop][~seen])
-    return Forecasts(data.outcomes[start:stop] - weights * mean, weights**2 * variance)
+    mean, variance = np.zeros(len(numbers)), data.prior[start:stop].copy()
+    mean[seen] = weights[seen] * known.mean[numbers[seen]]
+    variance[seen] = weights[seen] ** 2 * known.variance[numbers[seen]]
+    return Forecasts(data.outcomes[start:stop] - mean, variance)
 
 
 def _log_det(path: RidgePath, ridge: float) -> float:

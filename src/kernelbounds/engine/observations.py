@@ -31,6 +31,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from kernelbounds import kernels
 from kernelbounds.arrays import EPS, Array, carried_sum, with_room
 from kernelbounds.engine.rows import KernelRows, Scatter
+from kernelbounds.engine.whitening import NoiseBlock, Whitening
 
 # The error of r, relative to the norm of all outcomes. Deviations from a mean have 1.5 rounding
 # errors of the outcomes each. To merge two groups of outcomes adds 2 of each of their means; over
@@ -143,7 +144,13 @@ FEWEST_ROWS, ROWS_OF_POINT = 64, 2
 # forecast a block at a time, from those before the block. The block is a BLOCK_OF_COUNT-th part of
 # their number. One by one, a million forecasts would take nearly all of the time.
 FIRST_BLOCK, BLOCK_OF_COUNT = 4096, 16
-BUFFERS = ("_points", "_of_point", "_outcomes", "_observed", "_weights", "_largest")
+# A mixture's forecasts have a ridge of at least 1e-8 times the largest k(x,x), and 1e4 times that
+# and the error of the kernel's values (``mixtures/hybrid.py``): so, where noise is correlated, this
+# times the error is what the largest k(x,x) is multiplied by, if it is more than 1.
+SIZE_OF_ERROR = 1e12
+# A point is known by its bytes, or by the number of its observation where noise is correlated.
+Key = bytes | int
+BUFFERS = ("_points", "_of_point", "_outcomes", "_observed", "_weights", "_prior", "_largest")
 
 
 class Outcomes(NamedTuple):
@@ -152,6 +159,17 @@ class Outcomes(NamedTuple):
     observed: Array  # as they were told
     centred: Array  # less the level of the offset
     weights: Array
+    blocks: tuple[NoiseBlock, ...] = ()  # of correlated noise
+
+    @property
+    def whitening(self) -> Whitening:
+        """M."""
+        return Whitening(self.weights, self.blocks)
+
+    def rows(self, start: int, stop: int) -> Outcomes:
+        """Some of the outcomes, where no noise is correlated."""
+        some = slice(start, stop)
+        return Outcomes(self.observed[some], self.centred[some], self.weights[some])
 
     @classmethod
     def plain(cls, observed: Array) -> Outcomes:
@@ -180,7 +198,8 @@ class Observations:
 
     Rows are merged now and then, and the observations since have a row each. When rows are merged
     depends on the points alone, and not on how they were split into appends; the newest observation
-    always has a row of its own. Points are equal if they are equal to the bit.
+    always has a row of its own. Points are equal if they are equal to the bit; a point at which the
+    noise is correlated with that at others counts as a point of its own, which is never merged.
 
     An append either happens completely or, when the kernel cannot be evaluated, not at all.
     """
@@ -191,9 +210,11 @@ class Observations:
         self.merged = MergedRepeats.none()
         self.merged_at: tuple[int, ...] = ()  # the counts at which rows were merged
         self.windows: tuple[ForecastWindow, ...] = (ForecastWindow(0, self.merged),)
-        self._numbers: dict[bytes, int] = {}  # the number of each point, by its bytes
+        self.blocks: tuple[NoiseBlock, ...] = ()  # of correlated noise
+        self._numbers: dict[Key, int] = {}  # the number of each point
         self._points, self._of_point = np.empty((0, 0)), np.empty(0, dtype=np.intp)
-        self._outcomes, self._observed, self._weights, self._largest = np.empty((4, 0))
+        self._outcomes, self._observed, self._weights = np.empty((3, 0))
+        self._prior, self._largest = np.empty((2, 0))
 
     def snapshot(self) -> Observations:
         """The observations so far, in the same memory and only for reading."""
@@ -237,7 +258,7 @@ class Observations:
 
     @property
     def outcomes(self) -> Array:
-        """y_1 .. y_t, (t,), less the level of the offset, and times their weights."""
+        """M y, (t,), with y less the level of the offset."""
         return self._outcomes[: self.count]
 
     @property
@@ -251,13 +272,26 @@ class Observations:
         return self._weights[: self.count]
 
     @property
+    def whitening(self) -> Whitening:
+        """M."""
+        return Whitening(self.weights, self.blocks)
+
+    @property
     def squared_weights(self) -> float:
-        """|w|^2."""
-        return float(self.weights @ self.weights)
+        """At least |M v|^2 for every v with no |v_s| above 1; |w|^2 where M is diagonal."""
+        return self.whitening.squared_weights
+
+    @property
+    def prior(self) -> Array:
+        """The diagonal of M K M', w_s^2 k(x_s, x_s) where M is diagonal; (t,)."""
+        return self._prior[: self.count]
 
     @property
     def largest(self) -> Array:
-        """The largest w_s^2 k(x_s, x_s) so far, (t,)."""
+        """The largest of ``prior`` so far, (t,), or more where noise is correlated.
+
+        It is the same for all observations of a block, whose points are known before its outcomes.
+        """
         return self._largest[: self.count]
 
     @property
@@ -276,18 +310,22 @@ class Observations:
         return next((one.start for one in self.windows if one.in_block), None)
 
     def append(self, points: Array, outcomes: Outcomes) -> None:
-        """Add observations."""
+        """Add observations: a block of correlated noise, or any number without."""
+        assert not outcomes.blocks or outcomes.blocks[0].rows == slice(0, len(points))
         new, stop = self._written(points, outcomes), self.count + len(points)
-        cuts, rows = self._cuts(stop), self.rows
+        blocks = self.blocks + tuple(one.at(self.count + one.start) for one in outcomes.blocks)
+        # Rows are merged before a block, and not within.
+        cuts, rows = self._cuts(self.count + 1 if outcomes.blocks else stop), self.rows
         merged, windows = self._replayed(cuts)
         if cuts:
-            rows = self.rows_of(ForecastWindow(merged.count, merged), stop)
+            whitening = Whitening(self._weights[:stop], blocks)
+            rows = self._rows_since(ForecastWindow(merged.count, merged), whitening)
         else:
-            rows.append(points, outcomes.weights, self._outcomes[self.count : stop])
+            rows.append(points, outcomes.whitening, self._outcomes[self.count : stop])
         # What was written counts now that nothing can fail.
         self._numbers.update(new)
         self.count, self.rows, self.merged, self.windows = stop, rows, merged, windows
-        self.merged_at += cuts
+        self.blocks, self.merged_at = blocks, self.merged_at + cuts
 
     def restore(
         self, points: Array, outcomes: Outcomes, packed: Array, merged_at: Sequence[int]
@@ -307,25 +345,39 @@ class Observations:
         gram[i, j] = gram[j, i] = packed
         rows.add(
             np.concatenate([merged.points, points[tail]]) if last else points,
-            np.append(merged.weights, outcomes.weights[tail]),
+            self._merged_whitening(merged, outcomes.whitening).then(
+                outcomes.whitening.part(last, len(points))
+            ),
             np.append(merged.outcomes, self._outcomes[tail]),
             gram,
         )
         self._numbers.update(new)
         self.count, self.rows, self.merged, self.windows = len(points), rows, merged, windows
-        self.merged_at = tuple(merged_at)
+        self.blocks, self.merged_at = outcomes.blocks, tuple(merged_at)
 
     def rows_of(self, window: ForecastWindow, stop: int) -> KernelRows:
         """The rows that a window's forecasts are made from, and its observations up to ``stop``."""
-        merged, start = window.merged, window.start
-        rows = self.rows.merged(merged.points, merged.weights, merged.outcomes, merged.count)
+        return self._rows_since(window, self.whitening.part(0, stop))
+
+    def _rows_since(self, window: ForecastWindow, whitening: Whitening) -> KernelRows:
+        """The merged rows of a window, and its observations, as many as the whitening is of."""
+        merged, start, stop = window.merged, window.start, len(whitening.weights)
+        own = self._merged_whitening(merged, whitening)
+        rows = self.rows.merged(merged.points, own, merged.outcomes, merged.count)
         rows.scatter = merged.scatter
         if stop > start:
             tail = slice(start, stop)
-            rows.append(self._points[tail], self._weights[tail], self._outcomes[tail])
+            rows.append(self._points[tail], whitening.part(start, stop), self._outcomes[tail])
         return rows
 
-    def _written(self, points: Array, outcomes: Outcomes) -> dict[bytes, int]:
+    def _merged_whitening(self, merged: MergedRepeats, whitening: Whitening) -> Whitening:
+        """The whitening of merged rows; those of a block are as they were."""
+        blocks = (one for one in whitening.blocks if one.start < merged.count)
+        return Whitening(
+            merged.weights, tuple(one.at(int(self._of_point[one.start])) for one in blocks)
+        )
+
+    def _written(self, points: Array, outcomes: Outcomes) -> dict[Key, int]:
         """Write observations behind those that count, and return the numbers of new points."""
         start, stop = self.count, self.count + len(points)
         if not start:
@@ -333,17 +385,31 @@ class Observations:
         for name in BUFFERS:
             setattr(self, name, with_room(getattr(self, name), stop, start))
         self._points[start:stop] = points
-        self._outcomes[start:stop] = outcomes.centred * outcomes.weights
+        self._outcomes[start:stop] = outcomes.whitening.times(outcomes.centred)
         self._observed[start:stop] = outcomes.observed
         self._weights[start:stop] = outcomes.weights
         prior = kernels.diagonal(self.kernel, points) * outcomes.weights**2
+        keys: list[Key] = (
+            np.ascontiguousarray(points)
+            .view(f"V{points.shape[1] * points.itemsize}")[:, 0]
+            .tolist()
+        )
+        sizes = prior.copy()
+        for one in outcomes.blocks:
+            alone = KernelRows(self.kernel)
+            own = outcomes.whitening.part(one.start, one.rows.stop)
+            alone.append(points[one.rows], own, np.zeros(len(one.factor)))
+            prior[one.rows] = alone.lower.diagonal()
+            enlarged = max(1.0, SIZE_OF_ERROR * alone.accuracy)
+            sizes[one.rows] = enlarged * prior[one.rows].max()
+            keys[one.rows] = range(start + one.start, start + one.rows.stop)
+        self._prior[start:stop] = prior
         before = self._largest[start - 1] if start else 0.0
-        self._largest[start:stop] = np.maximum.accumulate(np.maximum(prior, before))
-        known, new = self._numbers, dict[bytes, int]()
-        keys = np.ascontiguousarray(points).view(f"V{points.shape[1] * points.itemsize}")
+        self._largest[start:stop] = np.maximum.accumulate(np.maximum(sizes, before))
+        known, new = self._numbers, dict[Key, int]()
         self._of_point[start:stop] = [
             known[key] if key in known else new.setdefault(key, len(known) + len(new))
-            for key in keys[:, 0].tolist()
+            for key in keys
         ]
         return new
 

@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kernelbounds.arrays import EPS, Array
-from kernelbounds.engine.eigenbasis import FINEST_RIDGE_OF_FLOOR, Eigenbasis
+from kernelbounds.engine.eigenbasis import FINEST_RIDGE_OF_FLOOR, SLACK_ERRORS, Eigenbasis
 from kernelbounds.engine.rows import NO_SCATTER, KernelRows, Scatter
 from kernelbounds.errors import InputError
 
@@ -255,8 +255,10 @@ class GrowingPath:
         cut = self._cut(count) if self._bordering else 0.0
         lower = self._data.lower[:count, :count]
         eigen = Eigenbasis.of(lower, self._data.outcomes[:count], cut, self._data.accuracy)
-        values = eigen.eigenvalues
-        if values[0] < -LARGEST_NEGATIVE * values[-1]:
+        values, negative = eigen.eigenvalues, LARGEST_NEGATIVE
+        if self._data.whitening.blocks:  # which enlarge the errors of values
+            negative = max(negative, SLACK_ERRORS * self._data.accuracy)
+        if values[0] < -negative * values[-1]:
             raise InputError(
                 f"{self._data.kernel} is not a kernel: its matrix on the data has the negative "
                 f"eigenvalue {values[0]:.3g}."

@@ -10,6 +10,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
 from kernelbounds.arrays import EPS, Array, with_room
+from kernelbounds.engine.whitening import Whitening
 from kernelbounds.functionals.targets import Functionals, Targets, squared_norms
 
 # The error of a kernel's values, in units of EPS, that is covered where the linear algebra rounds
@@ -22,6 +23,13 @@ COVERED_ERROR = 4.0
 SINGLE_EPS = float(np.finfo(np.float32).eps)
 # The error that the weights of two observations add to a kernel value, in units of EPS.
 WEIGHTS_ERROR = 1.0
+# What the products of a kernel matrix with a block's factor add to its errors, in units of EPS and
+# of what the factor enlarges errors by: two inner products of n terms have 16 + n/2 of them, of the
+# 32 by which eigenvalues are raised for each unit of accuracy; this is twice as much.
+PRODUCT_ERRORS, PRODUCT_ERRORS_PER_ROW = 1.0, 1 / 32
+# The same of the outcomes, in units of sqrt(kappa): (8 + n/4) sqrt(kappa) EPS, relative to their
+# norm, where an inner product is rounded by 8 + n/4 for each unit of accuracy; this is twice that.
+OUTCOME_ERRORS = 2.0
 # Merging adds 1.5 rounding errors to the outcomes, relative to their norm: those of weighted sums,
 # of their weights and of a division. Half of the 8 + n/4 by which inner products are rounded
 # (``dot_error``) is more than that, also where the errors count twice.
@@ -32,7 +40,7 @@ class Representers(NamedTuple):
     """The representers r of m functionals L f = <f, r>; for the value at x, r = k(., x)."""
 
     squared_norms: Array  # |r|^2 = k(x,x), (m,), rounded up where terms may cancel
-    vectors: Array  # w_s L k(., x_s) = w_s k(x, x_s), (t, m)
+    vectors: Array  # M k_t(x), with k(x, x_s) = L k(., x_s) for functionals; (t, m)
     magnitudes: Array | None = None  # None: squared_norms; see :class:`Functionals`
 
 
@@ -77,12 +85,13 @@ class Precision(NamedTuple):
 
 
 class KernelRows:
-    """Points with their weights, outcomes, and kernel matrix.
+    """Points with their whitening, outcomes, and kernel matrix.
 
     A row of weight w is an observation of w f(x): its row and column of the kernel matrix and its
-    outcome are multiplied by w. So the noise has the same scale in all rows. Several observations
-    at one point are one such row (see :class:`~.observations.MergedRepeats`); how they differ from
-    each other is their ``scatter``, which is a part of every energy E_alpha.
+    outcome are multiplied by w. So the noise has the same scale in all rows. Where it is correlated
+    a row is a combination of several, see :class:`~.whitening.Whitening`. Several observations at
+    one point are one row (see :class:`~.observations.MergedRepeats`); how they differ from each
+    other is their ``scatter``, which is a part of every energy E_alpha.
 
     An append either happens completely or, when the kernel cannot be evaluated, not at all.
     """
@@ -94,32 +103,38 @@ class KernelRows:
         self.scatter = NO_SCATTER
         self.trace = 0.0  # of the kernel matrix
         self.points = np.empty((0, 0))  # x_1 .. x_n, (n, d)
-        self.outcomes = np.empty(0)  # y_1 .. y_n, (n,), times their weights
-        self.weights = np.empty(0)  # w_1 .. w_n, (n,)
-        self.weighted = False  # whether any weight is not 1
+        self.outcomes = np.empty(0)  # M y, (n,)
+        self.whitening = Whitening.none()  # M
+        self.weighted = False  # whether M is not the identity
+        self.enlarged = 1.0  # what blocks multiply the errors of kernel values by, relatively
+        self._more = 0.0  # what they add
         self._lower = np.empty((0, 0))
         self._precision: Precision | None = None  # None before the first point
 
-    def merged(self, points: Array, weights: Array, outcomes: Array, count: int) -> KernelRows:
+    def merged(
+        self, points: Array, whitening: Whitening, outcomes: Array, count: int
+    ) -> KernelRows:
         """New rows that stand for ``count`` observations, with all that is known of the kernel."""
         other = KernelRows(self.kernel)
         other.weighted, other._precision = self.weighted, self._precision
         other.merged_away = count - len(points)
         if len(points):
-            other.append(points, weights, outcomes)
+            other.append(points, whitening, outcomes)
         return other
 
     @property
     def accuracy(self) -> float:
         """The relative precision by which the linear algebra has to round, EPS or more.
 
-        It is more where the kernel's values have larger errors than ``COVERED_ERROR``. Of a kernel
-        that is not one of scikit-learn's it is a guess from the values, and may grow.
+        It is more where the kernel's values have larger errors than ``COVERED_ERROR``, or where
+        noise is correlated. Of a kernel that is not one of scikit-learn's it is a guess from the
+        values, and may grow.
         """
         more = WEIGHTS_ERROR / COVERED_ERROR * self.weighted + MERGING_ERROR * (
             self.merged_away > 0
         )
-        return (EPS if self._precision is None else self._precision.accuracy) + EPS * more
+        own = (EPS if self._precision is None else self._precision.accuracy) + EPS * more
+        return own * self.enlarged + self._more
 
     @property
     def first_accuracy(self) -> float:
@@ -154,14 +169,13 @@ class KernelRows:
         else:
             vectors, magnitudes = kernels.vectors(self.kernel, targets, self.points), None
         if self.weighted:
-            vectors = vectors * self.weights
+            vectors = self.whitening.times(vectors)
         prior = squared_norms(self.kernel, targets, self.accuracy)
         # Transposed, so that matrix products find the memory order they want.
         return Representers(prior, vectors.T, magnitudes)
 
-    def append(self, points: Array, weights: Array, outcomes: Array) -> None:
-        """Add points with their weights, and outcomes that are multiplied by these already."""
-        w = weights
+    def append(self, points: Array, whitening: Whitening, outcomes: Array) -> None:
+        """Add points with their whitening, and outcomes that are multiplied by it already."""
         if self.count == 0:
             kernels.cross(self.kernel, points[:1], points[:1])  # raises for points it does not take
         own = kernels.diagonal(self.kernel, points)[:, None]
@@ -169,15 +183,20 @@ class KernelRows:
             pairs = kernels.cross(self.kernel, points, points)
             own = np.where(np.eye(len(points)) == 0, 0.5 * (pairs + pairs.T), own)
         old = kernels.cross(self.kernel, self.points, points) if self.count else None
-        if self.weighted or np.any(w != 1):
-            own = own * np.multiply.outer(w, w)
-            old = None if old is None else old * np.multiply.outer(self.weights, w)
-        self.add(points, weights, outcomes, own, old)
+        if self.weighted or not whitening.is_identity:
+            own = whitening.of_matrix(own)
+            old = None if old is None else self.whitening.between(old, whitening)
+        self.add(points, whitening, outcomes, own, old)
 
     def add(
-        self, points: Array, weights: Array, outcomes: Array, own: Array, old: Array | None = None
+        self,
+        points: Array,
+        whitening: Whitening,
+        outcomes: Array,
+        own: Array,
+        old: Array | None = None,
     ) -> None:
-        """Add rows whose kernel values are known: among themselves, and with those before them."""
+        """Add rows of M K M' that are known: among themselves, and with those before them."""
         start, stop = self.count, self.count + len(points)
         precision = self._precision or Precision.of(self.kernel, points.shape[1])
         before = self.points if start else np.empty((0, points.shape[1]))
@@ -186,14 +205,36 @@ class KernelRows:
         self._lower[start:stop, start:stop] = own
         if old is not None:
             self._lower[start:stop, :start] = old.T
-        weighted = self.weighted or bool(np.any(weights != 1))
+        weighted = self.weighted or not whitening.is_identity
         if not precision.known:
             values = self._lower[start:stop, :stop]
             if weighted:  # weights would hide that values are in single precision
                 values = kernels.cross(self.kernel, points, so_far)
             precision = precision.judged(self.kernel, points, np.tril(values, start))
+        enlarged, more = self._errors_of_blocks(points, whitening, own)
         self.count, self.points, self.weighted, self._precision = stop, so_far, weighted, precision
+        self.enlarged, self._more = max(self.enlarged, enlarged), max(self._more, more)
         self.outcomes = np.append(self.outcomes, outcomes)
-        self.weights = np.append(self.weights, weights)
+        self.whitening = self.whitening.then(whitening)
         for value in own.diagonal().tolist():  # so that the sum does not depend on the blocks
             self.trace += value
+
+    def _errors_of_blocks(
+        self, points: Array, whitening: Whitening, own: Array
+    ) -> tuple[float, float]:
+        """What blocks of correlated noise do to the accuracy, relative to the largest eigenvalue.
+
+        Errors of K are multiplied by | |A| |^2 at most, and the largest eigenvalue by that of
+        A K A' over that of K, which is at least 1 over the largest eigenvalue of C.
+        """
+        enlarged, more = 1.0, 0.0
+        for one in whitening.blocks:
+            w = whitening.weights[one.rows]
+            plain = kernels.cross(self.kernel, points[one.rows], points[one.rows])
+            before = float(np.linalg.eigvalsh(plain * np.multiply.outer(w, w))[-1])
+            after = float(np.linalg.eigvalsh(own[one.rows, one.rows])[-1])
+            ratio = min(one.enlarging * before / max(after, 1e-300), one.condition)
+            errors = PRODUCT_ERRORS + PRODUCT_ERRORS_PER_ROW * len(w)
+            enlarged = max(enlarged, ratio)
+            more = max(more, EPS * (errors * ratio + OUTCOME_ERRORS * math.sqrt(one.condition)))
+        return enlarged, more

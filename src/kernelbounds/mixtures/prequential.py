@@ -72,10 +72,20 @@ class Prequential(Mixture):
     def forecasts(
         self, engine: ExactEngine, ridge: float, noise_scale: float, start: int
     ) -> Forecasts:
-        """The forecaster's next forecast; if a later one fails, those before it are kept."""
-        X, y, w = engine.data.points, engine.data.observed, engine.data.weights[start]
-        mean, variance = self._forecast(X[:start].copy(), y[:start].copy(), X[start].copy())
-        return Forecasts(w * (y[start : start + 1] - mean), np.array([w**2 * variance]))
+        """The forecaster's next forecast; if a later one fails, those before it are kept.
+
+        Where noise is correlated, it is those of a whole block. A row sum_j M_sj y_j of the
+        whitened outcomes is then forecast by the same sum of the forecasts.
+        """
+        data = engine.data
+        X, y = data.points, data.observed
+        stop = next((one.rows.stop for one in data.blocks if one.start == start), start + 1)
+        made = [self._forecast(X[:s].copy(), y[:s].copy(), X[s].copy()) for s in range(start, stop)]
+        mean, variance = np.array(made).T
+        M = data.whitening.part(start, stop)
+        errors = M.times(y[start:stop] - mean)
+        variances = M.between(np.diag(variance), M).diagonal().copy()
+        return Forecasts(np.abs(errors) + M.errors(errors), variances)
 
     def losses(self, forecasts: Forecasts, noise_scale: float) -> Array:
         """See :class:`Mixture`; those taken, at each rate."""

@@ -16,13 +16,6 @@ law                 what it assumes                               what is random
 A number in the place of a law is ``SubGaussian``.
 """
 
-from kernelbounds.noise.laws import (
-    Bounded,
-    Energy,
-    Gaussian,
-    Noise,
-    SubGaussian,
-    scales_above,
-)
+from kernelbounds.noise.laws import Bounded, Energy, Gaussian, Noise, SubGaussian
 
-__all__ = ["Bounded", "Energy", "Gaussian", "Noise", "SubGaussian", "scales_above"]
+__all__ = ["Bounded", "Energy", "Gaussian", "Noise", "SubGaussian"]

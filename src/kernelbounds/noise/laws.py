@@ -8,10 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from kernelbounds.arrays import EPS, Array, as_flag, as_floats, as_scalar, brief
+from kernelbounds.arrays import EPS, as_flag, as_scalar, brief
 from kernelbounds.engine import Engine, ExactEngine
 from kernelbounds.errors import InputError
 from kernelbounds.mixtures import Hybrid, Mixture, Single
@@ -110,6 +109,11 @@ class Noise(ABC):
     def averages_out(self) -> bool:
         """Whether the mean of w outcomes has the noise scale of one, divided by sqrt(w)."""
         return True
+
+    @property
+    def takes_covariance(self) -> bool:
+        """Whether combinations of outcomes whose noise is uncorrelated obey the law, too."""
+        return False
 
     def limit_of_each(self, delta: float) -> float | None:
         """The most by which f*(x) differs from each outcome; None: that is not known, or not used.
@@ -237,6 +241,11 @@ class Gaussian(Noise):
 
     @property
     def is_gaussian(self) -> bool:
+        """True."""
+        return True
+
+    @property
+    def takes_covariance(self) -> bool:
         """True."""
         return True
 
@@ -419,7 +428,7 @@ class Energy(Noise):
     Then R_t is the limit, at all times and for certain: CMM is the optimal bound of Lahr et al.
     (2025), and DMM and AMM are their relaxations. Nothing is random and delta has no meaning. With
     ``update(noise_scale=...)``, which are ratios here, each square is divided by that of its ratio;
-    for noise with eps' W^-1 eps <= limit^2 see :func:`scales_above`.
+    with ``update(covariance=W)`` the sum of squares is eps' W^-1 eps.
 
     Parameters
     ----------
@@ -464,6 +473,11 @@ class Energy(Noise):
         return False
 
     @property
+    def takes_covariance(self) -> bool:
+        """True."""
+        return True
+
+    @property
     def in_words(self) -> tuple[str, str]:
         """See :class:`Noise`."""
         said = f"under noise whose squares add up to at most {self.limit:g}^2"
@@ -498,41 +512,6 @@ def checked_noise(given: Any) -> Noise:
             f"{given.__name__}(0.1)."
         )
     return SubGaussian(given)
-
-
-def scales_above(covariance: ArrayLike) -> Array:
-    """Noise scales d_s of independent noise in the place of correlated noise: diag(d^2) >= W; (n,).
-
-    Where eps' W^-1 eps <= limit^2, then sum over s of eps_s^2 / d_s^2 <= limit^2 too, so these are
-    what :meth:`~kernelbounds.ConfidenceSequence.update` takes as ``noise_scale`` under
-    :class:`Energy`. For a diagonal W nothing is lost. Else the set of functions is larger than it
-    need be: d_s^2 is W_ss times the largest eigenvalue of the correlation matrix, such as
-    (1 + r) / (1 - r) for noise in which neighbours have correlation r and others r^2, r^3 ...
-
-    Parameters
-    ----------
-    covariance : array of shape (n, n)
-        W, symmetric and positive definite.
-
-    Examples
-    --------
-    >>> scales_above([[1.0, 0.5], [0.5, 1.0]]).round(3).tolist()
-    [1.225, 1.225]
-    """
-    W = as_floats(covariance, "covariance")
-    if W.ndim != 2 or W.shape[0] != W.shape[1] or not len(W):
-        raise InputError(f"covariance must be a square matrix, got shape {W.shape}.")
-    if not np.allclose(W, W.T, rtol=1e-10, atol=0.0) or not np.all(np.diagonal(W) > 0):
-        raise InputError("covariance must be symmetric, with positive variances on its diagonal.")
-    sizes = np.sqrt(np.diagonal(W))
-    values = np.linalg.eigvalsh((W + W.T) / 2 / np.multiply.outer(sizes, sizes))
-    if values[0] < -1e-12 * len(W):
-        raise InputError(
-            f"covariance is not one: a combination of the noise has the variance {values[0]:.3g}."
-        )
-    off_diagonal = np.count_nonzero(W) > len(W)
-    largest = float(values[-1]) * (1 + 8 * len(W) * EPS) if off_diagonal else 1.0
-    return np.asarray(sizes * math.sqrt(largest))
 
 
 def _of_mixture(scale: float, given: RadiusInputs) -> tuple[float, float]:

@@ -30,7 +30,7 @@ from kernelbounds.bounds import CMM, Assumptions, Bound, ConfidenceSet, DualBoun
 from kernelbounds.bounds.constrained import least_norm_with_facts
 from kernelbounds.bounds.evidence import Evidence
 from kernelbounds.display import cards
-from kernelbounds.engine import Approximation, ExactEngine
+from kernelbounds.engine import Approximation, ExactEngine, NoiseBlock
 from kernelbounds.errors import InputError
 from kernelbounds.facts import Fact, Region
 from kernelbounds.facts.fact import checked_facts
@@ -271,26 +271,63 @@ class ConfidenceSequence:
 
     @property
     def noise_scales(self) -> Array:
-        """The noise scale of each observation so far, (t,), in order."""
-        with self._known.lock:
-            return np.asarray(self.assumptions.noise.unit / self._known.weights)
+        """The noise scale of each observation so far, (t,), in order.
 
-    def update(self, X: ArrayLike, y: ArrayLike, noise_scale: ArrayLike | None = None) -> None:
+        Where a covariance was given, they are the square roots of its diagonal.
+        """
+        with self._known.lock:
+            return np.asarray(self.assumptions.noise.unit / self._known.whitening.weights)
+
+    def update(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        noise_scale: ArrayLike | None = None,
+        *,
+        covariance: ArrayLike | None = None,
+    ) -> None:
         """Add observations in the order they were made.
 
-        ``X`` has shape (n, d) and ``y`` shape (n,); one observation may also be given as a point
-        of shape (d,) and a number. ``noise_scale`` is the noise scale of these observations, a
-        number or (n,), where it is not that of the sequence; it must be known before the outcome
-        is. Where the law of the noise has no scale that was stated, these are ratios, and with
-        Bounded the limits of these observations (the mean of several has that of one). Nothing is
-        added when an error is raised, or on an interrupt.
+        Nothing is added when an error is raised, or on an interrupt.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            The points; one may also be given in the shape (d,), with a number as its outcome.
+        y : array of shape (n,)
+            The outcomes.
+        noise_scale : float or array of shape (n,), optional
+            The noise scale of these observations, where it is not that of the sequence; it must be
+            known before the outcome is. Where the law of the noise has no scale that was stated,
+            these are ratios, and with Bounded the limits of these observations (the mean of several
+            has that of one).
+        covariance : array of shape (n, n), optional
+            W, where the noise of these observations is correlated, and independent of all before:
+            their covariance matrix with ``noise.Gaussian(sigma)``, that matrix divided by the
+            unknown sigma^2 with ``noise.Gaussian()``, and the W of eps' W^-1 eps with
+            ``noise.Energy``, in the place of the squares' sum. All n points, and W, must be fixed
+            before the first of these outcomes is known. Other laws refuse it.
+
+        Examples
+        --------
+        >>> import kernelbounds as kb
+        >>> from sklearn.gaussian_process.kernels import RBF
+        >>> seq = ConfidenceSequence(RBF(0.5), 2.0, noise_scale=kb.noise.Gaussian(0.1))
+        >>> together = 0.1**2 * np.eye(3) + 0.5**2  # noise of 0.1 each, and one error for all
+        >>> seq.update([[0.0], [0.5], [1.0]], [0.7, 0.9, 0.4], covariance=together)
+        >>> seq.noise_scales.round(3).tolist()
+        [0.51, 0.51, 0.51]
         """
         with self._known.lock:
             points, outcomes = as_observations(X, y, self.dim)
             checked_facts(self.facts, points.shape[1])
-            self.update_checked(
-                points, outcomes, self.checked_noise_scales(noise_scale, len(points))
-            )
+            if covariance is None:
+                scales, block = self.checked_noise_scales(noise_scale, len(points)), None
+            elif noise_scale is not None:
+                raise InputError("pass either noise_scale or covariance, not both.")
+            else:
+                scales, block = self._checked_covariance(covariance, len(points))
+            self.update_checked(points, outcomes, scales, block)
 
     def update_from(
         self,
@@ -361,7 +398,11 @@ class ConfidenceSequence:
         return added
 
     def update_checked(
-        self, points: Array, outcomes: Array, noise_scales: Array | None = None
+        self,
+        points: Array,
+        outcomes: Array,
+        noise_scales: Array | None = None,
+        block: NoiseBlock | None = None,
     ) -> None:
         """Add observations as :meth:`update` does, from arrays that were checked already."""
         known, many = self._known, len(points) > sparse.ROWS_PER_REPORT
@@ -369,7 +410,7 @@ class ConfidenceSequence:
             if many and known.radius_engine.approximation() is not None:
                 sparse.append_with_progress(known, Observed(points, outcomes, noise_scales))
             else:
-                known.add(points, outcomes, noise_scales)
+                known.add(points, outcomes, noise_scales, block)
             self._inflation_watch.look(known, stacklevel=4)
 
     def keep_noise_scale(self) -> None:
@@ -391,6 +432,18 @@ class ConfidenceSequence:
     def checked_noise_scales(self, given: ArrayLike | None, count: int) -> Array | None:
         """Check the noise scales of ``count`` observations; None is the usual noise scale."""
         return self.assumptions.checked_noise_scales(given, count)
+
+    def _checked_covariance(self, given: ArrayLike, count: int) -> tuple[Array, NoiseBlock | None]:
+        """The noise scales of observations, and their block where they are correlated."""
+        scales, correlation = self.assumptions.checked_covariance(given, count)
+        if correlation is None:
+            return scales, None
+        if not isinstance(self._known.radius_engine, ExactEngine):
+            raise InputError(
+                "a sparse engine adds observations up one by one, and covariance= makes "
+                "combinations of them; use a sequence without engine=."
+            )
+        return scales, NoiseBlock.of(correlation)
 
     @property
     def known(self) -> ConfidenceSet:
@@ -742,8 +795,8 @@ class ConfidenceSequence:
         if not len(self):
             return True
         with self._known.lock:
-            outcomes, weights = self._known.outcomes, self._known.weights
-            misfit = np.linalg.norm(weights * function(self._known.points) - outcomes)
+            outcomes, values = self._known.outcomes, function(self._known.points)
+            misfit = np.linalg.norm(self._known.whitening.times(values) - outcomes)
             scale = np.linalg.norm(outcomes)
             return bool(misfit <= self.radius * (1 + TOLERANCE) + TOLERANCE * scale)
 

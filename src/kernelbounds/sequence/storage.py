@@ -25,7 +25,7 @@ from kernelbounds.assume.offset import Offset, checked_offset
 from kernelbounds.assume.parts import Parts, as_parts
 from kernelbounds.bounds import Assumptions, Bound, ConfidenceSet
 from kernelbounds.bounds.evidence import Evidence
-from kernelbounds.engine import ExactEngine, Forecasts, SparseEngine
+from kernelbounds.engine import ExactEngine, Forecasts, NoiseBlock, SparseEngine, Whitening
 from kernelbounds.engine.sparse import state as sparse_state
 from kernelbounds.errors import InputError, StoredFileError
 from kernelbounds.facts import Region, fact_from_data, fact_to_data
@@ -38,9 +38,9 @@ from kernelbounds.sequence.asking import checked_bound
 
 FORMAT, VERSION = "kernelbounds.ConfidenceSequence", 4
 # All arrays that a saved sequence may have; others in its file are not looked at.
-NAMES = frozenset(("points", "outcomes", "weights", "merged_at", "gram", "forecasts")) | {
-    f"sparse.{name}" for name in sparse_state.SHAPES
-}
+NAMES = frozenset(
+    ("points", "outcomes", "weights", "blocks", "factors", "merged_at", "gram", "forecasts")
+) | {f"sparse.{name}" for name in sparse_state.SHAPES}
 BOUNDS = ("AMM", "AY", "CMM", "DMM", "FixedDesign", "IGP")
 MIXTURES = ("Hybrid", "Single")
 CONSTANTS = ("norm_bound", "delta", "misspecification")
@@ -110,6 +110,12 @@ def pack(known: ConfidenceSet, bound: Bound) -> Packed:
         "gram": rows.lower[np.tril_indices(rows.count)],
         "forecasts": np.array(_complete_or_made(known)),
     }
+    if data.blocks:
+        # Where each block of correlated noise starts and how long it is, (n, 2), and the lower
+        # triangles of all factors, row by row.
+        arrays["blocks"] = np.array([(one.start, len(one.factor)) for one in data.blocks], float)
+        triangles = (one.factor[np.tril_indices(len(one.factor))] for one in data.blocks)
+        arrays["factors"] = np.concatenate(list(triangles))
     return header, arrays
 
 
@@ -289,16 +295,20 @@ def _misfit(engine: ExactEngine) -> str | None:
     data = engine.rows
     if not data.count:
         return None
-    prior = kernels.diagonal(data.kernel, data.points) * data.weights**2
-    scales, tolerance = np.sqrt(prior), MISFIT * data.accuracy
+    M, prior = data.whitening, kernels.diagonal(data.kernel, data.points)
+    # Each entry is off by the errors of its terms, and so is not in proportion to itself.
+    scales, tolerance = M.sizes(np.sqrt(prior)), MISFIT * data.accuracy
     rows = max(1, BLOCK // data.count)
-    for start in range(0, data.count, rows):
-        stop = min(start + rows, data.count)
+    stop = 0
+    while stop < data.count:
+        start, stop = stop, min(stop + rows, data.count)
+        for one in M.blocks:  # no part ends within a block
+            stop = max(stop, one.rows.stop) if one.start < stop else stop
         found = kernels.cross(data.kernel, data.points[start:stop], data.points[:stop])
-        found *= np.multiply.outer(data.weights[start:stop], data.weights[:stop])
         # On the diagonal the engine has what the kernel itself says of k(x, x).
         diagonal = np.arange(start, stop)[:, None] == np.arange(stop)
         found = np.where(diagonal, prior[:stop], found)
+        found = M.part(start, stop).between(found, M.part(0, stop))
         misfit = np.abs(np.tril(found - data.lower[start:stop, :stop], start))
         # Below the smallest normal number nothing is precise.
         allowed = tolerance * np.multiply.outer(scales[start:stop], scales[:stop]) + SMALLEST_NORMAL
@@ -386,5 +396,29 @@ def _restore(evidence: Evidence, engine: ExactEngine, arrays: dict[str, Array]) 
     if not fit:
         raise ValueError("observations of other shapes, not finite or out of order")
     if count:
-        told, cuts = evidence.weighted(points, outcomes, weights), merged_at.astype(np.intp)
-        engine.data.restore(points, told, packed, cuts.tolist())
+        cuts = merged_at.astype(np.intp).tolist()
+        whitening = Whitening(weights, _blocks(arrays, count, cuts))
+        told = evidence.whitened(points, outcomes, whitening)
+        engine.data.restore(points, told, packed, cuts)
+
+
+def _blocks(arrays: dict[str, Array], count: int, cuts: Sequence[int]) -> tuple[NoiseBlock, ...]:
+    """The blocks of correlated noise; files without them have no such arrays."""
+    if "blocks" not in arrays:
+        return ()
+    found: list[NoiseBlock] = []
+    packed, taken, end = arrays["factors"], 0, 0
+    for start, size in arrays["blocks"].astype(np.intp).tolist():
+        stop, length = start + size, size * (size + 1) // 2
+        within = any(start < cut < stop for cut in cuts)
+        if not (size > 0 and end <= start and stop <= count) or within:
+            raise ValueError(f"a block of {size} observations from number {start} on")
+        factor = np.zeros((size, size))
+        factor[np.tril_indices(size)] = packed[taken : taken + length]
+        if not (np.all(np.abs(factor) <= LARGEST) and np.all(factor.diagonal() > 0)):
+            raise ValueError("a block whose factor is not one")
+        found.append(NoiseBlock.restored(start, factor))
+        taken, end = taken + length, stop
+    if packed.shape != (taken,):
+        raise ValueError(f"blocks of {packed.shape} numbers")
+    return tuple(found)

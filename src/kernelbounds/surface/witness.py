@@ -23,8 +23,8 @@ The witness is a known function with a known norm: its first-order expansion at 
 at most that norm times |phi(x) - phi(c) - D phi(c)(x - c)|. See ``docs/mathematics/boxes.md``.
 
 With all observations kept, own and curvature are 1, the x_j are the observations, and the pulls are
-w = (K + alpha I)^-1 p with p = k_t(x) - s scale y_t. With a sparse engine the x_j are the inducing
-points (``engine/sparse/dual.py``).
+w = (K + alpha I)^-1 p with p = k_t(x) - s scale y_t, or M'w where noise has a whitening M. With a
+sparse engine the x_j are the inducing points (``engine/sparse/dual.py``).
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ class OfObservations(Witness):
         terms = np.abs(weights).sum(axis=0) * largest
         if self._shift.size:
             terms += np.sqrt(self.magnitudes)
-        pulls = weights.T * data.weights
+        pulls = data.whitening.transposed_times(weights.T)
         return DualMaximiser(unexplained, squared, 1.0, pulls, 1.0, error * terms)
 
 

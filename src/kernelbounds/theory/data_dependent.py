@@ -124,7 +124,7 @@ def run_bound(
     if len(sequence) <= first:
         raise InputError(f"there are no rounds: {len(sequence)} observations, skip = {first}.")
     known = sequence.known
-    if known.parts is not None or np.any(known.weights != 1):
+    if known.parts is not None or not known.whitening.is_identity:
         raise InputError(
             "the lemma is about one kernel and one noise scale, and not about parts, an unknown "
             "level or noise scales of single observations."

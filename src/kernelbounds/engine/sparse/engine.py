@@ -33,6 +33,7 @@ from kernelbounds.engine.sparse.dictionary import (
 )
 from kernelbounds.engine.sparse.dual import SparseDual
 from kernelbounds.engine.sparse.statistics import Chunk, Forecaster, Statistics
+from kernelbounds.engine.whitening import Whitening
 from kernelbounds.errors import InputError
 from kernelbounds.functionals.targets import Targets
 
@@ -83,6 +84,11 @@ class UnkeptObservations:
     @property
     def weights(self) -> Array:
         """Refused: they are not kept."""
+        raise _not_kept("noise scales")
+
+    @property
+    def whitening(self) -> Whitening:
+        """Refused: it is not kept."""
         raise _not_kept("noise scales")
 
 
@@ -211,8 +217,7 @@ class SparseEngine(Engine):
             grown._begin(Dictionary.empty(self.data.kernel, dim, accuracy))
         while start < len(points):
             stop = min(start + grown._ends_at - grown.statistics.count, len(points))
-            rows = Outcomes(*(part[start:stop] for part in known))
-            grown._append_block(points[start:stop], rows)
+            grown._append_block(points[start:stop], known.rows(start, stop))
             start = stop
         vars(self).update(vars(grown))
 

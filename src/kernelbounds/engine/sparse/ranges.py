@@ -70,9 +70,9 @@ def sums(engine: SparseEngine, first: int, batches: Iterable[tuple[Array, Outcom
     length = size_of_block(engine.statistics.count + first)
     for points, outcomes in batches:
         for start in range(0, len(points), length):
-            rows = slice(start, start + length)
-            some = Outcomes(*(part[rows] for part in outcomes))
-            block = Block.of(engine.dictionary, points[rows], some)
+            stop = start + length
+            some = outcomes.rows(start, stop)
+            block = Block.of(engine.dictionary, points[start:stop], some)
             total = total.carrying(Statistics.of(block))
     return total
 
