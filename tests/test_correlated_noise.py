@@ -25,6 +25,7 @@ import kernelbounds as kb
 from kernelbounds.engine import NoiseBlock
 from kernelbounds.functionals import Difference
 from kernelbounds.noise import Bounded, Energy, Gaussian
+from kernelbounds.surface.estimate import likeliest
 
 KERNEL = Matern(0.4, nu=2.5)
 NORM, SCALE, DELTA = 3.0, 0.3, 0.1
@@ -398,6 +399,19 @@ class TestEverywhere:
         for found, side in zip(seq.gradients(x, bound), (0, 1)):
             ends = [seq.bounds(x + s, bound)[side] for s in (step, -step)]
             np.testing.assert_allclose(found[:, 0], (ends[0] - ends[1]) / (2 * step), atol=1e-3)
+
+    def test_estimates(self):
+        """The estimate is that of the rows, and closer to the truth than one without covariance."""
+        function, blocks = three(1, n=30, r=0.99)
+        seq, deaf = told(Gaussian(SCALE), blocks), told(Gaussian(SCALE), [b[:2] for b in blocks])
+        found = likeliest(seq.known)
+        there = seq.known.predict(GRID, np.array([found.ridge])).mean[0]
+        np.testing.assert_allclose(found.values(GRID), there, atol=1e-9)
+        errors = [np.abs(one.estimate(GRID) - function(GRID)).mean() for one in (seq, deaf)]
+        assert errors[0] < errors[1]
+        ends = [seq.estimate(GRID[3:5] + step) for step in (1e-5, -1e-5)]
+        slopes = seq.estimate_gradients(GRID[3:5])[:, 0]
+        np.testing.assert_allclose(slopes, (ends[0] - ends[1]) / 2e-5, atol=1e-4)
 
     def test_ceilings_over_cells(self):
         _, blocks = three(1)

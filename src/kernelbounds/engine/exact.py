@@ -251,7 +251,7 @@ class ExactEngine(Engine):
             solved = cho_solve(factor, right, check_finite=False)
         except np.linalg.LinAlgError:  # The matrix is numerically singular, as it is without noise.
             solved = self.path().solve(right, np.array([ridge]))
-        return rows.points, rows.weights * solved[:, 0]
+        return rows.points, rows.whitening.transposed_times(solved[:, 0])
 
     def _fit(self, ridge: float) -> RidgeFit:
         return _cached(self._fits, ridge, lambda: RidgeFit(self.rows, ridge))
