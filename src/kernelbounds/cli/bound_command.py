@@ -37,7 +37,7 @@ LARGER_NORM, LARGER_NOISES, SENSITIVITY_POINTS = 2.0, (2.0, 5.0), 20_000
 # Where facts make a difference is told from this many of the points, at most.
 FACT_POINTS = 500
 # Columns of bounds.csv, besides the inputs.
-BOUND_COLUMNS = ("lower", "upper")
+BOUND_COLUMNS = ("estimate", "lower", "upper")
 # Points of a grid along each input, by the number of inputs. With more inputs a grid says little,
 # and points that fill the box take its place.
 GRID_SIDES = {1: 201, 2: 41, 3: 13}
@@ -80,13 +80,15 @@ def bound(
     gaussian_process: Annotated[
         bool,
         typer.Option(
+            "--gp",
             "--gaussian-process",
-            help="Draw a Gaussian process with the same kernel, dashed. It guarantees nothing.",
+            help="Draw a Gaussian process with the same kernel, ±2 standard deviations, dashed. It "
+            "guarantees nothing.",
         ),
     ] = False,
     out: OutOption = Path("bounds"),
 ) -> None:
-    """Compute bounds on the true output from a table of runs, as CSV and as a picture.
+    """Estimate the true output from a table of runs, with bounds, as CSV and as a picture.
 
     Writes bounds.csv, bounds.png and problem.json.
 
@@ -95,8 +97,8 @@ def bound(
     for name in (*problem.names, *[problem.output.name][: at == "rows"]):
         if name in BOUND_COLUMNS:
             raise InputError(
-                f"bounds.csv has a column {name!r} for the bounds; give your own another name, "
-                "here and in the table."
+                f"bounds.csv has a column {name!r} of its own; give yours another name, here and "
+                "in the table."
             )
     runs = kb.problem.calibration.Runs.read(problem, table)
     runs.refuse_more_levels_than_rows(problem)
@@ -119,19 +121,19 @@ def bound(
     try:
         with progress("bounds", len(points)) as step:
             for part in parts:
-                sides.append(problem.bounds(sequence, part, chosen))
+                sides.append(problem.estimate_with_bounds(sequence, part, chosen))
                 step(len(part))
     except FactRefutedError as error:
         raise InputError(fact_refuted(problem, runs, sequence, error)) from None
     except EmptyConfidenceSetError as error:
         raise InputError(refuted(problem, runs, chosen, error)) from None
-    lower, upper = (np.concatenate(side) for side in zip(*sides, strict=True))
+    three = [np.concatenate(side) for side in zip(*sides, strict=True)]
     results = Results(out)
     results.problem(problem)
     measured = {problem.output.name: runs.outcomes} if at == "rows" else {}
-    both = dict(zip(BOUND_COLUMNS, (lower[:asked], upper[:asked]), strict=True))
-    results.table("bounds.csv", problem.columns(points[:asked]) | measured | both)
-    found = Found(problem, sequence, chosen, points, lower, upper, asked)
+    columns = dict(zip(BOUND_COLUMNS, (side[:asked] for side in three), strict=True))
+    results.table("bounds.csv", problem.columns(points[:asked]) | measured | columns)
+    found = Found(problem, sequence, chosen, points, *three, asked)
     summarise(found)
     overlay = kb.plot.gaussian_process(sequence) if gaussian_process else None
     if problem.numbers:
@@ -328,7 +330,7 @@ def _first_refuting(problem: kb.Problem, runs: Runs, bound: kb.Bound | None) -> 
 
 @dataclass(frozen=True)
 class Found:
-    """Bounds at the points asked for, and at further ones that may be the best for sure.
+    """Estimates and bounds at the points asked for, and at further ones that may be the best for sure.
 
     The first ``asked`` points are those asked for. The others are the rows of the table beside a
     grid, which misses the settings that were measured.
@@ -338,14 +340,31 @@ class Found:
     sequence: kb.ConfidenceSequence
     bound: kb.Bound | None
     points: Array
+    estimate: Array
     lower: Array
     upper: Array
     asked: int
 
+    def there(self, at: np.intp) -> str:
+        """Write the settings of a point, and what is known of the output there."""
+        sides = (float(side[at]) for side in (self.estimate, self.lower, self.upper))
+        return self.problem.output.about(*sides, self.problem.settings_text(self.points[at]))
+
 
 def summarise(found: Found) -> None:
-    """Print what the bounds mean, the best points, and what looser assumptions cost."""
+    """Print the best estimates, what the bounds mean, and what looser assumptions cost."""
     problem, out, unit = found.problem, found.problem.output, found.problem.output.after_number
+    where = f"At the {found.asked} points asked for"
+    if len(found.points) > found.asked:
+        where = f"On the grid of {found.asked} points and at the rows of the table"
+    most, least = np.argmax(found.estimate), np.argmin(found.estimate)
+    if most == least:
+        say(f"{out.name} is {found.there(most)}.")
+    else:
+        say(
+            f"{out.name} is {found.there(most)}: the largest estimate. The smallest is "
+            f"{found.there(least)}."
+        )
     widths = out.scaled(found.upper) - out.scaled(found.lower)
     half = float(np.mean(widths[: found.asked]) / 2)
     norm = f"a norm of at most {at_least(float(problem.norm_bound or 0.0), 4)}{out.norm_unit}"
@@ -383,18 +402,13 @@ def summarise(found: Found) -> None:
             "(fewer turns, --interactions pairs or none): kernelbounds plan says how much. The "
             "band is narrower near the runs: --at rows."
         )
-    where = f"At the {found.asked} points asked for"
-    if len(found.points) > found.asked:
-        where = f"On the grid of {found.asked} points and at the rows of the table"
-
-    def there(at: np.intp) -> str:
-        settings = problem.settings_text(found.points[at])
-        return f"{settings}: {out.name} is {out.between(found.lower[at], found.upper[at])} there"
-
     say(
-        f"{where}, the largest lower bound is at {there(np.argmax(found.lower))}, and at none of "
-        f"them above {at_most(found.upper.max(), 4)}{unit}. The smallest upper bound is at "
-        f"{there(np.argmin(found.upper))}, and at none of them below "
+        f"{where}, the largest lower bound is at "
+        f"{problem.settings_text(found.points[np.argmax(found.lower)])}: "
+        f"{at_least(found.lower.max(), 4)}{unit}, and none is above "
+        f"{at_most(found.upper.max(), 4)}{unit}. The smallest upper bound is at "
+        f"{problem.settings_text(found.points[np.argmin(found.upper)])}: "
+        f"{at_most(found.upper.min(), 4)}{unit}, and none is below "
         f"{at_least(found.lower.min(), 4)}{unit}."
     )
     _show_sensitivity(found)
@@ -484,11 +498,12 @@ def draw(found: Found, runs: Runs, process: Any) -> Any:
     """
     problem, out = found.problem, found.problem.output
 
-    def band(where: Array) -> tuple[Array, Array]:
-        return problem.unscaled_bounds(*found.sequence.bounds(problem.nearest(where), found.bound))
+    def band(where: Array) -> tuple[Array, Array, Array]:
+        sides = found.sequence.estimate_with_bounds(problem.nearest(where), found.bound)
+        return problem.unscaled_estimate(*sides)
 
     shared = problem.axes | {"data": (runs.points, runs.outcomes)}
-    best = found.points[np.argmax(found.lower)]
+    best = found.points[np.argmax(found.estimate)]
     box = kb.plot.canvas.drawable(problem.box, best)
     if len(problem.numbers) == 2 and process is None:
         return kb.plot.maps(band, box, **shared)

@@ -9,8 +9,8 @@ file                   pictures
 =====================  ===============================================================
 ``one_input.py``       :func:`band`; several bands in one, :func:`compare`; and example
                        :func:`functions`
-``several_inputs.py``  :func:`maps` of lower bounds, upper bounds and widths, and
-                       :func:`slices`, a band along each input
+``several_inputs.py``  :func:`maps` of estimates, lower bounds, upper bounds and widths,
+                       and :func:`slices`, a band along each input
 ``rounds.py``          :func:`regret`, :func:`certificate` and :func:`noise`, round by round
 ``contents.py``        what is drawn: bounds, data, the truth, :func:`gaussian_process`
 ``canvas.py``          figures, colours, legends; the box: names, logarithmic axes, distances

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import brute
@@ -24,11 +24,25 @@ from kernelbounds.sequence import ConfidenceSequence
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Pair = Callable[[Array], tuple[Any, Any]]  # of points (m, d): lower (m,) and upper (m,)
+# A function of points (m, d): lower (m,) and upper (m,), or an estimate (m,) before these two.
+Pair = Callable[[Array], tuple[Any, ...]]
 Bounds = ConfidenceSequence | Pair
 Data = tuple[Any, Any]  # X (n, d) and y (n,)
 Overlay = Pair | Mapping[str, Pair]
-Sides = tuple[Array, Array]  # lower (m,) and upper (m,)
+
+
+class Sides(NamedTuple):
+    """Bounds at m points, (m,) each, and an estimate between them where there is one."""
+
+    lower: Array
+    upper: Array
+    estimate: Array | None = None
+
+    def part(self, of_points: slice) -> Sides:
+        """The sides at some of the points."""
+        middle = None if self.estimate is None else self.estimate[of_points]
+        return Sides(self.lower[of_points], self.upper[of_points], middle)
+
 
 # The variance of the process is looked for in this range, in units of sigma^2 over the mean of
 # k(x,x): from nothing but noise to next to none.
@@ -39,15 +53,21 @@ TRIED_RIDGES = 73  # four a decade; the best of them is then refined
 NUGGET = 1e-8
 
 
-def evaluate(bounds: Bounds, points: Array, name: str = "bounds") -> tuple[Array, Array]:
-    """Compute lower and upper bounds (m,) at points (m, d)."""
+def evaluate(bounds: Bounds, points: Array, name: str = "bounds") -> Sides:
+    """Compute lower and upper bounds (m,) at points (m, d), and the estimate if there is one."""
     if isinstance(bounds, ConfidenceSequence):
-        return bounds.bounds(points)
+        estimate, lower, upper = bounds.estimate_with_bounds(points)
+        return Sides(lower, upper, estimate)
     found = _called(bounds, points, name)
-    if not isinstance(found, tuple | list) or len(found) != 2:
-        raise InputError(f"{name} must give a pair (lower, upper), got {brief(found)}.")
-    lower, upper = (checked_numbers(side, len(points), f"{name} must give") for side in found)
-    return lower, upper
+    if not isinstance(found, tuple | list) or len(found) not in (2, 3):
+        raise InputError(
+            f"{name} must give a pair (lower, upper), or (estimate, lower, upper), got "
+            f"{brief(found)}."
+        )
+    *estimate, lower, upper = (
+        checked_numbers(side, len(points), f"{name} must give") for side in found
+    )
+    return Sides(lower, upper, *estimate)
 
 
 def observed_data(data: Any, bounds: Bounds | None, dim: int) -> Data | None:
@@ -116,9 +136,13 @@ class Slice:
             if self.level:  # whose name is enough after the first one's
                 name = f"{self.level}: {name}" if first or number else self.level
             if number == 0:
-                lower, upper = map(finite, sides)
+                lower, upper = map(finite, sides[:2])
                 ax.fill_between(x, lower, upper, color=style["color"], alpha=0.16, linewidth=0)
-            _draw_sides(ax, x, sides, name, linewidth=1.3, **style)
+                if sides.estimate is not None:
+                    label = "estimate" if first else None
+                    colour = style["color"]
+                    ax.plot(x, finite(sides.estimate), color=colour, linewidth=2.2, label=label)
+            _draw_sides(ax, x, sides, name, linewidth=0.9, **style)
         for name, sides in self.overlays.items():
             # What has no guarantee is dashed and not filled.
             style = {"color": canvas.NO_GUARANTEE, "linestyle": canvas.DASHED, "linewidth": 1.2}
@@ -184,7 +208,7 @@ def slices_along(
         real = checked_numbers(found, len(everywhere), "truth must give")
 
     def part_of(named: dict[str, Sides], part: slice) -> dict[str, Sides]:
-        return {name: (lower[part], upper[part]) for name, (lower, upper) in named.items()}
+        return {name: sides.part(part) for name, sides in named.items()}
 
     slices, size = [], len(everywhere) // len(places)
     for place, ((at, number), points) in enumerate(zip(places, moved, strict=True)):
@@ -197,7 +221,7 @@ def slices_along(
 
 
 def _draw_sides(ax: Axes, x: Array, sides: Sides, label: str, **style: Any) -> None:
-    lower, upper = map(finite, sides)
+    lower, upper = map(finite, sides[:2])
     ax.plot(x, upper, label=canvas.as_written(label) or None, **style)
     ax.plot(x, lower, **style)
 
@@ -234,7 +258,7 @@ class GaussianProcess:
     >>> seq = kb.ConfidenceSequence(RBF(0.5), norm_bound=5.0, noise_scale=0.1)
     >>> seq.update([[0.1], [0.5], [0.9]], [0.3, 0.8, 0.2])
     >>> kb.plot.gaussian_process(seq, deviations=3).label
-    'Gaussian process ±3 sd (no guarantee)'
+    'Gaussian process ±3, no guarantee'
     """
 
     engine: Engine
@@ -246,7 +270,7 @@ class GaussianProcess:
     @property
     def label(self) -> str:
         """The name in a legend."""
-        return f"Gaussian process ±{self.deviations:g} sd (no guarantee)"
+        return f"Gaussian process ±{self.deviations:g}, no guarantee"
 
     def __call__(self, X: Array) -> tuple[Array, Array]:
         """Compute the mean minus and plus the standard deviations; two arrays (m,)."""

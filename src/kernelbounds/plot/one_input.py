@@ -38,12 +38,13 @@ def band(
     label: str | None = None,
     resolution: int = 300,
 ) -> Axes:
-    """Draw lower and upper bounds on a function of one input.
+    """Draw an estimate of a function of one input, a solid line, in the band of its bounds.
 
     Parameters
     ----------
     bounds : ConfidenceSequence, or function of points (m, d) that returns lower and upper, (m,)
-        A sequence is drawn with its data. A function may have units of its own.
+        A sequence is drawn with its estimate and its data. A function may have units of its own,
+        and may return (estimate, lower, upper), as ``seq.estimate_with_bounds`` does.
     domain : Box
         A box with one input that is not fixed, such as ``box.fixed({"pressure": 2})``. Categories
         do not count: there is a band for each level, with its data, in a colour of its own.
@@ -134,7 +135,8 @@ def compare(
     [found] = contents.slices_along(inputs, line, {}, None, truth, observed)
     for name, bound in _named((CMM(), AMM()) if bounds is None else bounds).items():
         lower, upper = sequence.bounds(found.points, bound)
-        found.bounds[f"{name}, mean width {np.mean(upper - lower):#.3g}"] = lower, upper
+        sides = contents.Sides(lower, upper)
+        found.bounds[f"{name}, mean width {np.mean(upper - lower):#.3g}"] = sides
     return _drawn([found], ax, output)
 
 

@@ -41,15 +41,16 @@ def maps(
     log_output: bool = False,
     resolution: int = 50,
 ) -> NDArray[Any]:
-    """Draw maps of the lower bounds, the upper bounds and their difference, over two inputs.
+    """Draw maps of the estimate, of lower and upper bounds and of their difference.
 
     Parameters
     ----------
     bounds : ConfidenceSequence, or function of points (m, d) that returns lower and upper, (m,)
-        A sequence is drawn with its data. A function may have units of its own.
+        A sequence is drawn with its estimate and its data. A function may have units of its own,
+        and may return (estimate, lower, upper); with two there is no map of the estimate.
     domain : Box
         A box with two inputs or more, besides categories.
-    axes : three matplotlib axes for each combination of levels, optional
+    axes : four matplotlib axes, or three, for each combination of levels, optional
         The axes to draw on; None makes those of a new figure.
     data : (X, y), optional
         Observations, of which only X is seen, as dots; where there are more than two inputs, they
@@ -61,14 +62,15 @@ def maps(
         The inputs of the horizontal and the vertical axis; None: the first two that are not fixed.
     shared : bool
         Whether lower and upper bounds have the same colours, so that they can be compared. If not,
-        each map uses all of them.
+        each map uses all of them, as that of the estimate always does.
     resolution : int
         The number of points on a side.
 
     Notes
     -----
-    The others are as in :func:`band`. Returns the three axes in an array. With categories, there is
-    a row of three for each combination of levels, all with the same colours.
+    The others are as in :func:`band`. Returns the axes in an array: estimate, lower, upper, width.
+    With categories, there is a row of them for each combination of levels, all with the same
+    colours.
 
     Examples
     --------
@@ -78,7 +80,8 @@ def maps(
     >>> from sklearn.gaussian_process.kernels import RBF
     >>> seq = kb.ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
     >>> seq.update([[0.1, 0.2], [0.9, 0.4]], [0.3, -0.2])
-    >>> lower, upper, width = kb.plot.maps(seq, kb.Box.named(a=(0, 1), b=(0, 1)), resolution=5)
+    >>> maps = kb.plot.maps(seq, kb.Box.named(a=(0, 1), b=(0, 1)), resolution=5)
+    >>> estimate, lower, upper, width = maps
     >>> width.get_xlabel()
     'a'
     >>> pyplot.close("all")
@@ -94,22 +97,30 @@ def maps(
     faces = known.faces() if varying else [("", point)]
     everywhere = np.concatenate([known.at_face(points, face) for _, face in faces])
     shape = len(faces), len(y), len(x)
-    lower, upper = (side.reshape(shape) for side in contents.evaluate(bounds, everywhere))
+    found = contents.evaluate(bounds, everywhere)
+    lower, upper = found.lower.reshape(shape), found.upper.reshape(shape)
     observed = contents.observed_data(data, bounds, domain.dim)
 
-    layout = {"size": MAP_SIZE, "share_x": True, "share_y": True, "space": MAP_SPACE}
-    panels = canvas.axes_for(axes, 3 * len(faces), "maps", most_columns=3, **layout)
     width, both = upper / lower if log_output else upper - lower, np.stack([lower, upper])
     last = "upper / lower" if log_output else "width"
+    # Of each map: its title, its values, those that its colours are for, the colours, their label.
+    drawn = [
+        ("lower bound", lower, both if shared else lower, VALUE_COLOURS, output),
+        ("upper bound", upper, both if shared else upper, VALUE_COLOURS, output),
+        (last, width, width, WIDTH_COLOURS, last if log_output else f"width of {output}"),
+    ]
+    if found.estimate is not None:
+        estimate = found.estimate.reshape(shape)
+        drawn.insert(0, ("estimate", estimate, estimate, VALUE_COLOURS, output))
+    columns = len(drawn)
+    layout = {"size": MAP_SIZE, "share_x": True, "share_y": True, "space": MAP_SPACE}
+    panels = canvas.axes_for(axes, columns * len(faces), "maps", most_columns=columns, **layout)
     for row, (level, face) in enumerate(faces):
-        three, here = panels[3 * row : 3 * row + 3], known.at_face(point, face)
-        colours_of = both if shared else lower, both if shared else upper
-        drawn = [
-            _map(three[0], x, y, lower[row], colours_of[0], VALUE_COLOURS, log_output),
-            _map(three[1], x, y, upper[row], colours_of[1], VALUE_COLOURS, log_output),
-            _map(three[2], x, y, width[row], width, WIDTH_COLOURS, log_output),
-        ]
-        for ax, title in zip(three, ("lower bound", "upper bound", last), strict=True):
+        here, beside = known.at_face(point, face), []
+        for ax, (title, values, of_all, colours, name) in zip(
+            panels[columns * row :], drawn, strict=False
+        ):
+            contours = _map(ax, x, y, values[row], of_all, colours, log_output)
             if observed is not None:
                 opacity = known.nearness(observed[0], here, [across, up])
                 contents.draw_dots(ax, observed[0][:, across], observed[0][:, up], opacity)
@@ -121,15 +132,13 @@ def maps(
                 ax.set_xlabel("")
             named = f"{level}: {title}" if level else title
             ax.set_title(canvas.as_written(named), fontsize="medium")
-        values = [(drawn[1], three[:2])]
-        if not shared:
-            values = [(drawn[i], three[i : i + 1]) for i in (0, 1)]
-        for colours, beside in (*values, (drawn[2], three[2:])):
-            name = last if log_output else f"width of {output}"
-            name = name if colours is drawn[2] else output
-            bar = panels[0].figure.colorbar(colours, ax=beside, label=canvas.as_written(name))
+            beside.append(ax)
+            if values is lower and shared:
+                continue  # it has the colours of the next one, and their bar
+            bar = ax.figure.colorbar(contours, ax=beside, label=canvas.as_written(name))
+            beside = []
             if log_output:
-                inner = colours.levels[1:-1]
+                inner = contours.levels[1:-1]
                 bar.set_ticks(inner, labels=[f"{one:g}" for one in inner], minor=False)
                 bar.minorticks_off()
             bar.outline.set_visible(False)
@@ -196,7 +205,7 @@ def slices(
     resolution: int = 100,
     reach: float = REACH,
 ) -> NDArray[Any]:
-    """Draw lower and upper bounds along each input, through one point; a panel for each.
+    """Draw estimates and bounds along each input, through one point; a panel for each.
 
     Inputs that are fixed have no panel, and neither have categories: each panel has a band for each
     combination of levels, with its data, in a colour of its own. Data fade with their distance from
@@ -206,7 +215,8 @@ def slices(
     Parameters
     ----------
     bounds : ConfidenceSequence, or function of points (m, d) that returns lower and upper, (m,)
-        A sequence is drawn with its data. A function may have units of its own.
+        A sequence is drawn with its estimate and its data. A function may have units of its own,
+        and may return (estimate, lower, upper).
     domain : Box
         The box whose inputs are those of the panels.
     through : array of shape (d,), dict, Suggestion or Certificate

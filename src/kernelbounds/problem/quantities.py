@@ -115,6 +115,16 @@ class Quantity:
         ends = interval(lower, upper).strip("[]").replace(", ", " and ")
         return f"between {ends}{self.after_number}"
 
+    def about(self, estimate: float, lower: float, upper: float, where: str = "") -> str:
+        """Write an estimate with its bounds, and where that is.
+
+        >>> Quantity("yield", 0, 100, "%").about(66.8123, 61.23, 72.41, "speed=3")
+        'about 66.81 % at speed=3, guaranteed between 61.2 and 72.5 %'
+        """
+        there = f" at {where}" if where else ""
+        sure = self.between(lower, upper)
+        return f"about {estimate:.4g}{self.after_number}{there}, guaranteed {sure}"
+
     @property
     def range(self) -> float:
         """The length of the range, high - low."""

@@ -33,6 +33,7 @@ from kernelbounds.surface import Clipped
 # The most promising settings are looked for at this many points that fill the box, and at those
 # observed; the best of them is then improved.
 PROMISING_POINTS = 1024
+BEYOND_CAP = 0.1  # see :class:`_Score`
 # Whole numbers are chosen among this many candidates; other inputs are then chosen anew.
 WHOLE_CANDIDATES = 1024
 # Where all inputs are whole numbers with at most this many combinations, each is a candidate.
@@ -42,35 +43,44 @@ MAX_COMBINATIONS = 5000
 class _Score:
     """The score by which settings are promising, as a function that can be climbed.
 
-    The estimate at x is the middle of the interval, (lower(x) + upper(x)) / 2: of all numbers it
-    has the smallest error in the worst case. Where data are far away the interval is wide and its
-    middle says little, so an estimate counts as no more than lower(x) + r / 2, with the range r of
-    the output, all on the scale of the model. So
+    It is the estimate of s f* at x, with the sign s = -1 when minimising, see
+    :meth:`ConfidenceSequence.estimate`. Where data are far away an estimate says little, so beyond
+    cap(x) = lower(x) + r / 2, with the range r of the output, little of it counts:
 
-        score(x) = min((lower(x) + upper(x)) / 2, lower(x) + r / 2)
+        score(x) = min(estimate(x), cap(x)) + 0.1 max(estimate(x) - cap(x), 0),
 
-    is maximised, which is the middle wherever the interval is no wider than the range. The bounds
-    are those of s f*, with the sign s = -1 when minimising.
+    all on the scale of the model. That little decides where lower(x) is the same everywhere, as it
+    is while a noise that is unknown may be any.
     """
 
     def __init__(self, sequence: ConfidenceSequence, sign: int, output_range: float) -> None:
-        self._upper = Clipped(sequence.surface(sign))
+        self._sequence, self._sign, self._range = sequence, sign, output_range
         self._minus_lower = Clipped(sequence.surface(-sign))
-        self._range = output_range
-        self.smooth = self._upper.smooth
+        self.smooth = self._minus_lower.smooth
 
     def values(self, points: Array) -> Array:
         """Return values (m,) at points (m, d)."""
-        upper, lower = self._upper.values(points), -self._minus_lower.values(points)
-        return np.minimum((lower + upper) / 2, lower + self._range / 2)
+        return self._scores(*self._estimate_and_cap(points))
 
     def values_and_gradients(self, points: Array) -> tuple[Array, Array]:
         """Return values (m,) and gradients (m, d) at points (m, d)."""
-        upper, upwards = self._upper.values_and_gradients(points)
-        lower, downwards = (-part for part in self._minus_lower.values_and_gradients(points))
-        wide = upper - lower > self._range
-        values = np.minimum((lower + upper) / 2, lower + self._range / 2)
-        return values, np.where(wide[:, None], downwards, (upwards + downwards) / 2)
+        estimate, cap = self._estimate_and_cap(points)
+        gradients = self._sign * self._sequence.estimate_gradients(points)
+        beyond = cap < estimate
+        if beyond.any():
+            lower = -self._minus_lower.values_and_gradients(points[beyond])[1]
+            gradients[beyond] = lower + BEYOND_CAP * (gradients[beyond] - lower)
+        return self._scores(estimate, cap), gradients
+
+    @staticmethod
+    def _scores(estimate: Array, cap: Array) -> Array:
+        capped = np.minimum(estimate, cap)
+        return capped + BEYOND_CAP * (estimate - capped)
+
+    def _estimate_and_cap(self, points: Array) -> tuple[Array, Array]:
+        estimate, lower, upper = self._sequence.estimate_with_bounds(points)
+        sure = lower if self._sign == 1 else -upper
+        return self._sign * estimate, sure + self._range / 2
 
 
 @dataclass(frozen=True)
@@ -121,11 +131,9 @@ class Search:
                 top = Ascent(scan=1, starts=1).maximise(score, near, best[None]).x
                 both = np.concatenate([best[None], self._feasible(top[None])])
                 best = both[int(score.values(both).argmax())]
-            (lower,), (upper,) = sequence.bounds(best[None])
+            found = sequence.estimate_with_bounds(best[None])
         values = self.problem.named(self.problem.unscaled(best[None])[0])
-        estimate = float(self.problem.output.most((lower + upper) / 2))
-        below, above = self.problem.unscaled_bounds(lower, upper)
-        return Promising(values, estimate, float(below), float(above))
+        return Promising(values, *(float(one[0]) for one in self.problem.unscaled_estimate(*found)))
 
     def new_trials(
         self, sequence: ConfidenceSequence, waiting: Sequence[Point], count: int

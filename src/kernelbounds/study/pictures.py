@@ -120,15 +120,15 @@ def _noise(problem: Problem, outcomes: list[Outcome]) -> Axes:
 
 
 def _slices(study: Study, outcomes: list[Outcome], point: Array) -> Any:
-    """Draw bounds along each input through a point, with steps between whole numbers.
+    """Draw the band along each input through a point, with steps between whole numbers.
 
     There is a band for each level of categories, or one for those of the point if they are many.
     """
     problem, sequence = study.problem, study.sequence
     data = [one.point for one in outcomes], [one.value for one in outcomes]
 
-    def bounds(points: Array) -> tuple[Array, Array]:
-        return problem.unscaled_bounds(*sequence.bounds(problem.nearest(points)))
+    def bounds(points: Array) -> tuple[Array, Array, Array]:
+        return problem.unscaled_estimate(*sequence.estimate_with_bounds(problem.nearest(points)))
 
     box = canvas.drawable(problem.box, point)
     return plot.slices(bounds, box, point, data=data, limits=problem.limits, **problem.axes)

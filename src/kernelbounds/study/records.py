@@ -105,7 +105,8 @@ class Promising:
     values : dict
         The settings by the names of the inputs, in their units.
     estimate : float
-        An estimate of the true output there: the middle of the interval. It carries no guarantee.
+        An estimate of the true output there, :meth:`ConfidenceSequence.estimate`. It carries no
+        guarantee.
     lower, upper : float
         Bounds on the true output there, which do carry one.
 
