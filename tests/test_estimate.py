@@ -9,7 +9,13 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 import kernelbounds as kb
 from kernelbounds.engine import exact
-from kernelbounds.surface.estimate import LOG_RIDGES, SPREAD, likeliest, unlimited_estimate
+from kernelbounds.surface.estimate import (
+    LOG_RIDGES,
+    NOISE_SPREAD,
+    SPREAD,
+    likeliest,
+    unlimited_estimate,
+)
 
 KERNEL = Matern(length_scale=0.5, nu=2.5)
 UNIT = kb.Box([0.0, 0.0], [1.0, 1.0])
@@ -131,6 +137,8 @@ def directly(kernel, X, y, new, sigma, c0):
         score = t * np.log(noise) + energy / noise
         score += np.linalg.slogdet(np.eye(t) + K / ridge)[1]
         score += (np.log(noise / ridge / c0) / SPREAD) ** 2
+        if np.isfinite(sigma):
+            score += (np.log(noise / sigma**2) / NOISE_SPREAD) ** 2
         if score < best[0]:
             best = score, kernel(new, X) @ np.linalg.solve(K + ridge * np.eye(t), y)
     return best[1]

@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import kernelbounds as kb
+from kernelbounds.surface.estimate import likeliest
 
 KERNEL = Matern(length_scale=1.0, nu=2.5)
 PARTS = kb.Parts([(Matern(nu=1.5), 3.0), (RBF(2.0), 2.0)])
@@ -96,20 +97,21 @@ def test_partial_fit_is_fit_in_pieces(changed):
 def test_predictions_are_means_of_a_gaussian_process(kernel, changed):
     X, y = data()
     weights = np.random.default_rng(2).uniform(0.2, 3.0, len(X))
-    c = changed.get("mixture_scale", 0.03 * 4.0**2)
-    process = GaussianProcessRegressor(
-        ConstantKernel(c) * kernel, alpha=0.1**2 / weights, optimizer=None
-    )
     model = regressor(kernel=kernel, norm_bound=4.0, **changed).fit(X, y, weights)
+    ridge = likeliest(model.sequence_.known, by_points=True).ridge
+    process = GaussianProcessRegressor(
+        ConstantKernel(1 / ridge) * kernel, alpha=1 / weights, optimizer=None
+    )
     expected = process.fit(X, y).predict(NEW)
     np.testing.assert_allclose(model.predict(NEW), expected, rtol=1e-9, atol=1e-9)
 
 
-def test_predictions_are_the_middle_of_amm():
+def test_predictions_are_estimates_of_the_sequence():
     X, y = data()
     model = regressor(offset=0.3).fit(X, y)
-    lower, upper = model.predict_interval(X, kb.AMM())
-    np.testing.assert_allclose(model.predict(X), (lower + upper) / 2, atol=1e-9)
+    estimate, lower, upper = model.sequence_.estimate_with_bounds(NEW)
+    np.testing.assert_allclose(np.clip(model.predict(NEW), lower, upper), estimate, atol=1e-12)
+    assert np.mean((lower < estimate) & (estimate < upper)) > 0.9
 
 
 @pytest.mark.parametrize("changed", SETTINGS.values(), ids=SETTINGS)
@@ -180,7 +182,7 @@ def test_a_grid_search():
     step = "kernelconfidenceregressor"
     grid = {f"{step}__norm_bound": [0.01, 10.0], f"{step}__kernel__length_scale": [0.01, 1.0]}
     search = GridSearchCV(model, grid, cv=3).fit(X, y)
-    assert search.best_params_ == {f"{step}__norm_bound": 10.0, f"{step}__kernel__length_scale": 1}
+    assert search.best_params_[f"{step}__kernel__length_scale"] == 1  # the data choose the ridge
     assert model[-1].kernel.length_scale == 1.0  # the caller's is as it was
 
 

@@ -21,6 +21,7 @@ from kernelbounds.errors import InputError
 from kernelbounds.facts import Fact
 from kernelbounds.mixtures import Mixture
 from kernelbounds.sequence import ConfidenceSequence
+from kernelbounds.surface import unlimited_estimate
 
 # Square roots of weights are ratios of noise scales, which a sequence takes up to 1e50.
 LEAST_WEIGHT, LARGEST_WEIGHT = 1e-90, 1e90
@@ -77,12 +78,12 @@ class KernelConfidenceRegressor(RegressorMixin, BaseEstimator):  # type: ignore[
 
     Notes
     -----
-    ``predict`` is the kernel ridge estimate at the ridge sigma^2/c, which is the mean of a Gaussian
-    process with the covariance c k and noise of variance sigma^2; c is ``mixture_scale``, and for
-    ``Hybrid()`` it is 0.03 B^2. (Where f* has parts, k is ``sequence_.kernel`` and B is 1.) As a
-    rule the estimate is close to the middle of the intervals; it may be outside when the data come
-    close to refuting the assumptions. When they do refute them, there is still an estimate, but
-    there are no intervals.
+    ``predict`` is the estimate of the sequence, ``sequence_.estimate``, before that is moved into
+    the interval: kernel ridge regression at the ridge under which the outcomes are likeliest
+    (``docs/mathematics/estimate.md``), which is the mean of a Gaussian process. It does not depend
+    on the order of observations, and takes a weight of 2 for two of them. As a rule it is within
+    the interval; it may be outside when the data come close to refuting the assumptions, or with
+    facts. When they do refute them, there is still an estimate, but there are no intervals.
 
     Examples
     --------
@@ -168,10 +169,7 @@ class KernelConfidenceRegressor(RegressorMixin, BaseEstimator):  # type: ignore[
         points = self._points(X)
         known = self.sequence_.known
         with known.lock:
-            # With equal shares of parts, so that the order of the observations does not matter.
-            mean = known.radius_engine.predict(points, np.array([known.reference_ridge])).mean[0]
-            level = known.evidence.mean(points)
-        return np.asarray(mean if level is None else mean + level.values)
+            return unlimited_estimate(known.with_fixed_shares(), points, by_points=True)
 
     def predict_interval(self, X: ArrayLike, bound: Bound | None = None) -> tuple[Array, Array]:
         """Compute lower and upper bounds on f* at points (m, d); two arrays (m,).

@@ -127,13 +127,14 @@ def bound(
         raise InputError(fact_refuted(problem, runs, sequence, error)) from None
     except EmptyConfidenceSetError as error:
         raise InputError(refuted(problem, runs, chosen, error)) from None
-    three = [np.concatenate(side) for side in zip(*sides, strict=True)]
+    estimate, lower, upper = (np.concatenate(side) for side in zip(*sides, strict=True))
     results = Results(out)
     results.problem(problem)
     measured = {problem.output.name: runs.outcomes} if at == "rows" else {}
-    columns = dict(zip(BOUND_COLUMNS, (side[:asked] for side in three), strict=True))
+    three = estimate[:asked], lower[:asked], upper[:asked]
+    columns = dict(zip(BOUND_COLUMNS, three, strict=True))
     results.table("bounds.csv", problem.columns(points[:asked]) | measured | columns)
-    found = Found(problem, sequence, chosen, points, *three, asked)
+    found = Found(problem, sequence, chosen, points, estimate, lower, upper, asked)
     summarise(found)
     overlay = kb.plot.gaussian_process(sequence) if gaussian_process else None
     if problem.numbers:
@@ -330,7 +331,7 @@ def _first_refuting(problem: kb.Problem, runs: Runs, bound: kb.Bound | None) -> 
 
 @dataclass(frozen=True)
 class Found:
-    """Estimates and bounds at the points asked for, and at further ones that may be the best for sure.
+    """Estimates and bounds at the points asked for, and at further ones that may be better.
 
     The first ``asked`` points are those asked for. The others are the rows of the table beside a
     grid, which misses the settings that were measured.
@@ -347,8 +348,10 @@ class Found:
 
     def there(self, at: np.intp) -> str:
         """Write the settings of a point, and what is known of the output there."""
-        sides = (float(side[at]) for side in (self.estimate, self.lower, self.upper))
-        return self.problem.output.about(*sides, self.problem.settings_text(self.points[at]))
+        settings = self.problem.settings_text(self.points[at])
+        return self.problem.output.about(
+            float(self.estimate[at]), float(self.lower[at]), float(self.upper[at]), settings
+        )
 
 
 def summarise(found: Found) -> None:

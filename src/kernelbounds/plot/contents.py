@@ -64,10 +64,8 @@ def evaluate(bounds: Bounds, points: Array, name: str = "bounds") -> Sides:
             f"{name} must give a pair (lower, upper), or (estimate, lower, upper), got "
             f"{brief(found)}."
         )
-    *estimate, lower, upper = (
-        checked_numbers(side, len(points), f"{name} must give") for side in found
-    )
-    return Sides(lower, upper, *estimate)
+    numbers = [checked_numbers(side, len(points), f"{name} must give") for side in found]
+    return Sides(*numbers[-2:], *numbers[:-2])
 
 
 def observed_data(data: Any, bounds: Bounds | None, dim: int) -> Data | None:

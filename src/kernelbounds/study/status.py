@@ -152,16 +152,14 @@ class Status:
         )
 
     @property
-    def _promising(self) -> str:
-        """The settings with the best estimate, and how far it may be off."""
+    def headline(self) -> str:
+        """What one would tell a colleague: the best estimate, where it is, and its guarantee."""
         found = self.most_promising
         if found is None:
             return ""
+        settings = self.problem.settings_text(found.values.values())
         out = self.problem.output
-        return (
-            f"{self.problem.settings_text(found.values.values())} (estimate "
-            f"{found.estimate:.4g}{out.after_number}, {out.between(found.lower, found.upper)})"
-        )
+        return f"{out.name} is {out.about(found.estimate, found.lower, found.upper, settings)}."
 
     @property
     def _known(self) -> list[str]:
@@ -192,6 +190,7 @@ class Status:
         goal = "minimise" if self.minimise else "maximise"
         gone = f" ({self.withdrawn} others taken back)" if self.withdrawn else ""
         lines = [
+            *[self.headline] * bool(self.headline),
             f"{goal} {out.name} over {', '.join(problem.names)}",
             f"observations: {self.observations}{gone}",
         ]
@@ -210,8 +209,6 @@ class Status:
                 f"  within {out.amount(best.regret)} of the best possible {out.name}, with "
                 f"probability {1 - problem.delta:g}, if the assumptions hold{self._why_smaller}",
             ]
-        if self.most_promising is not None:
-            lines.append(f"most promising, not proved: {self._promising}")
         lines.append(
             f"assumptions: noise {noise_so_far(problem, self.noise)}, norm bound "
             f"{problem.norm_bound:.4g}{out.norm_unit}, kernel {kernel_to_text(problem.kernel)}"
@@ -233,6 +230,7 @@ class Status:
         """Return a card for notebooks: what is sought, what is known, and the certificates."""
         problem, out, unit = self.problem, self.problem.output, self.problem.output.after_number
         facts: list[tuple[object, object]] = [
+            *[("most promising", self.headline)] * bool(self.headline),
             ("minimise" if self.minimise else "maximise", out.label),
             *((one.name, one.description) for one in problem.inputs),
             ("observations", self.observations),
@@ -250,8 +248,6 @@ class Status:
                 ("certified", f"within {out.amount(best.regret)} of the best possible"),
             ]
             picture = best.picture()
-        if self.most_promising is not None:
-            facts.append(("most promising, not proved", self._promising))
         facts.append(("noise", noise_so_far(problem, self.noise)))
         facts += [("known", line) for line in self._known]
         if self.stop_within is not None:
@@ -275,8 +271,8 @@ class Status:
             "observations": self.observations,
             "withdrawn": self.withdrawn,
             "pending": [one.as_data() for one in self.pending],
-            "best": best,
             "most_promising": self.most_promising and self.most_promising.as_data(),
+            "best": best,
             "limit": self.limit,
             "facts": [
                 {"known": words, "binding_share": share} for words, share in self.binding.items()

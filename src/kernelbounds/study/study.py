@@ -343,6 +343,11 @@ class Study:
         with self._lock:
             return self.problem.bounds(self.sequence, X)
 
+    def estimate_with_bounds(self, X: Any) -> tuple[Array, Array, Array]:
+        """Return estimates, lower and upper bounds at points, as :meth:`bounds` takes them."""
+        with self._lock:
+            return self.problem.estimate_with_bounds(self.sequence, X)
+
     def certificate(self, seconds: float = 10.0) -> Certificate:
         """Return the best settings known, and how far from the best possible they are at most.
 

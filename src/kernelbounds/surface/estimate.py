@@ -9,12 +9,14 @@ t outcomes with that noise, -2 times the log-likelihood is, up to a constant,
     t ln s^2 + E_alpha / s^2 + ln det(I + K/alpha),     with s^2 = E_alpha / t, or sigma^2 if less.
 
 So the noise may be smaller than was stated, and it need not be known. While there are few outcomes
-they say little of c, and (ln(c / c_0) / 2)^2 is added, where c_0 is the mixture's c, 0.03 B^2 by
-default. ``docs/mathematics/estimate.md`` compares this with other estimates.
+they say little of c and s, and (ln(c / c_0) / 2)^2 + (ln(s^2 / sigma^2) / 4)^2 is added, where c_0
+is the mixture's c, 0.03 B^2 by default. ``docs/mathematics/estimate.md`` compares this with other
+estimates.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,16 +26,17 @@ from kernelbounds import kernels
 from kernelbounds.arrays import EPS, Array
 from kernelbounds.bounds import Bound, ConfidenceSet
 from kernelbounds.errors import InputError
-from kernelbounds.surface.at_points import extremes, in_chunks, in_each_class
+from kernelbounds.surface.at_points import extremes, in_chunks
 from kernelbounds.surface.surface import Clipped, surface_of
 
 # The ridges that are tried, relative to the mean of k(x,x): from noise that is nothing beside the
 # function to a function that is nothing beside the noise. Steps of a quarter change an estimate by
 # much less than its error.
 LOG_RIDGES = np.arange(np.log(1e-10), np.log(1e5), 0.25)
-# The standard deviation of ln(c / c_0) for which there is one more term above. With 1 estimates are
-# worse from 20 outcomes on, with 4 up to 10 (``python -m benchmarks estimate``).
-SPREAD = 2.0
+# What ln(c / c_0) and ln(s^2 / sigma^2) are divided by, in the terms that are added. With 1 in
+# place of 2 estimates are worse from 20 outcomes on, and with 4 they are up to 10. Without the second
+# term outcomes that tell nothing of each other, as a few of many inputs, would be taken for exact.
+SPREAD, NOISE_SPREAD = 2.0, 4.0
 
 
 @dataclass(frozen=True)
@@ -70,39 +73,45 @@ class RidgeFunction:
         )
 
 
-def likeliest(known: ConfidenceSet) -> RidgeFunction:
+def likeliest(known: ConfidenceSet, by_points: bool = False) -> RidgeFunction:
     """Choose the ridge under which the outcomes are likeliest, and of several classes the class.
 
-    The function is without the level of f*, and is 0 before there are outcomes.
+    The function is without the level of f*, and is 0 before there are outcomes. With
+    ``by_points``, outcomes at equal points count once for the noise, as their mean does.
     """
     if known.classes is not None:
-        found = in_each_class(known, likeliest)
-        return min(found, key=lambda one: one.unlikely)
+        members = [one for one in known.in_classes() if not one.refuted] or known.in_classes()
+        return min((likeliest(one, by_points) for one in members), key=lambda one: one.unlikely)
     a = known.assumptions
-    key = "likeliest", a.misfit, a.norm_bound, known.mixture_scale, known.equal_shares
-    return known.evidence.kept(key, lambda: _likeliest(known))
+    key = "likeliest", a.misfit, a.norm_bound, known.mixture_scale, known.equal_shares, by_points
+    return known.evidence.kept(key, lambda: _likeliest(known, by_points))
 
 
-def _likeliest(known: ConfidenceSet) -> RidgeFunction:
+def _likeliest(known: ConfidenceSet, by_points: bool) -> RidgeFunction:
     engine = known.engine
     if not known.count:
         return RidgeFunction(known.kernel, known.reference_ridge, np.empty((0, 0)), np.empty(0))
     ridge, unlikely = known.reference_ridge, 0.0
     if known.assumptions.misfit:  # else it is the smallest one that there is
-        ridge, unlikely = _likeliest_ridge(known)
+        ridge, unlikely = _likeliest_ridge(known, by_points)
     return RidgeFunction(known.kernel, ridge, *engine.ridge_weights(ridge), unlikely)
 
 
-def _likeliest_ridge(known: ConfidenceSet) -> tuple[float, float]:
+def _likeliest_ridge(known: ConfidenceSet, by_points: bool) -> tuple[float, float]:
     data, most = known.engine.data, known.assumptions.misfit**2
     typical = data.trace / max(data.squared_weights, 1e-300)  # the mean of k(x,x)
     ridges = np.exp(LOG_RIDGES) * max(typical, 1e-100)
     found = known.engine.fits(ridges)
+    count = found.outcomes
+    if by_points:
+        count *= len(np.unique(data.points, axis=0)) / data.count
     energies = np.maximum(found.energies, 1e-300)
-    noise = np.minimum(energies / found.outcomes, most)
+    noise = np.minimum(energies / count, most)
     scale = noise / ridges
-    unlikely = found.outcomes * np.log(noise) + energies / noise + found.log_dets
+    unlikely = count * np.log(noise) + energies / noise + found.log_dets
     unlikely += (np.log(scale / max(known.mixture_scale, 1e-300)) / SPREAD) ** 2
+    if math.isfinite(most):
+        unlikely += (np.log(noise / most) / NOISE_SPREAD) ** 2
     best = int(unlikely.argmin())
     return max(float(ridges[best]), 64 * EPS * data.trace), float(unlikely[best])
 
@@ -116,9 +125,9 @@ def estimate_with_bounds(
     return np.minimum(np.maximum(values, -negative_lower), upper), -negative_lower, upper
 
 
-def unlimited_estimate(known: ConfidenceSet, points: Array) -> Array:
+def unlimited_estimate(known: ConfidenceSet, points: Array, by_points: bool = False) -> Array:
     """Return estimates at points (m, d) that need not be within the bounds; (m,)."""
-    values, level = likeliest(known).values(points), known.evidence.mean(points)
+    values, level = likeliest(known, by_points).values(points), known.evidence.mean(points)
     return values if level is None else values + level.values
 
 
