@@ -196,8 +196,8 @@ def test_bound_uses_facts_and_says_so(run, runs):
     assert "yield rises with dose (" in out and "yield = 0 % where dose=0 (" in out
     bounds = np.loadtxt("known/bounds.csv", delimiter=",", skiprows=1)
     plain = np.loadtxt("plain/bounds.csv", delimiter=",", skiprows=1)
-    assert np.all(bounds[:, 1] >= 0) and np.all(bounds[:, 2] <= 100)
-    assert np.mean(bounds[:, 2] - bounds[:, 1]) < 0.7 * np.mean(plain[:, 2] - plain[:, 1])
+    assert np.all(bounds[:, 2] >= 0) and np.all(bounds[:, 3] <= 100)
+    assert np.mean(bounds[:, 3] - bounds[:, 2]) < 0.7 * np.mean(plain[:, 3] - plain[:, 2])
     _, out, err = run("bound", runs, *DOSE, *facts, "--fixed-design", "--out", "fixed")
     assert "do not use what you know" in err and "narrower" not in out
 

@@ -83,17 +83,20 @@ class TestBand:
         )
         assert own or ax is axes
         upper, lower = lines(ax, "bounds, with probability 0.99")
+        [estimate] = [line for line in ax.lines if line.get_label() == "estimate"]
         grid = upper.get_xdata()[:, None]
         assert grid[0] == 0.1 and grid[-1] == 1.0 and len(grid) == 300
         for line, values in zip((lower, upper), seq.bounds(grid)):
             np.testing.assert_array_equal(line.get_ydata(), values)
+        np.testing.assert_array_equal(estimate.get_ydata(), seq.estimate(grid))
+        assert estimate.get_linestyle() == "-"
         truth = next(line for line in ax.lines if line.get_label() == "truth")
         np.testing.assert_array_equal(truth.get_ydata(), grid[:, 0])
         where, opacity = dots(ax)
         np.testing.assert_array_equal(where, np.column_stack([seq.points, seq.outcomes]))
         assert np.all(opacity == 1)
         assert (ax.get_xlabel(), ax.get_ylabel()) == ("dose [mg]", "response")
-        assert legend_of(ax) == ["bounds, with probability 0.99", "truth", "data"]
+        assert legend_of(ax) == ["estimate", "bounds, with probability 0.99", "truth", "data"]
 
     def test_a_function_takes_the_place_of_a_sequence(self):
         bounds = Counting()
@@ -109,7 +112,7 @@ class TestBand:
 
     def test_before_any_data(self):
         seq = kb.ConfidenceSequence(KERNEL, norm_bound=5.0, noise_scale=0.1)
-        assert len(legend_of(kb.plot.band(seq, BOX))) == 1
+        assert legend_of(kb.plot.band(seq, BOX))[1:] == ["bounds, with probability 0.99"]
 
     @pytest.mark.parametrize("log", [[True], {"dose"}, "dose"])
     def test_logarithmic_axes(self, log):
@@ -126,8 +129,8 @@ class TestBand:
             seq, BOX, more={"AMM": lambda X: seq.bounds(X, kb.AMM())}, without_guarantee=process,
             label="CMM",
         )  # fmt: skip
-        said = "Gaussian process ±2 sd (no guarantee)"
-        assert legend_of(ax) == ["CMM", "AMM", said, "data"]
+        said = "Gaussian process ±2, no guarantee"
+        assert legend_of(ax) == ["estimate", "CMM", "AMM", said, "data"]
         upper, lower = lines(ax, said)
         assert upper.is_dashed() and lower.is_dashed()
         np.testing.assert_array_equal(
@@ -177,26 +180,32 @@ def test_bounds_are_compared(own):
 
 class TestMaps:
     @pytest.mark.parametrize("own", [True, False])
-    def test_three_maps(self, own):
+    def test_four_maps(self, own):
         seq = observed(dim=2)
-        axes = None if own else Figure().subplots(1, 3)
+        axes = None if own else Figure().subplots(1, 4)
         box = kb.Box.named(a=(0.1, 1.0), b=(0.1, 1.0))
         found = kb.plot.maps(seq, box, axes, resolution=6, output="yield [%]")
         assert own or list(found) == list(axes)
-        assert [ax.get_title() for ax in found] == ["lower bound", "upper bound", "width"]
+        titles = ["estimate", "lower bound", "upper bound", "width"]
+        assert [ax.get_title() for ax in found] == titles
         assert found[0].get_xlabel() == "a" and found[0].get_ylabel() == "b"
         for ax in found:
             np.testing.assert_array_equal(dots(ax)[0], seq.points)
         bars = [ax.get_ylabel() for ax in found[0].figure.axes if ax not in found]
-        assert sorted(bars) == ["width of yield [%]", "yield [%]"]
+        assert sorted(bars) == ["width of yield [%]", "yield [%]", "yield [%]"]
         filled = [ax.collections[0] for ax in found]
-        assert filled[0].get_clim() == filled[1].get_clim() != filled[2].get_clim()
+        assert filled[1].get_clim() == filled[2].get_clim() != filled[3].get_clim()
+        assert filled[0].get_clim() != filled[1].get_clim()
 
     def test_colours_of_their_own(self):
         seq = observed(dim=2)
         found = kb.plot.maps(seq, kb.Box([0, 0], [1, 1]), shared=False, resolution=5)
-        assert len(found[0].figure.axes) == 6
-        assert found[0].collections[0].get_clim() != found[1].collections[0].get_clim()
+        assert len(found[0].figure.axes) == 8
+        assert found[1].collections[0].get_clim() != found[2].collections[0].get_clim()
+
+    def test_without_an_estimate_there_are_three(self):
+        found = kb.plot.maps(Counting(), kb.Box([0, 0], [1, 1]), resolution=3)
+        assert [ax.get_title() for ax in found] == ["lower bound", "upper bound", "width"]
 
     def test_other_inputs_are_held(self):
         bounds = Counting()

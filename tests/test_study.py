@@ -491,9 +491,10 @@ def test_status_tells_how_things_are(study):
 
 def grid_scores(sequence, output_range, points, sign=1):
     """The score of the most promising settings, from its definition."""
-    lower, upper = sequence.bounds(points)
-    lower, upper = (lower, upper) if sign == 1 else (-upper, -lower)
-    return np.minimum((lower + upper) / 2, lower + output_range / 2)
+    estimate, lower, upper = sequence.estimate_with_bounds(points)
+    estimate, sure = (estimate, lower) if sign == 1 else (-estimate, -upper)
+    beyond = np.maximum(estimate - (sure + output_range / 2), 0.0)
+    return estimate - 0.9 * beyond
 
 
 @pytest.mark.parametrize("minimise", [False, True])
@@ -506,17 +507,17 @@ def test_the_most_promising_settings_have_the_best_estimate(minimise):
         study.tell(values, (-1 if minimise else 1) * truth(values) + 0.3 * rng.standard_normal())
     status = study.status(seconds=0.2)
     found = status.most_promising
-    lower, upper = study.bounds(found.values)
-    assert (found.lower, found.upper) == (lower[0], upper[0])
-    assert found.estimate == pytest.approx((found.lower + found.upper) / 2)
+    three = study.estimate_with_bounds(found.values)
+    assert [found.estimate, found.lower, found.upper] == [one[0] for one in three]
     assert abs(found.estimate - (-1 if minimise else 1) * truth(found.values)) < 2
     sign, filling = -1 if minimise else 1, study.problem.unit_box.filling(512)
     best = grid_scores(study.sequence, 100.0, study.problem.scaled(found.values), sign)
     assert best[0] >= grid_scores(study.sequence, 100.0, filling, sign).max() - 1e-2
     text, data = str(status), json.loads(json.dumps(status.as_data(), allow_nan=False))
-    assert f"most promising, not proved: temperature={found.values['temperature']:g}" in text
+    said = f"yield is about {found.estimate:.4g} % at temperature={found.values['temperature']:g} "
+    assert text.startswith(said)
     between = study.problem.output.between(found.lower, found.upper)
-    assert f"(estimate {found.estimate:.4g} %, {between})" in text
+    assert text.splitlines()[0].endswith(f", guaranteed {between}.")
     assert data["most_promising"]["named"] == found.values
     assert "most promising" in status._repr_html_()
 
@@ -538,8 +539,8 @@ def test_the_score_has_the_right_gradient():
     rng = np.random.default_rng(2)
     sequence.update(rng.random((6, 2)), 50 + 10 * rng.standard_normal(6))
     score, points, step = _Score(sequence, 1, 40.0), rng.random((12, 2)), 1e-5
-    lower, upper = sequence.bounds(points)
-    assert 0 < np.count_nonzero(upper - lower > 40) < 12  # both sides of the minimum
+    estimate, lower, _ = sequence.estimate_with_bounds(points)
+    assert 0 < np.count_nonzero(estimate > lower + 20) < 12  # both sides of the cap
     values, gradients = score.values_and_gradients(points)
     assert values == pytest.approx(grid_scores(sequence, 40.0, points))
     for axis in range(2):

@@ -34,7 +34,7 @@ from kernelbounds.surface.surface import Clipped, surface_of
 # much less than its error.
 LOG_RIDGES = np.arange(np.log(1e-10), np.log(1e5), 0.25)
 # What ln(c / c_0) and ln(s^2 / sigma^2) are divided by, in the terms that are added. With 1 in
-# place of 2 estimates are worse from 20 outcomes on, and with 4 they are up to 10. Without the second
+# place of 2 estimates are worse from 20 outcomes on, with 4 up to 10. Without the second
 # term outcomes that tell nothing of each other, as a few of many inputs, would be taken for exact.
 SPREAD, NOISE_SPREAD = 2.0, 4.0
 
