@@ -307,8 +307,8 @@ def test_a_table_that_was_edited_is_refused(study, tmp_path):
     table = written_table(tmp_path / "old.csv", *rows)
     study.import_runs(table)
     message = (
-        r"^line 3 of 'old.csv' was temperature=195 °C catalyst=0.4 yield=42.5 when it was imported,"
-        r" as trial 2, and is now temperature=195 °C catalyst=0.4 yield=42; nothing was changed\."
+        r"^line 3 of 'old.csv' is in the study as trial 2, temperature=195 °C catalyst=0.4 "
+        r"yield=42.5, and is now temperature=195 °C catalyst=0.4 yield=42; nothing was changed\."
     )
     with pytest.raises(kb.InputError, match=message):
         study.import_runs(written_table(table, (190, 40), (195, 42), (200, 60), (205, 61)))
@@ -563,7 +563,7 @@ def test_refuted_assumptions_are_explained(study):
     status = study.status()
     assert status.refuted and status.certificate is None
     text = str(status)
-    for part in ("refute the assumptions", "--noise", "--turns 3", "study undo", "study export",
+    for part in ("refute the assumptions", "--noise", "--turns 3", "study correct", "study revise",
                  "would have been made without these data", "safe in the file"):  # fmt: skip
         assert part in text, part
     json.dumps(status.as_data(), allow_nan=False)
@@ -695,6 +695,11 @@ def test_a_damaged_file_is_refused(study, path):
         kb.Study(path)
 
 
+def pending(*point):
+    """A trial that was asked for, without the search for the best settings."""
+    return study_file.NewTrial(point, 0.0, 1.0, 1.0, "best", "to see")
+
+
 @pytest.fixture(scope="module")
 def small(tmp_path_factory):
     """The bytes of a file with a row of every kind."""
@@ -703,8 +708,10 @@ def small(tmp_path_factory):
         study.tell_many([[190.0, 0.25], [191.5, 0.5]], [40.0, 41.5], keys=["a", "b"])
         study.undo()
         study.import_runs({"temperature": [190.0, 212.0], "catalyst": [0.25] * 2, "yield": [4, 5]})
-        study._store.add_pending([((200.0, 0.5), 1.0, 2.0, 3.0)], [])
-        study._store.add_certificate(1, 3, 1.0, {"x": [200.0, 0.4], "regret": 3.0})
+        study._store.add_pending([pending(200.0, 0.5)], [])
+        study.note(3, "new batch of resin")
+        rows = study._store.outcomes[:1]
+        study._store.add_certificate(rows, 1.0, {"x": [200.0, 0.4], "regret": 3.0})
     return path.read_bytes()
 
 
@@ -713,7 +720,7 @@ def all_of(path):
         kept = study._store
         return (
             repr(study.problem), kept.meta, kept.outcomes, kept.withdrawn, kept.certificates,
-            [kept.trial(number) for number in range(1, 6)],
+            kept.trials, kept.notes,
         )  # fmt: skip
 
 
@@ -759,8 +766,8 @@ def test_a_digit_that_is_wrong_is_one_sentence(small, tmp_path, old, new, messag
 @pytest.mark.parametrize(
     ("version", "message"),
     [
-        (1, "in format 1, .* format 2 only.* export"),
-        (3, "in format 3, .* only: pip install"),
+        (2, "in format 2, .* format 3 only.*study export"),
+        (4, "in format 4, .* only: pip install"),
     ],
 )
 def test_other_formats_are_refused(path, version, message):
@@ -871,68 +878,82 @@ class StudyMachine(RuleBasedStateMachine):
         self.folder = tempfile.TemporaryDirectory()
         self.path = os.path.join(self.folder.name, "study.db")
         self.study = kb.Study.create(self.path, problem())
-        self.batches = []  # of (temperature, yield)
+        self.rows = []  # of what was told: place, batch, temperature, number
         self.pending = {}  # number: temperature
-        self.trials = 0
+        self.places = {}  # number: place, of outcomes that were taken back
+        self.asked = {}  # number: temperature
+        self.trials = self.batch = self.place = 0
 
     def teardown(self):
         self.study.close()
         self.folder.cleanup()
 
-    def add(self, temperature, batch):
+    def add(self, temperature, number=None):
         """A trial that nobody had asked for, unless its settings are pending."""
-        for number, asked in self.pending.items():
-            if asked == temperature:
-                del self.pending[number]
-                batch.append((temperature, number, True))
-                return number
-        self.trials += 1
-        batch.append((temperature, self.trials, False))
-        return self.trials
+        if number is None:
+            same = [one for one, asked in self.pending.items() if asked == temperature]
+            self.trials += not same
+            number = same[0] if same else self.trials
+        self.pending.pop(number, None)
+        place = self.places.pop(number, None)
+        if place is None:
+            self.place += 1
+            place = self.place
+        self.rows = sorted([*self.rows, (place, self.batch, temperature, number)])
+        return number
+
+    def take_back(self, gone, asked_only):
+        for place, _, temperature, number in gone:
+            self.places[number] = place
+            if number in self.asked:
+                self.pending[number] = self.asked[number]
+            elif not asked_only:
+                self.pending[number] = temperature
+        self.pending = dict(sorted(self.pending.items()))
+        self.rows = [one for one in self.rows if one not in gone]
 
     @rule(temperature=st.integers(180, 183))
     def ask(self, temperature):
-        """As ``ask`` does, without the search for the best settings."""
         added = self.study._store.add_pending(
-            [((float(temperature), 0.4), 0.0, 1.0, 1.0)], list(self.pending)
+            [pending(float(temperature), 0.4)], list(self.pending)
         )
         self.trials += 1
         assert [one.number for one in added] == [self.trials]
         self.pending[self.trials] = float(temperature)
+        self.asked[self.trials] = float(temperature)
 
     @rule(temperature=st.integers(180, 183))
     def tell(self, temperature):
-        batch = []
-        number = self.add(float(temperature), batch)
+        self.batch += 1
+        number = self.add(float(temperature))
         assert self.study.tell([temperature, 0.4], 1.0) == (number, False)
-        self.batches.append(batch)
 
     @rule()
     def tell_first_pending(self):
         if self.pending:
+            self.batch += 1
             number, temperature = next(iter(self.pending.items()))
             self.study.tell([temperature, 0.4], 1.0, trial=number)
-            del self.pending[number]
-            self.batches.append([(temperature, number, True)])
+            self.add(temperature, number)
 
     @rule()
     def drop_last_pending(self):
         if self.pending:
             number, _ = self.pending.popitem()
             self.study.drop(number)
+            self.places.pop(number, None)
 
     @rule(temperatures=st.lists(st.integers(180, 183), min_size=1, max_size=4))
     def tell_many(self, temperatures):
-        batch = []
+        self.batch += 1
         for one in temperatures:
-            self.add(float(one), batch)
+            self.add(float(one))
         self.study.tell_many([[one, 0.4] for one in temperatures], [1.0] * len(temperatures))
-        self.batches.append(batch)
 
     @rule(temperatures=st.lists(st.integers(180, 183), min_size=1, max_size=4))
     def import_runs(self, temperatures):
         """All rows are added, but where one is equal to an outcome that is a question first."""
-        there = {one[0] for batch in self.batches for one in batch}
+        there = {temperature for _, _, temperature, _ in self.rows}
         columns = {
             "temperature": temperatures,
             "catalyst": [0.4] * len(temperatures),
@@ -943,12 +964,10 @@ class StudyMachine(RuleBasedStateMachine):
             with pytest.raises(kb.InputError, match="is equal to trial"):
                 self.study.import_runs(columns)
             skip = 0
-        batch = []
-        for one in map(float, temperatures):
-            self.add(one, batch)
+        self.batch += 1
+        numbers = [self.add(one) for one in map(float, temperatures)]
         told = self.study.import_runs(columns, skip=skip)
-        assert told == [(number, False) for _, number, _ in batch]
-        self.batches.append(batch)
+        assert told == [(number, False) for number in numbers]
 
     @rule()
     def refuse(self):
@@ -957,11 +976,28 @@ class StudyMachine(RuleBasedStateMachine):
 
     @rule()
     def undo(self):
-        if self.batches:
-            gone = self.batches.pop()
-            assert [one[0] for one in self.study.undo()] == [number for _, number, _ in gone]
-            back = {number: temperature for temperature, number, asked in gone if asked}
-            self.pending = dict(sorted((self.pending | back).items()))
+        if self.rows:
+            last = max(batch for _, batch, _, _ in self.rows)
+            gone = [one for one in self.rows if one[1] == last]
+            assert [one[0] for one in self.study.undo()] == [one[3] for one in gone]
+            self.take_back(gone, asked_only=True)
+
+    @rule(at=st.integers(0, 5))
+    def undo_one(self, at):
+        if at < len(self.rows):
+            self.study.undo(self.rows[at][3])
+            self.take_back([self.rows[at]], asked_only=False)
+
+    @rule(at=st.integers(0, 5), temperature=st.integers(184, 186))
+    def correct(self, at, temperature):
+        if at < len(self.rows):
+            place, _, before, number = self.rows[at]
+            same = before == temperature
+            told = self.study.correct(number, point=[temperature, 0.4])
+            assert told == (number, same)
+            if not same:
+                self.batch += 1
+                self.rows[at] = (place, self.batch, float(temperature), number)
 
     @rule()
     def open_again(self):
@@ -970,10 +1006,10 @@ class StudyMachine(RuleBasedStateMachine):
 
     @invariant()
     def the_two_agree(self):
-        expected = [one for batch in self.batches for one in batch]
+        expected = self.rows
         columns = self.study.observations
-        assert columns["temperature"].tolist() == [one[0] for one in expected]
-        assert columns["trial"].tolist() == [one[1] for one in expected]
+        assert columns["temperature"].tolist() == [one[2] for one in expected]
+        assert columns["trial"].tolist() == [one[3] for one in expected]
         assert [one.number for one in self.study.pending] == list(self.pending)
         assert len(self.study.sequence) == len(expected)
 

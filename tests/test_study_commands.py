@@ -126,7 +126,7 @@ def test_a_key_is_counted_once(reactor):
 def test_notes_go_to_standard_error(reactor):
     done("ask", reactor)
     found = study("tell", reactor, *SETTINGS, "yield=631")
-    assert "note: yield = 631 is far from its range 0:100" in found.stderr
+    assert "note: yield=631 is far from the range 0:100" in found.stderr
     assert "still pending: trial 1" in found.stderr
     assert "note" not in found.stdout
 

@@ -195,6 +195,36 @@ def problem_from_options(
     return kb.Problem(input, output, **given)
 
 
+def changed_by_options(problem: kb.Problem, **options: Any) -> kb.Problem:
+    """Return a problem with what options change; "none" takes a statement back.
+
+    Examples
+    --------
+    >>> old = kb.Problem(["speed=1:9"], "yield=0:100", 0.5, limits="0:", increasing=["speed"])
+    >>> changed_by_options(old, noise="1", limits="none", increasing=["none"], turns=None)
+    Problem(['speed=1:9'], 'yield=0:100', noise=1.0)
+    """
+    found = {name: value for name, value in options.items() if value not in (None, [])}
+    for name in kb.problem.facts_in_words.NO_FACTS.keys() & found.keys():
+        if found[name] == "none":
+            found[name] = None
+        elif found[name] == ["none"] and "none" not in problem.names:
+            found[name] = []
+    if "input" in found:
+        found["inputs"] = found.pop("input")
+    return problem.replace(**found)
+
+
+def with_changes(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that state a problem, in place of its parameter ``problem``.
+
+    The command gets a function in place of that, which takes a problem and returns the changed one.
+    """
+    return _with_options(
+        command, lambda given: functools.partial(changed_by_options, **given), ("problem",)
+    )
+
+
 def with_problem(
     *, needs_noise: bool = False, without: Collection[str] = ()
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -202,6 +232,24 @@ def with_problem(
 
     ``without`` names options that the command does not have.
     """
+
+    def stated(given: dict[str, Any]) -> kb.Problem:
+        problem = problem_from_options(**given)
+        if needs_noise and problem.noise_law is None:
+            example = "5%" if problem.output.log else "0.5"
+            raise InputError(
+                f"say how noisy the output is, such as --noise {example}; 0 is none, and "
+                "--noise unknown lets the data bound it."
+            )
+        return problem
+
+    return lambda command: _with_options(command, stated, without)
+
+
+def _with_options(
+    command: Callable[..., None], stated: Callable[[dict[str, Any]], Any], without: Collection[str]
+) -> Callable[..., None]:
+    """Give a command the options of ``STATEMENTS``, and what ``stated`` makes of them."""
     options = [
         inspect.Parameter(
             name,
@@ -219,30 +267,21 @@ def with_problem(
         if name not in without
     ]
 
-    def decorated(command: Callable[..., None]) -> Callable[..., None]:
-        # To evaluate kb.Problem would import SciPy, for which a line of help need not wait.
-        del command.__annotations__["problem"]
-        parameters = []
-        for name, one in inspect.signature(command, eval_str=True).parameters.items():
-            # By keyword, so that options may stand before arguments that have no default.
-            own = one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-            parameters += options if name == "problem" else [own]
+    # To evaluate kb.Problem would import SciPy, for which a line of help need not wait.
+    del command.__annotations__["problem"]
+    parameters = []
+    for name, one in inspect.signature(command, eval_str=True).parameters.items():
+        # By keyword, so that options may stand before arguments that have no default.
+        own = one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        parameters += options if name == "problem" else [own]
 
-        @functools.wraps(command)
-        def with_options(**given: Any) -> None:
-            problem = problem_from_options(**{one.name: given.pop(one.name) for one in options})
-            if needs_noise and problem.noise_law is None:
-                example = "5%" if problem.output.log else "0.5"
-                raise InputError(
-                    f"say how noisy the output is, such as --noise {example}; 0 is none, and "
-                    "--noise unknown lets the data bound it."
-                )
-            command(problem=problem, **given)
+    @functools.wraps(command)
+    def with_options(**given: Any) -> None:
+        problem = stated({one.name: given.pop(one.name) for one in options})
+        command(problem=problem, **given)
 
-        with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        return with_options
-
-    return decorated
+    with_options.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return with_options
 
 
 class Results:

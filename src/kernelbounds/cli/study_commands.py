@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import shlex
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +13,14 @@ import typer
 from rich.console import Console
 
 import kernelbounds as kb
-from kernelbounds.cli.options import counted, say, settled_with_progress, with_problem
+from kernelbounds.cli.options import (
+    counted,
+    print_table,
+    say,
+    settled_with_progress,
+    with_changes,
+    with_problem,
+)
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
 
 study_app = typer.Typer(
@@ -105,8 +114,30 @@ def ask(
             return
         for one in trials:
             typer.echo(_described(study, one))
-        outcome = " ".join(f"{name}=..." for name in study.problem.measured)
-        typer.echo(f"then: kernelbounds study tell {file} --trial {trials[0].number} {outcome}")
+        typer.echo(f"then: {_tell_line(study, trials[0].number)}")
+
+
+def _tell_line(study: kb.Study, trial: int | str) -> str:
+    """Write the command that tells an outcome, for pasting into a shell."""
+    file = _quoted(study.path)
+    return f"kernelbounds study tell {file} --trial {trial} {_measured(study.problem)}"
+
+
+def _measured(problem: kb.Problem) -> str:
+    return " ".join(_quoted(f"{name}=...") for name in problem.measured)
+
+
+def _quoted(text: object) -> str:
+    """Quote text for a shell where it needs that: '"pH value=..."' in double quotes.
+
+    >>> _quoted("yield=..."), _quoted("pH value=..."), _quoted("it's=...")
+    ('yield=...', '"pH value=..."', '"it\'s=..."')
+    """
+    plain = str(text)
+    if shlex.quote(plain) == plain:
+        return plain
+    # In double quotes, which Windows knows, too, unless something in them has a meaning.
+    return shlex.quote(plain) if set(plain) & set('"$`\\!%') else f'"{plain}"'
 
 
 def _described(study: kb.Study, trial: kb.study.Trial) -> str:
@@ -170,8 +201,7 @@ def tell(
         asked = {} if trial is None else study.trial(trial).values
         kb.study.records.check_names(study.problem, asked | given, names)
         point = {name: (asked | given)[name] for name in study.problem.names}
-        outcome: Any = [given[name] for name in names]
-        value = outcome[0] if study.problem.counts is None else tuple(outcome)
+        value = _outcome(study.problem, given)
         told = study.tell(point, value, trial=trial, key=key)
         count, waiting = len(study), study.pending
         if as_json:
@@ -189,8 +219,9 @@ def tell(
         noise = study.problem.planned_noise if scales is None else scales[0]
         if abs(scaled - output.middle) > 10 * noise + output.span:
             say(
-                f"note: {output.name} = {outcome[0]:g} is far from its range "
-                f"{output.written}; if that is a slip: kernelbounds study undo {file}",
+                f"note: {kb.study.records.told_text(study.problem, value)} is far from the range "
+                f"{output.written}; if that is a slip: kernelbounds study correct {_quoted(file)} "
+                f"--trial {told.trial} {_measured(study.problem)}",
                 aside=True,
             )
         else:
@@ -236,19 +267,150 @@ def plot(
 
 
 @study_app.command("undo")
-def undo(file: FileArgument) -> None:
-    """Take back what was told last, after a slip of the pen; it stays in the file as withdrawn.
+def undo(
+    file: FileArgument,
+    trial: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="The trial whose outcome is taken back.", show_default="what was told last"
+        ),
+    ] = None,
+) -> None:
+    """Take back an outcome, after a slip of the pen; it stays in the file as withdrawn.
 
-    To take back an outcome because of its value voids the guarantee.
+    To take back an outcome because of its value voids the guarantee. If you know the right one,
+    correct it: kernelbounds study correct FILE --trial 12 yield=63.1
     """
     with kb.Study(file) as study:
-        gone = study.undo()
+        gone = study.undo(trial)
         for number, values, value in gone[:10]:
             settings = study.problem.settings_text(values.values())
             told = kb.study.records.told_text(study.problem, value)
             typer.echo(f"taken back: trial {number}: {settings} {told}")
         if len(gone) > 10:
             typer.echo(f"taken back: and {len(gone) - 10} more, imported together")
+        if trial is not None:
+            typer.echo(f"tell its right outcome: {_tell_line(study, trial)}")
+            say(
+                "note: that will have the place in the order that the wrong one had; if the trial "
+                f"was never run: kernelbounds study drop {_quoted(file)} --trial {trial}",
+                aside=True,
+            )
+
+
+@study_app.command("correct", no_args_is_help=True)
+def correct(
+    file: FileArgument,
+    values: Annotated[
+        list[str],
+        typer.Argument(metavar="NAME=VALUE...", help="What was wrong: the outcome, or settings."),
+    ],
+    trial: Annotated[int, typer.Option(min=1, help="A trial that was told.")],
+) -> None:
+    """Correct what was told of a trial, after a slip of the pen, and keep its place in the order.
+
+    Tell what was measured in that run, and not what another run has given since.
+
+    Example: kernelbounds study correct reactor.db --trial 12 yield=63.1
+    """
+    with kb.Study(file) as study:
+        problem, before = study.problem, study.trial(trial)
+        if before.ran is None or before.outcome is None:
+            raise InputError(f"trial {trial} has no outcome to correct; it is {before.state}.")
+        given, old = _values(values, problem), before.outcome
+        was = dict(zip(problem.measured, old if isinstance(old, tuple) else (old,), strict=True))
+        now = before.ran | was | given
+        kb.study.records.check_names(problem, now, problem.measured)
+        value = _outcome(problem, now)
+        told = study.correct(trial, value, point={name: now[name] for name in problem.names})
+        if told.again:
+            typer.echo(f"trial {trial} is as you say already: nothing changed")
+            return
+        lines = [
+            f"{problem.settings_text(settings.values())} "
+            f"{kb.study.records.told_text(problem, measured)}"
+            for settings, measured in (
+                (before.ran, old),
+                ({name: now[name] for name in problem.names}, value),
+            )
+        ]
+        typer.echo(f"trial {trial} was: {lines[0]}\ntrial {trial} is:  {lines[1]}")
+
+
+@study_app.command("note", no_args_is_help=True)
+def note(
+    file: FileArgument,
+    trial: Annotated[int, typer.Argument(metavar="TRIAL", min=1, help="The number of a trial.")],
+    text: Annotated[str, typer.Argument(metavar="[TEXT]", help="What there is to say.")] = "",
+    attach: Annotated[
+        Path | None,
+        typer.Option(help="A file that belongs to it; its path is kept, and not its content."),
+    ] = None,
+) -> None:
+    """Write something down on a trial.
+
+    Example: kernelbounds study note reactor.db 12 "new batch of resin"
+    """
+    with kb.Study(file) as study:
+        added = study.note(trial, text, attach=attach)
+        typer.echo(f"noted on trial {trial}: {added}")
+
+
+@study_app.command("trials")
+def trials(
+    file: FileArgument,
+    last: Annotated[int, typer.Option(min=1, help="How many of them, the last ones.")] = 20,
+    as_json: JsonOption = False,
+) -> None:
+    """List the trials with their outcomes and notes."""
+    with kb.Study(file) as study:
+        found = study.trials
+        shown, problem = found[-last:], study.problem
+        if as_json:
+            Console().print_json(data={"trials": [one.as_data() for one in shown]})
+            return
+        rows = []
+        for one in shown:
+            settings = problem.settings_text((one.ran or one.values).values())
+            result = f"({one.state})"
+            if one.outcome is not None:
+                result = kb.study.records.told_text(problem, one.outcome)
+            rows.append([str(one.number), settings, result, "; ".join(map(str, one.notes))])
+        title = f"{file}: {counted(len(found), 'trial')}"
+        title += f", of which the last {last}" if len(found) > last else ""
+        print_table(title, ["trial", "settings", "outcome", "notes"], rows)
+
+
+@study_app.command("revise", no_args_is_help=True)
+@with_changes
+def revise(
+    file: FileArgument,
+    new: Annotated[Path, typer.Argument(metavar="NEW", help="A new file.")],
+    problem: Any,
+    minimise: Annotated[
+        bool | None,
+        typer.Option("--minimise/--maximise", help="Whether small or large values are wanted."),
+    ] = None,
+    stop_within: WithinOption = None,
+) -> None:
+    """Make a new study with the same trials under other assumptions, and say what is guaranteed.
+
+    What you do not say stays as it is; "none" takes a statement back: --limits none. The old file
+    stays as it is.
+
+    Example: kernelbounds study revise reactor.db reactor-2.db --noise 1
+    """
+    kb.study.database.refuse_existing(new)
+    with kb.Study(file) as study:
+        changed = problem(study.problem)
+        kb.study.revision.check_same_quantities(study.problem, changed)
+        settled = settled_with_progress(changed)
+        with study.revise(new, settled, minimise=minimise, stop_within=stop_within) as made:
+            last = made.revisions[-1]
+            typer.echo(f"made {new} with {counted(len(made), 'observation')} of {file}")
+            for change in last.changes:
+                typer.echo(f"  {change}")
+            say(last.guarantee)
 
 
 @study_app.command("drop")
@@ -317,6 +479,12 @@ def _ask_about_units(study: kb.Study, new: int) -> None:
     question = doubtful(study.problem, points, outcomes) if new else ""
     if question and not doubtful(study.problem, points[:before], outcomes[:before]):
         say(f"note: {question}", aside=True)
+
+
+def _outcome(problem: kb.Problem, given: Mapping[str, Any]) -> Any:
+    """Return the outcome among values by name: a number, or successes and tries."""
+    found = tuple(given[name] for name in problem.measured)
+    return found[0] if problem.counts is None else found
 
 
 def _values(pairs: list[str], problem: kb.Problem) -> dict[str, Any]:

@@ -120,6 +120,20 @@ class Database:
                     self._db.execute("ROLLBACK")
                 raise
 
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Begin a block in which all queries see the file at the same time."""
+        with self._lock, self._reported():
+            if self._db.in_transaction:
+                yield
+                return
+            self._patiently("BEGIN")
+            try:
+                yield
+            finally:
+                with suppress(sqlite3.Error):
+                    self._db.execute("ROLLBACK")
+
     def rows(self, sql: str, *values: Any) -> list[Any]:
         """Return the rows that a query finds."""
         with self._lock, self._reported():
@@ -167,7 +181,7 @@ class Database:
             raise StoredFileError(
                 f"{self.name} is a study in format {version}, and this kernelbounds reads format "
                 f"{form.version} only: pip install -U kernelbounds, or export its runs with the "
-                "release that wrote it, and import them into a new study."
+                "release that wrote it (study export), and import them into a new study."
             )
 
     def _check_content(self, form: Format) -> None:

@@ -23,11 +23,12 @@ from kernelbounds.arrays import Array
 from kernelbounds.bandits import Ascent, Box, BranchAndBound, Certificate, Finite, KernelUCB
 from kernelbounds.bandits.certify import certify_box
 from kernelbounds.display import late_progress
+from kernelbounds.display.numbers import at_least, at_most
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
 from kernelbounds.problem import Problem
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study.records import Promising
-from kernelbounds.study.study_file import Outcome, Point, StudyFile
+from kernelbounds.study.study_file import NewTrial, Outcome, Point, StudyFile
 from kernelbounds.surface import Clipped
 
 # The most promising settings are looked for at this many points that fill the box, and at those
@@ -137,8 +138,8 @@ class Search:
 
     def new_trials(
         self, sequence: ConfidenceSequence, waiting: Sequence[Point], count: int
-    ) -> list[tuple[Point, float, float, float]]:
-        """Choose points to try beside those waiting: point, lower, upper and gain of each."""
+    ) -> list[NewTrial]:
+        """Choose points to try beside those waiting."""
         taken = list(waiting)
         for _ in range(count):
             pending = np.array(taken).reshape(-1, self.problem.dim)
@@ -155,7 +156,20 @@ class Search:
             *self.problem.unscaled_bounds(lower, upper),
             self.problem.output.apart(np.maximum(gain, 0.0)),
         )
-        return list(zip(new, *(one.tolist() for one in columns), strict=True))
+        return [
+            NewTrial(point, low, high, better, "certificate", self._why(low, high, better))
+            for point, (low, high, better) in zip(new, np.stack(columns, 1).tolist(), strict=True)
+        ]
+
+    def _why(self, lower: float, upper: float, gain: float) -> str:
+        """Say in a sentence why settings were chosen."""
+        out = self.problem.output
+        if lower <= out.low and upper >= out.high:
+            return "As far as is known, anything is possible there."
+        best = f"down to {at_least(lower)}" if self.minimise else f"up to {at_most(upper)}"
+        return (
+            f"It could be {best}{out.after_number} there, {out.amount(gain)} better than is sure."
+        )
 
     def _next_point(self, sequence: ConfidenceSequence, pending: Array) -> Array:
         """Choose the settings to try next, (d,), given that those pending (n, d) will be tried."""
@@ -251,7 +265,7 @@ class Certificates:
         count, kept = len(outcomes), self._store.certificates
         past = [_restored(one.data) for one in kept if one.count < count]
         now = [one.data for one in kept if one.count == count and one.seconds >= seconds]
-        found = _restored(now[0]) if now else self._made(sequence, outcomes[-1], seconds)
+        found = _restored(now[0]) if now else self._made(sequence, outcomes, seconds)
         return self._search.with_the_past(found, past)
 
     def fill(self, outcomes: list[Outcome], most: int, seconds: float) -> None:
@@ -269,13 +283,15 @@ class Certificates:
                 if time.monotonic() > deadline:
                     break
                 with suppress(EmptyConfidenceSetError):
-                    self._made(sequence, outcomes[count - 1], each)
+                    self._made(sequence, outcomes[:count], each)
 
-    def _made(self, sequence: ConfidenceSequence, last: Outcome, seconds: float) -> Certificate:
-        """Make the certificate of a sequence that ends with this outcome, and keep it."""
+    def _made(
+        self, sequence: ConfidenceSequence, outcomes: list[Outcome], seconds: float
+    ) -> Certificate:
+        """Make the certificate of a sequence of these outcomes, and keep it."""
         found = self._search.certified(sequence, seconds)
         with suppress(InputError):  # A file that cannot be written to may be read all the same.
-            self._store.add_certificate(len(sequence), last.id, seconds, found.as_data())
+            self._store.add_certificate(outcomes, seconds, found.as_data())
         return found
 
 

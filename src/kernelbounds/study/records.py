@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
@@ -22,7 +23,7 @@ from kernelbounds.io import files
 from kernelbounds.problem import Problem
 from kernelbounds.problem.calibration import Runs
 from kernelbounds.study.database import shown
-from kernelbounds.study.study_file import Outcome, Told
+from kernelbounds.study.study_file import Note, Outcome, StoredTrial, Told
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,19 @@ class Trial:
         By how much the output there may at most be better than what was sure then: than the best
         lower bound at a setting observed (the best upper bound when minimising). Of a logarithmic
         output by which share, 0.1 for 1.1 times as good.
+    purpose, why : str
+        What it was asked for, see :meth:`Study.ask`, and in a sentence why these settings; empty
+        for settings that the user chose.
+    state : str
+        "pending", "told" or "dropped".
+    outcome : float, (successes, tries) or None
+        What was told of it.
+    ran : dict or None
+        The settings at which that was measured, which need not be those asked for.
+    asked, told : str or None
+        When it was asked for, and when its outcome was told, in UTC.
+    notes : tuple of :class:`Note`
+        What was written down on it.
 
     Examples
     --------
@@ -61,6 +75,15 @@ class Trial:
     lower: float
     upper: float
     gain: float
+    purpose: str = ""
+    why: str = ""
+    # A trial is the same trial when it was told.
+    state: str = field(default="pending", compare=False)
+    outcome: float | tuple[int, int] | None = field(default=None, compare=False)
+    ran: dict[str, Any] | None = field(default=None, compare=False)
+    asked: str | None = field(default=None, compare=False)
+    told: str | None = field(default=None, compare=False)
+    notes: tuple[Note, ...] = field(default=(), compare=False)
 
     def __repr__(self) -> str:
         return (
@@ -77,6 +100,7 @@ class Trial:
             f"Trial {self.number}",
             [
                 ("try", self._settings),
+                *[("why", self.why)][: bool(self.why)],
                 ("output there", f"in {interval(self.lower, self.upper)}"),
                 ("better than what is sure", f"by at most {at_most(self.gain)}"),
             ],
@@ -90,8 +114,12 @@ class Trial:
         )
 
     def as_data(self) -> dict[str, Any]:
-        """Return the attributes as plain data for JSON."""
-        return dataclasses.asdict(self)
+        """Return the attributes as plain data for JSON; what is not known becomes None."""
+        data = dataclasses.asdict(self) | {"notes": [one._asdict() for one in self.notes]}
+        return {
+            name: None if isinstance(value, float) and not math.isfinite(value) else value
+            for name, value in data.items()
+        }
 
 
 @dataclass(frozen=True)
@@ -133,6 +161,34 @@ class Promising:
         """Return the attributes as plain data for JSON, with the settings as ``named``."""
         data = dataclasses.asdict(self)
         return {"named": data.pop("values")} | data
+
+
+def trials_of(
+    problem: Problem,
+    stored: Sequence[StoredTrial],
+    outcomes: Sequence[Outcome],
+    notes: Sequence[Note],
+) -> list[Trial]:
+    """Make trials from what is in the file."""
+    told = {one.trial: one for one in outcomes}
+    written: dict[int, tuple[Note, ...]] = {}
+    for note in notes:
+        written[note.trial] = (*written.get(note.trial, ()), note)
+    found = []
+    for one in stored:
+        lower, upper, gain = (
+            math.nan if value is None else value for value in (one.lower, one.upper, one.gain)
+        )
+        trial = Trial(
+            one.number, problem.named(one.point), lower, upper, gain, one.purpose or "",
+            one.why or "", state=one.state, asked=one.asked, notes=written.get(one.number, ()),
+        )  # fmt: skip
+        if (got := told.get(one.number)) is not None:
+            trial = dataclasses.replace(
+                trial, outcome=got.told, ran=problem.named(got.point), told=got.time
+            )
+        found.append(trial)
+    return found
 
 
 def checked_point(problem: Problem, given: Any) -> tuple[float, ...]:
@@ -228,7 +284,7 @@ class OldRuns:
     @classmethod
     def of(cls, problem: Problem, table: Any, study: Path | str) -> OldRuns:
         """Read a table from a CSV file, a dict of columns or a data frame."""
-        name = _name(files.as_path(table), study) if isinstance(table, str | PathLike) else None
+        name = name_from(study, files.as_path(table)) if isinstance(table, str | PathLike) else None
         return cls(problem, Runs.read(problem, table), name)
 
     @cached_property
@@ -280,12 +336,12 @@ class OldRuns:
                 where = f"row {at + 1} of" if now is None else f"{self.runs.place(at)} of"
                 says = "is not there any more" if now is None else f"is now {self._said(now)}"
                 raise InputError(
-                    f"{where} {shown(self.name or '')} was {self._said(one)} when it was imported, "
-                    f"as trial {one.trial}, and {says}; nothing was changed. A table may grow at "
-                    "its end only: put the row back. If it was wrong, take it back with undo, and "
-                    "import the corrected table. If this is another table of new runs, or its "
-                    "first rows need no comparison, say with skip (--skip) how many of its first "
-                    "rows are in the study already."
+                    f"{where} {shown(self.name or '')} is in the study as trial {one.trial}, "
+                    f"{self._said(one)}, and {says}; nothing was changed. A table may grow at its "
+                    "end only: put the row back. If it was wrong, correct trial "
+                    f"{one.trial} (study correct), too, and import the table again. If this is "
+                    "another table of new runs, or its first rows need no comparison, say with "
+                    "skip (--skip) how many of its first rows are in the study already."
                 )
 
     def _check_new(self, new: list[Outcome], others: list[Outcome]) -> None:
@@ -312,12 +368,14 @@ class OldRuns:
 def told_text(problem: Problem, told: float | tuple[int, int]) -> str:
     """Write an outcome by the names of what was measured: ``yield=63.1``, ``hits=7 tries=10``."""
     values = told if isinstance(told, tuple) else (told,)
-    both = zip(problem.measured, values, strict=True)
+    names = (f'"{name}"' if " " in name else name for name in problem.measured)
+    both = zip(names, values, strict=True)
     return " ".join(f"{name}={value:g}" for name, value in both)
 
 
-def _name(table: Path, study: Path | str) -> str:
-    path = os.path.realpath(table)
+def name_from(study: Path | str, file: Path) -> str:
+    """Return the path of a file from the folder of a study, so that both may be moved together."""
+    path = os.path.realpath(file)
     if isinstance(study, Path):
         with suppress(ValueError):  # There is no such path between two drives of Windows.
             path = os.path.relpath(path, os.path.dirname(os.path.realpath(study)))

@@ -17,6 +17,7 @@ from kernelbounds.problem.calibration import Checked, noise_so_far
 from kernelbounds.problem.outcomes import UNKNOWN, checked_amount, parts_of_noise
 from kernelbounds.problem.quantities import Output
 from kernelbounds.study.records import Promising, Trial
+from kernelbounds.study.revision import Revision
 
 # The regret is taken to fall with a power of the number of observations between these two, whatever
 # the last certificates say: the trend of a few is rough.
@@ -39,7 +40,7 @@ class Status:
     minimise : bool
         Whether small values of the output are wanted.
     observations, withdrawn : int
-        How many observations there are, and how many others were taken back.
+        How many observations there are, and how many outcomes were taken back or corrected.
     pending : list of Trial
         Trials that were asked for and not told yet.
     certificate : Certificate or None
@@ -64,6 +65,9 @@ class Status:
         The facts that the data contradict, and where; empty where they contradict none.
     kernels : str
         What the data say of several kernels; empty where there is one.
+    revisions : tuple of Revision
+        The studies that this one was made from by :meth:`Study.revise`, the oldest first, and what
+        that did to the guarantee.
 
     Examples
     --------
@@ -96,6 +100,7 @@ class Status:
     binding: dict[str, float | None] = field(default_factory=dict)
     contradicted: str = ""
     kernels: str = ""
+    revisions: tuple[Revision, ...] = ()
 
     @property
     def stop(self) -> bool | None:
@@ -188,7 +193,7 @@ class Status:
         problem, out = self.problem, self.problem.output
         unit = out.after_number
         goal = "minimise" if self.minimise else "maximise"
-        gone = f" ({self.withdrawn} others taken back)" if self.withdrawn else ""
+        gone = f" ({self.withdrawn} taken back or corrected)" if self.withdrawn else ""
         lines = [
             *[self.headline] * bool(self.headline),
             f"{goal} {out.name} over {', '.join(problem.names)}",
@@ -216,6 +221,7 @@ class Status:
         )
         lines += [f"known: {line}" for line in self._known]
         lines += [self.kernels] * bool(self.kernels)
+        lines += map(str, self.revisions)
         return "\n".join(lines + self.advice)
 
     def __repr__(self) -> str:
@@ -250,6 +256,7 @@ class Status:
             picture = best.picture()
         facts.append(("noise", noise_so_far(problem, self.noise)))
         facts += [("known", line) for line in self._known]
+        facts += [("revised", str(one)) for one in self.revisions]
         if self.stop_within is not None:
             facts.append(("aim", f"within {self._aim}"))
         if len(certificates) > 1:
@@ -279,6 +286,7 @@ class Status:
             ],
             "contradicted": self.contradicted,
             "kernels": self.kernels,
+            "revisions": [one.as_data() for one in self.revisions],
             "confidence": 1 - self.problem.delta,
             "refuted": self.refuted,
             "norm_bound": self.norm_bound.as_data(),
@@ -385,8 +393,7 @@ def _remedies(status: Status) -> list[str]:
 
 
 _SAME_OBSERVATIONS = (
-    "- if an outcome was typed wrongly: study undo, back to it.",
-    "A new study with the same observations is made by study export, study create and study "
-    "import. Its guarantee holds only if the new assumptions would have been made without these "
-    "data.",
+    "- if an outcome was typed wrongly: study correct.",
+    "A new study with the same observations is made by study revise. Its guarantee holds only if "
+    "the new assumptions would have been made without these data.",
 )

@@ -25,18 +25,27 @@ from kernelbounds.errors import (
     StoredFileError,
     said,
 )
+from kernelbounds.io import files
 from kernelbounds.io.csv_table import write_csv
 from kernelbounds.plot import canvas
 from kernelbounds.problem import Problem
 from kernelbounds.problem.calibration import checked_assumptions
 from kernelbounds.problem.facts_in_words import contradiction, kernels_sentence
 from kernelbounds.sequence import ConfidenceSequence
-from kernelbounds.study import pictures
+from kernelbounds.study import pictures, revision
 from kernelbounds.study.database import checked_path, refuse_existing
 from kernelbounds.study.deciding import Certificates, Search
-from kernelbounds.study.records import OldRuns, Trial, number_of, telling, tellings
+from kernelbounds.study.records import (
+    OldRuns,
+    Trial,
+    name_from,
+    number_of,
+    telling,
+    tellings,
+    trials_of,
+)
 from kernelbounds.study.status import Status, checked_aim, more_needed
-from kernelbounds.study.study_file import Outcome, StoredTrial, StudyFile, Told
+from kernelbounds.study.study_file import Note, Outcome, StoredTrial, StudyFile, Told
 from kernelbounds.version import __version__
 
 # The share of the settings at which a fact matters is told from this many that fill the ranges.
@@ -100,24 +109,80 @@ class Study:
             ``"10%"`` for a logarithmic one.
         """
         where = checked_path(path)
-        if not isinstance(problem, Problem):
-            raise InputError(f"problem must be a kernelbounds.Problem, got {brief(problem)}.")
-        if problem.noise_law is None:
-            raise InputError(
-                "the noise of the output is missing; 0 means that there is none, and 'unknown' "
-                "that the data bound it."
-            )
+        problem = _checked(problem)
         if isinstance(where, Path):
             refuse_existing(where)  # This is better said before minutes are spent on assumptions.
-        meta = {
-            "problem": json.dumps(problem.settled().as_data(), ensure_ascii=False),
-            "minimise": json.dumps(as_flag(minimise, "minimise")),
-            "stop_within": json.dumps(checked_aim(stop_within, problem.output)),
-            "kernelbounds": __version__,
-        }
+        aim = checked_aim(stop_within, problem.output)
         new = cls.__new__(cls)
-        new._open(StudyFile(where, meta))
+        new._open(StudyFile(where, _meta(problem.settled(), as_flag(minimise, "minimise"), aim)))
         return new
+
+    def revise(
+        self,
+        path: str | PathLike[str],
+        problem: Problem | None = None,
+        *,
+        minimise: bool | None = None,
+        stop_within: float | str | None = None,
+    ) -> Self:
+        """Make a new study with the same trials, outcomes and notes under other assumptions.
+
+        What that does to the guarantee is in :attr:`revisions` of the new study, and in its status.
+
+        Parameters
+        ----------
+        path : path
+            The new file; one that is there already is refused. This study stays as it is.
+        problem : :class:`~kernelbounds.Problem`, optional
+            The new assumptions, as ``study.problem.replace(noise=1.0)``. A kernel and a norm bound
+            that were suggested follow anew where they depend on what is replaced; to keep them,
+            state them.
+        minimise, stop_within : optional
+            As in :meth:`create`. What is None is as in this study.
+
+        Examples
+        --------
+        >>> import kernelbounds as kb
+        >>> problem = kb.Problem(
+        ...     ["speed[rpm]=100:500"], "yield[%]=0:100", noise=0.5, kernel="Matern(0.8, nu=2.5)",
+        ...     norm_bound=80.0, limits="0:100",
+        ... )
+        >>> study = kb.Study.create(":memory:", problem)
+        >>> told = study.tell({"speed": 300}, 63.1)
+        >>> other = study.revise(":memory:", problem.replace(limits=None))
+        >>> len(other), other.revisions[0].changes, other.revisions[0].level
+        (1, ('no longer stated: yield between 0 and 100 %',), 'kept')
+        """
+        where = checked_path(path)
+        if isinstance(where, Path):
+            refuse_existing(where)
+        new = _checked(self.problem if problem is None else problem)
+        revision.check_same_quantities(self.problem, new)
+        new = new.settled()
+        small = self.minimise if minimise is None else as_flag(minimise, "minimise")
+        aim = self.stop_within if stop_within is None else checked_aim(stop_within, new.output)
+        with self._lock:
+            told, copied = self._store.outcomes, self._store.everything
+        if told:  # which must be possible under the new assumptions, too
+            places = [f"trial {one.trial}: " for one in told]
+            new.checked_points(np.array([one.point for one in told]), places.__getitem__)
+            new.scaled_outcomes([one.told for one in told], places.__getitem__)
+        goals = ["minimise" if one else "maximise" for one in (self.minimise, small)]
+        also = [f"{goals[0]} -> {goals[1]}"] * (small != self.minimise)
+        also += [f"aim {self.stop_within} -> {aim}"] * (aim != self.stop_within)
+        name = name_from(where, self.path) if isinstance(self.path, Path) else str(self.path)
+        made = revision.Revision.of(self.problem, new, self.revisions, name, also)
+        meta = _meta(new, small, aim) | {
+            "revisions": json.dumps(
+                [one.as_data() for one in (*self.revisions, made)], ensure_ascii=False
+            )
+        }
+        study = type(self).__new__(type(self))
+        study._open(StudyFile(where, meta, copied))
+        for one in study._store.pending:  # which may be out of new ranges
+            if any(i.outside(np.array([x]))[0] for i, x in zip(new.inputs, one.point, strict=True)):
+                study._store.drop(one.number)
+        return study
 
     def _open(self, store: StudyFile) -> None:
         self._store = store
@@ -127,7 +192,8 @@ class Study:
             self.problem = Problem.from_data(json.loads(meta["problem"]))
             self.minimise = bool(json.loads(meta["minimise"]))
             self.stop_within: float | None = json.loads(meta["stop_within"])
-        except (KeyError, ValueError) as error:
+            self.revisions = revision.revisions_from(meta.get("revisions"))
+        except (KeyError, TypeError, ValueError) as error:
             store.close()
             raise StoredFileError(f"the study {store.name} is damaged: {said(error)}.") from error
         self._search = Search(self.problem, self.minimise)
@@ -198,28 +264,34 @@ class Study:
                     if added is None:  # Another process has asked or told in the meantime.
                         continue
                     found = found + added
-                trials = [self._trial(one) for one in found]
+                trials = self._trials(found)
                 return trials[0] if n is None else trials
 
     @property
     def pending(self) -> list[Trial]:
         """Trials that were asked for and not told, in their order."""
-        return [self._trial(one) for one in self._store.pending]
+        return self._trials(self._store.pending)
+
+    @property
+    def trials(self) -> list[Trial]:
+        """All trials by their numbers, those told, pending and dropped, with their notes."""
+        return self._trials(self._store.trials)
 
     def trial(self, number: int) -> Trial:
-        """Return a trial that was asked for, by its number."""
-        return self._trial(self._store.trial(as_whole(number, "number of a trial", least=1)))
+        """Return a trial by its number."""
+        return self._trials([self._store.trial(as_whole(number, "trial", least=1))])[0]
 
     def drop(self, trial: Trial | int) -> Trial:
         """Give up a pending trial, which will have no outcome.
 
         Do not drop a trial because of its outcome: with only good ones there is no guarantee.
         """
-        return self._trial(self._store.drop(number_of(trial)))
+        return self._trials([self._store.drop(number_of(trial))])[0]
 
-    def _trial(self, one: StoredTrial) -> Trial:
-        known = (np.nan if value is None else value for value in (one.lower, one.upper, one.gain))
-        return Trial(one.number, self.problem.named(one.point), *known)
+    def _trials(self, stored: list[StoredTrial]) -> list[Trial]:
+        waiting = all(one.state == "pending" for one in stored)
+        outcomes = [] if waiting else self._store.outcomes
+        return trials_of(self.problem, stored, outcomes, self._store.notes)
 
     # --- telling
 
@@ -293,15 +365,98 @@ class Study:
         table = OldRuns.of(self.problem, runs, self.path)
         return self._store.tell(lambda store: table.to_tell(store.outcomes, skip))
 
-    def undo(self) -> list[tuple[int, dict[str, Any], float | tuple[int, int]]]:
-        """Take back what was told or imported last, and return number, settings and outcome.
+    def undo(
+        self, trial: Trial | int | None = None
+    ) -> list[tuple[int, dict[str, Any], float | tuple[int, int]]]:
+        """Take back what was told or imported last, or the outcome of one trial.
 
-        The outcomes stay in the file as withdrawn, and trials that had been asked for are pending
-        again. This is for slips of the pen: to take back an outcome because of its value voids the
-        guarantee.
+        Returns number, settings and outcome of each. The outcomes stay in the file as withdrawn,
+        and trials that had been asked for are pending again. This is for slips of the pen: to take
+        back an outcome because of its value voids the guarantee.
+
+        Told again by the number of its trial, the right outcome has the place in the order that the
+        wrong one had, as with :meth:`correct`. A trial that was never run is dropped instead; when
+        it is run and told after that, it is the last.
+
+        Parameters
+        ----------
+        trial : Trial or int, optional
+            The trial whose outcome is taken back; None: what was told last.
         """
-        gone = self._store.undo()
+        gone = self._store.undo(None if trial is None else number_of(trial))
         return [(one.trial, self.problem.named(one.point), one.told) for one in gone]
+
+    def correct(
+        self,
+        trial: Trial | int,
+        value: float | tuple[int, int] | None = None,
+        *,
+        point: Mapping[str, Any] | ArrayLike | None = None,
+    ) -> Told:
+        """Correct what was told of a trial: what was really measured, and where.
+
+        The right outcome has the place in the order that the wrong one had, which stays in the file
+        as withdrawn, and the guarantee holds (``docs/how-to/studies.md``). A correction is what was
+        measured in that run. Another measurement at the same settings is another trial.
+
+        Parameters
+        ----------
+        trial : Trial or int
+            A trial that was told.
+        value : float, or (successes, tries), optional
+            Its outcome; None: as it was told.
+        point : dict or array of shape (d,), optional
+            The settings at which it was run; None: as they were told.
+
+        Returns
+        -------
+        :class:`Told`
+            With ``again=True`` where this is what was told already.
+        """
+        number = number_of(trial)
+
+        def changed(old: Outcome) -> Outcome:
+            new = telling(
+                self.problem,
+                old.point if point is None else point,
+                old.told if value is None else value,
+                number,
+                None,
+            )
+            return old._replace(point=new.point, value=new.value, tries=new.tries)
+
+        return Told(number, not self._store.correct(number, changed))
+
+    def note(
+        self,
+        trial: Trial | int,
+        text: str = "",
+        *,
+        attach: str | PathLike[str] | None = None,
+    ) -> Note:
+        """Write something down on a trial; notes are never changed, only added.
+
+        Parameters
+        ----------
+        trial : Trial or int
+            The trial.
+        text : str
+            What there is to say.
+        attach : path, optional
+            A file that belongs to the trial, a photo say. Its path is kept, from the folder of the
+            study, so that both may be moved together; its content is not.
+        """
+        if not isinstance(text, str):
+            raise InputError(f"text must be text, got {brief(text)}.")
+        words, path = " ".join(text.split()), None
+        if attach is not None:
+            file = files.as_path(attach)
+            if not file.exists():
+                raise InputError(f"there is no file {brief(str(attach))} to attach.")
+            path = name_from(self.path, file)
+        if not words and path is None:
+            raise InputError("a note needs some text, or a file to attach.")
+        return self._store.note(number_of(trial), words, path)
 
     # --- what is known
 
@@ -310,7 +465,7 @@ class Study:
         """Columns by name, in the order told: number of the trial, inputs and output.
 
         Where the output is a rate, successes and tries are before it. Columns of categories are
-        lists of the names of levels.
+        lists of the names of levels. Where there are notes, the last column has them, ``note``.
         """
         rows = self._store.outcomes
         points = np.array([one.point for one in rows]).reshape(-1, self.problem.dim)
@@ -321,7 +476,14 @@ class Study:
         if self.problem.counts is not None:
             told = np.array([one.told for one in rows], dtype=np.int64).reshape(-1, 2)
             found |= dict(zip(self.problem.measured, told.T, strict=True))
-        return found | {self.problem.output.name: values}
+        found |= {self.problem.output.name: values}
+        written: dict[int, str] = {}
+        for note in self._store.notes:
+            so_far = written.get(note.trial)
+            written[note.trial] = str(note) if so_far is None else f"{so_far}; {note}"
+        if written and "note" not in found:
+            found["note"] = [written.get(one.trial, "") for one in rows]
+        return found
 
     @property
     def sequence(self) -> ConfidenceSequence:
@@ -400,6 +562,7 @@ class Study:
         return Status(
             self.problem, self.minimise, count, self._store.withdrawn, self.pending, norm, noise,
             aim, refuted=refuted, binding=dict.fromkeys(self.problem.facts_in_words),
+            revisions=self.revisions,
         )  # fmt: skip
 
     def _with_facts(self, found: Status, sequence: ConfidenceSequence) -> Status:
@@ -444,3 +607,24 @@ class Study:
     def export(self, path: str | PathLike[str]) -> None:
         """Write the observations to a CSV file, whole or not at all."""
         write_csv(path, self.observations)
+
+
+def _checked(problem: Any) -> Problem:
+    if not isinstance(problem, Problem):
+        raise InputError(f"problem must be a kernelbounds.Problem, got {brief(problem)}.")
+    if problem.noise_law is None:
+        raise InputError(
+            "the noise of the output is missing; 0 means that there is none, and 'unknown' "
+            "that the data bound it."
+        )
+    return problem
+
+
+def _meta(problem: Problem, minimise: bool, stop_within: float | None) -> dict[str, str]:
+    """Return what the file of a study says of itself."""
+    return {
+        "problem": json.dumps(problem.as_data(), ensure_ascii=False),
+        "minimise": json.dumps(minimise),
+        "stop_within": json.dumps(stop_within),
+        "kernelbounds": __version__,
+    }

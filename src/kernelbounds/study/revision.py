@@ -1,0 +1,223 @@
+"""Other assumptions for the same observations: what a change of mind does to the guarantee.
+
+All bounds of a study hold unless the energy of the noise exceeds R_t^2 at some time, an event of
+probability at most delta that depends on the kernel, B, the noise and delta, and on no fact. So
+
+* statements that are withdrawn, wider limits, and a smaller delta of a stated noise scale leave the
+  event as it was, or make it smaller: the guarantee remains, whatever made one change them;
+* a statement that is new leaves the event as it was, too, and must be true;
+* a larger norm bound or noise has an event of its own, also of probability at most delta: with
+  numbers that were not tuned to the data, both studies hold together with 1 - delta - delta';
+* for anything else the event is another one, and the assumptions are others as well.
+
+The proof is in ``docs/how-to/studies.md``.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kernelbounds.errors import InputError
+from kernelbounds.kernels import kernel_to_text
+from kernelbounds.noise import SubGaussian
+from kernelbounds.problem import Problem
+from kernelbounds.problem.facts_in_words import SHAPES
+from kernelbounds.problem.outcomes import parts_of_noise
+from kernelbounds.study.study_file import utc_now
+
+# From the strongest to the weakest.
+KEPT, STATED, WEAKER, NONE = LEVELS = ("kept", "if true", "weaker", "none")
+
+
+@dataclass(frozen=True)
+class Revision:
+    """How a study was made from another one, and what that does to the guarantee.
+
+    Attributes
+    ----------
+    file, time : str
+        The study that it was made from, and when, in UTC.
+    changes : tuple of str
+        What was changed, in words.
+    level : str
+        "kept": the guarantee remains. "if true": it remains if the new statements are true.
+        "weaker": the new assumptions follow from the old ones. "none": they do not.
+    guarantee : str
+        The same in a sentence or two, with probabilities.
+    delta : float
+        The probability with which bounds may fail then.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> problem = kb.Problem(
+    ...     ["speed[rpm]=100:500"], "yield[%]=0:100", noise=0.5, kernel="Matern(0.8, nu=2.5)",
+    ...     norm_bound=80.0,
+    ... )
+    >>> study = kb.Study.create(":memory:", problem)
+    >>> made, = study.revise(":memory:", problem.replace(noise=1.0)).revisions
+    >>> made.changes, made.level
+    (('noise 0.5 % -> 1 %',), 'weaker')
+    """
+
+    file: str
+    time: str
+    changes: tuple[str, ...]
+    level: str
+    guarantee: str
+    delta: float
+
+    @classmethod
+    def of(
+        cls, old: Problem, new: Problem, before: Sequence[Revision], file: str, also: Sequence[str]
+    ) -> Revision:
+        """Compare assumptions; ``before`` has the revisions that the old study was made by.
+
+        ``also`` has what is changed besides the assumptions.
+        """
+        level, past = level_of(old, new), before[-1].delta if before else old.delta
+        sentence = _guarantee(level, past, new.delta)
+        worst = max(level, *(one.level for one in before), key=LEVELS.index) if before else level
+        if worst != level:
+            sentence += f" But this adds to what was said of {file}, which had been revised itself."
+        delta = past if level in (KEPT, STATED) else new.delta
+        changes = (*_changes_in_words(old, new), *also)
+        if not changes:
+            raise InputError("nothing is changed; say what is to be assumed in the new study.")
+        return cls(file, utc_now(), changes, worst, sentence, delta)
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the attributes as plain data for JSON."""
+        return vars(self) | {"changes": list(self.changes)}
+
+    def __str__(self) -> str:
+        return f"revised from {self.file} ({'; '.join(self.changes)}): {self.guarantee}"
+
+
+def revisions_from(text: str | None) -> tuple[Revision, ...]:
+    """Read what the file of a study says of the studies it was made from, the oldest first."""
+    made = json.loads(text or "[]")
+    return tuple(Revision(**(one | {"changes": tuple(one["changes"])})) for one in made)
+
+
+def level_of(old: Problem, new: Problem) -> str:
+    """Return what a change of assumptions leaves of the guarantee, see :class:`Revision`."""
+    if not _same_functions(old, new):
+        return NONE
+    stated = _statements_follow(old, new)
+    old_noise, new_noise = _noise(old), _noise(new)
+    larger_delta = new.delta > old.delta
+    if larger_delta or old_noise[0] != new_noise[0] or new_noise[1] < old_noise[1]:
+        return NONE
+    same_event = new.delta == old.delta or isinstance(old.noise_law, SubGaussian)
+    if same_event and _norms(new) == _norms(old) and old_noise == new_noise:
+        return KEPT if stated else STATED
+    larger = all(b >= a for a, b in zip(_norms(old), _norms(new), strict=True))
+    return WEAKER if larger and stated else NONE
+
+
+def _guarantee(level: str, old_delta: float, new_delta: float) -> str:
+    """Say what remains of the guarantee after a change of assumptions."""
+    before, now, both = 1 - old_delta, 1 - new_delta, 1 - old_delta - new_delta
+    if level == KEPT:
+        return (
+            "The guarantee remains: what is assumed now was assumed before the data, and if it is "
+            f"true, bounds hold with probability {before:g}, whatever made you change your mind."
+        )
+    if level == STATED:
+        return (
+            f"Bounds hold with probability {before:g} if what you state now is true. That the data "
+            "look like it is no proof of it."
+        )
+    if level == WEAKER:
+        return (
+            "The new assumptions are weaker: they follow from the old ones. If you would have "
+            "taken these numbers without the data, the new bounds hold with probability "
+            f"{now:g}, and old and new ones together with {both:g}. For numbers that were tuned to "
+            "the data there is no guarantee."
+        )
+    return (
+        "There is no guarantee, unless you would have made the new assumptions without these "
+        f"data: then bounds hold with probability {now:g}."
+    )
+
+
+def _changes_in_words(old: Problem, new: Problem) -> list[str]:
+    """List what is assumed otherwise."""
+    found = [
+        f"{a.text} -> {b.text}"
+        for a, b in zip((*old.inputs, old.output), (*new.inputs, new.output), strict=True)
+        if a != b
+    ]
+    pairs = {
+        "noise": (old.noise_text(), new.noise_text()),
+        "norm bound": tuple(
+            f"{float(one.norm_bound or math.nan):.4g}{one.output.norm_unit}" for one in (old, new)
+        ),
+        "kernel": (_kernels(old)[0], _kernels(new)[0]),
+        "kernels": (old.kernels, new.kernels),
+        "turns": (old.turns, new.turns),
+        "interactions": (old.interactions, new.interactions),
+        "delta": (f"{old.delta:g}", f"{new.delta:g}"),
+    }
+    found += [f"{name} {a} -> {b}" for name, (a, b) in pairs.items() if a != b]
+    before, now = old.facts_in_words, new.facts_in_words
+    found += [f"no longer stated: {one}" for one in before if one not in now]
+    found += [f"now stated: {one}" for one in now if one not in before]
+    return found
+
+
+def check_same_quantities(old: Problem, new: Problem) -> None:
+    """Raise where outcomes of the old problem are not outcomes of the new one."""
+    kinds = [
+        [(one.name, one.levels) for one in problem.inputs] + [(problem.measured, ())]
+        for problem in (old, new)
+    ]
+    if kinds[0] != kinds[1]:
+        raise InputError(
+            "a revised study has the same inputs, levels and columns measured, in the same order: "
+            f"{', '.join((*old.names, *old.measured))}; for others, make a new study and import "
+            "the runs."
+        )
+
+
+def _same_functions(old: Problem, new: Problem) -> bool:
+    """Whether functions are on the same inputs, with the same kernels and levels."""
+    scales = [
+        [(one.low, one.high, one.log, one.integer, one.levels) for one in problem.inputs]
+        for problem in (old, new)
+    ]
+    outputs = [(one.output.low, one.output.high, one.output.log) for one in (old, new)]
+    return scales[0] == scales[1] and outputs[0] == outputs[1] and _kernels(old) == _kernels(new)
+
+
+def _kernels(problem: Problem) -> list[str]:
+    kernels: Sequence[Any] = [problem.kernel, *(one for one, _ in problem.candidates)]
+    return [kernel_to_text(one) for one in kernels if one is not None]
+
+
+def _norms(problem: Problem) -> list[float]:
+    return [float(problem.norm_bound or math.nan), *(bound for _, bound in problem.candidates)]
+
+
+def _noise(problem: Problem) -> tuple[str, float]:
+    """The kind of noise and its number, which is larger for weaker assumptions."""
+    if problem.noise is None:  # It follows from the tries.
+        return "tries", 0.0
+    words, amount = parts_of_noise(problem.noise)
+    return words.split(",")[0], math.inf if amount is None else amount
+
+
+def _statements_follow(old: Problem, new: Problem) -> bool:
+    """Whether all that is stated of the output in the new problem is stated in the old one."""
+    (low, high), (below, above) = (
+        [math.inf * side if end is None else end for side, end in zip((-1, 1), limits, strict=True)]
+        for limits in (old.limits or (None, None), new.limits or (None, None))
+    )
+    names = (*SHAPES, "known")
+    kept = all(set(getattr(new, name)) <= set(getattr(old, name)) for name in names)
+    return bool(below <= low and high <= above and kept)
