@@ -325,3 +325,68 @@ def test_statements_are_taken_back_by_none(tmp_path, monkeypatch):
     study("create", "a.db", *given, *facts, *kernel)
     made = study("revise", "a.db", "b.db", "--limits", "none", "--increasing", "none")
     assert "The guarantee remains" in made and "no longer stated: y rises with x" in made
+
+
+# --- for programs around a study
+
+
+def test_the_stamp_changes_with_every_change_and_with_nothing_else(tmp_path):
+    study = kb.Study.create(tmp_path / "reactor.db", problem())
+    seen = [study.stamp]
+
+    def changed(what):
+        seen.append(study.stamp)
+        assert seen.count(seen[-1]) == 1, what
+
+    for what, do in (
+        ("ask", lambda: study.ask(2)),
+        ("tell", lambda: study.tell(study.pending[0], 50.0)),
+        ("tell", lambda: study.tell([190.0, 0.3], 50.0)),
+        ("correct", lambda: study.correct(1, 51.0)),
+        ("note", lambda: study.note(1, "new batch")),
+        ("undo", study.undo),
+        ("drop", lambda: study.drop(2)),
+        ("tell what was dropped", lambda: study.tell([190.0, 0.3], 50.0, trial=2)),
+    ):
+        do()
+        changed(what)
+    study.ask(more=True)
+    changed("ask")
+    study.certificate(0.1)
+    study.ask()
+    study.status(0.1)
+    with kb.Study(tmp_path / "reactor.db") as other:
+        assert other.stamp == seen[-1]
+
+
+def test_a_table_may_have_a_name_of_its_own(tmp_path):
+    study = kb.Study.create(":memory:", problem())
+    for count, upload in ((1, "a.csv"), (3, "b.csv")):
+        rows = "190,0.2,40\n195,0.2,41\n196,0.2,42\n".splitlines()[:count]
+        (tmp_path / upload).write_text("\n".join(["temperature,catalyst,yield", *rows]))
+        told = study.import_runs(tmp_path / upload, name="runs.csv")
+    assert [one.again for one in told] == [True, False, False]
+    for row, message in (
+        ("999,0.2,40", "runs.csv: line 2: temperature = 999 is not in its range"),
+        ("x,0.2,40", "'runs.csv', line 2, column 'temperature'"),
+        ("190,0.2,44", "line 2 of 'runs.csv' is in the study as trial 1"),
+    ):
+        (tmp_path / "tmp0.csv").write_text(f"temperature,catalyst,yield\n{row}\n")
+        with pytest.raises(kb.InputError, match=message) as refused:
+            study.import_runs(tmp_path / "tmp0.csv", name="runs.csv")
+        assert "tmp0" not in str(refused.value)
+    with pytest.raises(kb.InputError, match="name must be text, got ''"):
+        study.import_runs(tmp_path / "b.csv", name="")
+
+
+def test_drawings_are_drawn_when_they_are_called(told):
+    pytest.importorskip("matplotlib")
+    study, _, _ = told
+    drawn = study.drawings(seconds=1.0)
+    assert list(drawn) == ["history", "certificate"]
+    for draw in drawn.values():
+        assert draw().get_xlabel() == "observations"
+    assert kb.Study.create(":memory:", problem()).drawings() == {}
+    unknown = kb.Study.create(":memory:", problem(noise="unknown, at most 5"))
+    unknown.tell([190.0, 0.2], 40.0)
+    assert "noise" in unknown.drawings(seconds=0.5)

@@ -89,12 +89,13 @@ def read_csv(
     path: str | PathLike[str],
     columns: Sequence[str],
     categories: Mapping[str, Categories] | None = None,
+    name: str | None = None,
 ) -> CsvTable:
     """Read the columns with these names; the other columns may hold anything.
 
     The file may be an Excel workbook, .xlsx, of which the sheet is read that has the columns; this
     takes the extra ``excel``. Columns that are ``categories`` hold the names of levels; others are
-    refused.
+    refused. Messages call the file by its ``name``, or by its path.
 
     Examples
     --------
@@ -107,7 +108,7 @@ def read_csv(
     >>> table.lines
     array([2, 3])
     """
-    (table,) = csv_batches(path, columns, rows=sys.maxsize, categories=categories)
+    (table,) = csv_batches(path, columns, rows=sys.maxsize, categories=categories, name=name)
     return table
 
 
@@ -117,6 +118,7 @@ def csv_batches(
     *,
     rows: int,
     categories: Mapping[str, Categories] | None = None,
+    name: str | None = None,
 ) -> Iterator[CsvTable]:
     """Read columns as tables of at most ``rows`` rows, for files that do not fit in memory.
 
@@ -124,22 +126,23 @@ def csv_batches(
     """
     source = files.as_path(path)
     check_names(columns)
-    with files.failure_reported(f"read {named(source)}"):
+    called = named(source if name is None else Path(name))
+    with files.failure_reported(f"read {called}"):
         files.check_regular(source.stat().st_mode)  # reading a FIFO would wait for ever
         # It is opened once, so that a file that takes its place meanwhile is not mixed up with it.
         with open(source, "rb") as binary:
-            name, asked = named(source), [column.strip() for column in columns]
+            asked = [column.strip() for column in columns]
             start = binary.read(4)
             binary.seek(0)
             if start == excel.OLD_MAGIC:
-                raise InputError(f"{name} is an old Excel workbook; save it as .xlsx or as CSV.")
+                raise InputError(f"{called} is an old Excel workbook; save it as .xlsx or as CSV.")
             if start == excel.MAGIC:
-                sheet = excel.Sheet(binary, name, asked)
+                sheet = excel.Sheet(binary, called, asked)
                 yield from _batches(sheet, columns, rows, categories or {})
                 return
-            encoding = _encoding(binary, name)
+            encoding = _encoding(binary, called)
             with io.TextIOWrapper(binary, encoding=encoding, newline="") as text:
-                file = _CsvFile(text, name, asked)
+                file = _CsvFile(text, called, asked)
                 yield from _batches(file, columns, rows, categories or {})
 
 

@@ -81,28 +81,32 @@ class Runs:
     unused: tuple[str, ...] = ()
 
     @classmethod
-    def read(cls, problem: Problem, table: Any) -> Self:
-        """Read runs from a CSV file, a dict of columns or a data frame, by the names of columns."""
+    def read(cls, problem: Problem, table: Any, name: str | None = None) -> Self:
+        """Read runs from a CSV file, a dict of columns or a data frame, by the names of columns.
+
+        Messages call a file by ``name``, or by its path.
+        """
         columns, measured = table, problem.measured
+        names = [*problem.names, *measured]
         lines: Sequence[int] = range(1, sys.maxsize)
         noun = place = "row"
         if isinstance(table, str | PathLike):
-            found = read_csv(table, [*problem.names, *measured], problem.categories_by_name)
+            found = read_csv(table, names, problem.categories_by_name, name)
             columns, lines, others = found.columns, found.lines.tolist(), found.others
-            noun, place = "line", f"{os.fspath(table)}: line"
+            noun, place = "line", f"{name or os.fspath(table)}: line"
         elif not isinstance(table, Mapping) and not hasattr(table, "columns"):
             raise InputError(f"runs must be a CSV file or columns by name, got {brief(table)}.")
         else:
-            others = tuple(str(name) for name in columns if name not in (*problem.names, *measured))
-        for name in measured:
-            if name not in columns:
-                raise InputError(f"a value of {name} is missing.")
+            others = tuple(str(one) for one in columns if one not in names)
+        for column in measured:
+            if column not in columns:
+                raise InputError(f"a value of {column} is missing.")
 
         def at(row: int) -> str:
             return f"{place} {lines[row]}: "
 
         points = problem.checked_points(columns, at)
-        each = [as_vector(columns[name], name, len(points)) for name in measured]
+        each = [as_vector(columns[one], one, len(points)) for one in measured]
         told = np.stack(each, axis=-1) if problem.counts is not None else each[0]
         scaled, _ = problem.scaled_outcomes(told, at)
         outcomes = told if problem.counts is None else scaled

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from os import PathLike
 from pathlib import Path
@@ -29,39 +30,36 @@ if TYPE_CHECKING:
 MAX_HISTORY_COUNTS = 60
 
 
-def save_all(
-    study: Study,
-    folder: str | PathLike[str],
-    outcomes: list[Outcome],
-    certificates: list[tuple[int, Certificate]],
-) -> list[Path]:
-    """Write history.png; certificate.png and slices.png where there are certificates.
+def save_all(folder: str | PathLike[str], drawings: Mapping[str, Callable[[], Any]]) -> list[Path]:
+    """Write each drawing to a PNG file of its name in a folder."""
+    where = files.as_path(folder)
+    with files.failure_reported(f"make the folder {brief(str(folder))}"):
+        where.mkdir(parents=True, exist_ok=True)
+    paths = {where / f"{name}.png": draw for name, draw in drawings.items()}
+    for path, draw in paths.items():
+        canvas.save(draw(), path)
+    return list(paths)
 
-    Where the noise is unknown, noise.png has what the data say of it.
-    """
-    where, output = files.as_path(folder), study.problem.output
+
+def over_time(
+    study: Study, outcomes: list[Outcome], certificates: list[tuple[int, Certificate]]
+) -> dict[str, Callable[[], Axes]]:
+    """Return what draws the history, the certificates, and an unknown noise as it closes in."""
+    output = study.problem.output
     # A logarithmic output has factors, 1 where the best settings known are the best possible.
     one, enough = float(output.log), study.stop_within
     what = f"certified factor, {output.name}" if output.log else f"certified regret, {output.label}"
-    with files.failure_reported(f"make the folder {brief(str(folder))}"):
-        where.mkdir(parents=True, exist_ok=True)
-    drawn: dict[str, Any] = {"history": _history(study.problem, outcomes, study.minimise)}
+    drawn = {"history": lambda: _history(study.problem, outcomes, study.minimise)}
     if study.problem.noise_is_unknown:
-        drawn["noise"] = _noise(study.problem, outcomes)
+        drawn["noise"] = lambda: _noise(study.problem, outcomes)
     if certificates:
-        drawn["certificate"] = plot.certificate(
+        drawn["certificate"] = lambda: plot.certificate(
             [count for count, _ in certificates],
             [found.regret + one for _, found in certificates],
             enough=None if enough is None else enough + one,
             output=what,
         )
-        count, best = certificates[-1]
-        if count == len(outcomes) and study.problem.numbers:
-            drawn["slices"] = _slices(study, outcomes, best.x)
-    paths = {where / f"{name}.png": axes for name, axes in drawn.items()}
-    for path, axes in paths.items():
-        canvas.save(axes, path)
-    return list(paths)
+    return drawn
 
 
 def _history(problem: Problem, outcomes: list[Outcome], minimise: bool) -> Axes:
@@ -119,7 +117,7 @@ def _noise(problem: Problem, outcomes: list[Outcome]) -> Axes:
     )
 
 
-def _slices(study: Study, outcomes: list[Outcome], point: Array) -> Any:
+def slices(study: Study, outcomes: list[Outcome], point: Array) -> Any:
     """Draw the band along each input through a point, with steps between whole numbers.
 
     There is a band for each level of categories, or one for those of the point if they are many.

@@ -273,8 +273,9 @@ class OldRuns:
     compared all the same, and where the comparison leaves a doubt nothing is added and the user is
     asked.
 
-    A CSV file has a ``name``, by which it is known when it is imported again: its path from the
-    folder of the study, so that the two may be moved together. Columns in memory have none.
+    A table is known by its ``name`` when it is imported again. Where none is given, that of a CSV
+    file is its path from the folder of the study, so that the two may be moved together, and
+    columns in memory have none.
     """
 
     problem: Problem
@@ -282,10 +283,14 @@ class OldRuns:
     name: str | None
 
     @classmethod
-    def of(cls, problem: Problem, table: Any, study: Path | str) -> OldRuns:
+    def of(cls, problem: Problem, table: Any, study: Path | str, name: str | None) -> OldRuns:
         """Read a table from a CSV file, a dict of columns or a data frame."""
-        name = name_from(study, files.as_path(table)) if isinstance(table, str | PathLike) else None
-        return cls(problem, Runs.read(problem, table), name)
+        if name is not None and (not isinstance(name, str) or not name.strip()):
+            raise InputError(f"name must be text, got {brief(name)}.")
+        runs = Runs.read(problem, table, name)
+        if name is None and isinstance(table, str | PathLike):
+            name = name_from(study, files.as_path(table))
+        return cls(problem, runs, name)
 
     @cached_property
     def rows(self) -> list[Outcome]:

@@ -121,7 +121,7 @@ class Status:
         """What to do now and why, in one or two sentences each."""
         if self.refuted:
             return _remedies(self)
-        said = [_strain(*one) for one in self._checked if one[1].strained]
+        said = [_strain(*one) for one in self.checked if one[1].strained]
         if not self.observations:
             said.append("Nothing is observed yet: ask for a trial, run it and tell its outcome.")
         elif self.stop:
@@ -177,8 +177,8 @@ class Status:
         ]
 
     @property
-    def _checked(self) -> list[tuple[str, Checked, str, str]]:
-        """The norm bound and the noise: what is assumed and what the data need, in words."""
+    def checked(self) -> list[tuple[str, Checked, str, str]]:
+        """The norm bound and the noise: name, numbers, what is assumed and what the data need."""
         problem, norm, noise = self.problem, self.norm_bound, self.noise
         unit = problem.output.norm_unit
         least = problem.noise_text(noise.at_least, partial(at_least, digits=4))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
-from typing import Any, Self, overload
+from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -47,6 +47,9 @@ from kernelbounds.study.records import (
 from kernelbounds.study.status import Status, checked_aim, more_needed
 from kernelbounds.study.study_file import Note, Outcome, StoredTrial, StudyFile, Told
 from kernelbounds.version import __version__
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # The share of the settings at which a fact matters is told from this many that fill the ranges.
 FACT_POINTS = 128
@@ -222,6 +225,11 @@ class Study:
         """Return the number of observations."""
         return len(self._store)
 
+    @property
+    def stamp(self) -> str:
+        """A text that changes whenever trials, outcomes or notes are added or changed."""
+        return self._store.stamp
+
     def close(self) -> None:
         """Give the file back; everything is in it already."""
         self._store.close()
@@ -335,7 +343,9 @@ class Study:
         given = tellings(self.problem, points, values, keys)
         return self._store.tell(lambda _: given)
 
-    def import_runs(self, runs: Any, *, skip: int | None = None) -> list[Told]:
+    def import_runs(
+        self, runs: Any, *, skip: int | None = None, name: str | None = None
+    ) -> list[Told]:
         """Add old runs in their order, all or none, from a CSV file, a dict or a data frame.
 
         The rows must be all runs that were made, in the order in which they were made, and not a
@@ -355,6 +365,9 @@ class Study:
         skip : int, optional
             How many rows at the beginning are in the study already; 0 if all are new runs. All
             others are added, whatever is in them.
+        name : str, optional
+            The name by which the table is known when it is imported again, and in messages, in the
+            place of its path: for a table that was uploaded, say.
 
         Returns
         -------
@@ -362,7 +375,7 @@ class Study:
             One for each run that is new, after those that were imported from this file before,
             which have ``again=True``.
         """
-        table = OldRuns.of(self.problem, runs, self.path)
+        table = OldRuns.of(self.problem, runs, self.path, name)
         return self._store.tell(lambda store: table.to_tell(store.outcomes, skip))
 
     def undo(
@@ -600,9 +613,25 @@ class Study:
         """
         canvas.require_matplotlib()
         with self._lock:
-            if not len(self.sequence):
+            drawn = self.drawings(seconds)
+            if not drawn:
                 raise InputError("there is nothing to draw before the first observation.")
-            return pictures.save_all(self, folder, self._rows, self.certificates(seconds=seconds))
+            found = self._certificates.over_time()
+            if found and found[-1][0] == len(self._rows) and self.problem.numbers:
+                drawn["slices"] = lambda: pictures.slices(self, self._rows, found[-1][1].x)
+            return pictures.save_all(folder, drawn)
+
+    def drawings(self, seconds: float = 20.0) -> dict[str, Callable[[], Axes]]:
+        """Return functions that draw the study over time, by name; each returns its axes.
+
+        They are ``history``, ``certificate`` and, where the noise is unknown, ``noise``; none
+        before the first observation. Certificates of the past that are missing take at most
+        ``seconds``, now; all else is computed when a function is called.
+        """
+        with self._lock:
+            if not len(self.sequence):
+                return {}
+            return pictures.over_time(self, self._rows, self.certificates(seconds=seconds))
 
     def export(self, path: str | PathLike[str]) -> None:
         """Write the observations to a CSV file, whole or not at all."""
