@@ -299,7 +299,7 @@ def test_bound_with_noise_within_a_limit(run, tmp_path):
         code, out, _ = run("bound", "runs.csv", *WORDS, "--noise", "within 2", *more, "--out", "b")
         assert code == 0 and "no measurement farther than 2 MPa from the true value" in out
         assert ("errors that are 0 on average" in out) == (not more)
-        assert f"With probability {'1' if more else '0.99'} the true" in out
+        assert f"{'For certain,' if more else 'With probability 0.99'} the true" in out
         assert "2 times the noise" in out
 
 

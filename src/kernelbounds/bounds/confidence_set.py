@@ -126,7 +126,7 @@ class ConfidenceSet:
         a bound sigma_max, and with the rest the noise scale is at most that.
         """
         a = self.stated
-        if a.noise.known or isinstance(a.noise, ScaleAtMost):
+        if not a.noise.awaits_outcomes:
             return a
         return self.evidence.kept(("in force", a), self._in_force)
 
@@ -145,7 +145,7 @@ class ConfidenceSet:
         Where the scale is unknown, it is the number in force, at half of delta.
         """
         a = self.assumptions
-        if isinstance(a.noise, ScaleAtMost):
+        if not a.noise.known:
             return a.noise_scale
         if a.delta == 0:
             return math.inf
@@ -159,7 +159,7 @@ class ConfidenceSet:
         sqrt(c), the ridge of which is 1, or for the largest that is possible.
         """
         a = self.settings_for or self.stated
-        if a.noise.known or isinstance(a.noise, ScaleAtMost):
+        if not a.noise.awaits_outcomes:
             return a
         assert isinstance(a.noise, Gaussian)
         typical = math.sqrt(max(a.mixture_scale, SMALLEST_NOISE**2))

@@ -390,8 +390,9 @@ def summarise(found: Found) -> None:
             "that the suggested norm bound does not cover, and "
             f"{100 * problem.delta:.3g} by chance."
         )
+    sure = f"{problem.certainty.capitalize()}{'' if problem.delta else ','}"
     say(
-        f"With probability {1 - problem.delta:g} the true {out.name} is between lower and upper at "
+        f"{sure} the true {out.name} is between lower and upper at "
         f"all points at once, {when}, provided that the assumptions hold: "
         f"{problem.noise_clause}, {holds}. The band is {out.plus_minus(half)} on average; "
         f"{out.name} was stated to move by {out.stated_range}."

@@ -91,6 +91,11 @@ class Noise(ABC):
         return True
 
     @property
+    def awaits_outcomes(self) -> bool:
+        """Whether a bound on the scale is yet to be found from outcomes."""
+        return False
+
+    @property
     def may_be_certain(self) -> bool:
         """Whether delta may be 0."""
         return False
@@ -233,6 +238,11 @@ class Gaussian(Noise):
     def known(self) -> bool:
         """Whether the scale was stated."""
         return math.isfinite(self.scale)
+
+    @property
+    def awaits_outcomes(self) -> bool:
+        """Where the scale is unknown; :class:`ScaleAtMost` then takes the place of this law."""
+        return not self.known
 
     @property
     def unit(self) -> float:

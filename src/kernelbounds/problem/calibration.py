@@ -409,7 +409,7 @@ def calibrate(problem: Problem, X: Array, y: Array) -> Calibration:
         Finding(
             "B at least", least, "estimate",
             "a smaller B does not explain these data with that kernel and noise; that would be "
-            f"guaranteed, with probability {1 - problem.delta:g}, if neither had been fitted to "
+            f"guaranteed, {problem.certainty}, if neither had been fitted to "
             "the same data, and no data can say how large B is at most",
         ),
         *_guaranteed(problem, observed),
@@ -434,7 +434,7 @@ def _guaranteed(problem: Problem, observed: tuple[Array, Array, Array | None]) -
     Forecasts by which unknown noise is bounded may be wrong, but must not know the outcomes: they
     are those of the kernel that follows from the problem as it was stated.
     """
-    found, sure = [], f"with probability {1 - problem.delta:g}"
+    found, sure = [], problem.certainty
     if problem.kernel is not None and problem.noise_law is not None:
         own = problem.settled()
         found.append(

@@ -543,6 +543,17 @@ class Problem:
         return noise > float(self.output.apart(self.output.span))
 
     @property
+    def certainty(self) -> str:
+        """How sure all bounds are at once, if the assumptions hold.
+
+        >>> Problem(["x=0:1"], "gain[dB]=1:9", noise=0.5).certainty
+        'with probability 0.99'
+        >>> Problem(["x=0:1"], "gain[dB]=1:9", noise="within 0.5", delta=0).certainty
+        'for certain'
+        """
+        return f"with probability {1 - self.delta:g}" if self.delta else "for certain"
+
+    @property
     def noise_clause(self) -> str:
         """What is assumed of the noise, as a part of a sentence.
 

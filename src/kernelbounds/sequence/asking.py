@@ -29,39 +29,40 @@ def checked_bound(bound: Any) -> Bound:
 def allowed_bound(bound: Bound, known: ConfidenceSet) -> Bound:
     """The bound given, if it holds under these assumptions and with this engine."""
     checked, epsilon = checked_bound(bound), known.stated.misspecification
+    name = type(checked).__name__
     law, speaks_of_noise = known.stated.noise, not checked.uses_only_radius
     if speaks_of_noise and (known.stated.delta == 0 or not law.is_sub_gaussian):
         raise InputError(
-            f"{brief(bound)} needs noise that is random and sub-Gaussian, and a positive delta, "
+            f"{name} needs noise that is random and sub-Gaussian, and a positive delta, "
             f"which {law} with delta {known.stated.delta:g} is not; CMM, DMM and AMM do without."
         )
     if speaks_of_noise and not law.known and not isinstance(checked, FixedDesign):
         raise InputError(
-            f"{brief(bound)} has a noise scale in it that must be stated before the data, and "
+            f"{name} has a noise scale in it that must be stated before the data, and "
             "not be estimated from them; CMM, DMM and AMM allow for one that is unknown."
         )
     if epsilon and not checked.uses_only_radius:
         raise InputError(
-            f"{brief(bound)} is not made from R_t, and so does not allow for a "
+            f"{name} is not made from R_t, and so does not allow for a "
             f"misspecification of {epsilon:g}; CMM, DMM and AMM do."
         )
     if known.classes is not None and not (
         checked.uses_only_radius and isinstance(checked, DualBound)
     ):
         raise InputError(
-            f"{brief(bound)} is not made from R_t, which is what holds in all classes at once; use "
+            f"{name} is not made from R_t, which is what holds in all classes at once; use "
             "CMM(), DMM() or AMM()."
         )
     if known.stated_facts and not checked.takes_facts:
         raise InputError(
-            f"{brief(bound)} is not a DualBound, and facts need bounds on sums of values with "
+            f"{name} is not a DualBound, and facts need bounds on sums of values with "
             "multipliers; use CMM(), DMM() or AMM(), or a sequence without facts."
         )
     if known.radius_engine.approximation() is not None and not (
         checked.uses_only_radius or isinstance(checked, FixedDesign)
     ):
         raise InputError(
-            f"{brief(bound)} is not known with a sparse engine; use CMM(), DMM() or AMM(), or "
+            f"{name} is not known with a sparse engine; use CMM(), DMM() or AMM(), or "
             "FixedDesign() where no point was chosen by looking at outcomes. A "
             "bound of your own can be used there if known.radius is all that it knows of the "
             "noise, and its property uses_only_radius returns True."

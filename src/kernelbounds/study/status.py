@@ -211,8 +211,8 @@ class Status:
                 f"best known: {problem.settings_text(best.x.tolist())}",
                 f"  {out.name} there, without noise: {out.between(best.lower, best.upper)}",
                 f"  {out.name} anywhere: not {beyond}{unit}",
-                f"  within {out.amount(best.regret)} of the best possible {out.name}, with "
-                f"probability {1 - problem.delta:g}, if the assumptions hold{self._why_smaller}",
+                f"  within {out.amount(best.regret)} of the best possible {out.name}, "
+                f"{problem.certainty}, if the assumptions hold{self._why_smaller}",
             ]
         lines.append(
             f"assumptions: noise {noise_so_far(problem, self.noise)}, norm bound "
