@@ -78,7 +78,7 @@ def main() -> None:
     doses = measured_doses(24)
     process = kb.plot.gaussian_process(doses)
     band = kb.plot.band(
-        lambda X: doses.bounds(log_dose(X)),
+        lambda X: doses.estimate_with_bounds(log_dose(X)),
         DOSE,
         data=(10 ** (-1 + 2 * doses.points), doses.outcomes),
         truth=response,
@@ -94,8 +94,8 @@ def main() -> None:
     shown = {"data": (X, yields.outcomes), "log": {"catalyst"}, "labels": LABELS}
     at = {"temperature": 55.0, "pressure": 2.8, "catalyst": 0.12}
 
-    def bounds(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        return yields.bounds(unit(X))
+    def bounds(X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return yields.estimate_with_bounds(unit(X))
 
     maps = kb.plot.maps(bounds, REACTOR, at=at, output="yield [%]", **shown)
     maps[0].figure.savefig(arguments.out / "pictures-maps.png", dpi=110)

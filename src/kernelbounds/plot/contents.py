@@ -139,7 +139,7 @@ class Slice:
                 if sides.estimate is not None:
                     label = "estimate" if first else None
                     colour = style["color"]
-                    ax.plot(x, finite(sides.estimate), color=colour, linewidth=2.2, label=label)
+                    ax.plot(x, finite(sides.estimate), color=colour, linewidth=1.8, label=label)
             _draw_sides(ax, x, sides, name, linewidth=0.9, **style)
         for name, sides in self.overlays.items():
             # What has no guarantee is dashed and not filled.
