@@ -27,6 +27,7 @@ DPI = 90
 def run(notebook: dict[str, Any]) -> None:
     """Run all cells of code in their order, and put what they show beside them."""
     pyplot.switch_backend("Agg")
+    pyplot.close("all")  # A figure that was open before is none of the notebook's.
     names: dict[str, Any] = {"__name__": "__main__"}
     codes = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
     for number, cell in enumerate(codes, start=1):
