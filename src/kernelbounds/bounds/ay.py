@@ -5,17 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
-from kernelbounds.arrays import Array
-from kernelbounds.assume.assumptions import Assumptions
 from kernelbounds.bounds.confidence_set import ConfidenceSet
-from kernelbounds.bounds.ellipsoids import EllipsoidBound, Ellipsoids, checked_ridge
-from kernelbounds.functionals.targets import Targets
+from kernelbounds.bounds.ellipsoids import OneEllipsoid, checked_ridge
 
 
 @dataclass(frozen=True, repr=False)
-class AY(EllipsoidBound):
+class AY(OneEllipsoid):
     """mu_lambda(x) +- (sigma sqrt(l_lambda + 2 ln(1/delta)) / sqrt(lambda) + B) rho_lambda(x).
 
     Parameters
@@ -40,20 +35,8 @@ class AY(EllipsoidBound):
     def __post_init__(self) -> None:
         object.__setattr__(self, "ridge", checked_ridge(self.ridge, "ridge"))
 
-    def ellipsoids(self, known: ConfidenceSet, points: Targets) -> Ellipsoids:
-        """See :class:`~kernelbounds.bounds.ellipsoids.EllipsoidBound`."""
-        ridge = known.reference_ridge if self.ridge is None else self.ridge
-        found = known.predict(points, np.array([ridge]))
-        factor = _factor(ridge, known.log_det_above(ridge), known.assumptions)
-        return Ellipsoids(np.array([[ridge]]), np.array([[factor]]), found.mean, found.variance)
-
-    def joint_bound(self, known: ConfidenceSet, ridges: Array) -> Array:
-        """See :class:`~kernelbounds.bounds.DualBound`."""
-        ridge = float(ridges.flat[0])
-        factor = _factor(ridge, known.log_det_above(ridge), known.assumptions)
-        return np.full_like(ridges, factor**2 + known.energy_above(ridge) / ridge)
-
-
-def _factor(ridge: float, log_det: float, a: Assumptions) -> float:
-    """sigma sqrt(l_lambda + 2 ln(1/delta)) / sqrt(lambda) + B."""
-    return a.noise_scale * math.sqrt((log_det - 2 * math.log(a.delta)) / ridge) + a.norm_bound
+    def ridge_and_factor(self, known: ConfidenceSet) -> tuple[float, float]:
+        """lambda, and sigma sqrt(l_lambda + 2 ln(1/delta)) / sqrt(lambda) + B."""
+        a, ridge = known.assumptions, known.reference_ridge if self.ridge is None else self.ridge
+        noise = math.sqrt((known.log_det_above(ridge) - 2 * math.log(a.delta)) / ridge)
+        return ridge, a.noise_scale * noise + a.norm_bound

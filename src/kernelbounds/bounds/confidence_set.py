@@ -402,6 +402,14 @@ class ConfidenceSet:
         return min(scale**2 / max(self.mixture_scale, 1e-300), LARGEST_RIDGE)
 
     @property
+    def bayesian_ridge(self) -> float:
+        """sigma^2/B^2: that of a Gaussian process with the covariance B^2 k."""
+        a = self.assumptions
+        if a.noise_scale == 0 or math.isinf(a.noise_scale):
+            return self.reference_ridge
+        return min(a.noise_scale**2 / max(a.norm_bound**2, 1e-300), LARGEST_RIDGE)
+
+    @property
     def _finest_ridge(self) -> float:
         """The smallest ridge that double precision can tell from 0."""
         return LEAST_RIDGE * max(self.radius_engine.data.trace, 1e-100)

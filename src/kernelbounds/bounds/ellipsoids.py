@@ -111,6 +111,36 @@ class EllipsoidBound(DualBound):
         return known.radius.joint_bound(ridges)
 
 
+class OneEllipsoid(EllipsoidBound):
+    """An interval mu_alpha(x) +- beta rho_alpha(x) whose beta is not made from R_t.
+
+    A bound of this kind says what alpha and beta are. Both are fixed by the assumptions, by a
+    log-determinant and by the number of observations, as those of most of the literature are.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from kernelbounds.bounds.ellipsoids import OneEllipsoid
+    >>> isinstance(kb.AY(), OneEllipsoid)
+    True
+    """
+
+    @abstractmethod
+    def ridge_and_factor(self, known: ConfidenceSet) -> tuple[float, float]:
+        """alpha, and beta made from quantities that are rounded up."""
+
+    def ellipsoids(self, known: ConfidenceSet, points: Targets) -> Ellipsoids:
+        """See :class:`EllipsoidBound`."""
+        ridge, factor = self.ridge_and_factor(known)
+        found = known.predict(points, np.array([ridge]))
+        return Ellipsoids(np.array([[ridge]]), np.array([[factor]]), found.mean, found.variance)
+
+    def joint_bound(self, known: ConfidenceSet, ridges: Array) -> Array:
+        """See :class:`~kernelbounds.bounds.DualBound`."""
+        ridge, factor = self.ridge_and_factor(known)
+        return np.full_like(ridges, factor**2 + known.energy_above(ridge) / ridge)
+
+
 def checked_ridge(ridge: float | None, name: str) -> float | None:
     """The ridge, refused where it is not positive; None passes."""
     return None if ridge is None else as_scalar(ridge, name, above=0.0)

@@ -5,16 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
-from kernelbounds.arrays import Array, as_scalar
+from kernelbounds.arrays import as_scalar
 from kernelbounds.bounds.confidence_set import ConfidenceSet
-from kernelbounds.bounds.ellipsoids import EllipsoidBound, Ellipsoids
-from kernelbounds.functionals.targets import Targets
+from kernelbounds.bounds.ellipsoids import OneEllipsoid
 
 
 @dataclass(frozen=True, repr=False)
-class IGP(EllipsoidBound):
+class IGP(OneEllipsoid):
     """mu(x) +- (sigma sqrt(l + t eta + 2 ln(1/delta)) + B) rho(x), all at the ridge 1 + eta.
 
     Parameters
@@ -38,21 +35,8 @@ class IGP(EllipsoidBound):
     def __post_init__(self) -> None:
         object.__setattr__(self, "eta", as_scalar(self.eta, "eta", above=0.0))
 
-    def ellipsoids(self, known: ConfidenceSet, points: Targets) -> Ellipsoids:
-        """See :class:`~kernelbounds.bounds.ellipsoids.EllipsoidBound`."""
-        ridge = 1 + self.eta
-        found = known.predict(points, np.array([ridge]))
-        factor = self._factor(known, known.log_det_above(ridge))
-        return Ellipsoids(np.array([[ridge]]), np.array([[factor]]), found.mean, found.variance)
-
-    def joint_bound(self, known: ConfidenceSet, ridges: Array) -> Array:
-        """See :class:`~kernelbounds.bounds.DualBound`."""
-        ridge = 1 + self.eta
-        factor = self._factor(known, known.log_det_above(ridge))
-        return np.full_like(ridges, factor**2 + known.energy_above(ridge) / ridge)
-
-    def _factor(self, known: ConfidenceSet, log_det: float) -> float:
-        """sigma sqrt(l_(1 + eta) + t eta + 2 ln(1/delta)) + B."""
-        a = known.assumptions
-        noise = math.sqrt(log_det + known.count * self.eta - 2 * math.log(a.delta))
-        return a.noise_scale * noise + a.norm_bound
+    def ridge_and_factor(self, known: ConfidenceSet) -> tuple[float, float]:
+        """1 + eta, and sigma sqrt(l_(1 + eta) + t eta + 2 ln(1/delta)) + B."""
+        a, ridge = known.assumptions, 1 + self.eta
+        squared = known.log_det_above(ridge) + known.count * self.eta - 2 * math.log(a.delta)
+        return ridge, a.noise_scale * math.sqrt(squared) + a.norm_bound

@@ -204,14 +204,15 @@ class RunPass:
     variances: Array  # (T,)
     log_dets: Array  # (T + 1,)
     energies: Array  # (T + 1,); zeros without outcomes
+    errors: Array  # y_t - mu_alpha,t-1(x_t), (T,); zeros without outcomes
 
 
 def along_run(gram: Array, ridge: float, outcomes: Array | None = None) -> RunPass:
     """Compute all steps of a run from one factor L L' = K_T + alpha I.
 
     Its leading blocks are the factors of all t. Left of the diagonal, row t is L^-1 k_t-1(x_t) with
-    the factor of the round before. With z = L^-1 y, E_alpha,t = alpha sum_{s<=t} z_s^2. Nothing is
-    rounded up here, unlike in the bounds.
+    the factor of the round before. With z = L^-1 y, E_alpha,t = alpha sum_{s<=t} z_s^2, and the
+    forecast of y_t is wrong by L_tt z_t. Nothing is rounded up here, unlike in the bounds.
     """
     count = len(gram)
     factor, failed = lapack.dpotrf(gram + ridge * np.eye(count), lower=1)
@@ -220,15 +221,16 @@ def along_run(gram: Array, ridge: float, outcomes: Array | None = None) -> RunPa
             f"ridge = {ridge:g} is too small for {count} points of this kernel in double "
             "precision; use a larger one."
         )
-    energies = np.zeros(count + 1)
+    energies, errors = np.zeros(count + 1), np.zeros(count)
     if outcomes is not None:
         whitened = lapack.dtrtrs(factor, outcomes[:, None], lower=1)[0][:, 0]
         energies[1:] = ridge * np.cumsum(whitened**2)
+        errors = whitened * factor.diagonal()
     # k(x_t, x_t) - sum_{s<t} L_ts^2, which unlike L_tt^2 - alpha is exact where nothing is known.
     left = np.tril(factor, -1)
     variances = np.maximum(np.diagonal(gram) - np.einsum("ij,ij->i", left, left), 0.0)
     log_dets = np.append(0.0, np.cumsum(np.log1p(variances / ridge)))
-    return RunPass(ridge, variances, log_dets, energies)
+    return RunPass(ridge, variances, log_dets, energies, errors)
 
 
 class LazyVariances:

@@ -1,0 +1,56 @@
+"""Vakili: one x and a fixed design (Vakili, Bouziani, Jalali, Bernacchia and Shiu 2021, Thm. 1)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from kernelbounds.arrays import EPS
+from kernelbounds.bounds.bound import Guarantee
+from kernelbounds.bounds.confidence_set import ConfidenceSet
+from kernelbounds.bounds.ellipsoids import OneEllipsoid, checked_ridge
+
+
+@dataclass(frozen=True, repr=False)
+class Vakili(OneEllipsoid):
+    """mu_lambda(x) +- (B + sigma sqrt(2 ln(2/delta)) / sqrt(lambda)) rho_lambda(x), at one x.
+
+    For points that are fixed before the outcomes, at one time and one x. Each side holds with
+    probability 1 - delta/2. :class:`FixedDesign` with ``simultaneous=False`` is as general.
+
+    Parameters
+    ----------
+    ridge : float, optional
+        lambda; None is sigma^2/B^2.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> seq = kb.ConfidenceSequence(RBF(0.3), norm_bound=3.0, noise_scale=0.2)
+    >>> plan = np.linspace(0, 1, 60)[:, None]
+    >>> seq.update(plan, np.sin(4 * plan[:, 0]) + 0.2 * np.random.default_rng(0).normal(size=60))
+    >>> for bound in (kb.bounds.Vakili(), kb.FixedDesign(simultaneous=False)):
+    ...     lower, upper = seq.bounds([0.5], bound)
+    ...     print(f"{upper[0] - lower[0]:.2f} ({bound.guarantee})")
+    0.57 (one time, one x, fixed points, sub-Gaussian noise)
+    0.39 (one time, one x, fixed points, sub-Gaussian noise)
+    """
+
+    ridge: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ridge", checked_ridge(self.ridge, "ridge"))
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """One time, one x, and points fixed beforehand."""
+        return Guarantee(anytime=False, uniform=False, adaptive=False)
+
+    def ridge_and_factor(self, known: ConfidenceSet) -> tuple[float, float]:
+        """lambda, and B + sigma sqrt(2 ln(2/delta)) / sqrt(lambda)."""
+        a = known.assumptions
+        ridge = known.bayesian_ridge if self.ridge is None else self.ridge
+        noise = a.noise_scale * math.sqrt(2 * math.log(2 / a.delta) / ridge)
+        return ridge, (a.norm_bound + noise) * (1 + 8 * EPS)
