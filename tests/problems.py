@@ -34,6 +34,7 @@ BOUNDS = {
     "AMM at 0.5": kb.AMM(0.5),
     "AY": kb.AY(),
     "IGP": kb.IGP(eta=0.02),
+    "Fiedler": kb.bounds.Fiedler(ridge=2.0),
 }
 
 
@@ -87,8 +88,8 @@ def refusal(make, *arguments, **options) -> str | None:
 
 
 def noisy_only(name, noise_scale):
-    """Skip what AY and IGP are not for: data without noise."""
-    if noise_scale == 0 and name in ("AY", "IGP"):
+    """Skip what AY, IGP and Fiedler are not for: data without noise."""
+    if noise_scale == 0 and name in ("AY", "IGP", "Fiedler"):
         pytest.skip("these bounds are for noisy data")
 
 

@@ -1,4 +1,4 @@
-"""Fiedler: Chowdhury and Gopalan's bound for any ridge (Fiedler, Scherer and Trimpe 2021, Thm. 1)."""
+"""Fiedler: Chowdhury and Gopalan's bound for any ridge (Fiedler et al. 2021, Thm. 1)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Fiedler(OneEllipsoid):
         object.__setattr__(self, "ridge", checked_ridge(self.ridge, "ridge"))
 
     def ridge_and_factor(self, known: ConfidenceSet) -> tuple[float, float]:
-        """lambda, and B + sigma sqrt(l_lambda + t ln max(1, lambda) + 2 ln(1/delta)) / sqrt(lambda)."""
+        """lambda, and AY's factor with t ln max(1, lambda) more under the root."""
         a, ridge = known.assumptions, known.reference_ridge if self.ridge is None else self.ridge
         more = known.count * math.log(max(ridge, 1.0)) * (1 + 4 * EPS)
         noise = math.sqrt((known.log_det_above(ridge) + more - 2 * math.log(a.delta)) / ridge)

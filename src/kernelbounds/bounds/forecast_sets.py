@@ -37,7 +37,7 @@ from kernelbounds.functionals.targets import Targets
 
 
 class ForecastSet(Bound):
-    """The largest f(x) over functions of norm at most B near the forecasts of a ridge regression."""
+    """The largest f(x) over functions of norm at most B that are near forecasts or outcomes."""
 
     ridge: float | None
 

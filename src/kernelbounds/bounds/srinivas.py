@@ -18,7 +18,7 @@ from kernelbounds.functionals.targets import Targets
 
 @dataclass(frozen=True, repr=False)
 class Srinivas(OneEllipsoid):
-    """mu(x) +- sqrt(2 B^2 + 300 gamma_t ln^3(t/delta)) rho(x), at the ridge sigma^2, t - 1 observed.
+    """mu(x) +- sqrt(2 B^2 + 300 gamma_t ln^3(t/delta)) rho(x), from t - 1 outcomes, ridge sigma^2.
 
     gamma_t is the largest information gain of t points of the domain. The theorem is for noise
     that never exceeds sigma, and for k(x,x) <= 1.
@@ -68,7 +68,9 @@ class Srinivas(OneEllipsoid):
                 "observations have noise scales of their own."
             )
         _require_unit_variance(known.prior(known.points))
-        squared = 2 * a.norm_bound**2 + 300 * self._gain(t, a.noise_scale) * math.log(t / a.delta) ** 3
+        squared = (
+            2 * a.norm_bound**2 + 300 * self._gain(t, a.noise_scale) * math.log(t / a.delta) ** 3
+        )
         return a.noise_scale**2, math.sqrt(squared) * (1 + 16 * EPS)
 
     def _gain(self, t: int, noise_scale: float) -> float:
@@ -86,5 +88,5 @@ class Srinivas(OneEllipsoid):
 def _require_unit_variance(prior: Array) -> None:
     if prior.max(initial=0.0) > 1 + 1e-9:
         raise InputError(
-            f"Srinivas is for kernels with k(x,x) <= 1, and this one has {prior.max():g}; use CMM()."
+            f"Srinivas is for kernels with k(x,x) <= 1, and this has {prior.max():g}; use CMM()."
         )
