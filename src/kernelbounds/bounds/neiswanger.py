@@ -41,7 +41,7 @@ class Neiswanger(Bound):
     >>> seq.update([[0.1], [0.9]], [0.3, -0.2])
     >>> bound = kb.bounds.Neiswanger()
     >>> bound.extremes(seq.known, np.array([[0.1], [0.100001]]), signs=(1,)).round(2)
-    array([[0.77,  inf]])
+    array([[0.73,  inf]])
     """
 
     scale: float = 1.0

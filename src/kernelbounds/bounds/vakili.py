@@ -34,7 +34,7 @@ class Vakili(OneEllipsoid):
     >>> for bound in (kb.bounds.Vakili(), kb.FixedDesign(simultaneous=False)):
     ...     lower, upper = seq.bounds([0.5], bound)
     ...     print(f"{upper[0] - lower[0]:.2f} ({bound.guarantee})")
-    0.57 (one time, one x, fixed points, sub-Gaussian noise)
+    0.48 (one time, one x, fixed points, sub-Gaussian noise)
     0.39 (one time, one x, fixed points, sub-Gaussian noise)
     """
 
