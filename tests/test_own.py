@@ -140,7 +140,7 @@ class TestBounds:
         assert found["a little wider"].mean_ratio > 1
         lines = found.table().splitlines()
         assert len({len(line) for line in lines}) == 1 and lines[-2].startswith("a little wider ")
-        for wrong in ({"CMM": Plain()}, {"mine": Plain}, {3: Plain()}, [Plain()], Plain()):
+        for wrong in ({"CMM": Plain()}, {"mine": Plain}, {3: Plain()}, [Plain], [3], Plain(), "AY"):
             with pytest.raises(kb.InputError, match=r"^bounds must be .*\.$"):
                 theory.compare(seq, POINTS, bounds=wrong)
 
@@ -312,7 +312,7 @@ class TestReproduce:
             ("nowhere_to_be_found:Wide", "No module named 'nowhere_to_be_found'"),
             ("mine_of_the_tests.none:Wide", "No module named 'mine_of_the_tests.none'"),
             ("mine_of_the_tests.torn:Wide", "No module named 'nothing"),
-            ("mine_of_the_tests.raising:Wide", "cannot be used as a method, ZeroDivisionError"),
+            ("mine_of_the_tests.raising:Wide", "cannot be used as a bound, ZeroDivisionError"),
             ("mine_of_the_tests.bounds:Wild", "has no attribute 'Wild'"),
             ("mine_of_the_tests.bounds:NUMBER", "is not a kernelbounds.Bound, but "),
             ("mine_of_the_tests.bounds:NoBound", "is not a kernelbounds.Bound, but "),

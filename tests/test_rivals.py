@@ -369,3 +369,44 @@ def test_a_forecast_set_refutes_what_it_contradicts():
     with pytest.raises(kb.EmptyConfidenceSetError):
         seq.bounds([[0.1, 0.2]])
     assert issubclass(Emmenegger, ForecastSet) and Emmenegger().norm_lower_bound(seq.known) > B
+
+
+class TestCompare:
+    def test_all_rivals_and_ones_own(self, tmp_path, monkeypatch):
+        (tmp_path / "compared_by_tests.py").write_text(
+            "import kernelbounds as kb\nWIDE = kb.AMM(ridge=10.0)\n"
+        )
+        monkeypatch.chdir(tmp_path)
+        seq, _ = sequence(KERNEL, np.random.default_rng(0), 20)
+        X = np.random.default_rng(1).random((30, 2))
+        more = [*RIVALS, "compared_by_tests:WIDE", kb.AMM(10.0), kb.FixedDesign()]
+        found = kb.compare(seq, X, bounds=more)
+        names = [row.name for row in found.rows]
+        own = ["compared_by_tests:WIDE", "AMM(ridge=10.0)", "FixedDesign()"]
+        assert names == ["CMM", "DMM", "AMM", "AY", "IGP", *RIVALS, *own]
+        for name in RIVALS:
+            bound = RIVALS[name](20, KERNEL, 2, seq.assumptions)
+            assert found[name].mean_width == np.diff(seq.bounds(X, bound), axis=0).mean()
+        assert found["compared_by_tests:WIDE"].mean_width == found["AMM(ridge=10.0)"].mean_width
+        assert all(0 < row.seconds < 60 for row in found.rows) and not found.refused
+        notes = str(found)[len(found.table()) :].strip().splitlines()
+        assert [note.split(" holds for ")[0] for note in notes] == [
+            "Srinivas 2010", "Vakili 2021", "FixedDesign()",
+        ]  # fmt: skip
+        card = found._repr_html_()
+        assert "Bounds side by side" in card and "Emmenegger 2023" in card
+
+    def test_what_does_not_hold_is_left_out_with_the_reason(self):
+        seq, _ = sequence(ConstantKernel(4.0) * RBF(0.3), np.random.default_rng(0), 4)
+        found = kb.compare(seq, [[0.5, 0.5]], bounds=["Srinivas 2010"])
+        assert list(found.refused) == ["Srinivas 2010"] and "k(x,x) <= 1" in str(found)
+        certain = kb.ConfidenceSequence(KERNEL, B, kb.noise.Energy(1.0), 0.0)
+        assert list(kb.compare(certain, [[0.5, 0.5]]).refused) == ["AY", "IGP"]
+
+    def test_refusals(self):
+        seq, _ = sequence(KERNEL, np.random.default_rng(0), 4)
+        for wrong in (["AY 2011"], [None], [kb.AY], "AY 2012", 3):
+            refused(lambda wrong=wrong: kb.compare(seq, [[0.5, 0.5]], bounds=wrong), match="bounds")
+        refused(
+            lambda: kb.compare(seq, [[0.5, 0.5]], bounds=["no_such:Thing"]), match="imported|No"
+        )

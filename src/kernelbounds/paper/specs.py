@@ -19,20 +19,14 @@ The help of the command line imports this file, so it imports scikit-learn only 
 from __future__ import annotations
 
 import hashlib
-import importlib
 import inspect
-import os
-import pkgutil
-import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import kernelbounds as kb
-from kernelbounds.arrays import brief, shortened
-from kernelbounds.errors import InputError, said
+from kernelbounds.errors import InputError
 
 if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
@@ -488,20 +482,10 @@ def is_users_own(method: str) -> bool:
 
 
 def bound_of(method: str) -> kb.Bound:
-    """Import a bound, or make one by a class without arguments."""
-    try:
-        with _current_directory_first():
-            found = pkgutil.resolve_name(method)
-        bound = found() if isinstance(found, type) else found
-    except Exception as error:
-        raise InputError(
-            f"{brief(method)} cannot be used as a method, {type(error).__name__}: "
-            f"{shortened(said(error), 200)}; write package.module:Name, of a module in the current "
-            "directory or one that is installed, and name a bound or a class that needs no "
-            "arguments."
-        ) from error
-    if not isinstance(bound, kb.Bound):
-        raise InputError(f"{method} is not a kernelbounds.Bound, but {brief(bound)}.")
+    """Import a bound that policies can use, or make one by a class without arguments."""
+    from kernelbounds.bounds.by_name import imported_bound
+
+    bound = imported_bound(method)
     kb.bounds.bound.require_sequential(bound)
     return bound
 
@@ -518,15 +502,3 @@ def fingerprint(method: str) -> str:
         source = ""
     values = sorted((name, repr(value)) for name, value in vars(bound).items())
     return hashlib.sha256(f"{source}{values}".encode()).hexdigest()[:16]
-
-
-@contextmanager
-def _current_directory_first() -> Iterator[None]:
-    """Import as a script in the current directory would, in worker processes too."""
-    here = os.getcwd()
-    sys.path.insert(0, here)
-    importlib.invalidate_caches()
-    try:
-        yield
-    finally:
-        sys.path.remove(here)

@@ -16,15 +16,20 @@ AY is up to sqrt(2) times wider, most so when p = B.
 
 from __future__ import annotations
 
+import copy
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from kernelbounds.arrays import as_points, as_scalar, as_whole, brief
-from kernelbounds.bounds import AMM, AY, CMM, DMM, IGP, Assumptions, Bound
+from kernelbounds.bounds import AMM, AY, CMM, DMM, IGP, RIVALS, Assumptions, Bound, Guarantee
+from kernelbounds.bounds.by_name import imported_bound
+from kernelbounds.display import cards
 from kernelbounds.errors import InputError
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.theory.regret_bounds import checked_assumptions
@@ -103,7 +108,10 @@ def _noise_part(assumptions: Assumptions, log_det: float, more: float) -> float:
 
 @dataclass(frozen=True)
 class Row:
-    """How wide one bound is, relative to CMM, over some points.
+    """How wide one bound is, relative to CMM, over some points, and how long it takes.
+
+    ``seconds`` is the time of one query with the data as they were added, all work on the kernel
+    matrix included that earlier queries have not done. ``guarantee`` is what the bound promises.
 
     Examples
     --------
@@ -116,6 +124,8 @@ class Row:
     mean_width: float
     mean_ratio: float
     largest_ratio: float
+    seconds: float = math.nan
+    guarantee: Guarantee = field(default_factory=Guarantee)
 
     def __str__(self) -> str:
         return (
@@ -128,23 +138,26 @@ class Row:
 class Comparison:
     """The widths of several bounds, a row for each: the package's, then those that were given.
 
+    ``refused`` are bounds that do not hold for this sequence, each with the reason.
+
     Examples
     --------
     >>> from kernelbounds import theory
-    >>> rows = theory.Row("CMM", 0.5, 1.0, 1.0), theory.Row("AY", 0.8, 1.6, 1.9)
+    >>> rows = theory.Row("CMM", 0.5, 1.0, 1.0, 0.002), theory.Row("AY", 0.8, 1.6, 1.9, 0.001)
     >>> found = theory.Comparison(rows)
     >>> print(found)
-    bound   mean width  mean / CMM  most / CMM
-    CMM            0.5       1.000       1.000
-    AY             0.8       1.600       1.900
+    bound   mean width  mean / CMM  most / CMM     time
+    CMM            0.5       1.000       1.000   2.0 ms
+    AY             0.8       1.600       1.900   1.0 ms
     >>> found["AY"].largest_ratio
     1.9
     """
 
     rows: tuple[Row, ...]
+    refused: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        return self.table()
+        return "\n".join([self.table(), *self._notes()])
 
     def __getitem__(self, name: str) -> Row:
         for row in self.rows:
@@ -153,39 +166,69 @@ class Comparison:
         known = ", ".join(row.name for row in self.rows)
         raise InputError(f"no bound is called {brief(name)}; there are {known}.")
 
+    def _repr_html_(self) -> str:
+        """A card for notebooks."""
+        return cards.shown(self, self._card)
+
+    def _card(self) -> cards.Html:
+        facts = [
+            (
+                row.name,
+                f"width {row.mean_width:.4g}, {row.mean_ratio:.2f} times CMM's, {_time(row)}",
+            )
+            for row in self.rows
+        ]
+        return cards.card("Bounds side by side", facts, note=" ".join(self._notes()))
+
     def table(self) -> str:
         """Return the comparison as text, for the terminal."""
         wide = max(6, *(len(row.name) + 1 for row in self.rows))
-        lines = [f"{'bound':<{wide}}{'mean width':>12}{'mean / CMM':>12}{'most / CMM':>12}"]
+        head = f"{'bound':<{wide}}{'mean width':>12}{'mean / CMM':>12}{'most / CMM':>12}"
+        lines = [f"{head}{'time':>9}"]
         lines += [
             f"{r.name:<{wide}}{r.mean_width:>12.4g}{r.mean_ratio:>12.3f}{r.largest_ratio:>12.3f}"
+            f"{_time(r):>9}"
             for r in self.rows
         ]
         return "\n".join(lines)
+
+    def _notes(self) -> list[str]:
+        """A sentence for each bound that promises another thing, or that was refused."""
+        notes = [
+            f"{row.name} holds for {row.guarantee}."
+            for row in self.rows
+            if row.guarantee != Guarantee()
+        ]
+        return notes + [f"{name} was left out: {reason}" for name, reason in self.refused.items()]
+
+
+def _time(row: Row) -> str:
+    return "" if math.isnan(row.seconds) else f"{1e3 * row.seconds:.1f} ms"
 
 
 def compare(
     sequence: ConfidenceSequence,
     X: ArrayLike,
     eta: float | None = None,
-    bounds: Mapping[str, Bound] | None = None,
+    bounds: Mapping[str, Bound | str] | Iterable[Bound | str] | None = None,
 ) -> Comparison:
     """Compare the widths of CMM, DMM, AMM, AY and IGP at points X (m, d) on a sequence's data.
 
     Widths are as users see them, limited to +-B sqrt(k(x,x)). ``eta`` is IGP's; None is 2/t.
     Without noise DMM, AMM and AY use the smallest ridge that double precision allows. ``bounds``
-    are further ones by name: the package's with other settings, or your own.
+    are further ones, in a list or by names of yours: the package's with other settings or your
+    own, names of :data:`kernelbounds.bounds.RIVALS`, whose number of rounds is that of the data,
+    and places to import from, ``"package.module:Name"``.
 
     Examples
     --------
     >>> import kernelbounds as kb
     >>> from sklearn.gaussian_process.kernels import RBF
-    >>> from kernelbounds import theory
     >>> seq = kb.ConfidenceSequence(RBF(0.3), norm_bound=3.0, noise_scale=0.1)
     >>> seq.update([[0.1], [0.5], [0.9]], [0.3, 1.0, 0.2])
-    >>> found = theory.compare(seq, [[0.3], [0.7]])
+    >>> found = kb.compare(seq, [[0.3], [0.7]], bounds=["Emmenegger 2023", kb.AMM(10.0)])
     >>> [row.name for row in found.rows]
-    ['CMM', 'DMM', 'AMM', 'AY', 'IGP']
+    ['CMM', 'DMM', 'AMM', 'AY', 'IGP', 'Emmenegger 2023', 'AMM(ridge=10.0)']
     >>> found["AY"].mean_ratio > found["CMM"].mean_ratio
     True
     """
@@ -196,24 +239,68 @@ def compare(
     all_bounds: dict[str, Bound] = {
         "CMM": CMM(), "DMM": DMM(), "AMM": AMM(), "AY": AY(), "IGP": IGP(h)
     }  # fmt: skip
-    if bounds is not None and not isinstance(bounds, Mapping):
-        raise InputError(f"bounds must be a dict of bounds by name, got {brief(bounds)}.")
-    for name, bound in dict(bounds or {}).items():
-        if not isinstance(name, str) or not isinstance(bound, Bound) or name in all_bounds:
-            raise InputError(
-                "bounds must be objects of kernelbounds.Bound by names other than "
-                f"{', '.join(all_bounds)}, got {brief(bound)} as {brief(name)}."
-            )
-        all_bounds[name] = bound
-    widths = {}
+    all_bounds |= _further(sequence, points.shape[1], bounds, all_bounds)
+    widths, seconds, refused = {}, {}, {}
     for name, bound in all_bounds.items():
-        lower, upper = sequence.bounds(points, bound)
-        widths[name] = upper - lower
+        fresh = copy.deepcopy(sequence)  # with what was computed before, and no more for any bound
+        start = time.perf_counter()
+        try:
+            lower, upper = fresh.bounds(points, bound)
+        except InputError as error:
+            if name in ("CMM", "DMM", "AMM"):
+                raise
+            refused[name] = str(error)
+            continue
+        seconds[name], widths[name] = time.perf_counter() - start, upper - lower
     exact = widths["CMM"]
     rows = []
     for name, width in widths.items():
         with np.errstate(divide="ignore", invalid="ignore"):
             # Where even the exact band has no width, equal ones count as equal.
             ratio = np.where(width == exact, 1.0, width / exact)
-        rows.append(Row(name, float(width.mean()), float(ratio.mean()), float(ratio.max())))
-    return Comparison(tuple(rows))
+        measured = float(width.mean()), float(ratio.mean()), float(ratio.max())
+        rows.append(Row(name, *measured, seconds[name], all_bounds[name].guarantee))
+    return Comparison(tuple(rows), refused)
+
+
+def _further(
+    sequence: ConfidenceSequence, dim: int, given: Any, taken: Iterable[str]
+) -> dict[str, Bound]:
+    """Bounds by name, from what users give."""
+    if given is None:
+        return {}
+    if isinstance(given, str | Bound) or not isinstance(given, Iterable):
+        raise InputError(
+            f"bounds must be a list of bounds, or a dict of them by name, got {brief(given)}."
+        )
+    pairs = list(given.items()) if isinstance(given, Mapping) else [(None, one) for one in given]
+    found: dict[str, Bound] = {}
+    for name, one in pairs:
+        bound = one
+        if isinstance(one, str) and one in RIVALS:
+            rounds = max(len(sequence), 1)
+            bound = RIVALS[one](rounds, sequence.kernel, dim, sequence.assumptions)
+        elif isinstance(one, str) and ":" in one:
+            bound = imported_bound(one)
+        called = _name_of(one) if name is None else name
+        if not isinstance(bound, Bound) or not isinstance(called, str) or called in taken:
+            raise InputError(
+                "bounds must be objects of kernelbounds.Bound, package.module:Name or names of "
+                f"kernelbounds.bounds.RIVALS, under names other than {', '.join(taken)}, got "
+                f"{brief(one)} as {brief(called)}."
+            )
+        found[called] = bound
+    return found
+
+
+def _name_of(one: object) -> str:
+    """The text that was given, or the class of a bound with the settings that are not default."""
+    if isinstance(one, str):
+        return one
+    known: Any = one
+    settings = [
+        f"{part.name}={getattr(known, part.name)!r}"
+        for part in (fields(known) if is_dataclass(known) else ())
+        if part.repr and getattr(known, part.name) != part.default
+    ]
+    return f"{type(one).__name__}({', '.join(settings)})"
