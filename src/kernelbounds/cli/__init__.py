@@ -36,11 +36,11 @@ QUICK_ROUNDS, QUICK_REPETITIONS = 150, 3
 # One line for each paragraph, because terminals break them where they like.
 _HELP = "\n\n".join((
     "Error bars that hold at all settings and at all times at once, from a table of runs.",
-    "Begin with assume: say the ranges of your inputs and your output, the noise, and how often "
-    "the output may turn. It writes problem.json, which the others take as --problem. Then bound "
-    "makes a band from a CSV file, plan says how many runs it takes, and study suggests "
+    "Begin with assume: state the ranges of your inputs and your output, the noise, and how often "
+    "the output may turn. It writes problem.json, which the other commands read with --problem. "
+    "Then bound makes a band from a CSV file, plan says how many runs it takes, and study suggests "
     "experiments one by one, with a certificate of how good the best one is.",
-    "No data at hand? Take the tour: demo.",
+    "If you have no data at hand, take the tour: kernelbounds demo.",
 ))  # fmt: skip
 
 app = typer.Typer(
@@ -75,9 +75,9 @@ def demo(
         ),
     ] = None,
 ) -> None:
-    """Take a tour: an interactive page in one file, without a network, and a table.
+    """Take a tour: an interactive page in one file, which needs no network, and a table.
 
-    What a norm bound admits, the bands of all bounds, a race, a certificate and a plan.
+    It shows what a norm bound admits, the bands of all bounds, a race, a certificate and a plan.
     """
     from kernelbounds import demo as tours
 
@@ -159,7 +159,7 @@ EXPERIMENTS = "; ".join(f"{name}: {text}" for name, text in specs.EXPERIMENTS.it
     no_args_is_help=True,
     help=f"""Reproduce the paper's experiments.
 
-Names: {EXPERIMENTS}; or all. Interrupt at any time and run again to go on.
+Names: {EXPERIMENTS}; or all. You may interrupt at any time; run the command again to go on.
 
 The last four are not in the paper. Their methods are their own, certificates take at most
 {specs.CERTIFICATE_ROUNDS} rounds, {specs.CERTIFICATE_REPETITIONS} times, a repetition of designs
@@ -168,7 +168,7 @@ square of the rounds.""",
 )
 def reproduce_command(
     names: Annotated[list[str], typer.Argument(metavar="NAME...", show_default=False)],
-    out: Annotated[Path, typer.Option(help="Folder of the results.")] = Path("results"),
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results"),
     quick: Annotated[
         bool, typer.Option("--quick", help="A small version: 150 rounds, 3 repetitions.")
     ] = False,
@@ -205,7 +205,10 @@ def reproduce_command(
     try:
         done = reproduce(names, choices, out, workers, dask, partial(say, aside=True))
     except KeyboardInterrupt:
-        say(f"interrupted; finished runs are in {out}, the same command goes on", aside=True)
+        say(
+            f"interrupted; finished runs are in {out}, and the same command goes on from there",
+            aside=True,
+        )
         raise SystemExit(130) from None
     typer.echo(done.table, nl=False)
     for file in done.files:

@@ -47,8 +47,8 @@ def assume(
 ) -> None:
     """See what your assumptions admit, and choose the norm bound B, before you measure.
 
-    Draws random functions with your range and turns, in your units, and the norms they have.
-    Writes problem.json, which the other commands take as --problem, functions.png and norms.csv.
+    This draws random functions with your range and turns, in your units, and computes their norms.
+    It writes functions.png, norms.csv and problem.json, which other commands read with --problem.
 
     Example: kernelbounds assume --input temperature=180:220 --output yield=0:100 --noise 0.5
     """
@@ -87,9 +87,9 @@ def _says_the_same(path: Path, problem: kb.Problem) -> bool:
             follows = name in problem.suggested
             why = ", which follows from the same statements in this version" if follows else ""
             raise InputError(
-                f"{str(path)!r} is there already, with {name} = {shortened(str(old), 100)} and not "
-                f"{shortened(str(new), 100)}{why}; nothing was changed. Give another folder with "
-                "--out, or --force to replace it."
+                f"{str(path)!r} already exists, with {name} = {shortened(str(old), 100)} and not "
+                f"{shortened(str(new), 100)}{why}; nothing was changed. Name another folder "
+                "with --out, or use --force to replace it."
             )
     return complete
 
@@ -126,15 +126,15 @@ def show(found: kb.problem.Assumed) -> None:
         rows,
     )  # fmt: skip
     say(
-        f"Taken: {found.chosen.name}, the narrowest band, with B = {problem.norm_bound:.4g}{unit}. "
-        f"It covers {100 * found.share_covered:.0f} % of these functions. So, of 100 systems that "
-        f"are like them, the band misses about {100 * found.miss_probability:.3g} at some "
+        f"Chosen: {found.chosen.name}, the narrowest band, with B = {problem.norm_bound:.4g}{unit}."
+        f" It covers {100 * found.share_covered:.0f} % of these functions. So, of 100 systems like "
+        f"them, the band misses about {100 * found.miss_probability:.3g} at some "
         f"settings, on average: {100 * (found.miss_probability - problem.delta):.3g} that B does "
         f"not cover, and {100 * problem.delta:.3g} by chance (delta). From {len(found.functions)} "
-        f"functions one can say with confidence {kb.problem.assuming.CONFIDENCE:g} that it misses "
+        f"functions we can say, with confidence {kb.problem.assuming.CONFIDENCE:g}, that it misses "
         f"at most {math.ceil(100 * found.miss_probability_at_most)}. If your system is wilder than "
-        "all of them, no guarantee holds: look at functions.png, and allow more turns, or a larger "
-        "--quantile, if in doubt."
+        "all of them, there is no guarantee: look at functions.png, and if in doubt allow more "
+        "turns or a larger --quantile."
     )
     if found.norm_bound_without_facts is not None:
         drawn = problem.replace(known=()).facts_in_words
@@ -143,14 +143,15 @@ def show(found: kb.problem.Assumed) -> None:
         )
         smaller = found.chosen.norm_bound < found.norm_bound_without_facts
         say(
-            f"The functions are as you know the output to be: {so}."
+            f"The functions have what you know of the output: {so}."
             + f" B = {found.chosen.norm_bound:.4g}{unit} with what you know, "
             f"{found.norm_bound_without_facts:.4g}{unit} without, under the same kernel." * smaller
         )
     if found.left_out:
         say(
-            f"Too few random functions are such that {' and '.join(found.left_out)}: the functions "
-            "drawn need not be so, and B is one of such functions. The bounds use it all the same."
+            f"For too few random functions it is true that {' and '.join(found.left_out)}. So the "
+            "functions drawn need not have this, nor does B take it into account. The bounds still "
+            "use it."
         )
     if problem.known:
         say(
@@ -160,19 +161,19 @@ def show(found: kb.problem.Assumed) -> None:
     if problem.candidates:
         say(
             f"All {len(problem.candidates)} kernels with known norms are kept, each with its own "
-            "B: the true function may be one of any of them. The bands above are those of single "
+            "B: the true function may belong to any of them. The bands above are those of single "
             "kernels; the band of all of them together is wider."
         )
     if any(not one.settled for one in found.candidates):
         say(
-            "Norms after > are not known: they rise without end the closer one looks. Such "
-            "functions are not in the space of that kernel."
+            "Norms after > are not known: they keep rising the closer one looks. Such functions "
+            "are not in the space of that kernel."
         )
     if problem.noise_law is None:
         warn(
             f"the noise is missing. The bands above are for {problem.planned_noise_text}, 1 % of "
-            "the range; the other commands need it: --noise, the standard deviation when the same "
-            "settings are run again, rounded up, or --noise unknown."
+            "the range, but the other commands need the noise: state --noise, the standard "
+            "deviation when the same settings are run again, rounded up, or --noise unknown."
         )
     elif problem.noise_is_unknown:
         say(
@@ -253,8 +254,8 @@ def calibrate(
     split: Annotated[
         float | None,
         typer.Option(
-            help="Use this share of the rows as the pilot data, the first ones, and keep the rest "
-            "apart in fresh.csv: 0.3 for three of ten.",
+            help="Use this share of the rows, the first ones, as the pilot data, and keep the rest "
+            "apart in fresh.csv: 0.3 means three rows out of ten.",
             show_default="all rows are pilot data",
         ),
     ] = None,
@@ -263,9 +264,9 @@ def calibrate(
     """Suggest length scales, the noise and B from pilot data.
 
     Each line says whether it is a guarantee, an estimate, a stated assumption or a heuristic. What
-    is fitted to the rows is never a guarantee; "B at least" is one with the kernel and the noise
-    that --problem has already, and "noise at most" with --noise unknown.
-    Writes problem.json for the other commands, for use on OTHER data than these.
+    is fitted to the rows is never a guarantee. "B at least" is one if --problem already has the
+    kernel and the noise, and "noise at most" is one with --noise unknown.
+    It writes problem.json for the other commands, for use on OTHER data than these.
 
     Example: kernelbounds calibrate pilot.csv --problem assume/problem.json --split 0.4
     """

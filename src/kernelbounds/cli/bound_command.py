@@ -57,8 +57,9 @@ def bound(
         str,
         typer.Option(
             metavar="grid|rows|FILE",
-            help="Where: on a grid of the ranges, at the rows of the table (with what was measured "
-            "beside), or at the rows of another CSV file with a column for each input.",
+            help="Where to compute bounds: on a grid over the ranges, at the rows of the table "
+            "(beside what was measured), or at the rows of another CSV file with a column for each "
+            "input.",
         ),
     ] = "grid",
     grid: Annotated[
@@ -90,15 +91,14 @@ def bound(
 ) -> None:
     """Estimate the true output from a table of runs, with bounds, as CSV and as a picture.
 
-    Writes bounds.csv, bounds.png and problem.json.
+    It writes bounds.csv, bounds.png and problem.json.
 
     Example: kernelbounds bound runs.csv --problem assume/problem.json
     """
     for name in (*problem.names, *[problem.output.name][: at == "rows"]):
         if name in BOUND_COLUMNS:
             raise InputError(
-                f"bounds.csv has a column {name!r} of its own; give yours another name, here and "
-                "in the table."
+                f"bounds.csv has a column {name!r} of its own; rename yours, here and in the table."
             )
     runs = kb.problem.calibration.Runs.read(problem, table)
     runs.refuse_more_levels_than_rows(problem)
@@ -184,7 +184,7 @@ def warn_of(
         if len(beyond) > LINES_NAMED:
             lines += f" and {len(beyond) - LINES_NAMED} more"
         warn(
-            f"{len(beyond)} of {len(outcomes)} outcomes are outside of the range "
+            f"{len(beyond)} of {len(outcomes)} outcomes are outside the range "
             f"{out.low:g}:{out.high:g} stated for {out.name}, by more than noise explains "
             f"(line{'s' * (len(beyond) > 1)} {lines} of the table): the suggested B is for "
             "functions within it."
@@ -194,9 +194,9 @@ def warn_of(
     alone = doubts.share_alone(problem.kernel, sequence.points)
     if alone > 0.5:
         warn(
-            f"{100 * alone:.0f} % of the settings are related to no other one: for so few data "
-            "the length scales are far too short, and bounds between settings say nothing. Fewer "
-            "turns or interactions, if that is true of your system, or more data, would help."
+            f"{100 * alone:.0f} % of the settings are unrelated to any other: the length scales "
+            "are far too short for this few data, and bounds between settings say nothing. More "
+            "data would help, or fewer turns or interactions, if that is true of your system."
         )
     for at, levels in problem.categories.items():
         there = {levels.name(number) for number in runs.points[:, at]}
@@ -209,24 +209,24 @@ def warn_of(
     if fixed_design and numbers.size and doubts.look_chosen(numbers, outcomes):
         warn(
             "later settings are near the best ones before them, as if they had been chosen by "
-            "outcomes: then the bounds of a fixed design are wrong, and --fixed-design has to be "
-            "left out. If a plan made beforehand has them in this order, all is well."
+            "outcomes. If they were, the bounds of a fixed design are wrong: leave out "
+            "--fixed-design. If a plan made beforehand has them in this order, all is well."
         )
     if problem.counts is not None and "kernel" in problem.suggested:
         usual = int(np.median(runs.measured[:, 1]))
         if usual >= 2 * problem.counts.planned:
             name = problem.counts.tries
             warn(
-                f"most runs have {usual} {name} or more, and the kernel was chosen for "
-                f"{problem.counts.planned} a run: if their number did not depend on outcomes, "
-                f"--tries {name}={usual} gives a narrower band."
+                f"most runs have {usual} {name} or more, but the kernel was chosen for "
+                f"{problem.counts.planned} in each run: if their number did not depend on "
+                f"outcomes, --tries {name}={usual} gives a narrower band."
             )
     norm, noise = doubts.checked_assumptions(problem, sequence)
     if noise.at_most == math.inf:
         warn(
-            f"{len(outcomes)} runs are too few to bound a noise that is unknown, for which some 20 "
-            "to 40 are needed: until then the bounds are those without data, but for what you know "
-            "of the output. If you are sure of a limit, say --noise 'unknown, at most ...'."
+            f"{len(outcomes)} runs are too few to bound an unknown noise, which takes some 20 to "
+            "40: until then the bounds use only what you know of the output, and not the data. If "
+            "you are sure of a limit, say --noise 'unknown, at most ...'."
         )
     needed = (
         ("B", norm, f"{at_least(norm.at_least)}{out.norm_unit}",
@@ -238,7 +238,7 @@ def warn_of(
         if one.strained and one.at_least <= one.assumed:
             warn(
                 f"the data need {name} of at least {least}, and {assumed} is assumed: they nearly "
-                "refute it. Was it stated with room to spare?"
+                "refute it. Did you state it with room to spare?"
             )
 
 
@@ -277,9 +277,9 @@ def refuted(
     return (
         f"the data refute the assumptions: no function with B = {norm:.4g}{unit} explains them, "
         f"with {problem.noise_clause}{larger_ones}. The "
-        f"rows before line {_first_refuting(problem, runs, bound)} do not refute them, and with "
+        f"rows before line {_first_refuting(problem, runs, bound)} do not refute them, but with "
         f"that line they do. {doubt}, does the output turn more often, do inputs interact, or is a "
-        f"row wrong? {_unused(runs)}State it anew with room to spare; since you have seen the "
+        f"row wrong? {_unused(runs)}State it again with room to spare; since you have seen the "
         "data, the guarantee then holds only as far as you would have stated the same without them."
     )
 
@@ -306,10 +306,10 @@ def fact_refuted(
     noise = "" if problem.noise == "unknown" else f" or the noise, {problem.noise_text()},"
     return (
         f"{said} The rows before line {_first_refuting(problem, runs, None)} do not contradict it, "
-        f"and with that line they do. Is it not true everywhere, is B = {problem.norm_bound:.4g}"
-        f"{unit}{noise} too small, or is a row wrong? {_unused(runs)}State it anew; since you have "
-        "seen the data, the guarantee then holds only as far as you would have stated the same "
-        "without them."
+        f"but with that line they do. Is it not true everywhere, is B = {problem.norm_bound:.4g}"
+        f"{unit}{noise} too small, or is a row wrong? {_unused(runs)}State it again; since you "
+        "have seen the data, the guarantee then holds only as far as you would have stated the "
+        "same without them."
     )
 
 

@@ -25,9 +25,12 @@ from kernelbounds.io import files
 from kernelbounds.io.csv_table import write_csv
 
 TableArgument = Annotated[
-    Path, typer.Argument(metavar="TABLE.csv", help="With a column for each input and the output.")
+    Path,
+    typer.Argument(
+        metavar="TABLE.csv", help="A table with a column for each input and the output."
+    ),
 ]
-OutOption = Annotated[Path, typer.Option(help="Folder of the results.")]
+OutOption = Annotated[Path, typer.Option(help="Folder for the results.")]
 
 
 class Statement(NamedTuple):
@@ -46,60 +49,60 @@ STATEMENTS = {
         "An input and its range, once for each: temperature=180:220, with a unit "
         "'temperature[°C]=180:220', on a logarithmic scale time=1:1000:log, in whole numbers "
         "stages=1:5:integer, with its own number of turns pressure=1:3:turns=1. A category is "
-        "written with its levels, 'quench=oil|water|air', and, if another level alone changes the "
-        "output by at most a share of its range, 'quench=oil|water|air:matters=0.3'.",
+        "written with its levels, 'quench=oil|water|air'. If a change of level alone moves the "
+        "output by at most a share of its range, say so: 'quench=oil|water|air:matters=0.3'.",
         metavar="NAME=LOW:HIGH",
     ),
     "output": Statement(
         str,
-        "What is measured, and the range its true values can plausibly have: yield=0:100. Where "
-        "effects and noise multiply, on a logarithmic scale: productivity=1.5:5:log.",
+        "What is measured, and a plausible range of its true values: yield=0:100. If effects and "
+        "noise multiply, use a logarithmic scale: productivity=1.5:5:log.",
         metavar="NAME=LOW:HIGH",
     ),
     "noise": Statement(
         str,
-        "Standard deviation of the noise, in units of the output, or in percent, 5%, for a "
-        "logarithmic one; 0 is none. Round it up: twice the true value widens the band somewhat, "
-        "half of it voids the guarantee. unknown: the data bound it, if it is Gaussian and the "
+        "Standard deviation of the noise, in units of the output, or in percent, 5%, if that is "
+        "logarithmic; 0 means none. Round it up: twice the true value widens the band somewhat, "
+        "but half of it voids the guarantee. unknown: the data bound it, if it is Gaussian and the "
         "same in all runs; 'unknown, at most 2' if you are sure of that limit. 'within 0.5': no "
         "measurement is ever farther from the true value, and errors are 0 on average; with "
-        "--delta 0 they need not be.",
+        "--delta 0 they need not be 0 on average.",
         metavar="NUMBER|PERCENT|WORDS",
     ),
     "successes": Statement(
         str,
-        "Where the output is a rate of successes: the column that counts them. The noise follows "
-        "from the tries, and the rate is between 0 and 1.",
+        "If the output is a rate of successes: the column that counts the successes. The noise "
+        "follows from the tries, and the rate is between 0 and 1.",
         metavar="COLUMN",
     ),
     "tries": Statement(
         str,
         "With --successes: the column that counts the tries of a run, which must be independent; "
-        "attempts=20 also says how many are planned a run.",
+        "attempts=20 also says how many you plan for each run.",
         "1 planned",
         "COLUMN[=NUMBER]",
     ),
     "turns": Statement(
         int,
         "How many times the output may turn, from rising to falling or back, as one input goes "
-        "through its range: a steady rise has none, one optimum is one, a full wave two. It must "
-        "be true at ANY value of the others: a steady rise when cold and an optimum when hot are "
-        "one turn.",
+        "through its range: a steady rise has no turns, an optimum is one turn, a full wave has "
+        "two. It must be true at ANY value of the others: if the output rises steadily when cold, "
+        "but has an optimum when hot, that is one turn.",
         "2",
     ),
     "interactions": Statement(
         str,
         "none: effects add up. pairs: the effect of an input may depend on one other at a time, "
-        "as in a x b + b x c. all: on all others together, as in a x b x c. If the output is a "
-        "product of effects, its logarithm is their sum: --output y=1:9:log and none.",
+        "as in a x b + b x c. all: it may depend on all others together, as in a x b x c. If the "
+        "output is a product of effects, its logarithm is a sum: --output y=1:9:log and none.",
         "all",
         "all|pairs|none",
     ),
     "limits": Statement(
         str,
-        "Hard limits of the true values, which are certain and not only plausible as the range of "
-        "--output: 0:60, or one of the two, 0: or :60. This and the next five cost nothing in "
-        "delta; one that is false voids the guarantee.",
+        "Hard limits of the true values: 0:60, or only one of them, 0: or :60. They must be "
+        "certain, whereas the range of --output need only be plausible. This and the next five "
+        "cost nothing in delta, but a false one voids the guarantee.",
         metavar="LOW:HIGH",
     ),
     "increasing": Statement(
@@ -107,7 +110,9 @@ STATEMENTS = {
         "An input with which the output never falls, at any values of the others; once for each.",
         metavar="NAME",
     ),
-    "decreasing": Statement(list[str], "The same for never rises.", metavar="NAME"),
+    "decreasing": Statement(
+        list[str], "An input with which the output never rises; once for each.", metavar="NAME"
+    ),
     "concave": Statement(
         list[str],
         "An input along which the output always bends downwards, as a hill or as a rise that "
@@ -115,24 +120,27 @@ STATEMENTS = {
         metavar="NAME",
     ),
     "convex": Statement(
-        list[str], "The same for upwards, as a valley or a rise that steepens.", metavar="NAME"
+        list[str],
+        "An input along which the output always bends upwards, as a valley or as a rise that "
+        "steepens; once for each.",
+        metavar="NAME",
     ),
     "known": Statement(
         list[str],
-        "A value that is known where some of the inputs, or all, have given values: "
+        "A value that is known when some or all of the inputs have given values: "
         "'catalyst=0 -> yield=0', 'catalyst=0 & pressure=1 -> yield=2 +- 0.5'; once for each.",
         metavar="'NAME=X -> OUTPUT=Y'",
     ),
     "delta": Statement(
         float,
-        "Failure probability of all bounds at once, if the assumptions are true; 0 with --noise "
-        "'within ...'.",
+        "The probability that any bound fails, if the assumptions are true; it may be 0 with "
+        "--noise 'within ...'.",
         "0.01",
     ),
     "norm_bound": Statement(
         float,
-        "B, in units of the output (of its natural logarithm, if that is modelled), if you know "
-        "one for the kernel.",
+        "B, if you know it for the kernel, in units of the output (or of its natural logarithm, "
+        "for a logarithmic output).",
         "suggested",
     ),
     "kernel": Statement(
@@ -142,8 +150,8 @@ STATEMENTS = {
     ),
     "kernels": Statement(
         str,
-        "one: the kernel of the narrowest band. any: the output may be a function of any of the "
-        "kernels that were compared, and those that the data refute drop out; a wider band.",
+        "one: the kernel with the narrowest band. any: the output may belong to any of the kernels "
+        "that were compared, and those that the data refute drop out; the band is wider.",
         "one",
         "one|any",
     ),
@@ -158,8 +166,8 @@ STATEMENTS = {
     ),
     "problem": Statement(
         Path,
-        "Read the problem from this JSON file in place of --input and --output; other options take "
-        "the place of what is in it, and what was suggested follows anew.",
+        "Read the problem from this JSON file instead of --input and --output. Other options "
+        "replace what the file says, and the suggested kernel and B are then computed again.",
         metavar="FILE",
     ),
 }
@@ -183,15 +191,16 @@ def problem_from_options(
     if problem is not None:
         if input or output is not None:
             raise InputError(
-                "--problem has the inputs and the output already; pass it, or --input and --output."
+                "the file of --problem already has the inputs and the output: pass either "
+                "--problem, or --input and --output."
             )
         return kb.Problem.load(problem).replace(**given)
     if not input:
         raise InputError(
-            "say at least one input, such as --input temperature=180:220, or --problem FILE."
+            "state at least one input, such as --input temperature=180:220, or --problem FILE."
         )
     if output is None:
-        raise InputError("say what is measured, such as --output yield=0:100.")
+        raise InputError("state what is measured, such as --output yield=0:100.")
     return kb.Problem(input, output, **given)
 
 
@@ -238,7 +247,7 @@ def with_problem(
         if needs_noise and problem.noise_law is None:
             example = "5%" if problem.output.log else "0.5"
             raise InputError(
-                f"say how noisy the output is, such as --noise {example}; 0 is none, and "
+                f"state how noisy the output is, such as --noise {example}; 0 means none, and "
                 "--noise unknown lets the data bound it."
             )
         return problem

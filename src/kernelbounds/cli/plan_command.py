@@ -32,8 +32,8 @@ def plan(
     within: Annotated[
         str | None,
         typer.Option(
-            help="Say how many experiments it takes for a band of ± this, in units of the output, "
-            "or in percent, 10%, for a logarithmic one.",
+            help="Say how many experiments a band of ± this takes, in units of the output, or in "
+            "percent, 10%, for a logarithmic output.",
             metavar="NUMBER|PERCENT",
             show_default="a tenth of the output's range",
         ),
@@ -43,25 +43,27 @@ def plan(
         typer.Option(min=5, max=LARGEST_COUNT, help="Look no further than this many experiments."),
     ] = DEFAULT_COUNT,
     compare: Annotated[
-        bool, typer.Option(help="Whether to say what stronger assumptions would buy.")
+        bool, typer.Option(help="Whether to say how much stronger assumptions would gain.")
     ] = True,
     facts: Annotated[
         bool,
         typer.Option(
-            help="Whether to simulate what each thing that you know of the output buys, such as "
-            "--limits."
+            help="Whether to simulate how much each fact that you state, such as --limits, narrows "
+            "the band."
         ),
     ] = True,
     design: Annotated[
         int | None,
-        typer.Option(min=1, help="Settings in design.csv.", show_default="5 for each input"),
+        typer.Option(
+            min=1, help="Number of settings in design.csv.", show_default="5 for each input"
+        ),
     ] = None,
     out: OutOption = Path("plan"),
 ) -> None:
     """Predict the width of the band and the certified regret, from the assumptions alone.
 
-    Regret is by how much the best settings known may fall short of the best possible. Writes
-    problem.json, plan.csv, plan.png and design.csv, settings that fill the ranges evenly. With
+    Regret is how far the best known settings may fall short of the best possible ones. It writes
+    problem.json, plan.csv, plan.png, and design.csv with settings that fill the ranges evenly. With
     three inputs it takes about half a minute; --no-compare and a smaller --most are faster.
 
     Example: kernelbounds plan --problem assume/problem.json --within 5
@@ -95,7 +97,7 @@ def plan(
         with progress("what an unknown noise costs", kb.problem.plans.unknown_steps(most)) as step:
             cost = kb.problem.plans.cost_of_unknown_noise(expected.assumed, most, step)
         show_cost(expected.problem, cost)
-    say("Assume only what you know: if it is wrong, the bounds are.")
+    say("Assume only what you know: if an assumption is wrong, so are the bounds.")
     _write(expected, Results(out), design or 5 * problem.dim)
 
 
@@ -135,21 +137,21 @@ def show(expected: kb.problem.Plan) -> None:
     )  # fmt: skip
     say(
         f"Band: the true output is known {'up to this factor' if out.log else 'to ± this'} on "
-        f"average. Regret: by {'which factor' if out.log else 'how much'} the best settings known "
-        "may fall short of the best possible, as study status certifies it."
+        f"average. Regret: {'the factor by which' if out.log else 'how far'} the best known "
+        "settings may fall short of the best possible ones, as study status certifies it."
     )
     if problem.noise_is_unknown:
         largest = "5 % of the range" if problem.noise == "unknown" else "the most that you stated"
         say(
             f"Your noise is unknown, so these tables are for noise that is known to be "
             f"{problem.planned_noise_text}, {largest}. Before the data nobody can say more; the "
-            "last table says what not knowing it costs besides."
+            "last table says how much wider not knowing it makes the band."
         )
     if problem.counts is not None:
         planned = problem.counts.planned
         say(
-            f"An experiment is a run of {planned} tr{'y' if planned == 1 else 'ies'}; another "
-            f"number is planned with --tries {problem.counts.tries}=20."
+            f"An experiment is a run of {planned} tr{'y' if planned == 1 else 'ies'}; to plan "
+            f"another number, say --tries {problem.counts.tries}=20."
         )
     known = f" and noise is known to be {problem.planned_noise_text} or less"
     known *= problem.noise_is_unknown
@@ -174,7 +176,7 @@ def show_worth(problem: kb.Problem, worth: kb.problem.plans.Worth, aim: float) -
     unit = " up to a factor" if out.log else f" [{out.unit}]" if out.unit else ""
     left_out = [words for words in problem.facts_in_words if words not in worth.half_width]
     if left_out:
-        say(f"Not simulated, because random functions do not have it: {'; '.join(left_out)}.")
+        say(f"Not simulated, because random functions do not satisfy it: {'; '.join(left_out)}.")
     if len(worth.half_width) == 1:
         return
     print_table(
@@ -236,9 +238,10 @@ def show_cost(problem: kb.Problem, cost: kb.problem.plans.CostOfUnknown) -> None
         )
         say(
             f"Not knowing the noise makes the band {times}, on average over these: one "
-            "simulated run for each noise, on a random function with your range and turns, so no "
-            "promise. Until some 20 to 40 runs are there, an unknown noise may be any, and the "
-            "band is that without data, unless you can say 'unknown, at most ...'."
+            "simulated run for each noise, on a random function with your range and turns, so this "
+            "is not a promise. Before some 20 to 40 runs, an unknown noise may be of any size, "
+            "and the band is the one without data, unless you can say 'unknown, at most "
+            "...'."
         )
 
 
