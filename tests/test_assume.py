@@ -374,7 +374,7 @@ def test_steps_are_counted(options):
 def test_what_cannot_be_told_is_refused():
     """Ten inputs that all interact; a kernel whose space does not have the functions."""
     message = refusal(assume_, _problem(10, turns=0), functions=5)
-    assert re.search("norms of functions of 10 inputs.* cannot be told", message)
+    assert re.search("norms of functions of 10 inputs.* cannot be computed", message)
     assert "interactions='pairs' or 'none'" in message and "norm_bound" in message
     # A norm bound alone says nothing: a bound of which kernel's norm?
     assert "both kernel and norm_bound" in refusal(

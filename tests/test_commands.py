@@ -374,9 +374,9 @@ def test_warnings(run, tmp_path):
     code, _, err = run("bound", "x.csv", *_inputs(1, "--noise", "0.5", "--norm-bound", "300",
                                                   "--kernel", "Matern(0.001, nu=2.5)"))  # fmt: skip
     assert code == 0
-    assert "1 of 12 outcomes are outside of the range 0:100 stated for y" in err
+    assert "1 of 12 outcomes are outside the range 0:100 stated for y" in err
     assert "(line 13 of the table)" in err
-    assert "% of the settings are related to no other one" in err
+    assert "% of the settings are unrelated to any other" in err
 
 
 # --- what is refused
@@ -441,10 +441,10 @@ def test_time_stamps_are_named_with_all_digits(run, tmp_path):
 @pytest.mark.parametrize(
     ("words", "match"),
     [
-        (["bound", "{}", "--input=a=0:1", "--output=y=0:100"], "say how noisy the output is"),
-        (["plan", "--input=a=0:1", "--output=y=0:100"], "say how noisy the output is"),
-        (["bound", "{}", "--output=y=0:100", *KNOWN], "say at least one input"),
-        (["bound", "{}", "--input=a=0:1", *KNOWN], "say what is measured"),
+        (["bound", "{}", "--input=a=0:1", "--output=y=0:100"], "state how noisy the output is"),
+        (["plan", "--input=a=0:1", "--output=y=0:100"], "state how noisy the output is"),
+        (["bound", "{}", "--output=y=0:100", *KNOWN], "state at least one input"),
+        (["bound", "{}", "--input=a=0:1", *KNOWN], "state what is measured"),
         (["bound", "{}", *_inputs(1), "--problem", "x.json"], "pass it, or --input and --output"),
         (["bound", "{}", "--problem", "none.json"], "cannot read the problem in .*No such file"),
         (["bound", "{}", "--problem", "{}"], "is not a JSON file"),

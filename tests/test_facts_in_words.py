@@ -81,7 +81,7 @@ def test_files_with_and_without_facts(tmp_path):
         ({"limits": ":"}, "lower or an upper end"),
         ({"limits": "zero"}, "written as 0:60, 0: or :60"),
         ({"limits": "70:80"}, "leave nothing of the range 0:60"),
-        ({"increasing": ["minute"]}, "'minute', which is no input .did you mean 'minutes'"),
+        ({"increasing": ["minute"]}, "'minute', which is not an input .did you mean 'minutes'"),
         ({"increasing": "minutes"}, "a list of names"),
         ({"increasing": ["minutes"], "decreasing": ["minutes"]}, "both rise and fall with minutes"),
         ({"concave": ["dose"]}, "dose is on a logarithmic scale"),
@@ -93,8 +93,8 @@ def test_files_with_and_without_facts(tmp_path):
         ({"known": ["dose=0 -> strength=2"]}, "not in its range 1:100"),
         ({"known": ["stages=1.5 -> strength=2"]}, "a whole number in its range 1:5"),
         ({"known": ["dose=1 & dose=1 -> strength=2"]}, "gives an input twice"),
-        ({"known": ["dose=1 -> strength=99"]}, "outside of the range 0:60"),
-        ({"known": ["dose=1 -> strength=9"], "limits": "10:"}, "outside of the limits 10:"),
+        ({"known": ["dose=1 -> strength=99"]}, "outside the range 0:60"),
+        ({"known": ["dose=1 -> strength=9"], "limits": "10:"}, "outside the limits 10:"),
         ({"kernels": "two"}, "must be one of one, any"),
     ],
 )
@@ -214,7 +214,7 @@ def test_bound_uses_facts_and_says_so(run, runs):
 def test_contradicted_facts_are_named_in_words(run, runs, fact, said):
     code, _, err = run("bound", runs, *DOSE, *fact)
     assert code == 1 and f"the data contradict {said}" in err
-    assert "do not contradict it, and with that line they do" in err
+    assert "do not contradict it, but with that line they do" in err
     run("study", "create", "a.db", *DOSE, *fact)
     run("study", "import", "a.db", runs)
     code, out, _ = run("study", "status", "a.db")
@@ -256,15 +256,15 @@ def test_assume_does_not_replace_a_problem_with_other_facts(run):
     code, _, err = run(*said, "--kernels", "any")
     assert code == 1 and "with limits = 0:10 and not nothing" in err
     code, _, err = run(*said, "--limits", "0:10", "--increasing", "x", "--kernels", "any")
-    assert code == 1 and "is there already" in err
+    assert code == 1 and "already exists" in err
 
 
 def test_assume_says_which_shapes_are_too_rare(run, monkeypatch):
     monkeypatch.setattr(random_functions, "MOST_TRIES", 1)
     _, out, _ = run("assume", "--input", "x=0:1", "--output", "y=0:10", "--noise", 0.1,
                     "--convex", "x", "--limits", "0:")  # fmt: skip
-    assert "as you know the output to be: y at least 0. B" in out
-    assert "Too few random functions are such that y is convex along x" in out
+    assert "satisfy what you know of the output: y at least 0. B" in out
+    assert "For too few random functions it is true that y is convex along x" in out
 
 
 def test_plan_says_what_facts_buy(run):
@@ -275,7 +275,7 @@ def test_plan_says_what_facts_buy(run):
     code, out, _ = run("plan", *small, *facts)
     assert code == 0 and "What you know buys" in out
     assert "If z rises with x: " in out and "With all that you know: " in out
-    assert "Not simulated, because random functions do not have it: z = 3 ± 3 where x=0." in out
+    assert "Not simulated, because random functions do not satisfy it: z = 3 ± 3 where x=0." in out
     assert "What you know buys" not in run("plan", *small, *facts, "--no-facts")[1]
     assert "What you know buys" not in run("plan", *small)[1]
 

@@ -316,7 +316,7 @@ class TestCommands:
         assert "gain is logarithmic, so noise is a percentage such as 5%, got '0.05'." in said
         code, _, said = run("bound", table, *WORDS, *KNOWN)
         assert code
-        assert "such as --noise 5%; 0 is none" in said
+        assert "such as --noise 5%; 0 means none" in said
         code, _, said = run("plan", *WORDS, *KNOWN, "--noise", "5%", "--within", "0.1")
         assert code
         assert "gain is logarithmic, so --within is a percentage" in said

@@ -107,7 +107,7 @@ def test_no_chance_is_left_with_noise_within_a_limit_only():
     for noise in (0.1, "unknown", None):
         with pytest.raises(kb.InputError, match="delta must be a finite number above 0"):
             Problem(["x=0:1"], "y=0:1", noise, delta=0)
-    with pytest.raises(kb.InputError, match="noise is stated and so are tries"):
+    with pytest.raises(kb.InputError, match="noise and tries are both stated"):
         Problem(["x=0:1"], "y=0:1", "unknown", successes="k", tries="n")
 
 
@@ -285,7 +285,7 @@ def test_bound_with_noise_that_is_unknown(run, table, tmp_path):
 def test_bound_with_too_few_runs(run, tmp_path):
     _write(tmp_path / "runs.csv", *_runs(8))
     code, out, err = run("bound", "runs.csv", *WORDS, "--noise", "unknown")
-    assert code == 0 and "8 runs are too few to bound a noise that is unknown" in err
+    assert code == 0 and "8 runs are too few to bound an unknown noise" in err
     assert "these runs do not bound it yet" in out
     code, out, err = run("bound", "runs.csv", *WORDS, "--noise", "unknown, at most 2")
     assert code == 0 and "at most 2 MPa, as you stated; these runs do not bound it" in out

@@ -149,7 +149,7 @@ def test_a_trial_may_have_been_run_with_other_settings(study):
 def test_a_trial_has_one_outcome(study):
     trial = study.ask()
     study.tell(trial, 61.0)
-    with pytest.raises(kb.InputError, match=r"has its outcome already, 61\.0"):
+    with pytest.raises(kb.InputError, match=r"already has its outcome, 61\.0"):
         study.tell(trial, 61.0)
     with pytest.raises(kb.InputError, match="not that of 2"):
         study.tell(trial, 61.0, trial=2)
@@ -295,7 +295,7 @@ def test_a_row_that_may_be_there_already_is_asked_about(study, tmp_path):
         study.import_runs(monday)
     assert study.import_runs(monday, skip=4) == [(7, False)]
     assert [one.again for one in study.import_runs(monday)] == [True] * 4
-    with pytest.raises(kb.InputError, match="skip is 6, and the table has 5 rows"):
+    with pytest.raises(kb.InputError, match="skip is 6, but the table has 5 rows"):
         study.import_runs(monday, skip=6)
     with pytest.raises(kb.InputError, match="skip"):
         study.import_runs(monday, skip=-1)
@@ -621,10 +621,10 @@ def test_pictures_of_names_and_units_with_dollar_signs(tmp_path):
 
 def test_a_new_study_does_not_replace_anything(path, tmp_path):
     before = path.read_bytes()
-    with pytest.raises(kb.InputError, match=r"reactor.db' is there already"):
+    with pytest.raises(kb.InputError, match=r"reactor.db' already exists"):
         kb.Study.create(path, problem())
     assert path.read_bytes() == before
-    with pytest.raises(kb.InputError, match="is there already"):
+    with pytest.raises(kb.InputError, match="already exists"):
         kb.Study.create(tmp_path, problem())
     with pytest.raises(kb.InputError, match="its folder does not exist"):
         kb.Study.create(tmp_path / "no" / "reactor.db", problem())
@@ -757,7 +757,7 @@ def test_a_digit_that_is_wrong_is_one_sentence(small, tmp_path, old, new, messag
     """In Python and at the command line."""
     assert old in small
     path = write(tmp_path / "reactor.db", small.replace(old, new, 1))
-    with pytest.raises(kb.StoredFileError, match=f"is damaged .{message}.*take a copy from before"):
+    with pytest.raises(kb.StoredFileError, match=f"is damaged .{message}.*use an earlier copy"):
         kb.Study(path)
     found = CliRunner().invoke(app, ["study", "export", str(path), str(tmp_path / "runs.csv")])
     assert isinstance(found.exception, kb.StoredFileError) and not found.output

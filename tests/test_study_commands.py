@@ -149,9 +149,9 @@ def test_notes_go_to_standard_error(reactor):
         (["plot", "reactor.db"], "nothing to draw"),
         (["status", "nowhere.db"], "there is no study 'nowhere.db'"),
         (["import", "reactor.db", "nowhere.csv"], "cannot read 'nowhere.csv'"),
-        (["create", "reactor.db", *CREATE, *KNOWN], "'reactor.db' is there already"),
-        (["create", "new.db", *CREATE[:8]], "say how noisy the output is"),
-        (["create", "new.db", "--input", "x=0:1", "--noise", "1"], "say what is measured"),
+        (["create", "reactor.db", *CREATE, *KNOWN], "'reactor.db' already exists"),
+        (["create", "new.db", *CREATE[:8]], "state how noisy the output is"),
+        (["create", "new.db", "--input", "x=0:1", "--noise", "1"], "state what is measured"),
     ],
 )
 def test_what_is_refused_is_one_sentence_and_changes_nothing(reactor, folder, words, message):
@@ -175,7 +175,7 @@ def test_refuted_assumptions_lead_to_a_new_study(reactor):
 
 
 def test_outcomes_in_another_unit_are_asked_about_once(reactor, folder):
-    question = "note: the outcomes of yield span 0.4, and its range was stated as 100"
+    question = "note: the outcomes of yield span 0.4, but its range was stated as 100"
     for at, value in enumerate((0.2, 0.3, 0.5, 0.6, 0.55, 0.45)):
         told = study("tell", reactor, f"temperature={200 + at}", *SETTINGS[1:], f"yield={value}")
         assert told.exit_code == 0 and (question in told.stderr) == (at == 4)
@@ -184,7 +184,7 @@ def test_outcomes_in_another_unit_are_asked_about_once(reactor, folder):
     )
     done("create", "other.db", *CREATE, *KNOWN, "--maximise")
     told = study("import", "other.db", "more.csv")
-    assert told.exit_code == 0 and "span 340, and its range was stated as 100" in told.stderr
+    assert told.exit_code == 0 and "span 340, but its range was stated as 100" in told.stderr
     assert "same unit" not in study("import", "other.db", "more.csv").stderr
 
 

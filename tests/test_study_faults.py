@@ -215,7 +215,7 @@ def test_creating_twice_at_once_makes_one(tmp_path):
     for one in processes:
         one.join()
     (winner,) = [one for one in said if isinstance(one, float)]
-    assert sum("is there already" in str(one) for one in said) == 2
+    assert sum("already exists" in str(one) for one in said) == 2
     with kb.Study(path) as study:
         assert study.stop_within == winner
 

@@ -72,14 +72,20 @@ class TestWords:
         [
             ({"tries": None}, "successes is stated without tries"),
             ({"successes": None}, "tries is stated without successes"),
-            ({"noise": 0.1}, "noise is stated and so are tries, from which it follows"),
-            ({"tries": "attempts=0"}, "how many are planned a run, such as attempts=20, got"),
-            ({"tries": "attempts=2.5"}, "how many are planned a run"),
+            (
+                {"noise": 0.1},
+                "noise and tries are both stated, but the noise follows from the tries",
+            ),
+            (
+                {"tries": "attempts=0"},
+                "how many are planned for each run, such as attempts=20, got",
+            ),
+            ({"tries": "attempts=2.5"}, "how many are planned for each run"),
             ({"tries": 20}, "a name must be a line of text"),
             ({"tries": "grasped"}, "the name 'grasped' is given 2 times"),
             ({"successes": "rate"}, "the name 'rate' is given 2 times"),
             ({"output": "rate=0:100"}, "so its range must be within 0:1, got 0:100"),
-            ({"output": "rate=0.1:1:log"}, "noise adds up as it is: leave out log"),
+            ({"output": "rate=0.1:1:log"}, "noise is added and does not multiply: leave out log"),
             ({"limits": "0:2"}, "rate is a rate of successes, so its limits are within 0:1"),
         ],
     )
@@ -210,7 +216,9 @@ class TestStudies:
             assert study.tell({"force": 9.0}, (0, 3), key="a") == (2, False)
             assert study.tell({"force": 9.0}, (0, 3), key="a").again
             refused(lambda: study.tell({"force": 9.0}, (0, 6), key="a"), "outcome .0, 3.; use")
-            refused(lambda: study.tell(trial, (1, 2)), "has its outcome already, .14, 20.; a rep")
+            refused(
+                lambda: study.tell(trial, (1, 2)), "already has its outcome, .14, 20.; tell a rep"
+            )
             study.tell_many([[5.0], [6.0]], [[1, 4], [1, 5]])
             refused(lambda: study.tell_many([[5.0]], [[1, 4], [1, 5]]), "2 outcomes .* 1 points")
             refused(lambda: study.tell([5.0], 0.5), "an outcome is a pair")
@@ -283,10 +291,10 @@ class TestCommands:
     def test_refusals(self, run, runs):
         code, _, said = run("bound", runs, *WORDS, *KNOWN, "--noise", "0.1")
         assert code
-        assert "noise is stated and so are tries, from which it follows" in said
+        assert "noise and tries are both stated, but the noise follows from the tries" in said
         code, _, said = run("bound", runs, *WORDS[:4], *KNOWN)
         assert code
-        assert "say how noisy the output is" in said
+        assert "state how noisy the output is" in said
         code, _, said = run("bound", runs, *WORDS[:4], *KNOWN, "--successes", "grapsed",
                             "--tries", "attempts")  # fmt: skip
         assert code

@@ -143,7 +143,7 @@ def show(found: kb.problem.Assumed) -> None:
         )
         smaller = found.chosen.norm_bound < found.norm_bound_without_facts
         say(
-            f"The functions have what you know of the output: {so}."
+            f"The functions satisfy what you know of the output: {so}."
             + f" B = {found.chosen.norm_bound:.4g}{unit} with what you know, "
             f"{found.norm_bound_without_facts:.4g}{unit} without, under the same kernel." * smaller
         )

@@ -61,12 +61,12 @@ STATEMENTS = {
     ),
     "noise": Statement(
         str,
-        "Standard deviation of the noise, in units of the output, or in percent, 5%, if that is "
-        "logarithmic; 0 means none. Round it up: twice the true value widens the band somewhat, "
-        "but half of it voids the guarantee. unknown: the data bound it, if it is Gaussian and the "
-        "same in all runs; 'unknown, at most 2' if you are sure of that limit. 'within 0.5': no "
-        "measurement is ever farther from the true value, and errors are 0 on average; with "
-        "--delta 0 they need not be 0 on average.",
+        "Standard deviation of the noise, in units of the output, or in percent, 5%, for a "
+        "logarithmic output; 0 means none. Round it up: twice the true value widens the band "
+        "somewhat, but half of it voids the guarantee. unknown: the data bound it, if it is "
+        "Gaussian and the same in all runs; 'unknown, at most 2' if you are sure of that limit. "
+        "'within 0.5': no measurement is ever farther from the true value, and errors are 0 on "
+        "average; with --delta 0 they need not be 0 on average.",
         metavar="NUMBER|PERCENT|WORDS",
     ),
     "successes": Statement(

@@ -62,9 +62,10 @@ def plan(
 ) -> None:
     """Predict the width of the band and the certified regret, from the assumptions alone.
 
-    Regret is how far the best known settings may fall short of the best possible ones. It writes
-    problem.json, plan.csv, plan.png, and design.csv with settings that fill the ranges evenly. With
-    three inputs it takes about half a minute; --no-compare and a smaller --most are faster.
+    Regret is how far the best known settings may fall short of the best possible ones. The
+    command writes problem.json, plan.csv, plan.png, and design.csv with settings that fill the
+    ranges evenly. With three inputs it takes about half a minute; --no-compare and
+    a smaller --most are faster.
 
     Example: kernelbounds plan --problem assume/problem.json --within 5
     """

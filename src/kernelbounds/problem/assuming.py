@@ -384,9 +384,9 @@ def assume(
     combinations = math.prod(map(len, problem.categories.values()))
     if combinations > MOST_COMBINATIONS:
         raise InputError(
-            f"norms of functions of categories with {combinations} combinations of levels are not "
-            f"computed, and {MOST_COMBINATIONS} are the most: give both kernel and norm_bound, or "
-            "leave levels out."
+            f"norms are not computed for categories with {combinations} combinations of levels, "
+            f"only for up to {MOST_COMBINATIONS}: give both kernel and norm_bound, or leave "
+            "levels out."
         )
     given = problem.kernel is not None and problem.norm_bound is not None
     if not given and not _can_be_told(problem, combinations):
@@ -504,13 +504,13 @@ def _cannot_be_told(problem: Problem) -> str:
     if problem.kernel is not None:
         return (
             f"norms under {shortened(kernels.kernel_to_text(problem.kernel), 100)} of functions "
-            "with that many turns are infinite, or cannot be told: give norm_bound too, or leave "
-            "the kernel to be chosen."
+            "with that many turns are infinite or cannot be computed: give norm_bound too, or "
+            "leave out the kernel."
         )
     return (
         f"norms of functions of {problem.dim} inputs, of which {_most_acting_together(problem)} "
-        "act on each other, with that many turns cannot be told (those of up to "
-        f"{max(GRID_SIDES)} inputs with few turns can): say interactions='pairs' or 'none', or "
+        "act on each other, cannot be computed for that many turns (they can for up to "
+        f"{max(GRID_SIDES)} inputs with few turns): say interactions='pairs' or 'none', or "
         "fewer turns, if that is true, or give both kernel and norm_bound."
     )
 

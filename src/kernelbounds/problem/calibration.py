@@ -117,8 +117,8 @@ class Runs:
         for at, levels in problem.categories.items():
             if len(levels) > len(self.outcomes):
                 raise InputError(
-                    f"{problem.names[at]} has {len(levels)} levels, and the table "
-                    f"{len(self.outcomes)} rows: take levels together, or make more runs, so that "
+                    f"{problem.names[at]} has {len(levels)} levels, but the table has only "
+                    f"{len(self.outcomes)} rows: merge some levels, or make more runs, so that "
                     "each level can have one."
                 )
 
@@ -162,7 +162,7 @@ def doubtful_unit(problem: Problem, points: Array, outcomes: Array) -> str:
         return ""
     spanned = out.amount(float(out.apart(span)), "{:.3g}".format)
     return (
-        f"the outcomes of {out.name} span {spanned}, and its range was stated as "
+        f"the outcomes of {out.name} span {spanned}, but its range was stated as "
         f"{out.stated_range}: are both in the same unit?"
     )
 
@@ -376,7 +376,7 @@ def calibrate(problem: Problem, X: Array, y: Array) -> Calibration:
     if problem.noise is not None and law is not None:
         kept = f"You stated {problem.noise_text()}; kept"
         if noise.kind == "estimate" and estimated > (problem.noise_scale or problem.planned_noise):
-            kept += ", though that is less: state it anew if you have no reason to trust it more"
+            kept += ", though that is less: state it again if you have no reason to trust it more"
         noise = replace(noise, why=f"{noise.why}. {kept}")
     # Rice's formula: how often a Gaussian process with an RBF kernel turns on average.
     turns = [math.ceil(math.sqrt(3) / (math.pi * scale)) for scale in scales]
@@ -410,7 +410,7 @@ def calibrate(problem: Problem, X: Array, y: Array) -> Calibration:
             "B at least", least, "estimate",
             "a smaller B does not explain these data with that kernel and noise; that would be "
             f"guaranteed, {problem.certainty}, if neither had been fitted to "
-            "the same data, and no data can say how large B is at most",
+            "the same data, and no data can give an upper limit for B",
         ),
         *_guaranteed(problem, observed),
     )  # fmt: skip
@@ -441,7 +441,7 @@ def _guaranteed(problem: Problem, observed: tuple[Array, Array, Array | None]) -
             Finding(
                 "B at least, by what was stated", _least_norm(own, observed), "guarantee",
                 f"{sure}, with the kernel that you gave, {kernel_to_text(own.kernel)}, and "
-                f"{own.noise_clause}: if these hold, and were stated without a look at these data",
+                f"{own.noise_clause}: if these hold, and were stated without looking at these data",
             )
         )  # fmt: skip
     if problem.noise_is_unknown:
@@ -450,7 +450,7 @@ def _guaranteed(problem: Problem, observed: tuple[Array, Array, Array | None]) -
         noise = checked_assumptions(problem, sequence)[1]
         most = float(noise.at_most or 0.0)
         if most >= noise.assumed:
-            more = "; the data say no less" if math.isfinite(most) else ""
+            more = "; the data do not lower this limit yet" if math.isfinite(most) else ""
             found.append(
                 Finding(
                     "noise at most", noise_so_far(problem, noise), "stated assumption",

@@ -224,7 +224,7 @@ def checked_known(
                 high is not None and one.value - one.within > high
             ):
                 raise InputError(
-                    f"{brief(text)} is outside of the {what} {limits_text((low, high))} stated for "
+                    f"{brief(text)} is outside the {what} {limits_text((low, high))} stated for "
                     f"{output.name}; correct one of the two."
                 )
         texts.append(one.text(inputs, output))
@@ -243,7 +243,7 @@ def _input(inputs: Sequence[Input], name: Any, what: str) -> Input:
     names = [one.name for one in inputs]
     hint = did_you_mean(name, names) if isinstance(name, str) else ""
     raise InputError(
-        f"{what} names {brief(name)}, which is no input{hint}; the inputs are "
+        f"{what} names {brief(name)}, which is not an input{hint}; the inputs are "
         f"{shortened(', '.join(names), 200)}."
     )
 
@@ -356,7 +356,7 @@ def kernels_sentence(problem: Problem, sequence: ConfidenceSequence) -> str:
     """Say which of several kernels the data refute, as far as they do."""
     refuted, count = sequence.refuted_classes, len(problem.candidates)
     if not refuted:
-        return f"All {count} kernels are in agreement with the data."
+        return f"All {count} kernels agree with the data."
     names = " and ".join(
         shortened(kernel_to_text(problem.candidates[number][0]), 100) for number in refuted
     )

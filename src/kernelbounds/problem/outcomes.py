@@ -64,7 +64,7 @@ def checked_noise(given: Any, output: Output) -> float | str:
     if limit is not None and output.log and amount >= 1:
         raise InputError(
             f"a measurement within {_written(amount, output)} of the true value may be 0, which a "
-            f"logarithmic output never is; say less, or leave out log."
+            f"logarithmic output never is; state a smaller limit, or leave out log."
         )
     return f"{AT_MOST if limit is None else WITHIN} {_written(amount, output)}"
 
@@ -163,7 +163,7 @@ class Counts:
         name, equals, number = tries.partition("=") if isinstance(tries, str) else (tries, "", "")
         if equals and not (number.strip().isdecimal() and 0 < int(number) <= MOST_TRIES):
             raise InputError(
-                "tries are the name of a column, and how many are planned a run, such as "
+                "tries must name a column, and may say how many are planned for each run, such as "
                 f"attempts=20, got {brief(tries)}."
             )
         for what in (successes, name):
@@ -179,13 +179,13 @@ class Counts:
         """Raise where an output cannot be a rate, or noise is stated, or a name is taken."""
         if noise is not None:
             raise InputError(
-                f"noise is stated and so are tries, from which it follows: leave out noise = "
-                f"{brief(noise)}."
+                "noise and tries are both stated, but the noise follows from the tries: leave out "
+                f"noise = {brief(noise)}."
             )
         if output.log:
             raise InputError(
-                f"{output.name} is a rate of successes, whose noise adds up as it is: leave out "
-                "log."
+                f"{output.name} is a rate of successes, whose noise is added and does not "
+                "multiply: leave out log."
             )
         if output.low < 0 or output.high > 1:
             raise InputError(

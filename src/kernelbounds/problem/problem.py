@@ -386,12 +386,12 @@ class Problem:
             missing = [name for name in self.names if name not in X]
             if missing:
                 raise InputError(
-                    f"there is no value of {missing[0]!r}; the inputs are "
+                    f"there is no value for {missing[0]!r}; the inputs are "
                     f"{shortened(', '.join(self.names), 200)}."
                 )
             columns = [one.numbers(X[one.name]) for one in self.inputs]
             if len({column.shape for column in columns}) > 1:
-                raise InputError("the inputs must have equally many values each.")
+                raise InputError("all inputs must have the same number of values.")
             X = np.stack(columns, axis=-1)
         elif self.categories and not isinstance(X, np.ndarray):
             rows = np.atleast_2d(np.asarray(X, dtype=object))
@@ -773,7 +773,7 @@ class Problem:
     def from_data(cls, data: Any) -> Self:
         """Make a problem from what :meth:`as_data` returned."""
         if not isinstance(data, Mapping) or data.get("format") != FORMAT:
-            raise InputError(f"this is no problem of kernelbounds: {FORMAT!r} is not in it.")
+            raise InputError(f"this is not a problem of kernelbounds: {FORMAT!r} is not in it.")
         arguments = {key: value for key, value in data.items() if key != "format"}
         try:
             arguments["inputs"] = [Input(**one) for one in arguments["inputs"]]

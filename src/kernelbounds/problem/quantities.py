@@ -79,7 +79,7 @@ class Quantity:
             )
         if high - low < 1 / LARGEST:
             raise InputError(
-                f"{self.name} needs a range of at least {1 / LARGEST:g}, got {high - low:g}; take "
+                f"{self.name} needs a range of at least {1 / LARGEST:g}, got {high - low:g}; use "
                 "another unit."
             )
         object.__setattr__(self, "low", low)
@@ -173,8 +173,8 @@ class Output(Quantity):
         for option in more:
             if option not in ("log", "linear"):
                 raise InputError(
-                    f"output {brief(name)} has {brief(option)} after its range; log is all that "
-                    "can be said there."
+                    f"output {brief(name)} has {brief(option)} after its range; only log may "
+                    "stand there."
                 )
         return cls(name, low, high, unit, "log" in more)
 
@@ -344,7 +344,7 @@ class Input(Quantity):
         super().__post_init__()
         as_scalar(self.matters, f"matters of {self.name}", least=0.01, most=1.0)
         if self.matters != 1 and not self.levels:
-            raise InputError(f"matters is said of categories, and {self.name} is a number.")
+            raise InputError(f"matters is for categories, but {self.name} is a number.")
         as_flag(self.log, f"log of {self.name}")
         as_flag(self.integer, f"integer of {self.name}")
         if self.turns is not None:
@@ -377,8 +377,8 @@ class Input(Quantity):
                 turns = int(value)
             else:
                 raise InputError(
-                    f"input {brief(name)} has {brief(option)} after its range; log, integer and "
-                    "turns=2 are what can be said there."
+                    f"input {brief(name)} has {brief(option)} after its range; only log, integer "
+                    "and turns=2 may stand there."
                 )
         return cls(name, low, high, unit, log, integer, turns)
 
@@ -391,8 +391,8 @@ class Input(Quantity):
             key, _, value = (part.strip() for part in option.partition("="))
             if key != "matters" or not NUMBER.fullmatch(value):
                 raise InputError(
-                    f"input {brief(name)} has {brief(option)} after its levels; matters=0.3 is "
-                    "what can be said there."
+                    f"input {brief(name)} has {brief(option)} after its levels; only matters=0.3 "
+                    "may stand there."
                 )
             matters = float(value)
         return cls(name, 0, 1, unit, levels=tuple(listed.split("|")), matters=matters)

@@ -226,8 +226,7 @@ def shown(path: Path | str) -> str:
 def _check_there(path: Path, name: str) -> None:
     if not path.exists():
         raise InputError(
-            f"there is no study {name}; a new one is made by kernelbounds study create, or "
-            "Study.create."
+            f"there is no study {name}; make one with kernelbounds study create, or Study.create."
         )
     with files.failure_reported(f"open the study {name}"):
         files.check_regular(path.stat().st_mode)
@@ -258,11 +257,11 @@ def _claim(path: Path, name: str) -> None:
 
 
 def _exists(name: str) -> InputError:
-    return InputError(f"{name} is there already; choose another name for the new study.")
+    return InputError(f"{name} already exists; choose another name for the new study.")
 
 
 def _damaged(name: str, how: str) -> StoredFileError:
-    return StoredFileError(f"{name} is damaged ({how}); take a copy from before.")
+    return StoredFileError(f"{name} is damaged ({how}); use an earlier copy.")
 
 
 def _checksum(*values: Any) -> str:
@@ -286,8 +285,8 @@ def _explained(error: Exception, name: str) -> Exception:
         sqlite3.SQLITE_FULL: f"{cannot_write} disk is full; nothing was changed.",
         sqlite3.SQLITE_BUSY: f"{name} has been locked by another process for more than "
         f"{PATIENCE:g} seconds; nothing was changed, try again.",
-        sqlite3.SQLITE_CANTOPEN: f"cannot open {name}, or write to its folder; see whether both "
-        "are there and who may write to them.",
+        sqlite3.SQLITE_CANTOPEN: f"cannot open {name}, or write to its folder; check that both "
+        "exist and that you may write to them.",
     }
     code, text = _code(error), str(error)
     if code in messages:

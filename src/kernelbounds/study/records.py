@@ -312,7 +312,7 @@ class OldRuns:
         """
         if skip is not None:
             if as_whole(skip, "skip", least=0) > len(self.rows):
-                raise InputError(f"skip is {skip}, and the table has {len(self.rows)} rows.")
+                raise InputError(f"skip is {skip}, but the table has {len(self.rows)} rows.")
             return list(self.rows[skip:])
         known = self._imported(there)
         self._check_unchanged(known)

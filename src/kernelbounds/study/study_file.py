@@ -304,7 +304,7 @@ class StudyFile:
         with self._file.writing() as db:
             found = self.trial(number)
             if found.state != "pending":
-                raise InputError(f"trial {number} is not pending: it was {found.state} already.")
+                raise InputError(f"trial {number} is not pending: it was already {found.state}.")
             db.execute(
                 "UPDATE trials SET state = 'dropped', place = NULL, digest = NULL WHERE number = ?",
                 (number,),
@@ -377,9 +377,9 @@ class StudyFile:
                     "SELECT value FROM outcomes WHERE trial = ? AND withdrawn IS NULL", one.trial
                 )
                 raise InputError(
-                    f"trial {one.trial} has its outcome already, {old[0][0]}; a repetition is "
-                    "told by its values, without the number, and a slip of the pen is put right "
-                    "with correct."
+                    f"trial {one.trial} already has its outcome, {old[0][0]}; tell a repetition "
+                    "by its values, without the number, and put right a slip of the pen with "
+                    "correct."
                 )
             return one.trial
         for waiting in self.pending:
