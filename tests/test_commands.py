@@ -445,7 +445,7 @@ def test_time_stamps_are_named_with_all_digits(run, tmp_path):
         (["plan", "--input=a=0:1", "--output=y=0:100"], "state how noisy the output is"),
         (["bound", "{}", "--output=y=0:100", *KNOWN], "state at least one input"),
         (["bound", "{}", "--input=a=0:1", *KNOWN], "state what is measured"),
-        (["bound", "{}", *_inputs(1), "--problem", "x.json"], "pass it, or --input and --output"),
+        (["bound", "{}", *_inputs(1), "--problem", "x.json"], "pass either --problem, or --input"),
         (["bound", "{}", "--problem", "none.json"], "cannot read the problem in .*No such file"),
         (["bound", "{}", "--problem", "{}"], "is not a JSON file"),
         (["bound", "none.csv", *_inputs(1)], "cannot read 'none.csv': No such file"),

@@ -131,7 +131,7 @@ def show(found: kb.problem.Assumed) -> None:
         f"them, the band misses about {100 * found.miss_probability:.3g} at some "
         f"settings, on average: {100 * (found.miss_probability - problem.delta):.3g} that B does "
         f"not cover, and {100 * problem.delta:.3g} by chance (delta). From {len(found.functions)} "
-        f"functions we can say, with confidence {kb.problem.assuming.CONFIDENCE:g}, that it misses "
+        f"functions we can say with confidence {kb.problem.assuming.CONFIDENCE:g} that it misses "
         f"at most {math.ceil(100 * found.miss_probability_at_most)}. If your system is wilder than "
         "all of them, there is no guarantee: look at functions.png, and if in doubt allow more "
         "turns or a larger --quantile."
