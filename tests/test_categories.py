@@ -244,7 +244,7 @@ class TestInput:
         ("text", "match"),
         [
             ("quench=oil|Oil", "differ only in case: are they the same"),
-            ("quench=oil|water:log", "'log' after its levels; matters=0.3"),
+            ("quench=oil|water:log", "'log' after its levels; only matters=0.3"),
             ("quench=oil|water:matters=2", "matters of quench must be"),
             ("quench[s]=oil|water", "no unit"),
             ("quench=oil,water,air", r"as in oil\|water\|air"),
@@ -368,7 +368,8 @@ class TestTables:
         problem = kb.Problem(["quench=oil|water|air"], "y=0:3")
         runs = Runs.read(problem, {"quench": ["oil", "air"], "y": [1, 2]})
         refused(
-            lambda: runs.refuse_more_levels_than_rows(problem), "3 levels, and the table 2 rows"
+            lambda: runs.refuse_more_levels_than_rows(problem),
+            "3 levels, but the table has only 2 rows",
         )
 
 

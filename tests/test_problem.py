@@ -95,7 +95,7 @@ def test_what_is_written_is_understood(text, expected):
         ("x=-1:1:log", "must be above 0, got -1:1"),
         ("x=1e-320:1:log", "must be above 0"),
         ("x=0.5:3:integer", "x takes whole numbers, so its range .*, got 0.5:3"),
-        ("x=0:1:logarithmic", "'x' has 'logarithmic' after its range; log, integer and turns=2"),
+        ("x=0:1:logarithmic", "'x' has 'logarithmic' after its range; only log, integer and"),
         ("x=0:1:2", "has '2' after its range"),
         ("x=0:1:turns", "has 'turns' after its range"),
         ("x=0:1:turns=-1", "has 'turns=-1' after its range"),
@@ -131,7 +131,7 @@ def test_what_is_not_understood_is_refused(text, match):
         ("yield", "output must be written as yield"),
         ("yield=100:0", "yield needs a range with low < high, got 100:0"),
         ("yield=0:100:log", "yield is logarithmic, so its range must be above 0, got 0:100"),
-        ("yield=1:100:integer", "output 'yield' has 'integer' after its range; log is all"),
+        ("yield=1:100:integer", "output 'yield' has 'integer' after its range; only log may"),
         ("yield=0:100:" + "x" * 1000, "only log may stand there"),
         ("yield=low,high", "output 'yield' needs a range of two numbers"),
     ],
@@ -467,8 +467,8 @@ def test_files_keep_all_digits(tmp_path, one, unit, high, noise):
 @pytest.mark.parametrize(
     ("change", "match"),
     [
-        ({"format": "kernelbounds problem 0"}, "no problem of kernelbounds"),
-        ({"format": None}, "no problem of kernelbounds"),
+        ({"format": "kernelbounds problem 0"}, "not a problem of kernelbounds"),
+        ({"format": None}, "not a problem of kernelbounds"),
         ({"inputs": 3}, "broken: 'int' object is not iterable"),
         ({"inputs": None}, "broken"),
         ({"inputs": []}, "at least one"),
@@ -511,7 +511,7 @@ def test_files_that_are_no_problem(tmp_path, content):
     path = tmp_path / "x.json"
     path.write_bytes(content)
     message = refusal(Problem.load, path)
-    assert "is not a JSON file" in message or "no problem of kernelbounds" in message
+    assert "is not a JSON file" in message or "not a problem of kernelbounds" in message
     assert path.read_bytes() == content and os.listdir(tmp_path) == ["x.json"]
 
 

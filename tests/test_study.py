@@ -93,10 +93,10 @@ def test_dropped_trials_are_not_pending(study):
     batch = study.ask(2)
     assert study.drop(batch[0]) == batch[0]
     assert study.pending == batch[1:]
-    with pytest.raises(kb.InputError, match="not pending: it was dropped"):
+    with pytest.raises(kb.InputError, match="not pending: it was already dropped"):
         study.drop(1)
     study.tell(batch[0], 40.0)  # its outcome came after all
-    with pytest.raises(kb.InputError, match="not pending: it was told"):
+    with pytest.raises(kb.InputError, match="not pending: it was already told"):
         study.drop(1)
     with pytest.raises(kb.InputError, match="no trial 9"):
         study.drop(9)
