@@ -35,7 +35,9 @@ FAR_AIM_RATIO = 2.0
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The study.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-SecondsOption = Annotated[float, typer.Option(help="For the certificate, at most; less is looser.")]
+SecondsOption = Annotated[
+    float, typer.Option(help="Time limit for the certificate; less is looser.")
+]
 WithinOption = Annotated[
     str | None,
     typer.Option(
@@ -57,9 +59,9 @@ def create(
     ] = False,
     stop_within: WithinOption = None,
 ) -> None:
-    """Make a new study. Its assumptions are fixed from now on: they are made before the data.
+    """Make a new study. Its assumptions are then fixed, before there are any data.
 
-    So is all that you say you know, such as --limits; other statements need a new study.
+    So is all that you say you know, such as --limits. To change it, use study revise, which makes a new study.
 
     Example: kernelbounds study create reactor.db --problem assume/problem.json --maximise
     """
@@ -170,8 +172,8 @@ def tell(
         list[str],
         typer.Argument(
             metavar="NAME=VALUE...",
-            help="Settings and outcome; with --trial the outcome, and settings that were not as "
-            "asked for.",
+            help="The settings and the outcome. With --trial: the outcome, and any settings that "
+            "were not as asked for.",
         ),
     ],
     trial: Annotated[
@@ -181,15 +183,15 @@ def tell(
     key: Annotated[
         str | None,
         typer.Option(
-            help="A name for this outcome: told again with the same key and content, it is "
-            "acknowledged and counted once."
+            help="A name for this outcome. If you tell it again with the same key and content, it "
+            "counts once."
         ),
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Tell an outcome. When this returns, it is safe on the disk.
 
-    Tell an outcome by which you choose other settings before you tell the outcome at those.
+    If you choose other settings because of this outcome, tell it before the outcome at those.
 
     Example: kernelbounds study tell reactor.db --trial 3 yield=63.1
 
@@ -254,12 +256,12 @@ def status(
 @study_app.command("plot")
 def plot(
     file: FileArgument,
-    out: Annotated[Path, typer.Option(help="Folder of the pictures.")] = Path("."),
-    seconds: Annotated[float, typer.Option(help="For certificates of the past, at most.")] = 20.0,
+    out: Annotated[Path, typer.Option(help="Folder for the pictures.")] = Path("."),
+    seconds: Annotated[float, typer.Option(help="Time limit for earlier certificates.")] = 20.0,
 ) -> None:
     """Draw the history, the certificate over time, and slices through the best settings.
 
-    Where the noise is unknown, also how it closes in.
+    If the noise is unknown, also draw how its bounds close in.
     """
     with kb.Study(file) as study:
         for path in study.plot(out, seconds):
@@ -278,7 +280,7 @@ def undo(
 ) -> None:
     """Take back an outcome, after a slip of the pen; it stays in the file as withdrawn.
 
-    To take back an outcome because of its value voids the guarantee. If you know the right one,
+    Taking back an outcome because of its value voids the guarantee. If you know the right one,
     correct it: kernelbounds study correct FILE --trial 12 yield=63.1
     """
     with kb.Study(file) as study:
@@ -359,7 +361,7 @@ def note(
 @study_app.command("trials")
 def trials(
     file: FileArgument,
-    last: Annotated[int, typer.Option(min=1, help="How many of them, the last ones.")] = 20,
+    last: Annotated[int, typer.Option(min=1, help="How many of the last trials to list.")] = 20,
     as_json: JsonOption = False,
 ) -> None:
     """List the trials with their outcomes and notes."""
@@ -418,7 +420,7 @@ def drop(
     file: FileArgument,
     trial: Annotated[int, typer.Option(min=1, help="A pending trial.")],
 ) -> None:
-    """Give up a pending trial that will have no outcome; never one whose outcome is bad."""
+    """Give up a pending trial that will have no outcome, but never because its outcome is bad."""
     with kb.Study(file) as study:
         gone = study.drop(trial)
         typer.echo(f"dropped trial {trial}: {study.problem.settings_text(gone.values.values())}")
@@ -442,22 +444,22 @@ def import_command(
         Path,
         typer.Argument(
             metavar="CSV",
-            help="With a column for each input and for the output (or successes and tries), by "
-            "their names.",
+            help="A table with a named column for each input and for the output (or for successes "
+            "and tries).",
         ),
     ],
     skip: Annotated[
         int | None,
         typer.Option(
             min=0,
-            help="How many rows at the beginning are in the study already; 0 if all are new runs.",
+            help="How many rows at the beginning are already in the study; 0 if all are new runs.",
             show_default="those imported from this file before",
         ),
     ] = None,
 ) -> None:
-    """Add old runs from a CSV file, in their order, all or none; or its new rows, if it has grown.
+    """Add old runs from a CSV file, all or none, in their order; later, add the rows that are new.
 
-    They must be all runs that were made, and not a selection by their outcomes. Import them before
+    The table must have all runs that were made, and not a selection by outcomes. Import them before
     you tell a trial that was chosen by anybody who knows them. No row is left out because of its
     outcome: where it may be in the study already, you are asked for --skip.
     """
