@@ -61,7 +61,8 @@ def create(
 ) -> None:
     """Make a new study. Its assumptions are then fixed, before there are any data.
 
-    So is all that you say you know, such as --limits. To change it, use study revise, which makes a new study.
+    So is all that you say you know, such as --limits. To change it, make a
+    new study with study revise.
 
     Example: kernelbounds study create reactor.db --problem assume/problem.json --maximise
     """
