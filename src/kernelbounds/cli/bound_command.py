@@ -267,7 +267,7 @@ def refuted(
         size = f"larger than the whole range of {problem.output.name}"
         if not problem.exceeds_range(noise):
             size = f"at least {problem.noise_text(noise, at_least)}"
-        least.append(f"{what} {size}")
+        least.append(f"{what}{'' if least else ' would have to be'} {size}")
     larger_ones = f" ({', or '.join(least)})" if least else ""
     doubt = "Is the noise larger than you said"
     if problem.counts is not None:

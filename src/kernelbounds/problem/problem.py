@@ -539,8 +539,10 @@ class Problem:
         """Tell whether noise in the user's units is more than the output itself moves by.
 
         Such a number, of noise that the data would need, says only that something else is wrong.
+        The noise of a rate is that of a run with the planned tries, which other runs need not have.
+        It is reported as a multiple of that of independent tries, so no size is meaningless.
         """
-        return noise > float(self.output.apart(self.output.span))
+        return self.counts is None and noise > float(self.output.apart(self.output.span))
 
     @property
     def certainty(self) -> str:
