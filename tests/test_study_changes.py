@@ -263,7 +263,7 @@ def test_a_revised_study_has_everything_and_says_what_is_guaranteed(tmp_path):
             assert len(new.revise(":memory:", minimise=True).revisions) == 2
         with pytest.raises(kb.InputError, match="nothing is changed"):
             study.revise(":memory:")
-        with pytest.raises(kb.InputError, match="is there already"):
+        with pytest.raises(kb.InputError, match="already exists"):
             study.revise(other, problem(noise=1.0))
         with pytest.raises(kb.InputError, match="same inputs, levels and columns"):
             study.revise(":memory:", kb.Problem(["x=0:1"], "yield=0:1", noise=0.5))
