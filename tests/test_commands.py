@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 import kernelbounds as kb
-from kernelbounds.cli import assume_commands
 from kernelbounds.cli.options import Results
 from kernelbounds.display.numbers import at_least, at_most
 from kernelbounds.io.csv_table import read_csv, write_csv
 from kernelbounds.problem import Problem, assuming
+from kernelbounds.problem.pictures import admitted_functions
 from kernelbounds.problem.plans import needed
 from kernelbounds.problem.problem import predicted_half_widths
 
@@ -138,7 +138,7 @@ def test_functions_that_are_too_wild_are_drawn_where_they_are_wildest():
     from matplotlib import pyplot
 
     found = assuming.assume(Problem(["a=0:1:turns=0", "b=0:1:turns=3"], "y=0:100", 0.5))
-    panels = assume_commands.draw(found)
+    panels = admitted_functions(found)
     # One of the 20 is above B, the 19th largest norm; it is wild along b, which alone may turn.
     for ax, count in zip(panels, (0, 1), strict=True):
         assert sum(one.is_dashed() and len(one.get_xdata()) > 0 for one in ax.lines) == count

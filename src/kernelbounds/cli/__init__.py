@@ -24,7 +24,7 @@ from kernelbounds.cli import assume_commands, bound_command, plan_command
 from kernelbounds.cli.options import print_table, progress, say, warn
 from kernelbounds.cli.study_commands import study_app
 from kernelbounds.display.numbers import at_most
-from kernelbounds.errors import KernelBoundsError
+from kernelbounds.errors import InputError, KernelBoundsError
 from kernelbounds.io import files
 from kernelbounds.paper import specs
 
@@ -100,6 +100,54 @@ def demo(
         webbrowser.open(out.resolve().as_uri())
     else:
         say("Open it in a browser; it needs no network.")
+
+
+@app.command()
+def studio(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[FILE|FOLDER]...",
+            help="Studies, or folders with studies.",
+            show_default="the current folder",
+        ),
+    ] = None,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The port.", show_default="any that is free")
+    ] = 0,
+    open_page: Annotated[
+        bool | None,
+        typer.Option(
+            "--open/--no-open",
+            help="Whether to open the page in a browser.",
+            show_default="if there is a screen and somebody at it",
+        ),
+    ] = None,
+) -> None:
+    """Open a page for your own studies in a browser: look, ask, tell, make new ones.
+
+    The page is served on this computer alone, to whoever has the address that is printed. Several
+    people may look at once, and the command line works beside it. Ctrl-C ends it; nothing is lost.
+
+    Example: kernelbounds studio oven.db
+    """
+    from kernelbounds.studio import server
+
+    chosen = paths or [Path()]
+    for path in chosen:
+        if not path.exists():
+            raise InputError(
+                f"there is no {str(path)!r}; kernelbounds studio without a name shows the current "
+                "folder, where a new study can be made."
+            )
+
+    def started(address: str) -> None:
+        say(f"studio: {address}")
+        say("Ctrl-C ends it.", aside=True)
+        if open_page or (open_page is None and _somebody_is_there()):
+            webbrowser.open(address)
+
+    server.serve(chosen, port, started, warn)
 
 
 def _show(tour: Tour) -> None:

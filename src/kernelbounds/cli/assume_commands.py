@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 
 import kernelbounds as kb
-from kernelbounds.arrays import Array, shortened
+from kernelbounds.arrays import shortened
 from kernelbounds.cli.options import (
     OutOption,
     Results,
@@ -25,16 +25,10 @@ from kernelbounds.cli.options import (
     with_problem,
 )
 from kernelbounds.errors import InputError
+from kernelbounds.problem.pictures import admitted_functions
 
-# The picture shows this many functions that are admitted and this many that are not, each at this
-# many points of the slice that bends most, out of this many slices.
-ADMITTED_SHOWN, EXCLUDED_SHOWN, SLICE_POINTS, SLICES_TRIED = 10, 2, 121, 16
 # Norm bounds of the same problem differ by less than this, whatever the threads: 1e-9 was seen.
 NORM_ROUNDING = 1e-6
-CAPTION = (
-    "All panels cut the same functions, along one input each. One that is too wild is drawn only "
-    "where it is wildest."
-)
 
 
 @with_problem()
@@ -62,7 +56,7 @@ def assume(
     else:
         results.problem(found.problem)
     results.table("norms.csv", {one.name: np.sort(one.norms) for one in found.candidates})
-    results.picture("functions.png", lambda: draw(found))
+    results.picture("functions.png", lambda: admitted_functions(found))
 
 
 def _says_the_same(path: Path, problem: kb.Problem) -> bool:
@@ -181,69 +175,6 @@ def show(found: kb.problem.Assumed) -> None:
             f"{problem.planned_noise_text}, if it were known. Not knowing it makes them wider: "
             "kernelbounds plan says how much."
         )
-
-
-def draw(found: kb.problem.Assumed) -> Any:
-    """Draw slices of random functions along each input: some that are admitted, and the wildest.
-
-    The wildest are those of the largest norms, as far as B does not admit these. Each is drawn only
-    along the input along which it bends most, since along others it may well look tame.
-    """
-    problem, norms, canvas = found.problem, found.chosen.norms, kb.plot.canvas
-    within = norms <= float(problem.norm_bound or np.inf)
-    inside = np.flatnonzero(within)[:ADMITTED_SHOWN]
-    panels = canvas.new_axes(problem.dim, share_y=True)
-    for axis, (ax, one) in enumerate(zip(panels, problem.inputs, strict=True)):
-        admitted = [_along(found, int(at), axis) for at in inside]
-        places, levels = one.unscaled(_ticks(one)), one.categories
-        box = kb.Box([one.low], [one.high], categories={} if levels is None else {0: levels})
-        kb.plot.functions(
-            places, np.reshape(admitted, (-1, len(places))), box, ax,
-            log=[one.log], labels=[one.label], output=problem.output.label if axis == 0 else "",
-            log_output=problem.output.log,
-        )  # fmt: skip
-        if one.integer and not one.levels:
-            canvas.round_ticks(ax.xaxis, 8, whole=True)
-    outside = [int(at) for at in np.argsort(-norms)[:EXCLUDED_SHOWN] if not within[at]]
-    too_wild: dict[str, Any] = {"color": canvas.NO_GUARANTEE, "linestyle": canvas.DASHED}
-    for at in outside:
-        slices = {axis: _along(found, at, axis) for axis in problem.numbers or [0]}
-        axis = max(slices, key=lambda one: _bend(slices[one]))
-        one = problem.inputs[axis]
-        panels[axis].plot(one.unscaled(_ticks(one)), slices[axis], **too_wild)
-    if outside:
-        panels[0].plot([], [], label="too wild: not admitted", **too_wild)
-    panels[0].plot([], [], color="black", linewidth=0.9, label="admitted (all other lines)")
-    if problem.dim > 1:
-        panels[0].figure.supxlabel(CAPTION, fontsize="small")
-    canvas.legend(panels, own=True)
-    return panels
-
-
-def _ticks(one: kb.problem.Input) -> Array:
-    """Return scaled values along an input: many, or all levels of a category."""
-    return np.arange(one.high + 1) if one.levels else np.linspace(0, 1, SLICE_POINTS)
-
-
-def _along(found: kb.problem.Assumed, at: int, axis: int) -> Array:
-    """Return values of a function along one input, in the slice in which it bends most.
-
-    The other inputs have random values. Of several such slices, the one that bends most shows what
-    the norm is for.
-    """
-    rng, slices = np.random.default_rng(at), []
-    one, box = found.problem.inputs[axis], found.problem.unit_box
-    unit = _ticks(one)
-    for _ in range(SLICES_TRIED):
-        points = np.tile(box.scaled(rng.random((1, found.problem.dim))), (len(unit), 1))
-        points[:, axis] = one.scaled(one.unscaled(unit))  # Whole numbers have steps between them.
-        slices.append(found.values(found.functions[at], points))
-    return max(slices, key=_bend)
-
-
-def _bend(values: Array) -> float:
-    """Return how much a slice bends: the sum of the changes of its slope."""
-    return float(np.abs(np.diff(values, 2)).sum())
 
 
 # The kernel and the norm bound are what this command looks for, so it does not take them.

@@ -438,6 +438,26 @@ def export(
         typer.echo(f"wrote {counted(len(study), 'observation')} to {csv}")
 
 
+@study_app.command("report")
+def report(
+    file: FileArgument,
+    out: Annotated[
+        Path | None, typer.Option(help="The page to write.", show_default="FILE.html")
+    ] = None,
+) -> None:
+    """Write a page about the study, as one file to send to a colleague: it needs no network.
+
+    It has what is known and certified, the band and maps, the progress, what is assumed and all
+    trials. The page of kernelbounds studio is the same, with which one can also ask and tell.
+    """
+    from kernelbounds.studio import report as reports
+
+    page = file.with_suffix(".html") if out is None else out
+    with Console(stderr=True).status("computing bounds and pictures"):
+        reports.save(file, page)
+    typer.echo(f"wrote {page}")
+
+
 @study_app.command("import")
 def import_command(
     file: FileArgument,

@@ -17,6 +17,7 @@ from typing import Any
 from threadpoolctl import threadpool_limits
 
 from kernelbounds.demo import chapters
+from kernelbounds.display import page_style
 from kernelbounds.version import __version__
 
 
@@ -85,7 +86,7 @@ def take(size: Size = FULL, seed: int = 1, step: Callable[[], object] = bool) ->
 def as_html(tour: Tour, seed: int) -> str:
     """Return the whole page."""
     parts = {
-        "style": _file("tour.css"),
+        "style": page_style() + _file("tour.css"),
         "script": _file("tour.js"),
         "data": _json(tour),
         "version": escape(__version__),

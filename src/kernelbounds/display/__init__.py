@@ -1,7 +1,7 @@
 """What people see: numbers as text, cards in notebooks, and progress on the terminal.
 
 Numbers are in ``numbers.py`` and cards in ``cards.py``. Progress, for what takes longer than a
-moment, is here.
+moment, is here, and so is the style that all pages share.
 """
 
 from __future__ import annotations
@@ -9,8 +9,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib.resources import files
 
 PATIENCE = 2.0  # seconds before anything is shown
+
+
+def page_style() -> str:
+    """Return the style that the tour, the studio and reports of studies have in common."""
+    return files("kernelbounds.display").joinpath("page.css").read_text(encoding="utf-8")
 
 
 @contextmanager

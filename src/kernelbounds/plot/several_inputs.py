@@ -23,6 +23,7 @@ MAP_SPACE = 0.05  # between maps, for the label of a colour bar
 MOST_LEVELS = 15  # colours to tell apart
 # Both get darker or lighter all the way, so that they can be read in grey.
 VALUE_COLOURS, WIDTH_COLOURS = "viridis", "YlOrBr"
+SHOWN = "estimate", "lower", "upper", "width"
 MOST_TITLED = 4  # inputs whose values fit a title
 
 
@@ -34,6 +35,7 @@ def maps(
     data: Data | None = None,
     at: Any = None,
     inputs: tuple[Any, Any] | None = None,
+    show: Sequence[str] = SHOWN,
     shared: bool = True,
     log: Log = None,
     labels: Sequence[str] | None = None,
@@ -60,6 +62,8 @@ def maps(
         The point at which other inputs are held; None is the middle of the box.
     inputs : pair of names or numbers, optional
         The inputs of the horizontal and the vertical axis; None: the first two that are not fixed.
+    show : sequence of str
+        Which maps are drawn, of "estimate", "lower", "upper" and "width", in that order.
     shared : bool
         Whether lower and upper bounds have the same colours, so that they can be compared. If not,
         each map uses all of them, as that of the estimate always does.
@@ -104,14 +108,17 @@ def maps(
     width, both = upper / lower if log_output else upper - lower, np.stack([lower, upper])
     last = "upper / lower" if log_output else "width"
     # Of each map: its title, its values, those that its colours are for, the colours, their label.
-    drawn = [
-        ("lower bound", lower, both if shared else lower, VALUE_COLOURS, output),
-        ("upper bound", upper, both if shared else upper, VALUE_COLOURS, output),
-        (last, width, width, WIDTH_COLOURS, last if log_output else f"width of {output}"),
-    ]
+    maps_of = {
+        "lower": ("lower bound", lower, both if shared else lower, VALUE_COLOURS, output),
+        "upper": ("upper bound", upper, both if shared else upper, VALUE_COLOURS, output),
+        "width": (last, width, width, WIDTH_COLOURS, last if log_output else f"width of {output}"),
+    }
     if found.estimate is not None:
         estimate = found.estimate.reshape(shape)
-        drawn.insert(0, ("estimate", estimate, estimate, VALUE_COLOURS, output))
+        maps_of["estimate"] = "estimate", estimate, estimate, VALUE_COLOURS, output
+    drawn = [maps_of[name] for name in SHOWN if name in show and name in maps_of]
+    if not drawn or not set(show) <= set(SHOWN):
+        raise InputError(f"show must name some of {', '.join(SHOWN)}, got {brief(show)}.")
     columns = len(drawn)
     layout = {"size": MAP_SIZE, "share_x": True, "share_y": True, "space": MAP_SPACE}
     panels = canvas.axes_for(axes, columns * len(faces), "maps", most_columns=columns, **layout)
@@ -133,7 +140,7 @@ def maps(
             named = f"{level}: {title}" if level else title
             ax.set_title(canvas.as_written(named), fontsize="medium")
             beside.append(ax)
-            if values is lower and shared:
+            if values is lower and shared and "upper" in show:
                 continue  # it has the colours of the next one, and their bar
             bar = ax.figure.colorbar(contours, ax=beside, label=canvas.as_written(name))
             beside = []

@@ -11,6 +11,7 @@ file                     idea
 ``assuming.py``          :func:`assume`: the kernel and B from the norms of such functions
 ``plans.py``             :func:`plan`: how many experiments it takes
 ``calibration.py``       tables of runs; :func:`calibrate`: what pilot data suggest; doubts
+``pictures.py``          the functions that a problem admits, drawn
 =======================  ===============================================================
 """
 

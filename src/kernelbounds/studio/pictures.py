@@ -1,0 +1,129 @@
+"""Pictures of a study as SVG that follows the colours of the page, light or dark."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Callable
+from html import escape
+from io import StringIO
+from typing import Any
+
+import numpy as np
+
+from kernelbounds import plot
+from kernelbounds.arrays import Array
+from kernelbounds.bandits import Box
+from kernelbounds.plot import canvas
+from kernelbounds.plot.contents import Data
+from kernelbounds.study import Study
+
+# Colours of pictures, and what they are on the page: black is the colour of its text.
+PAGE_COLOURS = {
+    "#000000": "currentColor",
+    **{
+        colour: f"var(--{name})"
+        for colour, name in zip(
+            (*canvas.COLOURS[:5], canvas.NO_GUARANTEE),
+            ("one", "three", "four", "five", "six", "two"),
+            strict=True,
+        )
+    },
+}
+STYLE: Any = {
+    "svg.fonttype": "none",  # Letters stay letters, in the font of the page.
+    "svg.hashsalt": "kernelbounds",
+    "font.family": "sans-serif",
+    "axes.facecolor": "none",
+    "figure.facecolor": "none",
+}
+CAPTIONS = {
+    "history": "Outcomes in the order told, and what was known of the best settings",
+    "certificate": "How far from the best possible the best settings are at most",
+    "noise": "What the data say of the noise",
+}
+BAND_POINTS, MAP_SIDE = 121, 33
+# matplotlib's pyplot, which makes the figures, is not for several threads at once.
+_drawing = threading.RLock()
+
+
+def as_svg(draw: Callable[[], Any], what: str) -> str:
+    """Return the picture that ``draw`` makes, as an SVG element; ``what`` says what is seen."""
+    canvas.require_matplotlib()
+    import matplotlib
+    from matplotlib import pyplot
+
+    with _drawing, matplotlib.rc_context(STYLE):
+        if matplotlib.get_backend().lower() != "agg":
+            pyplot.switch_backend("agg")
+        figure = np.ravel(np.asarray(draw(), dtype=object))[0].figure
+        try:
+            written = StringIO()
+            figure.savefig(written, format="svg", transparent=True, metadata={"Date": None})
+        finally:
+            pyplot.close(figure)
+    text = written.getvalue()
+    text = re.sub(r"<metadata>.*?</metadata>", "", text[text.index("<svg") :], flags=re.DOTALL)
+    # Groups have the same names in all pictures, and the page decides on the size.
+    text = re.sub(r'<g id="[^"]*"', "<g", text)
+    view = re.search(r'viewBox="[^"]*"', text)
+    # What has no colour is black, by the rules of SVG.
+    label = f'class="picture" fill="currentColor" role="img" aria-label="{escape(what)}"'
+    label = f"{label} {view[0] if view else ''}"
+    text = re.sub(r"<svg [^>]*>", f'<svg xmlns:xlink="http://www.w3.org/1999/xlink" {label}>', text)
+    for colour, on_page in PAGE_COLOURS.items():
+        text = text.replace(colour, on_page)
+    return text
+
+
+def bands(study: Study, at: Array) -> list[tuple[str, str]]:
+    """Draw bounds along each number, through the settings ``at`` (d,): names and pictures."""
+    problem, found = study.problem, []
+    box = canvas.drawable(problem.box, at)
+    for axis in problem.numbers:
+        name = problem.inputs[axis].name
+        line = box.fixed({i: float(at[i]) for i in problem.numbers if i != axis})
+
+        def draw(line: Box = line) -> Any:
+            return plot.band(
+                _bounds(study), line, data=_data(study), limits=problem.limits,
+                resolution=BAND_POINTS, **problem.axes,
+            )  # fmt: skip
+
+        found.append((name, as_svg(draw, f"Bounds on {problem.output.name} along {name}")))
+    return found
+
+
+def map_of(
+    study: Study, quantity: str, words: str, axes: tuple[str, str], at: Array
+) -> tuple[str, str]:
+    """Draw a map of one quantity over two inputs, at the other settings of ``at`` (d,)."""
+    problem = study.problem
+    box = problem.box.fixed({i: float(at[i]) for i in problem.categories})
+    drawn = as_svg(
+        lambda: plot.maps(
+            _bounds(study), box, data=_data(study), at=at, inputs=axes, show=(quantity,),
+            resolution=MAP_SIDE, **problem.axes,
+        ),
+        f"{words} over {axes[0]} and {axes[1]}",
+    )  # fmt: skip
+    return words, drawn
+
+
+def over_time(study: Study, seconds: float) -> list[tuple[str, str]]:
+    """Draw the history of a study, its certificates, and an unknown noise as it closes in."""
+    drawn = study.drawings(seconds)
+    return [(CAPTIONS[name], as_svg(draw, CAPTIONS[name])) for name, draw in drawn.items()]
+
+
+def _data(study: Study) -> Data:
+    columns = study.observations
+    return study.problem.points(columns), columns[study.problem.output.name]
+
+
+def _bounds(study: Study) -> Callable[[Array], Any]:
+    """Estimate and bounds at settings in the user's units, with steps between whole numbers."""
+    problem, sequence = study.problem, study.sequence
+    return lambda points: problem.unscaled_estimate(
+        *sequence.estimate_with_bounds(problem.nearest(points))
+    )
