@@ -111,13 +111,14 @@ class Eigenbasis:
         )  # fmt: skip
 
     @classmethod
-    def of(cls, gram: Array, outcomes: Array, cut: float, accuracy: float = EPS) -> Eigenbasis:
-        """The eigenbasis of a kernel matrix (its lower triangle), small eigenvalues raised.
+    def of(
+        cls, values: Array, vectors: Array, outcomes: Array, cut: float, accuracy: float = EPS
+    ) -> Eigenbasis:
+        """The eigenbasis of a kernel matrix, of its eigenvalues and eigenvectors, small ones raised.
 
         Without a cut, directions of eigenvalues that vanish within the slack are dropped, which
         amounts to an infinite floor.
         """
-        values, vectors = np.linalg.eigh(gram)
         # A kernel matrix has no negative eigenvalues, so where they occur their size is an error.
         slack = max(SLACK_ERRORS * accuracy * max(float(values[-1]), 1e-120), -4 * float(values[0]))
         tail = (

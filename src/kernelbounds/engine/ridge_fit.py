@@ -8,10 +8,10 @@ variances at many candidates given those chosen so far. In a :class:`RidgeFit`,
 code          paper                    meaning
 ============  =======================  ==================================================
 ``ridge``     alpha                    the ridge value
-``settled``                            the first n observations, a multiple of GROUP
+``settled``                            the first n observations, some whole groups
 ``inverse``   L^-1, L L' = K + alpha I the inverse factor of those, lower triangular
 ``whitened``  L^-1 y_n                 their outcomes in the factor's coordinates, (n,)
-``newest``                             the other p = t - n observations, fewer than GROUP
+``newest``                             the other p = t - n observations, less than a group
 ============  =======================  ==================================================
 
 To apply an inverse triangle is one matrix product at half price, which takes three quarters of the
@@ -37,7 +37,8 @@ from kernelbounds.engine.rows import KernelRows
 from kernelbounds.errors import InputError
 
 # Sizes by ``python -m benchmarks loop``; they change the time by a few percent, and no result.
-GROUP = 8  # observations that join the triangle together
+GROUP = 8  # observations that join the triangle together, and from MANY on LARGE_GROUP of them:
+MANY, LARGE_GROUP = 1024, 64  # to read a triangle that is larger than a cache costs the most
 PANEL = 128  # rows of the triangle that are applied at once to a few columns
 FEW_COLUMNS = 8  # up to which that is faster than BLAS's triangular product, twice for one
 CAPACITY = 240  # rows there is room for at first; caches dislike powers of two
@@ -135,7 +136,7 @@ class RidgeFit:
     def _rows_of_newest(self) -> FactorRows:
         """The rows of the newest observations, once all others have joined the triangle."""
         count = self._data.count
-        while self._settled + GROUP <= count:
+        while self._settled + _group_after(self._settled) <= count:
             self._settle()
         n, known = self._settled, self._newest.left
         if n + known.shape[1] < count:
@@ -161,7 +162,7 @@ class RidgeFit:
 
     def _settle(self) -> None:
         """[[L, 0], [L_pn, L_pp]]^-1 = [[L^-1, 0], [-corner L_pn L^-1, corner]]."""
-        old, new = self._settled, self._settled + GROUP
+        old, new = self._settled, self._settled + _group_after(self._settled)
         rows = self._rows(self._times(self._data.lower[old:new, :old].T))
         self._inverse = with_room(self._inverse, new, old, axes=2)
         self._inverse[old:new, :old] = -rows.corner @ self._times_transposed(rows.left).T
@@ -194,6 +195,11 @@ class RidgeFit:
             panel = self._inverse[start:n, start:stop].T
             np.matmul(panel, right[start:], out=result[start:stop])
         return result
+
+
+def _group_after(settled: int) -> int:
+    """How many observations join next; it depends on the data so far, and not on their appends."""
+    return GROUP if settled < MANY else LARGE_GROUP
 
 
 @dataclass(frozen=True)

@@ -253,11 +253,11 @@ class GrowingPath:
 
     def _decomposed(self, count: int) -> Eigenbasis:
         cut = self._cut(count) if self._bordering else 0.0
-        lower = self._data.lower[:count, :count]
-        eigen = Eigenbasis.of(lower, self._data.outcomes[:count], cut, self._data.accuracy)
+        data = self._data
+        eigen = Eigenbasis.of(*data.spectrum(count), data.outcomes[:count], cut, data.accuracy)
         values, negative = eigen.eigenvalues, LARGEST_NEGATIVE
-        if self._data.whitening.blocks:  # which enlarge the errors of values
-            negative = max(negative, SLACK_ERRORS * self._data.accuracy)
+        if data.whitening.blocks:  # which enlarge the errors of values
+            negative = max(negative, SLACK_ERRORS * data.accuracy)
         if values[0] < -negative * values[-1]:
             raise InputError(
                 f"{self._data.kernel} is not a kernel: its matrix on the data has the negative "

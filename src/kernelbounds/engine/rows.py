@@ -109,6 +109,7 @@ class KernelRows:
         self.enlarged = 1.0  # what blocks multiply the errors of kernel values by, relatively
         self._more = 0.0  # what they add
         self._lower = np.empty((0, 0))
+        self._spectrum = np.empty(0), np.empty((0, 0))  # the last one asked for
         self._precision: Precision | None = None  # None before the first point
 
     def merged(
@@ -145,6 +146,15 @@ class KernelRows:
     def lower(self) -> Array:
         """The kernel matrix on and below its diagonal; entries above it are undefined."""
         return self._lower[: self.count, : self.count]
+
+    def spectrum(self, count: int) -> tuple[Array, Array]:
+        """The eigenvalues and eigenvectors of the kernel matrix of the first ``count`` rows.
+
+        The last ones are kept, because paths to different ridges begin with the same matrix.
+        """
+        if len(self._spectrum[0]) != count:
+            self._spectrum = np.linalg.eigh(self._lower[:count, :count])
+        return self._spectrum
 
     @property
     def gram(self) -> Array:
