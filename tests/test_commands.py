@@ -16,6 +16,7 @@ import pytest
 
 import kernelbounds as kb
 from kernelbounds.cli.options import Results
+from kernelbounds.display import late_progress
 from kernelbounds.display.numbers import at_least, at_most
 from kernelbounds.io.csv_table import read_csv, write_csv
 from kernelbounds.problem import Problem, assuming
@@ -665,3 +666,9 @@ def test_a_real_interrupt_leaves_nothing(tmp_path):
     _, err = child.communicate(timeout=60)
     assert child.returncode == 130 and "Traceback" not in err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_bars_are_shown_before_the_first_step(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+    with late_progress("predicting", 3, show=True):
+        assert "predicting" in capsys.readouterr().err

@@ -10,7 +10,7 @@ from problems import KERNELS
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 from kernelbounds import kernels
-from kernelbounds.engine import ExactEngine
+from kernelbounds.engine import ExactEngine, ridge_fit
 from kernelbounds.engine.eigenbasis import Eigenbasis, Krylov
 
 RIDGES = np.array([0.01, 0.1, 1.0, 30.0])
@@ -216,3 +216,35 @@ def test_the_whole_kernel_matrix_from_its_lower_triangle():
     np.testing.assert_allclose(engine.rows.gram, kernel(X), rtol=1e-14)
     np.testing.assert_array_equal(engine.rows.gram, engine.rows.gram.T)
     assert engine.data.trace == 70
+
+
+def test_paths_to_different_ridges_share_a_decomposition(monkeypatch):
+    X, sizes = np.random.default_rng(0).random((200, 2)), []
+    engine = ExactEngine(RBF(0.3))
+    engine.append(X, X[:, 0])
+    eigh = np.linalg.eigh
+    monkeypatch.setattr(np.linalg, "eigh", lambda matrix: sizes.append(len(matrix)) or eigh(matrix))
+    for finest in (1.0, 0.1, 0.01):
+        engine.path(finest)
+    assert sizes.count(128) == 1
+
+
+def test_large_groups_do_not_depend_on_appends(monkeypatch):
+    """From many observations on more of them join a factor together; the numbers are the same."""
+    X, rng = np.random.default_rng(1).random((150, 2)), np.random.default_rng(2)
+    y = np.sin(5 * X[:, 0]) + 0.1 * rng.standard_normal(150)
+
+    def fitted(parts):
+        engine, found = ExactEngine(RBF(0.3)), None
+        for part in np.split(np.arange(150), parts):
+            engine.append(X[part], y[part])
+            found = engine.predict(X[:20] + 0.01, np.array([0.5]))
+        return found.mean, found.variance, engine.energy_above(0.5), engine.log_det_above(0.5)
+
+    usual = fitted([])
+    monkeypatch.setattr(ridge_fit, "MANY", 64)
+    monkeypatch.setattr(ridge_fit, "LARGE_GROUP", 32)
+    at_once = fitted([])
+    for one, other, before in zip(fitted([5, 63, 70, 97, 128, 149]), at_once, usual, strict=True):
+        np.testing.assert_array_equal(one, other)
+        np.testing.assert_allclose(one, before, rtol=1e-9)

@@ -196,7 +196,7 @@ def slow_machine(monkeypatch):
     return lambda: now[0]
 
 
-BEGUN = 4.5  # seconds of that clock: four blocks of points, begun in time
+BEGUN = 1.5  # seconds of that clock: a block of points, begun in time
 
 
 @pytest.mark.parametrize("bound", [kb.CMM(), kb.AMM()])

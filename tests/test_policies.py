@@ -14,6 +14,7 @@ from problems import AIMS, DOMAINS, KERNEL, POINTS, policy_on
 from sklearn.gaussian_process.kernels import RBF
 
 import kernelbounds as kb
+from kernelbounds.bandits import policy
 from kernelbounds.surface import Clipped
 
 # The contract is not about how well a box is searched, which takes most of the time.
@@ -385,3 +386,16 @@ class TestNames:
             warnings.simplefilter("error")
             policy.tell(asked, 0.1)
             policy.tell([0.5, 0.5], 0.1)
+
+
+def test_asks_with_many_points_point_to_sparse_sequences(monkeypatch):
+    monkeypatch.setattr(policy, "MANY_POINTS", 20)
+    X = np.random.default_rng(0).random((20, 1))
+    for engine, points, warned in ((None, X, True), (None, X[:19], False),
+                                   (kb.Sparse(), X, False)):  # fmt: skip
+        seq = kb.ConfidenceSequence(RBF(0.5), 2.0, 0.1, engine=engine)
+        seq.update(points, points[:, 0])
+        with warnings.catch_warnings(record=True) as found:
+            warnings.simplefilter("always")
+            kb.KernelUCB(seq, kb.Box([0.0], [1.0])).ask()
+        assert any("engine=kb.Sparse()" in str(one.message) for one in found) == warned

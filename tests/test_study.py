@@ -533,6 +533,18 @@ def test_the_most_promising_settings_are_not_where_nothing_is_known():
     assert np.mean(far) > found.estimate  # which the middle alone would have chosen
 
 
+def test_the_most_promising_settings_are_found_in_time(monkeypatch):
+    known, looked = problem(norm_bound=300.0), []
+    sequence = known.sequence()
+    sequence.update(np.random.default_rng(0).random((30, 2)), np.linspace(40.0, 60.0, 30))
+    values = _Score.values
+    monkeypatch.setattr(
+        _Score, "values", lambda self, points: looked.append(len(points)) or values(self, points)
+    )
+    found = Search(known, minimise=False).most_promising(sequence, seconds=1e-9)
+    assert found.lower <= found.estimate <= found.upper and sum(looked) < 30
+
+
 def test_the_score_has_the_right_gradient():
     known = problem(norm_bound=300.0)
     sequence = known.sequence()

@@ -28,6 +28,10 @@ DEFAULT_TOLERANCE = 1e-3  # relative to what f* may vary by
 # Points that are looked at with facts, of those with the highest bounds without them, and as many
 # from all over the box: a look with facts of three inputs takes milliseconds.
 LOOKS_WITH_FACTS = 64
+# Points that are looked at first where there is a deadline: how long they take says how many more
+# there is time for. Consecutive ones in the order of a golden section are spread over the set.
+FIRST_LOOK = 16
+GOLDEN_SECTION = (math.sqrt(5) - 1) / 2
 
 
 class Maximum(NamedTuple):
@@ -261,20 +265,24 @@ class Grid:
         return best._replace(ceiling=ceiling)
 
 
-def in_time(points: Array, deadline: float) -> Iterator[slice]:
-    """Slice points into parts of a bounded size, at least one part and more while there is time.
+def in_time(points: Array, deadline: float) -> Iterator[NDArray[np.intp]]:
+    """Choose points in parts, by their positions: one part, and more while there is time.
 
-    Each part has points from all over the set, so that the parts before the deadline are not a
-    corner of it.
+    A part takes at most half of the time left, if its points take as long as those before them.
+    Each has points from all over the set, so that the parts before the deadline are not a corner
+    of it.
     """
     if deadline == math.inf:
-        yield slice(None)
+        yield np.arange(len(points))
         return
-    parts = -(-len(points) // POINTS_AT_ONCE)
-    for first in range(parts):
-        if first and time.monotonic() >= deadline:
-            return
-        yield slice(first, None, parts)
+    order = np.argsort(np.arange(1, len(points) + 1) * GOLDEN_SECTION % 1.0, kind="stable")
+    start, size = 0, FIRST_LOOK
+    began = now = time.monotonic()
+    while start < len(order) and (start == 0 or now < deadline):
+        yield order[start : start + size]
+        start, began, now = start + size, now, time.monotonic()
+        affordable = (deadline - now) / max(2 * (now - began) / size, 1e-9)
+        size = int(min(max(affordable, 1), POINTS_AT_ONCE))
 
 
 def check_certifiable(surface: Surface | Clipped) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import threading
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -41,12 +42,16 @@ from kernelbounds.bounds import Bound
 from kernelbounds.bounds.bound import require_sequential
 from kernelbounds.copies import CopiedWhole
 from kernelbounds.display import late_progress
+from kernelbounds.engine import ExactEngine
 from kernelbounds.errors import EmptyConfidenceSetError, InputError, KernelBoundsError
 from kernelbounds.mixtures import Mixture
 from kernelbounds.sequence import ConfidenceSequence, storage
 from kernelbounds.surface import Surface
 
 Points = ArrayLike | Mapping[str, Any] | Suggestion | Sequence[Suggestion]
+# From this many different points on, an ask warns that it is slow: the first bounds after new
+# outcomes take about ten seconds on one core, and twenty at 4,000.
+MANY_POINTS = 3000
 Entry = tuple[float, float, float]  # lower and upper bound, and limit, before the outcome
 
 
@@ -212,6 +217,9 @@ class Policy(CopiedWhole, ABC):
             Ask for a list of n actions, to be tried in parallel. Each is chosen as if the ones
             before it, and the pending ones, had had an outcome in the middle of its bounds; the
             bounds reported come from real outcomes only.
+
+        From ``MANY_POINTS`` different points on, a warning points to
+        :class:`~kernelbounds.Sparse`, once.
         """
         with self.lock:
             space = self._space(actions, fixed)
@@ -224,6 +232,16 @@ class Policy(CopiedWhole, ABC):
                 )
             for one in found:
                 self.ledger.ask(one)
+            engine = self.sequence.known.radius_engine
+            if isinstance(engine, ExactEngine) and engine.rows.count >= MANY_POINTS:
+                warnings.warn(
+                    f"with {MANY_POINTS} different points and more, the first bounds after new "
+                    "outcomes take seconds to minutes, because all outcomes are kept; "
+                    "ConfidenceSequence(..., engine=kb.Sparse()) keeps sums instead, which a Study "
+                    "does not (docs/how-to/large-data.md).",
+                    UserWarning,
+                    stacklevel=2,
+                )
         return found[0] if n is None else found
 
     def begin(self, X: Points) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
+from threadpoolctl import threadpool_limits
 
 import kernelbounds as kb
 from kernelbounds.arrays import Array
@@ -26,7 +27,10 @@ from kernelbounds.errors import InputError
 DEFAULT_COUNT, LARGEST_COUNT = 1000, 5000
 
 
+# The matrices are small: more threads wait for each other most of the time, on a busy computer ten
+# times as long as one takes alone.
 @with_problem(needs_noise=True)
+@threadpool_limits.wrap(limits=1)  # type: ignore[untyped-decorator]
 def plan(
     problem: kb.Problem,
     within: Annotated[

@@ -44,6 +44,8 @@ def late_progress(
         bar.update(task, description=said, completed=done, advance=advance)
 
     try:
+        if show:
+            bar.start()
         yield report
     finally:
         if bar.live.is_started:

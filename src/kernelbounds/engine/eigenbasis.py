@@ -114,7 +114,7 @@ class Eigenbasis:
     def of(
         cls, values: Array, vectors: Array, outcomes: Array, cut: float, accuracy: float = EPS
     ) -> Eigenbasis:
-        """The eigenbasis of a kernel matrix, of its eigenvalues and eigenvectors, small ones raised.
+        """The eigenbasis of a kernel matrix from its spectrum, with small eigenvalues raised.
 
         Without a cut, directions of eigenvalues that vanish within the slack are dropped, which
         amounts to an infinite floor.

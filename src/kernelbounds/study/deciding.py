@@ -22,6 +22,7 @@ import numpy as np
 from kernelbounds.arrays import Array
 from kernelbounds.bandits import Ascent, Box, BranchAndBound, Certificate, Finite, KernelUCB
 from kernelbounds.bandits.certify import certify_box
+from kernelbounds.bandits.maximisers import in_time
 from kernelbounds.display import late_progress
 from kernelbounds.display.numbers import at_least, at_most
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
@@ -114,9 +115,12 @@ class Search:
         """Return the scaled settings that are nearest to points (m, d) of the unit box."""
         return self.problem.scaled(self.problem.settable(unit))
 
-    def most_promising(self, sequence: ConfidenceSequence) -> Promising:
-        """Find the settings with the best score, in the user's units; nothing is certified."""
-        domain = self.domain
+    def most_promising(self, sequence: ConfidenceSequence, seconds: float = math.inf) -> Promising:
+        """Find the settings with the best score, in the user's units; nothing is certified.
+
+        After ``seconds`` the best so far is taken; some are looked at in any case.
+        """
+        domain, deadline = self.domain, time.monotonic() + seconds
         with sequence.known.lock:
             score = _Score(sequence, -1 if self.minimise else 1, self.problem.output.span)
             if isinstance(domain, Finite):
@@ -124,12 +128,15 @@ class Search:
             else:
                 filling = self._feasible(domain.filling(PROMISING_POINTS))
                 candidates = np.concatenate([sequence.points, filling])
-            best = candidates[int(score.values(candidates).argmax())]
+            scores = np.full(len(candidates), -np.inf)
+            for part in in_time(candidates, deadline):
+                scores[part] = score.values(candidates[part])
+            best = candidates[int(scores.argmax())]
             if isinstance(domain, Box):
                 # The best point is improved with its whole numbers and levels as they are.
                 kept = (*self._whole, *domain.categories)
                 near = domain.fixed({at: float(best[at]) for at in kept})
-                top = Ascent(scan=1, starts=1).maximise(score, near, best[None]).x
+                top = Ascent(scan=1, starts=1).maximise(score, near, best[None], deadline).x
                 both = np.concatenate([best[None], self._feasible(top[None])])
                 best = both[int(score.values(both).argmax())]
             found = sequence.estimate_with_bounds(best[None])

@@ -541,8 +541,8 @@ class Study:
     def status(self, seconds: float = 10.0, stop_within: float | str | None = None) -> Status:
         """Return how the study stands; ``str`` of the result is a readable text.
 
-        ``seconds`` limits the search for the certificate, and ``stop_within`` is an aim in place of
-        that of the study.
+        ``seconds`` limits the search for the certificate, and that for the most promising settings.
+        ``stop_within`` is an aim in place of that of the study.
         """
         aim = self.stop_within
         if stop_within is not None:
@@ -555,7 +555,7 @@ class Study:
             try:
                 sequence.bounds(sequence.points[:1])  # which says what is refuted, if anything is
                 best = self.certificate(seconds)
-                promising = self._search.most_promising(sequence)
+                promising = self._search.most_promising(sequence, seconds)
                 found = self._with_facts(found, sequence)
             except FactRefutedError as error:
                 said = contradiction(self.problem, sequence, error)
