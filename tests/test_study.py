@@ -536,7 +536,8 @@ def test_the_most_promising_settings_are_not_where_nothing_is_known():
 def test_the_most_promising_settings_are_found_in_time(monkeypatch):
     known, looked = problem(norm_bound=300.0), []
     sequence = known.sequence()
-    sequence.update(np.random.default_rng(0).random((30, 2)), np.linspace(40.0, 60.0, 30))
+    X = np.random.default_rng(0).random((30, 2))
+    sequence.update(X, 50.0 + 10.0 * X[:, 0])
     values = _Score.values
     monkeypatch.setattr(
         _Score, "values", lambda self, points: looked.append(len(points)) or values(self, points)
