@@ -155,3 +155,21 @@ def test_alternatives():
         assert getattr(other, changed[0]) == changed[1]
     own = _problem().replace(inputs=["x=0:1:turns=3"])
     assert list(alternatives(own)) == []  # which of the inputs it would be is not said
+
+
+def test_simulated_choices_do_not_use_each_outcome_by_itself(monkeypatch):
+    """Where noise is within a limit, that takes most of the time of a plan, for little."""
+    asked, ask = [], kb.KernelUCB.ask
+
+    def recorded(self):
+        known = self.sequence.known.assumptions
+        asked.append(known.noise.limit_of_each(known.delta))
+        return ask(self)
+
+    monkeypatch.setattr(kb.KernelUCB, "ask", recorded)
+    stated = _problem(
+        noise="within 0.05", experiments=8, kernel="Matern(0.75, nu=2.5)", norm_bound=12.0
+    )
+    expected = plan(stated, most=8)
+    assert np.isfinite(expected.simulated_regret).all()
+    assert len(asked) == RUNS * 8 and set(asked) == {None}

@@ -677,7 +677,7 @@ class Problem:
         bound: Bound | None = None,
         *,
         facts: Sequence[Fact] | None = None,
-        noise_scale: float | None = None,
+        noise_scale: float | Noise | None = None,
     ) -> ConfidenceSequence:
         """Make a confidence sequence for points that are :meth:`scaled`.
 
@@ -695,10 +695,12 @@ class Problem:
         With ``kernels="any"`` f* is in any of the candidates' spaces. ``facts`` are in place of
         those that the problem states, with the one kernel that was chosen; ``facts=()`` is what
         widths can be predicted for. ``noise_scale`` is in place of that of the problem, under the
-        same law; noise that was unknown is then known.
+        same law; noise that was unknown is then known. It may also be another law.
         """
         noise = self.noise_law
-        if noise_scale is not None:
+        if isinstance(noise_scale, Noise):
+            noise = noise_scale
+        elif noise_scale is not None:
             noise = SubGaussian(noise_scale) if noise is None else noise.at_scale(noise_scale)
         if noise is None:
             raise InputError(
