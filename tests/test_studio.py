@@ -72,6 +72,7 @@ def text(response):
 
 
 def test_every_section_answers(client):
+    assert "oven maximise strength over temperature, minutes" in text(client.get("/"))
     page = client.get("/study/oven")
     assert page.status_code == 200 and "maximise strength [MPa]" in text(page)
     for part in PARTS:
@@ -142,7 +143,7 @@ def test_ask_tell_correct_take_back_and_note(client, oven):
     assert f"Trial {first.number}" in shown and f"Trial {second.number}" in shown
     told = {"trial": str(first.number), "strength": "31,5", "note": "by hand"}
     assert "strength=31.5 is safe" in text(client.post("/study/oven/tell", data=told))
-    assert "has its outcome already" in text(client.post("/study/oven/tell", data=told))
+    assert "already has its outcome" in text(client.post("/study/oven/tell", data=told))
     client.post("/study/oven/drop", data={"trial": str(second.number)})
     own = {"temperature": "150", "minutes": "20", "strength": "33"}
     client.post("/study/oven/tell", data=own)
@@ -224,6 +225,8 @@ def test_a_study_from_questions(client, oven):
     assert made.names == ("speed", "quench") and made.noise == 0.5
     assert made.increasing == ("speed",) and made.limits == (0.0, None)
     assert "quench" in text(client.get("/study/steel"))
+    for part in PARTS:  # before the first observation
+        assert client.get(f"/study/steel/{part}").status_code == 200, part
 
 
 @pytest.mark.parametrize(
@@ -234,7 +237,7 @@ def test_a_study_from_questions(client, oven):
         ({"input-levels": ["", "oil"]}, "two names or more"),
         ({"noise": ""}, "run again"),
         ({"file": "../steel"}, "plain file name"),
-        ({"file": "oven"}, "there already"),
+        ({"file": "oven"}, "already exists"),
     ],
 )
 def test_what_is_missing_is_asked_for(client, changed, said):
@@ -286,6 +289,8 @@ def test_a_damaged_file_is_listed_with_the_reason(oven, tmp_path):
     desk = desks.Desk([tmp_path])
     lines = {line["name"]: line for line in desk.listed()}
     assert lines["oven"]["count"] == 8 and "problem" in lines["notes"]
+    with TestClient(server.application(desk, TOKEN, 80)) as made:
+        assert lines["notes"]["problem"] in text(made.get(f"/?token={TOKEN}"))
     desk.close()
 
 
@@ -317,79 +322,145 @@ def running(oven):
         assert process.wait(20) in (0, 130)
 
 
-def test_what_a_person_does_in_a_browser(running, browser, oven):
+@pytest.fixture
+def page(running, browser):
+    """What a person does on the page: find, use, and wait for what it says."""
     from selenium.common.exceptions import WebDriverException
     from selenium.webdriver.support.ui import WebDriverWait
 
+    class Page:
+        # A section may be replaced between the moment it is found and the moment it is used.
+        wait = WebDriverWait(browser, 60, 0.1, ignored_exceptions=[WebDriverException])
+
+        def one(self, selector):
+            return self.wait.until(lambda _: browser.find_element("css selector", selector))
+
+        def do(self, selector, *keys):
+            def done(_):
+                found = browser.find_element("css selector", selector)
+                found.send_keys(*keys) if keys else found.click()
+                return True
+
+            self.wait.until(done)
+
+        def shows(self, selector, words):
+            self.wait.until(lambda _: words in browser.find_element("css selector", selector).text)
+
+        def said(self, words):
+            self.shows("#message", words)
+
+        def choose(self, selector, value):
+            script = (
+                "const one = document.querySelector(arguments[0]); one.value = arguments[1];"
+                "one.dispatchEvent(new Event('change', {bubbles: true}))"
+            )
+            browser.execute_script(script, selector, value)
+
+        def errors(self):
+            return [line for line in browser.get_log("browser") if line["level"] == "SEVERE"]
+
+    yield Page()
+    browser.set_window_size(1200, 900)
+    browser.get("about:blank")
+    browser.get_log("browser")
+
+
+def test_what_a_person_does_in_a_browser(running, browser, page, oven):
     address, process = running
-    # A section may be replaced between the moment it is found and the moment it is used.
-    wait = WebDriverWait(browser, 60, 0.1, ignored_exceptions=[WebDriverException])
-
-    def one(selector):
-        return wait.until(lambda _: browser.find_element("css selector", selector))
-
-    def do(selector, *keys):
-        def done(_):
-            found = browser.find_element("css selector", selector)
-            found.send_keys(*keys) if keys else found.click()
-            return True
-
-        wait.until(done)
-
-    def said(words):
-        wait.until(lambda _: words in browser.find_element("css selector", "#message").text)
-
-    def shows(selector, words):
-        wait.until(lambda _: words in browser.find_element("css selector", selector).text)
-
     browser.get(address)
     assert TOKEN not in browser.current_url and "token" not in browser.current_url
-    wait.until(lambda _: not browser.find_elements("css selector", ".wait"))
-    assert one("#summary .hero").text.startswith("About")
+    page.wait.until(lambda _: not browser.find_elements("css selector", ".wait"))
+    assert page.one("#summary .hero").text.startswith("About")
     # Ask, and tell the outcome.
-    do("#next form.row button")
-    said("to be run")
-    do("#next .trial input[name=strength]", "41.5")
+    page.do("#next form.row button")
+    page.said("to be run")
+    page.do("#next .trial input[name=strength]", "41.5")
     # A second person, and the command line, at the same time.
     with kb.Study(oven) as study:
         study.tell({"temperature": 150, "minutes": 20}, 30.0)
-    shows("#summary", "9 observations")
-    assert one("#next .trial input[name=strength]").get_attribute("value") == "41.5", "kept"
-    do("#next .trial button.strong")
-    said("is safe in the file")
-    shows("#summary", "10 observations")
+    page.shows("#summary", "9 observations")
+    assert page.one("#next .trial input[name=strength]").get_attribute("value") == "41.5", "kept"
+    page.do("#next .trial button.strong")
+    page.said("is safe in the file")
+    page.shows("#summary", "10 observations")
     # Sliders and maps.
-    here = one(".here").text
-    do("input[name=at-temperature]", "\ue010")  # End
-    wait.until(lambda _: browser.find_element("css selector", ".here").text != here)
-    browser.execute_script(
-        "const what = document.querySelector('[name=what]'); what.value = 'width';"
-        "what.dispatchEvent(new Event('change', {bubbles: true}))"
-    )
-    wait.until(lambda _: len(browser.find_elements("css selector", "#pictures svg")) == 1)
+    here = page.one(".here").text
+    page.do("input[name=at-temperature]", "\ue010")  # End
+    page.wait.until(lambda _: browser.find_element("css selector", ".here").text != here)
+    page.choose("[name=what]", "width")
+    page.wait.until(lambda _: len(browser.find_elements("css selector", "#pictures svg")) == 1)
     # A note on a trial, and a table that is dropped.
-    do("#trials .menu summary")
-    do("#trials .menu[open] input[name=text]", "new resin")
-    do("#trials .menu[open] form button")
-    said("Noted")
-    shows("#trials", "new resin")
+    page.do("#trials .menu summary")
+    page.do("#trials .menu[open] input[name=text]", "new resin")
+    page.do("#trials .menu[open] form button")
+    page.said("Noted")
+    page.shows("#trials", "new resin")
     table = oven.with_name("more.csv")
     table.write_text("temperature,minutes,strength\n160,22,40.1\n")
-    do("#table", str(table))
-    said("Imported 1 run")
+    page.do("#table", str(table))
+    page.said("Imported 1 run")
     # No sideways scrolling, on a phone either.
     browser.set_window_size(390, 844)
     wide = browser.execute_script("return document.documentElement.scrollWidth > innerWidth")
-    browser.set_window_size(1200, 900)
     assert not wide
-    assert [line for line in browser.get_log("browser") if line["level"] == "SEVERE"] == []
+    assert page.errors() == []
     # Killed in the middle, nothing is lost and the page says so.
     process.kill()
     process.wait()
-    said("is it still running?")
+    page.said("is it still running?")
     with kb.Study(oven) as study:
         assert len(study) == 11
-    browser.get_log("browser")
+
+
+def test_a_second_browser_changes_what_the_first_shows(running, browser, page, oven):
+    address, _ = running
+    browser.get(address)
+    first = browser.current_window_handle
+    page.shows("#trials", "change")
+    browser.switch_to.new_window("tab")
+    browser.get(address)
+    # Correct a slip, take an outcome back, give its trial up, all in the second one.
+    page.do("#trials tbody tr:nth-child(1) .menu summary")
+    page.do("#trials .menu[open] form:nth-of-type(2) input[name=strength]", "47.25")
+    page.do("#trials .menu[open] form:nth-of-type(2) button")
+    page.said("is corrected")
+    page.shows("#trials tbody tr:nth-child(1)", "47.25")
+    page.do("#trials tbody tr:nth-child(2) .menu summary")
+    page.do("#trials .menu[open] form:nth-of-type(3) button")
+    browser.switch_to.alert.accept()
+    page.said("was taken back")
+    page.do("#next .trial button[type=button]")
+    browser.switch_to.alert.accept()
+    page.said("given up")
+    # How wrong may the assumptions be, and which trials are like this?
+    page.do("#assumptions form button")
+    page.shows("#holds", "norm bounds up to")
+    page.do("#trials input[type=search]", "47.25")
+    page.wait.until(lambda _: len(browser.find_elements("css selector", "#trials tbody tr")) == 1)
+    browser.close()
+    browser.switch_to.window(first)
+    page.shows("#trials", "47.25")
+    page.shows("#summary", "7 observations, 2 taken back")
+    # A new study, from questions.
+    page.do(".crumbs a")
+    page.do("a[href='/new']")
+    typed = {
+        "output-name": "hardness", "output-low": "20", "output-high": "60", "noise": "1",
+        "input-name": "speed", "input-low": "1", "input-high": "9", "file": "steel",
+    }  # fmt: skip
+    for name, text in typed.items():
+        page.do(f"[name={name}]", text)
+    page.wait.until(lambda _: browser.find_element("css selector", "#preview svg"))
+    page.do("#inputs + button")
+    page.wait.until(lambda _: len(browser.find_elements("css selector", ".one-input")) == 2)
+    page.do(".one-input:nth-child(2) .remove")
+    page.do("#create")
+    page.wait.until(lambda _: browser.current_url.endswith("/study/steel"))
+    page.shows("#summary", "Nothing is observed yet")
+    assert page.errors() == []
+    with kb.Study(oven) as study:
+        assert len(study) == 7 and study.trial(8).outcome == 47.25
+        assert study.trial(7).state == "dropped"
 
 
 def test_missing_files_and_extras_are_named(run, monkeypatch):

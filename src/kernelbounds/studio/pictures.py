@@ -116,8 +116,11 @@ def over_time(study: Study, seconds: float) -> list[tuple[str, str]]:
     return [(CAPTIONS[name], as_svg(draw, CAPTIONS[name])) for name, draw in drawn.items()]
 
 
-def _data(study: Study) -> Data:
+def _data(study: Study) -> Data | None:
+    """The observations, in the user's units; None where there are none."""
     columns = study.observations
+    if not len(study):
+        return None
     return study.problem.points(columns), columns[study.problem.output.name]
 
 

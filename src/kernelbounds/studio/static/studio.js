@@ -22,8 +22,8 @@ document.addEventListener("htmx:beforeSwap", (event) => {
 
 // After a form was taken, what was typed there is done with.
 document.addEventListener("htmx:afterRequest", (event) => {
-  const form = event.target.closest?.("form");
-  if (form && event.detail.successful && event.detail.requestConfig.verb === "post") {
+  const form = event.target;
+  if (form.matches?.("form") && event.detail.successful && event.detail.requestConfig.verb === "post") {
     form.reset();
     if (form.contains(document.activeElement)) document.activeElement.blur();
   }
