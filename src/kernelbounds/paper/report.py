@@ -55,6 +55,9 @@ NOTES = {
     "scale": "Mean half-widths, seconds of one processor core for the observations and a thousand "
     "bounds, and the peak memory of the process. Dashed: what a cluster would take by a model that "
     "is fitted to these times, not measured.",
+    "rivals": "Above: mean widths after random observations. Below: regret of KernelUCB with each "
+    "bound. Dashed: the limit, where R² is the noise energy itself, which nobody knows. Dotted: "
+    "bounds that promise less, or that coincide with others.",
 }
 # Figures that are shown as pictures: file, label, and what is seen.
 PICTURES = {
@@ -72,6 +75,10 @@ PICTURES = {
     "tightness": (("tightness", "Tightness", "Regret relative to the limit, by method"),),
     "certificates": (("certificates", "Certificates", "Certified regret against rounds"),),
     "designs": (("designs", "Designs", "Half-widths against observations, and rates of errors"),),
+    "rivals": (
+        ("rivals", "Widths", "Mean width against observations, by bound"),
+        ("rivals-regret", "Regret", "Cumulative regret against rounds, by bound"),
+    ),
     "scale": (("scale", "Scale", "Width, time and memory against the number of observations"),),
 }
 

@@ -30,18 +30,20 @@ from kernelbounds.paper import (
     proved_regret,
     regret_by_radius,
     report,
+    rivals,
     scale,
     specs,
     table1,
 )
 from kernelbounds.paper.results import MethodRuns, ResultStore, collect, software
-from kernelbounds.paper.specs import CertificateRun, Choices, DesignRuns, Job, Load
+from kernelbounds.paper.specs import CertificateRun, Choices, DesignRuns, Job, Load, RivalRun
 
 # Relative times of jobs, by their kind; others have 1.
 COST = {
     "CMM": 3.0, "DMM": 2.5, "Random": 0.4, "AMM recursion": 3.0, "DMM recursion": 12.0,
     "CMM scales": 4.0, "CMM default": 3.0, "CMM limit": 3.0,
     "looks": 12.0, "striking": 6.0, "fixed": 3.0, "policy": 3.0, "hoped": 2.0,
+    "OnlineToSet 2012": 8.0, "Emmenegger 2023": 8.0,
 }  # fmt: skip
 RETRIES = 5  # of a job whose worker on a cluster died
 
@@ -59,6 +61,7 @@ WRITTEN: dict[str, Callable[[list[Any], ResultStore, Path], str]] = {
     "certificates": certified_rounds.write,
     "designs": designs.write,
     "scale": scale.write,
+    "rivals": rivals.write,
 }
 
 
@@ -177,6 +180,8 @@ def run_job(job: Job) -> dict[str, Array]:
                 return designs.run(job)
             case Load():
                 return scale.run(job)
+            case RivalRun():
+                return rivals.run(job)
     raise TypeError(f"no experiment has jobs of type {type(job).__name__}")
 
 

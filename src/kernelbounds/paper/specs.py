@@ -1,6 +1,6 @@
 """What the experiments of ``kernelbounds reproduce`` are, as plain data.
 
-A :class:`Job` is a unit of work: it is run by itself, and its result is one file. There are four
+A :class:`Job` is a unit of work: it is run by itself, and its result is one file. There are five
 kinds of jobs:
 
 ==========================  ======================================================================
@@ -8,6 +8,7 @@ kinds of jobs:
 :class:`CertificateRun`     one policy on one known function, for ``certificates``
 :class:`DesignRuns`         some data sets of one way of collecting, for ``designs``
 :class:`Load`               one engine with a number of observations, for ``scale``
+:class:`RivalRun`           one bound of the literature, or of ours, on one problem, for ``rivals``
 ==========================  ======================================================================
 
 A :class:`Setting` is a family of random problems and what the learner is told of them: a column of
@@ -61,8 +62,9 @@ EXPERIMENTS = {
     "certificates": "rounds until a small regret is certified, on four functions",
     "designs": "bounds on data with fixed points, and where the points depend on outcomes",
     "scale": "width, time and memory with up to a million observations",
+    "rivals": "every bound of the literature beside ours: width, regret, certified regret, time",
 }
-WITHOUT_CELLS = ("figure1", "certificates", "designs", "scale")
+WITHOUT_CELLS = ("figure1", "certificates", "designs", "scale", "rivals")
 
 # --- certificates
 CERTIFICATE_ROUNDS, CERTIFICATE_REPETITIONS = 400, 3  # at most
@@ -91,6 +93,11 @@ DESIGNS = {"fixed": 20, "policy": 10, "looks": 20, "hoped": 20, "striking": 20}
 DESIGN_TIMES = (30, 100, 300)  # numbers of observations after which bounds are computed
 LATE_TIME = 1000  # observations after which the widths of a single data set are computed
 POLICY_ROUNDS, LOOK_ROUNDS, SITES = 100, 300, 80  # at most
+
+# --- rivals
+RIVAL_ROUNDS, RIVAL_REPETITIONS = 200, 4  # at most: some take a new eigenbasis in every round
+RIVAL_TIMES = (10, 30, 100)  # numbers of observations after which widths are measured, and the last
+RIVAL_OURS = ("CMM default", "CMM", "CMM limit")
 
 # --- scale
 SCALE_LENGTH_SCALE, SCALE_DIM = 0.5, 3
@@ -314,6 +321,28 @@ class Load(Job):
 
 
 @dataclass(frozen=True)
+class RivalRun(Job):
+    """One bound on one problem of Table 1, which depends on the seed and the repetition alone."""
+
+    setting: Setting
+    method: str
+    repetition: int
+    seed: int = 0
+    fingerprint: str = ""
+
+    @property
+    def name(self) -> str:
+        """The setting, the seed, the method and the repetition."""
+        method = self.method.replace(" ", "_").replace(":", "-")
+        return f"rivals-{self.setting.name}-seed{self.seed}-{method}-{self.repetition}"
+
+    @property
+    def kind(self) -> str:
+        """The method."""
+        return self.method
+
+
+@dataclass(frozen=True)
 class Choices:
     """What a user narrows; ``methods`` may name bounds of their own, see :func:`bound_of`."""
 
@@ -438,6 +467,20 @@ def loads(choices: Choices) -> list[Load]:
     ]
 
 
+def rival_runs(choices: Choices) -> list[RivalRun]:
+    """Return all runs of ``rivals``, whose methods are its own and the user's own."""
+    from kernelbounds.bounds import RIVALS
+
+    smaller = replace(choices, rounds=min(choices.rounds, RIVAL_ROUNDS))
+    fingerprints = {method: fingerprint(method) for method in choices.users_own}
+    return [
+        RivalRun(setting, method, repetition, choices.seed, fingerprints.get(method, ""))
+        for setting in settings("rivals", smaller)
+        for repetition in range(min(choices.repetitions, RIVAL_REPETITIONS))
+        for method in (*RIVAL_OURS, *RIVALS, *choices.users_own)
+    ]
+
+
 def jobs(experiment: str, choices: Choices) -> list[Job]:
     """Return all that has to be run for an experiment."""
     match experiment:
@@ -447,6 +490,8 @@ def jobs(experiment: str, choices: Choices) -> list[Job]:
             return [*design_runs(choices)]
         case "scale":
             return [*loads(choices)]
+        case "rivals":
+            return [*rival_runs(choices)]
     return [*cells(experiment, choices)]
 
 
