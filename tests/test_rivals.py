@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import math
 
 import cvxpy as cp
@@ -11,6 +12,7 @@ from hypothesis import given, settings, strategies as st
 from problems import KERNELS, data_sets, refused, sequence
 from scipy.optimize import brentq
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern
+from typer.testing import CliRunner
 
 import kernelbounds as kb
 from kernelbounds.bounds import (
@@ -25,7 +27,9 @@ from kernelbounds.bounds import (
     Vakili,
 )
 from kernelbounds.bounds.forecast_sets import ForecastSet
+from kernelbounds.cli import app
 from kernelbounds.engine.ridge_fit import along_run
+from kernelbounds.paper import rivals, specs
 
 KERNEL = Matern(0.3, nu=1.5)
 B, SIGMA, DELTA = 5.0, 0.1, 0.05
@@ -410,3 +414,39 @@ class TestCompare:
         refused(
             lambda: kb.compare(seq, [[0.5, 0.5]], bounds=["no_such:Thing"]), match="imported|No"
         )
+
+
+class TestReproduce:
+    def test_the_command(self, tmp_path):
+        options = ["--rounds", "8", "--reps", "2", "--kernels", "rbf", "--out", str(tmp_path)]
+        methods = ["--methods", "CMM,kernelbounds:DMM", "--workers", "1"]
+        found = CliRunner().invoke(app, ["reproduce", "rivals", *options, *methods])
+        assert found.exit_code == 0, found.output
+        table = list(csv.DictReader((tmp_path / "rivals.csv").open()))
+        names = [*specs.RIVAL_OURS, *RIVALS, "kernelbounds:DMM"]
+        assert [row["method"] for row in table] == 2 * names
+        by_name = {row["method"]: row for row in table[: len(names)]}
+        assert by_name["Vakili 2021"]["regret"] == "" and float(by_name["Vakili 2021"]["width"]) > 0
+        for row in table:
+            if row["method"] not in ("Vakili 2021", "CMM limit"):
+                assert float(row["certified_regret"]) > float(row["regret"]) > 0
+        limit, ours = (float(by_name[name]["width"]) for name in ("CMM limit", "CMM default"))
+        assert 0 < limit < ours < float(by_name["AY 2012"]["width"])
+        for name in ("rivals.png", "rivals-regret.png", "report.html"):
+            assert (tmp_path / name).stat().st_size > 10_000
+        assert "CMM, the limit" in (tmp_path / "rivals.txt").read_text()
+
+    def test_widths_are_those_of_the_same_data(self):
+        setting = specs.Setting("rbf", 0.5, rounds=12)
+        widths = {
+            method: rivals.run(specs.RivalRun(setting, method, 0))["width"]
+            for method in ("CMM", "AY 2012", "Whitehouse 2023")
+        }
+        assert all(len(width) == len(rivals.times(12)) == 2 for width in widths.values())
+        # For the RBF kernel c = 1, so that AY has the ridge sigma^2, and Theorem 6.1 holds.
+        assert np.all(widths["CMM"] < widths["AY 2012"])
+
+    def test_all_runs(self):
+        jobs = specs.jobs("rivals", specs.Choices())
+        assert len(jobs) == 6 * 4 * (3 + len(RIVALS)) == len({job.name for job in jobs})
+        assert {job.setting.rounds for job in jobs} == {200}
