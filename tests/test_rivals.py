@@ -367,6 +367,15 @@ def seq_with(bound):
     return kb.ConfidenceSequence(KERNEL, B, SIGMA, bound=bound)
 
 
+@pytest.mark.parametrize("bound", [*OWN.values(), Fiedler(2.0), Srinivas([0.5] * 9)], ids=str)
+def test_saved_and_loaded(bound, tmp_path):
+    seq, _ = sequence(KERNEL, np.random.default_rng(0), 6, bound=bound)
+    seq.save(tmp_path / "seq.npz")
+    loaded = kb.ConfidenceSequence.load(tmp_path / "seq.npz")
+    assert loaded.bound == bound
+    np.testing.assert_allclose(loaded.bounds(seq.points), seq.bounds(seq.points), rtol=1e-9)
+
+
 def test_a_forecast_set_refutes_what_it_contradicts():
     seq = seq_with(Emmenegger())
     seq.update([[0.5, 0.5]] * 60, [40.0] * 60)

@@ -41,7 +41,10 @@ FORMAT, VERSION = "kernelbounds.ConfidenceSequence", 4
 NAMES = frozenset(
     ("points", "outcomes", "weights", "blocks", "factors", "merged_at", "gram", "forecasts")
 ) | {f"sparse.{name}" for name in sparse_state.SHAPES}
-BOUNDS = ("AMM", "AY", "CMM", "DMM", "FixedDesign", "IGP")
+BOUNDS = (
+    "AMM", "AY", "CMM", "DMM", "FixedDesign", "IGP",
+    "Emmenegger", "Fiedler", "Neiswanger", "OnlineToSet", "Srinivas", "Vakili",
+)  # fmt: skip
 MIXTURES = ("Hybrid", "Single")
 CONSTANTS = ("norm_bound", "delta", "misspecification")
 LAWS = ("Bounded", "Energy", "Gaussian", "SubGaussian")
