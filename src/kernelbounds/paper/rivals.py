@@ -35,6 +35,7 @@ from kernelbounds.paper.specs import LENGTH_SCALES, RivalRun, Setting
 from kernelbounds.sequence import ConfidenceSequence
 
 WIDTHS = 4  # the stream of random numbers for data whose widths are measured
+TICKS = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20)  # of widths; 20 is twice the norm bound
 TITLES = {
     "CMM default": "CMM, default", "CMM": "CMM, the paper's c", "CMM limit": "CMM, the limit",
 }  # fmt: skip
@@ -204,6 +205,11 @@ def _draw(
                 axis.set_yscale("log")
                 axis.set_xticks(x, list(map(str, x)))
                 axis.minorticks_off()
+        if name == "rivals":
+            for axis in axes.flat:
+                low, high = axis.get_ylim()
+                inside = [width for width in TICKS if low <= width <= high]
+                axis.set_yticks(inside, [f"{width:g}" for width in inside])
         for axis in axes[-1]:
             axis.set_xlabel("observations" if name == "rivals" else "round")
         for axis in axes[:, 0]:
