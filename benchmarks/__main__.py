@@ -15,6 +15,7 @@ from rich.console import Console
 from threadpoolctl import threadpool_limits
 
 from benchmarks import (
+    asks,
     bandits,
     cluster,
     cone,
@@ -39,6 +40,7 @@ BENCHMARKS = {
     "bandits": bandits.run,
     "greedy": greedy.run,
     "estimate": estimate.run,
+    "asks": asks.run,
     "facts": facts.run,
     "noise": noise.run,
     "repeats": repeats.run,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -32,6 +32,9 @@ study_app = typer.Typer(
 # simulated studies of two and three inputs, certificates over the whole ranges were 0.7 to 1.7
 # times the half-width that was predicted for as many runs.
 FAR_AIM_RATIO = 2.0
+# After an outcome is told, a certificate is made in this many seconds, unless there are more
+# observations than this: then a search of so short a time would take longer, and find little.
+TELL_SECONDS, MOST_CERTIFIED = 1.0, 500
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The study.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -94,8 +97,18 @@ def ask(
     file: FileArgument,
     count: Annotated[
         int | None,
-        typer.Option(min=1, help="How many trials, to be run in parallel."),
+        typer.Option("--count", "-n", min=1, help="How many trials, to be run in parallel."),
     ] = None,
+    purpose: Annotated[
+        str,
+        typer.Option(
+            "--for",
+            help="best: settings that are probably good, after a few first runs that fill the "
+            "ranges. certificate: what must be excluded for a certificate. learning: where least "
+            "is known, for a narrow band. The guarantee is the same, and you may change it.",
+            metavar="best|certificate|learning",
+        ),
+    ] = "best",
     more: Annotated[
         bool, typer.Option("--more", help="Ask for new trials, beside all that are pending.")
     ] = False,
@@ -106,7 +119,7 @@ def ask(
         wanted = count or (1 if more else max(1, len(study.pending)))
         with Console(stderr=True).status("looking for the best settings to try"):
             try:
-                trials = study.ask(wanted, more=more)
+                trials = study.ask(wanted, more=more, purpose=purpose)
             except EmptyConfidenceSetError:
                 raise InputError(
                     "the data refute the assumptions, so nothing can be suggested; see what to do: "
@@ -115,9 +128,52 @@ def ask(
         if as_json:
             Console().print_json(data={"trials": [one.as_data() for one in trials]})
             return
-        for one in trials:
-            typer.echo(_described(study, one))
+        if len(trials) == 1:
+            typer.echo(_described(study, trials[0]))
+        else:
+            _print_trials(study, trials)
         typer.echo(f"then: {_tell_line(study, trials[0].number)}")
+        other = next((one for one in trials if one.purpose not in ("", purpose)), None)
+        if other is not None:
+            say(
+                f"note: trial {other.number} was asked for before, for {other.purpose}, and is "
+                f"pending; for new trials beside it: --more --for {purpose}",
+                aside=True,
+            )
+
+
+def _print_trials(study: kb.Study, trials: Sequence[kb.study.Trial]) -> None:
+    """Print several trials as a table, with what is known of the output there now."""
+    problem, out = study.problem, study.problem.output
+    between = [out.between(*_known_now(study, one)[:2]) for one in trials]
+    names = [f"{one.name} [{one.unit}]" if one.unit else one.name for one in problem.inputs]
+    rows = [
+        [
+            str(one.number),
+            *(x if isinstance(x, str) else f"{x:.10g}" for x in one.values.values()),
+            known,
+        ]
+        for one, known in zip(trials, between, strict=True)
+    ]
+    print_table("what to try", ["trial", *names, out.name], rows)
+    reasons: dict[str, list[str]] = {}
+    for one in trials:
+        reasons.setdefault(one.why, []).append(str(one.number))
+    for why, numbers in reasons.items():
+        if why:
+            say(f"trial{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}: {why}")
+
+
+def _known_now(study: kb.Study, trial: kb.study.Trial) -> tuple[float, float, bool]:
+    """Return bounds at a trial, and whether they are those with which it was chosen.
+
+    Where the data refute the assumptions, they are those of the time when it was asked for.
+    """
+    lower, upper = trial.lower, trial.upper
+    with suppress(EmptyConfidenceSetError):
+        (lower,), (upper,) = study.bounds(trial.values)
+    same = math.isclose(upper - lower, trial.upper - trial.lower, rel_tol=1e-6)
+    return float(lower), float(upper), same or math.isnan(trial.lower)
 
 
 def _tell_line(study: kb.Study, trial: int | str) -> str:
@@ -146,24 +202,18 @@ def _quoted(text: object) -> str:
 def _described(study: kb.Study, trial: kb.study.Trial) -> str:
     """Write the settings of a trial, and what is known of the output there now."""
     out, unit = study.problem.output, study.problem.output.after_number
-    lower, upper = trial.lower, trial.upper
-    # Where the data refute the assumptions, there is what was known when the trial was asked for.
-    with suppress(EmptyConfidenceSetError):
-        (lower,), (upper,) = study.bounds(trial.values)
-    anything = lower <= out.low and upper >= out.high
+    lower, upper, same = _known_now(study, trial)
     known = f"{out.name} {out.between(lower, upper)}"
-    if anything:
+    if lower <= out.low and upper >= out.high:
         known = f"all of {out.low:g}:{out.high:g}{unit} is possible there, as far as is known"
-    if math.isclose(upper - lower, trial.upper - trial.lower, rel_tol=1e-6):
-        if not anything:
-            better = f"{out.amount(trial.gain)} better"
-            known += f"; at most {better} than what is sure"
-    else:
-        known += (
-            "\n  it was chosen before the latest outcomes; for a new choice: kernelbounds study "
-            f"drop {study.path} --trial {trial.number}"
+    lines = [f"trial {trial.number}: {study.problem.settings_text(trial.values.values())}"]
+    lines += [trial.why] * bool(trial.why) + [known]
+    if not same:
+        lines.append(
+            "it was chosen before the latest outcomes; for a new choice: kernelbounds study "
+            f"drop {_quoted(study.path)} --trial {trial.number}"
         )
-    return f"trial {trial.number}: {study.problem.settings_text(trial.values.values())}\n  {known}"
+    return "\n  ".join(lines)
 
 
 @study_app.command("tell", no_args_is_help=True)
@@ -236,6 +286,24 @@ def tell(
                 "--trial, also where the settings were a little different",
                 aside=True,
             )
+        _certify(study)
+
+
+def _certify(study: kb.Study) -> None:
+    """Make a certificate in a short time, for the curve of them, and say it.
+
+    The outcomes are safe on the disk by now, so an interrupt does no harm.
+    """
+    if len(study) > MOST_CERTIFIED:
+        return
+    try:
+        with suppress(EmptyConfidenceSetError):
+            regret = study.certificate(TELL_SECONDS).regret
+            if math.isfinite(regret):
+                within = study.problem.output.amount(regret)
+                typer.echo(f"certified: the best settings known are within {within} of the best")
+    except KeyboardInterrupt:
+        say("note: no certificate was made; the outcome is safe in the file", aside=True)
 
 
 @study_app.command("status")

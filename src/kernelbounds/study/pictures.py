@@ -70,12 +70,7 @@ def _history(problem: Problem, outcomes: list[Outcome], minimise: bool) -> Axes:
     """
     values = np.array([one.value for one in outcomes])
     counts = evenly(len(outcomes), MAX_HISTORY_COUNTS)
-    known = np.full((2, len(counts)), np.nan)
-    for place, (_, sequence) in enumerate(replayed(problem, outcomes, counts)):
-        with suppress(EmptyConfidenceSetError):
-            lower, upper = problem.unscaled_bounds(*sequence.bounds(sequence.points))
-            best = int(upper.argmin() if minimise else lower.argmax())
-            known[:, place] = lower[best], upper[best]
+    known, wider = best_known(problem, outcomes, counts, minimise)
     axes = canvas.new_axes()[0]
     axes.fill_between(
         counts, known[0], known[1], step="post", color=canvas.BAND, alpha=0.16, linewidth=0,
@@ -83,6 +78,9 @@ def _history(problem: Problem, outcomes: list[Outcome], minimise: bool) -> Axes:
     )  # fmt: skip
     for side in known:
         axes.step(counts, side, where="post", color=canvas.BAND, linewidth=1.2)
+    for count in wider:
+        label = "other settings are the best known from here on" if count == wider[0] else None
+        axes.axvline(count, color=canvas.BAND, linestyle=":", linewidth=1.0, label=label)
     axes.plot(
         1 + np.arange(len(values)), values, "o", color="black", markersize=3.5, label="outcomes"
     )
@@ -99,6 +97,33 @@ def _history(problem: Problem, outcomes: list[Outcome], minimise: bool) -> Axes:
     canvas.round_ticks(axes.xaxis, 8, whole=True)
     canvas.finish(axes, own=True)
     return axes
+
+
+def best_known(
+    problem: Problem, outcomes: list[Outcome], counts: list[int], minimise: bool
+) -> tuple[Array, list[int]]:
+    """Return bounds (2, n) on the best settings known at n numbers of observations.
+
+    Bounds of all times hold together, so those at each setting observed are intersected over time:
+    the band gets wider only where other settings become the best known. The numbers at which it
+    does are returned, too.
+    """
+    known, wider = np.full((2, len(counts)), np.nan), []
+    lower, upper = np.empty(0), np.empty(0)
+    last = np.array([-np.inf, np.inf])
+    for place, (count, sequence) in enumerate(replayed(problem, outcomes, counts)):
+        new = count - len(lower)
+        lower = np.concatenate([lower, np.full(new, -np.inf)])
+        upper = np.concatenate([upper, np.full(new, np.inf)])
+        with suppress(EmptyConfidenceSetError):
+            now = problem.unscaled_bounds(*sequence.bounds(sequence.points))
+            lower, upper = np.maximum(lower, now[0]), np.minimum(upper, now[1])
+            best = int(upper.argmin() if minimise else lower.argmax())
+            known[:, place] = lower[best], upper[best]
+            if lower[best] < last[0] or upper[best] > last[1]:
+                wider.append(count)
+            last = known[:, place]
+    return known, wider
 
 
 def _noise(problem: Problem, outcomes: list[Outcome]) -> Axes:

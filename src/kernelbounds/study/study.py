@@ -33,6 +33,7 @@ from kernelbounds.problem.calibration import checked_assumptions
 from kernelbounds.problem.facts_in_words import contradiction, kernels_sentence
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study import pictures, revision
+from kernelbounds.study.choosing import checked_purpose, new_trials
 from kernelbounds.study.database import checked_path, refuse_existing
 from kernelbounds.study.deciding import Certificates, Search
 from kernelbounds.study.records import (
@@ -53,6 +54,8 @@ if TYPE_CHECKING:
 
 # The share of the settings at which a fact matters is told from this many that fill the ranges.
 FACT_POINTS = 128
+# A curve of certificates has no more numbers of observations than this.
+MAX_CERTIFICATES = 60
 
 
 class Study:
@@ -243,10 +246,12 @@ class Study:
     # --- asking
 
     @overload
-    def ask(self, n: None = ..., *, more: bool = ...) -> Trial: ...
+    def ask(self, n: None = ..., *, more: bool = ..., purpose: str = ...) -> Trial: ...
     @overload
-    def ask(self, n: int, *, more: bool = ...) -> list[Trial]: ...
-    def ask(self, n: int | None = None, *, more: bool = False) -> Trial | list[Trial]:
+    def ask(self, n: int, *, more: bool = ..., purpose: str = ...) -> list[Trial]: ...
+    def ask(
+        self, n: int | None = None, *, more: bool = False, purpose: str = "best"
+    ) -> Trial | list[Trial]:
         """Choose what to try next: a trial that is pending in the file until it is told.
 
         Asking again gives the same trial, in this process or another.
@@ -258,7 +263,13 @@ class Study:
             if there are fewer.
         more : bool
             Ask for new trials, beside all that are pending: for another bench, say.
+        purpose : "best", "certificate" or "learning"
+            What new trials are for: settings that are probably good, after a few first runs that
+            fill the ranges; a certificate as soon as possible, which tries whatever is not excluded
+            yet; or a narrow band everywhere. Bounds hold whatever you choose, and you may change it
+            at any time. Each trial says in a sentence why it was chosen, :attr:`Trial.why`.
         """
+        checked_purpose(purpose)
         count = 1 if n is None else as_whole(n, "n", least=1)
         new_only = as_flag(more, "more")
         with self._lock:
@@ -267,7 +278,9 @@ class Study:
                 found = [] if new_only else waiting[:count]
                 if len(found) < count:
                     beside = [one.point for one in waiting]
-                    new = self._search.new_trials(self.sequence, beside, count - len(found))
+                    new = new_trials(
+                        self._search, self.sequence, beside, count - len(found), purpose
+                    )
                     added = self._store.add_pending(new, [one.number for one in waiting])
                     if added is None:  # Another process has asked or told in the meantime.
                         continue
@@ -589,11 +602,14 @@ class Study:
             found = replace(found, kernels=kernels_sentence(self.problem, sequence))
         return found
 
-    def certificates(self, most: int = 10, seconds: float = 20.0) -> list[tuple[int, Certificate]]:
+    def certificates(
+        self, most: int = MAX_CERTIFICATES, seconds: float = 20.0
+    ) -> list[tuple[int, Certificate]]:
         """Return certificates over time, each with its number of observations.
 
         They are those in the file, and others at ``most`` numbers of observations that are spread
-        evenly, as far as they can be made within ``seconds``; these too are kept in the file.
+        evenly, as far as they can be made within ``seconds``; these too are kept in the file. No
+        certificate is worse than one before it: all of them are true together.
         """
         limit, count = as_scalar(seconds, "seconds", above=0.0), as_whole(most, "most", least=1)
         with self._lock:

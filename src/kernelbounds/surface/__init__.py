@@ -2,6 +2,7 @@
 
 from kernelbounds.surface.at_points import POINTS_AT_ONCE, binding_facts, extremes, in_chunks
 from kernelbounds.surface.estimate import (
+    deviations,
     estimate_gradients,
     estimate_with_bounds,
     unlimited_estimate,
@@ -13,6 +14,7 @@ __all__ = [
     "Clipped",
     "Surface",
     "binding_facts",
+    "deviations",
     "estimate_gradients",
     "estimate_with_bounds",
     "extremes",

@@ -47,6 +47,7 @@ class RidgeFunction:
     ridge: float
     centres: Array  # z, (n, d)
     weights: Array  # w, (n,)
+    noise: float = 0.0  # s^2
     unlikely: float = 0.0
 
     def values(self, points: Array) -> Array:
@@ -80,24 +81,49 @@ def likeliest(known: ConfidenceSet, by_points: bool = False) -> RidgeFunction:
     ``by_points``, outcomes at equal points count once for the noise, as their mean does.
     """
     if known.classes is not None:
-        members = [one for one in known.in_classes() if not one.refuted] or known.in_classes()
-        return min((likeliest(one, by_points) for one in members), key=lambda one: one.unlikely)
+        return likeliest(_likeliest_class(known, by_points), by_points)
     a = known.assumptions
     key = "likeliest", a.misfit, a.norm_bound, known.mixture_scale, known.equal_shares, by_points
     return known.evidence.kept(key, lambda: _likeliest(known, by_points))
+
+
+def _likeliest_class(known: ConfidenceSet, by_points: bool = False) -> ConfidenceSet:
+    if known.classes is None:
+        return known
+    members = [one for one in known.in_classes() if not one.refuted] or known.in_classes()
+    return min(members, key=lambda one: likeliest(one, by_points).unlikely)
+
+
+def deviations(known: ConfidenceSet, points: Array) -> tuple[Array, float]:
+    """Return standard deviations at points (m, d), (m,), and that of the noise.
+
+    They are those of the Gaussian process N(0, c K) of the estimate, c = s^2 / alpha, given the
+    outcomes: a guess at how far an estimate may be off, without guarantee.
+    """
+    member = _likeliest_class(known)
+    found = likeliest(member)
+    if not member.count:
+        return np.sqrt(member.mixture_scale * member.prior(points)), math.sqrt(found.noise)
+    variances = member.predict(points, np.array([found.ridge])).variance[0]
+    scale = found.noise / found.ridge
+    return np.sqrt(scale * np.maximum(variances, 0.0)), math.sqrt(found.noise)
 
 
 def _likeliest(known: ConfidenceSet, by_points: bool) -> RidgeFunction:
     engine = known.engine
     if not known.count:
         return RidgeFunction(known.kernel, known.reference_ridge, np.empty((0, 0)), np.empty(0))
-    ridge, unlikely = known.reference_ridge, 0.0
-    if known.assumptions.misfit:  # else it is the smallest one that there is
-        ridge, unlikely = _likeliest_ridge(known, by_points)
-    return RidgeFunction(known.kernel, ridge, *engine.ridge_weights(ridge), unlikely)
+    if known.assumptions.misfit:
+        ridge, noise, unlikely = _likeliest_ridge(known, by_points)
+    else:  # the smallest ridge that there is
+        ridge, unlikely = known.reference_ridge, 0.0
+        found = engine.fits(np.array([ridge]))
+        noise = float(found.energies[0] / found.outcomes)
+    return RidgeFunction(known.kernel, ridge, *engine.ridge_weights(ridge), noise, unlikely)
 
 
-def _likeliest_ridge(known: ConfidenceSet, by_points: bool) -> tuple[float, float]:
+def _likeliest_ridge(known: ConfidenceSet, by_points: bool) -> tuple[float, float, float]:
+    """Return alpha, s^2, and how unlikely the outcomes are."""
     data, most = known.engine.data, known.assumptions.misfit**2
     typical = data.trace / max(data.squared_weights, 1e-300)  # the mean of k(x,x)
     ridges = np.exp(LOG_RIDGES) * max(typical, 1e-100)
@@ -113,7 +139,8 @@ def _likeliest_ridge(known: ConfidenceSet, by_points: bool) -> tuple[float, floa
     if math.isfinite(most):
         unlikely += (np.log(noise / most) / NOISE_SPREAD) ** 2
     best = int(unlikely.argmin())
-    return max(float(ridges[best]), 64 * EPS * data.trace), float(unlikely[best])
+    ridge = max(float(ridges[best]), 64 * EPS * data.trace)
+    return ridge, float(noise[best]), float(unlikely[best])
 
 
 def estimate_with_bounds(

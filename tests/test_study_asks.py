@@ -1,0 +1,195 @@
+"""What a study asks for, for each purpose; and its history and certificates for every trial."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
+from typer.testing import CliRunner
+
+import kernelbounds as kb
+from kernelbounds.cli import app, study_commands
+from kernelbounds.study.choosing import PURPOSES, first_runs, log_improvement
+from kernelbounds.study.pictures import best_known
+
+pytestmark = pytest.mark.usefixtures("short_searches")
+
+
+def problem(**changes):
+    known = {"noise": 0.5, "kernel": "Matern(1.0, nu=2.5)", "norm_bound": 200.0}
+    return kb.Problem(
+        ["temperature[°C]=180:220", "catalyst=0.1:0.9"], "yield[%]=0:100", **(known | changes)
+    )
+
+
+def bench(temperature, catalyst):
+    return 70 - 0.05 * (temperature - 208) ** 2 - 80 * (catalyst - 0.4) ** 2
+
+
+def studied(count, purpose="best", sign=1, **changes):
+    study = kb.Study.create(":memory:", problem(**changes), minimise=sign < 0)
+    rng, trials = np.random.default_rng(0), []
+    for _ in range(count):
+        trials.append(study.ask(purpose=purpose))
+        value = sign * bench(**trials[-1].values) + 0.5 * rng.standard_normal()
+        study.tell(trials[-1], value + (sign < 0) * 70)
+    return study, trials
+
+
+@pytest.mark.parametrize("purpose", PURPOSES)
+def test_each_purpose_is_kept_with_its_reason(purpose):
+    study, trials = studied(7, purpose)
+    for one in trials:
+        kept = study.trial(one.number)
+        assert (kept.purpose, kept.why) == (purpose, one.why)
+        assert kept.why.endswith(".") and kept.as_data()["why"] == kept.why
+    batch = study.ask(3, purpose=purpose)
+    assert len({tuple(one.values.values()) for one in batch}) == 3
+    assert study.ask(3) == batch  # which are pending, whatever they are for
+
+
+def test_an_unknown_purpose_is_refused():
+    with pytest.raises(kb.InputError, match="one of best, certificate, learning, got 'fun'"):
+        kb.Study.create(":memory:", problem()).ask(purpose="fun")
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_best_fills_the_ranges_first_and_then_goes_where_it_is_good(sign):
+    study, trials = studied(15, sign=sign)
+    first = first_runs(2)
+    assert trials[0].values == {"temperature": 200.0, "catalyst": 0.5}
+    assert all("fill the ranges" in one.why for one in trials[:first])
+    assert not any("fill the ranges" in one.why for one in trials[first:])
+    unit = study.problem.scaled([list(one.values.values()) for one in trials])
+    corners = ((unit < 0.02) | (unit > 0.98)).all(axis=1)
+    assert corners.sum() <= 1
+    true = np.array([bench(**one.values) for one in trials])
+    assert np.median(true[first:]) > true[:first].max() - 5
+    assert bench(**study.status(seconds=0.1).most_promising.values) > 69
+
+
+def test_runs_of_ones_own_count_among_the_first():
+    study = kb.Study.create(":memory:", problem())
+    for x in np.linspace(0.1, 0.9, 5):
+        study.tell([200.0, x], bench(200.0, x))
+    assert "fill" not in study.ask().why
+
+
+def test_learning_goes_where_the_band_is_widest():
+    study, _ = studied(6)
+    trial = study.ask(purpose="learning")
+    grid = study.problem.settable(study.problem.unit_box.filling(256))
+    lower, upper = study.bounds(grid)
+    assert trial.upper - trial.lower >= (upper - lower).max() * (1 - 1e-9)
+
+
+@cache
+def settled(inputs):
+    return kb.Problem(inputs, "yield=0:100", noise="unknown", turns=1).settled()
+
+
+@pytest.mark.parametrize(
+    "inputs",
+    [
+        ("stages=1:5:integer", "speed=1:9:integer"),
+        ("stages=1:5:integer", "speed=1:9"),
+        ("quench=oil|water|air", "speed=1:9"),
+    ],
+)
+@pytest.mark.parametrize("purpose", PURPOSES)
+def test_every_kind_of_input_is_asked_for(inputs, purpose):
+    study = kb.Study.create(":memory:", settled(inputs))
+    for at in range(7):
+        trial = study.ask(purpose=purpose)
+        stages = trial.values.get("stages", 1.0)
+        assert stages == round(stages)
+        study.tell(trial, 50.0 + at)
+    assert len(study.ask(2, purpose=purpose)) == 2
+
+
+@pytest.mark.parametrize("z", [-8.0, -6.1, -5.9, -2.0, 0.0, 3.0])
+def test_the_expected_improvement_is_the_integral(z):
+    exact = quad(lambda u: u * norm.pdf(u - z), 0, 12 + max(z, 0), epsabs=0, limit=200)[0]
+    assert log_improvement(np.array([z]))[0] == pytest.approx(np.log(exact), abs=0.02)
+
+
+def test_the_history_widens_only_where_other_settings_are_best():
+    study, _ = studied(20)
+    outcomes = study._store.outcomes
+    counts = list(range(1, len(outcomes) + 1))
+    for minimise in (False, True):
+        (lower, upper), wider = best_known(study.problem, outcomes, counts, minimise)
+        better, other = (-upper, -lower) if minimise else (lower, upper)
+        assert (np.diff(better) >= 0).all()
+        assert np.array(counts[1:])[np.diff(other) > 0].tolist() == wider
+        # The bounds without an intersection are no narrower.
+        now = np.array(study.bounds([one.point for one in outcomes]))
+        assert better[-1] >= (-now[1] if minimise else now[0]).max()
+
+
+def test_certificates_are_filled_for_every_trial():
+    study, _ = studied(12)
+    found = study.certificates(seconds=30.0)
+    assert [count for count, _ in found] == list(range(1, 13))
+    regrets = [one.regret for _, one in found]
+    assert all(b <= a for a, b in pairwise(regrets))
+
+
+def test_certificates_are_spread_evenly_when_time_is_short(monkeypatch):
+    study, _ = studied(16)
+    made = []
+    monkeypatch.setattr(
+        type(study._certificates),
+        "_made",
+        lambda self, sequence, outcomes, seconds: made.append(len(outcomes)),
+    )
+    study._certificates.fill(study._store.outcomes, 60, 30.0)
+    assert sorted(made) == list(range(1, 16))
+    assert made[0] == 1 and made[:7] == sorted(made[:7]) and max(np.diff(made[:7])) <= 3
+
+
+# --- commands
+
+
+def invoked(*words):
+    return CliRunner().invoke(app, ["study", *map(str, words)])
+
+
+@pytest.fixture
+def oven(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(study_commands, "TELL_SECONDS", 0.1)
+    with kb.Study.create("my oven.db", problem().replace(output="the yield[%]=0:100")):
+        pass
+    return "my oven.db"
+
+
+def test_a_batch_is_a_table_and_one_line_to_paste(oven):
+    found = invoked("ask", oven, "-n", 4)
+    assert found.exit_code == 0 and len(found.stdout.splitlines()) <= 12
+    assert "trials 1, 2, 3, 4: One of the first 5 runs" in found.stdout
+    assert found.stdout.endswith(
+        'then: kernelbounds study tell "my oven.db" --trial 1 "the yield=..."\n'
+    )
+    other = invoked("ask", oven, "--for", "learning")
+    assert "trial 1 was asked for before, for best" in other.stderr
+    assert invoked("ask", oven, "--for", "fun").exit_code == 1
+
+
+def test_telling_says_what_is_certified_and_ctrl_c_is_harmless(oven, monkeypatch):
+    invoked("ask", oven)
+    told = invoked("tell", oven, "--trial", 1, "the yield=50")
+    assert told.exit_code == 0 and "certified: the best settings known are within" in told.stdout
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(kb.Study, "certificate", interrupted)
+    told = invoked("tell", oven, "temperature=190", "catalyst=0.3", "the yield=51")
+    assert told.exit_code == 0 and "the outcome is safe" in told.stderr
+    with kb.Study(oven) as study:
+        assert len(study) == 2 and [count for count, _ in study._certificates.kept()] == [1]
