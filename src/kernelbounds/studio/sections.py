@@ -396,7 +396,7 @@ def ask(one: OpenStudy, given: Answers) -> str:
     """Ask for new trials, beside those that are pending."""
     count = _whole(first(given, "count", "1"), "the number of trials")
     try:
-        new = one.study.ask(count, more=True)
+        new = one.study.ask(count, more=True, purpose=first(given, "aim", "best"))
     except EmptyConfidenceSetError:
         raise InputError(
             "the data refute what is assumed, so nothing can be suggested; see what to do above."
