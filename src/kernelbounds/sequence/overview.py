@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds.assume.offset import Offset
 from kernelbounds.assume.parts import Parts
-from kernelbounds.bounds import AMM, AY, CMM, DMM, IGP, Bound, ConfidenceSet
+from kernelbounds.bounds import AMM, AY, CMM, DMM, IGP, Bound, ConfidenceSet, Fiedler
 from kernelbounds.display import cards
 from kernelbounds.errors import EmptyConfidenceSetError
 from kernelbounds.mixtures import Hybrid
@@ -91,7 +91,7 @@ def card(known: ConfidenceSet, bound: Bound) -> cards.Html:
     picture = None
     if count and known.radius_engine.approximation() is None:
         # CMM is drawn where the bound of the sequence may be slow, or holds at one time only.
-        drawn = bound if type(bound) in (DMM, AMM, AY, IGP) else CMM()
+        drawn = bound if type(bound) in (DMM, AMM, AY, IGP, Fiedler) else CMM()
         try:
             picture = _picture(known, drawn)
             has_band = known.points.shape[1] == 1 and count <= MOST_FOR_BAND
