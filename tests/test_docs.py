@@ -67,6 +67,7 @@ def test_commands_run(page, tmp_path, monkeypatch):
     # B from 200 random functions takes seconds, and 20 will do for seeing that commands run.
     monkeypatch.setattr(assuming.assume, "__defaults__", (20, *assuming.assume.__defaults__[1:]))
     monkeypatch.setattr(assuming.steps, "__defaults__", (20,))
+    monkeypatch.setattr("uvicorn.Server.run", lambda *_: None)  # which ends when somebody ends it
     run_script("examples/reactor.py", ["--seed", "1", "--out", "runs.csv"], monkeypatch)
     ran = 0
     for block in blocks(page, "sh"):
