@@ -333,7 +333,7 @@ class TestReproduce:
         wide, wider = (f"mine_of_the_tests.bounds:{name}" for name in ("Wide", "WIDER"))
         assert specs.bound_of(wider).by == 2.0 and specs.bound_of(wide).by == 0.5
         assert specs.bound_of("kernelbounds:DMM") == kb.DMM()
-        assert specs.fingerprint(wide) != specs.fingerprint(wider)
+        assert specs.fingerprint(specs.bound_of(wide)) != specs.fingerprint(specs.bound_of(wider))
         choices = specs.Choices(rounds=12, methods=(wider, "DMM", wide, wider))
         cells = specs.cells("table1", choices)
         assert list(dict.fromkeys(cell.method for cell in cells)) == ["DMM", wider, wide]

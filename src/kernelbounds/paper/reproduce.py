@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,8 @@ from kernelbounds.paper import (
 )
 from kernelbounds.paper.results import MethodRuns, ResultStore, collect, software
 from kernelbounds.paper.specs import CertificateRun, Choices, DesignRuns, Job, Load, RivalRun
+
+Run = Callable[[Any], dict[str, Array]]  # from a job to its arrays
 
 # Relative times of jobs, by their kind; others have 1.
 COST = {
@@ -88,8 +90,6 @@ def reproduce(
     from their results; each file is replaced as a whole, and none before all are made.
     """
     experiments = specs.checked_experiments(list(names))
-    if dask is not None and not dask.strip():
-        raise InputError("the address of the Dask cluster is empty; it looks like tcp://host:8786.")
     store = ResultStore(out)
     store.open(choices)
     start = time.monotonic()
@@ -139,13 +139,20 @@ def reproduce(
 
 
 def run_missing(
-    jobs: list[Job],
+    jobs: Sequence[Job],
     store: ResultStore,
     workers: int,
     dask: str | None = None,
     say: Callable[[str], None] = print,
+    run: Run | None = None,
 ) -> int:
-    """Compute the jobs that are not done yet, and return how many those were."""
+    """Compute the jobs that are not done yet, and return how many those were.
+
+    ``run`` computes a job in a process of its own; None is :func:`run_job`.
+    """
+    if dask is not None and not dask.strip():
+        raise InputError("the address of the Dask cluster is empty; it looks like tcp://host:8786.")
+    compute = run or run_job
     states = {job: store.state(job) for job in jobs}
     for job, state in states.items():
         if state == "damaged":
@@ -161,9 +168,13 @@ def run_missing(
     )  # fmt: skip
     with Progress(*columns, console=Console(stderr=True)) as progress:
         task = progress.add_task("running", total=len(missing))
-        for _ in _on_cluster(others, store, dask) if dask else _here(others, store, workers):
+        for _ in (
+            _on_cluster(others, store, dask, compute)
+            if dask
+            else _here(others, store, workers, compute)
+        ):
             progress.advance(task)
-        for _ in _here(timed, store, 1):
+        for _ in _here(timed, store, 1, compute):
             progress.advance(task)
     return len(missing)
 
@@ -185,20 +196,20 @@ def run_job(job: Job) -> dict[str, Array]:
     raise TypeError(f"no experiment has jobs of type {type(job).__name__}")
 
 
-def _here(jobs: list[Job], store: ResultStore, workers: int) -> Iterator[Job]:
+def _here(jobs: list[Job], store: ResultStore, workers: int, run: Run) -> Iterator[Job]:
     if workers == 1:
-        return (_run_and_write(job, store) for job in jobs)
+        return (_run_and_write(job, store, run) for job in jobs)
     parallel = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)
-    done: Iterator[Job] = parallel(delayed(_run_and_write)(job, store) for job in jobs)
+    done: Iterator[Job] = parallel(delayed(_run_and_write)(job, store, run) for job in jobs)
     return done
 
 
-def _run_and_write(job: Job, store: ResultStore) -> Job:
-    store.write(job, run_job(job))
+def _run_and_write(job: Job, store: ResultStore, run: Run) -> Job:
+    store.write(job, run(job))
     return job
 
 
-def _on_cluster(jobs: list[Job], store: ResultStore, address: str) -> Iterator[Job]:
+def _on_cluster(jobs: list[Job], store: ResultStore, address: str, run: Run) -> Iterator[Job]:
     try:
         import distributed
     except ImportError as error:
@@ -209,7 +220,7 @@ def _on_cluster(jobs: list[Job], store: ResultStore, address: str) -> Iterator[J
     except (OSError, ValueError) as error:
         raise InputError(f"cannot reach a Dask scheduler at {address!r}: {said(error)}.") from error
     with connected as client:
-        tasks = {client.submit(run_job, job, retries=RETRIES, pure=False): job for job in jobs}
+        tasks = {client.submit(run, job, retries=RETRIES, pure=False): job for job in jobs}
         for future in cluster.as_completed(tasks):
             store.write(tasks[future], future.result())
             yield tasks[future]

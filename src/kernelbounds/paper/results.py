@@ -45,15 +45,13 @@ class ResultStore:
         """Make the folder, or check that it has results of the same seed and number of rounds."""
         wanted = {"seed": choices.seed, "rounds": choices.rounds}
         manifest = self.folder / "settings.json"
+        self.make()
         try:
-            self._files.mkdir(parents=True, exist_ok=True)
             if not manifest.exists():
                 files.write_text(manifest, json.dumps(wanted) + "\n")
             found = json.loads(manifest.read_text())
         except OSError as error:
-            raise InputError(
-                f"cannot write results to {str(self.folder)!r}: {error.strerror}."
-            ) from error
+            raise self._unwritable(error) from error
         except json.JSONDecodeError:
             raise StoredFileError(f"{str(manifest)!r} is damaged; use another folder.") from None
         if found != wanted:
@@ -62,6 +60,16 @@ class ResultStore:
                 f"{str(self.folder)!r} holds results with {described}; use another folder, or the "
                 "same settings to go on with it."
             )
+
+    def make(self) -> None:
+        """Make the folder, where there is none."""
+        try:
+            self._files.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: OSError) -> InputError:
+        return InputError(f"cannot write results to {str(self.folder)!r}: {error.strerror}.")
 
     def path(self, job: Job) -> Path:
         """Return the path of a job's file."""

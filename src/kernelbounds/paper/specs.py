@@ -357,8 +357,8 @@ class Choices:
             value = getattr(self, name)
             if not isinstance(value, int) or value < least:
                 raise InputError(f"{name} must be a whole number of at least {least}, got {value}.")
-        _check("method", self.methods, METHODS, self.users_own)
-        _check("kernel", self.kernels, KERNELS)
+        refuse_unknown("method", self.methods, METHODS, self.users_own)
+        refuse_unknown("kernel", self.kernels, KERNELS)
         for method in self.users_own:
             bound_of(method)
 
@@ -413,7 +413,9 @@ def cells(experiment: str, choices: Choices) -> list[Cell]:
         methods = ["AMM"]
     elif experiment == "tightness":
         methods = [*TIGHTNESS]
-    fingerprints = {method: fingerprint(method) for method in methods if is_users_own(method)}
+    fingerprints = {
+        method: fingerprint(bound_of(method)) for method in methods if is_users_own(method)
+    }
     return [
         Cell(setting, method, repetition, choices.seed, timed, fingerprints.get(method, ""))
         for setting in settings(experiment, choices)
@@ -502,11 +504,14 @@ def all_jobs(experiments: Iterable[str], choices: Choices) -> list[Job]:
 
 def checked_experiments(names: Sequence[str]) -> list[str]:
     """Check names of experiments, and spell out ``all``."""
-    _check("experiment", [name for name in names if name != "all"], tuple(EXPERIMENTS))
+    refuse_unknown("experiment", [name for name in names if name != "all"], tuple(EXPERIMENTS))
     return list(EXPERIMENTS) if "all" in names else list(dict.fromkeys(names))
 
 
-def _check(noun: str, given: Sequence[str], known: Sequence[str], more: Sequence[str] = ()) -> None:
+def refuse_unknown(
+    noun: str, given: Sequence[str], known: Sequence[str], more: Sequence[str] = ()
+) -> None:
+    """Refuse names that are neither known nor among ``more``, and an empty list of names."""
     unknown = [name for name in given if name not in known and name not in more]
     if unknown or (not given and noun != "experiment"):
         what = f"no {noun} is called {', '.join(map(repr, unknown))}" if unknown else f"no {noun}"
@@ -535,12 +540,11 @@ def bound_of(method: str) -> kb.Bound:
     return bound
 
 
-def fingerprint(method: str) -> str:
+def fingerprint(bound: kb.Bound) -> str:
     """Hash what the results of a bound depend on, as far as one can tell: its class and settings.
 
     A change of what the class uses from elsewhere is not seen.
     """
-    bound = bound_of(method)
     try:
         source = inspect.getsource(type(bound))
     except (OSError, TypeError):  # a class that was not read from a file
