@@ -1,0 +1,220 @@
+"""What ``kernelbounds coverage`` runs, as plain data: bounds, designs, noises, truths and seeds.
+
+A run is one data set with a known truth, and has a seed of its own. Its kernel, its dimension, its
+truth and the law of its noise are those that the seed falls on when all combinations are counted
+through: with 72 of them, 72 runs in succession have each once. So a run is known by its bound, its
+design, its seed and the lists, and where the lists have one member each, by the seed alone.
+
+The help of the command line imports this file, so it makes bounds only when they are asked for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import kernelbounds as kb
+from kernelbounds.arrays import as_scalar, as_whole, brief
+from kernelbounds.errors import InputError
+from kernelbounds.paper.specs import (
+    KERNELS,
+    Job,
+    fingerprint,
+    imported_bound,
+    is_users_own,
+    refuse_unknown,
+)
+
+DESIGNS = {
+    "once": "random points; looked at once, at the end",
+    "fixed": "random points; looked at as data come in",
+    "ucb": "where the upper bound is largest, as KernelUCB",
+    "weakest": "where the truth is closest to leaving the band",
+    "stubborn": "one place again and again, until it looks wrong",
+}
+NOISES = {
+    "Gaussian": "standard deviation σ",
+    "Rademacher": "±σ",
+    "uniform": "on ±√3 σ",
+    "skewed": "two values, the larger with probability 0.1, of variance proxy exactly σ²",
+    "heteroscedastic": "Gaussian, standard deviation from 0.2 σ to σ along the first input",
+    "heavy": "Student's t with 3 degrees of freedom, standard deviation σ: breaks the assumption",
+}
+BREAKING = ("heavy",)  # the laws that are not sub-Gaussian with scale sigma
+OF_GAUSSIANS = ("Gaussian", "heteroscedastic")
+TRUTHS = {
+    "spread": "random weights at 20 random points",
+    "peak": "all of the norm at one place",
+    "hidden": "all of the norm where observations see least of it",
+}
+DEFAULT_KERNELS, DEFAULT_DIMS = ("rbf", "matern-3/2"), (1, 3)
+LENGTH_SCALE, NORM, NOISE_SCALE = 0.3, 5.0, 0.5
+RUNS, ROUNDS, DELTA = 200, 200, 0.1
+RUNS_OF_A_JOB = 24  # what is lost when a job is interrupted: some ten seconds of work
+
+# Bounds that have a name here. Those of ``CONTROLS`` are wrong on purpose.
+BOUNDS = ("CMM", "DMM", "AMM", "AY", "IGP", "FixedDesign", "FixedDesign, Gaussian")
+CONTROLS = ("CMM, 0.8 R", "GP, 2 sd")
+
+
+class Case(NamedTuple):
+    """The kind of a problem."""
+
+    dim: int
+    kernel: str
+    truth: str
+    noise: str
+
+
+@dataclass(frozen=True)
+class Trials(Job):
+    """Some runs of one bound under one design, with successive seeds from ``seed`` on."""
+
+    method: str
+    design: str
+    seed: int
+    runs: int
+    rounds: int
+    delta: float
+    cases: tuple[Case, ...]
+    fingerprint: str
+    bound: kb.Bound = field(compare=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        """The bound, the design, the first and last seed, and a hash of everything."""
+        exact = hashlib.sha256(json.dumps(self.as_data()).encode()).hexdigest()[:12]
+        method = "".join(c if c.isalnum() or c in "._" else "-" for c in self.method)
+        return f"{method}-{self.design}-{self.seed}-{self.seed + self.runs - 1}-{exact}"
+
+    @property
+    def kind(self) -> str:
+        """The bound."""
+        return self.method
+
+    @property
+    def seeds(self) -> range:
+        """The seeds of the runs."""
+        return range(self.seed, self.seed + self.runs)
+
+    def case(self, seed: int) -> Case:
+        """Return the kind of problem of a run."""
+        return self.cases[seed % len(self.cases)]
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the fields but for the bound, of which there is the fingerprint."""
+        data = {name: value for name, value in vars(self).items() if name != "bound"}
+        return {**data, "cases": [list(case) for case in self.cases]}
+
+
+@dataclass(frozen=True)
+class Programme:
+    """What a laboratory measures: each bound under each design, with ``runs`` runs.
+
+    Attributes
+    ----------
+    bounds : mapping from names to bounds
+        Or names alone, of :data:`BOUNDS` and :data:`CONTROLS` or ``package.module:Name``.
+    designs, noises, truths, kernels : sequences of str
+        Names of :data:`DESIGNS`, :data:`NOISES`, :data:`TRUTHS` and of the paper's kernels.
+    dims : sequence of int
+        Numbers of inputs, which are in the unit cube.
+    runs, rounds : int
+        Runs of each bound under each design, shared evenly among all kinds of problems, and
+        observations in a run.
+    delta : float
+        What the bounds are told.
+    seed : int
+        The seed of the first run; run r has ``seed + r``.
+
+    Examples
+    --------
+    >>> from kernelbounds.laboratory import Programme
+    >>> programme = Programme(["CMM"], designs=["ucb"], noises=["Gaussian"], runs=50)
+    >>> [(job.method, job.design, job.runs) for job in programme.jobs()]
+    [('CMM', 'ucb', 24), ('CMM', 'ucb', 24), ('CMM', 'ucb', 2)]
+    """
+
+    bounds: Mapping[str, kb.Bound] | Sequence[str] = (*BOUNDS, *CONTROLS)
+    designs: Sequence[str] = tuple(DESIGNS)
+    noises: Sequence[str] = tuple(NOISES)
+    truths: Sequence[str] = tuple(TRUTHS)
+    kernels: Sequence[str] = DEFAULT_KERNELS
+    dims: Sequence[int] = DEFAULT_DIMS
+    runs: int = RUNS
+    rounds: int = ROUNDS
+    delta: float = DELTA
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        refuse_unknown("design", self.designs, tuple(DESIGNS))
+        refuse_unknown("noise", self.noises, tuple(NOISES))
+        refuse_unknown("truth", self.truths, tuple(TRUTHS))
+        refuse_unknown("kernel", self.kernels, KERNELS)
+        if not self.dims:
+            raise InputError("no number of inputs is given; dims is a list such as 1,3.")
+        for name, least in (("runs", 1), ("rounds", 2), ("seed", 0)):
+            as_whole(getattr(self, name), name, least=least)
+        for dim in self.dims:
+            as_whole(dim, "dims", least=1)
+        as_scalar(self.delta, "delta", above=0.0, most=1.0)
+        bounds = self.bounds
+        if not isinstance(bounds, Mapping):
+            own = [name for name in bounds if is_users_own(name)]
+            refuse_unknown("method", bounds, (*BOUNDS, *CONTROLS), own)
+            bounds = {name: bound_named(name, self.rounds) for name in dict.fromkeys(bounds)}
+        for name, bound in bounds.items():
+            if not isinstance(bound, kb.Bound):
+                raise InputError(f"{name} must be a kernelbounds.Bound, got {brief(bound)}.")
+        object.__setattr__(self, "bounds", dict(bounds))
+
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        """All kinds of problems, in the order of the seeds."""
+        lists = (self.dims, self.kernels, self.truths, self.noises)
+        return tuple(Case(*one) for one in itertools.product(*lists))
+
+    def jobs(self) -> list[Trials]:
+        """Return all that has to be run, in jobs of some seconds."""
+        assert isinstance(self.bounds, Mapping)
+        cases, marks = self.cases, {n: fingerprint(b) for n, b in self.bounds.items()}
+        return [
+            Trials(
+                name, design, self.seed + start, min(RUNS_OF_A_JOB, self.runs - start),
+                self.rounds, self.delta, cases, marks[name], bound,
+            )
+            for start in range(0, self.runs, RUNS_OF_A_JOB)
+            for name, bound in self.bounds.items()
+            for design in self.designs
+        ]  # fmt: skip
+
+
+def bound_named(name: str, rounds: int = ROUNDS) -> kb.Bound:
+    """Make a bound of :data:`BOUNDS` or :data:`CONTROLS`, or import one of a user's own."""
+    if is_users_own(name):
+        return imported_bound(name)
+    if name in CONTROLS:
+        from kernelbounds.laboratory.controls import Deviations, Shrunk
+
+        return Shrunk(0.8) if name == CONTROLS[0] else Deviations(2.0)
+    match name:
+        case "IGP":
+            return kb.IGP(eta=2 / rounds)  # the paper's choice for T rounds
+        case "FixedDesign, Gaussian":
+            return kb.FixedDesign(noise="Gaussian")
+    made: kb.Bound = getattr(kb, name)()
+    return made
+
+
+def is_promised(bound: kb.Bound, design: str, noise: str) -> bool:
+    """Tell whether a bound claims to hold under a design and a law of noise."""
+    stated = bound.guarantee
+    if noise in BREAKING or (stated.noise == "Gaussian" and noise not in OF_GAUSSIANS):
+        return False
+    if design == "once":
+        return True
+    return stated.anytime and stated.uniform and (design == "fixed" or stated.adaptive)
