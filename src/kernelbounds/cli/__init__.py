@@ -20,8 +20,8 @@ from rich.console import Console
 from rich.text import Text
 
 from kernelbounds import __version__
-from kernelbounds.cli import assume_commands, bound_command, plan_command
-from kernelbounds.cli.options import print_table, progress, say, warn
+from kernelbounds.cli import assume_commands, bound_command, coverage_command, plan_command
+from kernelbounds.cli.options import listed, print_table, progress, say, warn
 from kernelbounds.cli.study_commands import study_app
 from kernelbounds.display.numbers import at_most
 from kernelbounds.errors import InputError, KernelBoundsError
@@ -248,8 +248,8 @@ def reproduce_command(
         rounds if rounds is not None else QUICK_ROUNDS if quick else specs.ROUNDS,
         reps if reps is not None else QUICK_REPETITIONS if quick else specs.REPETITIONS,
         seed,
-        _listed(methods),
-        _listed(kernels),
+        listed(methods),
+        listed(kernels),
     )
     try:
         done = reproduce(names, choices, out, workers, dask, partial(say, aside=True))
@@ -264,9 +264,7 @@ def reproduce_command(
         say(f"wrote {file}", aside=True)
 
 
-def _listed(text: str) -> tuple[str, ...]:
-    return tuple(part.strip() for part in text.split(",") if part.strip())
-
+app.command()(coverage_command.coverage)
 
 # Without a short help, lists of commands, as on the site, cut sentences after 45 characters.
 for _one in (*app.registered_commands, *study_app.registered_commands):

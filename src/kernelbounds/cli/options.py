@@ -325,6 +325,11 @@ class Results:
         say(f"wrote {self.folder / name}")
 
 
+def listed(text: str) -> tuple[str, ...]:
+    """Split what is written with commas."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
 @contextmanager
 def progress(description: str, total: int) -> Iterator[Callable[..., None]]:
     """Show a progress bar on standard error; yields what to call after one or more steps."""

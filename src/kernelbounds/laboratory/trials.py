@@ -1,10 +1,10 @@
 """One run: data with a known truth, collected by a design, and when a bound is first wrong.
 
-A run has ``SITES`` random points of the unit cube that may be observed, and more that never are. Bounds are compared with the truth at all of them, after each of the first observations
-and then whenever their number has grown by some percent (:func:`looks`). Times between looks are
-not seen, so a count of wrong runs is at most what it would be with all times: a bound that is
-flagged is wrong, and a valid one stays valid. Between looks, designs that follow the bounds stay
-where they are.
+A run has ``SITES`` random points of the unit cube that may be observed, and more that never are.
+Bounds are compared with the truth at all of them, after each of the first observations and then
+whenever their number has grown by some percent (:func:`looks`). Times between looks are not seen,
+so a count of wrong runs is at most what it would be with all times: a bound that is flagged is
+wrong. Between looks, designs that follow the bounds stay where they are.
 
 Designs may know the truth and all outcomes so far, but nothing that is still to come, so all of
 them are allowed where a bound holds for adaptive points.
@@ -94,10 +94,8 @@ def first_violation(
     kernel = kernel_named(case.kernel, LENGTH_SCALE)
     truth = truth_of(case.truth, kernel, points, of_truth)(points)
     noise = NOISE_SCALE * unit_noise(case.noise, of_noise, rounds)
-    if case.noise == "heteroscedastic":
-        scales = 0.2 + 0.8 * points[:, 0]
-    else:
-        scales = np.ones(len(points))
+    uneven = case.noise == "heteroscedastic"
+    scales = 0.2 + 0.8 * points[:, 0] if uneven else np.ones(len(points))
     order = np.zeros(rounds, dtype=np.int64)
     if design != "stubborn":
         order += of_design.integers(1, 1 + SITES, size=rounds)
@@ -172,7 +170,7 @@ def looks(rounds: int) -> list[int]:
 
 
 def unit_noise(law: str, rng: np.random.Generator, count: int) -> Array:
-    """Draw independent noise that is sub-Gaussian with scale 1, but for the law that is not.
+    """Draw independent noise that is sub-Gaussian with scale 1, but for ``heavy`` and ``loud``.
 
     A variable that is 1 - p with probability p, and -p otherwise, is sub-Gaussian with the variance
     proxy (1 - 2p) / (2 ln((1 - p) / p)) and no smaller one (Kearns and Saul, 1998).
@@ -184,7 +182,9 @@ def unit_noise(law: str, rng: np.random.Generator, count: int) -> Array:
             return rng.uniform(-math.sqrt(3), math.sqrt(3), count)
         case "skewed":
             proxy = (1 - 2 * SKEW) / (2 * math.log((1 - SKEW) / SKEW))
-            return ((rng.random(count) < SKEW) - SKEW) / math.sqrt(proxy)
+            return np.asarray(((rng.random(count) < SKEW) - SKEW) / math.sqrt(proxy))
         case "heavy":
             return rng.standard_t(3, count) / math.sqrt(3)
+        case "loud":
+            return 1.5 * rng.standard_normal(count)
     return rng.standard_normal(count)

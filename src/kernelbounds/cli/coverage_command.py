@@ -1,0 +1,85 @@
+"""``kernelbounds coverage``: how often bounds are wrong, at any time and at any point."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kernelbounds.cli.options import OutOption, listed, say
+from kernelbounds.laboratory import programme as lab
+
+
+def coverage(
+    bounds: Annotated[
+        str,
+        typer.Option(
+            help="Comma-separated, of " + ", ".join((*lab.BOUNDS, *lab.CONTROLS)) + ", and "
+            "package.module:Name for a bound of your own, looked for in the current directory "
+            "first. The last two are wrong on purpose."
+        ),
+    ] = ",".join((*lab.BOUNDS, *lab.CONTROLS)),
+    designs: Annotated[
+        str, typer.Option(help="Where observations are made: " + lab.explained(lab.DESIGNS))
+    ] = ",".join(lab.DESIGNS),
+    noises: Annotated[
+        str, typer.Option(help="Laws of the noise: " + lab.explained(lab.NOISES))
+    ] = ",".join(lab.NOISES),
+    truths: Annotated[
+        str, typer.Option(help="Functions, all of norm B: " + lab.explained(lab.TRUTHS))
+    ] = ",".join(lab.TRUTHS),
+    kernels: Annotated[
+        str, typer.Option(help="Comma-separated, of " + ", ".join(lab.KERNELS) + ".")
+    ] = ",".join(lab.DEFAULT_KERNELS),
+    dims: Annotated[str, typer.Option(help="Numbers of inputs.")] = ",".join(
+        map(str, lab.DEFAULT_DIMS)
+    ),
+    runs: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="Runs of each bound under each design, shared among the kinds of problems.",
+        ),
+    ] = lab.RUNS,
+    rounds: Annotated[int, typer.Option(min=2, help="Observations in a run.")] = lab.ROUNDS,
+    delta: Annotated[float, typer.Option(help="What the bounds are told.")] = lab.DELTA,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the first run.")] = 0,
+    out: OutOption = Path("results-coverage"),
+    workers: Annotated[
+        int, typer.Option(min=1, help="Processes on this machine.", show_default="all cores")
+    ] = os.cpu_count() or 1,
+    dask: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Run on this Dask cluster instead.")
+    ] = None,
+) -> None:
+    """Measure how often bounds are wrong, at all times and points at once.
+
+    Functions are known, so that one sees it. Interrupt at any time and run again to go on. A run
+    that was wrong is listed with its seed, with which it can be run again.
+    """
+    from kernelbounds.laboratory import coverage as measure
+    from kernelbounds.laboratory.pages import write
+
+    try:
+        numbers = [int(dim) for dim in listed(dims)]
+    except ValueError:
+        raise typer.BadParameter(
+            f"{dims!r} must be whole numbers with commas between them.", param_hint="--dims"
+        ) from None
+    programme = lab.Programme(
+        listed(bounds), listed(designs), listed(noises), listed(truths), listed(kernels), numbers,
+        runs, rounds, delta, seed,
+    )  # fmt: skip
+    aside = partial(say, aside=True)
+    try:
+        found = measure(programme, out, workers, dask, aside)
+    except KeyboardInterrupt:
+        say(f"interrupted; finished runs are in {out}, the same command goes on", aside=True)
+        raise SystemExit(130) from None
+    text, made = write(found, out)
+    typer.echo(text, nl=False)
+    for file in made:
+        say(f"wrote {file}", aside=True)

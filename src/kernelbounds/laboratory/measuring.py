@@ -1,0 +1,225 @@
+"""The laboratory's one function: run what is missing, count wrong runs, and judge the bounds."""
+
+from __future__ import annotations
+
+import math
+import shlex
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from scipy.stats import binom
+
+from kernelbounds.arrays import Array
+from kernelbounds.bounds import Bound
+from kernelbounds.laboratory import trials
+from kernelbounds.laboratory.programme import (
+    Case,
+    Programme,
+    promises_design,
+    promises_noise,
+)
+from kernelbounds.paper.designs import ErrorRate
+from kernelbounds.paper.reproduce import run_missing
+from kernelbounds.paper.results import ResultStore
+
+# The probability with which any of the valid bounds of a programme is refuted is at most this.
+LEVEL = 1e-3
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a bound, and the first time at which it was wrong.
+
+    Attributes
+    ----------
+    method, design : str
+        Names of the bound and of the way of collecting data.
+    seed : int
+        All that is random in the run.
+    case : Case
+        The dimension, the kernel, the truth and the law of the noise.
+    time : int
+        The number of observations at the first violation that was seen; 0 for none.
+    x : array of shape (dim,)
+        Where it was; nan where the bound claimed that no function fits the data.
+    truth, lower, upper : float
+        f*(x) and the bounds at x.
+    """
+
+    method: str
+    design: str
+    seed: int
+    case: Case
+    time: int
+    x: Array
+    truth: float
+    lower: float
+    upper: float
+
+    def command(self, programme: Programme) -> str:
+        """Return the command that runs it again."""
+        case = self.case
+        words = ["kernelbounds", "coverage", "--bounds", self.method, "--designs", self.design]
+        words += ["--noises", case.noise, "--truths", case.truth, "--kernels", case.kernel]
+        words += ["--dims", f"{case.dim}", "--rounds", f"{programme.rounds}"]
+        words += ["--delta", f"{programme.delta:g}", "--seed", f"{self.seed}", "--runs", "1"]
+        return shlex.join(words)
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """What a laboratory has measured; made by :func:`coverage`.
+
+    Attributes
+    ----------
+    programme : Programme
+        What was run.
+    runs : list of Run
+        All runs, by bound and design, in the order of their seeds.
+    computed : int
+        The number of jobs that were not there before.
+    """
+
+    programme: Programme
+    runs: list[Run]
+    computed: int
+
+    @property
+    def bounds(self) -> Mapping[str, Bound]:
+        """The bounds by their names."""
+        assert isinstance(self.programme.bounds, Mapping)
+        return self.programme.bounds
+
+    def rate(
+        self, method: str, designs: Iterable[str] | None = None, **case: str | int
+    ) -> ErrorRate | None:
+        """Return how many runs of a bound were wrong, of those with sub-Gaussian noise.
+
+        ``designs`` are those that the bound promises to hold under if there are none, and ``case``
+        narrows the runs: ``noise="heavy"``, ``dim=3``. None where there are no such runs.
+        """
+        bound = self.bounds[method]
+        if designs is None:
+            designs = [one for one in self.programme.designs if promises_design(bound, one)]
+        wanted = set(designs)
+        found = [
+            one.time > 0
+            for one in self.runs
+            if one.method == method
+            and one.design in wanted
+            and all(getattr(one.case, name) == value for name, value in case.items())
+            and ("noise" in case or promises_noise(bound, one.case.noise))
+        ]
+        return ErrorRate(sum(found), len(found)) if found else None
+
+    def judged(self) -> dict[tuple[str, str], ErrorRate]:
+        """Return the counts by which bounds are judged, by bound and group of runs.
+
+        The groups have only runs in which the bound promises to hold: all runs under a design, with
+        a law of noise, a truth, a kernel, and a dimension.
+        """
+        p = self.programme
+        found: dict[tuple[str, str], ErrorRate] = {}
+        for method, bound in self.bounds.items():
+            groups: dict[str, ErrorRate | None] = {
+                design: self.rate(method, [design])
+                for design in p.designs
+                if promises_design(bound, design)
+            }
+            groups |= {n: self.rate(method, noise=n) for n in p.noises if promises_noise(bound, n)}
+            groups |= {truth: self.rate(method, truth=truth) for truth in p.truths}
+            groups |= {kernel: self.rate(method, kernel=kernel) for kernel in p.kernels}
+            groups |= {f"d = {dim}": self.rate(method, dim=dim) for dim in p.dims}
+            found |= {(method, name): rate for name, rate in groups.items() if rate}
+        return found
+
+    @cached_property
+    def refuted(self) -> dict[str, list[str]]:
+        """The groups of runs that refute what a bound promises, by bound, where there are any.
+
+        A group refutes a bound when so many of its runs are wrong that a binomial variable with
+        success probability delta reaches their number with a probability below 0.001 over the
+        number of groups of all bounds.
+        """
+        groups = self.judged()
+        found: dict[str, list[str]] = {}
+        for (method, group), rate in groups.items():
+            if p_value(rate, self.programme.delta) < LEVEL / len(groups):
+                found.setdefault(method, []).append(group)
+        return found
+
+    def first_violations(self) -> list[Run]:
+        """Return the run that is wrong at the earliest time, for each bound and design."""
+        earliest: dict[tuple[str, str], Run] = {}
+        for one in self.runs:
+            key = one.method, one.design
+            if one.time and (key not in earliest or one.time < earliest[key].time):
+                earliest[key] = one
+        return list(earliest.values())
+
+
+def p_value(rate: ErrorRate, delta: float) -> float:
+    """Return the probability that a bound with miscoverage delta is wrong as often, or more."""
+    return float(binom.sf(rate.wrong - 1, rate.runs, delta))
+
+
+def coverage(
+    programme: Programme,
+    out: Path | None = None,
+    workers: int = 1,
+    dask: str | None = None,
+    say: Callable[[str], None] = print,
+) -> Coverage:
+    """Measure how often bounds are wrong, at any time and at any point.
+
+    Parameters
+    ----------
+    programme : Programme
+        The bounds, the problems and the number of runs.
+    out : Path, optional
+        A folder for the results, from which a measurement that was interrupted goes on. Without
+        one, nothing is kept.
+    workers : int
+        Processes on this machine.
+    dask : str, optional
+        The address of a Dask cluster to run on instead.
+    say : callable
+        Is called with what there is to say while it runs.
+
+    Examples
+    --------
+    Two standard deviations of a Gaussian process are no band for one function:
+
+    >>> from kernelbounds.laboratory import Programme, coverage
+    >>> found = coverage(Programme(["CMM", "GP-2sd"], designs=["ucb"], runs=12, rounds=10))
+    >>> found.refuted.keys()
+    dict_keys(['GP-2sd'])
+    >>> print(found.rate("CMM"))
+    0.0 % [0.0, 30.8]
+    """
+    if out is None:
+        with tempfile.TemporaryDirectory() as folder:
+            return coverage(programme, Path(folder), workers, dask, say)
+    store, jobs = ResultStore(out), programme.jobs()
+    store.make()
+    computed = run_missing(jobs, store, workers, dask, say, trials.run)
+    runs = []
+    for job in jobs:
+        arrays = store.read(job)
+        for i, seed in enumerate(job.seeds):
+            case = job.case(seed)
+            ends = (float(arrays[name][i]) for name in ("truth", "lower", "upper"))
+            x = arrays["x"][i, : case.dim]
+            runs.append(Run(job.method, job.design, seed, case, int(arrays["time"][i]), x, *ends))
+    return Coverage(programme, runs, computed)
+
+
+def described(run: Run) -> str:
+    """Say where a run was wrong, in words."""
+    if math.isnan(run.truth):
+        return "no function is left"
+    x = ", ".join(f"{value:.3g}" for value in run.x)
+    return f"f*({x}) = {run.truth:.4g} is not in [{run.lower:.4g}, {run.upper:.4g}]"
