@@ -115,8 +115,9 @@ class Coverage:
         ]
         return ErrorRate(sum(found), len(found)) if found else None
 
+    @cached_property
     def judged(self) -> dict[tuple[str, str], ErrorRate]:
-        """Return the counts by which bounds are judged, by bound and group of runs.
+        """The counts by which bounds are judged, by bound and group of runs.
 
         The groups have only runs in which the bound promises to hold: all runs under a design, with
         a law of noise, a truth, a kernel, and a dimension.
@@ -142,14 +143,18 @@ class Coverage:
 
         A group refutes a bound when so many of its runs are wrong that a binomial variable with
         success probability delta reaches their number with a probability below 0.001 over the
-        number of groups of all bounds.
+        number of groups of all bounds. So a valid bound is refuted with a probability of at most
+        0.001 in all.
         """
-        groups = self.judged()
         found: dict[str, list[str]] = {}
-        for (method, group), rate in groups.items():
-            if p_value(rate, self.programme.delta) < LEVEL / len(groups):
+        for (method, group), rate in self.judged.items():
+            if self.is_too_often(rate):
                 found.setdefault(method, []).append(group)
         return found
+
+    def is_too_often(self, rate: ErrorRate) -> bool:
+        """Tell whether a bound with miscoverage delta would all but surely be wrong less often."""
+        return p_value(rate, self.programme.delta) < LEVEL / max(1, len(self.judged))
 
     def first_violations(self) -> list[Run]:
         """Return the run that is wrong at the earliest time, for each bound and design."""

@@ -50,14 +50,16 @@ def as_text(found: Coverage) -> str:
     problems = [["bound", *kinds]]
     for name, bound in found.bounds.items():
         shown = [
-            _cell(found.rate(name, [design]), promises_design(bound, design))
+            _cell(found, found.rate(name, [design]), promises_design(bound, design))
             for design in p.designs
         ]
         designs.append([name, _verdict(found, name), *shown])
         problems.append(
             [name]
             + [
-                _cell(found.rate(name, **kind), promises_noise(bound, str(kind.get("noise"))))
+                _cell(
+                    found, found.rate(name, **kind), promises_noise(bound, str(kind.get("noise")))
+                )
                 for kind in kinds.values()
             ]
         )
@@ -79,8 +81,8 @@ def as_text(found: Coverage) -> str:
     if len(first) > 1:
         text += f"\nRun the first again: {found.first_violations()[0].command(p)}\n"
     return text + (
-        f"\nIn brackets: not promised. ‖f*‖ = B = {NORM:g} and σ = {NOISE_SCALE:g}, and the bounds "
-        "are told so.\n"
+        "\n*: more often than δ allows. In brackets: not promised. "
+        f"‖f*‖ = B = {NORM:g} and σ = {NOISE_SCALE:g}, and the bounds are told so.\n"
     )
 
 
@@ -168,11 +170,11 @@ def _times(found: Coverage, name: str) -> np.ndarray[tuple[int], np.dtype[np.int
     )
 
 
-def _cell(rate: ErrorRate | None, promised: bool) -> str:
+def _cell(found: Coverage, rate: ErrorRate | None, promised: bool) -> str:
     if rate is None:
         return ""
     low, high = (100 * end for end in rate.interval)
-    text = f"{100 * rate.share:.1f} [{low:.1f}, {high:.1f}]"
+    text = f"{100 * rate.share:.1f} [{low:.1f}, {high:.1f}]{'*' * found.is_too_often(rate)}"
     return text if promised else f"({text})"
 
 

@@ -83,7 +83,7 @@ class Trials(Job):
     delta: float
     cases: tuple[Case, ...]
     fingerprint: str
-    bound: kb.Bound = field(compare=False, repr=False)
+    given: kb.Bound | None = field(default=None, compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -98,6 +98,11 @@ class Trials(Job):
         return self.method
 
     @property
+    def bound(self) -> kb.Bound:
+        """The bound that was given, or that has the name; modules of users are found by name."""
+        return bound_named(self.method, self.rounds) if self.given is None else self.given
+
+    @property
     def seeds(self) -> range:
         """The seeds of the runs."""
         return range(self.seed, self.seed + self.runs)
@@ -108,7 +113,7 @@ class Trials(Job):
 
     def as_data(self) -> dict[str, Any]:
         """Return the fields but for the bound, of which there is the fingerprint."""
-        data = {name: value for name, value in vars(self).items() if name != "bound"}
+        data = {name: value for name, value in vars(self).items() if name != "given"}
         return {**data, "cases": [list(case) for case in self.cases]}
 
 
@@ -150,6 +155,7 @@ class Programme:
     rounds: int = ROUNDS
     delta: float = DELTA
     seed: int = 0
+    by_name: bool = field(default=False, init=False, repr=False)  # whether bounds are names
 
     def __post_init__(self) -> None:
         refuse_unknown("design", self.designs, tuple(DESIGNS))
@@ -168,6 +174,7 @@ class Programme:
             own = [name for name in bounds if is_users_own(name)]
             refuse_unknown("method", bounds, (*BOUNDS, *CONTROLS), own)
             bounds = {name: bound_named(name, self.rounds) for name in dict.fromkeys(bounds)}
+            object.__setattr__(self, "by_name", True)
         for name, bound in bounds.items():
             if not isinstance(bound, kb.Bound):
                 raise InputError(f"{name} must be a kernelbounds.Bound, got {brief(bound)}.")
@@ -186,7 +193,7 @@ class Programme:
         return [
             Trials(
                 name, design, self.seed + start, min(RUNS_OF_A_JOB, self.runs - start),
-                self.rounds, self.delta, cases, marks[name], bound,
+                self.rounds, self.delta, cases, marks[name], None if self.by_name else bound,
             )
             for start in range(0, self.runs, RUNS_OF_A_JOB)
             for name, bound in self.bounds.items()
