@@ -8,7 +8,7 @@ TO_RUN := $(VENV)/ready-to-run
 TO_DEVELOP := $(VENV)/ready-to-develop
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -e
 
-.PHONY: demo example test browser test-slow lint reproduce bench docs docs-serve format clean
+.PHONY: demo example test browser test-slow lint reproduce coverage bench docs docs-serve format clean
 
 demo: $(TO_TOUR)
 	$(BIN)/kernelbounds demo
@@ -39,6 +39,10 @@ lint: $(TO_DEVELOP)
 
 reproduce: $(TO_RUN)
 	$(BIN)/kernelbounds reproduce all
+
+# About two hours on two cores; it may be interrupted, and goes on.
+coverage: $(TO_RUN)
+	$(BIN)/kernelbounds coverage --runs 1008 --out build/coverage
 
 bench: $(TO_DEVELOP)
 	$(BIN)/python -m benchmarks

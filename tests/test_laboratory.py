@@ -182,6 +182,8 @@ def test_noise_that_breaks_the_assumption_is_counted_apart():
     found = coverage(Programme(["CMM"], ["once"], ["Gaussian", "loud"], runs=12))
     assert found.rate("CMM").runs == 6 and found.rate("CMM", noise="loud").wrong >= 4
     assert not found.refuted
+    assert promises_noise(kb.bounds.Srinivas(), "Rademacher")
+    assert not promises_noise(kb.bounds.Srinivas(), "Gaussian")
     bound = kb.FixedDesign(noise="Gaussian")
     assert promises_noise(bound, "heteroscedastic") and not promises_noise(bound, "Rademacher")
     assert promises_design(bound, "once") and not promises_design(bound, "fixed")
@@ -238,6 +240,12 @@ def test_the_command_and_a_violation_run_again(tmp_path, monkeypatch):
     assert again.exit_code == 0, again.output
     (found,) = csv.DictReader((tmp_path / "again" / "violations.csv").open())
     assert found == one
+
+
+def test_rivals_are_there_by_name():
+    programme = Programme(["rivals", "CMM"], ["once"], ["Rademacher"], runs=12, rounds=10)
+    found = coverage(programme)
+    assert [*found.bounds] == [*kb.bounds.RIVALS, "CMM"] and not found.refuted
 
 
 def test_refusals():

@@ -17,9 +17,10 @@ def coverage(
     bounds: Annotated[
         str,
         typer.Option(
-            help="Comma-separated, of " + ", ".join((*lab.BOUNDS, *lab.CONTROLS)) + ", and "
+            help="Comma-separated, of " + ", ".join((*lab.BOUNDS, *lab.CONTROLS)) + ", "
+            "rivals for all bounds of the literature or one of them such as 'Fiedler 2021', and "
             "package.module:Name for a bound of your own, looked for in the current directory "
-            "first. The last two are wrong on purpose."
+            "first. CMM-shrunk and GP-2sd are wrong on purpose."
         ),
     ] = ",".join((*lab.BOUNDS, *lab.CONTROLS)),
     designs: Annotated[

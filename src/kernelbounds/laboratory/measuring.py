@@ -157,13 +157,18 @@ class Coverage:
         return p_value(rate, self.programme.delta) < LEVEL / max(1, len(self.judged))
 
     def first_violations(self) -> list[Run]:
-        """Return the run that is wrong at the earliest time, for each bound and design."""
+        """Return the run that is wrong at the earliest time, for each bound and design.
+
+        Runs with noise for which a bound is not made are left out.
+        """
         earliest: dict[tuple[str, str], Run] = {}
         for one in self.runs:
             key = one.method, one.design
-            if one.time and (key not in earliest or one.time < earliest[key].time):
+            counts = one.time and promises_noise(self.bounds[one.method], one.case.noise)
+            if counts and (key not in earliest or one.time < earliest[key].time):
                 earliest[key] = one
-        return list(earliest.values())
+        order = [(name, design) for name in self.bounds for design in self.programme.designs]
+        return [earliest[key] for key in order if key in earliest]
 
 
 def p_value(rate: ErrorRate, delta: float) -> float:

@@ -24,8 +24,8 @@ from kernelbounds.paper.specs import (
     KERNELS,
     Job,
     fingerprint,
-    imported_bound,
     is_users_own,
+    kernel_named,
     refuse_unknown,
 )
 
@@ -46,7 +46,12 @@ NOISES = {
     "loud": "Gaussian, standard deviation 1.5 σ; breaks the assumption",
 }
 BREAKING = ("heavy", "loud")  # the laws that are not sub-Gaussian with scale sigma
-OF_GAUSSIANS = ("Gaussian", "heteroscedastic")
+# The laws with which a bound claims to hold, by what its guarantee says of the noise.
+KINDS_OF_NOISE = {
+    "sub-Gaussian": tuple(noise for noise in NOISES if noise not in BREAKING),
+    "Gaussian": ("Gaussian", "heteroscedastic"),
+    "bounded": ("Rademacher",),  # by sigma
+}
 TRUTHS = {
     "spread": "random weights at 20 random points",
     "peak": "all of the norm at one place",
@@ -97,10 +102,11 @@ class Trials(Job):
         """The bound."""
         return self.method
 
-    @property
-    def bound(self) -> kb.Bound:
-        """The bound that was given, or that has the name; modules of users are found by name."""
-        return bound_named(self.method, self.rounds) if self.given is None else self.given
+    def bound(self, case: Case) -> kb.Bound:
+        """Return the bound that was given, or make the one that has the name, for a problem."""
+        if self.given is not None:
+            return self.given
+        return bound_named(self.method, self.rounds, self.delta, case)
 
     @property
     def seeds(self) -> range:
@@ -124,7 +130,8 @@ class Programme:
     Attributes
     ----------
     bounds : mapping from names to bounds
-        Or names alone, of :data:`BOUNDS` and :data:`CONTROLS` or ``package.module:Name``.
+        Or names alone, of :data:`BOUNDS`, :data:`CONTROLS` and ``kernelbounds.bounds.RIVALS``, or
+        ``package.module:Name``. The name ``rivals`` stands for all rivals.
     designs, noises, truths, kernels : sequences of str
         Names of :data:`DESIGNS`, :data:`NOISES`, :data:`TRUTHS` and of the paper's kernels.
     dims : sequence of int
@@ -171,9 +178,11 @@ class Programme:
         as_scalar(self.delta, "delta", above=0.0, most=1.0)
         bounds = self.bounds
         if not isinstance(bounds, Mapping):
-            own = [name for name in bounds if is_users_own(name)]
-            refuse_unknown("method", bounds, (*BOUNDS, *CONTROLS), own)
-            bounds = {name: bound_named(name, self.rounds) for name in dict.fromkeys(bounds)}
+            named = _with_rivals(bounds)
+            own = [name for name in named if is_users_own(name)]
+            refuse_unknown("method", named, (*BOUNDS, *CONTROLS, *kb.bounds.RIVALS), own)
+            first = self.cases[0]
+            bounds = {one: bound_named(one, self.rounds, self.delta, first) for one in named}
             object.__setattr__(self, "by_name", True)
         for name, bound in bounds.items():
             if not isinstance(bound, kb.Bound):
@@ -201,10 +210,19 @@ class Programme:
         ]  # fmt: skip
 
 
-def bound_named(name: str, rounds: int = ROUNDS) -> kb.Bound:
-    """Make a bound of :data:`BOUNDS` or :data:`CONTROLS`, or import one of a user's own."""
+def bound_named(name: str, rounds: int, delta: float, case: Case) -> kb.Bound:
+    """Make a bound of :data:`BOUNDS`, :data:`CONTROLS` or the rivals, or import a user's own.
+
+    Settings of some rivals depend on the problem.
+    """
     if is_users_own(name):
+        from kernelbounds.bounds.by_name import imported_bound
+
         return imported_bound(name)
+    if name in kb.bounds.RIVALS:
+        assumed = kb.Assumptions(NORM, NOISE_SCALE, delta)
+        kernel = kernel_named(case.kernel, LENGTH_SCALE)
+        return kb.bounds.RIVALS[name](rounds, kernel, case.dim, assumed)
     if name in CONTROLS:
         from kernelbounds.laboratory.controls import Deviations, Shrunk
 
@@ -218,6 +236,12 @@ def bound_named(name: str, rounds: int = ROUNDS) -> kb.Bound:
     return made
 
 
+def _with_rivals(names: Sequence[str]) -> list[str]:
+    """Each name once, with ``rivals`` spelled out."""
+    spelled = [kb.bounds.RIVALS if name == "rivals" else [name] for name in names]
+    return list(dict.fromkeys(itertools.chain.from_iterable(spelled)))
+
+
 def promises_design(bound: kb.Bound, design: str) -> bool:
     """Tell whether a bound claims to hold under a design."""
     stated = bound.guarantee
@@ -228,7 +252,7 @@ def promises_design(bound: kb.Bound, design: str) -> bool:
 
 def promises_noise(bound: kb.Bound, noise: str) -> bool:
     """Tell whether a bound claims to hold with a law of noise."""
-    return noise not in BREAKING and (bound.guarantee.noise != "Gaussian" or noise in OF_GAUSSIANS)
+    return noise in KINDS_OF_NOISE[bound.guarantee.noise]
 
 
 def explained(names: Mapping[str, str]) -> str:

@@ -66,11 +66,11 @@ def run(trials: Trials) -> dict[str, Array]:
     dim = max(case.dim for case in trials.cases)
     times, x = np.zeros(trials.runs, dtype=np.int64), np.full((trials.runs, dim), np.nan)
     ends = np.full((trials.runs, 3), np.nan)
-    bound = trials.bound
     with threadpool_limits(1):
         for i, seed in enumerate(trials.seeds):
+            case = trials.case(seed)
             found = first_violation(
-                bound, trials.design, trials.case(seed), seed, trials.rounds, trials.delta
+                trials.bound(case), trials.design, case, seed, trials.rounds, trials.delta
             )
             if found is None:
                 continue
@@ -102,7 +102,7 @@ def first_violation(
         order += of_design.integers(1, 1 + SITES, size=rounds)
 
     # A bound that holds at few points together is asked for at these, and observed there.
-    asked = points[: bound.points_at_once]
+    asked = points[: bound.points_at_once] if bound.guarantee.uniform else points[:1]
     sites = slice(1, 1 + SITES) if len(asked) > SITES else slice(0, len(asked))
     sequence = ConfidenceSequence(kernel, NORM * (1 + NORM_SLACK), NOISE_SCALE, delta, bound=bound)
     before = 0
