@@ -58,8 +58,8 @@ def as_text(found: Coverage) -> str:
         rates += [found.rate(name, dim=dim) for dim in p.dims]
         others.append([name, *(_cell(found, rate, promised=True) for rate in rates)])
     tables = {
-        f"Share of {p.runs} runs in which f* was outside of the bounds at some time and place, in "
-        f"per cent [95 %]; δ = {p.delta:g}, T = {p.rounds}": designs,
+        "Share of runs in which f* was outside of the bounds at some time and place, in per cent "
+        f"[95 %]; {p.runs} runs under each design, δ = {p.delta:g}, T = {p.rounds}": designs,
         "By law of noise, under the designs that a bound promises to hold under": noises,
         "By truth, kernel and dimension, where a bound promises to hold": others,
     }
@@ -74,7 +74,8 @@ def as_text(found: Coverage) -> str:
     if len(first) > 1:
         text += f"\nRun the first again: {found.first_violations()[0].command(p)}\n"
     return text + (
-        "\n*: more often than δ allows. In brackets: not promised. "
+        "\n*: more often than δ allows. In brackets: not promised. Noise for which a bound is not "
+        "made counts in its own column alone.\n"
         f"‖f*‖ = B = {NORM:g} and σ = {NOISE_SCALE:g}, and the bounds are told so.\n"
     )
 
