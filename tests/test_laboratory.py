@@ -16,6 +16,7 @@ import kernelbounds as kb
 from kernelbounds.cli import app
 from kernelbounds.kernels import cross
 from kernelbounds.laboratory import Programme, coverage, trials
+from kernelbounds.laboratory.controls import Shrunk
 from kernelbounds.laboratory.programme import (
     BOUNDS,
     BREAKING,
@@ -130,7 +131,7 @@ def test_the_first_violation_is_found_where_it_is(design):
 
 def test_an_empty_set_is_a_violation():
     case = Case(1, "rbf", "spread", "loud")
-    shrunk = kb.laboratory.controls.Shrunk(0.3)
+    shrunk = Shrunk(0.3)
     found = trials.first_violation(shrunk, "fixed", case, 0, 100, 0.1)
     assert found is not None and found.x is None
 
@@ -230,7 +231,7 @@ def test_the_command_and_a_violation_run_again(tmp_path, monkeypatch):
     done = CliRunner().invoke(app, [*words, "--workers", "2", "--out", "first"])
     assert done.exit_code == 0, done.output
     rows = [line.split() for line in done.stdout.splitlines() if line.startswith("mine:Zero")]
-    assert rows[0][:2] == ["mine:Zero", "refuted"] and len(rows) == 2 + len(DESIGNS)
+    assert rows[0][:2] == ["mine:Zero", "refuted"] and len(rows) == 3 + len(DESIGNS)
     for name in ("coverage.txt", "coverage.csv", "coverage.png", "coverage.svg"):
         assert (tmp_path / "first" / name).stat().st_size > 500
     wrong = list(csv.DictReader((tmp_path / "first" / "violations.csv").open()))

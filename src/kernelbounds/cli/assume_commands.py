@@ -25,7 +25,6 @@ from kernelbounds.cli.options import (
     with_problem,
 )
 from kernelbounds.errors import InputError
-from kernelbounds.problem.pictures import admitted_functions
 
 # Norm bounds of the same problem differ by less than this, whatever the threads: 1e-9 was seen.
 NORM_ROUNDING = 1e-6
@@ -46,6 +45,8 @@ def assume(
 
     Example: kernelbounds assume --input temperature=180:220 --output yield=0:100 --noise 0.5
     """
+    from kernelbounds.problem.pictures import admitted_functions
+
     found = assumed_with_progress(problem)
     path = out / "problem.json"
     keep = path.exists() and not force and _says_the_same(path, found.problem)

@@ -474,7 +474,7 @@ def rival_runs(choices: Choices) -> list[RivalRun]:
     from kernelbounds.bounds import RIVALS
 
     smaller = replace(choices, rounds=min(choices.rounds, RIVAL_ROUNDS))
-    fingerprints = {method: fingerprint(method) for method in choices.users_own}
+    fingerprints = {method: fingerprint(bound_of(method)) for method in choices.users_own}
     return [
         RivalRun(setting, method, repetition, choices.seed, fingerprints.get(method, ""))
         for setting in settings("rivals", smaller)
