@@ -640,7 +640,8 @@ def test_completion_is_for_the_command_that_people_type(tmp_path):
     def completed(**env):
         done = subprocess.run(
             [sys.executable, "-m", "kernelbounds", *([] if env else ["--show-completion", "bash"])],
-            env={**os.environ, **env}, capture_output=True, text=True, check=False,
+            env={**os.environ, **(env or {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"})},
+            capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         return done.stdout.split()

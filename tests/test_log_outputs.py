@@ -346,7 +346,7 @@ class TestCommands:
         assert run("study", "import", file, table)[0] == 0
         code, out, _ = run("study", "status", file, "--seconds", "0.5")
         assert "the aim is to be certified within a factor of 1.03." in out
-        code, out, _ = run("study", "ask", file)
+        code, out, _ = run("study", "ask", file, "--for", "certificate")
         assert "better than what is sure" in out
         code, out, _ = run("study", "tell", file, "dose=1", "gain=4")
         assert code == 0

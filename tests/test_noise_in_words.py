@@ -344,7 +344,9 @@ def test_a_study_whose_noise_closes_in(tmp_path):
     with kb.Study.create(path, problem) as study:
         assert "(not known yet: some 20 to 40 runs" in str(study.status())
         # Settings are told apart while the noise may still be any.
-        places = problem.scaled([list(one.values.values()) for one in study.ask(5)])
+        places = problem.scaled(
+            [list(one.values.values()) for one in study.ask(5, purpose="certificate")]
+        )
         apart = np.linalg.norm(places[:, None] - places, axis=2)
         assert np.all(apart[~np.eye(5, dtype=bool)] > 0.3)
         for x, value in zip(X, y, strict=True):

@@ -315,7 +315,7 @@ def test_a_failed_save_leaves_the_old_file(tmp_path, seq, monkeypatch):
 
 
 def test_the_extra_to_install_is_named(capsys, monkeypatch):
-    def missing():
+    def missing(**_):
         raise kb.MissingExtraError("Drawing", "plot")
 
     monkeypatch.setattr(cli, "app", missing)

@@ -217,9 +217,6 @@ class Policy(CopiedWhole, ABC):
             Ask for a list of n actions, to be tried in parallel. Each is chosen as if the ones
             before it, and the pending ones, had had an outcome in the middle of its bounds; the
             bounds reported come from real outcomes only.
-
-        From ``MANY_POINTS`` different points on, a warning points to
-        :class:`~kernelbounds.Sparse`, once.
         """
         with self.lock:
             space = self._space(actions, fixed)

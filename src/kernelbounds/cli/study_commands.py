@@ -187,7 +187,7 @@ def _measured(problem: kb.Problem) -> str:
 
 
 def _quoted(text: object) -> str:
-    """Quote text for a shell where it needs that: '"pH value=..."' in double quotes.
+    r"""Quote text for a shell where it needs that: '"pH value=..."' in double quotes.
 
     >>> _quoted("yield=..."), _quoted("pH value=..."), _quoted("it's=...")
     ('yield=...', '"pH value=..."', '"it\'s=..."')

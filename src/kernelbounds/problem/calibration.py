@@ -151,7 +151,7 @@ def doubtful_unit(problem: Problem, points: Array, outcomes: Array) -> str:
 
     >>> problem = Problem(["x=0:1"], "yield[%]=0:100", noise=0.5)
     >>> print(doubtful_unit(problem, np.linspace(0, 1, 5)[:, None], np.linspace(0.5, 0.9, 5)))
-    the outcomes of yield span 0.4 %, and its range was stated as 100 %: are both in the same unit?
+    the outcomes of yield span 0.4 %, but its range was stated as 100 %: are both in the same unit?
     """
     out, low, high = problem.output, *USUAL_SPAN
     if problem.counts is not None or not len(outcomes):
