@@ -650,7 +650,7 @@ def test_completion_is_for_the_command_that_people_type(tmp_path):
         completed()[-1] == "kernelbounds" and "_KERNELBOUNDS_COMPLETE=complete_bash" in completed()
     )
     words = {"COMP_WORDS": "kernelbounds stu", "COMP_CWORD": "1"}
-    assert completed(_KERNELBOUNDS_COMPLETE="complete_bash", **words) == ["study"]
+    assert completed(_KERNELBOUNDS_COMPLETE="complete_bash", **words) == ["studio", "study"]
 
 
 def test_a_real_interrupt_leaves_nothing(tmp_path):
