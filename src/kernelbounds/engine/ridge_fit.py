@@ -148,7 +148,8 @@ class RidgeFit:
     def _rows(self, left: Array) -> FactorRows:
         """The next rows of the factor, with L_pp L_pp' = K_pp + alpha I - L_pn L_pn'."""
         start, stop = self._settled, self._settled + left.shape[1]
-        own = self._data.lower[start:stop, start:stop] - left.T @ left
+        # What is above the diagonal was never written, and may be anything.
+        own = np.tril(self._data.lower[start:stop, start:stop]) - left.T @ left
         own.flat[:: len(own) + 1] += self.ridge
         pivot, failed = lapack.dpotrf(own, lower=1)
         if failed:
