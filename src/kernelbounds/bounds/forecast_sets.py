@@ -36,10 +36,14 @@ from kernelbounds.errors import InputError
 from kernelbounds.functionals.targets import Targets
 
 
+@dataclass(frozen=True, repr=False)
 class ForecastSet(Bound):
     """The largest f(x) over functions of norm at most B that are near forecasts or outcomes."""
 
-    ridge: float | None
+    ridge: float | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ridge", checked_ridge(self.ridge, "ridge"))
 
     @abstractmethod
     def constraint(self, known: ConfidenceSet, run: RunPass) -> tuple[Array, Array, float]:
@@ -117,11 +121,6 @@ class Emmenegger(ForecastSet):
     True
     """
 
-    ridge: float | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "ridge", checked_ridge(self.ridge, "ridge"))
-
     def constraint(self, known: ConfidenceSet, run: RunPass) -> tuple[Array, Array, float]:
         """The outcomes, the roots of u_s, and the right side."""
         a = known.assumptions
@@ -156,11 +155,6 @@ class OnlineToSet(ForecastSet):
     >>> bool(lower[0] < upper[0])
     True
     """
-
-    ridge: float | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "ridge", checked_ridge(self.ridge, "ridge"))
 
     def constraint(self, known: ConfidenceSet, run: RunPass) -> tuple[Array, Array, float]:
         """The forecasts, all with weight 1, and the right side."""

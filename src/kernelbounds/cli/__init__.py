@@ -32,6 +32,14 @@ if TYPE_CHECKING:
     from kernelbounds.demo import Tour
 
 QUICK_ROUNDS, QUICK_REPETITIONS = 150, 3
+OpenOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--open/--no-open",
+        help="Whether to open the page in a browser.",
+        show_default="if there is a screen and somebody at it",
+    ),
+]
 
 # One line for each paragraph, because terminals break them where they like.
 _HELP = "\n\n".join((
@@ -66,14 +74,7 @@ def demo(
     quick: Annotated[
         bool, typer.Option("--quick", help="A smaller tour, in a few seconds.")
     ] = False,
-    open_page: Annotated[
-        bool | None,
-        typer.Option(
-            "--open/--no-open",
-            help="Whether to open the page in a browser.",
-            show_default="if there is a screen and somebody at it",
-        ),
-    ] = None,
+    open_page: OpenOption = None,
 ) -> None:
     """Take a tour: an interactive page in one file, which needs no network, and a table.
 
@@ -115,14 +116,7 @@ def studio(
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="The port.", show_default="any that is free")
     ] = 0,
-    open_page: Annotated[
-        bool | None,
-        typer.Option(
-            "--open/--no-open",
-            help="Whether to open the page in a browser.",
-            show_default="if there is a screen and somebody at it",
-        ),
-    ] = None,
+    open_page: OpenOption = None,
 ) -> None:
     """Open a page for your own studies in a browser: look, ask, tell, make new ones.
 
