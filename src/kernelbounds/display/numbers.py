@@ -35,6 +35,15 @@ def at_least(value: float, digits: int = DIGITS) -> str:
     return _rounded(value, _step(value, digits), ROUND_FLOOR)
 
 
+def about(value: float, digits: int = 4) -> str:
+    """Write a number to the nearest, with this number of significant digits and no exponent.
+
+    >>> about(69614.2), about(0.51239)
+    ('69610', '0.5124')
+    """
+    return f"{float(f'{value:.{digits}g}'):.10g}"
+
+
 def interval(lower: float, upper: float, digits: int = DIGITS) -> str:
     """Write both ends of an interval, with this number of significant digits of its width.
 

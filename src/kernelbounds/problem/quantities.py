@@ -28,7 +28,7 @@ from kernelbounds.arrays import (
     shortened,
 )
 from kernelbounds.categories import Categories
-from kernelbounds.display.numbers import at_most, factor, interval
+from kernelbounds.display.numbers import about, at_most, factor, interval
 from kernelbounds.errors import InputError
 
 # The part before the first = of "name[unit]=low:high".
@@ -123,7 +123,7 @@ class Quantity:
         """
         there = f" at {where}" if where else ""
         sure = self.between(lower, upper)
-        return f"about {estimate:.4g}{self.after_number}{there}, guaranteed {sure}"
+        return f"about {about(estimate)}{self.after_number}{there}, guaranteed {sure}"
 
     @property
     def range(self) -> float:

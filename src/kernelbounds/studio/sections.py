@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from kernelbounds.arrays import Array
-from kernelbounds.display.numbers import at_least, at_most
+from kernelbounds.display.numbers import about, at_least, at_most
 from kernelbounds.errors import EmptyConfidenceSetError, InputError, MissingExtraError
 from kernelbounds.kernels.text import kernel_to_text
 from kernelbounds.problem import Input, Problem
@@ -115,7 +115,7 @@ def summary(one: OpenStudy, given: Answers) -> Section:
     if (best := found.most_promising) is not None:
         values["promising"] = {
             "settings": settings(problem, best.values.values()),
-            "estimate": f"{best.estimate:.4g}{out.after_number}",
+            "estimate": f"{about(best.estimate)}{out.after_number}",
             "between": out.between(best.lower, best.upper),
         }
     if (proved := found.certificate) is not None:
@@ -226,7 +226,7 @@ def _seen(one: OpenStudy, at: Array, what: str, axes: tuple[str, str]) -> dict[s
             float(part[0]) for part in problem.estimate_with_bounds(study.sequence, at[None])
         )
         found["here"] = {
-            "estimate": f"{estimate:.4g}{problem.output.after_number}",
+            "estimate": f"{about(estimate)}{problem.output.after_number}",
             "between": problem.output.between(lower, upper),
         }
         key = "look", what, axes if is_map else (), tuple(at.tolist())
@@ -257,11 +257,11 @@ def _place(one: OpenStudy, given: Answers) -> Array:
 
 def _control(one: Input, value: float) -> dict[str, Any]:
     """Return what a slider, or a choice of levels, needs to know."""
-    about: dict[str, Any] = {"name": one.name, "label": one.label}
+    common: dict[str, Any] = {"name": one.name, "label": one.label}
     if one.levels:
-        return about | {"levels": one.levels, "value": one.value(value)}
+        return common | {"levels": one.levels, "value": one.value(value)}
     step = 1.0 if one.integer else (one.high - one.low) / SLIDER_STEPS
-    return about | {
+    return common | {
         "levels": (), "low": one.low, "high": one.high, "step": f"{step:.6g}",
         "value": f"{value:.10g}", "text": _value_text(value),
     }  # fmt: skip

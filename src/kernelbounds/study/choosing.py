@@ -29,7 +29,7 @@ from scipy.stats import qmc
 from kernelbounds.arrays import Array, brief
 from kernelbounds.bandits import Finite, KernelUCB
 from kernelbounds.bandits.kernel_ucb import with_imagined_outcomes
-from kernelbounds.display.numbers import at_least, at_most
+from kernelbounds.display.numbers import about, at_least, at_most
 from kernelbounds.errors import InputError
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study.deciding import FILLING_POINTS, Search
@@ -158,7 +158,7 @@ class _Improvement:
         out = search.problem.output
         mean = float(self._sign * unlimited_estimate(self._known, point[None])[0])
         here, best = (
-            f"{float(out.most(self._sign * one)):.4g}{out.after_number}"
+            f"{about(float(out.most(self._sign * one)))}{out.after_number}"
             for one in (mean, self.best)
         )
         if (np.abs(self._points - point).max(axis=1) < 1e-9).any():
