@@ -75,7 +75,9 @@ def test_batch_members_asked_one_by_one_are_the_same():
     ],
     ids=str,
 )  # fmt: skip
-@pytest.mark.parametrize("kernel", [KERNEL, RBF(0.5)], ids=str)
+@pytest.mark.parametrize(
+    "kernel", [pytest.param(KERNEL, marks=pytest.mark.slow), RBF(0.5)], ids=str
+)
 def test_noiseless_bandits_find_the_maximum(bound, domain, kernel):
     policy, function, _ = policy_on(
         kb.KernelUCB, DOMAINS[domain], bound=bound, t=30, noise_scale=0.0, kernel=kernel

@@ -14,19 +14,22 @@ from problems import AIMS, DOMAINS, KERNEL, POINTS, policy_on
 from sklearn.gaussian_process.kernels import RBF
 
 import kernelbounds as kb
-from kernelbounds.bandits import policy
+from kernelbounds.bandits import BatchedElimination, PartitionedUCB, VarianceReduction, policy
 from kernelbounds.surface import Clipped
 
 # The contract is not about how well a box is searched, which takes most of the time.
 pytestmark = pytest.mark.usefixtures("short_searches")
 
 _SOME = np.random.default_rng(7).random((200, 2))
-POLICIES = [kb.KernelUCB, kb.KernelLUCB, kb.RandomPolicy]
-# KernelLUCB searches a box twice for each point, which takes its time: one of the boxes is enough.
+ANYWHERE = [kb.KernelUCB, kb.KernelLUCB, kb.RandomPolicy, VarianceReduction, PartitionedUCB]
+POLICIES = [*ANYWHERE, BatchedElimination]  # the last one is for finite sets alone
+# These search a box several times for each point, which takes its time: one of the boxes is enough.
+SLOW = kb.KernelLUCB, VarianceReduction, PartitionedUCB
 CASES = [
     (policy, aim)
     for policy, aim in itertools.product(POLICIES, AIMS)
-    if (policy, aim) != (kb.KernelLUCB, ("box", False))
+    if not (policy in SLOW and aim == ("box", False))
+    and not (policy is BatchedElimination and "box" in aim[0])
 ]
 
 
@@ -198,6 +201,8 @@ class TestContextual:
             policy.run(lambda x: 0.0, 3)
 
     def test_fixed_coordinates(self, cls):
+        if cls is BatchedElimination:
+            pytest.skip("it is for finite sets")
         policy, function, _ = policy_on(cls, DOMAINS["named box"], t=3)
         s = policy.ask(fixed={"b": 0.25})
         assert s.x[1] == 0.25 and s.named == {"a": s.x[0], "b": 0.25}
@@ -354,7 +359,7 @@ def test_history_as_a_table(minimise):
     assert all(len(column) == 0 for column in empty.history.table().values())
 
 
-@pytest.mark.parametrize("cls", POLICIES)
+@pytest.mark.parametrize("cls", ANYWHERE)
 class TestNames:
     """Boxes with names take dicts wherever they take points."""
 

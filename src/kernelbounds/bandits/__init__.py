@@ -1,15 +1,19 @@
 """Bandits on confidence bounds: domains, maximisers, policies, certificates, simulation."""
 
 from kernelbounds.bandits.answers import Certificate, History, Suggestion
+from kernelbounds.bandits.batched_elimination import BatchedElimination
 from kernelbounds.bandits.domains import Box, Finite
 from kernelbounds.bandits.kernel_lucb import KernelLUCB
 from kernelbounds.bandits.kernel_ucb import KernelUCB
 from kernelbounds.bandits.maximisers import Ascent, BranchAndBound, Grid, Maximum
+from kernelbounds.bandits.partitioned_ucb import PartitionedUCB
 from kernelbounds.bandits.policy import Policy
 from kernelbounds.bandits.simulation import RandomPolicy, SyntheticProblem, Trace, simulate
+from kernelbounds.bandits.variance_reduction import VarianceReduction
 
 __all__ = [
     "Ascent",
+    "BatchedElimination",
     "Box",
     "BranchAndBound",
     "Certificate",
@@ -19,10 +23,12 @@ __all__ = [
     "KernelLUCB",
     "KernelUCB",
     "Maximum",
+    "PartitionedUCB",
     "Policy",
     "RandomPolicy",
     "Suggestion",
     "SyntheticProblem",
     "Trace",
+    "VarianceReduction",
     "simulate",
 ]

@@ -292,7 +292,7 @@ def check_certifiable(surface: Surface | Clipped) -> None:
             f"a certified maximum is not available for the kernel {surface.kernel}: how fast it "
             "varies is not known. It is for scikit-learn's kernels, their sums and products."
         )
-    if surface.known.offset.constant is None:
+    if surface.known.evidence.offset.constant is None:
         raise InputError(
             "a certified maximum is not available with a mean function as offset: how fast it "
             "varies is not known. Model the trend by a part with a kernel of its own."

@@ -161,7 +161,7 @@ class Policy(CopiedWhole, ABC):
     @property
     def lock(self) -> threading.RLock:
         """The lock of the sequence, which every method holds while it works."""
-        return self.sequence.known.lock
+        return self.sequence.lock
 
     @property
     def dim(self) -> int | None:

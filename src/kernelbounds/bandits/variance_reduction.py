@@ -1,0 +1,88 @@
+"""VarianceReduction: look where the variance is largest, whatever the outcomes say."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from kernelbounds.arrays import Array
+from kernelbounds.bandits.answers import Suggestion
+from kernelbounds.bandits.domains import Box, Domain, Finite
+from kernelbounds.bandits.kernel_ucb import choose_in_turn
+from kernelbounds.bandits.maximisers import Ascent
+from kernelbounds.bandits.policy import Policy
+from kernelbounds.sequence import ConfidenceSequence
+
+
+class Variance:
+    """The variance of ridge regression as a function of x, which no outcome changes.
+
+    The ridge is sigma^2/c, with the scale that settings are chosen for where sigma is unknown, and
+    parts of f* have equal shares: neither depends on outcomes. Without data it is k(x, x).
+    """
+
+    # A scan, and a few steps without gradients, place a maximum well enough for a choice.
+    smooth = False
+
+    def __init__(self, sequence: ConfidenceSequence) -> None:
+        self._known = known = sequence.known.with_fixed_shares()
+        scale = known.chosen_for.noise_scale or known.chosen_for.misspecification
+        ridge = scale**2 / known.chosen_for.mixture_scale if scale else known.reference_ridge
+        self._ridges = np.array([ridge])
+
+    def values(self, points: Array) -> Array:
+        """The variances at points, (m,)."""
+        if not self._known.count:
+            return self._known.prior(points)
+        return np.asarray(self._known.predict(points, self._ridges).variance[0])
+
+    def values_and_gradients(self, points: Array) -> tuple[Array, Array]:
+        """Not available; ``smooth`` says so."""
+        raise NotImplementedError
+
+
+class VarianceReduction(Policy):
+    """Maximum variance reduction: x_t has the largest variance, and outcomes do not matter.
+
+    This is the MVR of Vakili et al. (2021), whose simple regret is of the best possible order. Its
+    points depend on the kernel, on sigma and on the points before them alone. So they are a fixed
+    design: if the number of rounds is fixed as well, and nobody stops by looking,
+    :class:`~kernelbounds.FixedDesign` holds for the data beside the bounds that hold always.
+
+    The paper recommends the point with the largest mean; :meth:`certificate` recommends the one
+    with the largest lower bound, and says how far from optimal it can be.
+
+    Parameters
+    ----------
+    sequence : ConfidenceSequence
+        The sequence is not copied, and :meth:`tell` updates it. It may hold observations already.
+    domain : Box or Finite, optional
+        The actions to choose from; None if each :meth:`ask` brings its own.
+    minimise : bool
+        Whether small values of f* are wanted, which matters for certificates only.
+
+    Examples
+    --------
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> seq = ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
+    >>> policy = VarianceReduction(seq, Finite([[0.0], [0.1], [1.0]]))
+    >>> policy.tell([0.0], 0.3)
+    >>> policy.ask().index
+    2
+    """
+
+    def choose(self, space: Domain, count: int) -> list[Suggestion]:
+        """See :class:`Policy`."""
+        limit = self.limit(space) if isinstance(space, Finite) else math.inf
+
+        def choose_one(imagined: ConfidenceSequence, taken: list[Array]) -> Suggestion:
+            variance = Variance(imagined)
+            if isinstance(space, Box):
+                found = Ascent().maximise(variance, space, np.empty((0, space.dim)))
+                return self.suggestion(space, found.x, limit)
+            free = self.available(space, taken)
+            at = int(np.argmax(np.where(free, variance.values(space.points), -np.inf)))
+            return self.suggestion(space, space.points[at], limit, at)
+
+        return choose_in_turn(self, count, choose_one)
