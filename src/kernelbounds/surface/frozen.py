@@ -1,0 +1,244 @@
+"""Bounds as a small function of arrays, for control loops and for programs that learn.
+
+At a fixed ridge alpha, with c = A'A k_t(x) for any matrix A and any weights w, the bounds
+
+    w' k_t(x)  +-  F sqrt(V(x)),   V(x) = prior k(x,x) - explained |A k_t(x)|^2
+
+are valid if F, ``prior`` and ``explained`` allow for how far A is from the inverse factor of
+K + alpha I, and w from the weights of AMM (``docs/mathematics/rounding.md``, *Frozen bounds*). So
+a query is two matrix products, in any array library, and nothing rests on how a matrix was
+factorised. ``freezing.py`` makes these parts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.gaussian_process.kernels import Kernel
+
+from kernelbounds import kernels
+from kernelbounds.arrays import EPS, Array, as_points
+from kernelbounds.errors import InputError
+from kernelbounds.io import archive
+from kernelbounds.kernels import portable
+
+FORMAT, VERSION = "kernelbounds.Frozen", 1
+NUMBERS = ("norm_bound", "level", "beyond")
+ARRAYS = ("points", "weights", "inverse", "factors", "prior", "explained", "mean_errors", "ridges")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Frozen:
+    """Lower and upper bounds on f* as an immutable function of arrays.
+
+    It is made by :meth:`ConfidenceSequence.frozen <kernelbounds.ConfidenceSequence.frozen>`, and
+    later observations do not change it. Its bounds are those of AMM at one ridge, or the best of
+    several, widened by all rounding errors. They hold at all x at once, with probability at least
+    1 - delta, together with all other bounds of the sequence.
+
+    Points may be arrays of NumPy, PyTorch, JAX or another library with the Python array API, in
+    double precision, and the results are arrays of the same library, which may compile,
+    differentiate and map the function.
+
+    Attributes
+    ----------
+    kernel : Kernel
+        The kernel.
+    norm_bound : float
+        B.
+    level, beyond : float
+        The level of the offset, and the misspecification.
+    ridges : array of shape (g,)
+        The ridges alpha.
+    points : array of shape (t, d)
+        Where observations were made; equal points are one.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> from sklearn.gaussian_process.kernels import RBF
+    >>> seq = kb.ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
+    >>> seq.update([[0.0], [0.5], [1.0]], [0.3, 0.1, -0.2])
+    >>> frozen = seq.frozen()
+    >>> lower, upper = frozen.bounds(np.array([[0.2], [0.7]]))
+    >>> bool((lower <= seq.lower([[0.2], [0.7]])).all())
+    True
+    """
+
+    kernel: Kernel
+    norm_bound: float
+    level: float
+    beyond: float
+    points: Array
+    weights: Array  # w at each ridge, (g, t)
+    inverse: Array  # A, (g, t, t)
+    factors: Array  # F, (g,)
+    prior: Array  # (g,)
+    explained: Array  # (g,)
+    mean_errors: Array  # above the error of w' k_t(x) / sqrt(k(x,x)), (g,)
+    ridges: Array
+
+    def __repr__(self) -> str:
+        count, dim = self.points.shape
+        return f"Frozen(kernel={self.kernel}) of {count} points in {dim} dimensions"
+
+    @property
+    def dim(self) -> int:
+        """The dimension of points."""
+        return int(self.points.shape[1])
+
+    def bounds(self, X: Any) -> tuple[Any, Any]:
+        """Lower and upper bounds on f* at points of shape (m, d); two arrays of shape (m,).
+
+        One point may also be given in the shape (d,).
+        """
+        xp, X = self._asked(X)
+        prior = portable.diagonal(xp, self.kernel, X)
+        root = portable.safe_root(xp, prior)
+        vectors = portable.values(xp, self.kernel, X, portable.as_array(xp, self.points, X))
+        most = self._most * root
+        upper, lower = most, -most
+        for i in range(len(self.ridges)):
+            mean, half, _ = self._interval(xp, i, prior, root, vectors)
+            upper = xp.minimum(upper, xp.maximum(mean + half, -most))
+            lower = xp.maximum(lower, xp.minimum(mean - half, most))
+        upper, lower = upper + self.level, lower + self.level
+        return (
+            lower - (self.beyond + self._last(xp.abs(lower))),
+            upper + (self.beyond + self._last(xp.abs(upper))),
+        )
+
+    def gradients(self, X: Any) -> tuple[Any, Any]:
+        """Gradients in x of the lower and upper bounds at points (m, d); both (m, d).
+
+        Where a bound is not differentiable, at an observation with Matern(nu=0.5) or where it meets
+        another of which it is the best, they are gradients of one side, or between those.
+        """
+        xp, X = self._asked(X)
+        Z = portable.as_array(xp, self.points, X)
+        prior = portable.diagonal(xp, self.kernel, X)
+        root = portable.safe_root(xp, prior)
+        vectors = portable.values(xp, self.kernel, X, Z)
+        parts = portable.partials(xp, self.kernel, X, Z)
+        of_prior = xp.stack(portable.diagonal_partials(xp, self.kernel, X), axis=1)
+        of_root = of_prior / _divisor(xp, 2.0 * root)
+        most, of_most = self._most * root, self._most * of_root
+        upper, lower, of_upper, of_lower = most, -most, of_most, -of_most
+        for i in range(len(self.ridges)):
+            mean, half, explained = self._interval(xp, i, prior, root, vectors)
+            w, A = (portable.as_array(xp, one[i], X) for one in (self.weights, self.inverse))
+            factor, of_error = float(self.factors[i]), float(self.mean_errors[i])
+            deviation = (half - of_error * root) / factor if factor else 0.0 * half
+            solved = explained @ A
+            of_mean = xp.stack([part @ w for part in parts], axis=1)
+            of_explained = xp.stack([xp.sum(solved * part, axis=1) for part in parts], axis=1)
+            of_variance = float(self.prior[i]) * of_prior
+            of_variance = of_variance - 2.0 * float(self.explained[i]) * of_explained
+            of_half = factor * of_variance / _divisor(xp, 2.0 * deviation) + of_error * of_root
+            high, low = mean + half, mean - half
+            for_high = xp.where((high < -most)[:, None], -of_most, of_mean + of_half)
+            for_low = xp.where((low > most)[:, None], of_most, of_mean - of_half)
+            of_upper = xp.where((high < upper)[:, None], for_high, of_upper)
+            of_lower = xp.where((low > lower)[:, None], for_low, of_lower)
+            upper, lower = xp.minimum(upper, high), xp.maximum(lower, low)
+        return of_lower, of_upper
+
+    def bounds_in_boxes(self, lower: ArrayLike, upper: ArrayLike) -> tuple[Array, Array]:
+        """Bounds on f* throughout boxes with corners ``lower`` and ``upper``, (m, d); (m,) each.
+
+        They are those at the centre c, widened by B max |k(., x) - k(., c)| over the box, as
+        |g(x) - g(c)| is at most that for a function g of norm B. Cut a large box into smaller ones
+        and take the extremes. The result is of NumPy.
+        """
+        low, high = as_points(lower, "lower", self.dim), as_points(upper, "upper", self.dim)
+        if low.shape != high.shape or not np.all(low <= high):
+            raise InputError(
+                "lower and upper must be the corners of the same boxes, lower nowhere above upper; "
+                f"got shapes {low.shape} and {high.shape}."
+            )
+        centres = 0.5 * low + 0.5 * high
+        half_widths = np.maximum(high - centres, centres - low) * (1 + 4 * EPS)
+        moved = kernels.features_in_boxes(self.kernel, centres, half_widths).moved
+        more = self.norm_bound * moved * (1 + 8 * EPS)
+        least, most = self.bounds(centres)
+        return (
+            least - more - self._last(np.abs(least) + more),
+            most + more + self._last(np.abs(most) + more),
+        )
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write everything to one npz file, without pickle; see :meth:`load`."""
+        header = {"format": FORMAT, "version": VERSION, "kernel": kernels.to_data(self.kernel)}
+        header |= {name: getattr(self, name) for name in NUMBERS}
+        archive.write(path, header, {name: getattr(self, name) for name in ARRAYS})
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Frozen:
+        """Read what :meth:`save` wrote; it gives the same bounds."""
+        header, arrays = archive.read(path, FORMAT, VERSION, "a saved frozen bound", ARRAYS)
+        with archive.damage_reported(path):
+            (g, t), dim = arrays["weights"].shape, arrays["points"].shape[1]
+            shapes = {"points": (t, dim), "inverse": (g, t, t), "weights": (g, t)}
+            for name in ARRAYS:
+                if arrays[name].shape != shapes.get(name, (g,)):
+                    raise ValueError(f"{name} has the shape {arrays[name].shape}")
+                if not np.all(np.isfinite(arrays[name])):
+                    raise ValueError(f"{name} is not finite")
+            parts: dict[str, Any] = {name: float(header[name]) for name in NUMBERS}
+            parts |= arrays
+            kernel = kernels.checked_kernel(kernels.from_data(header["kernel"]))
+            portable.portable_error(kernel, dim)
+            return cls(kernel=kernel, **parts)
+
+    @property
+    def _most(self) -> float:
+        """B, rounded up by the errors of B sqrt(k(x,x))."""
+        return self.norm_bound * (1 + EPS * (4 + portable.portable_error(self.kernel, self.dim)))
+
+    def _last(self, sizes: Any) -> Any:
+        """Above the rounding errors of adding the level, and what is beyond it."""
+        return 4 * EPS * (sizes + (2 * abs(self.level) + self.beyond))
+
+    def _interval(self, xp: Any, i: int, prior: Any, root: Any, vectors: Any) -> tuple[Any, ...]:
+        """w' k_t(x), what is added to and subtracted from it, and A k_t(x), at ridge number i."""
+        w, A = (portable.as_array(xp, one[i], vectors) for one in (self.weights, self.inverse))
+        explained = vectors @ A.T
+        squares = xp.sum(explained * explained, axis=1)
+        variance = float(self.prior[i]) * prior - float(self.explained[i]) * squares
+        half = float(self.factors[i]) * portable.safe_root(xp, variance)
+        return vectors @ w, half + float(self.mean_errors[i]) * root, explained
+
+    def _asked(self, X: Any) -> tuple[Any, Any]:
+        """The namespace of the points, and the points, which are (m, d)."""
+        if isinstance(X, np.ndarray) or not hasattr(X, "dtype"):
+            return np, as_points(X, "X", self.dim, one=True)
+        xp: Any
+        if type(X).__module__.split(".")[0] == "torch":
+            import torch as xp
+        elif hasattr(X, "__array_namespace__"):
+            xp = X.__array_namespace__()
+        else:
+            return np, as_points(X, "X", self.dim, one=True)
+        if X.dtype != xp.float64:
+            raise InputError(
+                f"frozen bounds need points in double precision, got {X.dtype}: in single "
+                "precision rounding errors could make them wrong; convert the points to float64 "
+                "(in JAX, set jax_enable_x64 first)."
+            )
+        if X.ndim == 1:
+            X = xp.reshape(X, (1, -1))
+        if X.ndim != 2 or X.shape[1] != self.dim:
+            raise InputError(
+                f"X must have the shape (m, {self.dim}), one row for each point, got "
+                f"{tuple(X.shape)}."
+            )
+        return xp, X
+
+
+def _divisor(xp: Any, values: Any) -> Any:
+    """A column to divide by, with 1 where a value is zero and what is divided is zero too."""
+    return xp.where(values > 0, values, 0.0 * values + 1.0)[:, None]
