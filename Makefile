@@ -6,7 +6,8 @@ BIN := $(VENV)/bin
 TO_TOUR := $(VENV)/ready-to-tour
 TO_RUN := $(VENV)/ready-to-run
 TO_DEVELOP := $(VENV)/ready-to-develop
-INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -e
+# Bytecode is written when a module is first imported: most of what is installed never is.
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e
 
 .PHONY: demo example test browser test-slow lint reproduce coverage bench docs docs-serve format clean
 

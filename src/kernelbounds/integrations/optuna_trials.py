@@ -1,0 +1,322 @@
+"""The trials of an Optuna study as observations of a problem, and what voids a guarantee.
+
+A confidence sequence takes outcomes in one order. Each must be f*(x) plus noise that is
+sub-Gaussian given all outcomes before it, and given that this trial is the next one. There are two
+such orders:
+
+``completion``
+    Trials as they end. A trial's parameters were chosen from trials that had ended before it began,
+    and these come before it. Which trial ends next must not depend on outcomes: run times may
+    depend on the parameters, the queue and the machine. The clocks of all machines must agree.
+``start``
+    Trials by their numbers, as far as all before them have ended. Run times may depend on anything,
+    and a trial that never ends holds up all that began after it.
+
+With one worker both are the same.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, takewhile
+from typing import Any, NamedTuple
+
+import numpy as np
+import optuna
+from optuna.distributions import (
+    BaseDistribution,
+    CategoricalDistribution,
+    FloatDistribution,
+    IntDistribution,
+)
+from optuna.trial import FrozenTrial, TrialState
+
+from kernelbounds.arrays import LARGEST, brief
+from kernelbounds.errors import InputError
+from kernelbounds.problem import Problem
+from kernelbounds.sequence import ConfidenceSequence
+from kernelbounds.study.deciding import Search
+from kernelbounds.study.study import checked_problem
+from kernelbounds.study.study_file import Point
+
+ORDERS = COMPLETION, START = ("completion", "start")
+# Where a trial keeps the parameters that were chosen for it, until the objective asks for them.
+PLAN = "kernelbounds:plan"
+NUMBERS = FloatDistribution, IntDistribution
+
+
+class Row(NamedTuple):
+    """A trial that is in the sequence."""
+
+    number: int
+    point: Point
+    value: float
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the trials of a study say at one moment.
+
+    Attributes
+    ----------
+    search : Search
+        The problem, and whether it is minimised.
+    sequence : ConfidenceSequence
+        The sequence of the rows.
+    rows : list of Row
+        The trials with outcomes, in their order.
+    taken : dict
+        Points by trial numbers that have no outcome, or none that counts: those of trials that run,
+        failed or were pruned.
+    void : dict
+        What voids the guarantee, in a sentence each, by its kind.
+    notes : dict
+        What the guarantee depends on besides the problem, likewise.
+    distributions : dict
+        Those of the last trial in the sequence.
+    """
+
+    search: Search
+    sequence: ConfidenceSequence
+    rows: list[Row]
+    taken: dict[int, Point]
+    void: dict[str, str]
+    notes: dict[str, str]
+    distributions: dict[str, BaseDistribution]
+
+    def params(self, named: Mapping[str, float | str]) -> dict[str, Any]:
+        """Return settings of the problem as Optuna's parameters: whole numbers and choices.
+
+        They are not moved to steps, because bounds are for the settings as they are.
+        """
+        found = dict[str, Any](named)
+        for name, distribution in self.distributions.items():
+            if name in found and isinstance(distribution, CategoricalDistribution):
+                found[name] = fitted(name, found[name], distribution)
+            elif name in found and isinstance(distribution, IntDistribution):
+                found[name] = round(found[name])
+        return found
+
+
+class Record:
+    """The observations in a study, which are read anew each time and added to one sequence.
+
+    Everything is in the study, so that a worker that is killed loses nothing. Only what is new is
+    added to the sequence, and where the study does not go on from what was read before, as when it
+    is another study, the sequence begins anew.
+    """
+
+    def __init__(self, problem: Problem, order: str = COMPLETION) -> None:
+        problem = checked_problem(problem)
+        if problem.counts is not None:
+            raise InputError(
+                "Optuna keeps one number for a trial, and this problem wants successes and tries; "
+                "state the rate as a plain output, with its noise."
+            )
+        if order not in ORDERS:
+            raise InputError(f"order must be one of {', '.join(ORDERS)}, got {brief(order)}.")
+        self.problem, self.order = problem.settled(), order
+        self._warned: set[str] = set()
+        self._begin_anew(minimise=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what can be read from the study."""
+        return {"problem": self.problem, "order": self.order, "_warned": self._warned}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._begin_anew(minimise=False)
+
+    def _begin_anew(self, minimise: bool) -> None:
+        self._search = Search(self.problem, minimise)
+        self._sequence, self._rows = self.problem.sequence(), list[Row]()
+
+    def read(self, study: optuna.Study) -> Reading:
+        """Read all trials, and bring the sequence up to date."""
+        if len(study.directions) != 1:
+            raise InputError(
+                f"the study has {len(study.directions)} objectives, and kernelbounds bounds one "
+                "function; use a study with one direction."
+            )
+        trials = sorted(study.get_trials(deepcopy=False), key=lambda one: one.number)
+        for trial in trials:
+            if trial.constraints:
+                raise InputError(
+                    f"trial {trial.number} has constraints, and kernelbounds has no policy or "
+                    "certificate for constrained studies; leave out set_constraint, or use another "
+                    "sampler and no certificate."
+                )
+        minimise = study.direction == optuna.study.StudyDirection.MINIMIZE
+        points = {one.number: point_of(self.problem, wanted(one)) for one in trials}
+        ended = in_order(trials, self.order)
+        rows = [
+            Row(one.number, point, value)
+            for one in ended
+            if (value := outcome(one, self.problem)) is not None
+            and (point := points[one.number]) is not None
+        ]
+        if self._search.minimise != minimise or rows[: len(self._rows)] != self._rows:
+            self._begin_anew(minimise)
+        if new := rows[len(self._rows) :]:
+            values, scales = self.problem.scaled_outcomes([one.value for one in new])
+            scaled = self.problem.scaled([one.point for one in new])
+            self._sequence.update(scaled, values, scales)
+            self._rows = rows
+        known = {one.number for one in rows}
+        others = {TrialState.RUNNING, TrialState.FAIL, TrialState.PRUNED}
+        taken = {
+            one.number: point
+            for one in trials
+            if one.state in others and (point := points[one.number]) is not None
+        }
+        void = {**_pruned(trials), **_impossible(ended, self.problem)}
+        used = [one for one in ended if one.number in known]
+        void |= _varying(used, self.problem)
+        notes = {**_failed(trials), **_left_out(ended, points)}
+        if self.order == COMPLETION:
+            notes |= _overtaken(rows, trials)
+        last = used[-1].distributions if used else {}
+        return Reading(self._search, self._sequence, rows, taken, void, notes, last)
+
+    def warn_once(self, said: Mapping[str, str]) -> None:
+        """Warn of what was not warned of before, by its kind."""
+        for kind, sentence in said.items():
+            if kind not in self._warned:
+                self._warned.add(kind)
+                warnings.warn(sentence, UserWarning, stacklevel=3)
+
+
+def wanted(trial: FrozenTrial) -> dict[str, Any]:
+    """Return the parameters of a trial; for one that runs, also those not asked for yet."""
+    plan = {} if trial.state.is_finished() else trial.system_attrs.get(PLAN, {})
+    return {**plan, **trial.params}
+
+
+def point_of(problem: Problem, params: Mapping[str, Any]) -> Point | None:
+    """Return parameters as a point of the problem; None where one is missing or out of range."""
+    found = []
+    for one in problem.inputs:
+        given = params.get(one.name)
+        if one.levels:
+            level = str(given)
+            if level not in one.levels:
+                return None
+            found.append(float(one.levels.index(level)))
+        elif isinstance(given, int | float) and not isinstance(given, bool):
+            found.append(float(given))
+        else:
+            return None
+    columns = zip(problem.inputs, found, strict=True)
+    outside = any(one.outside(np.array([value]))[0] for one, value in columns)
+    return None if outside else tuple(found)
+
+
+def fitted(name: str, value: float | str, distribution: BaseDistribution) -> Any:
+    """Return the value of a distribution that is nearest to one of the problem."""
+    if isinstance(distribution, CategoricalDistribution):
+        for choice in distribution.choices:
+            if str(choice) == str(value):
+                return choice
+    elif isinstance(distribution, NUMBERS) and not isinstance(value, str):
+        low, high, step = distribution.low, distribution.high, distribution.step
+        near = min(max(value, low), high)
+        if step is not None:
+            near = min(low + round((near - low) / step) * step, high)
+        return int(near) if isinstance(distribution, IntDistribution) else float(near)
+    raise InputError(
+        f"the problem has {name} = {value}, which {distribution} has not; state the input as the "
+        "objective suggests it, as problem_of does."
+    )
+
+
+def in_order(trials: Sequence[FrozenTrial], order: str) -> list[FrozenTrial]:
+    """Return the trials that completed, in one of the two orders."""
+    if order == START:
+        trials = list(takewhile(lambda one: one.state.is_finished(), trials))
+    ended = [one for one in trials if one.state == TrialState.COMPLETE]
+    if order == COMPLETION:
+        ended.sort(key=lambda one: (one.datetime_complete, one.number))
+    return ended
+
+
+def outcome(trial: FrozenTrial, problem: Problem) -> float | None:
+    """Return the outcome of a trial that completed; None where no function has it."""
+    value = float(trial.value or 0.0)
+    possible = abs(value) <= LARGEST and (value > 0 or not problem.output.log)
+    return value if possible else None
+
+
+# --- what voids the guarantee
+
+
+def _pruned(trials: Sequence[FrozenTrial]) -> dict[str, str]:
+    count = sum(one.state == TrialState.PRUNED for one in trials)
+    return _if(count, "pruned", (
+        f"{_counted(count)} pruned, and outcomes that are selected by what they look like have no "
+        "guarantee; run all trials to their ends (optuna.pruners.NopPruner)."
+    ))  # fmt: skip
+
+
+def _impossible(ended: Sequence[FrozenTrial], problem: Problem) -> dict[str, str]:
+    found = [one for one in ended if outcome(one, problem) is None]
+    return _if(found, "impossible", (
+        f"trial {found[0].number if found else 0} has the outcome "
+        f"{found[0].value if found else 0}, which {problem.output.text} cannot have; decide in "
+        "advance what such a run counts as, and return that."
+    ))  # fmt: skip
+
+
+def _varying(used: Sequence[FrozenTrial], problem: Problem) -> dict[str, str]:
+    values: dict[str, set[str]] = {}
+    for one in used:
+        for name in one.params.keys() - set(problem.names):
+            values.setdefault(name, set()).add(str(one.params[name]))
+    # A parameter that some trials lack varies, too.
+    counts = {name: sum(name in one.params for one in used) for name in values}
+    found = sorted(n for n in values if len(values[n]) > 1 or counts[n] < len(used))
+    return _if(found, "varying", (
+        f"the parameter {found[0] if found else ''!r} varies and is no input of the problem, so "
+        "that outcomes are not a function of the inputs alone; state it as an input, or keep it "
+        "constant."
+    ))  # fmt: skip
+
+
+# --- what the guarantee depends on
+
+
+def _failed(trials: Sequence[FrozenTrial]) -> dict[str, str]:
+    count = sum(one.state == TrialState.FAIL for one in trials)
+    return _if(count, "failed", (
+        f"{_counted(count)} left out for having failed, which is right only if no trial fails "
+        "because of its outcome; otherwise decide in advance what a failure counts as, and return "
+        "that."
+    ))  # fmt: skip
+
+
+def _left_out(ended: Sequence[FrozenTrial], points: Mapping[int, Point | None]) -> dict[str, str]:
+    count = sum(points[one.number] is None for one in ended)
+    return _if(count, "left out", (
+        f"{_counted(count)} left out for lacking an input of the problem, or being out of its "
+        "ranges; the guarantee is for the problem as stated."
+    ))  # fmt: skip
+
+
+def _overtaken(rows: Sequence[Row], trials: Sequence[FrozenTrial]) -> dict[str, str]:
+    found = any(after.number < before.number for before, after in pairwise(rows))
+    # Trials that still run are overtaken, too, by those that began after them.
+    latest = max((one.number for one in rows), default=-1)
+    found |= any(one.state == TrialState.RUNNING and one.number < latest for one in trials)
+    return _if(found, "overtaken", (
+        "trials ended in another order than they began, which is right only if run times do not "
+        "depend on outcomes; if they may, use order='start'."
+    ))  # fmt: skip
+
+
+def _counted(count: int) -> str:
+    return "1 trial was" if count == 1 else f"{count} trials were"
+
+
+def _if(found: Any, kind: str, sentence: str) -> dict[str, str]:
+    return {kind: sentence} if found else {}
