@@ -15,6 +15,7 @@ from rich.console import Console
 from threadpoolctl import threadpool_limits
 
 from benchmarks import (
+    acquisition,
     asks,
     bandits,
     cluster,
@@ -27,6 +28,7 @@ from benchmarks import (
     loop,
     noise,
     repeats,
+    samplers,
     scale,
     step,
 )
@@ -41,6 +43,8 @@ BENCHMARKS = {
     "greedy": greedy.run,
     "estimate": estimate.run,
     "asks": asks.run,
+    "samplers": samplers.run,
+    "acquisition": acquisition.run,
     "facts": facts.run,
     "noise": noise.run,
     "repeats": repeats.run,

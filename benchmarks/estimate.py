@@ -150,7 +150,7 @@ def _estimates(sequence: kb.ConfidenceSequence, points: Array) -> Iterator[tuple
         "ridge of forecasts": known.reference_ridge,
         "leave-one-out": grid[(left_out**2).sum(axis=1).argmin()],
     }
-    level = known.offset.at(points)
+    level = known.evidence.offset.at(points)
     for name, ridge in ridges.items():
         yield name, np.clip(level + (z / (values + ridge)) @ u, lower, upper)
 

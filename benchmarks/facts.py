@@ -22,6 +22,7 @@ from benchmarks.problem import Array
 from benchmarks.report import Row, faster, share
 from benchmarks.timing import fastest, once
 from kernelbounds import kernels
+from kernelbounds.bounds.constrained import inequalities
 
 BOX = kb.Box([0.0, 0.0], [1.0, 1.0])
 SIDE = np.linspace(0, 1, 41)
@@ -67,7 +68,7 @@ def _bounds(facts: list[kb.facts.Fact] | None) -> tuple[Array, Array]:
 
 
 def _cone(known: kb.bounds.ConfidenceSet, points: Array) -> list[float]:
-    facts, found = known.constraints(), []
+    facts, found = inequalities(known), []
     for x in points:
         places = np.vstack([known.points, facts.centres, x[None]])
         values, basis = np.linalg.eigh(kernels.cross(known.kernel, places, places))

@@ -18,6 +18,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 import kernelbounds as kb
 from kernelbounds import kernels
+from kernelbounds.bounds.constrained import inequalities
 from kernelbounds.facts import Region
 from kernelbounds.io.csv_table import read_csv, write_csv
 from kernelbounds.problem import Input, assume, assuming
@@ -183,9 +184,9 @@ class TestBox:
         wide = kb.Box.named(a=(0, 1), machine=kb.Categories(*(f"m{i}" for i in range(50))))
         assert set(Region.checked(wide).places()[:, 1]) <= set(range(50))
         seq, _ = observed(facts=[kb.facts.Between(-4, 4)])
-        assert set(seq.known.constraints().centres[:, 2]) == {0, 1, 2}
+        assert set(inequalities(seq.known).centres[:, 2]) == {0, 1, 2}
         kb.KernelUCB(seq, kb.Finite(BOX.filling(20)))
-        assert set(seq.known.constraints().centres[:, 2]) == {0, 1, 2}
+        assert set(inequalities(seq.known).centres[:, 2]) == {0, 1, 2}
 
 
 class TestDecisions:

@@ -174,7 +174,7 @@ class AsObserved(Unweighed):
     """The same around what was observed, whose noise may be larger."""
 
     def told(self, known):
-        return known.observed
+        return known.data.observed
 
 
 class Narrow(Broken):

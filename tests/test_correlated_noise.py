@@ -101,7 +101,7 @@ class TestWhitening:
             W = SHAPES[name](n, r)
             seq = kb.ConfidenceSequence(KERNEL, NORM, Energy(1.0))
             seq.update(np.linspace(0, 1, n)[:, None], np.zeros(n), covariance=W)
-            M = seq.known.whitening
+            M = seq.known.data.whitening
             with mp.workdps(50):
                 exact = mp.diag(M.weights.tolist())
                 if M.blocks:
@@ -574,7 +574,7 @@ class TestEverywhere:
         for guess in (lambda x: (function(x[None])[0], 1e-6), lambda x: (0.0, 1.0)):
             mixture = kb.mixtures.Prequential(lambda X, y, x, guess=guess: guess(x))
             seq = told(Gaussian(SCALE), blocks, mixture=mixture)
-            M = seq.known.whitening
+            M = seq.known.data.whitening
             noise = M.times(function(seq.points)) - seq.known.outcomes
             assert np.linalg.norm(noise) < seq.radius
             assert len(seq.known.forecasts().errors) == 75

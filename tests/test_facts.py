@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 import kernelbounds as kb
 from kernelbounds import kernels
-from kernelbounds.bounds.constrained import NormalFacts, constrained
+from kernelbounds.bounds.constrained import NormalFacts, constrained, inequalities
 from kernelbounds.facts import (
     AtLeast,
     Between,
@@ -68,7 +68,7 @@ def by_cone_program(known, x, sign):
 
     What the solver leaves violated is made up for by moving towards a function that has room.
     """
-    facts = known.constraints()
+    facts = inequalities(known)
     points = np.vstack([known.points, facts.centres, x[None]])
     gram = kernels.cross(known.kernel, points, points)
     values, basis = np.linalg.eigh(gram)
@@ -116,7 +116,7 @@ def test_multipliers_against_50_digits(bound):
     known, a = seq.known, seq.assumptions
     places, ridge = np.array([[0.9, 0.4]]), seq.known.reference_ridge
     exact = Exact(
-        seq.kernel, known.points, known.observed, a.norm_bound, a.noise_scale, a.delta,
+        seq.kernel, known.points, known.data.observed, a.norm_bound, a.noise_scale, a.delta,
         a.mixture_scale, radius_squared=mp.mpf(known.radius.squared),
     )  # fmt: skip
     methods = {
@@ -308,12 +308,12 @@ def test_places_follow_the_data_until_a_region_is_said():
     seq = kb.ConfidenceSequence(KERNEL, 3.0, 0.02, facts=[Between(0, 1), Increasing(0)])
     assert [side.tolist() for side in seq.bounds([0.5, 0.5])] == [[0.0], [1.0]]
     seq.update([0.5, 0.5], 0.4)
-    assert seq.known.constraints().centres.shape == (1, 2)
+    assert inequalities(seq.known).centres.shape == (1, 2)
     seq.update([[0.0, 0.2], [1.0, 0.8]], [0.1, 0.7])
     before = seq.surface(1).values(np.array([[0.3, 0.9]]))
-    assert seq.known.constraints().centres[:, 1].max() == 0.8
+    assert inequalities(seq.known).centres[:, 1].max() == 0.8
     seq.use_facts_in(SQUARE)
-    assert seq.known.constraints().centres[:, 1].max() == 1.0
+    assert inequalities(seq.known).centres[:, 1].max() == 1.0
     assert seq.surface(1).values(np.array([[0.3, 0.9]])) < before
 
 
@@ -324,7 +324,7 @@ def test_limits_of_whole_numbers_hold_at_whole_numbers_only():
     seq.update([0.5, 0.5], 0.9)
     on, between = seq.upper([[0.25, 0.1]])[0], seq.upper([[0.3, 0.1]])[0]
     assert on == 1.0 < between
-    assert set(seq.known.constraints().centres[:, 0]) == {0.0, 0.25, 0.5, 0.75, 1.0}
+    assert set(inequalities(seq.known).centres[:, 0]) == {0.0, 0.25, 0.5, 0.75, 1.0}
     assert np.isinf(seq.surface(1).limits_over(np.array([[0.5, 0.5]]), np.array([[0.1, 0.1]])))
     assert seq.surface(1).limits_over(np.array([[0.5, 0.5]]), np.array([[0.0, 0.1]])) == 1.0
 

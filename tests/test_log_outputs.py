@@ -63,10 +63,10 @@ class TestWords:
         assert "log" not in problem("gain=0.5:8", 0.1).as_data()["output"]
 
     def test_percentages_are_factors(self):
-        assert math.log(1.05) <= problem().noise_scale <= math.log(1.05) * (1 + 8 * EPS)
+        assert math.log(1.05) <= problem().stated_noise.scale <= math.log(1.05) * (1 + 8 * EPS)
         assert problem(noise=" 12.5 % ").noise == "12.5%"
-        assert problem(noise="0%").noise_scale == 0
-        assert problem().noise_text() == "5 %"
+        assert problem(noise="0%").stated_noise.scale == 0
+        assert problem().stated_noise.text() == "5 %"
         assert problem("gain=0.5:8", "0.25").noise == 0.25  # as the command line says it
 
     @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ class TestBack:
     def test_noise_is_rounded_up(self, text):
         with mpmath.workdps(50):
             exact = mpmath.log1p(mpmath.mpf(text[:-1]) / 100)
-            assert exact <= problem(noise=text).noise_scale <= exact * (1 + 8 * EPS)
+            assert exact <= problem(noise=text).stated_noise.scale <= exact * (1 + 8 * EPS)
 
     def test_a_limit_comes_back_as_it_was_stated(self):
         stated = problem(limits="0.7:4.4")

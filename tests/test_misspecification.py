@@ -74,7 +74,13 @@ def test_without_noise_bounds_hold_for_certain(name, seed, t, epsilon, weights):
         assert low <= w @ g(new) - worst + slack * 20 and w @ g(new) + worst <= high + slack * 20
 
 
-@pytest.mark.parametrize("mixture", MIXTURES.values(), ids=MIXTURES)
+@pytest.mark.parametrize(
+    "mixture",
+    [
+        pytest.param(one, id=name, marks=[] if name == "hybrid" else pytest.mark.slow)
+        for name, one in MIXTURES.items()
+    ],
+)
 def test_coverage_with_adaptive_points(mixture):
     """KernelUCB plays, and h is at its worst at every point: fails in delta of the runs at most."""
     delta, runs, failures, without = 0.1, 8, 0, 0

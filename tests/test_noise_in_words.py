@@ -57,7 +57,7 @@ def _write(path, X, y):
 )
 def test_what_is_said_is_kept_in_one_form(said, output, kept, law, tmp_path):
     problem = Problem(["x=0:1"], output, said, kernel="RBF(0.5)", norm_bound=3.0)
-    assert problem.noise == kept and problem.noise_law == law
+    assert problem.noise == kept and problem.stated_noise.law == law
     assert problem.sequence().assumptions.noise == law
     problem.save(tmp_path / "problem.json")
     again = Problem.load(tmp_path / "problem.json")
@@ -66,18 +66,19 @@ def test_what_is_said_is_kept_in_one_form(said, output, kept, law, tmp_path):
 
 
 def test_percentages_are_rounded_towards_more_noise():
-    most = Problem(["x=0:1"], "y=1:9:log", "unknown, at most 5%").noise_law.at_most
+    most = Problem(["x=0:1"], "y=1:9:log", "unknown, at most 5%").stated_noise.law.at_most
     assert math.log(1.05) <= most < math.log(1.05) * (1 + 1e-12)
     # What is within 5 % of the true value is at least 0.95 times that.
-    within = Problem(["x=0:1"], "y=1:9:log", "within 5%").noise_law.limit
+    within = Problem(["x=0:1"], "y=1:9:log", "within 5%").stated_noise.law.limit
     assert -math.log(0.95) <= within < -math.log(0.95) * (1 + 1e-12)
     for said, shown in (
         ("unknown, at most 5%", "unknown, at most 5 %"),
         ("within 5%", "within 5 %"),
     ):
         problem = Problem(["x=0:1"], "y=1:9:log", said)
-        assert problem.noise_text() == shown
-        assert problem.noise_in_units(problem.planned_noise) == pytest.approx(0.05, rel=1e-12)
+        assert problem.stated_noise.text() == shown
+        stated = problem.stated_noise
+        assert stated.in_units(stated.planned) == pytest.approx(0.05, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -112,10 +113,10 @@ def test_no_chance_is_left_with_noise_within_a_limit_only():
 
 
 def test_plans_are_for_a_noise_that_is_named():
-    assert _problem("unknown").planned_noise == 0.05 * 40
-    assert _problem("unknown, at most 3").planned_noise == 3
-    assert _problem("within 0.5").planned_noise == _problem(0.5).planned_noise == 0.5
-    assert _problem(None).planned_noise == 0.01 * 40
+    assert _problem("unknown").stated_noise.planned == 0.05 * 40
+    assert _problem("unknown, at most 3").stated_noise.planned == 3
+    assert _problem("within 0.5").stated_noise.planned == _problem(0.5).stated_noise.planned == 0.5
+    assert _problem(None).stated_noise.planned == 0.01 * 40
     for problem in (_problem("unknown"), _problem("unknown, at most 2")):
         assert predicted_half_widths(problem, 20) == predicted_half_widths(_problem(2.0), 20)
 

@@ -13,6 +13,7 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
 import kernelbounds as kb
 from kernelbounds.mixtures import Hybrid, Prequential, Single
+from kernelbounds.sequence.planning import outcome_free
 
 PARTS = kb.Parts([(kb.OnInputs(RBF(0.5), [0]), 2.0), (Matern(0.3, nu=1.5), 0.4)])
 KINDS = ("likely", "zero", "large", "alternating", "along the worst direction", "one of them")
@@ -43,7 +44,7 @@ def rounding(later):
     One energy is rounded up and the other down, by 32 and twice 32 times the accuracy of the
     kernel's values, which for Bessel functions is not EPS (``engine/ridge_fit.py``).
     """
-    penalty, ridge = later.known.outcome_free()
+    penalty, ridge = outcome_free(later.known)
     if not penalty:
         return 0.0
     data = later.known.radius_engine.data
@@ -131,7 +132,7 @@ def test_energies_of_parts_are_compared_at_a_larger_ridge():
         seq = kb.ConfidenceSequence(PARTS, noise_scale=0.1)
         seq.update(X, y)
         known = seq.known
-        ridge, (_, least) = known.reference_ridge, known.outcome_free()
+        ridge, (_, least) = known.reference_ridge, outcome_free(known)
         energy = known.radius_engine.energy_above(ridge)
         assert least > ridge and energy <= known.energy_above(least) * (1 + 1e-9)
         needed |= energy > known.energy_above(ridge) * (1 + 1e-6)
@@ -145,7 +146,7 @@ def test_where_forecasts_change_their_ridge():
     f = truth(kernel, rng, 1.0, dim=1)
     seq = kb.ConfidenceSequence(kernel, 2.0, 1e-4)
     design = np.geomspace(0.1, 1e4, 25)[:, None]
-    assert seq.known.outcome_free() == (np.inf, seq.known.reference_ridge)
+    assert outcome_free(seq.known) == (np.inf, seq.known.reference_ridge)
     checked(seq, np.geomspace(0.1, 1e4, 9)[:, None], design, f, rng)
 
 

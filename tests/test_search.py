@@ -13,6 +13,7 @@ from sklearn.gaussian_process.kernels import RBF
 import kernelbounds as kb
 from kernelbounds.bounds import Bound, cmm, dmm
 from kernelbounds.bounds.cmm import DualFunction
+from kernelbounds.bounds.diagnosis import refute_if_empty
 from kernelbounds.engine import largest_by_ceilings, largest_minimum, minimise_over_ridge
 from kernelbounds.engine.ridge_search import (
     FIRST_EVALUATED,
@@ -191,7 +192,7 @@ class Elsewhere(DualFunction):
 
     @classmethod
     def of(cls, known, shift, width=6.4):
-        return cls(known.radius, known.refute_if_empty, shift, width)
+        return cls(known.radius, lambda: refute_if_empty(known), shift, width)
 
     @property
     def likely(self):

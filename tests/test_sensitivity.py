@@ -204,7 +204,7 @@ class TestBelieving:
         other = known.assuming(norm_bound=70.0)
         assert other.radius.squared == known.radius.squared and other.radius.norm_bound == 70.0
         assert other.reference_ridge == known.reference_ridge
-        assert other.mixture_scale == known.mixture_scale
+        assert other.chosen_for.mixture_scale == known.chosen_for.mixture_scale
         noisier = known.assuming(noise_scale=0.3)
         assert noisier.reference_ridge == pytest.approx(9 * known.reference_ridge)
         fresh = kb.ConfidenceSequence(KERNEL, B, 0.3, mixture=mixture)

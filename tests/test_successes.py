@@ -49,8 +49,8 @@ class TestWords:
         stated = problem()
         assert stated.measured == ("grasped", "attempts")
         assert stated.noise is None
-        assert stated.noise_scale == pytest.approx(1 / (2 * math.sqrt(20)), rel=1e-14)
-        assert problem(tries="attempts").noise_scale == pytest.approx(0.5, rel=1e-14)
+        assert stated.stated_noise.scale == pytest.approx(1 / (2 * math.sqrt(20)), rel=1e-14)
+        assert problem(tries="attempts").stated_noise.scale == pytest.approx(0.5, rel=1e-14)
         assert stated.limits == (0, 1)
         assert stated.facts == (Between(0, 1, region=stated.facts[0].region),)
         assert problem(limits="0.2:").limits == (0.2, 1)

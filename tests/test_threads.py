@@ -89,7 +89,7 @@ def test_a_shared_sequence(bound, tmp_path):
     def look():
         while not done.is_set():
             turns["look"] += 1
-            with seq.known.lock:  # several calls as one
+            with seq.lock:  # several calls as one
                 assert len(seq.points) == len(seq.outcomes) == len(seq)
                 before = seq.bounds(GRID)
                 twin = copy.deepcopy(seq)
@@ -122,7 +122,7 @@ def test_a_shared_policy(cls, domain, tmp_path):
     def work(seed):
         rng = np.random.default_rng(seed)
         for _ in range(12):
-            with policy.sequence.known.lock:
+            with policy.sequence.lock:
                 s = policy.ask(rng.random((20, 2)) if domain is None else None)
                 policy.begin(s)  # so that the others look elsewhere
             policy.tell(s, outcome(s.x))
@@ -172,7 +172,7 @@ def test_asking_without_a_lock_by_several_threads():
 
 def test_a_lock_that_is_held_keeps_others_out():
     seq = kb.ConfidenceSequence(KERNEL, 5.0, 0.1)
-    with seq.known.lock:
+    with seq.lock:
         other = threading.Thread(target=seq.update, args=(POINTS[:1], [0.1]))
         other.start()
         other.join(timeout=0.2)
@@ -202,7 +202,7 @@ def test_a_copy_waits_for_the_lock(kind, copied):
     name = {"policy": "sequence", "regressor": "sequence_"}.get(kind)
     found = getattr(copies[0], name) if name else copies[0]
     assert found.outcomes.tolist() == [0.0] * 5 + [0.1, 0.2]
-    assert found.known.lock is not policy.lock
+    assert found.known.evidence.lock is not policy.lock
 
 
 @pytest.mark.parametrize("copied", [pickled, copy.deepcopy])

@@ -168,7 +168,7 @@ class KernelConfidenceRegressor(RegressorMixin, BaseEstimator):  # type: ignore[
         """
         points = self._points(X)
         known = self.sequence_.known
-        with known.lock:
+        with known.evidence.lock:
             return unlimited_estimate(known.with_fixed_shares(), points, by_points=True)
 
     def predict_interval(self, X: ArrayLike, bound: Bound | None = None) -> tuple[Array, Array]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from kernelbounds.arrays import Array
 from kernelbounds.bounds.confidence_set import ConfidenceSet
+from kernelbounds.bounds.diagnosis import norm_lower_bound, refute_if_empty
 from kernelbounds.display import cards as notebook
 from kernelbounds.engine import Largest, RidgePath
 from kernelbounds.errors import InputError, KernelBoundsError
@@ -159,11 +160,11 @@ class Bound(ABC):
 
     def norm_lower_bound(self, known: ConfidenceSet) -> float:
         """The smallest B under which the confidence sets of this bound are not empty."""
-        return known.norm_lower_bound
+        return norm_lower_bound(known)
 
     def refute(self, known: ConfidenceSet) -> None:
         """Raise :class:`EmptyConfidenceSetError` where the data refute the assumptions."""
-        known.refute_if_empty()
+        refute_if_empty(known)
 
     @property
     def uses_only_radius(self) -> bool:

@@ -16,6 +16,7 @@ import numpy as np
 from kernelbounds.arrays import LARGEST, Array, brief
 from kernelbounds.bounds.bound import DualBound, DualMinimum
 from kernelbounds.bounds.confidence_set import ConfidenceSet
+from kernelbounds.bounds.diagnosis import refute_if_empty
 from kernelbounds.bounds.radius import Radius
 from kernelbounds.engine import (
     ExactEngine,
@@ -201,7 +202,7 @@ class DualFunction:
     @classmethod
     def of(cls, known: ConfidenceSet) -> Self:
         """The dual function of CMM."""
-        return cls(known.radius, known.refute_if_empty, count=known.count)
+        return cls(known.radius, lambda: refute_if_empty(known), count=known.count)
 
     @property
     def likely(self) -> tuple[float, float]:

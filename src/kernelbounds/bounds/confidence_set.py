@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import operator
-import threading
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,17 +12,10 @@ from sklearn.gaussian_process.kernels import Kernel
 from kernelbounds import kernels
 from kernelbounds.arrays import EPS, Array
 from kernelbounds.assume.assumptions import Assumptions
-from kernelbounds.assume.classes import AnyOf, Classes
-from kernelbounds.assume.offset import Level, Offset
-from kernelbounds.assume.parts import Parts
+from kernelbounds.assume.offset import Level
 from kernelbounds.bounds.evidence import LEAST_RIDGE, Evidence
 from kernelbounds.bounds.radius import (
-    CERTAIN_FAILURE,
     Radius,
-    least_noise,
-    least_noise_of_energy,
-    least_norm,
-    least_squared_radius,
 )
 from kernelbounds.engine import (
     Engine,
@@ -34,17 +24,16 @@ from kernelbounds.engine import (
     NoiseBlock,
     Outcomes,
     Predictions,
-    SparseEngine,
     Whitening,
 )
-from kernelbounds.errors import EmptyConfidenceSetError, InputError
-from kernelbounds.facts import Constraints, Fact, Region
-from kernelbounds.facts.fact import checked_facts
+from kernelbounds.engine.base import DataView
+from kernelbounds.errors import InputError
+from kernelbounds.facts import Fact, Region
 from kernelbounds.facts.limits import NearOutcomes
 from kernelbounds.functionals.targets import Functionals, Targets, squared_norms
 from kernelbounds.mixtures.ledger import Ledger
 from kernelbounds.noise import Gaussian
-from kernelbounds.noise.laws import SHARE_OF_ENERGY, SMALLEST_NOISE, RadiusInputs, ScaleAtMost
+from kernelbounds.noise.laws import SMALLEST_NOISE, RadiusInputs, ScaleAtMost
 from kernelbounds.noise.unknown import ScaleForecasts
 
 # A norm bound that is nothing beside the noise would make sigma^2/c overflow.
@@ -114,11 +103,6 @@ class ConfidenceSet:
         )
 
     @property
-    def lock(self) -> threading.RLock:
-        """The lock of the evidence; hold it to use several methods as one."""
-        return self.evidence.lock
-
-    @property
     def assumptions(self) -> Assumptions:
         """The assumptions with the numbers that are in force.
 
@@ -137,19 +121,6 @@ class ConfidenceSet:
         found = self.evidence.scale_forecasts.upper_bound(a.delta / 2)
         noise = ScaleAtMost(min(found, most), found)
         return dataclasses.replace(a, noise_scale=noise.scale, noise=noise, delta=a.delta / 2)
-
-    @property
-    def noise_upper_bound(self) -> float:
-        """sigma_max: Gaussian noise of one scale has at most this, with probability 1 - delta.
-
-        Where the scale is unknown, it is the number in force, at half of delta.
-        """
-        a = self.assumptions
-        if not a.noise.known:
-            return a.noise_scale
-        if a.delta == 0:
-            return math.inf
-        return self.evidence.scale_forecasts.upper_bound(a.delta)
 
     @property
     def chosen_for(self) -> Assumptions:
@@ -186,7 +157,7 @@ class ConfidenceSet:
         return dataclasses.replace(self, uses_facts=False)
 
     def _near_outcomes(self) -> Fact:
-        data = self.radius_engine.data
+        data = self.data
         limit = self.assumptions.noise_scale / data.weights
         return NearOutcomes.of(data.points, data.observed, limit)
 
@@ -194,11 +165,6 @@ class ConfidenceSet:
     def ledger(self) -> Ledger:
         """The forecasts and losses from which R_t is made."""
         return self.own_ledger or self.evidence.ledger
-
-    @property
-    def classes(self) -> Classes | None:
-        """The function classes that f* is in any or all of; None where there is only one."""
-        return self.evidence.classes
 
     def in_classes(self) -> list[ConfidenceSet]:
         """The confidence sets in each of several classes, all with the same R_t."""
@@ -223,44 +189,6 @@ class ConfidenceSet:
             own_radius=None,  # which is of this delta
         )
 
-    def constraints(self) -> Constraints | None:
-        """The inequalities of the facts; None where there are none.
-
-        Facts that hold everywhere are used in ``region``, or in the box that the points span.
-        """
-        region = self.region
-        if region is None and self.count:
-            points = self.engine.landmarks
-            region = Region(tuple(points.min(axis=0)), tuple(points.max(axis=0)))
-        used = [
-            (number, fact.constraints_in(self.kernel, self.assumptions.norm_bound, places))
-            for number, fact in enumerate(self.facts)
-            if (where := fact.region or region) is not None
-            and (places := where.at_levels(kernels.category_inputs(self.kernel, where.dim)))
-        ]
-        used = [(number, found) for number, found in used if len(found.least)]
-        if not used:
-            return None
-        numbers, parts = zip(*used, strict=True)
-        joined = Constraints.joined(parts)
-        return dataclasses.replace(joined, owners=np.array(numbers)[joined.owners])
-
-    @property
-    def dim(self) -> int | None:
-        """The dimension of points, from the data or from regions of facts; None: not known yet."""
-        regions = [fact.region for fact in self.facts] + [self.region]
-        of_facts = [region.dim for region in regions if region is not None]
-        return self.radius_engine.dim or (of_facts[0] if of_facts else None)
-
-    def limits(self, lower: Array, upper: Array) -> tuple[Array, Array]:
-        """The limits that facts state for f* throughout boxes, see :meth:`Fact.limits`."""
-        checked_facts(self.facts, lower.shape[1])
-        low, high = np.full(len(lower), -np.inf), np.full(len(lower), np.inf)
-        for fact in self.facts:
-            least, most = fact.limits(lower, upper)
-            low, high = np.maximum(low, least), np.minimum(high, most)
-        return low, high
-
     def add(
         self,
         points: Array,
@@ -272,11 +200,10 @@ class ConfidenceSet:
 
         ``block`` is of all of them, where their noise is correlated.
         """
-        with self.lock:
-            told = self.told(points, outcomes, noise_scales, block)
-            self.evidence.radius_engine.append(points, told)
+        with self.evidence.lock:
+            self.radius_engine.append(points, self.whitened(points, outcomes, noise_scales, block))
 
-    def told(
+    def whitened(
         self,
         points: Array,
         outcomes: Array,
@@ -313,16 +240,6 @@ class ConfidenceSet:
         return dataclasses.replace(self, equal_shares=True)
 
     @property
-    def parts(self) -> Parts | None:
-        """The parts of f*; None where there is one only."""
-        return self.evidence.parts
-
-    @property
-    def offset(self) -> Offset:
-        """What is known of the level of f*."""
-        return self.evidence.offset
-
-    @property
     def shares(self) -> tuple[float, ...]:
         """The shares of the parts of f* in ``engine``; none where they never change."""
         return () if self.equal_shares else self.evidence.shares(self.chosen_for.misfit)
@@ -333,39 +250,34 @@ class ConfidenceSet:
         return self.engine.data.kernel
 
     @property
+    def data(self) -> DataView:
+        """The observations as the engine keeps them; ``whitening`` and ``observed`` among them."""
+        return self.radius_engine.data
+
+    @property
     def count(self) -> int:
         """t."""
-        return self.radius_engine.data.count
+        return self.data.count
 
     @property
     def points(self) -> Array:
         """x_1 .. x_t, (t, d)."""
-        return self.radius_engine.data.points
+        return self.data.points
 
     @property
     def outcomes(self) -> Array:
         """y_t, (t,), less the offset, and times the weights, or :attr:`whitening`."""
-        return self.radius_engine.data.outcomes
+        return self.data.outcomes
 
     @property
     def weights(self) -> Array:
         """sigma / sigma_s, (t,); refused where noise is correlated, which they do not tell."""
-        if self.whitening.blocks:
+        if self.data.whitening.blocks:
             raise InputError(
                 "some of these observations have correlated noise, which weights do not tell; "
-                "known.predict allows for it, and known.whitening is what takes their place."
+                "known.predict allows for it, and known.data.whitening is what takes their place."
             )
-        return self.radius_engine.data.weights
-
-    @property
-    def whitening(self) -> Whitening:
-        """M: M (y_t - f*_t) has noise of the scale sigma in each row, uncorrelated."""
-        return self.radius_engine.data.whitening
-
-    @property
-    def observed(self) -> Array:
-        """The outcomes as they were told, (t,)."""
-        return self.radius_engine.data.observed
+        return self.data.weights
 
     def level(self, points: Targets) -> Level | None:
         """The part of f* beside the function that is bounded: the level, and h where f* = g + h."""
@@ -374,18 +286,6 @@ class ConfidenceSet:
             return mean
         times = points.amplification() if isinstance(points, Functionals) else 1.0
         return (mean or Level(np.zeros(len(points)))).within(most * times)
-
-    def constant_level(self, *, of_differences: bool = False) -> Level | None:
-        """:meth:`level` where it is the same at all points, or for all differences."""
-        constant, most = self.offset.constant or 0.0, self.assumptions.misspecification
-        if of_differences:
-            constant, most = 0.0, 2 * most
-        return Level(np.array(constant), most) if constant or most else None
-
-    @property
-    def mixture_scale(self) -> float:
-        """c, which stays as it is where another norm bound is believed."""
-        return self.chosen_for.mixture_scale
 
     @property
     def reference_ridge(self) -> float:
@@ -399,20 +299,12 @@ class ConfidenceSet:
             return self._finest_ridge
         if math.isinf(scale):  # too few outcomes to tell
             scale = self.chosen_for.noise_scale
-        return min(scale**2 / max(self.mixture_scale, 1e-300), LARGEST_RIDGE)
-
-    @property
-    def bayesian_ridge(self) -> float:
-        """sigma^2/B^2: that of a Gaussian process with the covariance B^2 k."""
-        a = self.assumptions
-        if a.noise_scale == 0 or math.isinf(a.noise_scale):
-            return self.reference_ridge
-        return min(a.noise_scale**2 / max(a.norm_bound**2, 1e-300), LARGEST_RIDGE)
+        return min(scale**2 / max(self.chosen_for.mixture_scale, 1e-300), LARGEST_RIDGE)
 
     @property
     def _finest_ridge(self) -> float:
         """The smallest ridge that double precision can tell from 0."""
-        return LEAST_RIDGE * max(self.radius_engine.data.trace, 1e-100)
+        return LEAST_RIDGE * max(self.data.trace, 1e-100)
 
     @property
     def radius(self) -> Radius:
@@ -425,7 +317,7 @@ class ConfidenceSet:
         if self.own_radius is not None:
             return self.own_radius
         a = self.assumptions
-        key = a.norm_bound, a.noise, a.delta, a.misspecification, self.mixture_scale
+        key = a.norm_bound, a.noise, a.delta, a.misspecification, self.chosen_for.mixture_scale
         return self.evidence.kept(key, self._radius)
 
     def _radius(self) -> Radius:
@@ -433,28 +325,28 @@ class ConfidenceSet:
         forecasts = ScaleForecasts() if a.noise.known else self.evidence.scale_forecasts
         terms = a.noise.squared_radius(
             RadiusInputs(
-                a.mixture, engine, self.ledger, forecasts, self.mixture_scale,
+                a.mixture, engine, self.ledger, forecasts, self.chosen_for.mixture_scale,
                 self.reference_ridge, a.delta, self._most_noise_energy,
             )
         )  # fmt: skip
         radius = Radius(*terms, a.norm_bound)
         if a.misspecification and self.count:
-            radius = radius.enlarged(self._most_misspecified)
+            radius = radius.enlarged(self.most_misspecified)
         return radius
 
     @property
     def _most_noise_energy(self) -> float:
         """(|y_t| + B sqrt(tr K))^2, rounded up: no f of norm B is farther from the outcomes."""
-        data, a = self.radius_engine.data, self.assumptions
+        data, a = self.data, self.assumptions
         if math.isfinite(a.noise_scale):
             return math.inf
         length = float(np.linalg.norm(data.outcomes)) + a.norm_bound * math.sqrt(data.trace)
         return length**2 * (1 + (16 + data.count) * data.accuracy)
 
     @property
-    def _most_misspecified(self) -> float:
+    def most_misspecified(self) -> float:
         """epsilon ||w_t||, rounded up."""
-        length = math.sqrt(self.radius_engine.data.squared_weights) * (1 + self.count * EPS)
+        length = math.sqrt(self.data.squared_weights) * (1 + self.count * EPS)
         return self.assumptions.misspecification * length
 
     def assuming(
@@ -493,23 +385,6 @@ class ConfidenceSet:
             own_radius=radius,
         )
 
-    def outcome_free(self) -> tuple[float, float]:
-        """P and a least ridge: R_t^2 <= E_alpha + P at all ridges above it, whatever the outcomes.
-
-        P is infinite where the mixture knows no such bound. Where f* has parts, R_t comes from the
-        kernel with equal shares s, and E_alpha from one that is at most max_i s / s_i times as
-        large; so the least ridge is multiplied by that number.
-        """
-        a = self.assumptions
-        if a.noise_scale == 0:
-            return 0.0, self.reference_ridge
-        engine = self.radius_engine
-        assert isinstance(engine, ExactEngine)  # others are refused before
-        found, least = a.noise.penalty(a.mixture, engine, self.reference_ridge, a.delta)
-        if self.parts is None or not (shares := self.shares):
-            return found, least
-        return found, least * max(map(operator.truediv, self.parts.equal_shares, shares))
-
     def forecasts(self) -> Forecasts:
         """The mixture's forecasts of all outcomes so far; each is made once, and kept.
 
@@ -547,86 +422,3 @@ class ConfidenceSet:
     def log_det_above(self, ridge: float) -> float:
         """ln det(I + K/alpha), rounded up."""
         return self.engine.log_det_above(ridge)
-
-    def within_spans(self) -> Iterator[ConfidenceSet]:
-        """The functions of the set in the span of a sparse engine's inducing points alone.
-
-        Each of them is in the confidence set of an exact engine with this R_t.
-        """
-        assert isinstance(self.radius_engine, SparseEngine)
-        for engine, away in self.radius_engine.within_spans():
-            radius = math.sqrt(self.radius.squared) - self.assumptions.norm_bound * away
-            if radius > 0:
-                yield ConfidenceSet(
-                    Evidence(engine, offset=self.offset),
-                    self.assumptions,
-                    self.chosen_for,
-                    own_radius=Radius(0.0, radius**2, self.assumptions.norm_bound),
-                )
-
-    @property
-    def norm_lower_bound(self) -> float:
-        """B_min: with probability at least 1 - delta it is at most ||f*|| at all times at once."""
-        if not self.count:
-            return 0.0
-        if self.classes is not None:
-            # All bounds on the norms must be multiplied by this, as where f* has parts.
-            a_norm, members = self.assumptions.norm_bound, self.in_classes()
-            ratios = [one.norm_lower_bound / one.assumptions.norm_bound for one in members]
-            return a_norm * (min(ratios) if isinstance(self.classes, AnyOf) else max(ratios))
-        return least_norm(self.engine.path(), self.radius.squared, self.radius_engine.data.scatter)
-
-    @property
-    def noise_lower_bound(self) -> float:
-        """The smallest noise scale under which some function of norm at most B fits the data.
-
-        With probability at least 1 - delta it is at most the true sigma, if B and the kernel are
-        right. Noise scales are tried upwards in steps of one percent; this is the last one before
-        the first whose R_t leaves a function. Where the scale is unknown, it follows from the
-        energy of the noise alone, and is infinite where it exceeds what the outcomes allow.
-        """
-        a = self.assumptions
-        least = self._least_squared_radius if self.count else 0.0
-        # The noise has to explain what misspecification does not of the least misfit.
-        energy = max(math.sqrt(least) - self._most_misspecified, 0.0) ** 2
-        if energy == 0:
-            return 0.0
-        if not a.noise.is_sub_gaussian:
-            return math.sqrt(energy)
-        if not a.noise.known:  # whose radius takes no noise scale at its word
-            found = least_noise_of_energy(energy, self.count, SHARE_OF_ENERGY * a.delta)
-            return found if found <= a.noise.largest else math.inf
-        self.forecasts()  # which those below share, where they do not depend on sigma
-        now = self.assuming()
-
-        def admissible(noise_scale: float) -> bool:
-            return now.assuming(noise_scale=noise_scale).radius.squared >= least
-
-        # The grid is fixed by what was assumed, and has its unit.
-        anchor = a.noise_scale or a.norm_bound or 1.0
-        certain = least_noise_of_energy(energy, self.count, CERTAIN_FAILURE * a.delta)
-        return least_noise(admissible, certain, anchor)
-
-    @property
-    def _least_squared_radius(self) -> float:
-        """The smallest R_t^2 that leaves a function, in one of the classes or in all of them."""
-        if self.classes is None:
-            return least_squared_radius(self.engine.path(), self.assumptions.norm_bound)
-        each = [one._least_squared_radius for one in self.in_classes()]
-        return min(each) if isinstance(self.classes, AnyOf) else max(each)
-
-    @property
-    def refuted(self) -> bool:
-        """Whether B_min > B, so that the set is empty."""
-        norm_bound = self.assumptions.norm_bound
-        key = "refuted", norm_bound, self.radius.squared
-        return self.evidence.kept(key, lambda: self.norm_lower_bound > norm_bound)
-
-    def refute_if_empty(self) -> None:
-        """Raise :class:`EmptyConfidenceSetError` when B_min > B."""
-        a, least = self.assumptions, self.norm_lower_bound
-        if least > a.norm_bound:
-            raise EmptyConfidenceSetError(
-                a.norm_bound, a.noise_scale, least, self.noise_lower_bound, self.parts is not None,
-                a.noise.in_words,
-            )  # fmt: skip

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -25,10 +25,12 @@ from kernelbounds.arrays import EPS, Array
 from kernelbounds.bounds.bound import DualBound, DualMinimum
 from kernelbounds.bounds.cmm import CMM
 from kernelbounds.bounds.confidence_set import ConfidenceSet
+from kernelbounds.bounds.diagnosis import norm_lower_bound
 from kernelbounds.bounds.multipliers import Posterior, best_multipliers, most_violating
 from kernelbounds.engine import RidgePath
 from kernelbounds.errors import EmptyConfidenceSetError, FactRefutedError
-from kernelbounds.facts import Constraints
+from kernelbounds.facts import Constraints, Region
+from kernelbounds.facts.fact import checked_facts
 from kernelbounds.functionals.targets import Functionals, Shifted, Targets, WeightedSums
 
 # Multipliers are sought at ridges on a grid with these steps in log alpha, one an alternation,
@@ -48,6 +50,39 @@ RIDGES_FOR_NORMS = np.linspace(-10.0, 6.0, 17)
 # The least norm is estimated on that grid, and lowered by these fractions in turn until CMM shows
 # that no function of the norm satisfies the facts.
 SHORTER_NORMS = (1e-6, 1e-4, 1e-3, 1e-2, 0.1)
+
+
+def inequalities(known: ConfidenceSet) -> Constraints | None:
+    """The inequalities of the facts; None where there are none.
+
+    Facts that hold everywhere are used in ``known.region``, or in the box that the points span.
+    """
+    region = known.region
+    if region is None and known.count:
+        points = known.engine.landmarks
+        region = Region(tuple(points.min(axis=0)), tuple(points.max(axis=0)))
+    used = [
+        (number, fact.constraints_in(known.kernel, known.assumptions.norm_bound, places))
+        for number, fact in enumerate(known.facts)
+        if (where := fact.region or region) is not None
+        and (places := where.at_levels(kernels.category_inputs(known.kernel, where.dim)))
+    ]
+    used = [(number, found) for number, found in used if len(found.least)]
+    if not used:
+        return None
+    numbers, parts = zip(*used, strict=True)
+    joined = Constraints.joined(parts)
+    return replace(joined, owners=np.array(numbers)[joined.owners])
+
+
+def limits_in_boxes(known: ConfidenceSet, lower: Array, upper: Array) -> tuple[Array, Array]:
+    """The limits that facts state for f* throughout boxes, see :meth:`Fact.limits`."""
+    checked_facts(known.facts, lower.shape[1])
+    low, high = np.full(len(lower), -np.inf), np.full(len(lower), np.inf)
+    for fact in known.facts:
+        least, most = fact.limits(lower, upper)
+        low, high = np.maximum(low, least), np.minimum(high, most)
+    return low, high
 
 
 @dataclass(frozen=True)
@@ -80,7 +115,7 @@ class NormalFacts:
 
     @classmethod
     def _of(cls, known: ConfidenceSet) -> NormalFacts | None:
-        stated = known.constraints()
+        stated = inequalities(known)
         if stated is None:
             return None
         sums, least = WeightedSums(stated.centres, stated.rows), stated.least.copy()
@@ -281,7 +316,7 @@ class _Search:
 def least_norm_with_facts(known: ConfidenceSet) -> float:
     """B_min with facts: no function of a smaller norm satisfies them and fits the data."""
     facts = NormalFacts.of(known)
-    return known.norm_lower_bound if facts is None else _least_norm(known, facts)[0]
+    return norm_lower_bound(known) if facts is None else _least_norm(known, facts)[0]
 
 
 def _least_norm(known: ConfidenceSet, facts: NormalFacts) -> tuple[float, Array]:
@@ -299,7 +334,7 @@ def _least_norm(known: ConfidenceSet, facts: NormalFacts) -> tuple[float, Array]
         roundings = (8 + np.count_nonzero(eta)) * EPS * float(eta @ facts.sizes)
         size = math.sqrt(float(known.prior(together)[0])) + roundings
         return max(float(facts.price(eta[None], 0.0)[0]), 0.0) / max(size, 1e-280), eta
-    squared, least, eta = known.radius.squared, known.norm_lower_bound, np.zeros(len(facts))
+    squared, least, eta = known.radius.squared, norm_lower_bound(known), np.zeros(len(facts))
     best = least**2
     for ridge in squared / max(known.assumptions.norm_bound**2, 1e-280) * np.exp(RIDGES_FOR_NORMS):
         here = facts.at(known, float(ridge))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -10,7 +11,8 @@ import numpy as np
 
 from kernelbounds.arrays import Array, as_scalar
 from kernelbounds.bounds.bound import DualBound, DualMinimum
-from kernelbounds.bounds.confidence_set import ConfidenceSet
+from kernelbounds.bounds.confidence_set import LARGEST_RIDGE, ConfidenceSet
+from kernelbounds.bounds.diagnosis import refute_if_empty
 from kernelbounds.engine import Predictions
 from kernelbounds.functionals.targets import Targets
 
@@ -50,7 +52,7 @@ class Ellipsoids(NamedTuple):
         """The intervals of Eq. (dual_ucb_alpha), with factors R~_alpha / sqrt(alpha)."""
         squared = known.radius.around(ridges, found.energy)
         if squared.min() < 0:
-            known.refute_if_empty()
+            refute_if_empty(known)
         factors = np.sqrt(np.maximum(squared, 0.0) / ridges)
         return cls(ridges[:, None], factors[:, None], found.mean, found.variance)
 
@@ -144,3 +146,11 @@ class OneEllipsoid(EllipsoidBound):
 def checked_ridge(ridge: float | None, name: str) -> float | None:
     """The ridge, refused where it is not positive; None passes."""
     return None if ridge is None else as_scalar(ridge, name, above=0.0)
+
+
+def bayesian_ridge(known: ConfidenceSet) -> float:
+    """sigma^2/B^2: that of a Gaussian process with the covariance B^2 k."""
+    a = known.assumptions
+    if a.noise_scale == 0 or math.isinf(a.noise_scale):
+        return known.reference_ridge
+    return min(a.noise_scale**2 / max(a.norm_bound**2, 1e-300), LARGEST_RIDGE)

@@ -27,7 +27,8 @@ from kernelbounds.arrays import EPS, Array
 from kernelbounds.bounds.bound import Bound
 from kernelbounds.bounds.cmm import CMM
 from kernelbounds.bounds.confidence_set import ConfidenceSet
-from kernelbounds.bounds.ellipsoids import checked_ridge
+from kernelbounds.bounds.diagnosis import norm_lower_bound, refute_if_empty
+from kernelbounds.bounds.ellipsoids import bayesian_ridge, checked_ridge
 from kernelbounds.bounds.evidence import Evidence
 from kernelbounds.bounds.radius import Radius
 from kernelbounds.engine import ExactEngine, Outcomes
@@ -63,11 +64,11 @@ class ForecastSet(Bound):
 
     def norm_lower_bound(self, known: ConfidenceSet) -> float:
         """See :class:`~kernelbounds.bounds.Bound`."""
-        return self._set(known).norm_lower_bound if known.count else 0.0
+        return norm_lower_bound(self._set(known)) if known.count else 0.0
 
     def refute(self, known: ConfidenceSet) -> None:
         """See :class:`~kernelbounds.bounds.Bound`."""
-        self._set(known).refute_if_empty()
+        refute_if_empty(self._set(known))
 
     def _set(self, known: ConfidenceSet) -> ConfidenceSet:
         a = known.assumptions
@@ -80,7 +81,7 @@ class ForecastSet(Bound):
             raise InputError(
                 f"{type(self).__name__} is for noisy data; use CMM() where noise_scale is 0."
             )
-        ridge = known.bayesian_ridge if self.ridge is None else self.ridge
+        ridge = bayesian_ridge(known) if self.ridge is None else self.ridge
         gram = kernels.cross(known.kernel, known.points, known.points)
         np.fill_diagonal(gram, kernels.diagonal(known.kernel, known.points))
         gram *= known.weights[:, None] * known.weights

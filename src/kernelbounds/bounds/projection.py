@@ -48,7 +48,8 @@ from kernelbounds.arrays import EPS, Array
 from kernelbounds.assume.assumptions import Assumptions
 from kernelbounds.bounds.cmm import DualFunction
 from kernelbounds.bounds.confidence_set import ConfidenceSet
-from kernelbounds.bounds.radius import Radius, least_norm, least_squared_radius
+from kernelbounds.bounds.diagnosis import least_norm, least_squared_radius
+from kernelbounds.bounds.radius import Radius
 from kernelbounds.engine import RidgePath, minimise_over_ridge
 from kernelbounds.errors import EmptyConfidenceSetError
 from kernelbounds.functionals.targets import Targets
@@ -153,7 +154,7 @@ class Projection:
         a, least = self.known.assumptions, self.norm_lower_bound
         if least > a.norm_bound:
             noise = math.sqrt(least_squared_radius(self.path, a.norm_bound) / self.relative)
-            in_parts = self.known.parts is not None
+            in_parts = self.known.evidence.parts is not None
             noise = noise if noise <= a.noise.largest else math.inf
             raise EmptyConfidenceSetError(
                 a.norm_bound, a.noise_scale, least, noise, in_parts, a.noise.in_words

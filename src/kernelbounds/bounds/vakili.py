@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kernelbounds.arrays import EPS
 from kernelbounds.bounds.bound import Guarantee
 from kernelbounds.bounds.confidence_set import ConfidenceSet
-from kernelbounds.bounds.ellipsoids import OneEllipsoid, checked_ridge
+from kernelbounds.bounds.ellipsoids import OneEllipsoid, bayesian_ridge, checked_ridge
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,6 +51,6 @@ class Vakili(OneEllipsoid):
     def ridge_and_factor(self, known: ConfidenceSet) -> tuple[float, float]:
         """lambda, and B + sigma sqrt(2 ln(2/delta)) / sqrt(lambda)."""
         a = known.assumptions
-        ridge = known.bayesian_ridge if self.ridge is None else self.ridge
+        ridge = bayesian_ridge(known) if self.ridge is None else self.ridge
         noise = a.noise_scale * math.sqrt(2 * math.log(2 / a.delta) / ridge)
         return ridge, (a.norm_bound + noise) * (1 + 8 * EPS)

@@ -164,17 +164,17 @@ def show(found: kb.problem.Assumed) -> None:
             "Norms after > are not known: they keep rising the closer one looks. Such functions "
             "are not in the space of that kernel."
         )
-    if problem.noise_law is None:
+    if problem.stated_noise.law is None:
         warn(
-            f"the noise is missing. The bands above are for {problem.planned_noise_text}, 1 % of "
-            "the range, but the other commands need the noise: state --noise, the standard "
+            f"the noise is missing. The bands above are for {problem.stated_noise.planned_text}, "
+            "1 % of the range, but the other commands need the noise: state --noise, the standard "
             "deviation when the same settings are run again, rounded up, or --noise unknown."
         )
-    elif problem.noise_is_unknown:
+    elif problem.stated_noise.is_unknown:
         say(
-            f"The noise is {problem.noise_text()}: the bands above are for "
-            f"{problem.planned_noise_text}, if it were known. Not knowing it makes them wider: "
-            "kernelbounds plan says how much."
+            f"The noise is {problem.stated_noise.text()}: the bands above are for "
+            f"{problem.stated_noise.planned_text}, if it were known. Not knowing it makes them "
+            "wider: kernelbounds plan says how much."
         )
 
 
@@ -236,5 +236,5 @@ def calibrate(
         columns = y[part, None].T if problem.counts is None else y[part].astype(int).T
         told = dict(zip(problem.measured, columns, strict=True))
         results.table(name, inputs | told)
-    more = " --noise ..." if found.problem.noise_law is None else ""
+    more = " --noise ..." if found.problem.stated_noise.law is None else ""
     say(f"Now: kernelbounds bound {out / 'fresh.csv'} --problem {out / 'problem.json'}{more}")

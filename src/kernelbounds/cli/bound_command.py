@@ -177,7 +177,7 @@ def warn_of(
     out, outcomes = problem.output, sequence.outcomes
     away = np.abs(outcomes - out.middle) - out.span / 2
     # Noise that is unknown is at most what the data say, of which noise_scales are shares.
-    most = sequence.noise_upper_bound if problem.noise_is_unknown else 1.0
+    most = sequence.noise_upper_bound if problem.stated_noise.is_unknown else 1.0
     beyond = np.flatnonzero(away > 4 * most * sequence.noise_scales)
     if len(beyond):
         lines = ", ".join(str(runs.lines[row]) for row in beyond[:LINES_NAMED])
@@ -231,8 +231,8 @@ def warn_of(
     needed = (
         ("B", norm, f"{at_least(norm.at_least)}{out.norm_unit}",
          f"{norm.assumed:.3g}{out.norm_unit}"),
-        ("the noise", noise, problem.noise_text(noise.at_least, at_least),
-         problem.noise_text()),
+        ("the noise", noise, problem.stated_noise.text(noise.at_least, at_least),
+         problem.stated_noise.text()),
     )  # fmt: skip
     for name, one, least, assumed in needed:
         if one.strained and one.at_least <= one.assumed:
@@ -259,24 +259,24 @@ def refuted(
             f"at least {at_least(larger)}{unit}"
         )  # fmt: skip
         least.append(f"B would have to be {many}")
-    if (problem.noise_scale or 0.0) <= error.noise_lower_bound < math.inf:
-        noise = problem.noise_in_units(error.noise_lower_bound)
-        is_limit = not isinstance(problem.noise_law, kb.noise.SubGaussian)
+    if (problem.stated_noise.scale or 0.0) <= error.noise_lower_bound < math.inf:
+        noise = problem.stated_noise.in_units(error.noise_lower_bound)
+        is_limit = not isinstance(problem.stated_noise.law, kb.noise.SubGaussian)
         what = "the limit of the noise" if is_limit else "the noise"
         # Noise of more than the range explains anything, and its size says nothing.
         size = f"larger than the whole range of {problem.output.name}"
-        if not problem.exceeds_range(noise):
-            size = f"at least {problem.noise_text(noise, at_least)}"
+        if not problem.stated_noise.exceeds_range(noise):
+            size = f"at least {problem.stated_noise.text(noise, at_least)}"
         least.append(f"{what}{'' if least else ' would have to be'} {size}")
     larger_ones = f" ({', or '.join(least)})" if least else ""
     doubt = "Is the noise larger than you said"
     if problem.counts is not None:
         doubt = "Are the tries of a run not independent, or not all counted"
-    elif problem.noise_is_unknown and not least[1:]:
+    elif problem.stated_noise.is_unknown and not least[1:]:
         doubt = "Is the noise not the same in all runs"
     return (
         f"the data refute the assumptions: no function with B = {norm:.4g}{unit} explains them, "
-        f"with {problem.noise_clause}{larger_ones}. The "
+        f"with {problem.stated_noise.clause}{larger_ones}. The "
         f"rows before line {_first_refuting(problem, runs, bound)} do not refute them, but with "
         f"that line they do. {doubt}, does the output turn more often, do inputs interact, or is a "
         f"row wrong? {_unused(runs)}State it again with room to spare; since you have seen the "
@@ -303,7 +303,7 @@ def fact_refuted(
     """Say in the user's words which fact the data contradict, where, and by how much."""
     said = kb.problem.facts_in_words.contradiction(problem, sequence, error)
     unit = problem.output.norm_unit
-    noise = "" if problem.noise == "unknown" else f" or the noise, {problem.noise_text()},"
+    noise = "" if problem.noise == "unknown" else f" or the noise, {problem.stated_noise.text()},"
     return (
         f"{said} The rows before line {_first_refuting(problem, runs, None)} do not contradict it, "
         f"but with that line they do. Is it not true everywhere, is B = {problem.norm_bound:.4g}"
@@ -370,7 +370,7 @@ def summarise(found: Found) -> None:
         )
     widths = out.scaled(found.upper) - out.scaled(found.lower)
     half = float(np.mean(widths[: found.asked]) / 2)
-    norm = f"a norm of at most {at_least(float(problem.norm_bound or 0.0), 4)}{out.norm_unit}"
+    norm = f"a norm of at most {at_most(float(problem.norm_bound or 0.0), 4)}{out.norm_unit}"
     if found.sequence.classes is not None:
         norm = (
             f"under one of {len(problem.candidates)} kernels, a norm of at most the B of that one"
@@ -394,7 +394,7 @@ def summarise(found: Found) -> None:
     say(
         f"{sure} the true {out.name} is between lower and upper at "
         f"all points at once, {when}, provided that the assumptions hold: "
-        f"{problem.noise_clause}, {holds}. The band is {out.plus_minus(half)} on average; "
+        f"{problem.stated_noise.clause}, {holds}. The band is {out.plus_minus(half)} on average; "
         f"{out.name} was stated to move by {out.stated_range}."
     )
     if found.bound is None:
@@ -403,8 +403,8 @@ def summarise(found: Found) -> None:
         say(
             "On average the band is wider than the range you stated, so at most points these runs "
             "say nothing. More runs would help, or assuming less freedom where that is true "
-            "(fewer turns, --interactions pairs or none): kernelbounds plan says how much. The "
-            "band is narrower near the runs: --at rows."
+            f"({_less_freedom(problem)}): kernelbounds plan says how much. The band is narrower "
+            "near the runs: --at rows."
         )
     say(
         f"{where}, the largest lower bound is at "
@@ -418,6 +418,13 @@ def summarise(found: Found) -> None:
     _show_sensitivity(found)
 
 
+def _less_freedom(problem: kb.Problem) -> str:
+    """Name the options that assume less freedom than the problem does."""
+    fewer = {"all": ", --interactions pairs or none", "pairs": ", --interactions none"}
+    several = problem.dim > 1
+    return "fewer turns" + (fewer.get(problem.interactions, "") if several else "")
+
+
 def say_facts(found: Found) -> None:
     """Say what is used besides the data, and at which share of the points it makes a difference."""
     problem, sequence = found.problem, found.sequence
@@ -428,7 +435,11 @@ def say_facts(found: Found) -> None:
             f"{words} ({100 * share:.0f} %)"
             for words, share in zip(problem.facts_in_words, shares, strict=True)
         )
-        say(f"What you know makes the band narrower at a share of the points: {used}.")
+        if max(shares) > 0:
+            say(f"What you know makes the band narrower at a share of the points: {used}.")
+        else:
+            nothing = "; ".join(problem.facts_in_words)
+            say(f"What you know makes the band narrower nowhere: {nothing}.")
     if sequence.classes is not None:
         say(kb.problem.facts_in_words.kernels_sentence(problem, sequence))
 
@@ -443,9 +454,9 @@ def _show_sensitivity(found: Found) -> None:
         (f"{LARGER_NORM:g} B", LARGER_NORM, 1.0),
         *((f"{times:g} times the noise", 1.0, times) for times in LARGER_NOISES),
     )
-    if problem.noise_is_unknown:  # of which a multiple says nothing, since the data bound it
+    if problem.stated_noise.is_unknown:  # of which a multiple says nothing, since the data bound it
         looser = looser[:2]
-    rows = []
+    stated, rows = problem.stated_noise.scale, []
     with progress("looser assumptions", len(looser)) as step:
         for name, norm, noise in looser:
             loose = problem.replace(
@@ -453,7 +464,7 @@ def _show_sensitivity(found: Found) -> None:
                 candidates=[(kernel, norm * own) for kernel, own in problem.candidates],
             ).sequence(
                 facts=None if found.bound is None else (),
-                noise_scale=None if problem.noise_scale is None else noise * problem.noise_scale,
+                noise_scale=None if stated is None else noise * stated,
             )
             scales = noise * found.sequence.noise_scales
             loose.update(found.sequence.points, found.sequence.outcomes, scales)
@@ -469,27 +480,29 @@ def _show_sensitivity(found: Found) -> None:
     print_table(
         "Sensitivity to the assumptions", ["assumption", "band", "largest lower bound"], rows
     )
-    if problem.noise_is_unknown:
+    if problem.stated_noise.is_unknown:
         _say_noise(found)
 
 
 def _say_noise(found: Found) -> None:
     """Say what the data tell of noise that is unknown."""
-    problem = found.problem
+    problem, said = found.problem, found.problem.stated_noise
     noise = kb.problem.calibration.checked_assumptions(problem, found.sequence)[1]
     most, least = float(noise.at_most or 0.0), ""
     if noise.at_least > 0:
-        least = f" (and at least {problem.noise_text(noise.at_least, at_least)}, if B is right)"
+        least = (
+            f" (and at least {problem.stated_noise.text(noise.at_least, at_least)}, if B is right)"
+        )
     if most >= noise.assumed:
         say(
             "The noise is unknown, and these runs do not bound it yet."
             if math.isinf(most)
-            else f"The noise is {problem.noise_text()}, as you stated{least}; these runs do not "
+            else f"The noise is {said.text()}, as you stated{least}; these runs do not "
             "bound it more tightly yet."
         )
         return
     say(
-        f"The noise is at most {problem.noise_text(most, at_most)}{least}, found from the data, "
+        f"The noise is at most {said.text(most, at_most)}{least}, found from the data, "
         "whatever B and the kernel are. This is part of what holds with probability "
         f"{1 - problem.delta:g}."
     )

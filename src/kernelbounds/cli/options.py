@@ -244,7 +244,7 @@ def with_problem(
 
     def stated(given: dict[str, Any]) -> kb.Problem:
         problem = problem_from_options(**given)
-        if needs_noise and problem.noise_law is None:
+        if needs_noise and problem.stated_noise.law is None:
             example = "5%" if problem.output.log else "0.5"
             raise InputError(
                 f"state how noisy the output is, such as --noise {example}; 0 means none, and "

@@ -98,7 +98,7 @@ def plan(
         ) as step:
             worth = kb.problem.plans.worth_of_facts(expected.assumed, most, step)
         show_worth(expected.problem, worth, aim)
-    if problem.noise_is_unknown:
+    if problem.stated_noise.is_unknown:
         with progress("what an unknown noise costs", kb.problem.plans.unknown_steps(most)) as step:
             cost = kb.problem.plans.cost_of_unknown_noise(expected.assumed, most, step)
         show_cost(expected.problem, cost)
@@ -145,12 +145,12 @@ def show(expected: kb.problem.Plan) -> None:
         f"average. Regret: {'the factor by which' if out.log else 'how far'} the best known "
         "settings may fall short of the best possible ones, as study status certifies it."
     )
-    if problem.noise_is_unknown:
+    if problem.stated_noise.is_unknown:
         largest = "5 % of the range" if problem.noise == "unknown" else "the most that you stated"
         say(
             f"Your noise is unknown, so these tables are for noise that is known to be "
-            f"{problem.planned_noise_text}, {largest}. Before the data nobody can say more; the "
-            "last table says how much wider not knowing it makes the band."
+            f"{problem.stated_noise.planned_text}, {largest}. Before the data nobody can say more; "
+            "the last table says how much wider not knowing it makes the band."
         )
     if problem.counts is not None:
         planned = problem.counts.planned
@@ -158,8 +158,8 @@ def show(expected: kb.problem.Plan) -> None:
             f"An experiment is a run of {planned} tr{'y' if planned == 1 else 'ies'}; to plan "
             f"another number, say --tries {problem.counts.tries}=20."
         )
-    known = f" and noise is known to be {problem.planned_noise_text} or less"
-    known *= problem.noise_is_unknown
+    known = f" and noise is known to be {problem.stated_noise.planned_text} or less"
+    known *= problem.stated_noise.is_unknown
     say(
         f"At most: certain if the assumptions hold{known}, whatever the outcomes, with settings "
         "that fill the ranges evenly; the band is the mean half-width at 128 points, and the "

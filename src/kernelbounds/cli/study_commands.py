@@ -21,7 +21,8 @@ from kernelbounds.cli.options import (
     with_changes,
     with_problem,
 )
-from kernelbounds.errors import EmptyConfidenceSetError, InputError
+from kernelbounds.display.numbers import at_least, at_most
+from kernelbounds.errors import EmptyConfidenceSetError, InputError, KernelBoundsError
 
 study_app = typer.Typer(
     help="Experiments one after the other, in a file: what to try next, and how good the best is.",
@@ -79,8 +80,10 @@ def create(
         out = settled.output
         width, _ = kb.problem.problem.predicted_half_widths(settled, settled.experiments)
         at_noise = ""
-        if settled.noise_is_unknown:
-            at_noise = f" for a noise of {settled.planned_noise_text}, and wider if it is unknown"
+        if settled.stated_noise.is_unknown:
+            at_noise = (
+                f" for a noise of {settled.stated_noise.planned_text}, and wider if it is unknown"
+            )
         if aim < out.apart(width / FAR_AIM_RATIO):
             say(
                 f"note: an aim of {out.amount(aim, '{:g}'.format)} is far: after "
@@ -255,6 +258,7 @@ def tell(
         kb.study.records.check_names(study.problem, asked | given, names)
         point = {name: (asked | given)[name] for name in study.problem.names}
         value = _outcome(study.problem, given)
+        expected = _expected(study, point, value)
         told = study.tell(point, value, trial=trial, key=key)
         count, waiting = len(study), study.pending
         if as_json:
@@ -269,12 +273,19 @@ def tell(
             f"{counted(count, 'observation')}"
         )
         (scaled,), scales = study.problem.scaled_outcomes([value])
-        noise = study.problem.planned_noise if scales is None else scales[0]
+        noise = study.problem.stated_noise.planned if scales is None else scales[0]
         if abs(scaled - output.middle) > 10 * noise + output.span:
             say(
                 f"note: {kb.study.records.told_text(study.problem, value)} is far from the range "
                 f"{output.written}; if that is a slip: kernelbounds study correct {_quoted(file)} "
                 f"--trial {told.trial} {_measured(study.problem)}",
+                aside=True,
+            )
+        elif expected and not told.again:
+            say(
+                f"note: this is outside {expected}, where the assumptions and the outcomes before "
+                "it put the outcome. If it is a slip of the pen: kernelbounds study correct "
+                f"{_quoted(file)} --trial {told.trial} {_measured(study.problem)}",
                 aside=True,
             )
         else:
@@ -289,6 +300,22 @@ def tell(
         _certify(study)
 
 
+def _expected(study: kb.Study, point: Mapping[str, Any], value: Any) -> str:
+    """Say where the next outcome at some settings will be, if this one is not there."""
+    if not 0 < len(study) <= MOST_CERTIFIED:
+        return ""
+    problem, sequence = study.problem, study.sequence
+    (outcome,), scales = problem.scaled_outcomes([value])
+    with suppress(KernelBoundsError):  # settings out of range, or data that refute the assumptions
+        unit = problem.scaled([[point[name] for name in problem.names]])
+        (low,), (high,) = sequence.prediction_bounds(unit, noise_scale=scales)
+        if not low <= outcome <= high:
+            below, above = problem.unscaled_bounds(low, high)
+            ends = f"{at_least(float(below), 4)} to {at_most(float(above), 4)}"
+            return f"{ends}{problem.output.after_number}"
+    return ""
+
+
 def _certify(study: kb.Study) -> None:
     """Make a certificate in a short time, for the curve of them, and say it.
 
@@ -297,11 +324,16 @@ def _certify(study: kb.Study) -> None:
     if len(study) > MOST_CERTIFIED:
         return
     try:
-        with suppress(EmptyConfidenceSetError):
-            regret = study.certificate(TELL_SECONDS).regret
-            if math.isfinite(regret):
-                within = study.problem.output.amount(regret)
-                typer.echo(f"certified: the best settings known are within {within} of the best")
+        regret = study.certificate(TELL_SECONDS).regret
+        if math.isfinite(regret):
+            within = study.problem.output.amount(regret)
+            typer.echo(f"certified: the best settings known are within {within} of the best")
+    except EmptyConfidenceSetError:
+        say(
+            "note: the outcomes now contradict the assumptions, so there is no certificate; "
+            "kernelbounds study status says what to do",
+            aside=True,
+        )
     except KeyboardInterrupt:
         say("note: no certificate was made; the outcome is safe in the file", aside=True)
 
@@ -406,6 +438,7 @@ def correct(
             )
         ]
         typer.echo(f"trial {trial} was: {lines[0]}\ntrial {trial} is:  {lines[1]}")
+        _certify(study)
 
 
 @study_app.command("note", no_args_is_help=True)

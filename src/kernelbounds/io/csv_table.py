@@ -411,8 +411,14 @@ def named(path: Path) -> str:
 
 
 def position(name: str, names: Sequence[str], source: str) -> int:
-    """The place of the column with this name among all columns of a source."""
+    """The place of the column with this name among all columns of a source.
+
+    A unit may follow the name there, ``temperature [K]`` or ``temperature (K)``.
+    """
     count = names.count(name)
+    with_unit = re.compile(re.escape(name.strip()) + r"\s*(\[[^][]*\]|\([^()]*\))")
+    if not count and sum(with_unit.fullmatch(one) is not None for one in names) == 1:
+        return next(at for at, one in enumerate(names) if with_unit.fullmatch(one))
     if count == 1:
         return names.index(name)
     if count > 1:

@@ -10,6 +10,7 @@ import numpy as np
 
 from kernelbounds.arrays import Array
 from kernelbounds.bounds import CMM, Bound, ConfidenceSet
+from kernelbounds.bounds.diagnosis import refute_if_empty
 from kernelbounds.bounds.radius import Radius
 from kernelbounds.functionals.targets import Targets
 
@@ -37,7 +38,7 @@ class Shrunk(Bound):
 
     def refute(self, known: ConfidenceSet) -> None:
         """See :class:`~kernelbounds.bounds.Bound`."""
-        self._shrunk(known).refute_if_empty()
+        refute_if_empty(self._shrunk(known))
 
     def _shrunk(self, known: ConfidenceSet) -> ConfidenceSet:
         smaller = Radius(0.0, self.factor**2 * known.radius.squared, known.radius.norm_bound)

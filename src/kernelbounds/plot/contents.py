@@ -311,12 +311,12 @@ def gaussian_process(sequence: ConfidenceSequence, deviations: float = 2.0) -> G
     if not isinstance(sequence, ConfidenceSequence):
         raise InputError(f"sequence must be a ConfidenceSequence, got {brief(sequence)}.")
     times = as_scalar(deviations, "deviations", above=0.0)
-    with sequence.known.lock:
+    with sequence.lock:
         known = sequence.known
         if not known.count:
             raise InputError("a Gaussian process needs observations for its variance; there are 0.")
         engine, noise = known.radius_engine.snapshot(), known.assumptions.noise_scale
-        offset = known.offset
+        offset = known.evidence.offset
     if math.isinf(noise):
         raise InputError(
             "a Gaussian process needs the noise scale, which is unknown, and the data give no "

@@ -264,7 +264,7 @@ class Assumed:
     functions : tuple of RandomFunction
         The random functions, on the unit cube, with values in [-1, 1].
     noise : float
-        The noise scale for which widths were predicted, :attr:`Problem.planned_noise`.
+        The noise scale for which widths were predicted, ``problem.stated_noise.planned``.
     left_out : tuple of str
         Facts about shape that the functions need not satisfy, because too few of those that were
         tried do. B is then one of functions without these shapes.
@@ -379,7 +379,7 @@ def assume(
     ('Matérn-5/2, ℓ = 0.75', True)
     """
     rng = np.random.default_rng(seed)
-    out, noise = problem.output, problem.planned_noise
+    out, noise = problem.output, problem.stated_noise.planned
     subsets = subsets_of(problem.dim, problem.interactions)
     combinations = math.prod(map(len, problem.categories.values()))
     if combinations > MOST_COMBINATIONS:

@@ -31,7 +31,7 @@ from kernelbounds.io.csv_table import read_csv
 from kernelbounds.kernels import kernel_to_text
 from kernelbounds.noise import Gaussian
 from kernelbounds.problem.assuming import correlation
-from kernelbounds.problem.outcomes import UNKNOWN
+from kernelbounds.problem.noise_in_words import UNKNOWN
 from kernelbounds.problem.problem import Problem
 from kernelbounds.problem.quantities import Input
 from kernelbounds.sequence import ConfidenceSequence
@@ -157,7 +157,7 @@ def doubtful_unit(problem: Problem, points: Array, outcomes: Array) -> str:
     if problem.counts is not None or not len(outcomes):
         return ""
     span, few = float(np.ptp(outcomes)), len(np.unique(points, axis=0)) < MIN_POINTS
-    most = high * out.span + 8 * (problem.noise_scale or 0.0)
+    most = high * out.span + 8 * (problem.stated_noise.scale or 0.0)
     if span <= most and (span >= low * out.span or few):
         return ""
     spanned = out.amount(float(out.apart(span)), "{:.3g}".format)
@@ -244,8 +244,8 @@ class Checked:
 def checked_assumptions(problem: Problem, sequence: ConfidenceSequence) -> tuple[Checked, Checked]:
     """Return what the data say of the norm bound, and what they say of the noise."""
     norm = float(problem.norm_bound or 0.0)
-    law, in_units = problem.noise_law, problem.noise_in_units
-    noise, most = in_units(problem.noise_scale or 0.0, up=True), None
+    law, in_units = problem.stated_noise.law, problem.stated_noise.in_units
+    noise, most = in_units(problem.stated_noise.scale or 0.0, up=True), None
     if isinstance(law, Gaussian) and not law.known:
         noise = in_units(law.at_most or math.inf, up=True)
         most = in_units(sequence.noise_upper_bound, up=True)
@@ -269,16 +269,16 @@ def noise_so_far(problem: Problem, noise: Checked) -> str:
     'unknown (not known yet: some 20 to 40 runs are needed)'
     """
     if noise.at_most is None:
-        return problem.noise_text()
+        return problem.stated_noise.text()
     if math.isinf(noise.at_most):
         return f"{UNKNOWN} (not known yet: some 20 to 40 runs are needed)"
     stated = noise.at_most >= noise.assumed
     least = ""
     if 0 < noise.at_least < math.inf:
-        least = f" (at least {problem.noise_text(noise.at_least, at_least)})"
+        least = f" (at least {problem.stated_noise.text(noise.at_least, at_least)})"
     # The limit that was stated has the digits with which it was stated.
-    most = f"{problem.noise_text()} as stated" if stated else (
-        f"{UNKNOWN}, at most {problem.noise_text(noise.at_most, at_most)} so far"
+    most = f"{problem.stated_noise.text()} as stated" if stated else (
+        f"{UNKNOWN}, at most {problem.stated_noise.text(noise.at_most, at_most)} so far"
     )  # fmt: skip
     return f"{most}{least}"
 
@@ -372,10 +372,11 @@ def calibrate(problem: Problem, X: Array, y: Array) -> Calibration:
         )
     scales, residual = _fitted(problem, points, outcomes)
     noise, estimated = _noise(problem, points, outcomes, residual)
-    law = problem.noise_law
+    law = problem.stated_noise.law
     if problem.noise is not None and law is not None:
-        kept = f"You stated {problem.noise_text()}; kept"
-        if noise.kind == "estimate" and estimated > (problem.noise_scale or problem.planned_noise):
+        kept = f"You stated {problem.stated_noise.text()}; kept"
+        said = problem.stated_noise
+        if noise.kind == "estimate" and estimated > (said.scale or said.planned):
             kept += ", though that is less: state it again if you have no reason to trust it more"
         noise = replace(noise, why=f"{noise.why}. {kept}")
     # Rice's formula: how often a Gaussian process with an RBF kernel turns on average.
@@ -435,16 +436,17 @@ def _guaranteed(problem: Problem, observed: tuple[Array, Array, Array | None]) -
     are those of the kernel that follows from the problem as it was stated.
     """
     found, sure = [], problem.certainty
-    if problem.kernel is not None and problem.noise_law is not None:
+    if problem.kernel is not None and problem.stated_noise.law is not None:
         own = problem.settled()
         found.append(
             Finding(
                 "B at least, by what was stated", _least_norm(own, observed), "guarantee",
                 f"{sure}, with the kernel that you gave, {kernel_to_text(own.kernel)}, and "
-                f"{own.noise_clause}: if these hold, and were stated without looking at these data",
+                f"{own.stated_noise.clause}: if these hold, and were stated without looking at "
+                "these data",
             )
         )  # fmt: skip
-    if problem.noise_is_unknown:
+    if problem.stated_noise.is_unknown:
         sequence = problem.settled().sequence()
         sequence.update(*observed)
         noise = checked_assumptions(problem, sequence)[1]
@@ -460,7 +462,7 @@ def _guaranteed(problem: Problem, observed: tuple[Array, Array, Array | None]) -
             return found
         found.append(
             Finding(
-                "noise at most", problem.noise_text(most, at_most), "guarantee",
+                "noise at most", problem.stated_noise.text(most, at_most), "guarantee",
                 f"{sure}, whatever the function and the kernel are, if noise is Gaussian with the "
                 "same standard deviation in all runs, and the rows are in the order in which they "
                 "were measured",

@@ -311,7 +311,7 @@ def in_users_words(problem: Problem, message: str) -> str:
     """Replace the facts that a message names by the user's words for them."""
     for words, fact in stated_facts(problem):
         message = message.replace(str(fact), f"'{words}'")
-    message = NOISE_OF_OUTCOMES.sub(f"'{problem.noise_clause}'", message)
+    message = NOISE_OF_OUTCOMES.sub(f"'{problem.stated_noise.clause}'", message)
     return message.replace("the offset another one", "something of this is not true")
 
 

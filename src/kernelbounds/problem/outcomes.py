@@ -1,12 +1,8 @@
-"""What is measured and how noisy it is: numbers, percentages, words, and successes out of tries.
+"""What is measured: numbers, logarithms, percentages, and successes out of tries.
 
 An output is modelled on a scale on which effects and noise add up. For most outputs that is the
 output itself. For a logarithmic one it is the natural logarithm: what was measured is
 f*(x) exp(noise), and noise of 5 % is one of scale ln 1.05 of that logarithm.
-
-Noise may be stated as a standard deviation, as ``unknown``, where it is Gaussian and the same in
-all runs, as ``unknown, at most 2``, or as ``within 0.5``, which no measurement is ever farther from
-the true value.
 
 A rate of k successes in n tries is the mean of n independent variables in [0, 1]. By Hoeffding's
 lemma its noise is 1 / (2 sqrt(n))-sub-Gaussian, whatever the true rate is.
@@ -14,8 +10,6 @@ lemma its noise is 1 / (2 sqrt(n))-sub-Gaussian, whatever the true rate is.
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -23,91 +17,11 @@ from typing import Any, Self
 import numpy as np
 
 from kernelbounds.arrays import EPS, LARGEST, Array, as_floats, as_scalar, as_vector, brief
-from kernelbounds.errors import InputError, did_you_mean
-from kernelbounds.noise import Bounded, Gaussian, Noise, SubGaussian
+from kernelbounds.errors import InputError
 from kernelbounds.problem.quantities import NUMBER, Output, Quantity, in_digits
 
 # More tries than this would not be whole numbers in all programs that read a table.
 MOST_TRIES = 10**9
-UNKNOWN, AT_MOST, WITHIN = "unknown", "unknown, at most", "within"
-NOISE_IN_WORDS = re.compile(
-    r"unknown(?:\s*,?\s*at\s+most\s+(\S.*))?|within\s+(\S.*)", re.IGNORECASE
-)
-
-
-def checked_noise(given: Any, output: Output) -> float | str:
-    """Return what is said of the noise, a number or text in one of the forms of this module.
-
-    This is the only place where the noise is read.
-
-    >>> output = Output.parse("strength[MPa]=20:60")
-    >>> [checked_noise(said, output) for said in ("0.5", "Unknown at most 2.0", "within .5")]
-    [0.5, 'unknown, at most 2', 'within 0.5']
-    """
-    text = given.strip() if isinstance(given, str) else ""
-    words = NOISE_IN_WORDS.fullmatch(text)
-    if words is None:
-        if text[:1].isalpha():
-            number, some = ("a percentage", "5%") if output.log else ("a number", "0.5")
-            word = text.split(",")[0]
-            hint = "" if word in (UNKNOWN, WITHIN) else did_you_mean(word, (UNKNOWN, WITHIN))
-            raise InputError(
-                f"noise must be {number}, 'unknown', 'unknown, at most {some}' or 'within {some}', "
-                f"got {brief(given)}{hint}."
-            )
-        amount = checked_amount(given, "noise", output)
-        return _written(amount, output) if output.log else amount
-    most, limit = words.groups()
-    if most is None and limit is None:
-        return UNKNOWN
-    amount = checked_amount(most or limit, "noise", output, above=0.0, most=LARGEST)
-    if limit is not None and output.log and amount >= 1:
-        raise InputError(
-            f"a measurement within {_written(amount, output)} of the true value may be 0, which a "
-            f"logarithmic output never is; state a smaller limit, or leave out log."
-        )
-    return f"{AT_MOST if limit is None else WITHIN} {_written(amount, output)}"
-
-
-def _written(amount: float, output: Output) -> str:
-    return f"{in_digits(100 * amount)}%" if output.log else in_digits(amount)
-
-
-def parts_of_noise(stated: float | str) -> tuple[str, float | None]:
-    """Split what :func:`checked_noise` returned into words and a number, which for 5% is 0.05.
-
-    >>> parts_of_noise("unknown, at most 5%"), parts_of_noise("unknown"), parts_of_noise(0.5)
-    (('unknown, at most', 0.05), ('unknown', None), ('', 0.5))
-    """
-    if not isinstance(stated, str):
-        return "", stated
-    if stated == UNKNOWN:
-        return UNKNOWN, None
-    words, _, amount = stated.rpartition(" ")
-    number = float(amount.removesuffix("%"))
-    return words, number / 100 if amount.endswith("%") else number
-
-
-def law_of_noise(stated: float | str, output: Output) -> Noise:
-    """Return the law of noise that :func:`checked_noise` has read, on the scale of the model.
-
-    A measurement within 5 % of the true value is at least 0.95 times that, and ln 0.95 is farther
-    from 0 than ln 1.05.
-
-    >>> output = Output.parse("gain=1:9:log")
-    >>> [str(law_of_noise(said, output)) for said in ("5%", "unknown, at most 5%", "within 5%")]
-    ['SubGaussian(0.0487902)', 'Gaussian(at_most=0.0487902)', 'Bounded(0.0512933)']
-    """
-    words, amount = parts_of_noise(stated)
-    if amount is None:
-        return Gaussian()
-    if output.log:
-        # Rounded up: the quotient, the logarithm and the product are rounded.
-        log = -math.log1p(-amount) if words == WITHIN else math.log1p(amount)
-        amount = log * (1 + 4 * EPS)
-    if words == WITHIN:
-        return Bounded(amount, pointwise=True)  # a table or a study has few rows
-    return Gaussian(at_most=amount) if words else SubGaussian(amount)
 
 
 def checked_amount(given: Any, name: str, output: Output, **limits: float) -> float:

@@ -252,7 +252,7 @@ def cost_of_unknown_noise(
     >>> bool(1 < cost.ratios[1] < cost.ratios[0])  # after 50 runs, and after 30
     True
     """
-    problem, law = assumed.problem, assumed.problem.noise_law
+    problem, law = assumed.problem, assumed.problem.stated_noise.law
     at_most = law.at_most if isinstance(law, Gaussian) else None
     shares = np.array(PLAUSIBLE_NOISES if at_most is None else SHARES_OF_MOST)
     noises = shares * (at_most or problem.output.span)
@@ -366,7 +366,7 @@ def worth_of_facts(
 
 def _noise(problem: Problem, scale: float, rng: np.random.Generator, count: int) -> Array:
     """Draw noise of a scale, Gaussian or, where it is within a limit, uniform within that."""
-    if isinstance(problem.noise_law, Bounded):
+    if isinstance(problem.stated_noise.law, Bounded):
         return rng.uniform(-scale, scale, count)
     return scale * rng.standard_normal(count)
 
@@ -438,7 +438,7 @@ def _simulated(
     sequence = problem.sequence(facts=(), noise_scale=noise)
     ucb = KernelUCB(problem.sequence(facts=(), noise_scale=noise), Finite(actions))
     chooser = ucb
-    if isinstance(problem.noise_law, Bounded):
+    if isinstance(problem.stated_noise.law, Bounded):
         law = Bounded(noise, pointwise=False)
         chooser = KernelUCB(problem.sequence(facts=(), noise_scale=law), Finite(actions))
     design = problem.unit_box.filling(int(problem.experiments))
@@ -455,9 +455,10 @@ def _simulated(
             while len(ucb.sequence) < count:
                 x = chooser.ask().x
                 y = measured(x[None])[0]
-                ucb.tell(x, y)
+                chooser.tell(x, y)
                 if chooser is not ucb:
-                    chooser.tell(x, y)
+                    # Its own tell would compute bounds on x for a history that nobody reads.
+                    ucb.sequence.update(x, y)
             found[1, at] = ucb.certificate().regret
     except EmptyConfidenceSetError:  # This happens with probability delta; the rest stays nan.
         pass

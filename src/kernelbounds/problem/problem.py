@@ -40,17 +40,16 @@ from kernelbounds.kernels import (
     kernel_from_text,
     kernel_to_text,
 )
-from kernelbounds.noise import Bounded, Gaussian, Noise, SubGaussian
+from kernelbounds.noise import Noise, SubGaussian
 from kernelbounds.problem import facts_in_words
 from kernelbounds.problem.facts_in_words import NO_FACTS, SHAPES, Limits
-from kernelbounds.problem.outcomes import (
+from kernelbounds.problem.noise_in_words import (
     WITHIN,
-    Counts,
+    StatedNoise,
     checked_noise,
-    checked_outcomes,
-    law_of_noise,
     parts_of_noise,
 )
+from kernelbounds.problem.outcomes import Counts, checked_outcomes
 from kernelbounds.problem.quantities import Input, Output, checked_turns, in_digits
 from kernelbounds.problem.random_functions import with_corners
 from kernelbounds.sequence import ConfidenceSequence
@@ -66,9 +65,6 @@ SUGGESTED_FROM = {
     "successes",
 }  # fmt: skip
 KERNELS = ("one", "any")
-# The noise for which a kernel is chosen and widths are predicted, relative to the range of the
-# output, where it is not stated, and where it is unknown.
-MISSING_NOISE, UNKNOWN_NOISE = 0.01, 0.05
 # Where widths are predicted: points that fill the cube, besides the corners, where bounds are
 # widest.
 WIDTH_POINTS = 128
@@ -274,7 +270,7 @@ class Problem:
             [
                 *((one.name, one.description) for one in self.inputs),
                 ("output", f"{out.name}, {out.description}"),
-                ("noise", self.noise_text()),
+                ("noise", self.stated_noise.text()),
                 ("turns", f"at most {self.turns} along an input, unless said there"),
                 *[("interactions", self.interactions)][: self.dim - 1],
                 *(("known", words) for words in self.facts_in_words),
@@ -477,72 +473,13 @@ class Problem:
         return (self.output.name,) if counts is None else (counts.successes, counts.tries)
 
     @property
-    def noise_law(self) -> Noise | None:
-        """The law of the noise on the scale of the model, of a run as planned; None: not said yet.
+    def stated_noise(self) -> StatedNoise:
+        """The noise: its law on the scale of the model, and what is said of it to people.
 
-        >>> Problem(["x=0:1"], "gain=1:9", noise="unknown, at most 2").noise_law
+        >>> Problem(["x=0:1"], "gain[dB]=1:9", noise="unknown, at most 2").stated_noise.law
         Gaussian(scale=inf, at_most=2.0)
         """
-        if self.counts is not None:
-            return SubGaussian(self.counts.noise_scale)
-        return None if self.noise is None else law_of_noise(self.noise, self.output)
-
-    @property
-    def noise_is_unknown(self) -> bool:
-        """Whether the noise was said to be unknown, so that the data bound it."""
-        return self.noise_law is not None and not self.noise_law.known
-
-    @property
-    def noise_scale(self) -> float | None:
-        """The number of :attr:`noise_law`; None: it is unknown, or not said yet.
-
-        >>> round(Problem(["x=0:1"], "gain=1:9:log", noise="5%").noise_scale, 4)  # ln 1.05
-        0.0488
-        """
-        law = self.noise_law
-        return law.scale if law is not None and law.known else None
-
-    @property
-    def planned_noise(self) -> float:
-        """The noise scale for which kernels are chosen and widths predicted.
-
-        It is the one that was stated, or the largest that unknown noise may have; otherwise a
-        plausible one: 5 % of the range where noise is unknown, and 1 % where nothing is said.
-        """
-        law = self.noise_law
-        if law is None:
-            return MISSING_NOISE * self.output.span
-        if isinstance(law, Gaussian) and not law.known:
-            return law.at_most or UNKNOWN_NOISE * self.output.span
-        return law.scale
-
-    @property
-    def planned_noise_text(self) -> str:
-        """The same for people, in the user's units."""
-        return self.output.noise_text(float(self.output.apart(self.planned_noise)), "{:.3g}".format)
-
-    def noise_in_units(self, scale: float, *, up: bool = False) -> float:
-        """Turn a noise scale of the model into the user's units, rounded down, or up.
-
-        For a logarithmic output that is a share, 0.05 for 5 %.
-        """
-        if not self.output.log:
-            return scale
-        within = isinstance(self.noise_law, Bounded)
-        try:
-            share = -math.expm1(-scale) if within else math.expm1(scale)
-        except OverflowError:
-            return math.inf
-        return share * (1 + 4 * EPS if up else 1 - 4 * EPS)
-
-    def exceeds_range(self, noise: float) -> bool:
-        """Tell whether noise in the user's units is more than the output itself moves by.
-
-        Such a number, of noise that the data would need, says only that something else is wrong.
-        The noise of a rate is that of a run with the planned tries, which other runs need not have.
-        It is reported as a multiple of that of independent tries, so no size is meaningless.
-        """
-        return self.counts is None and noise > float(self.output.apart(self.output.span))
+        return StatedNoise(self.noise, self.output, self.counts, self.delta)
 
     @property
     def certainty(self) -> str:
@@ -554,42 +491,6 @@ class Problem:
         'for certain'
         """
         return f"with probability {1 - self.delta:g}" if self.delta else "for certain"
-
-    @property
-    def noise_clause(self) -> str:
-        """What is assumed of the noise, as a part of a sentence.
-
-        >>> Problem(["x=0:1"], "gain[dB]=1:9", noise="within 0.5", delta=0).noise_clause
-        'no measurement farther than 0.5 dB from the true value'
-        >>> Problem(["x=0:1"], "gain[dB]=1:9", noise="unknown").noise_clause
-        'Gaussian noise of the same standard deviation in all runs, whatever it is'
-        """
-        words, amount = ("", None) if self.noise is None else parts_of_noise(self.noise)
-        if not words:
-            return f"noise of at most {self.noise_text()}"
-        size = "" if amount is None else self.output.noise_text(amount)
-        if words == WITHIN:
-            average = "" if self.delta == 0 else " and errors that are 0 on average"
-            return f"no measurement farther than {size} from the true value{average}"
-        most = f"at most {size}" if size else "whatever it is"
-        return f"Gaussian noise of the same standard deviation in all runs, {most}"
-
-    def noise_text(
-        self, at_least: float | None = None, rounded: Callable[[float], str] = "{:g}".format
-    ) -> str:
-        """Write the noise that is assumed, or another one in the user's units, for people."""
-        if self.counts is not None:
-            usual = "that of independent tries"
-            if at_least is None:
-                return usual
-            return f"{rounded(at_least / self.counts.noise_scale)} times {usual}"
-        if at_least is not None:
-            return self.output.noise_text(at_least, rounded)
-        if self.noise is None:
-            return "not said yet"
-        words, amount = parts_of_noise(self.noise)
-        size = [] if amount is None else [self.output.noise_text(amount)]
-        return " ".join([words, *size]).strip()
 
     def scaled_outcomes(
         self, y: Any, place: Callable[[int], str] = "row {}: ".format
@@ -697,7 +598,7 @@ class Problem:
         widths can be predicted for. ``noise_scale`` is in place of that of the problem, under the
         same law; noise that was unknown is then known. It may also be another law.
         """
-        noise = self.noise_law
+        noise = self.stated_noise.law
         if isinstance(noise_scale, Noise):
             noise = noise_scale
         elif noise_scale is not None:
@@ -871,14 +772,15 @@ def predicted_half_widths(
     """Bound half of upper - lower after a space-filling design: mean and largest over points.
 
     Both are on the scale of the model, see :class:`Output`. They are for noise of that scale, or of
-    :attr:`Problem.planned_noise`; where noise is unknown, nothing can be promised before the data.
+    ``problem.stated_noise.planned``; where noise is unknown, nothing can be promised before the
+    data.
 
     See :meth:`kernelbounds.ConfidenceSequence.predicted_width`.
     """
     points = qmc.Sobol(problem.dim, rng=np.random.default_rng(1)).random(WIDTH_POINTS)
     points, design = problem.unit_box.scaled(points), problem.unit_box.filling(experiments)
     corners = with_corners(points, {at: len(one) for at, one in problem.categories.items()})
-    noise = problem.planned_noise if noise_scale is None else noise_scale
+    noise = problem.stated_noise.planned if noise_scale is None else noise_scale
     sequence = problem.sequence(facts=(), noise_scale=noise)
     widths = sequence.predicted_width(corners, design)
     return float(widths[:WIDTH_POINTS].mean() / 2), float(widths.max() / 2)

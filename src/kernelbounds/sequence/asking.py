@@ -7,7 +7,7 @@ from typing import Any
 
 from kernelbounds.arrays import brief
 from kernelbounds.bounds import Bound, ConfidenceSet, DualBound, FixedDesign
-from kernelbounds.bounds.constrained import least_norm_with_facts
+from kernelbounds.bounds.constrained import inequalities, least_norm_with_facts
 from kernelbounds.errors import InputError
 from kernelbounds.facts import AtLeast
 from kernelbounds.functionals import Derivative
@@ -46,7 +46,7 @@ def allowed_bound(bound: Bound, known: ConfidenceSet) -> Bound:
             f"{name} is not made from R_t, and so does not allow for a "
             f"misspecification of {epsilon:g}; CMM, DMM and AMM do."
         )
-    if known.classes is not None and not (
+    if known.evidence.classes is not None and not (
         checked.uses_only_radius and isinstance(checked, DualBound)
     ):
         raise InputError(
@@ -74,12 +74,12 @@ def refute_facts(known: ConfidenceSet) -> None:
     """Refuse facts that contradict each other, or the norm bound, before there are data."""
     for fact in known.stated_facts:
         steep = isinstance(fact, AtLeast) and isinstance(fact.functional, Derivative)
-        if steep and (known.assumptions.misspecification or known.offset.constant is None):
+        if steep and (known.assumptions.misspecification or known.evidence.offset.constant is None):
             raise InputError(
                 f"{fact} cannot be used with misspecification, nor with a mean function as offset: "
                 "what these add to f* may be steep; say it with Slope(axis, low, high)."
             )
-    if not known.stated_facts or known.constraints() is None:
+    if not known.stated_facts or inequalities(known) is None:
         return
     norm_bound, needed = known.assumptions.norm_bound, least_norm_with_facts(known)
     if needed <= norm_bound * (1 + 1e-9):
@@ -92,7 +92,7 @@ def refute_facts(known: ConfidenceSet) -> None:
         f"no function of norm at most {norm_bound:.4g} satisfies {facts}: "
         + (
             f"the bounds on the parts must be {larger}."
-            if known.parts is not None
+            if known.evidence.parts is not None
             else f"norm_bound must be at least {needed:.4g}, or the offset another one."
         )
     )

@@ -167,7 +167,7 @@ def size(some: Observed) -> int:
 
 def sum_up(known: ConfidenceSet, rows: Intake, first: int, pieces: list[Piece]) -> Statistics:
     """Make the first pass over a range, which begins after ``first`` rows."""
-    batches = ((some.points, known.told(*some)) for some in _observed(rows, pieces))
+    batches = ((some.points, known.whitened(*some)) for some in _observed(rows, pieces))
     return sums(_sparse(known), first, batches)
 
 
@@ -342,7 +342,7 @@ def client_for(given: Any, source: Source, engine: Engine) -> Any:
 
 def add(known: ConfidenceSet, given: Intake, client: Any, progress: bool | None) -> int:
     """Add all observations, and return how many; on an error or an interrupt none are added."""
-    with known.lock:
+    with known.evidence.lock:
         before = _sparse(known)
         if before.approximation().can_grow:
             raise InputError(
@@ -352,7 +352,7 @@ def add(known: ConfidenceSet, given: Intake, client: Any, progress: bool | None)
                 "leave client out."
             )
         start = before.data.count
-        evidence = Evidence(travelling(before), known.parts, known.offset)
+        evidence = Evidence(travelling(before), known.evidence.parts, known.evidence.offset)
         sent = ConfidenceSet(evidence, known.assumptions)
     with tasks_on(client) as tasks:
         shared, rows = tasks.submit(same, sent), replace(given, source=Source())

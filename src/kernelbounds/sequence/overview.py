@@ -11,6 +11,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from kernelbounds.assume.offset import Offset
 from kernelbounds.assume.parts import Parts
 from kernelbounds.bounds import AMM, AY, CMM, DMM, IGP, Bound, ConfidenceSet, Fiedler
+from kernelbounds.bounds.diagnosis import is_refuted, noise_upper_bound, refute_if_empty
 from kernelbounds.display import cards
 from kernelbounds.errors import EmptyConfidenceSetError
 from kernelbounds.mixtures import Hybrid
@@ -28,14 +29,14 @@ def summary(known: ConfidenceSet, bound: Bound) -> str:
     """The repr of a sequence."""
     a, count, dim = known.stated, known.count, known.radius_engine.dim
     kernel = f"{known.radius_engine.data.kernel}, norm_bound={a.norm_bound:g}"
-    if known.classes is not None:
-        kernel = f"{known.classes}"
-    elif known.parts is not None:
+    if known.evidence.classes is not None:
+        kernel = f"{known.evidence.classes}"
+    elif known.evidence.parts is not None:
         pairs = _own_parts(known)
         kernel = (
             f"{pairs[0][0]}, norm_bound={pairs[0][1]:g}" if len(pairs) == 1 else f"{Parts(pairs)}"
         )
-    more = "" if known.offset == Offset() else f"offset={known.offset}, "
+    more = "" if known.evidence.offset == Offset() else f"offset={known.evidence.offset}, "
     more += f"misspecification={a.misspecification:g}, " if a.misspecification else ""
     more += "" if a.mixture == Hybrid() else f"mixture={a.mixture}, "
     more += f"facts=[{', '.join(map(str, known.stated_facts))}], " if known.stated_facts else ""
@@ -54,17 +55,18 @@ def _noise(law: Noise) -> str:
 
 def _own_parts(known: ConfidenceSet) -> Sequence[tuple[Kernel, float]]:
     """The parts of f* without an unknown level, which is the last of them."""
-    assert known.parts is not None
-    return known.parts.pairs[:-1] if known.offset.within > 0 else known.parts.pairs
+    parts = known.evidence.parts
+    assert parts is not None
+    return parts.pairs[:-1] if known.evidence.offset.within > 0 else parts.pairs
 
 
 def card(known: ConfidenceSet, bound: Bound) -> cards.Html:
     """Draw a card with what is assumed, what is observed and, over one input, the band."""
     a, count = known.stated, known.count
     facts: list[tuple[object, object]] = [("kernel", known.radius_engine.data.kernel)]
-    if known.classes is not None:
-        facts[0] = (type(known.classes).__name__, known.classes)
-    elif known.parts is None:
+    if known.evidence.classes is not None:
+        facts[0] = (type(known.evidence.classes).__name__, known.evidence.classes)
+    elif known.evidence.parts is None:
         facts.append(("norm bound B", f"{a.norm_bound:.4g}"))
     else:
         own = _own_parts(known)
@@ -74,15 +76,15 @@ def card(known: ConfidenceSet, bound: Bound) -> cards.Html:
     elif a.noise.known:
         facts.append(("noise", a.noise))
     else:
-        found = known.noise_upper_bound if count else math.inf
+        found = noise_upper_bound(known) if count else math.inf
         so_far = f"at most {found:.4g} so far" if math.isfinite(found) else "not known yet"
         facts.append(("noise", f"{a.noise}, σ {so_far}"))
     if a.misspecification:
         facts.append(("misspecification", f"{a.misspecification:.4g}"))
-    if known.offset != Offset():
-        facts.append(("offset", known.offset))
-    if known.classes is not None and count:
-        refuted = [str(at) for at, one in enumerate(known.in_classes()) if one.refuted]
+    if known.evidence.offset != Offset():
+        facts.append(("offset", known.evidence.offset))
+    if known.evidence.classes is not None and count:
+        refuted = [str(at) for at, one in enumerate(known.in_classes()) if is_refuted(one)]
         facts.append(("refuted by the data", ", ".join(refuted) or "none of them"))
     facts += [("known", fact) for fact in known.stated_facts]
     facts += [("bound", bound), ("observations", _observed(known))]
@@ -98,7 +100,7 @@ def card(known: ConfidenceSet, bound: Bound) -> cards.Html:
             if has_band and type(bound) is not type(drawn):
                 note += " The picture has the band of CMM."
         except EmptyConfidenceSetError:
-            picture = cards.order_picture(known.observed.tolist())
+            picture = cards.order_picture(known.data.observed.tolist())
             note = (
                 "The data refute the assumptions: the norm bound, the noise scale or the kernel "
                 "is wrong, and there are no bounds."
@@ -118,10 +120,10 @@ def _observed(known: ConfidenceSet) -> str:
 
 def _picture(known: ConfidenceSet, bound: Bound) -> cards.Html:
     """Draw the outcomes and, over one input, the band; raise where the confidence set is empty."""
-    points, outcomes = known.points, known.observed
+    points, outcomes = known.points, known.data.observed
     x, lower, upper = np.empty(0), np.empty(0), np.empty(0)
     if known.count <= MOST_FOR_BAND:
-        known.refute_if_empty()
+        refute_if_empty(known)
     if points.shape[1] > 1:
         return cards.order_picture(outcomes.tolist())
     if known.count <= MOST_FOR_BAND:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import copy
 import math
+import operator
 from typing import Any, Protocol
 
 import numpy as np
@@ -28,6 +29,7 @@ import numpy as np
 from kernelbounds.arrays import Array, as_points, as_whole, brief
 from kernelbounds.bounds import CMM, Bound, ConfidenceSet, FixedDesign
 from kernelbounds.bounds.bound import TIE
+from kernelbounds.engine import ExactEngine
 from kernelbounds.errors import InputError
 from kernelbounds.surface import in_chunks
 
@@ -87,7 +89,7 @@ def predicted_width(
             found = [bound.predicted_width(future, part) for part in in_chunks(points)]
             return np.minimum(np.concatenate(found), 2 * future.trivial(points))
         bound = CMM()  # without noise a fixed design is no better
-    penalty, least = future.outcome_free()
+    penalty, least = outcome_free(future)
     if math.isinf(penalty):
         raise InputError(f"how wide bounds will be depends on the outcomes with {a.mixture}.")
     ridges = _ridges(future, bound, penalty, least)
@@ -121,3 +123,21 @@ def _ridges(future: ConfidenceSet, bound: Bound, penalty: float, least: float) -
             "from where on it does not."
         )
     return ridges
+
+
+def outcome_free(known: ConfidenceSet) -> tuple[float, float]:
+    """P and a least ridge: R_t^2 <= E_alpha + P at all ridges above it, whatever the outcomes.
+
+    P is infinite where the mixture knows no such bound. Where f* has parts, R_t comes from the
+    kernel with equal shares s, and E_alpha from one that is at most max_i s / s_i times as
+    large; so the least ridge is multiplied by that number.
+    """
+    a = known.assumptions
+    if a.noise_scale == 0:
+        return 0.0, known.reference_ridge
+    engine = known.radius_engine
+    assert isinstance(engine, ExactEngine)  # others are refused before
+    found, least = a.noise.penalty(a.mixture, engine, known.reference_ridge, a.delta)
+    if (parts := known.evidence.parts) is None or not (shares := known.shares):
+        return found, least
+    return found, least * max(map(operator.truediv, parts.equal_shares, shares))

@@ -222,7 +222,7 @@ class Sensitivity:
     @property
     def in_parts(self) -> bool:
         """Whether f* has parts, and ``norm_bound`` is a factor on the bounds of all of them."""
-        return self.known.parts is not None
+        return self.known.evidence.parts is not None
 
     def __repr__(self) -> str:
         a = self.assumed
@@ -249,7 +249,7 @@ class Sensitivity:
         least = max(unit / 4, (1 + ACCURACY) * self.norm_lower_bound)
         rows = []
         for norm_bound in np.geomspace(min(least, self.norm_bound), most, number).tolist():
-            with self.known.lock:
+            with self.known.evidence.lock:
                 believed = self.known.assuming(norm_bound=norm_bound)
                 try:
                     lower, upper = self.conclusion.ends(believed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
 from typing import Any
@@ -28,6 +29,7 @@ from kernelbounds.assume.offset import Offset, checked_offset
 from kernelbounds.assume.parts import Parts, as_parts
 from kernelbounds.bounds import CMM, Assumptions, Bound, ConfidenceSet, DualBound
 from kernelbounds.bounds.constrained import least_norm_with_facts
+from kernelbounds.bounds.diagnosis import noise_lower_bound, noise_upper_bound
 from kernelbounds.bounds.evidence import Evidence
 from kernelbounds.display import cards
 from kernelbounds.engine import Approximation, ExactEngine, NoiseBlock
@@ -48,11 +50,13 @@ from kernelbounds.sequence.sensitivity import Sensitivity, conclusion
 from kernelbounds.sequence.sparse import Observed, Sparse
 from kernelbounds.surface import (
     Clipped,
+    Frozen,
     Surface,
     binding_facts,
     estimate_gradients,
     estimate_with_bounds,
     extremes,
+    freeze,
     surface_of,
 )
 
@@ -176,7 +180,10 @@ class ConfidenceSequence:
 
         It is known before where inducing points of a sparse engine or regions of facts are given.
         """
-        return self._known.dim
+        known = self._known
+        regions = [fact.region for fact in known.facts] + [known.region]
+        of_facts = [region.dim for region in regions if region is not None]
+        return known.radius_engine.dim or (of_facts[0] if of_facts else None)
 
     @property
     def kernel(self) -> Kernel:
@@ -190,12 +197,12 @@ class ConfidenceSequence:
     @property
     def parts(self) -> Parts | None:
         """The parts of f*, an unknown level among them; None where there is only one."""
-        return self._known.parts
+        return self._known.evidence.parts
 
     @property
     def classes(self) -> Classes | None:
         """The AnyOf or AllOf that f* is in; None where there is one class only."""
-        return self._known.classes
+        return self._known.evidence.classes
 
     @property
     def refuted_classes(self) -> list[int]:
@@ -203,7 +210,7 @@ class ConfidenceSequence:
 
         With probability 1 - delta, f* is in none of them.
         """
-        with self._known.lock:
+        with self.lock:
             if self.classes is None:
                 return []
             return [
@@ -215,7 +222,7 @@ class ConfidenceSequence:
     @property
     def offset(self) -> Offset:
         """What is known of the level of f*."""
-        return self._known.offset
+        return self._known.evidence.offset
 
     @property
     def facts(self) -> tuple[Fact, ...]:
@@ -228,7 +235,7 @@ class ConfidenceSequence:
         A policy says so of its domain. Until then it is the box that the observations span. Any
         choice is valid: it is about the places at which facts are used.
         """
-        with self._known.lock:
+        with self.lock:
             chosen = Region.checked(region)
             if chosen is not None:
                 checked_facts(self.facts, chosen.dim)
@@ -251,8 +258,13 @@ class ConfidenceSequence:
     @property
     def points(self) -> Array:
         """The points observed so far, (t, d), in order."""
-        with self._known.lock:
+        with self.lock:
             return self._known.points.copy()
+
+    @property
+    def lock(self) -> threading.RLock:
+        """The lock that each method takes; hold it to make several calls as one."""
+        return self._known.evidence.lock
 
     @property
     def landmarks(self) -> Array:
@@ -260,14 +272,14 @@ class ConfidenceSequence:
 
         They are the points observed or, with a sparse engine, the inducing points and the newest.
         """
-        with self._known.lock:
+        with self.lock:
             return self._known.radius_engine.landmarks.copy()
 
     @property
     def outcomes(self) -> Array:
         """The outcomes observed so far, (t,), in order."""
-        with self._known.lock:
-            return self._known.observed.copy()
+        with self.lock:
+            return self._known.data.observed.copy()
 
     @property
     def noise_scales(self) -> Array:
@@ -275,8 +287,8 @@ class ConfidenceSequence:
 
         Where a covariance was given, they are the square roots of its diagonal.
         """
-        with self._known.lock:
-            return np.asarray(self.assumptions.noise.unit / self._known.whitening.weights)
+        with self.lock:
+            return np.asarray(self.assumptions.noise.unit / self._known.data.whitening.weights)
 
     def update(
         self,
@@ -318,7 +330,7 @@ class ConfidenceSequence:
         >>> seq.noise_scales.round(3).tolist()
         [0.51, 0.51, 0.51]
         """
-        with self._known.lock:
+        with self.lock:
             points, outcomes = as_observations(X, y, self.dim)
             checked_facts(self.facts, points.shape[1])
             if covariance is None:
@@ -382,7 +394,7 @@ class ConfidenceSequence:
         >>> seq.update_from(path, inputs=["temperature"], output="yield")
         2
         """
-        with self._known.lock:
+        with self.lock:
             dim = self.dim
         shown = None if progress is None else as_flag(progress, "progress")
         given = streaming.intake(
@@ -393,7 +405,7 @@ class ConfidenceSequence:
             added = streaming.add(self._known, given, shown)
         else:
             added = cluster.add(self._known, given, workers, shown)
-        with self._known.lock:
+        with self.lock:
             self._inflation_watch.look(self._known, stacklevel=3)
         return added
 
@@ -406,7 +418,7 @@ class ConfidenceSequence:
     ) -> None:
         """Add observations as :meth:`update` does, from arrays that were checked already."""
         known, many = self._known, len(points) > sparse.ROWS_PER_REPORT
-        with known.lock:
+        with known.evidence.lock:
             if many and known.radius_engine.approximation() is not None:
                 sparse.append_with_progress(known, Observed(points, outcomes, noise_scales))
             else:
@@ -420,7 +432,7 @@ class ConfidenceSequence:
         those without data would not tell one point from another. This is for copies that decide
         where to look next; no bound that is reported rests on it.
         """
-        with self._known.lock:
+        with self.lock:
             known = self._known
             told = math.isfinite(known.assumptions.noise_scale)
             self._known = dataclasses.replace(
@@ -482,7 +494,7 @@ class ConfidenceSequence:
         >>> bool(abs(seq.estimate([0.5])[0] - np.sin(1.5)) < 0.01)
         True
         """
-        with self._known.lock:
+        with self.lock:
             return estimate_with_bounds(self._known, *self._asked(X, bound))[0]
 
     def estimate_with_bounds(
@@ -492,7 +504,7 @@ class ConfidenceSequence:
 
         Returns estimates, lower bounds and upper bounds, three arrays of shape (m,).
         """
-        with self._known.lock:
+        with self.lock:
             return estimate_with_bounds(self._known, *self._asked(X, bound))
 
     def estimate_gradients(self, X: ArrayLike, bound: Bound | None = None) -> Array:
@@ -501,7 +513,7 @@ class ConfidenceSequence:
         They are exact where the estimate is differentiable. The kernel must be made of
         scikit-learn's, by sums, products and integer powers.
         """
-        with self._known.lock:
+        with self.lock:
             return estimate_gradients(self._known, *self._asked(X, bound))
 
     def prediction_bounds(
@@ -544,7 +556,7 @@ class ConfidenceSequence:
         >>> bool(low[0] < lower[0] and upper[0] < high[0])
         True
         """
-        with self._known.lock:
+        with self.lock:
             points = as_points(X, "X", self.dim, one=True)
             number = len(points) if count is None else as_whole(count, "count", least=1)
             scales = self.checked_noise_scales(noise_scale, len(points))
@@ -577,7 +589,7 @@ class ConfidenceSequence:
             )
         if not chosen.bounds_functionals:
             raise InputError(f"{chosen!r} bounds values only; bounds_of() needs a DualBound.")
-        with self._known.lock:
+        with self.lock:
             for one in asked:
                 if one.dim != (self.dim or asked[0].dim):
                     raise InputError(
@@ -598,7 +610,7 @@ class ConfidenceSequence:
         A fact binds at a point where its multiplier is positive, or where its limit is the bound.
         """
         chosen = self._chosen(bound)
-        with self._known.lock:
+        with self.lock:
             points = as_points(X, "X", self.dim, one=True)
             shares = binding_facts(chosen.view_of(self._known), chosen, points)
             return shares[: len(self.facts)]  # not that outcomes are within the limits of noise
@@ -618,7 +630,7 @@ class ConfidenceSequence:
         scikit-learn's, by sums, products and integer powers.
         """
         points = as_points(X, "X", self.dim, one=True)
-        with self._known.lock:
+        with self.lock:
             below, above = Clipped(self.surface(-1, bound)), Clipped(self.surface(1, bound))
             if not above.smooth:
                 chosen = above.surface.bound
@@ -627,6 +639,23 @@ class ConfidenceSequence:
                     f"the gradient in x of {chosen} with {self.kernel} is not known{why}."
                 )
             return -below.values_and_gradients(points)[1], above.values_and_gradients(points)[1]
+
+    def frozen(self, ridges: Any = None, *, near: ArrayLike | None = None) -> Frozen:
+        """Return the bounds as a small immutable function, for control loops and autograd.
+
+        It takes arrays of NumPy, PyTorch and JAX, and later updates do not change it. The bounds
+        are AMM's, without facts: valid, and as a rule a little wider than :meth:`bounds`.
+
+        Parameters
+        ----------
+        ridges : float or sequence of float, optional
+            The ridges of AMM, any of which are valid; of several, the best bound is taken at each
+            point, in so many times the time. None: one that suits ``near``.
+        near : array of shape (n, d), optional
+            Points at which bounds should be narrow; None: between those observed.
+        """
+        with self.lock:
+            return freeze(self._known, ridges, near)
 
     def surface(self, sign: int, bound: Bound | None = None) -> Surface:
         """Upper bounds on f* (sign 1) or on -f* (sign -1) as a function, for maximisers.
@@ -678,7 +707,7 @@ class ConfidenceSequence:
         """
         given = {"above": above, "below": below, "better": better, "regret_below": regret_below}
         asked = conclusion(self._chosen(bound), self.dim, given)
-        with self._known.lock:
+        with self.lock:
             self._looks.add(asked.bound, len(asked.targets), len(self))
             return Sensitivity.of(self._known, asked)
 
@@ -718,7 +747,7 @@ class ConfidenceSequence:
         True
         """
         chosen = self._chosen(bound)
-        with self._known.lock:
+        with self.lock:
             points = as_points(X, "X", self.dim, one=True)
             planned = as_design(design, domain, points.shape[1])
             scales = self.checked_noise_scales(noise_scale, len(planned))
@@ -730,7 +759,7 @@ class ConfidenceSequence:
 
         With misspecification it is enlarged, so that the same holds with g in place of f*.
         """
-        with self._known.lock:
+        with self.lock:
             return math.sqrt(self._known.radius.squared)
 
     def ridge_radius(self, ridge: float | None = None) -> float:
@@ -739,7 +768,7 @@ class ConfidenceSequence:
         None is the paper's alpha = sigma^2/c. The value is nan when the ellipsoid is empty.
         """
         alpha = as_scalar(ridge, "ridge", above=0.0) if ridge is not None else None
-        with self._known.lock:
+        with self.lock:
             alpha = alpha or self._known.reference_ridge
             energy = self._known.energy_below(alpha) if len(self) else 0.0
             squared = float(self._known.radius.around(alpha, energy))
@@ -752,7 +781,7 @@ class ConfidenceSequence:
         The confidence set is empty, and the assumptions refuted, when it exceeds norm_bound. With
         misspecification it is the norm of g that is bounded.
         """
-        with self._known.lock:
+        with self.lock:
             return least_norm_with_facts(self._known)
 
     @property
@@ -762,8 +791,8 @@ class ConfidenceSequence:
         With probability 1 - delta it is at most the true sigma at all times, if those are right.
         The assumptions are refuted when it exceeds noise_scale. It is known to one percent.
         """
-        with self._known.lock:
-            return self._known.noise_lower_bound
+        with self.lock:
+            return noise_lower_bound(self._known)
 
     @property
     def noise_upper_bound(self) -> float:
@@ -774,8 +803,8 @@ class ConfidenceSequence:
         diagnosis: a number below that says that sigma is smaller than it was taken for. It is
         infinite while there are too few outcomes, some 20 to 40.
         """
-        with self._known.lock:
-            return self._known.noise_upper_bound
+        with self.lock:
+            return noise_upper_bound(self._known)
 
     def contains(self, function: RKHSFunction) -> bool:
         """Whether a function lies in the confidence set F_t: ||f|| <= B and ||f_t - y_t|| <= R_t.
@@ -794,16 +823,16 @@ class ConfidenceSequence:
             return False
         if not len(self):
             return True
-        with self._known.lock:
+        with self.lock:
             outcomes, values = self._known.outcomes, function(self._known.points)
-            misfit = np.linalg.norm(self._known.whitening.times(values) - outcomes)
+            misfit = np.linalg.norm(self._known.data.whitening.times(values) - outcomes)
             scale = np.linalg.norm(outcomes)
             return bool(misfit <= self.radius * (1 + TOLERANCE) + TOLERANCE * scale)
 
     @property
     def approximation(self) -> Approximation | None:
         """How far a sparse engine is from the kernel matrix; None where all is exact."""
-        with self._known.lock:
+        with self.lock:
             return self._known.radius_engine.approximation()
 
     def inflation(self, X: ArrayLike, bound: Bound | None = None) -> Array:
@@ -814,13 +843,13 @@ class ConfidenceSequence:
         confidence set, and 1 where all is exact. Both widths are without facts.
         """
         chosen = self._chosen(bound)
-        with self._known.lock:
+        with self.lock:
             points = as_points(X, "X", self._known.radius_engine.dim, one=True)
             return sparse.inflation(self._known.without_facts(), chosen, points)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to one file, atomically; see :meth:`load`."""
-        with self._known.lock:
+        with self.lock:
             storage.save(path, self._known, self._bound)
 
     @classmethod
@@ -845,7 +874,7 @@ class ConfidenceSequence:
 
     def pack(self) -> Packed:
         """Convert the sequence to data and arrays, to be a part of another file."""
-        with self._known.lock:
+        with self.lock:
             return storage.pack(self._known, self._bound)
 
     @classmethod
@@ -854,6 +883,27 @@ class ConfidenceSequence:
     ) -> ConfidenceSequence:
         """Make a sequence from what :meth:`pack` returned; ``path`` is where it was found."""
         return cls._of(*storage.unpack(path, *packed, own))
+
+    def without_data(self, delta: float) -> ConfidenceSequence:
+        """Return a sequence of the same assumptions at another delta, without observations.
+
+        Observations are exact there: it is for exact sequences. The bounds of both hold at once
+        with a probability of 1 minus the sum of their deltas.
+        """
+        known = self._known
+        kernel = known.radius_engine.data.kernel
+        fresh = ConfidenceSet(
+            Evidence(
+                ExactEngine(kernel),
+                known.evidence.parts,
+                known.evidence.offset,
+                classes=known.evidence.classes,
+            ),
+            dataclasses.replace(known.stated, delta=delta),
+            stated_facts=known.stated_facts,
+            region=known.region,
+        )
+        return self._of(fresh, self._bound)
 
     @classmethod
     def _of(cls, known: ConfidenceSet, bound: Bound) -> ConfidenceSequence:
@@ -871,7 +921,7 @@ class ConfidenceSequence:
 
     def _extremes(self, X: ArrayLike, bound: Bound | None, signs: Sequence[int]) -> Array:
         """Upper bounds on s f* for the signs s, (signs, m)."""
-        with self._known.lock:
+        with self.lock:
             chosen, points = self._asked(X, bound, stacklevel=5)
             return extremes(chosen.view_of(self._known), chosen, points, signs)
 

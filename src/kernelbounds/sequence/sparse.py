@@ -20,6 +20,8 @@ from sklearn.gaussian_process.kernels import Kernel
 from kernelbounds.arrays import LARGEST, Array, as_points, as_scalar, as_vector, as_whole
 from kernelbounds.bounds import CMM, Assumptions, Bound, ConfidenceSet
 from kernelbounds.bounds.bound import TIE
+from kernelbounds.bounds.evidence import Evidence
+from kernelbounds.bounds.radius import Radius
 from kernelbounds.display import late_progress
 from kernelbounds.engine import Engine, Growth, SparseEngine
 from kernelbounds.errors import EmptyConfidenceSetError, InputError, KernelBoundsError
@@ -166,7 +168,7 @@ class Observed(NamedTuple):
 def append_with_progress(known: ConfidenceSet, new: Observed) -> None:
     """Add many observations to a sparse engine; on an error or an interrupt none are added."""
     total = len(new.outcomes)
-    with known.lock, late_progress("adding", total) as report:
+    with known.evidence.lock, late_progress("adding", total) as report:
 
         def reported() -> Iterator[Observed]:
             for start in range(0, total, ROWS_PER_REPORT):
@@ -184,7 +186,7 @@ def append_in_blocks(known: ConfidenceSet, grown: Engine, batches: Iterable[Obse
     waiting: list[Observed] = []
 
     def append(rows: Observed) -> None:
-        grown.append(rows.points, known.told(*rows))
+        grown.append(rows.points, known.whitened(*rows))
 
     for some in batches:
         together = Observed.joined([*waiting, some])
@@ -208,7 +210,7 @@ def inflation(known: ConfidenceSet, bound: Bound, points: Array) -> Array:
     upper, negative_lower = extremes(bound.view_of(known), bound, points, (1, -1))
     widths = upper + negative_lower
     least = np.zeros(len(points))
-    for within in known.within_spans():
+    for within in _within_spans(known):
         # None of the functions in the span fits the data; or, where bounds cross, hardly one.
         with contextlib.suppress(KernelBoundsError):
             upper, negative_lower = extremes(within, CMM(), points, (1, -1))
@@ -217,6 +219,23 @@ def inflation(known: ConfidenceSet, bound: Bound, points: Array) -> Array:
     least -= 2 * TIE * known.trivial(points)
     unknown = np.where(widths > 0, np.inf, 1.0)
     return np.where(least > 0, widths / np.maximum(least, 1e-300), unknown)
+
+
+def _within_spans(known: ConfidenceSet) -> Iterator[ConfidenceSet]:
+    """The functions of the set in the span of a sparse engine's inducing points alone.
+
+    Each of them is in the confidence set of an exact engine with this R_t.
+    """
+    assert isinstance(known.radius_engine, SparseEngine)
+    for engine, away in known.radius_engine.within_spans():
+        radius = math.sqrt(known.radius.squared) - known.assumptions.norm_bound * away
+        if radius > 0:
+            yield ConfidenceSet(
+                Evidence(engine, offset=known.evidence.offset),
+                known.assumptions,
+                known.chosen_for,
+                own_radius=Radius(0.0, radius**2, known.assumptions.norm_bound),
+            )
 
 
 class InflationWatch:

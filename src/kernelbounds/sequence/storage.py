@@ -89,8 +89,10 @@ def pack(known: ConfidenceSet, bound: Bound) -> Packed:
     """Convert a sequence to data for a file."""
     engine, a = known.radius_engine, known.stated
     header: dict[str, Any] = {
-        "kernel": _kernel_to_data(known.classes or known.parts or engine.data.kernel),
-        "offset": _offset_to_data(known.offset),
+        "kernel": _kernel_to_data(
+            known.evidence.classes or known.evidence.parts or engine.data.kernel
+        ),
+        "offset": _offset_to_data(known.evidence.offset),
         "assumptions": {name: getattr(a, name) for name in CONSTANTS},
         "bound": _to_data(bound, bounds, BOUNDS),
         "mixture": _to_data(a.mixture, mixtures, MIXTURES),

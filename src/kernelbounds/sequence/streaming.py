@@ -118,7 +118,7 @@ def add(known: ConfidenceSet, given: Intake, progress: bool | None) -> int:
         batches = list(_watched(given, "reading", None, progress))
         refuse_nothing(sum(len(some.outcomes) for some in batches))
         together = Observed.joined(batches)
-        with known.lock:
+        with known.evidence.lock:
             # Another thread may have added the first observations meanwhile.
             as_points(together.points[:1], "inputs", known.radius_engine.dim)
             known.add(*together)
@@ -128,7 +128,7 @@ def add(known: ConfidenceSet, given: Intake, progress: bool | None) -> int:
         # What is wrong with the last row is said before hours are spent on the others.
         total = sum(len(some.outcomes) for some in _watched(given, "checking", None, progress))
     # A copy grows, by whole blocks so that batches make no difference, and takes over at the end.
-    with known.lock:
+    with known.evidence.lock:
         before = known.radius_engine
         start = before.data.count
         grown = before.snapshot()
@@ -140,7 +140,7 @@ def take_over(known: ConfidenceSet, before: Engine, start: int, grown: Engine) -
     """Put a grown engine in the place of ``before``, which had ``start`` observations."""
     added = int(grown.data.count - start)
     refuse_nothing(added)
-    with known.lock:
+    with known.evidence.lock:
         if known.radius_engine is not before or before.data.count != start:
             raise InputError(
                 "other observations were added while the source was read, so that its own were "

@@ -291,7 +291,7 @@ def assumptions(one: OpenStudy, given: Answers) -> Section:
             needed = f"the data need at least {least}" if checked.at_least > 0 else ""
             rows.append((name, assumed, needed, state))
         if noise.at_most is not None and math.isfinite(noise.at_most):
-            most = problem.noise_text(noise.at_most, at_most)
+            most = problem.stated_noise.text(noise.at_most, at_most)
             rows.append(("noise, by the data", f"at most {most}", "", "fine"))
     kernel = "" if problem.kernel is None else kernel_to_text(problem.kernel)
     rows.append(("kernel", kernel, "of inputs scaled to [0, 1]", ""))
@@ -343,9 +343,9 @@ def _holds(one: OpenStudy, value: float) -> list[str]:
         f"It holds for norm bounds up to {_limit(problem.norm_at_least(found.norm_bound))}"
         f"{problem.output.norm_unit} (assumed: {problem.norm_bound:.4g})."
     ]
-    if not problem.noise_is_unknown and problem.noise_scale is not None:
-        scale = _limit(problem.noise_in_units(found.noise_scale))
-        lines.append(f"It holds for noise up to {scale} (assumed: {problem.noise_text()}).")
+    if not problem.stated_noise.is_unknown and problem.stated_noise.scale is not None:
+        scale = _limit(problem.stated_noise.in_units(found.noise_scale))
+        lines.append(f"It holds for noise up to {scale} (assumed: {problem.stated_noise.text()}).")
     return lines
 
 

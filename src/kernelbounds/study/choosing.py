@@ -207,7 +207,7 @@ def _unknown(search: Search, sequence: ConfidenceSequence, pending: Array) -> tu
     """Choose settings (d,) for ``learning``."""
     if len(pending):
         sequence = with_imagined_outcomes(sequence, pending)
-    with sequence.known.lock:
+    with sequence.lock:
         return search.maximised(_Width(sequence), np.empty((0, search.problem.dim))), ""
 
 

@@ -121,7 +121,7 @@ class Search:
         After ``seconds`` the best so far is taken; some are looked at in any case.
         """
         deadline = time.monotonic() + seconds
-        with sequence.known.lock:
+        with sequence.lock:
             score = _Score(sequence, -1 if self.minimise else 1, self.problem.output.span)
             best = self.maximised(score, sequence.points, deadline)
             found = sequence.estimate_with_bounds(best[None])
@@ -150,17 +150,27 @@ class Search:
         both = np.concatenate([best[None], self.feasible(top[None])])
         return np.asarray(both[int(score.values(both).argmax())])
 
-    def certified(self, sequence: ConfidenceSequence, seconds: float) -> Certificate:
-        """Certify the best settings known and their regret, in the user's units."""
+    def certified(
+        self, sequence: ConfidenceSequence, seconds: float, enough: float = math.inf
+    ) -> Certificate:
+        """Certify the best settings known and their regret, in the user's units.
+
+        Over a box, only as much work is done as it takes to see whether the regret is below
+        ``enough``, in the user's units, too.
+        """
         if isinstance(self.domain, Finite):
             policy = KernelUCB(sequence, self.domain, minimise=self.minimise)
             found = policy.certificate(seconds=seconds)
         else:
             sign = -1 if self.minimise else 1
-            with sequence.known.lock:
+            aim = math.log1p(enough) if self.problem.output.log else enough
+            # A regret this close to the aim is left undecided.
+            tolerance = None if math.isinf(aim) else aim / 16
+            with sequence.lock:
                 found = certify_box(
                     sequence.surface(sign), sequence.surface(-sign), self.domain, sequence.points,
-                    BranchAndBound(seconds=seconds), whole=self.whole, feasible=self.feasible,
+                    BranchAndBound(tolerance, seconds), enough=aim, whole=self.whole,
+                    feasible=self.feasible,
                 )  # fmt: skip
         point = self.problem.unscaled(found.x[None])[0]
         return replace(self._unscaled(found), x=point, named=self.problem.named(point), index=None)

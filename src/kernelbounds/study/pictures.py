@@ -50,7 +50,7 @@ def over_time(
     one, enough = float(output.log), study.stop_within
     what = f"certified factor, {output.name}" if output.log else f"certified regret, {output.label}"
     drawn = {"history": lambda: _history(study.problem, outcomes, study.minimise)}
-    if study.problem.noise_is_unknown:
+    if study.problem.stated_noise.is_unknown:
         drawn["noise"] = lambda: _noise(study.problem, outcomes)
     if certificates:
         drawn["certificate"] = lambda: plot.certificate(

@@ -26,7 +26,7 @@ from kernelbounds.kernels import kernel_to_text
 from kernelbounds.noise import SubGaussian
 from kernelbounds.problem import Problem
 from kernelbounds.problem.facts_in_words import SHAPES
-from kernelbounds.problem.outcomes import parts_of_noise
+from kernelbounds.problem.noise_in_words import parts_of_noise
 from kernelbounds.study.study_file import utc_now
 
 # From the strongest to the weakest.
@@ -113,7 +113,7 @@ def level_of(old: Problem, new: Problem) -> str:
     larger_delta = new.delta > old.delta
     if larger_delta or old_noise[0] != new_noise[0] or new_noise[1] < old_noise[1]:
         return NONE
-    same_event = new.delta == old.delta or isinstance(old.noise_law, SubGaussian)
+    same_event = new.delta == old.delta or isinstance(old.stated_noise.law, SubGaussian)
     if same_event and _norms(new) == _norms(old) and old_noise == new_noise:
         return KEPT if stated else STATED
     larger = all(b >= a for a, b in zip(_norms(old), _norms(new), strict=True))
@@ -154,7 +154,7 @@ def _changes_in_words(old: Problem, new: Problem) -> list[str]:
         if a != b
     ]
     pairs = {
-        "noise": (old.noise_text(), new.noise_text()),
+        "noise": (old.stated_noise.text(), new.stated_noise.text()),
         "norm bound": tuple(
             f"{float(one.norm_bound or math.nan):.4g}{one.output.norm_unit}" for one in (old, new)
         ),

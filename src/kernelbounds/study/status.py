@@ -14,7 +14,8 @@ from kernelbounds.kernels import kernel_to_text
 from kernelbounds.noise import Bounded
 from kernelbounds.problem import Problem
 from kernelbounds.problem.calibration import Checked, noise_so_far
-from kernelbounds.problem.outcomes import UNKNOWN, checked_amount, parts_of_noise
+from kernelbounds.problem.noise_in_words import UNKNOWN, parts_of_noise
+from kernelbounds.problem.outcomes import checked_amount
 from kernelbounds.problem.quantities import Output
 from kernelbounds.study.records import Promising, Trial
 from kernelbounds.study.revision import Revision
@@ -181,12 +182,12 @@ class Status:
         """The norm bound and the noise: name, numbers, what is assumed and what the data need."""
         problem, norm, noise = self.problem, self.norm_bound, self.noise
         unit = problem.output.norm_unit
-        least = problem.noise_text(noise.at_least, partial(at_least, digits=4))
+        least = problem.stated_noise.text(noise.at_least, partial(at_least, digits=4))
         needed = f"{at_least(norm.at_least, 4)}{unit}"
-        name = "limit of the noise" if problem.noise_is_unknown else "noise"
+        name = "limit of the noise" if problem.stated_noise.is_unknown else "noise"
         return [
             ("norm bound", norm, f"{norm.assumed:.4g}{unit}", needed),
-            (name, noise, problem.noise_text(), least),
+            (name, noise, problem.stated_noise.text(), least),
         ]
 
     def __str__(self) -> str:
@@ -348,8 +349,8 @@ def _remedies(status: Status) -> list[str]:
         ]
     said = [
         "The data refute the assumptions: no function with this kernel and norm bound fits the "
-        f"outcomes, with {problem.noise_clause}. One of the assumptions is wrong{by_chance}. All "
-        "observations are safe in the file, and more can be told; but there are no bounds any "
+        f"outcomes, with {problem.stated_noise.clause}. One of the assumptions is wrong{by_chance}."
+        " All observations are safe in the file, and more can be told; but there are no bounds any "
         "more. What to do:"
     ]
     if problem.counts is not None:
@@ -358,7 +359,7 @@ def _remedies(status: Status) -> list[str]:
             "study of rates as they are, without --successes and --tries, with --noise that "
             "repeated runs show;"
         )
-    elif noise.assumed <= noise.at_least and not problem.exceeds_range(noise.at_least):
+    elif noise.assumed <= noise.at_least and not problem.stated_noise.exceeds_range(noise.at_least):
         least = f"{at_most(100 * noise.at_least, 2)}%" if problem.output.log else (
             at_most(noise.at_least, 2)
         )  # fmt: skip
@@ -368,12 +369,12 @@ def _remedies(status: Status) -> list[str]:
             "- if single outcomes scatter more than was assumed: a new study with "
             f"{larger_noise} or more;"
         )
-    elif isinstance(problem.noise_law, Bounded):
+    elif isinstance(problem.stated_noise.law, Bounded):
         said.append(
             "- if a measurement may be farther from the true value: a new study with a larger "
             "limit in --noise 'within ...';"
         )
-    elif problem.noise_is_unknown:
+    elif problem.stated_noise.is_unknown:
         said.append(
             "- if the noise is larger in some runs than in others: a new study with --noise that "
             "repeated runs show where it is largest;"

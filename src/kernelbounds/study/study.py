@@ -115,7 +115,7 @@ class Study:
             ``"10%"`` for a logarithmic one.
         """
         where = checked_path(path)
-        problem = _checked(problem)
+        problem = checked_problem(problem)
         if isinstance(where, Path):
             refuse_existing(where)  # This is better said before minutes are spent on assumptions.
         aim = checked_aim(stop_within, problem.output)
@@ -162,7 +162,7 @@ class Study:
         where = checked_path(path)
         if isinstance(where, Path):
             refuse_existing(where)
-        new = _checked(self.problem if problem is None else problem)
+        new = checked_problem(self.problem if problem is None else problem)
         revision.check_same_quantities(self.problem, new)
         new = new.settled()
         small = self.minimise if minimise is None else as_flag(minimise, "minimise")
@@ -654,10 +654,11 @@ class Study:
         write_csv(path, self.observations)
 
 
-def _checked(problem: Any) -> Problem:
+def checked_problem(problem: Any) -> Problem:
+    """Raise where this is no problem, or one that does not state its noise."""
     if not isinstance(problem, Problem):
         raise InputError(f"problem must be a kernelbounds.Problem, got {brief(problem)}.")
-    if problem.noise_law is None:
+    if problem.stated_noise.law is None:
         raise InputError(
             "the noise of the output is missing; 0 means that there is none, and 'unknown' "
             "that the data bound it."

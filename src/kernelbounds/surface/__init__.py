@@ -7,17 +7,21 @@ from kernelbounds.surface.estimate import (
     estimate_with_bounds,
     unlimited_estimate,
 )
+from kernelbounds.surface.freezing import freeze
+from kernelbounds.surface.frozen import Frozen
 from kernelbounds.surface.surface import Clipped, Surface, surface_of
 
 __all__ = [
     "POINTS_AT_ONCE",
     "Clipped",
+    "Frozen",
     "Surface",
     "binding_facts",
     "deviations",
     "estimate_gradients",
     "estimate_with_bounds",
     "extremes",
+    "freeze",
     "in_chunks",
     "surface_of",
     "unlimited_estimate",

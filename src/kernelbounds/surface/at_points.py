@@ -19,8 +19,10 @@ from kernelbounds.bounds.constrained import (
     ConstrainedMinimum,
     NormalFacts,
     constrained,
+    limits_in_boxes,
     refute_by_facts,
 )
+from kernelbounds.bounds.diagnosis import is_refuted, refute_if_empty
 from kernelbounds.errors import EmptyConfidenceSetError, KernelBoundsError
 from kernelbounds.functionals.targets import Functionals, Shifted, Targets
 
@@ -47,7 +49,7 @@ def raw_extremes(
 
     Where f* = g + h with g alone in the kernel's space, they are bounds on s (g - level).
     """
-    if known.classes is not None:
+    if known.evidence.classes is not None:
         return over_classes(known, lambda one: raw_extremes(one, bound, points, signs))
     if not known.count:
         return np.tile(known.trivial(points), (len(signs), 1))
@@ -62,8 +64,8 @@ def raw_extremes(
 
 def over_classes(known: ConfidenceSet, compute: Callable[[ConfidenceSet], Array]) -> Array:
     """Compute upper bounds in each class, and what follows for f* from all of them."""
-    assert known.classes is not None
-    return known.classes.joined(in_each_class(known, compute))
+    assert known.evidence.classes is not None
+    return known.evidence.classes.joined(in_each_class(known, compute))
 
 
 def in_each_class(known: ConfidenceSet, compute: Callable[[ConfidenceSet], R]) -> list[R]:
@@ -72,14 +74,14 @@ def in_each_class(known: ConfidenceSet, compute: Callable[[ConfidenceSet], R]) -
     Refuted classes drop out of AnyOf; one refuted class of AllOf refutes the assumptions.
     """
     found, members = [], known.in_classes()
-    left = [one for one in members if not one.refuted]
-    if not left or (len(left) < len(members) and isinstance(known.classes, AllOf)):
-        known.refute_if_empty()
+    left = [one for one in members if not is_refuted(one)]
+    if not left or (len(left) < len(members) and isinstance(known.evidence.classes, AllOf)):
+        refute_if_empty(known)
     for one in left:
         try:
             found.append(compute(one))
         except EmptyConfidenceSetError:  # by facts, or within rounding errors of B_min
-            if (one is left[-1] and not found) or isinstance(known.classes, AllOf):
+            if (one is left[-1] and not found) or isinstance(known.evidence.classes, AllOf):
                 raise
     return found
 
@@ -111,7 +113,7 @@ def extremes(known: ConfidenceSet, bound: Bound, points: Targets, signs: Sequenc
 
     |f(x) - level| is at most B sqrt(k(x,x)), by Cauchy-Schwarz.
     """
-    if known.classes is not None:
+    if known.evidence.classes is not None:
         result = over_classes(known, lambda one: extremes(one, bound, points, signs))
         if len(signs) == 2 and np.any(result.sum(axis=0) < -CROSSING * known.trivial(points)):
             refuse_crossing(known, bound)
@@ -132,7 +134,7 @@ def limits_of(known: ConfidenceSet, points: Targets, sign: int) -> Array | float
     if not known.facts or (isinstance(points, Functionals) and not isinstance(points, Shifted)):
         return np.inf
     if not isinstance(points, Shifted):
-        low, high = known.limits(points, points)
+        low, high = limits_in_boxes(known, points, points)
         return high if sign == 1 else -low
     if isinstance(points.base, Functionals) or not points.is_difference:
         return np.inf
@@ -142,7 +144,7 @@ def limits_of(known: ConfidenceSet, points: Targets, sign: int) -> Array | float
 
 def binding_facts(known: ConfidenceSet, bound: Bound, points: Array) -> list[float]:
     """Return the share of points at which each fact makes a bound narrower, (number of facts,)."""
-    if known.classes is not None:
+    if known.evidence.classes is not None:
         each = in_each_class(known, lambda one: binding_facts(one, bound, points))
         return [max(shares) for shares in zip(*each, strict=True)]
     counts, facts = np.zeros(len(known.facts)), NormalFacts.of(known) if known.count else None

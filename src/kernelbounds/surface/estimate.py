@@ -25,6 +25,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from kernelbounds import kernels
 from kernelbounds.arrays import EPS, Array
 from kernelbounds.bounds import Bound, ConfidenceSet
+from kernelbounds.bounds.diagnosis import is_refuted
 from kernelbounds.errors import InputError
 from kernelbounds.surface.at_points import extremes, in_chunks
 from kernelbounds.surface.surface import Clipped, surface_of
@@ -80,17 +81,18 @@ def likeliest(known: ConfidenceSet, by_points: bool = False) -> RidgeFunction:
     The function is without the level of f*, and is 0 before there are outcomes. With
     ``by_points``, outcomes at equal points count once for the noise, as their mean does.
     """
-    if known.classes is not None:
+    if known.evidence.classes is not None:
         return likeliest(_likeliest_class(known, by_points), by_points)
     a = known.assumptions
-    key = "likeliest", a.misfit, a.norm_bound, known.mixture_scale, known.equal_shares, by_points
+    c = known.chosen_for.mixture_scale
+    key = "likeliest", a.misfit, a.norm_bound, c, known.equal_shares, by_points
     return known.evidence.kept(key, lambda: _likeliest(known, by_points))
 
 
 def _likeliest_class(known: ConfidenceSet, by_points: bool = False) -> ConfidenceSet:
-    if known.classes is None:
+    if known.evidence.classes is None:
         return known
-    members = [one for one in known.in_classes() if not one.refuted] or known.in_classes()
+    members = [one for one in known.in_classes() if not is_refuted(one)] or known.in_classes()
     return min(members, key=lambda one: likeliest(one, by_points).unlikely)
 
 
@@ -103,7 +105,9 @@ def deviations(known: ConfidenceSet, points: Array) -> tuple[Array, float]:
     member = _likeliest_class(known)
     found = likeliest(member)
     if not member.count:
-        return np.sqrt(member.mixture_scale * member.prior(points)), math.sqrt(found.noise)
+        return np.sqrt(member.chosen_for.mixture_scale * member.prior(points)), math.sqrt(
+            found.noise
+        )
     variances = member.predict(points, np.array([found.ridge])).variance[0]
     scale = found.noise / found.ridge
     return np.sqrt(scale * np.maximum(variances, 0.0)), math.sqrt(found.noise)
@@ -135,7 +139,7 @@ def _likeliest_ridge(known: ConfidenceSet, by_points: bool) -> tuple[float, floa
     noise = np.minimum(energies / count, most)
     scale = noise / ridges
     unlikely = count * np.log(noise) + energies / noise + found.log_dets
-    unlikely += (np.log(scale / max(known.mixture_scale, 1e-300)) / SPREAD) ** 2
+    unlikely += (np.log(scale / max(known.chosen_for.mixture_scale, 1e-300)) / SPREAD) ** 2
     if math.isfinite(most):
         unlikely += (np.log(noise / most) / NOISE_SPREAD) ** 2
     best = int(unlikely.argmin())
@@ -163,7 +167,7 @@ def estimate_gradients(known: ConfidenceSet, bound: Bound, points: Array) -> Arr
     values, lower, upper = estimate_with_bounds(known, bound, points)
     function = likeliest(known)
     free = unlimited_estimate(known, points) == values
-    if not kernels.differentiable(function.kernel) or known.offset.constant is None:
+    if not kernels.differentiable(function.kernel) or known.evidence.offset.constant is None:
         raise InputError(
             f"the gradient in x of the estimate with {function.kernel} is not known, or not that "
             "of the level of the offset."

@@ -16,8 +16,10 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
 from kernelbounds.arrays import EPS, Array
+from kernelbounds.assume.offset import Level
 from kernelbounds.bounds import Bound, ConfidenceSet, DualBound, DualMinimum
 from kernelbounds.bounds.bound import TIE
+from kernelbounds.bounds.constrained import limits_in_boxes
 from kernelbounds.engine import Largest, largest_by_ceilings
 from kernelbounds.functionals.targets import Targets, differences
 from kernelbounds.surface.at_points import (
@@ -58,7 +60,7 @@ class Surface:
         return (
             kernels.differentiable(self.kernel)
             and isinstance(self.bound, DualBound)
-            and self.known.offset.constant is not None
+            and self.known.evidence.offset.constant is not None
         )
 
     @property
@@ -116,7 +118,7 @@ class Surface:
         """Return the largest values of s f* throughout boxes that facts alone allow, (m,)."""
         if not self.known.facts:
             return np.inf
-        low, high = self.known.limits(centres - half_widths, centres + half_widths)
+        low, high = limits_in_boxes(self.known, centres - half_widths, centres + half_widths)
         most = high if self.sign == 1 else -low
         if self.reference is not None:
             most = most + limits_of(self.known, self.reference[None], -self.sign)
@@ -124,8 +126,13 @@ class Surface:
 
     def shifted(self, bounds: Array) -> Array:
         """Turn bounds on s (f* - level) into bounds on s f*, where the level is constant."""
-        level = self.known.constant_level(of_differences=self.reference is not None)
-        return bounds if level is None else level.add(self.sign, bounds)
+        constant = self.known.evidence.offset.constant or 0.0
+        most = self.known.assumptions.misspecification
+        if self.reference is not None:  # a level that f* has at both points
+            constant, most = 0.0, 2 * most
+        if not constant and not most:
+            return bounds
+        return Level(np.array(constant), most).add(self.sign, bounds)
 
     def largest(self, points: Array, trivial: Array) -> Largest:
         """Find the largest bound at points (m, d), its place, and the bound on -s f* there.
@@ -134,7 +141,7 @@ class Surface:
         :meth:`trivial` of the points.
         """
         tie, opposite = TIE * float(trivial.max()), replace(self, sign=-self.sign)
-        if not self.known.count or self.known.offset.constant is None:
+        if not self.known.count or self.known.evidence.offset.constant is None:
             return Largest.of(self.values(points), opposite.values(points), tie)
         if self.known.facts:
             return self._largestover_facts(points, tie)
@@ -290,7 +297,7 @@ class SurfaceOverClasses(Surface):
 
 def surface_of(known: ConfidenceSet, bound: Bound, sign: int) -> Surface:
     """Make the surface of a bound on s f*."""
-    kind = Surface if known.classes is None else SurfaceOverClasses
+    kind = Surface if known.evidence.classes is None else SurfaceOverClasses
     return kind(known, bound, sign)
 
 

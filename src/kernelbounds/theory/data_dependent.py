@@ -21,6 +21,7 @@ import numpy as np
 from kernelbounds import kernels
 from kernelbounds.arrays import Array, as_scalar, as_whole, brief
 from kernelbounds.bandits import Finite, History, KernelUCB
+from kernelbounds.bounds.diagnosis import noise_lower_bound, norm_lower_bound
 from kernelbounds.engine.ridge_fit import along_run
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
 from kernelbounds.sequence import ConfidenceSequence
@@ -124,7 +125,7 @@ def run_bound(
     if len(sequence) <= first:
         raise InputError(f"there are no rounds: {len(sequence)} observations, skip = {first}.")
     known = sequence.known
-    if known.parts is not None or not known.whitening.is_identity:
+    if known.evidence.parts is not None or not known.data.whitening.is_identity:
         raise InputError(
             "the lemma is about one kernel and one noise scale, and not about parts, an unknown "
             "level or noise scales of single observations."
@@ -149,7 +150,7 @@ def run_bound(
     if np.any(squared < -1e-9 * (alpha * a.norm_bound**2 + here.energies[:-1])):
         # The policy that played these rounds would have raised the same error.
         raise EmptyConfidenceSetError(
-            a.norm_bound, a.noise_scale, known.norm_lower_bound, known.noise_lower_bound
+            a.norm_bound, a.noise_scale, norm_lower_bound(known), noise_lower_bound(known)
         )
     radii = np.sqrt(np.maximum(squared, 0.0))
     potentials = here.variances / alpha
