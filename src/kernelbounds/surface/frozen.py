@@ -12,6 +12,7 @@ factorised. ``freezing.py`` makes these parts.
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
@@ -216,9 +217,8 @@ class Frozen:
         """The namespace of the points, and the points, which are (m, d)."""
         if isinstance(X, np.ndarray) or not hasattr(X, "dtype"):
             return np, as_points(X, "X", self.dim, one=True)
-        xp: Any
         if type(X).__module__.split(".")[0] == "torch":
-            import torch as xp
+            xp: Any = sys.modules["torch"]  # which made X, and so is imported
         elif hasattr(X, "__array_namespace__"):
             xp = X.__array_namespace__()
         else:
