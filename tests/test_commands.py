@@ -20,7 +20,7 @@ from kernelbounds.display import late_progress
 from kernelbounds.display.numbers import at_least, at_most
 from kernelbounds.io.csv_table import read_csv, write_csv
 from kernelbounds.problem import Problem, assuming
-from kernelbounds.problem.pictures import admitted_functions
+from kernelbounds.problem.admitted_functions import admitted_functions
 from kernelbounds.problem.plans import needed
 from kernelbounds.problem.problem import predicted_half_widths
 

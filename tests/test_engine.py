@@ -242,8 +242,8 @@ def test_large_groups_do_not_depend_on_appends(monkeypatch):
         return found.mean, found.variance, engine.energy_above(0.5), engine.log_det_above(0.5)
 
     usual = fitted([])
-    monkeypatch.setattr(ridge_fit, "MANY", 64)
-    monkeypatch.setattr(ridge_fit, "LARGE_GROUP", 32)
+    monkeypatch.setattr(ridge_fit, "MANY_ROWS", 64)
+    monkeypatch.setattr(ridge_fit, "LARGE_GROUP_SIZE", 32)
     at_once = fitted([])
     for one, other, before in zip(fitted([5, 63, 70, 97, 128, 149]), at_once, usual, strict=True):
         np.testing.assert_array_equal(one, other)

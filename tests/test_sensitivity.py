@@ -119,7 +119,7 @@ class TestParts:
         seq.update(X, y)
         value = float(seq.lower(best)[0]) - 0.4
         found = seq.sensitivity(above=(best, value))
-        assert found.in_parts and "common factor on the bounds of all parts up to" in str(found)
+        assert found.has_parts and "common factor on the bounds of all parts up to" in str(found)
         assert "(assumed: 1; the data need at least" in str(found)
         for factor, expected in ((1 - 1e-5, True), (1.01, False)):
             times = factor * found.norm_bound

@@ -23,7 +23,7 @@ TOLERANCES = [0.004, 0.1, 1.0]
 @pytest.fixture
 def small_chunks(monkeypatch):
     """So that points join after chunks are closed, which otherwise takes a thousand rows."""
-    monkeypatch.setattr(residuals, "CHUNK", 16)
+    monkeypatch.setattr(residuals, "CHUNK_ROWS", 16)
 
 
 @pytest.mark.parametrize("tolerance", TOLERANCES)
@@ -57,16 +57,16 @@ def test_never_tighter_on_random_problems(
     noise = 0.1 * 10 ** rng.uniform(-3, 3, count) if weighted else np.full(count, 0.1)
     y = function(X) + noise * rng.standard_normal(count)
     engine = kb.Sparse(tolerance=tolerance, most=most)
-    before = residuals.CHUNK
+    before = residuals.CHUNK_ROWS
     try:
-        residuals.CHUNK = chunk
+        residuals.CHUNK_ROWS = chunk
         sparse, exact = pair(kernel, X, y, engine, noise if weighted else None, mixture=mixture)
         size = exact.known.trivial(points)
         (low, high), (least, most_) = sparse.bounds(points), exact.bounds(points)
     except kb.EmptyConfidenceSetError:
         return
     finally:
-        residuals.CHUNK = before
+        residuals.CHUNK_ROWS = before
     assert np.min((high - most_) / size) > -1e-9 and np.min((least - low) / size) > -1e-9
 
 
@@ -315,4 +315,4 @@ def test_memory_does_not_grow_with_observations():
 
 
 def test_the_constants_of_blocks_fit_together():
-    assert engine_module.LARGEST_BLOCK <= residuals.CHUNK  # a chunk ends with a block
+    assert engine_module.LARGEST_BLOCK <= residuals.CHUNK_ROWS  # a chunk ends with a block

@@ -110,7 +110,7 @@ class EmptyConfidenceSetError(KernelBoundsError):
         noise_scale: float,
         norm_lower_bound: float,
         noise_lower_bound: float,
-        in_parts: bool = False,
+        has_parts: bool = False,
         noise_in_words: tuple[str, str] | None = None,
     ) -> None:
         self.norm_lower_bound = norm_lower_bound
@@ -121,7 +121,7 @@ class EmptyConfidenceSetError(KernelBoundsError):
         noise = f"{'at least' if known else 'above'} {noise_lower_bound:.3g}"
         if math.isinf(norm_lower_bound):
             noisier = "" if math.isinf(noise_lower_bound) else f"{number} must be {noise}, or "
-            bounds = "bounds on the parts" if in_parts else "norm_bound"
+            bounds = "bounds on the parts" if has_parts else "norm_bound"
             remedy = (
                 f"no {bounds}, however large, can explain the data: {noisier}the kernel less "
                 "smooth (a shorter length scale)"
@@ -130,13 +130,13 @@ class EmptyConfidenceSetError(KernelBoundsError):
             noisier = "" if math.isinf(noise_lower_bound) else f"or else {number} {noise}, "
             larger = (
                 f"the bounds on the parts must be {norm_lower_bound:.6g} times as large"
-                if in_parts
+                if has_parts
                 else f"norm_bound must be at least {norm_lower_bound:.6g}"
             )
             remedy = f"{larger} for these data, {noisier}or the kernel less smooth"
         functions = (
             "with these bounds on its parts"
-            if in_parts
+            if has_parts
             else f"of norm at most {norm_bound:g} under this kernel"
         )
         super().__init__(

@@ -44,7 +44,7 @@ from kernelbounds.arrays import Array
 GOLDEN = (np.sqrt(5) - 1) / 2
 
 
-class AtRidge(NamedTuple):
+class FourQuantities(NamedTuple):
     """The four quantities from which every bound is made; (m,) each."""
 
     mean: Array
@@ -66,14 +66,14 @@ class Ridge:
         self.u, self.z = Q.T @ kernel(X, x), (Q.T @ y)[:, None]
         self.prior, self.count = kernel.diag(x), len(y)  # k(x, x) and t
 
-    def at(self, ridge: float | Array) -> AtRidge:
+    def at(self, ridge: float | Array) -> FourQuantities:
         """mu (Eq. 2), rho (Eq. 3), energy and log-determinant at a ridge, or at one for each x."""
         inverse = 1 / (self.values + ridge)
         mean = np.sum(inverse * self.u * self.z, axis=0)
         variance = self.prior - np.sum(inverse * self.u**2, axis=0)
         energy = ridge * np.sum(inverse * self.z**2, axis=0)
         log_det = np.sum(np.log1p(self.values / ridge), axis=0)
-        return AtRidge(mean, np.sqrt(np.maximum(variance, 0.0)), energy, log_det)
+        return FourQuantities(mean, np.sqrt(np.maximum(variance, 0.0)), energy, log_det)
 
 
 def squared_radius(fit: Ridge, sigma: float, delta: float, c: float) -> float:

@@ -73,10 +73,10 @@ def cone_extremes(known: ConfidenceSet, points: Targets, signs: Sequence[int]) -
 
 # Log ridges, relative to (R_t / B)^2, between which nearly all minimisers are: measured in loops of
 # 1000 rounds on the paper's problems. Elsewhere the search takes another window, and more time.
-LIKELY = -2.2, 4.2
+LIKELY_LOG_RIDGES = -2.2, 4.2
 # With more rounds than these R_t^2 is ever closer to the energy of the noise, and minimisers fall
 # by this for each unit of the logarithm of t (RBF and Matérn, up to 20,000 observations).
-FALL, LIKELY_UP_TO = 0.35, 100
+FALL_PER_LOG_COUNT, COUNT_WITHOUT_FALL = 0.35, 100
 
 
 @dataclass(frozen=True, repr=False)
@@ -213,8 +213,8 @@ class DualFunction:
         radius = self.radius
         centre = radius.squared / max(radius.norm_bound**2, 1e-280)
         log_centre = math.log(min(max(centre, 1e-280), 1e280))
-        log_centre -= FALL * math.log(max(self.count / LIKELY_UP_TO, 1.0))
-        return log_centre + LIKELY[0], log_centre + LIKELY[1]
+        log_centre -= FALL_PER_LOG_COUNT * math.log(max(self.count / COUNT_WITHOUT_FALL, 1.0))
+        return log_centre + LIKELY_LOG_RIDGES[0], log_centre + LIKELY_LOG_RIDGES[1]
 
     def best_scale(self, ridge: Array, deviation: Array, energy: Array) -> Array:
         """scale = sqrt(alpha) rho / R~."""

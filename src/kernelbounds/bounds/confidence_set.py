@@ -31,7 +31,7 @@ from kernelbounds.errors import InputError
 from kernelbounds.facts import Fact, Region
 from kernelbounds.facts.limits import NearOutcomes
 from kernelbounds.functionals.targets import Functionals, Targets, squared_norms
-from kernelbounds.mixtures.ledger import Ledger
+from kernelbounds.mixtures.ledger import LossLedger
 from kernelbounds.noise import Gaussian
 from kernelbounds.noise.laws import SMALLEST_NOISE, RadiusInputs, ScaleAtMost
 from kernelbounds.noise.unknown import ScaleForecasts
@@ -89,7 +89,7 @@ class ConfidenceSet:
     # The assumptions that c and the settings of a fixed design were chosen for; None: those above.
     settings_for: Assumptions | None = None
     equal_shares: bool = False  # whether parts have equal shares in all, and not in R_t alone
-    own_ledger: Ledger | None = None  # where another noise scale needs forecasts of its own
+    own_ledger: LossLedger | None = None  # where another noise scale needs forecasts of its own
     own_radius: Radius | None = None  # where R_t is not that of the evidence
     stated_facts: tuple[Fact, ...] = ()  # what is known of f* besides
     uses_facts: bool = True
@@ -162,7 +162,7 @@ class ConfidenceSet:
         return NearOutcomes.of(data.points, data.observed, limit)
 
     @property
-    def ledger(self) -> Ledger:
+    def ledger(self) -> LossLedger:
         """The forecasts and losses from which R_t is made."""
         return self.own_ledger or self.evidence.ledger
 
@@ -375,7 +375,7 @@ class ConfidenceSet:
         elif other.noise_scale == a.noise_scale:
             radius = dataclasses.replace(self.radius, norm_bound=other.norm_bound)
         else:
-            ledger = Ledger(None if a.mixture.forecasts_need_noise_scale else self.forecasts())
+            ledger = LossLedger(None if a.mixture.forecasts_need_noise_scale else self.forecasts())
         return dataclasses.replace(
             self,
             evidence=evidence,

@@ -100,9 +100,14 @@ def refute_if_empty(known: ConfidenceSet) -> None:
     """Raise :class:`EmptyConfidenceSetError` when B_min > B."""
     a, least = known.assumptions, norm_lower_bound(known)
     if least > a.norm_bound:
-        in_parts = known.evidence.parts is not None
+        has_parts = known.evidence.parts is not None
         raise EmptyConfidenceSetError(
-            a.norm_bound, a.noise_scale, least, noise_lower_bound(known), in_parts, a.noise.in_words
+            a.norm_bound,
+            a.noise_scale,
+            least,
+            noise_lower_bound(known),
+            has_parts,
+            a.noise.in_words,
         )
 
 

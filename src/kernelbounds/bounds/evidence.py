@@ -17,7 +17,7 @@ from kernelbounds.copies import CopiedWhole
 from kernelbounds.engine import Engine, ExactEngine, Forecasts, Outcomes, Whitening
 from kernelbounds.errors import InputError
 from kernelbounds.functionals.targets import Functionals, Targets
-from kernelbounds.mixtures.ledger import Ledger
+from kernelbounds.mixtures.ledger import LossLedger
 from kernelbounds.noise.unknown import ScaleForecasts
 
 # Without noise the reference ridge is this times the trace of the kernel matrix: twice the slack
@@ -56,7 +56,7 @@ class Evidence(CopiedWhole):
             Evidence(ExactEngine(ball.kernel), ball.parts, offset) for ball in self._balls
         )
         self.parts, self.offset = parts, offset or Offset()
-        self.ledger = Ledger(forecasts)
+        self.ledger = LossLedger(forecasts)
         self._scale_forecasts = ScaleForecasts()
         self.growing = True  # False for a snapshot, which is only read
         self._lock = threading.RLock()

@@ -55,25 +55,27 @@ from kernelbounds.errors import EmptyConfidenceSetError
 from kernelbounds.functionals.targets import Targets
 from kernelbounds.noise import Bounded
 
-# Numbers of directions are compared at RIDGES ridges, from LEAST (sigma / B)^2 to MOST (r_t / B)^2,
-# and at most INFINITE times the largest eigenvalue, where a ridge acts as if it were infinite.
-RIDGES, LEAST, MOST, INFINITE = 48, 0.01, 100.0, 1e10
-# Steps of Newton's method, which from this side doubles the digits each time.
-NEWTON = 12
+# Numbers of directions are compared at this many ridges, from this multiple of (sigma / B)^2 to
+# that multiple of (r_t / B)^2.
+RIDGES_COMPARED, LEAST_RIDGE, LARGEST_RIDGE = 48, 0.01, 100.0
+# A ridge of this many times the largest eigenvalue acts as if it were infinite.
+INFINITE_RIDGE = 1e10
+# Newton's method starts on the side from which each step doubles the digits.
+NEWTON_STEPS = 12
 # The relative error of scipy's quantiles is below 1e-12.
-OF_QUANTILES = 1e-11
+QUANTILE_ERROR = 1e-11
 
 
 def relative_radii(counts: Array, delta: float, noise: str) -> Array:
     """r_p^2 / sigma^2, rounded up, for numbers p of directions."""
     if noise == "Gaussian":
-        return np.asarray(chi2.isf(delta, counts) * (1 + OF_QUANTILES))
+        return np.asarray(chi2.isf(delta, counts) * (1 + QUANTILE_ERROR))
     level = -2 * math.log(delta)
     # At the best lambda, s = 1 / (1 - lambda) solves s - 1 - ln s = 2 ln(1/delta) / p. Newton's
     # method starts above the solution, and any lambda is valid.
     excess = level / counts
     s = 1 + excess + np.sqrt(2 * excess)
-    for _ in range(NEWTON):
+    for _ in range(NEWTON_STEPS):
         s = np.maximum(s - (s - 1 - np.log(s) - excess) / np.maximum(1 - 1 / s, 1e-8), 1 + 1e-8)
     rate = 1 - 1 / s
     return np.asarray((level - counts * np.log1p(-rate)) / rate * (1 + 16 * EPS))
@@ -154,10 +156,10 @@ class Projection:
         a, least = self.known.assumptions, self.norm_lower_bound
         if least > a.norm_bound:
             noise = math.sqrt(least_squared_radius(self.path, a.norm_bound) / self.relative)
-            in_parts = self.known.evidence.parts is not None
+            has_parts = self.known.evidence.parts is not None
             noise = noise if noise <= a.noise.largest else math.inf
             raise EmptyConfidenceSetError(
-                a.norm_bound, a.noise_scale, least, noise, in_parts, a.noise.in_words
+                a.norm_bound, a.noise_scale, least, noise, has_parts, a.noise.in_words
             )
 
 
@@ -184,8 +186,10 @@ def promising_count(known: ConfidenceSet, path: RidgePath, relative: Array) -> i
 
 
 def _ridges(a: Assumptions, path: RidgePath, squared: float) -> Array:
-    """RIDGES ridges, from far too small to far too large for squared radii up to ``squared``."""
+    """Ridges from far too small to far too large for squared radii up to ``squared``."""
     eigen = path.eigen
-    ends = np.array([LEAST * a.noise_scale**2, MOST * squared]) / max(a.norm_bound**2, 1e-280)
-    low, high = np.log(np.clip(ends, eigen.slack, INFINITE * float(eigen.spectrum.max())))
-    return np.exp(np.linspace(low, high, RIDGES))
+    ends = np.array([LEAST_RIDGE * a.noise_scale**2, LARGEST_RIDGE * squared]) / max(
+        a.norm_bound**2, 1e-280
+    )
+    low, high = np.log(np.clip(ends, eigen.slack, INFINITE_RIDGE * float(eigen.spectrum.max())))
+    return np.exp(np.linspace(low, high, RIDGES_COMPARED))

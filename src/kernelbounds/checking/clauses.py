@@ -36,7 +36,7 @@ class BrokenError(Exception):
 
 
 @dataclass(frozen=True)
-class Case:
+class CheckCase:
     """Data with a known truth, and points to ask about."""
 
     known: ConfidenceSet
@@ -66,7 +66,7 @@ class Case:
 
 def make_case(
     count: int, dim: int = 2, noise: float = NOISE, seed: int = 0, spread: float = 1.0
-) -> Case:
+) -> CheckCase:
     """Make data, and ask about random points, points of the data, one of them twice, and one far.
 
     Noise scales of the observations are ``noise`` divided and multiplied by ``spread``, in turn.
@@ -80,7 +80,7 @@ def make_case(
     outcomes = truth(data) + scales * rng.standard_normal(count)
     sequence.update(data, outcomes, None if spread == 1 else scales)
     asked = np.concatenate([rng.random((12, dim)), data[:3], data[:1], np.full((1, dim), 30.0)])
-    return Case(sequence.known, truth, asked)
+    return CheckCase(sequence.known, truth, asked)
 
 
 def random_truth(rng: np.random.Generator, dim: int) -> RKHSFunction:
@@ -282,7 +282,7 @@ def dual(bound: Bound) -> None:
                 raise BrokenError("says that its ridges last, and is larger later than they allow")
 
 
-def _dual_function(case: Case, ridges: Array, scales: Array, joint_bound: Array) -> Array:
+def _dual_function(case: CheckCase, ridges: Array, scales: Array, joint_bound: Array) -> Array:
     """s mu + rho^2 / (2 scale) + scale (joint_bound - E / alpha) / 2, all arrays (signs, m)."""
     result = np.empty_like(scales)
     for i, j in np.ndindex(scales.shape):
@@ -294,7 +294,7 @@ def _dual_function(case: Case, ridges: Array, scales: Array, joint_bound: Array)
     return result
 
 
-def _check_exact(case: Case, values: Array) -> None:
+def _check_exact(case: CheckCase, values: Array) -> None:
     """Check that between two points the bound changes by at most B |phi(x) - phi(c)|."""
     known, asked = case.known, case.points
     prior = known.prior(asked)

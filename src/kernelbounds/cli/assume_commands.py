@@ -45,7 +45,7 @@ def assume(
 
     Example: kernelbounds assume --input temperature=180:220 --output yield=0:100 --noise 0.5
     """
-    from kernelbounds.problem.pictures import admitted_functions
+    from kernelbounds.problem.admitted_functions import admitted_functions
 
     found = assumed_with_progress(problem)
     path = out / "problem.json"

@@ -22,8 +22,8 @@ is used twice:
 * **Truncation.** Eigenvalues below a cut are raised to one floor just above it. For a ridge
   alpha this enlarges a variance by at most a factor 1 + (floor / (2 alpha))^2, whatever the
   data (``docs/mathematics/rounding.md``). The outcomes are not small along those directions, so
-  their Krylov space is kept in the basis: energies change only by terms of order
-  (floor / alpha)^(2 KRYLOV - 1), and means by terms of order (floor / alpha)^KRYLOV.
+  a Krylov space of n = KRYLOV_VECTORS of them is kept in the basis: energies change only by terms
+  of order (floor / alpha)^(2 n - 1), and means by terms of order (floor / alpha)^n.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ LEAST_KEPT_SLACKS = 4
 # Krylov vectors of the outcomes that are kept: energies then change by terms of order
 # (floor / alpha)^7, which is 1e-19 at the finest ridge, and means by terms of order
 # (floor / alpha)^4, which is 1e-11.
-KRYLOV = 4
+KRYLOV_VECTORS = 4
 # How far a floor is above the largest value below it, relatively. The Krylov vectors' bound divides
 # by the difference; a thousandth keeps that well-conditioned and costs next to nothing.
-ABOVE_LARGEST = 1e-3
+FLOOR_MARGIN = 1e-3
 # A cut that is DEEPER_CUT times lower serves smaller ridges. It is worth it where the spectrum
 # falls so fast that it costs at most one more vector for every VECTORS_PER_MORE.
 DEEPER_CUT, VECTORS_PER_MORE = 4.0, 8
@@ -58,7 +58,7 @@ DEEPER_CUT, VECTORS_PER_MORE = 4.0, 8
 FINEST_RIDGE_OF_FLOOR = 512
 # Columns are dependent where pivots of their QR decomposition are below this times the largest:
 # far above rounding errors, and what is lost is added to the slack.
-DEPENDENT = 1e-12
+DEPENDENT_PIVOT = 1e-12
 
 
 @dataclass(frozen=True)
@@ -186,7 +186,7 @@ def _orthogonal_to(basis: Array, columns: Array) -> tuple[Array, Array, float]:
     if not columns.any():
         return np.empty((len(basis), 0)), np.empty((0, columns.shape[1])), 0.0
     q, r, order = qr(columns, mode="economic", pivoting=True, check_finite=False)
-    rank = int(np.sum(np.abs(np.diagonal(r)) > DEPENDENT * abs(r[0, 0])))
+    rank = int(np.sum(np.abs(np.diagonal(r)) > DEPENDENT_PIVOT * abs(r[0, 0])))
     lost = float(np.linalg.norm(r[rank:]))
     # Directions that were small in the columns need a second pass to be orthogonal.
     q = q[:, :rank] - basis @ (basis.T @ q[:, :rank])
@@ -210,23 +210,23 @@ class Krylov:
 
     def __init__(self, values: Array, start: Array) -> None:
         size = float(np.linalg.norm(start))
-        self.floor = (1 + ABOVE_LARGEST) * float(values.max(initial=0.0))
+        self.floor = (1 + FLOOR_MARGIN) * float(values.max(initial=0.0))
         self.vectors = np.empty((len(values), 0))
         self.values = self.start = np.empty(0)
         if size == 0:
             return
         spill, vector = size, start
-        while self.vectors.shape[1] < min(KRYLOV, len(values)):
+        while self.vectors.shape[1] < min(KRYLOV_VECTORS, len(values)):
             self.vectors = np.column_stack([self.vectors, vector / spill])
             vector = values * self.vectors[:, -1]
             for _ in range(2):
                 vector = vector - self.vectors @ (self.vectors.T @ vector)
             spill = float(np.linalg.norm(vector))
-            if spill <= DEPENDENT * self.floor:
+            if spill <= DEPENDENT_PIVOT * self.floor:
                 break
         gap = np.maximum(self.floor - values, 1e-300)
         inverse, rotation = np.linalg.eigh(self.vectors.T @ (self.vectors / gap[:, None]))
         # The last term is above the rounding errors of the decomposition, whose condition number
-        # is at most 1 / ABOVE_LARGEST.
+        # is at most 1 / FLOOR_MARGIN.
         self.values = self.floor - 1 / inverse + 1e-12 * self.floor
         self.vectors, self.start = self.vectors @ rotation, size * rotation[0]

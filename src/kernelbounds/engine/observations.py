@@ -147,10 +147,10 @@ FIRST_BLOCK, BLOCK_OF_COUNT = 4096, 16
 # A mixture's forecasts have a ridge of at least 1e-8 times the largest k(x,x), and 1e4 times that
 # and the error of the kernel's values (``mixtures/hybrid.py``): so, where noise is correlated, this
 # times the error is what the largest k(x,x) is multiplied by, if it is more than 1.
-SIZE_OF_ERROR = 1e12
+LARGEST_PER_ERROR = 1e12
 # A point is known by its bytes, or by the number of its observation where noise is correlated.
 Key = bytes | int
-BUFFERS = ("_points", "_of_point", "_outcomes", "_observed", "_weights", "_prior", "_largest")
+GROWING = ("_points", "_of_point", "_outcomes", "_observed", "_weights", "_prior", "_largest")
 
 
 class Outcomes(NamedTuple):
@@ -382,7 +382,7 @@ class Observations:
         start, stop = self.count, self.count + len(points)
         if not start:
             self._points = np.empty((0, points.shape[1]))
-        for name in BUFFERS:
+        for name in GROWING:
             setattr(self, name, with_room(getattr(self, name), stop, start))
         self._points[start:stop] = points
         self._outcomes[start:stop] = outcomes.whitening.times(outcomes.centred)
@@ -400,7 +400,7 @@ class Observations:
             own = outcomes.whitening.part(one.start, one.rows.stop)
             alone.append(points[one.rows], own, np.zeros(len(one.factor)))
             prior[one.rows] = alone.lower.diagonal()
-            enlarged = max(1.0, SIZE_OF_ERROR * alone.accuracy)
+            enlarged = max(1.0, LARGEST_PER_ERROR * alone.accuracy)
             sizes[one.rows] = enlarged * prior[one.rows].max()
             keys[one.rows] = range(start + one.start, start + one.rows.stop)
         self._prior[start:stop] = prior

@@ -37,11 +37,12 @@ from kernelbounds.engine.rows import KernelRows
 from kernelbounds.errors import InputError
 
 # Sizes by ``python -m benchmarks loop``; they change the time by a few percent, and no result.
-GROUP = 8  # observations that join the triangle together, and from MANY on LARGE_GROUP of them:
-MANY, LARGE_GROUP = 1024, 64  # to read a triangle that is larger than a cache costs the most
-PANEL = 128  # rows of the triangle that are applied at once to a few columns
-FEW_COLUMNS = 8  # up to which that is faster than BLAS's triangular product, twice for one
-CAPACITY = 240  # rows there is room for at first; caches dislike powers of two
+# Observations join the triangle in groups, and from this many rows on in larger ones, because most
+# of the time goes into reading a triangle that is larger than a cache.
+GROUP_SIZE, MANY_ROWS, LARGE_GROUP_SIZE = 8, 1024, 64
+PANEL_ROWS = 128  # rows of the triangle that are applied at once to a few columns
+FEW_COLUMNS = 8  # up to which panels are faster than BLAS's triangular product, twice for one
+FIRST_CAPACITY = 240  # rows there is room for at first; caches dislike powers of two
 # A factor is trusted for ridges of at least this times the trace of the kernel matrix and the
 # rounding error; there, what is added for rounding errors stays below 1e-7, relatively.
 LEAST_RIDGE_OF_TRACE = 1e-7 / EPS
@@ -75,7 +76,7 @@ class RidgeFit:
         self.ridge = ridge
         self._data = data
         self._settled = 0
-        self._inverse = np.empty((CAPACITY, CAPACITY), order="F")
+        self._inverse = np.empty((FIRST_CAPACITY, FIRST_CAPACITY), order="F")
         self._whitened, self._pivots = np.empty(0), np.empty(0)
         self._newest = FactorRows.none(0)
 
@@ -182,8 +183,8 @@ class RidgeFit:
             product: Array = blas.dtrmm(1.0, triangle, right, lower=1, overwrite_b=1)
             return product
         result = np.empty(right.shape)
-        for start in range(0, n, PANEL):
-            stop = min(start + PANEL, n)
+        for start in range(0, n, PANEL_ROWS):
+            stop = min(start + PANEL_ROWS, n)
             np.matmul(self._inverse[start:stop, :stop], right[:stop], out=result[start:stop])
         return result
 
@@ -191,8 +192,8 @@ class RidgeFit:
         """L^-T right."""
         n = len(right)
         result = np.empty(right.shape)
-        for start in range(0, n, PANEL):
-            stop = min(start + PANEL, n)
+        for start in range(0, n, PANEL_ROWS):
+            stop = min(start + PANEL_ROWS, n)
             panel = self._inverse[start:n, start:stop].T
             np.matmul(panel, right[start:], out=result[start:stop])
         return result
@@ -200,7 +201,7 @@ class RidgeFit:
 
 def _group_after(settled: int) -> int:
     """How many observations join next; it depends on the data so far, and not on their appends."""
-    return GROUP if settled < MANY else LARGE_GROUP
+    return GROUP_SIZE if settled < MANY_ROWS else LARGE_GROUP_SIZE
 
 
 @dataclass(frozen=True)

@@ -7,10 +7,10 @@ in delta, and bounds are those over the functions that satisfy them at finitely 
 happen to refute it.
 """
 
+from kernelbounds.facts.as_json import fact_from_data, fact_to_data
 from kernelbounds.facts.fact import Constraints, Fact, Region
 from kernelbounds.facts.limits import AtLeast, Between, Value
 from kernelbounds.facts.shape import Concave, Convex, Decreasing, Increasing, Slope
-from kernelbounds.facts.text import fact_from_data, fact_to_data
 
 __all__ = [
     "AtLeast",

@@ -190,7 +190,7 @@ def _batches(
     name = file.name
     places = [position(column.strip(), file.header, name) for column in columns]
     others = tuple(one for at, one in enumerate(file.header) if at not in places and one)
-    cells = _Cells(name, commas_separate=file.separator == ",")
+    cells = _CellReader(name, commas_separate=file.separator == ",")
     lines: list[int] = []
     values: list[list[float]] = []
 
@@ -219,7 +219,7 @@ def _batches(
     yield table()
 
 
-class _Cells:
+class _CellReader:
     """Cells as numbers, one by one, and what their commas mean in all of them."""
 
     def __init__(self, file: str, *, commas_separate: bool) -> None:

@@ -23,9 +23,9 @@ SHORTEST_LENGTH_SCALE = 1e-40
 # rougher kernels cannot be told from noise; at the largest, the kernel differs from RBF by less
 # than 0.005. Between them the precision of Matern kernels was measured.
 SMALLEST_NU, LARGEST_NU = 0.05, 50.0
-LENGTHS = ("length_scale", "periodicity")
-POSITIVE = (*LENGTHS, "nu", "alpha")
-REAL = ("constant_value", "sigma_0", "exponent")
+LENGTH_PARAMETERS = ("length_scale", "periodicity")
+POSITIVE_PARAMETERS = (*LENGTH_PARAMETERS, "nu", "alpha")
+REAL_PARAMETERS = ("constant_value", "sigma_0", "exponent")
 
 
 def checked_kernel(kernel: Any) -> Kernel:
@@ -64,7 +64,7 @@ def _check_parameters(kernel: Kernel) -> None:
     """Refuse hyperparameters with which scikit-learn would fail only where they are used."""
     for name, value in kernel.get_params(deep=False).items():
         infinite_nu = name == "nu" and isinstance(value, float) and value == math.inf  # RBF
-        if name not in (*POSITIVE, *REAL) or infinite_nu:
+        if name not in (*POSITIVE_PARAMETERS, *REAL_PARAMETERS) or infinite_nu:
             continue
         what = f"{name} of {type(kernel).__name__}"
         numbers = as_floats(value, what)
@@ -72,9 +72,9 @@ def _check_parameters(kernel: Kernel) -> None:
         if numbers.size != 1 and not (per_input and numbers.ndim == 1 and numbers.size):
             kind = "a number or one for each input" if per_input else "a number"
             raise InputError(f"{what} must be {kind}, got {brief(value)}.")
-        if name in POSITIVE and numbers.min() <= 0:
+        if name in POSITIVE_PARAMETERS and numbers.min() <= 0:
             raise InputError(f"{what} must be positive, got {brief(value)}.")
-        if name in LENGTHS and numbers.min() < SHORTEST_LENGTH_SCALE:
+        if name in LENGTH_PARAMETERS and numbers.min() < SHORTEST_LENGTH_SCALE:
             raise InputError(
                 f"{what} must be at least {SHORTEST_LENGTH_SCALE:g}, or distances overflow, got "
                 f"{brief(value)}; measure the points in another unit."

@@ -57,7 +57,7 @@ class RunningLosses:
         return float(scales[at]), of_each[at]
 
 
-class Ledger:
+class LossLedger:
     """The forecasts of a mixture so far, at one noise scale, and the sums of their losses.
 
     An exact engine makes the forecasts when they are asked for, and they are kept here. A sparse

@@ -14,7 +14,7 @@ from kernelbounds.arrays import EPS, as_flag, as_scalar, brief
 from kernelbounds.engine import Engine, ExactEngine
 from kernelbounds.errors import InputError
 from kernelbounds.mixtures import Hybrid, Mixture, Single
-from kernelbounds.mixtures.ledger import Ledger
+from kernelbounds.mixtures.ledger import LossLedger
 from kernelbounds.noise.unknown import ScaleForecasts, largest_energy
 
 # Forecasts take no noise scale at its word. So that data refute one that is too small, a share of
@@ -30,7 +30,7 @@ class RadiusInputs(NamedTuple):
 
     mixture: Mixture
     engine: Engine
-    ledger: Ledger
+    ledger: LossLedger
     forecasts: ScaleForecasts  # up to date where the law asks for them
     mixture_scale: float  # c
     ridge: float  # sigma^2/c

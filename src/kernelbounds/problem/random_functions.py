@@ -33,7 +33,7 @@ from kernelbounds.facts import Concave, Convex, Decreasing, Fact, Increasing, Re
 # Cosines in each wave: enough for a function that looks random, and not like a plain sine.
 WAVE_TERMS = 16
 # Turns are counted on this many lines along each input, at this many points for each turn.
-LINES, POINTS_PER_TURN = 8, 16
+LINES_PER_INPUT, POINTS_PER_TURN = 8, 16
 # The range of a function is known from this many points of the cube, and from the corners, where
 # functions without turns are largest. With more inputs than MAX_CORNER_DIM there are too many
 # corners.
@@ -48,7 +48,7 @@ SPEED_STEPS, SLOWEST_SPEED, FASTEST_SPEED = 8, 0.03, 3.0
 MAX_UNEVENNESS, MAX_BEND, MAX_BEND_WITHOUT_TURNS = 0.3, 1.0, 2.0
 # Turns are counted on a few lines only. A function that has a known shape on these, and not quite
 # elsewhere, has it at one of these parts of its speed; otherwise it is another function.
-SLOWER = (1.0, 0.9, 0.8, 0.65, 0.5)
+SPEED_SHARES = (1.0, 0.9, 0.8, 0.65, 0.5)
 # No more functions than this are tried for each that is wanted: seconds for two hundred.
 MOST_TRIES = 20
 # With categories, lines and points for the range are at all combinations of levels. There are more
@@ -294,7 +294,7 @@ class RandomFunction:
         self.parts = [_Part(rng, turns, inputs, len(subsets), categories) for inputs in subsets]
         self._divide_parts()
         self._one_wave = len(self.parts) == 1 and len(self.parts[0].terms) == 1
-        self._lines = LINES * min(self._combinations, MORE_WITH_LEVELS)
+        self._lines = LINES_PER_INPUT * min(self._combinations, MORE_WITH_LEVELS)
         starts = rng.random((self._lines, len(turns)))
         for at, one in categories.items():
             starts[:, at] = np.floor(one.levels * starts[:, at])
@@ -308,7 +308,7 @@ class RandomFunction:
                 self._set_speed(middle, everywhere)
             too_fast = self._turns_too_often(lines, middle)
             slow, fast = (slow, middle) if too_fast else (middle, fast)
-        for part_of_speed in SLOWER:
+        for part_of_speed in SPEED_SHARES:
             self._set_speed(part_of_speed * slow, everywhere)
             values = self._raw(everywhere)
             self._low, self._high = float(values.min()), float(values.max())
@@ -347,7 +347,7 @@ class RandomFunction:
         numbers = [at for at in range(self.dim) if at not in self.categories]
         unit = np.empty((1, 0))
         if numbers:
-            count = max(RANGE_POINTS * MORE_WITH_LEVELS // self._combinations, LINES)
+            count = max(RANGE_POINTS * MORE_WITH_LEVELS // self._combinations, LINES_PER_INPUT)
             unit = qmc.Sobol(len(numbers), rng=rng).random(min(RANGE_POINTS, count))
             unit = with_corners(unit)
         return at_all_levels(unit, numbers, self.categories, self.dim)

@@ -21,8 +21,8 @@ from kernelbounds.surface import extremes
 # A glance must not take long. Up to this number of observations the band is drawn, in at most about
 # 20 ms; beyond it, the data alone.
 MOST_FOR_BAND = 120
-PLACES = 60  # of the band, over the range of the data and this fraction of it beyond
-MARGIN = 0.05
+BAND_PLACES = 60  # of the band, over the range of the data and this fraction of it beyond
+BAND_MARGIN = 0.05
 
 
 def summary(known: ConfidenceSet, bound: Bound) -> str:
@@ -128,8 +128,8 @@ def _picture(known: ConfidenceSet, bound: Bound) -> cards.Html:
         return cards.order_picture(outcomes.tolist())
     if known.count <= MOST_FOR_BAND:
         low, high = float(points.min()), float(points.max())
-        more = MARGIN * (high - low) or 1.0
-        x = np.linspace(low - more, high + more, PLACES)
+        more = BAND_MARGIN * (high - low) or 1.0
+        x = np.linspace(low - more, high + more, BAND_PLACES)
         seen = bound.view_of(known)
         upper, negative_lower = extremes(seen, bound, x[:, None], (1, -1))
         lower = -negative_lower

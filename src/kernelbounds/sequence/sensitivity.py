@@ -27,7 +27,7 @@ from kernelbounds.errors import InputError, KernelBoundsError, MissingExtraError
 from kernelbounds.functionals.targets import Targets, differences
 from kernelbounds.surface import extremes
 
-__all__ = ["Row", "Sensitivity"]
+__all__ = ["Sensitivity", "SensitivityRow"]
 
 # Multiples of what was assumed at which a conclusion is tried until it fails; if it never does, it
 # is said to hold however large B or sigma is. Bounds of CMM are precise to 1e-7 of the trivial one,
@@ -111,7 +111,7 @@ def conclusion(bound: Bound, dim: int | None, asked: dict[str, Any]) -> Conclusi
     return Conclusion(differences(others, x[0]), 1, value, "f(p) - f(x)", bound)
 
 
-class Row(NamedTuple):
+class SensitivityRow(NamedTuple):
     """The bounds under one B; see :meth:`Sensitivity.table`.
 
     Attributes
@@ -220,20 +220,20 @@ class Sensitivity:
         return cls(norm_bound, noise_scale, least, a, conclusion, now)
 
     @property
-    def in_parts(self) -> bool:
+    def has_parts(self) -> bool:
         """Whether f* has parts, and ``norm_bound`` is a factor on the bounds of all of them."""
         return self.known.evidence.parts is not None
 
     def __repr__(self) -> str:
         a = self.assumed
-        norm = "common factor on the bounds of all parts" if self.in_parts else "norm_bound"
+        norm = "common factor on the bounds of all parts" if self.has_parts else "norm_bound"
         return (
             f"holds for every {norm}{_up_to(self.norm_bound)} (assumed: {a.norm_bound:g}; the data "
             f"need at least {self.norm_lower_bound:.3g}), and for noise_scale"
             f"{_up_to(self.noise_scale)} (assumed: {a.noise_scale:g})"
         )
 
-    def table(self, count: int = 15) -> list[Row]:
+    def table(self, count: int = 15) -> list[SensitivityRow]:
         """The bounds under several B, on a log grid around the answer, and whether each suffices.
 
         They start where the data allow it, or at a quarter of what was assumed, and end at four
@@ -259,7 +259,7 @@ class Sensitivity:
                     continue
             end = upper if self.conclusion.sign == 1 else -lower
             holds = self.conclusion.sign * self.conclusion.value > end
-            rows.append(Row(norm_bound, lower, upper, holds))
+            rows.append(SensitivityRow(norm_bound, lower, upper, holds))
         return rows
 
     def plot(self, ax: Any = None) -> Any:
@@ -285,7 +285,7 @@ class Sensitivity:
             if 0 < at < math.inf:
                 axes.axvline(at, linestyle=style, color=colour, linewidth=1.5, label=label)
         axes.set_xscale("log")
-        axes.set_xlabel("factor on the bounds of all parts" if self.in_parts else "norm_bound")
+        axes.set_xlabel("factor on the bounds of all parts" if self.has_parts else "norm_bound")
         axes.legend(loc="upper left", framealpha=0.9, fontsize="small")
         return axes
 

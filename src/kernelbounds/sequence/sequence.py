@@ -60,7 +60,7 @@ from kernelbounds.surface import (
     surface_of,
 )
 
-TOLERANCE = 1e-9  # relative, of rounding errors in a function that a user passes
+NORM_TOLERANCE = 1e-9  # relative, of rounding errors in a function that a user passes
 
 
 class ConfidenceSequence:
@@ -819,7 +819,7 @@ class ConfidenceSequence:
             raise InputError(
                 f"the function's kernel is {function.kernel}, the sequence's is {self.kernel}."
             )
-        if function.norm > self.assumptions.norm_bound * (1 + TOLERANCE):
+        if function.norm > self.assumptions.norm_bound * (1 + NORM_TOLERANCE):
             return False
         if not len(self):
             return True
@@ -827,7 +827,7 @@ class ConfidenceSequence:
             outcomes, values = self._known.outcomes, function(self._known.points)
             misfit = np.linalg.norm(self._known.data.whitening.times(values) - outcomes)
             scale = np.linalg.norm(outcomes)
-            return bool(misfit <= self.radius * (1 + TOLERANCE) + TOLERANCE * scale)
+            return bool(misfit <= self.radius * (1 + NORM_TOLERANCE) + NORM_TOLERANCE * scale)
 
     @property
     def approximation(self) -> Approximation | None:

@@ -40,20 +40,20 @@ FORMAT, VERSION = "kernelbounds.ConfidenceSequence", 4
 # All arrays that a saved sequence may have; others in its file are not looked at.
 NAMES = frozenset(
     ("points", "outcomes", "weights", "blocks", "factors", "merged_at", "gram", "forecasts")
-) | {f"sparse.{name}" for name in sparse_state.SHAPES}
+) | {f"sparse.{name}" for name in sparse_state.ARRAY_SHAPES}
 BOUNDS = (
     "AMM", "AY", "CMM", "DMM", "FixedDesign", "IGP",
     "Emmenegger", "Fiedler", "Neiswanger", "OnlineToSet", "Srinivas", "Vakili",
 )  # fmt: skip
 MIXTURES = ("Hybrid", "Single")
-CONSTANTS = ("norm_bound", "delta", "misspecification")
+STORED_CONSTANTS = ("norm_bound", "delta", "misspecification")
 LAWS = ("Bounded", "Energy", "Gaussian", "SubGaussian")
 
 # Kernel values are computed again on loading, perhaps by another release or on another machine:
 # each may be off by the engine's accuracy, which is itself an estimate for kernels it cannot know.
-MISFIT = 64.0
+MISFIT_ERRORS = 64.0
 SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
-BLOCK = 2**20  # entries of the kernel matrix that are computed at a time, 8 MB
+ENTRIES_AT_ONCE = 2**20  # entries of the kernel matrix that are computed at a time, 8 MB
 
 
 class UserObjects(NamedTuple):
@@ -93,7 +93,7 @@ def pack(known: ConfidenceSet, bound: Bound) -> Packed:
             known.evidence.classes or known.evidence.parts or engine.data.kernel
         ),
         "offset": _offset_to_data(known.evidence.offset),
-        "assumptions": {name: getattr(a, name) for name in CONSTANTS},
+        "assumptions": {name: getattr(a, name) for name in STORED_CONSTANTS},
         "bound": _to_data(bound, bounds, BOUNDS),
         "mixture": _to_data(a.mixture, mixtures, MIXTURES),
         "noise": _noise_to_data(a.noise),
@@ -177,9 +177,7 @@ def _noise_to_data(law: Noise) -> dict[str, Any]:
 
 
 def _noise_from_data(header: dict[str, Any]) -> Any:
-    """The law of the noise; in files from before there were laws, a number."""
-    if "noise" not in header:
-        return header["assumptions"].pop("noise_scale")
+    """The law of the noise that a header states."""
     settings = dict(header["noise"])
     name = settings.pop("name")
     if name not in LAWS:
@@ -302,8 +300,8 @@ def _misfit(engine: ExactEngine) -> str | None:
         return None
     M, prior = data.whitening, kernels.diagonal(data.kernel, data.points)
     # Each entry is off by the errors of its terms, and so is not in proportion to itself.
-    scales, tolerance = M.sizes(np.sqrt(prior)), MISFIT * data.accuracy
-    rows = max(1, BLOCK // data.count)
+    scales, tolerance = M.sizes(np.sqrt(prior)), MISFIT_ERRORS * data.accuracy
+    rows = max(1, ENTRIES_AT_ONCE // data.count)
     stop = 0
     while stop < data.count:
         start, stop = stop, min(stop + rows, data.count)

@@ -11,7 +11,7 @@ import numpy as np
 
 from kernelbounds.errors import InputError
 from kernelbounds.problem import Input, Output, Problem, assume
-from kernelbounds.problem.pictures import admitted_functions
+from kernelbounds.problem.admitted_functions import admitted_functions
 from kernelbounds.studio.desk import SUFFIX
 from kernelbounds.studio.pictures import as_svg
 from kernelbounds.studio.sections import Answers, first, number

@@ -3,7 +3,14 @@
 A tutorial is in ``docs/mathematics/theory.md``.
 """
 
-from kernelbounds.theory.comparison import Comparison, Gap, Row, compare, gap_to_ay, gap_to_igp
+from kernelbounds.theory.comparison import (
+    Comparison,
+    ComparisonRow,
+    Gap,
+    compare,
+    gap_to_ay,
+    gap_to_igp,
+)
 from kernelbounds.theory.data_dependent import RunBound, run_bound
 from kernelbounds.theory.eigendecay import (
     ExponentialDecay,
@@ -52,11 +59,11 @@ from kernelbounds.theory.spectrum import (
 __all__ = [
     "Bracket",
     "Comparison",
+    "ComparisonRow",
     "ExponentialDecay",
     "Gap",
     "PolynomialDecay",
     "Rate",
-    "Row",
     "RunBound",
     "Spectrum",
     "compare",

@@ -107,7 +107,7 @@ def _noise_part(assumptions: Assumptions, log_det: float, more: float) -> float:
 
 
 @dataclass(frozen=True)
-class Row:
+class ComparisonRow:
     """How wide one bound is, relative to CMM, over some points, and how long it takes.
 
     ``seconds`` is the time of one query with the data as they were added, all work on the kernel
@@ -116,7 +116,7 @@ class Row:
     Examples
     --------
     >>> from kernelbounds import theory
-    >>> print(theory.Row("AY", mean_width=0.8, mean_ratio=1.6, largest_ratio=1.9))
+    >>> print(theory.ComparisonRow("AY", mean_width=0.8, mean_ratio=1.6, largest_ratio=1.9))
     AY: width 0.8, 1.600 times CMM's on average, 1.900 at most
     """
 
@@ -143,8 +143,9 @@ class Comparison:
     Examples
     --------
     >>> from kernelbounds import theory
-    >>> rows = theory.Row("CMM", 0.5, 1.0, 1.0, 0.002), theory.Row("AY", 0.8, 1.6, 1.9, 0.001)
-    >>> found = theory.Comparison(rows)
+    >>> cmm = theory.ComparisonRow("CMM", 0.5, 1.0, 1.0, 0.002)
+    >>> ay = theory.ComparisonRow("AY", 0.8, 1.6, 1.9, 0.001)
+    >>> found = theory.Comparison((cmm, ay))
     >>> print(found)
     bound   mean width  mean / CMM  most / CMM     time
     CMM            0.5       1.000       1.000   2.0 ms
@@ -153,13 +154,13 @@ class Comparison:
     1.9
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[ComparisonRow, ...]
     refused: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         return "\n".join([self.table(), *self._notes()])
 
-    def __getitem__(self, name: str) -> Row:
+    def __getitem__(self, name: str) -> ComparisonRow:
         for row in self.rows:
             if isinstance(name, str) and row.name == name:
                 return row
@@ -202,7 +203,7 @@ class Comparison:
         return notes + [f"{name} was left out: {reason}" for name, reason in self.refused.items()]
 
 
-def _time(row: Row) -> str:
+def _time(row: ComparisonRow) -> str:
     return "" if math.isnan(row.seconds) else f"{1e3 * row.seconds:.1f} ms"
 
 
@@ -259,7 +260,7 @@ def compare(
             # Where even the exact band has no width, equal ones count as equal.
             ratio = np.where(width == exact, 1.0, width / exact)
         measured = float(width.mean()), float(ratio.mean()), float(ratio.max())
-        rows.append(Row(name, *measured, seconds[name], all_bounds[name].guarantee))
+        rows.append(ComparisonRow(name, *measured, seconds[name], all_bounds[name].guarantee))
     return Comparison(tuple(rows), refused)
 
 

@@ -170,7 +170,7 @@ class Design:
         path = RidgePath.without_border(eigen, math.sqrt(stats.squares), trace)
         return cls(basis, path, enlarging, error)
 
-    def enlarged(self, counts: NDArray[np.intp]) -> Array:
+    def squared_norms(self, counts: NDArray[np.intp]) -> Array:
         """At least |V'V|, where V are the first of the leading directions, for each count."""
         return np.asarray(1 + self.error / self.basis.values[-counts])
 

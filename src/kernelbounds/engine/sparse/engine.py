@@ -419,7 +419,7 @@ class SparseEngine(Engine):
 
     def squared_norms_of_directions(self, counts: NDArray[np.intp]) -> Array:
         """See :class:`Engine`."""
-        return self._fixed_design().enlarged(counts)
+        return self._fixed_design().squared_norms(counts)
 
     def query_along(self, path: RidgePath, points: Targets) -> PathQuery:
         """See :class:`Engine`."""

@@ -16,7 +16,7 @@ from kernelbounds.arrays import Array
 from kernelbounds.engine.observations import Outcomes
 from kernelbounds.engine.sparse.dictionary import Block
 from kernelbounds.engine.sparse.engine import SparseEngine, size_of_block
-from kernelbounds.engine.sparse.statistics import CHUNK, Chunk, Forecaster, Statistics
+from kernelbounds.engine.sparse.statistics import CHUNK_ROWS, Chunk, Forecaster, Statistics
 
 
 class Part(NamedTuple):
@@ -43,7 +43,7 @@ def chunk_ends(engine: SparseEngine, count: int) -> list[int]:
     ends, start, stop = list[int](), 0, engine._ends_at - before
     while stop < count:
         newest += stop - start
-        if newest >= CHUNK:
+        if newest >= CHUNK_ROWS:
             ends.append(stop)
             newest = 0
         start, stop = stop, stop + size_of_block(before + stop)

@@ -26,7 +26,7 @@ ENGINE_ARRAYS = ("_excess_at_joining", "_lost")  # those that are attributes of 
 # dimensions, n newest observations, c features in the sums of complete chunks, g features in the
 # growth rule, j sums of losses, r directions of the basis with s = r + 1 outcomes, and q directions
 # that it leaves out.
-SHAPES = {
+ARRAY_SHAPES = {
     "inducing": "mk", "factor": "mm", "_excess_at_joining": "m", "_lost": "j",
     "statistics.moments": "mm", "statistics.products": "m",
     "statistics.moments_rest": "mm", "statistics.products_rest": "m",
@@ -38,10 +38,10 @@ SHAPES = {
     "_basis.values": "r", "_basis.of_features": "rm", "_basis.outcomes": "s", "_basis.scales": "m",
     "_basis.squares": "q", "_basis.of_dropped": "qm",
 }  # fmt: skip
-TOLERANCE = 1e-6  # the relative difference up to which numbers computed again are the same
+LARGEST_DIFFERENCE = 1e-6  # the relative difference up to which numbers computed again are the same
 LARGEST_SUM = 1e250  # the largest sum of squares of the largest numbers there may be
 LARGEST_WHOLE = 2**53  # larger whole numbers are not exact as floats
-PARTS = {
+STATE_CLASSES = {
     "statistics": Statistics,
     "_closed": Statistics,
     "_forecaster": Forecaster,
@@ -64,7 +64,7 @@ def pack(engine: SparseEngine) -> tuple[dict[str, Any], dict[str, Array]]:
         return header, arrays
     chunk = engine._newest
     header |= {"settled": chunk.settled, "excess": chunk.excess}
-    for name in PARTS:
+    for name in STATE_CLASSES:
         _take(header, arrays, name, getattr(engine, name))
     _take(header, arrays, "rows", chunk.rows)
     arrays |= {"inducing": engine.dictionary.inducing, "factor": engine.dictionary.factor}
@@ -93,7 +93,7 @@ def unpack(
     dictionary = Dictionary(kernel, arrays["inducing"], arrays["factor"], accuracy)
     _check(sizes["k"] == dim, "dimensions")
     engine._begin(dictionary)
-    for name, kind in PARTS.items():
+    for name, kind in STATE_CLASSES.items():
         if name in header or name != "_basis":
             setattr(engine, name, _given(header, arrays, name, kind))
     rows = _given(header, arrays, "rows", Block)
@@ -110,10 +110,10 @@ def unpack(
 
 
 def _checked_sizes(arrays: dict[str, Array]) -> dict[str, int]:
-    """Return the length that each letter of ``SHAPES`` stands for, if all arrays agree."""
+    """Return the length that each letter of ``ARRAY_SHAPES`` stands for, if all arrays agree."""
     sizes: dict[str, int] = {}
     for name, part in arrays.items():
-        wanted = SHAPES[name]
+        wanted = ARRAY_SHAPES[name]
         if part.ndim != len(wanted) or any(
             sizes.setdefault(letter, length) != length
             for letter, length in zip(wanted, part.shape, strict=True)
@@ -138,7 +138,10 @@ def _check_engine(engine: SparseEngine, sizes: dict[str, int]) -> None:
     _check(np.all(rows.residuals >= 0), "residuals")
     # |phi(x)|^2 is at most k(x,x), up to rounding errors that are far from this.
     seen = np.einsum("mn,mn->n", rows.phi, rows.phi)
-    _check(np.all(seen <= 2 * rows.prior + TOLERANCE * rows.prior.max(initial=0.0)), "features")
+    _check(
+        np.all(seen <= 2 * rows.prior + LARGEST_DIFFERENCE * rows.prior.max(initial=0.0)),
+        "features",
+    )
     _check(np.all(np.diff(late, prepend=0.0, append=total.excess) >= 0), "directions")
     if engine._lost is None or engine._losses_of is None:
         _check(not total.count, "losses")
@@ -152,12 +155,18 @@ def _check_engine(engine: SparseEngine, sizes: dict[str, int]) -> None:
         _check(basis.count <= total.count and np.all(basis.values > 0), "values of the basis")
         _check(np.all((basis.squares >= 0) & (basis.squares < basis.room)), "directions left out")
         scales = features_scaled(late, basis.floor if late.any() else 1.0)
-        _check(np.allclose(basis.scales, scales, rtol=TOLERANCE, atol=0), "scales of the basis")
+        _check(
+            np.allclose(basis.scales, scales, rtol=LARGEST_DIFFERENCE, atol=0),
+            "scales of the basis",
+        )
         # Directions are orthonormal, so that rows of ``of_features`` have the length D^1/2, and
         # those of ``of_dropped`` the length 1.
         lengths = np.linalg.norm(basis.of_features / scales, axis=1) / np.sqrt(basis.values)
         others = np.linalg.norm(basis.of_dropped / scales, axis=1)
-        _check(np.allclose(np.append(lengths, others), 1.0, rtol=TOLERANCE, atol=0), "directions")
+        _check(
+            np.allclose(np.append(lengths, others), 1.0, rtol=LARGEST_DIFFERENCE, atol=0),
+            "directions",
+        )
 
 
 def _check(fits: Any, noun: str) -> None:

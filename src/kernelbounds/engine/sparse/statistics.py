@@ -21,7 +21,7 @@ from kernelbounds.engine.sparse.dictionary import RESIDUAL_MARGIN, Block, Dictio
 
 # Stands for a trace of zero; its square is still a positive number.
 LEAST_TRACE = 1e-120
-SUMMED = ("moments", "products", "squares")  # the sums that are carried with twice the digits
+CARRIED_SUMS = ("moments", "products", "squares")  # the sums that are carried with twice the digits
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Statistics:
         for name, part in known.items():
             if more and isinstance(part, np.ndarray):
                 known[name] = np.pad(part, (0, more))
-        for name in SUMMED:
+        for name in CARRIED_SUMS:
             rest = f"{name}_rest"
             carried[name], carried[rest] = carried_sum(
                 known[name], known[rest], vars(other)[name], vars(other)[rest]
@@ -114,7 +114,7 @@ class Statistics:
 
 # How many observations have their residuals bounded together. The bounds of chunks add up, and so
 # are the tighter the larger the chunks, which cost the cube of their size.
-CHUNK = 1000
+CHUNK_ROWS = 1000
 # Residuals are bounded anew when at least one in NEW_OF_CHUNK observations of the chunk is new.
 NEW_OF_CHUNK = 8
 
@@ -139,7 +139,7 @@ class Chunk:
     @property
     def full(self) -> bool:
         """Whether it is time for the next chunk."""
-        return len(self.rows) >= CHUNK
+        return len(self.rows) >= CHUNK_ROWS
 
     def with_more(self, block: Block) -> Chunk:
         """The chunk with the rows of a block added."""

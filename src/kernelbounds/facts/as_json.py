@@ -1,4 +1,4 @@
-"""Facts as data, for files."""
+"""Facts as data that JSON can hold, for files."""
 
 from __future__ import annotations
 
