@@ -6,6 +6,7 @@ that they know besides is read from the trials of the study.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -25,17 +26,25 @@ except ImportError:
     raise MissingExtraError("Using kernelbounds from Optuna", "optuna") from None
 
 from kernelbounds.arrays import as_scalar, as_whole, brief
-from kernelbounds.bandits import Certificate
-from kernelbounds.integrations.optuna_trials import COMPLETION, PLAN, Reading, Record, fitted
+from kernelbounds.integrations import trials as states
+from kernelbounds.integrations.trials import COMPLETION, Reading, Record, Trial
 from kernelbounds.problem import Input, Problem
 from kernelbounds.problem.outcomes import checked_amount
-from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study.choosing import BEST, checked_purpose, new_trials
 
 __all__ = ["KernelBoundsSampler", "StopWhenCertified", "problem_of"]
 
 # The name of the study's user attribute that has the certificate.
 CERTIFICATE = "kernelbounds:certificate"
+# Where a trial keeps the parameters that were chosen for it, until the objective asks for them.
+PLAN = "kernelbounds:plan"
+STATES = {
+    TrialState.WAITING: states.WAITING,
+    TrialState.RUNNING: states.RUNNING,
+    TrialState.COMPLETE: states.COMPLETE,
+    TrialState.FAIL: states.FAILED,
+    TrialState.PRUNED: states.STOPPED,
+}
 
 
 def problem_of(search_space: Mapping[str, BaseDistribution], *rest: Any, **more: Any) -> Problem:
@@ -157,7 +166,7 @@ class KernelBoundsSampler(optuna.samplers.BaseSampler):
             beside: set[int] | None = None
             kept = False
             while True:
-                known = self._record.read(study)
+                known = self._record.read(*trials_of(study))
                 taken = {n: point for n, point in known.taken.items() if n != trial.number}
                 # Other workers may have chosen in the meantime. Once this choice can be seen by
                 # all, only the later trial of two gives way.
@@ -283,12 +292,11 @@ class StopWhenCertified:
         self._every = as_whole(every, "every", least=1)
         self._lock = threading.Lock()
         self._looked = 0  # the number of outcomes at the last look
-        self._best: tuple[ConfidenceSequence, Certificate] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out the lock, and what can be read from the study."""
         kept = {name: value for name, value in vars(self).items() if name != "_lock"}
-        return kept | {"_looked": 0, "_best": None}
+        return kept | {"_looked": 0}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -316,52 +324,80 @@ class StopWhenCertified:
     def _certified(self, study: optuna.Study, at_once: bool) -> bool:
         """Write a certificate where one is due, and tell whether it is good enough."""
         with self._lock:
-            known = self._record.read(study)
+            known = self._record.read(*trials_of(study))
             if not at_once and 0 <= len(known.rows) - self._looked < self._every:
                 return False
             self._looked = len(known.rows)
-            self._record.warn_once(known.void | known.notes)
-            void, best = list(known.void.values()), None
-            if known.rows:
-                try:
-                    best = self._searched(known, at_once)
-                except EmptyConfidenceSetError as error:
-                    void.append(str(error))
-                    self._record.warn_once({"refuted": str(error)})
-            data = self._data(known, best, void)
+            data = self._record.certificate(known, self._seconds, self._aim, at_once=at_once)
+            data["params"] = _params(data["params"], known, study)
             if not data["reached"] and self._stopped_before(study):
                 return True  # Another worker was faster, and its certificate stays.
             study.set_user_attr(CERTIFICATE, data)
             return bool(data["reached"])
 
-    def _searched(self, known: Reading, at_once: bool) -> Certificate:
-        """Certify the best parameters, with little work where they are not good enough."""
-        search, sequence = known.search, known.sequence
-        found = None
-        if not at_once:
-            found = search.certified(sequence, self._seconds, enough=self._aim)
-        if found is None or found.regret <= self._aim:
-            found = search.certified(sequence, self._seconds)
-        # Certificates of one sequence are all true at once, so that none is worse than before.
-        past = [self._best[1]] if self._best and self._best[0] is sequence else []
-        found = search.with_the_past(found, past)
-        self._best = sequence, found
-        return found
 
-    def _data(self, known: Reading, best: Certificate | None, void: list[str]) -> dict[str, Any]:
-        problem = self._record.problem
-        plain = {} if best is None else best.as_data()
-        regret = plain.get("regret")
-        return {
-            "reached": regret is not None and regret <= self._aim and not void,
-            "params": known.params(plain.get("named", {})),
-            "regret": regret,
-            "lower": plain.get("lower"),
-            "upper": plain.get("upper"),
-            "trials": len(known.rows),
-            "confidence": 1 - problem.delta,
-            "void": void,
-            "notes": list(known.notes.values()),
-            "aim": self._aim,
-            "problem": repr(problem),
-        }
+# --- studies as trials
+
+
+def trials_of(study: optuna.Study) -> tuple[list[Trial], bool]:
+    """Return the trials of a study, by their numbers, and whether it is minimised."""
+    if len(study.directions) != 1:
+        raise InputError(
+            f"the study has {len(study.directions)} objectives, and kernelbounds bounds one "
+            "function; use a study with one direction."
+        )
+    trials = sorted(study.get_trials(deepcopy=False), key=lambda one: one.number)
+    for trial in trials:
+        if trial.constraints:
+            raise InputError(
+                f"trial {trial.number} has constraints, and kernelbounds has no policy or "
+                "certificate for constrained studies; leave out set_constraint, or use another "
+                "sampler and no certificate."
+            )
+    found = []
+    for one in trials:
+        value = float(one.value or 0.0) if one.state == TrialState.COMPLETE else math.nan
+        # A trial that runs has parameters that were chosen and not asked for yet.
+        plan = {} if one.state.is_finished() else one.system_attrs.get(PLAN, {})
+        found.append(
+            Trial(
+                one.number, STATES[one.state], {**plan, **one.params}, value, one.datetime_complete
+            )
+        )
+    return found, study.direction == optuna.study.StudyDirection.MINIMIZE
+
+
+def _params(named: Mapping[str, Any], known: Reading, study: optuna.Study) -> dict[str, Any]:
+    """Return settings of the problem as Optuna's parameters: whole numbers and choices.
+
+    They are not moved to steps, because bounds are for the settings as they are.
+    """
+    found = dict(named)
+    if known.rows:
+        last = study.get_trials(deepcopy=False)[known.rows[-1].number]
+        for name, distribution in last.distributions.items():
+            if name in found and isinstance(distribution, CategoricalDistribution):
+                found[name] = fitted(name, found[name], distribution)
+            elif name in found and isinstance(distribution, IntDistribution):
+                found[name] = round(found[name])
+    return found
+
+
+def fitted(name: str, value: float | str, distribution: BaseDistribution) -> Any:
+    """Return the value of a distribution that is nearest to one of the problem."""
+    if isinstance(distribution, CategoricalDistribution):
+        for choice in distribution.choices:
+            if str(choice) == str(value):
+                return choice
+    elif isinstance(distribution, FloatDistribution | IntDistribution) and not isinstance(
+        value, str
+    ):
+        low, high, step = distribution.low, distribution.high, distribution.step
+        near = min(max(value, low), high)
+        if step is not None:
+            near = min(low + round((near - low) / step) * step, high)
+        return int(near) if isinstance(distribution, IntDistribution) else float(near)
+    raise InputError(
+        f"the problem has {name} = {value}, which {distribution} has not; state the input as the "
+        "objective suggests it, as problem_of does."
+    )

@@ -1,4 +1,6 @@
-"""The trials of an Optuna study as observations of a problem, and what voids a guarantee.
+"""The trials of another tool as observations of a problem, and what voids a guarantee.
+
+The doors to Optuna and to Ax make a list of :class:`Trial`, and all else is the same for both.
 
 A confidence sequence takes outcomes in one order. Each must be f*(x) plus noise that is
 sub-Gaussian given all outcomes before it, and given that this trial is the next one. There are two
@@ -17,24 +19,19 @@ With one worker both are the same.
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import pairwise, takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
-import optuna
-from optuna.distributions import (
-    BaseDistribution,
-    CategoricalDistribution,
-    FloatDistribution,
-    IntDistribution,
-)
-from optuna.trial import FrozenTrial, TrialState
 
 from kernelbounds.arrays import LARGEST, brief
-from kernelbounds.errors import InputError
+from kernelbounds.bandits import Certificate
+from kernelbounds.errors import EmptyConfidenceSetError, InputError
 from kernelbounds.problem import Problem
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study.deciding import Search
@@ -42,9 +39,20 @@ from kernelbounds.study.study import checked_problem
 from kernelbounds.study.study_file import Point
 
 ORDERS = COMPLETION, START = ("completion", "start")
-# Where a trial keeps the parameters that were chosen for it, until the objective asks for them.
-PLAN = "kernelbounds:plan"
-NUMBERS = FloatDistribution, IntDistribution
+# A trial that was stopped had an outcome that somebody could see, and one that failed had none.
+STATES = WAITING, RUNNING, COMPLETE, FAILED, STOPPED = (
+    "waiting", "running", "complete", "failed", "stopped",
+)  # fmt: skip
+
+
+class Trial(NamedTuple):
+    """A trial of another tool, as far as a guarantee depends on it."""
+
+    number: int
+    state: str
+    params: Mapping[str, Any]
+    value: float = math.nan
+    datetime_complete: datetime | None = None
 
 
 class Row(NamedTuple):
@@ -57,7 +65,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True)
 class Reading:
-    """What the trials of a study say at one moment.
+    """What trials say at one moment.
 
     Attributes
     ----------
@@ -69,13 +77,11 @@ class Reading:
         The trials with outcomes, in their order.
     taken : dict
         Points by trial numbers that have no outcome, or none that counts: those of trials that run,
-        failed or were pruned.
+        failed or were stopped.
     void : dict
         What voids the guarantee, in a sentence each, by its kind.
     notes : dict
         What the guarantee depends on besides the problem, likewise.
-    distributions : dict
-        Those of the last trial in the sequence.
     """
 
     search: Search
@@ -84,35 +90,21 @@ class Reading:
     taken: dict[int, Point]
     void: dict[str, str]
     notes: dict[str, str]
-    distributions: dict[str, BaseDistribution]
-
-    def params(self, named: Mapping[str, float | str]) -> dict[str, Any]:
-        """Return settings of the problem as Optuna's parameters: whole numbers and choices.
-
-        They are not moved to steps, because bounds are for the settings as they are.
-        """
-        found = dict[str, Any](named)
-        for name, distribution in self.distributions.items():
-            if name in found and isinstance(distribution, CategoricalDistribution):
-                found[name] = fitted(name, found[name], distribution)
-            elif name in found and isinstance(distribution, IntDistribution):
-                found[name] = round(found[name])
-        return found
 
 
 class Record:
-    """The observations in a study, which are read anew each time and added to one sequence.
+    """The observations in trials, which are read anew each time and added to one sequence.
 
-    Everything is in the study, so that a worker that is killed loses nothing. Only what is new is
-    added to the sequence, and where the study does not go on from what was read before, as when it
-    is another study, the sequence begins anew.
+    Everything is in the trials, so that a worker that is killed loses nothing. Only what is new is
+    added to the sequence, and where the trials do not go on from what was read before, as when they
+    are those of another study, the sequence begins anew.
     """
 
     def __init__(self, problem: Problem, order: str = COMPLETION) -> None:
         problem = checked_problem(problem)
         if problem.counts is not None:
             raise InputError(
-                "Optuna keeps one number for a trial, and this problem wants successes and tries; "
+                "there is one number for a trial, and this problem wants successes and tries; "
                 "state the rate as a plain output, with its noise."
             )
         if order not in ORDERS:
@@ -122,7 +114,7 @@ class Record:
         self._begin_anew(minimise=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what can be read from the study."""
+        """Leave out what can be read from the trials."""
         return {"problem": self.problem, "order": self.order, "_warned": self._warned}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -132,24 +124,11 @@ class Record:
     def _begin_anew(self, minimise: bool) -> None:
         self._search = Search(self.problem, minimise)
         self._sequence, self._rows = self.problem.sequence(), list[Row]()
+        self._best: Certificate | None = None
 
-    def read(self, study: optuna.Study) -> Reading:
-        """Read all trials, and bring the sequence up to date."""
-        if len(study.directions) != 1:
-            raise InputError(
-                f"the study has {len(study.directions)} objectives, and kernelbounds bounds one "
-                "function; use a study with one direction."
-            )
-        trials = sorted(study.get_trials(deepcopy=False), key=lambda one: one.number)
-        for trial in trials:
-            if trial.constraints:
-                raise InputError(
-                    f"trial {trial.number} has constraints, and kernelbounds has no policy or "
-                    "certificate for constrained studies; leave out set_constraint, or use another "
-                    "sampler and no certificate."
-                )
-        minimise = study.direction == optuna.study.StudyDirection.MINIMIZE
-        points = {one.number: point_of(self.problem, wanted(one)) for one in trials}
+    def read(self, trials: Sequence[Trial], minimise: bool) -> Reading:
+        """Read all trials, by their numbers, and bring the sequence up to date."""
+        points = {one.number: point_of(self.problem, one.params) for one in trials}
         ended = in_order(trials, self.order)
         rows = [
             Row(one.number, point, value)
@@ -165,20 +144,63 @@ class Record:
             self._sequence.update(scaled, values, scales)
             self._rows = rows
         known = {one.number for one in rows}
-        others = {TrialState.RUNNING, TrialState.FAIL, TrialState.PRUNED}
+        others = {RUNNING, FAILED, STOPPED}
         taken = {
             one.number: point
             for one in trials
             if one.state in others and (point := points[one.number]) is not None
         }
-        void = {**_pruned(trials), **_impossible(ended, self.problem)}
+        void = {**_stopped(trials), **_impossible(ended, self.problem)}
         used = [one for one in ended if one.number in known]
         void |= _varying(used, self.problem)
         notes = {**_failed(trials), **_left_out(ended, points)}
         if self.order == COMPLETION:
             notes |= _overtaken(rows, trials)
-        last = used[-1].distributions if used else {}
-        return Reading(self._search, self._sequence, rows, taken, void, notes, last)
+        return Reading(self._search, self._sequence, rows, taken, void, notes)
+
+    def certificate(
+        self, known: Reading, seconds: float, aim: float | None = None, *, at_once: bool = True
+    ) -> dict[str, Any]:
+        """Certify the best settings, as plain data, and warn once of all that should be known.
+
+        With ``at_once=False`` little work is done where the regret is not as small as the aim.
+        """
+        self.warn_once(known.void | known.notes)
+        void, plain = list(known.void.values()), dict[str, Any]()
+        if known.rows:
+            try:
+                plain = self._certified(known, seconds, None if at_once else aim).as_data()
+            except EmptyConfidenceSetError as error:
+                void.append(str(error))
+                self.warn_once({"refuted": str(error)})
+        regret = plain.get("regret")
+        enough = regret is not None and aim is not None and regret <= aim
+        return {
+            "reached": enough and not void,
+            "params": plain.get("named", {}),
+            "regret": regret,
+            "lower": plain.get("lower"),
+            "upper": plain.get("upper"),
+            "trials": len(known.rows),
+            "confidence": 1 - self.problem.delta,
+            "void": void,
+            "notes": list(known.notes.values()),
+            "aim": aim,
+            "problem": repr(self.problem),
+        }
+
+    def _certified(self, known: Reading, seconds: float, enough: float | None) -> Certificate:
+        """Certify the best settings, with little work where they are not good enough."""
+        search, sequence = known.search, known.sequence
+        if enough is None:
+            found = search.certified(sequence, seconds)
+        else:
+            found = search.certified(sequence, seconds, enough=enough)
+            if found.regret <= enough:
+                found = search.certified(sequence, seconds)
+        # Certificates of one sequence are all true at once, so that none is worse than before.
+        self._best = search.with_the_past(found, [self._best] if self._best else [])
+        return self._best
 
     def warn_once(self, said: Mapping[str, str]) -> None:
         """Warn of what was not warned of before, by its kind."""
@@ -186,12 +208,6 @@ class Record:
             if kind not in self._warned:
                 self._warned.add(kind)
                 warnings.warn(sentence, UserWarning, stacklevel=3)
-
-
-def wanted(trial: FrozenTrial) -> dict[str, Any]:
-    """Return the parameters of a trial; for one that runs, also those not asked for yet."""
-    plan = {} if trial.state.is_finished() else trial.system_attrs.get(PLAN, {})
-    return {**plan, **trial.params}
 
 
 def point_of(problem: Problem, params: Mapping[str, Any]) -> Point | None:
@@ -213,62 +229,43 @@ def point_of(problem: Problem, params: Mapping[str, Any]) -> Point | None:
     return None if outside else tuple(found)
 
 
-def fitted(name: str, value: float | str, distribution: BaseDistribution) -> Any:
-    """Return the value of a distribution that is nearest to one of the problem."""
-    if isinstance(distribution, CategoricalDistribution):
-        for choice in distribution.choices:
-            if str(choice) == str(value):
-                return choice
-    elif isinstance(distribution, NUMBERS) and not isinstance(value, str):
-        low, high, step = distribution.low, distribution.high, distribution.step
-        near = min(max(value, low), high)
-        if step is not None:
-            near = min(low + round((near - low) / step) * step, high)
-        return int(near) if isinstance(distribution, IntDistribution) else float(near)
-    raise InputError(
-        f"the problem has {name} = {value}, which {distribution} has not; state the input as the "
-        "objective suggests it, as problem_of does."
-    )
-
-
-def in_order(trials: Sequence[FrozenTrial], order: str) -> list[FrozenTrial]:
+def in_order(trials: Sequence[Trial], order: str) -> list[Trial]:
     """Return the trials that completed, in one of the two orders."""
     if order == START:
-        trials = list(takewhile(lambda one: one.state.is_finished(), trials))
-    ended = [one for one in trials if one.state == TrialState.COMPLETE]
+        trials = list(takewhile(lambda one: one.state not in (WAITING, RUNNING), trials))
+    ended = [one for one in trials if one.state == COMPLETE]
     if order == COMPLETION:
         ended.sort(key=lambda one: (one.datetime_complete, one.number))
     return ended
 
 
-def outcome(trial: FrozenTrial, problem: Problem) -> float | None:
+def outcome(trial: Trial, problem: Problem) -> float | None:
     """Return the outcome of a trial that completed; None where no function has it."""
-    value = float(trial.value or 0.0)
-    possible = abs(value) <= LARGEST and (value > 0 or not problem.output.log)
-    return value if possible else None
+    possible = abs(trial.value) <= LARGEST and (trial.value > 0 or not problem.output.log)
+    return trial.value if possible else None
 
 
 # --- what voids the guarantee
 
 
-def _pruned(trials: Sequence[FrozenTrial]) -> dict[str, str]:
-    count = sum(one.state == TrialState.PRUNED for one in trials)
-    return _if(count, "pruned", (
-        f"{_counted(count)} pruned, and outcomes that are selected by what they look like have no "
-        "guarantee; run all trials to their ends (optuna.pruners.NopPruner)."
+def _stopped(trials: Sequence[Trial]) -> dict[str, str]:
+    count = sum(one.state == STOPPED for one in trials)
+    return _if(count, "stopped", (
+        f"{_counted(count)} pruned, stopped early or abandoned with data, and outcomes that are "
+        "selected by what they look like have no guarantee; run all trials to their ends."
     ))  # fmt: skip
 
 
-def _impossible(ended: Sequence[FrozenTrial], problem: Problem) -> dict[str, str]:
+def _impossible(ended: Sequence[Trial], problem: Problem) -> dict[str, str]:
     found = [one for one in ended if outcome(one, problem) is None]
     return _if(found, "impossible", (
         f"trial {found[0].number if found else 0} has the outcome "
         f"{found[0].value if found else 0}, which {problem.output.text} cannot have; decide in "
-        "advance what such a run counts as, and return that."
+        "advance what such a run counts as, and report that."
     ))  # fmt: skip
 
 
-def _varying(used: Sequence[FrozenTrial], problem: Problem) -> dict[str, str]:
+def _varying(used: Sequence[Trial], problem: Problem) -> dict[str, str]:
     values: dict[str, set[str]] = {}
     for one in used:
         for name in one.params.keys() - set(problem.names):
@@ -286,16 +283,16 @@ def _varying(used: Sequence[FrozenTrial], problem: Problem) -> dict[str, str]:
 # --- what the guarantee depends on
 
 
-def _failed(trials: Sequence[FrozenTrial]) -> dict[str, str]:
-    count = sum(one.state == TrialState.FAIL for one in trials)
+def _failed(trials: Sequence[Trial]) -> dict[str, str]:
+    count = sum(one.state == FAILED for one in trials)
     return _if(count, "failed", (
         f"{_counted(count)} left out for having failed, which is right only if no trial fails "
-        "because of its outcome; otherwise decide in advance what a failure counts as, and return "
+        "because of its outcome; otherwise decide in advance what a failure counts as, and report "
         "that."
     ))  # fmt: skip
 
 
-def _left_out(ended: Sequence[FrozenTrial], points: Mapping[int, Point | None]) -> dict[str, str]:
+def _left_out(ended: Sequence[Trial], points: Mapping[int, Point | None]) -> dict[str, str]:
     count = sum(points[one.number] is None for one in ended)
     return _if(count, "left out", (
         f"{_counted(count)} left out for lacking an input of the problem, or being out of its "
@@ -303,11 +300,11 @@ def _left_out(ended: Sequence[FrozenTrial], points: Mapping[int, Point | None]) 
     ))  # fmt: skip
 
 
-def _overtaken(rows: Sequence[Row], trials: Sequence[FrozenTrial]) -> dict[str, str]:
+def _overtaken(rows: Sequence[Row], trials: Sequence[Trial]) -> dict[str, str]:
     found = any(after.number < before.number for before, after in pairwise(rows))
     # Trials that still run are overtaken, too, by those that began after them.
     latest = max((one.number for one in rows), default=-1)
-    found |= any(one.state == TrialState.RUNNING and one.number < latest for one in trials)
+    found |= any(one.state == RUNNING and one.number < latest for one in trials)
     return _if(found, "overtaken", (
         "trials ended in another order than they began, which is right only if run times do not "
         "depend on outcomes; if they may, use order='start'."
