@@ -62,6 +62,7 @@ from .sequence import ConfidenceSequence as ConfidenceSequence
 from .sequence.sparse import Sparse as Sparse
 from .study import Study as Study
 from .surface.frozen import Frozen as Frozen
+from .surface.frozen_outputs import FrozenOutputs as FrozenOutputs
 from .theory.comparison import compare as compare
 
 __version__: str

@@ -17,6 +17,7 @@ function                value
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,9 @@ def portable_error(kernel: Kernel, dim: int) -> float:
     refuse_unportable(kernel)
     error = evaluation_error(kernel, dim)
     assert error is not None  # it is known for all kernels that are not refused
-    return TIMES_THE_ERROR * error + MORE_ERROR
+    # A power may be computed by multiplications, which have an error of half a unit each.
+    powers = sum(v for name, v in kernel.get_params().items() if name.endswith("exponent"))
+    return TIMES_THE_ERROR * error + MORE_ERROR + float(powers) / 2
 
 
 def refuse_unportable(kernel: Kernel) -> None:
@@ -142,7 +145,7 @@ def diagonal(xp: Any, kernel: Kernel, X: Any) -> Any:
     if type(kernel) is DotProduct:
         return xp.sum(X * X, axis=1) + float(kernel.sigma_0) ** 2
     constant = float(kernel.constant_value) if type(kernel) is ConstantKernel else 1.0
-    return 0.0 * X[:, 0] + constant
+    return 0.0 * xp.sum(X, axis=1) + constant  # nan if a coordinate is not finite
 
 
 def diagonal_partials(xp: Any, kernel: Kernel, X: Any) -> list[Any]:
@@ -167,17 +170,27 @@ def diagonal_partials(xp: Any, kernel: Kernel, X: Any) -> list[Any]:
     return [0.0 * X[:, 0]] * dim
 
 
+def namespace(X: Any) -> Any:
+    """The namespace of an array; NumPy for lists, tables and whatever else NumPy converts."""
+    if type(X).__module__.split(".")[0] == "torch":
+        return sys.modules["torch"]  # which made X, and so is imported
+    return X.__array_namespace__() if hasattr(X, "__array_namespace__") else np
+
+
 def as_array(xp: Any, values: np.ndarray[Any, Any], X: Any) -> Any:
     """Convert a NumPy array to one of the library of X, on the device of X where that is a GPU."""
-    if xp.__name__ == "torch":
-        return xp.asarray(values, device=X.device)
+    if xp.__name__ == "torch":  # which would share the memory, and warns if it is read-only
+        return xp.asarray(values, device=X.device, copy=True)
     return xp.asarray(values)
 
 
 def safe_root(xp: Any, squares: Any) -> Any:
-    """The square root, with the derivative zero at zero, where automatic ones would be nan."""
-    positive = squares > 0
-    return xp.where(positive, xp.sqrt(xp.where(positive, squares, 0.0 * squares + 1.0)), 0.0)
+    """The square root, with the derivative zero at zero, where automatic ones would be nan.
+
+    The root of nan is nan, so that a point that is not finite has no bounds.
+    """
+    empty = squares <= 0
+    return xp.where(empty, 0.0, xp.sqrt(xp.where(empty, 0.0 * squares + 1.0, squares)))
 
 
 def _profile(xp: Any, kernel: Kernel, s: Any) -> tuple[Any, Any]:

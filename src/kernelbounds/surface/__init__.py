@@ -9,12 +9,14 @@ from kernelbounds.surface.estimate import (
 )
 from kernelbounds.surface.freezing import freeze
 from kernelbounds.surface.frozen import Frozen
+from kernelbounds.surface.frozen_outputs import FrozenOutputs
 from kernelbounds.surface.surface import Clipped, Surface, surface_of
 
 __all__ = [
     "POINTS_AT_ONCE",
     "Clipped",
     "Frozen",
+    "FrozenOutputs",
     "Surface",
     "binding_facts",
     "deviations",

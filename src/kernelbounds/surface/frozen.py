@@ -12,7 +12,6 @@ factorised. ``freezing.py`` makes these parts.
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
@@ -28,7 +27,7 @@ from kernelbounds.io import archive
 from kernelbounds.kernels import portable
 
 FORMAT, VERSION = "kernelbounds.Frozen", 1
-NUMBERS = ("norm_bound", "level", "beyond")
+NUMBERS = ("norm_bound", "delta", "level", "beyond")
 ARRAYS = ("points", "weights", "inverse", "factors", "prior", "explained", "mean_errors", "ridges")
 
 
@@ -45,12 +44,15 @@ class Frozen:
     double precision, and the results are arrays of the same library, which may compile,
     differentiate and map the function.
 
+    All arrays are read-only. A point with a coordinate that is not finite is refused by NumPy's
+    checks and has bounds nan in other libraries, as compiled code cannot raise.
+
     Attributes
     ----------
     kernel : Kernel
-        The kernel.
-    norm_bound : float
-        B.
+        A copy of the kernel.
+    norm_bound, delta : float
+        B, and the probability that some bound is wrong.
     level, beyond : float
         The level of the offset, and the misspecification.
     ridges : array of shape (g,)
@@ -72,6 +74,7 @@ class Frozen:
 
     kernel: Kernel
     norm_bound: float
+    delta: float
     level: float
     beyond: float
     points: Array
@@ -82,6 +85,10 @@ class Frozen:
     explained: Array  # (g,)
     mean_errors: Array  # above the error of w' k_t(x) / sqrt(k(x,x)), (g,)
     ridges: Array
+
+    def __post_init__(self) -> None:
+        for name in ARRAYS:
+            getattr(self, name).setflags(write=False)
 
     def __repr__(self) -> str:
         count, dim = self.points.shape
@@ -98,20 +105,7 @@ class Frozen:
         One point may also be given in the shape (d,).
         """
         xp, X = self._asked(X)
-        prior = portable.diagonal(xp, self.kernel, X)
-        root = portable.safe_root(xp, prior)
-        vectors = portable.values(xp, self.kernel, X, portable.as_array(xp, self.points, X))
-        most = self._most * root
-        upper, lower = most, -most
-        for i in range(len(self.ridges)):
-            mean, half, _ = self._interval(xp, i, prior, root, vectors)
-            upper = xp.minimum(upper, xp.maximum(mean + half, -most))
-            lower = xp.maximum(lower, xp.minimum(mean - half, most))
-        upper, lower = upper + self.level, lower + self.level
-        return (
-            lower - (self.beyond + self._last(xp.abs(lower))),
-            upper + (self.beyond + self._last(xp.abs(upper))),
-        )
+        return self._best(xp, *self._intervals(xp, X))
 
     def gradients(self, X: Any) -> tuple[Any, Any]:
         """Gradients in x of the lower and upper bounds at points (m, d); both (m, d).
@@ -119,18 +113,19 @@ class Frozen:
         Where a bound is not differentiable, at an observation with Matern(nu=0.5) or where it meets
         another of which it is the best, they are gradients of one side, or between those.
         """
+        _, gradients = self.bounds_and_gradients(X)
+        return gradients
+
+    def bounds_and_gradients(self, X: Any) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+        """Both :meth:`bounds` and :meth:`gradients` at points (m, d), in the time of the latter."""
         xp, X = self._asked(X)
-        Z = portable.as_array(xp, self.points, X)
-        prior = portable.diagonal(xp, self.kernel, X)
-        root = portable.safe_root(xp, prior)
-        vectors = portable.values(xp, self.kernel, X, Z)
-        parts = portable.partials(xp, self.kernel, X, Z)
+        root, intervals = self._intervals(xp, X)
+        parts = portable.partials(xp, self.kernel, X, portable.as_array(xp, self.points, X))
         of_prior = xp.stack(portable.diagonal_partials(xp, self.kernel, X), axis=1)
         of_root = of_prior / _divisor(xp, 2.0 * root)
         most, of_most = self._most * root, self._most * of_root
         upper, lower, of_upper, of_lower = most, -most, of_most, -of_most
-        for i in range(len(self.ridges)):
-            mean, half, explained = self._interval(xp, i, prior, root, vectors)
+        for i, (mean, half, explained) in enumerate(intervals):
             w, A = (portable.as_array(xp, one[i], X) for one in (self.weights, self.inverse))
             factor, of_error = float(self.factors[i]), float(self.mean_errors[i])
             deviation = (half - of_error * root) / factor if factor else 0.0 * half
@@ -146,14 +141,15 @@ class Frozen:
             of_upper = xp.where((high < upper)[:, None], for_high, of_upper)
             of_lower = xp.where((low > lower)[:, None], for_low, of_lower)
             upper, lower = xp.minimum(upper, high), xp.maximum(lower, low)
-        return of_lower, of_upper
+        return self._best(xp, root, intervals), (of_lower, of_upper)
 
     def bounds_in_boxes(self, lower: ArrayLike, upper: ArrayLike) -> tuple[Array, Array]:
         """Bounds on f* throughout boxes with corners ``lower`` and ``upper``, (m, d); (m,) each.
 
         They are those at the centre c, widened by B max |k(., x) - k(., c)| over the box, as
-        |g(x) - g(c)| is at most that for a function g of norm B. Cut a large box into smaller ones
-        and take the extremes. The result is of NumPy.
+        |g(x) - g(c)| is at most that for a function g of norm B, and no wider than
+        B max sqrt(k(x, x)). Cut a large box into smaller ones and take the extremes. The result is
+        of NumPy.
         """
         low, high = as_points(lower, "lower", self.dim), as_points(upper, "upper", self.dim)
         if low.shape != high.shape or not np.all(low <= high):
@@ -163,37 +159,48 @@ class Frozen:
             )
         centres = 0.5 * low + 0.5 * high
         half_widths = np.maximum(high - centres, centres - low) * (1 + 4 * EPS)
-        moved = kernels.features_in_boxes(self.kernel, centres, half_widths).moved
-        more = self.norm_bound * moved * (1 + 8 * EPS)
+        found = kernels.features_in_boxes(self.kernel, centres, half_widths)
+        more = self.norm_bound * found.moved * (1 + 8 * EPS)
+        trivial = self._most * found.size * (1 + 8 * EPS) + self.beyond
         least, most = self.bounds(centres)
-        return (
-            least - more - self._last(np.abs(least) + more),
-            most + more + self._last(np.abs(most) + more),
-        )
+        least = np.maximum(least - more, self.level - trivial)
+        most = np.minimum(most + more, self.level + trivial)
+        rounded = self._last(np.maximum(np.abs(least), np.abs(most)) + more)
+        return least - rounded, most + rounded
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to one npz file, without pickle; see :meth:`load`."""
-        header = {"format": FORMAT, "version": VERSION, "kernel": kernels.to_data(self.kernel)}
-        header |= {name: getattr(self, name) for name in NUMBERS}
-        archive.write(path, header, {name: getattr(self, name) for name in ARRAYS})
+        header, arrays = self.pack()
+        archive.write(path, {"format": FORMAT, "version": VERSION, **header}, arrays)
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Frozen:
         """Read what :meth:`save` wrote; it gives the same bounds."""
-        header, arrays = archive.read(path, FORMAT, VERSION, "a saved frozen bound", ARRAYS)
+        packed = archive.read(path, FORMAT, VERSION, "a saved frozen bound", ARRAYS)
         with archive.damage_reported(path):
-            (g, t), dim = arrays["weights"].shape, arrays["points"].shape[1]
-            shapes = {"points": (t, dim), "inverse": (g, t, t), "weights": (g, t)}
-            for name in ARRAYS:
-                if arrays[name].shape != shapes.get(name, (g,)):
-                    raise ValueError(f"{name} has the shape {arrays[name].shape}")
-                if not np.all(np.isfinite(arrays[name])):
-                    raise ValueError(f"{name} is not finite")
-            parts: dict[str, Any] = {name: float(header[name]) for name in NUMBERS}
-            parts |= arrays
-            kernel = kernels.checked_kernel(kernels.from_data(header["kernel"]))
-            portable.portable_error(kernel, dim)
-            return cls(kernel=kernel, **parts)
+            return cls.unpack(*packed)
+
+    def pack(self) -> archive.Packed:
+        """Return all numbers as JSON-ready data, and all arrays by name; see :meth:`unpack`."""
+        header = {"kernel": kernels.to_data(self.kernel)}
+        header |= {name: getattr(self, name) for name in NUMBERS}
+        return header, {name: getattr(self, name) for name in ARRAYS}
+
+    @classmethod
+    def unpack(cls, header: dict[str, Any], arrays: dict[str, Array]) -> Frozen:
+        """Make a frozen bound from what :meth:`pack` returned."""
+        (g, t), dim = arrays["weights"].shape, arrays["points"].shape[1]
+        shapes = {"points": (t, dim), "inverse": (g, t, t), "weights": (g, t)}
+        for name in ARRAYS:
+            if arrays[name].shape != shapes.get(name, (g,)):
+                raise ValueError(f"{name} has the shape {arrays[name].shape}")
+            if arrays[name].dtype.str[1:] != "f8" or not np.all(np.isfinite(arrays[name])):
+                raise ValueError(f"{name} is not of finite floats")
+        parts: dict[str, Any] = {name: float(header[name]) for name in NUMBERS}
+        parts |= arrays
+        kernel = kernels.checked_kernel(kernels.from_data(header["kernel"]))
+        portable.portable_error(kernel, dim)
+        return cls(kernel=kernel, **parts)
 
     @property
     def _most(self) -> float:
@@ -204,24 +211,40 @@ class Frozen:
         """Above the rounding errors of adding the level, and what is beyond it."""
         return 4 * EPS * (sizes + (2 * abs(self.level) + self.beyond))
 
-    def _interval(self, xp: Any, i: int, prior: Any, root: Any, vectors: Any) -> tuple[Any, ...]:
-        """w' k_t(x), what is added to and subtracted from it, and A k_t(x), at ridge number i."""
-        w, A = (portable.as_array(xp, one[i], vectors) for one in (self.weights, self.inverse))
-        explained = vectors @ A.T
-        squares = xp.sum(explained * explained, axis=1)
-        variance = float(self.prior[i]) * prior - float(self.explained[i]) * squares
-        half = float(self.factors[i]) * portable.safe_root(xp, variance)
-        return vectors @ w, half + float(self.mean_errors[i]) * root, explained
+    def _intervals(self, xp: Any, X: Any) -> tuple[Any, list[tuple[Any, Any, Any]]]:
+        """The root of k(x,x), and the interval of each ridge.
+
+        An interval is w' k_t(x), what is added to and subtracted from it, and A k_t(x).
+        """
+        vectors = portable.values(xp, self.kernel, X, portable.as_array(xp, self.points, X))
+        prior = portable.diagonal(xp, self.kernel, X)
+        root, found = portable.safe_root(xp, prior), []
+        for i in range(len(self.ridges)):
+            w, A = (portable.as_array(xp, one[i], X) for one in (self.weights, self.inverse))
+            explained = vectors @ A.T
+            squares = xp.sum(explained * explained, axis=1)
+            variance = float(self.prior[i]) * prior - float(self.explained[i]) * squares
+            half = float(self.factors[i]) * portable.safe_root(xp, variance)
+            found.append((vectors @ w, half + float(self.mean_errors[i]) * root, explained))
+        return root, found
+
+    def _best(self, xp: Any, root: Any, intervals: list[tuple[Any, Any, Any]]) -> tuple[Any, Any]:
+        """The bounds: the best of all intervals and of +-B sqrt(k(x,x)), around the level."""
+        most = self._most * root
+        upper, lower = most, -most
+        for mean, half, _ in intervals:
+            upper = xp.minimum(upper, xp.maximum(mean + half, -most))
+            lower = xp.maximum(lower, xp.minimum(mean - half, most))
+        upper, lower = upper + self.level, lower + self.level
+        return (
+            lower - (self.beyond + self._last(xp.abs(lower))),
+            upper + (self.beyond + self._last(xp.abs(upper))),
+        )
 
     def _asked(self, X: Any) -> tuple[Any, Any]:
         """The namespace of the points, and the points, which are (m, d)."""
-        if isinstance(X, np.ndarray) or not hasattr(X, "dtype"):
-            return np, as_points(X, "X", self.dim, one=True)
-        if type(X).__module__.split(".")[0] == "torch":
-            xp: Any = sys.modules["torch"]  # which made X, and so is imported
-        elif hasattr(X, "__array_namespace__"):
-            xp = X.__array_namespace__()
-        else:
+        xp = portable.namespace(X)
+        if xp is np:
             return np, as_points(X, "X", self.dim, one=True)
         if X.dtype != xp.float64:
             raise InputError(
