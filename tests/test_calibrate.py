@@ -90,7 +90,7 @@ def test_suggestions_and_their_kinds():
 
 def test_length_scales_are_in_the_units_of_the_inputs():
     rng = np.random.default_rng(4)
-    problem = Problem(["t[°C]=180:220", "p[Pa]=1e3:1e5:log"], "y[%]=-150:150")
+    problem = Problem(["t[°C]=180:220", "p[Pa]=1e3:1e5:log"], "y[MPa]=-150:150")
     unit = rng.random((40, 2))
     y = 100 * np.sin(5 * unit[:, 0]) + 20 * unit[:, 1] + rng.standard_normal(40)
     found = calibrate(problem, problem.unscaled(unit), y)
@@ -98,7 +98,7 @@ def test_length_scales_are_in_the_units_of_the_inputs():
     number = r"[0-9.e+]+"
     match = re.fullmatch(rf"t ({number}) °C, p a factor of ({number})", scales)
     assert 5 < float(match[1]) < 60 and float(match[2]) > 10
-    assert found.suggestions[3].value.endswith(" %")
+    assert found.suggestions[3].value.endswith(" MPa")
     # The same in other units of everything.
     other = Problem(["t[K]=453.15:493.15", "p[bar]=0.01:1:log"], "y=-1.5:1.5")
     again = calibrate(other, other.unscaled(unit), y / 100)

@@ -24,6 +24,7 @@ from kernelbounds.cli.options import (
     warn,
     with_problem,
 )
+from kernelbounds.display.numbers import about
 from kernelbounds.errors import InputError
 
 # Norm bounds of the same problem differ by less than this, whatever the threads: 1e-9 was seen.
@@ -102,16 +103,15 @@ def _same_norms(name: str, old: Any, new: Any) -> bool:
 def show(found: kb.problem.Assumed) -> None:
     """Print the kernels that were compared, and which of them is taken."""
     problem, out = found.problem, found.problem.output
-    unit = out.norm_unit
-    in_unit = f" [{out.unit}]" if unit else ""
+    in_unit = f" [{out.norm_unit}]" if out.norm_unit else ""
     share = f"{100 * problem.quantile:g} %"
     rows = []
     for one in found.candidates:
         at_least = "" if one.settled else "> "
         rows.append([
             ("→ " if one is found.chosen else "  ") + one.name,
-            at_least + f"{np.median(one.norms):.4g}",
-            at_least + f"{one.norm_bound:.4g}",
+            at_least + about(float(np.median(one.norms))),
+            at_least + about(one.norm_bound),
             out.short_plus_minus(one.width) if np.isfinite(one.width) else "",
         ])  # fmt: skip
     print_table(
@@ -121,7 +121,7 @@ def show(found: kb.problem.Assumed) -> None:
         rows,
     )  # fmt: skip
     say(
-        f"Chosen: {found.chosen.name}, the narrowest band, with B = {problem.norm_bound:.4g}{unit}."
+        f"Chosen: {found.chosen.name}, the narrowest band, with B = {problem.norm_text}."
         f" It covers {100 * found.share_covered:.0f} % of these functions. So, of 100 systems like "
         f"them, the band misses about {100 * found.miss_probability:.3g} at some "
         f"settings, on average: {100 * (found.miss_probability - problem.delta):.3g} that B does "
@@ -139,8 +139,9 @@ def show(found: kb.problem.Assumed) -> None:
         smaller = found.chosen.norm_bound < found.norm_bound_without_facts
         say(
             f"The functions satisfy what you know of the output: {so}."
-            + f" B = {found.chosen.norm_bound:.4g}{unit} with what you know, "
-            f"{found.norm_bound_without_facts:.4g}{unit} without, under the same kernel." * smaller
+            + f" B = {out.norm_text(found.chosen.norm_bound)} with what you know, "
+            f"{out.norm_text(found.norm_bound_without_facts)} without, under the same kernel."
+            * smaller
         )
     if found.left_out:
         say(

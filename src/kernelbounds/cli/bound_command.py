@@ -229,8 +229,7 @@ def warn_of(
             "you are sure of a limit, say --noise 'unknown, at most ...'."
         )
     needed = (
-        ("B", norm, f"{at_least(norm.at_least)}{out.norm_unit}",
-         f"{norm.assumed:.3g}{out.norm_unit}"),
+        ("B", norm, out.norm_text(norm.at_least, at_least), out.norm_text(norm.assumed)),
         ("the noise", noise, problem.stated_noise.text(noise.at_least, at_least),
          problem.stated_noise.text()),
     )  # fmt: skip
@@ -246,7 +245,7 @@ def refuted(
     problem: kb.Problem, runs: Runs, bound: kb.Bound | None, error: EmptyConfidenceSetError
 ) -> str:
     """Say how B or the noise would have to grow where no function satisfies the assumptions."""
-    unit, norm = problem.output.norm_unit, float(problem.norm_bound or 0.0)
+    out, norm = problem.output, float(problem.norm_bound or 0.0)
     larger = (
         norm * error.norm_lower_bound  # which is then a factor
         if problem.candidates
@@ -256,7 +255,7 @@ def refuted(
     if norm <= larger < math.inf:
         far = larger > FAR_LARGER_NORM * norm
         many = f"more than {FAR_LARGER_NORM} times as large" if far else (
-            f"at least {at_least(larger)}{unit}"
+            f"at least {out.norm_text(larger, at_least)}"
         )  # fmt: skip
         least.append(f"B would have to be {many}")
     if (problem.stated_noise.scale or 0.0) <= error.noise_lower_bound < math.inf:
@@ -275,8 +274,8 @@ def refuted(
     elif problem.stated_noise.is_unknown and not least[1:]:
         doubt = "Is the noise not the same in all runs"
     return (
-        f"the data refute the assumptions: no function with B = {norm:.4g}{unit} explains them, "
-        f"with {problem.stated_noise.clause}{larger_ones}. The "
+        f"the data refute the assumptions: no function with B = {problem.norm_text} explains "
+        f"them, with {problem.stated_noise.clause}{larger_ones}. The "
         f"rows before line {_first_refuting(problem, runs, bound)} do not refute them, but with "
         f"that line they do. {doubt}, does the output turn more often, do inputs interact, or is a "
         f"row wrong? {_unused(runs)}State it again with room to spare; since you have seen the "
@@ -302,12 +301,11 @@ def fact_refuted(
 ) -> str:
     """Say in the user's words which fact the data contradict, where, and by how much."""
     said = kb.problem.facts_in_words.contradiction(problem, sequence, error)
-    unit = problem.output.norm_unit
     noise = "" if problem.noise == "unknown" else f" or the noise, {problem.stated_noise.text()},"
     return (
         f"{said} The rows before line {_first_refuting(problem, runs, None)} do not contradict it, "
-        f"but with that line they do. Is it not true everywhere, is B = {problem.norm_bound:.4g}"
-        f"{unit}{noise} too small, or is a row wrong? {_unused(runs)}State it again; since you "
+        f"but with that line they do. Is it not true everywhere, is B = {problem.norm_text}{noise} "
+        f"too small, or is a row wrong? {_unused(runs)}State it again; since you "
         "have seen the data, the guarantee then holds only as far as you would have stated the "
         "same without them."
     )
@@ -370,7 +368,8 @@ def summarise(found: Found) -> None:
         )
     widths = out.scaled(found.upper) - out.scaled(found.lower)
     half = float(np.mean(widths[: found.asked]) / 2)
-    norm = f"a norm of at most {at_most(float(problem.norm_bound or 0.0), 4)}{out.norm_unit}"
+    bound = out.norm_text(float(problem.norm_bound or 0.0), lambda one: at_most(one, 4))
+    norm = f"a norm of at most {bound}"
     if found.sequence.classes is not None:
         norm = (
             f"under one of {len(problem.candidates)} kernels, a norm of at most the B of that one"

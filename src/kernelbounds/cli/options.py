@@ -346,13 +346,13 @@ def assumed_with_progress(problem: kb.Problem) -> kb.problem.Assumed:
     """Suggest a kernel and a norm bound with :func:`~kernelbounds.problem.assume`, with a bar."""
     with progress("norms of functions like yours", kb.problem.assuming.steps(problem)) as step:
         found = kb.problem.assume(problem, step=step)
-    unit, bound = problem.output.norm_unit, found.problem.norm_bound
     if found.share_covered < problem.quantile:
         warn(
-            f"B = {bound:.4g}{unit} covers only {100 * found.share_covered:.0f} % of random "
-            f"functions with your range and turns, with {found.chosen.name}; "
-            f"{100 * problem.quantile:.0f} % would take {found.chosen.norm_bound:.4g}{unit}. Leave "
-            "out --norm-bound unless you know it for this kernel."
+            f"B = {found.problem.norm_text} covers only {100 * found.share_covered:.0f} % of "
+            f"random functions with your range and turns, with {found.chosen.name}; "
+            f"{100 * problem.quantile:.0f} % would take "
+            f"{problem.output.norm_text(found.chosen.norm_bound)}. Leave out --norm-bound unless "
+            "you know it for this kernel."
         )
     return found
 

@@ -114,7 +114,7 @@ def _row(name: str, problem: kb.Problem, aim: float, most: int) -> list[str]:
     count, out = kb.problem.plans.needed(settled, aim, most), settled.output
     width, _ = kb.problem.problem.predicted_half_widths(settled, settled.experiments)
     return [
-        name, f"{settled.norm_bound:.4g}{out.norm_unit}", out.short_plus_minus(width),
+        name, settled.norm_text, out.short_plus_minus(width),
         f"more than {most}" if count is None else str(count),
     ]  # fmt: skip
 
@@ -135,7 +135,7 @@ def show(expected: kb.problem.Plan) -> None:
     kernel = kb.kernels.kernel_to_text(problem.kernel)
     print_table(
         f"{problem.output.label}: band and certified regret, with {kernel}, "
-        f"B = {problem.norm_bound:.4g}{out.norm_unit}",
+        f"B = {problem.norm_text}",
         ["experiments", "band, at most", "band, simulated", "regret, at most",
          "regret among 256, simulated"],
         rows,

@@ -55,7 +55,7 @@ def new_axes(
     *,
     share_x: bool = False,
     share_y: bool = False,
-    space: float = 0.02,
+    space: float = 0.06,
     most_columns: int = MOST_COLUMNS,
 ) -> list[Axes]:
     """Make the axes of a new figure, in rows of at most ``most_columns``; ``size`` is each one's.

@@ -17,15 +17,15 @@ from kernelbounds.problem.quantities import Input
 # many points of the slice that bends most, out of this many slices.
 ADMITTED_SHOWN, EXCLUDED_SHOWN, SLICE_POINTS, SLICES_TRIED = 10, 2, 121, 16
 CAPTION = (
-    "All panels cut the same functions, along one input each. One that is too wild is drawn only "
-    "where it is wildest."
+    "All panels cut the same functions, along one input each. One that B does not cover is drawn "
+    "only where it bends most."
 )
 
 
 def admitted_functions(found: Assumed) -> Any:
-    """Draw slices of random functions along each input: some that are admitted, and the wildest.
+    """Draw slices of random functions along each input: some that B covers, and the wildest.
 
-    The wildest are those of the largest norms, as far as B does not admit these. Each is drawn only
+    The wildest are those of the largest norms, as far as B does not cover these. Each is drawn only
     along the input along which it bends most, since along others it may well look tame.
     """
     problem, norms = found.problem, found.chosen.norms
@@ -51,8 +51,8 @@ def admitted_functions(found: Assumed) -> Any:
         one = problem.inputs[axis]
         panels[axis].plot(one.unscaled(_ticks(one)), slices[axis], **too_wild)
     if outside:
-        panels[0].plot([], [], label="too wild: not admitted", **too_wild)
-    panels[0].plot([], [], color="black", linewidth=0.9, label="admitted (all other lines)")
+        panels[0].plot([], [], label="not covered by B: a larger norm", **too_wild)
+    panels[0].plot([], [], color="black", linewidth=0.9, label="covered by B (all other lines)")
     if problem.dim > 1:
         panels[0].figure.supxlabel(CAPTION, fontsize="small")
     canvas.legend(panels, own=True)

@@ -402,7 +402,7 @@ def calibrate(problem: Problem, X: Array, y: Array) -> Calibration:
             "what functions with these length scales do on average",
         ),
         Finding(
-            "norm bound B", f"{suggested.norm_bound:.4g}{problem.output.norm_unit}",
+            "norm bound B", suggested.norm_text,
             "stated assumption",
             f"covers {100 * problem.quantile:g} % of random functions with your range and these "
             f"turns, with the kernel of the narrowest band, {kernel_to_text(suggested.kernel)}",
@@ -425,8 +425,7 @@ def _least_norm(problem: Problem, observed: tuple[Array, Array, Array | None]) -
     sequence = problem.sequence()
     sequence.update(*observed)
     least = checked_assumptions(problem, sequence)[0].at_least
-    unit = problem.output.norm_unit
-    return f"{least:.4g}{unit}" if math.isfinite(least) else "no B is large enough"
+    return problem.output.norm_text(least) if math.isfinite(least) else "no B is large enough"
 
 
 def _guaranteed(problem: Problem, observed: tuple[Array, Array, Array | None]) -> list[Finding]:

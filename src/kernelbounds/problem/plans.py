@@ -100,7 +100,7 @@ class Plan:
             "Plan",
             [
                 ("output", out.label),
-                ("norm bound B", f"{self.problem.norm_bound:.4g}"),
+                ("norm bound B", self.problem.norm_text),
                 ("kernel", self.assumed.chosen.name),
                 *((f"{count} experiments", f"at most {width}") for count, width in self._chosen),
             ],

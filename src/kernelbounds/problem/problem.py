@@ -262,9 +262,6 @@ class Problem:
         how = {name: " (suggested)" if name in self.suggested else "" for name in SUGGESTED}
         kernel = "to be chosen" if self.kernel is None else _kernel_text(self.kernel)
         kernel += f" or one of {len(self.candidates) - 1} others" if self.candidates else ""
-        norm = (
-            "to be chosen" if self.norm_bound is None else f"{self.norm_bound:.4g}{out.norm_unit}"
-        )
         return notebook.card(
             "Problem",
             [
@@ -275,7 +272,7 @@ class Problem:
                 *[("interactions", self.interactions)][: self.dim - 1],
                 *(("known", words) for words in self.facts_in_words),
                 ("kernel", kernel + how["kernel"]),
-                ("norm bound B", norm + how["norm_bound"]),
+                ("norm bound B", self.norm_text + how["norm_bound"]),
                 ("confidence", f"{1 - self.delta:g}, for all bounds at once"),
             ],
         )
@@ -480,6 +477,13 @@ class Problem:
         Gaussian(scale=inf, at_most=2.0)
         """
         return StatedNoise(self.noise, self.output, self.counts, self.delta)
+
+    @property
+    def norm_text(self) -> str:
+        """The norm bound as text, with its unit: ``B = 1718`` is ``1718``."""
+        if self.norm_bound is None:
+            return "to be chosen"
+        return self.output.norm_text(self.norm_bound)
 
     @property
     def certainty(self) -> str:

@@ -202,8 +202,21 @@ class Output(Quantity):
 
     @property
     def norm_unit(self) -> str:
-        """The unit of B as it follows a number; a logarithm has none."""
-        return "" if self.log else self.after_number
+        """The unit of B, and "" where it has none, or where it would be misread.
+
+        A logarithm has no unit, and B = 1718 % would be read as a share of something.
+        """
+        return "" if self.log or self.unit == "%" else self.unit
+
+    def norm_text(self, norm: float, rounded: Callable[[float], str] = about) -> str:
+        """Write B or another norm.
+
+        >>> Output.parse("yield[%]=0:100").norm_text(1718.2)
+        '1718'
+        >>> Output.parse("strength[MPa]=0:900").norm_text(175912.0)
+        '175900 MPa'
+        """
+        return f"{rounded(norm)}{f' {self.norm_unit}' if self.norm_unit else ''}"
 
     def scaled(self, values: ArrayLike) -> Array:
         """Return values on the scale of the model: as they are, or their natural logarithms.

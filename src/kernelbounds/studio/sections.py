@@ -339,9 +339,10 @@ def _holds(one: OpenStudy, value: float) -> list[str]:
         found = study.sequence.sensitivity(**asked)
     except InputError as error:
         return [f"It does not hold as things are: {error}"]
+    largest = problem.norm_at_least(found.norm_bound)
     lines = [
-        f"It holds for norm bounds up to {_limit(problem.norm_at_least(found.norm_bound))}"
-        f"{problem.output.norm_unit} (assumed: {problem.norm_bound:.4g})."
+        f"It holds for norm bounds up to {problem.output.norm_text(largest, _limit)} "
+        f"(assumed: {problem.norm_text})."
     ]
     if not problem.stated_noise.is_unknown and problem.stated_noise.scale is not None:
         scale = _limit(problem.stated_noise.in_units(found.noise_scale))

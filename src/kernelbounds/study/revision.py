@@ -155,9 +155,7 @@ def _changes_in_words(old: Problem, new: Problem) -> list[str]:
     ]
     pairs = {
         "noise": (old.stated_noise.text(), new.stated_noise.text()),
-        "norm bound": tuple(
-            f"{float(one.norm_bound or math.nan):.4g}{one.output.norm_unit}" for one in (old, new)
-        ),
+        "norm bound": (old.norm_text, new.norm_text),
         "kernel": (_kernels(old)[0], _kernels(new)[0]),
         "kernels": (old.kernels, new.kernels),
         "turns": (old.turns, new.turns),

@@ -181,12 +181,11 @@ class Status:
     def checked(self) -> list[tuple[str, Checked, str, str]]:
         """The norm bound and the noise: name, numbers, what is assumed and what the data need."""
         problem, norm, noise = self.problem, self.norm_bound, self.noise
-        unit = problem.output.norm_unit
         least = problem.stated_noise.text(noise.at_least, partial(at_least, digits=4))
-        needed = f"{at_least(norm.at_least, 4)}{unit}"
+        needed = problem.output.norm_text(norm.at_least, partial(at_least, digits=4))
         name = "limit of the noise" if problem.stated_noise.is_unknown else "noise"
         return [
-            ("norm bound", norm, f"{norm.assumed:.4g}{unit}", needed),
+            ("norm bound", norm, problem.output.norm_text(norm.assumed), needed),
             (name, noise, problem.stated_noise.text(), least),
         ]
 
@@ -217,7 +216,7 @@ class Status:
             ]
         lines.append(
             f"assumptions: noise {noise_so_far(problem, self.noise)}, norm bound "
-            f"{problem.norm_bound:.4g}{out.norm_unit}, kernel {kernel_to_text(problem.kernel)}"
+            f"{problem.norm_text}, kernel {kernel_to_text(problem.kernel)}"
             f"{f' and {len(problem.candidates) - 1} others' if problem.candidates else ''}"
         )
         lines += [f"known: {line}" for line in self._known]
