@@ -517,3 +517,9 @@ def test_values_are_as_precise_as_is_allowed_for(name, library, request):
         xp = pytest.importorskip(library)
         found = np.asarray(portable.values(xp, kernel, xp.asarray(X), xp.asarray(Z)))
     assert np.all(np.abs(found - exact) <= allowed)
+
+
+def test_delta_is_that_of_all_bounds_where_unknown_noise_spends_a_part():
+    seq = kb.ConfidenceSequence(RBF(0.5), 3.0, kb.noise.Gaussian(at_most=0.5), delta=0.01)
+    seq.update(queries(), np.linspace(0.0, 1.0, 12))
+    assert seq.frozen().delta == 0.01 > seq.known.assumptions.delta

@@ -79,7 +79,7 @@ def freeze(known: ConfidenceSet, ridges: object = None, near: ArrayLike | None =
     return Frozen(
         kernel=copy.deepcopy(known.kernel),
         norm_bound=a.norm_bound,
-        delta=a.delta,
+        delta=known.stated.delta,  # of which unknown noise has spent a part
         level=known.evidence.offset.constant or 0.0,
         beyond=a.misspecification,
         points=engine.rows.points.copy(),
