@@ -24,6 +24,7 @@ from ax.api.configs import (
 )
 from ax.core.parameter import ParameterType, RangeParameter
 from ax.exceptions.core import UnsupportedError
+from ax.generation_strategy.center_generation_node import CenterGenerationNode
 from ax.generation_strategy.generation_node import GenerationNode
 from ax.generation_strategy.generation_strategy import GenerationStrategy
 from ax.generation_strategy.generator_spec import GeneratorSpec
@@ -174,6 +175,9 @@ def test_a_strategy_with_another_node_before():
     assert {one["x"] for one in first.values()}.isdisjoint({0.25, 0.5, 0.75})
     # The two are counted among the three that fill the range.
     assert then[2]["x"] == 0.25 and then[3]["x"] not in (0.25, 0.5, 0.75)
+    # What another node has chosen in the same call is no trial yet, and is pending all the same.
+    client = client_of(nodes=[CenterGenerationNode("kernelbounds"), KernelBoundsNode(ONE)])
+    assert [one["x"] for one in client.get_next_trials(max_trials=3).values()] == [0.5, 0.75, 0.25]
 
 
 def test_trials_of_ones_own_and_data_in_steps():
@@ -266,6 +270,14 @@ def test_the_card():
     analysis._seconds = 1e-6
     [later] = client.compute_analyses([analysis], display=False)
     assert json.loads(later.blob)["regret"] <= found["regret"]
+
+
+def test_cards_for_any_generation_strategy():
+    client = client_of()
+    client.configure_generation_strategy("random_search", initialization_random_seed=0)
+    run(client, 6)
+    found = certificate(client, seconds=0.5)
+    assert found["trials"] == 6 and (found["params"]["x"] - 0.3) ** 2 <= found["regret"] < 2
 
 
 def test_a_card_needs_outcomes():

@@ -1,4 +1,4 @@
-"""Doors to the tools that people already use, one file for each: Optuna, BoTorch, Ax.
+"""Doors to the tools that people already use: Optuna, BoTorch, Ax.
 
 Each needs the extra of its name, and is imported by its own name alone:
 ``from kernelbounds.integrations.optuna import ...``.

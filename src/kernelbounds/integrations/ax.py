@@ -271,7 +271,8 @@ class CertificateAnalysis(Analysis):
     >>> client = Client()
     >>> client.configure_experiment([RangeParameterConfig("x", (0, 1), "float")])
     >>> client.configure_optimization("-loss")
-    >>> client.set_generation_strategy(GenerationStrategy(nodes=[KernelBoundsNode(problem)]))
+    >>> node = KernelBoundsNode(problem, purpose="certificate")
+    >>> client.set_generation_strategy(GenerationStrategy(nodes=[node]))
     >>> for _ in range(8):
     ...     for number, at in client.get_next_trials(max_trials=1).items():
     ...         _ = client.complete_trial(number, {"loss": (at["x"] - 0.3) ** 2})
