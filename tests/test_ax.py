@@ -22,7 +22,10 @@ from ax.api.configs import (
     DerivedParameterConfig,
     RangeParameterConfig,
 )
+from ax.api.protocols.metric import IMetric
+from ax.api.protocols.runner import IRunner
 from ax.core.parameter import ParameterType, RangeParameter
+from ax.core.trial_status import TrialStatus
 from ax.exceptions.core import UnsupportedError
 from ax.generation_strategy.center_generation_node import CenterGenerationNode
 from ax.generation_strategy.generation_node import GenerationNode
@@ -193,6 +196,32 @@ def test_trials_of_ones_own_and_data_in_steps():
     with pytest.warns(UserWarning, match="completed at different progressions"):
         found = certificate(client, order="start")
     assert found["trials"] == 2 and len(found["notes"]) == 1
+
+
+class Machine(IRunner):
+    def run_trial(self, trial_index, parameterization):
+        return dict(parameterization)
+
+    def poll_trial(self, trial_index, trial_metadata):
+        return TrialStatus.COMPLETED
+
+    def stop_trial(self, trial_index, trial_metadata):
+        return {}
+
+
+class Measured(IMetric):
+    def fetch(self, trial_index, trial_metadata):
+        return 0, line(trial_metadata, trial_index)
+
+
+def test_trials_that_ax_runs_by_itself():
+    client = client_of(purpose="certificate")
+    client.configure_runner(Machine())
+    client.configure_metrics([Measured("y")])
+    client.run_trials(max_trials=3, initial_seconds_between_polls=0)
+    chosen = [trial.arm.parameters for trial in client._experiment.trials.values()]
+    assert chosen == [params for params, _ in run(client_of(purpose="certificate"), 3)]
+    assert certificate(client, seconds=0.5)["trials"] == 3
 
 
 def test_steps_flags_and_numbers_in_an_order():

@@ -185,7 +185,7 @@ class KernelBoundsNode(ExternalGenerationNode):
 
     def _gen(self, *given: Any, fixed_features: Any = None, **more: Any) -> Any:
         """Refuse what Ax would otherwise leave unheeded."""
-        if fixed_features is not None:
+        if fixed_features is not None and fixed_features.parameters:
             raise InputError(
                 f"fixed_parameters {fixed_features.parameters} were given, and kernelbounds "
                 "chooses all inputs of the problem; leave them out, or attach_trial with "
