@@ -17,6 +17,7 @@ from kernelbounds.cli import app
 from kernelbounds.kernels import cross
 from kernelbounds.laboratory import Programme, coverage, trials
 from kernelbounds.laboratory.controls import Shrunk
+from kernelbounds.laboratory.measuring import described
 from kernelbounds.laboratory.programme import (
     BOUNDS,
     BREAKING,
@@ -72,7 +73,7 @@ def test_all_early_times_are_seen_and_later_ones_every_few_percent(rounds):
     assert found[0] == 1 and found[-1] == rounds
     assert set(range(1, min(rounds, 20) + 1)) <= set(found)
     steps = np.diff(found)
-    assert np.all(steps >= 1) and np.all(steps <= np.maximum(1, 0.05 * found[:-1]))
+    assert np.all(steps >= 1) and np.all(steps <= np.maximum(1, 0.1 * found[:-1]))
 
 
 @pytest.mark.parametrize("law", NOISES)
@@ -121,7 +122,7 @@ def test_a_bound_that_is_right_is_never_wrong(design, truth):
         assert trials.first_violation(Trivial(), design, case, seed, 30, 0.1) is None
 
 
-@pytest.mark.parametrize("design", ["fixed", "ucb", "weakest", "stubborn"])
+@pytest.mark.parametrize("design", [design for design in DESIGNS if design != "once"])
 def test_the_first_violation_is_found_where_it_is(design):
     case = Case(1, "rbf", "spread", "Gaussian")
     found = trials.first_violation(WrongAt(), design, case, 5, 30, 0.1)
@@ -172,6 +173,44 @@ def test_a_fixed_design_is_flagged_where_one_looks_again_and_again():
     )
     assert found.is_too_often(found.rate(*wanted, ["stubborn"])) and not found.refuted
     assert found.rate(*wanted, ["once"]).wrong <= 5 and found.rate(*wanted).runs == 15
+
+
+def test_a_fixed_design_is_flagged_under_an_adversary():
+    """The sub-Gaussian one, for all x; where points were fixed beforehand it holds."""
+    found = coverage(
+        Programme(
+            ["FixedDesign"],
+            ["once", "selective"],
+            ["Gaussian"],
+            ["spread"],
+            ["matern-3/2"],
+            dims=[3],
+            runs=8,
+        )
+    )
+    assert found.is_too_often(found.rate("FixedDesign", ["selective"])) and not found.refuted
+    first = found.first_violations()[-1]
+    assert first.design == "selective" and np.isnan(first.x).all() and not np.isnan(first.truth)
+    assert described(first).startswith("a contrast is")
+
+
+def test_the_adversary_makes_the_noise_that_is_seen_large():
+    """Q = eps' K (K + a I)^-1 eps is larger than with random sites, and g is its ridge fit."""
+    rng = np.random.default_rng(2)
+    sites = rng.random((trials.SITES, 3))
+    gram, ridge = cross(RBF(0.3), sites, sites), trials.HIDDEN_RIDGE
+    noise = trials.NOISE_SCALE * rng.standard_normal((5, 150))
+
+    def seen(order, errors):
+        large = gram[np.ix_(order, order)]
+        fit = gram[:, order] @ np.linalg.solve(large + ridge * np.eye(len(order)), errors)
+        return fit, errors @ fit[order]
+
+    for errors in noise:
+        order, fits = trials.selective(gram, errors, np.ones(len(gram)))
+        fit, chosen = seen(order, errors)
+        assert np.allclose(fit, fits[-1], atol=1e-8)
+        assert chosen > 1.3 * seen(rng.integers(trials.SITES, size=150), errors)[1]
 
 
 def test_what_is_right_passes():

@@ -44,7 +44,8 @@ class Run:
     time : int
         The number of observations at the first violation that was seen; 0 for none.
     x : array of shape (dim,)
-        Where it was; nan where the bound claimed that no function fits the data.
+        Where it was; nan for a contrast of several places, and where the bound claimed that no
+        function fits the data.
     truth, lower, upper : float
         f*(x) and the bounds at x.
     """
@@ -231,5 +232,7 @@ def described(run: Run) -> str:
     """Say where a run was wrong, in words."""
     if math.isnan(run.truth):
         return "no function is left"
+    if math.isnan(run.x[0]):
+        return f"a contrast is {run.truth:.4g}, and not in [{run.lower:.4g}, {run.upper:.4g}]"
     x = ", ".join(f"{value:.3g}" for value in run.x)
     return f"f*({x}) = {run.truth:.4g} is not in [{run.lower:.4g}, {run.upper:.4g}]"

@@ -35,6 +35,7 @@ DESIGNS = {
     "ucb": "where the upper bound is largest, as KernelUCB",
     "weakest": "where the truth is closest to leaving the band",
     "stubborn": "one place again and again, until it looks wrong",
+    "selective": "again where data look right; then a contrast of what was left to look wrong",
 }
 NOISES = {
     "Gaussian": "standard deviation σ",
