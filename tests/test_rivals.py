@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from problems import KERNELS, data_sets, refused, sequence
 from scipy.optimize import brentq
+from scipy.stats import norm
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Matern
 from typer.testing import CliRunner
 
@@ -296,6 +297,28 @@ class AsTheirCodeHasIt(EllipsoidBound):
         squared += 2 * (known.count + 1) * math.log(1.01)
         factor = np.array([[min(math.sqrt(max(squared, 1e-4)), 10.0) / math.sqrt(tau)]])
         return Ellipsoids(np.array([[ridge]]), factor, found.mean, found.variance)
+
+
+def test_fiedlers_code_is_too_narrow_for_large_ridges():
+    """B + sigma/lambda sqrt(...), where their theorem has sigma/sqrt(lambda); B is next to 0 here.
+
+    After five outcomes at a point with k(x,x) = 1, mu - f is sigma sqrt(5) / (5 + lambda) times a
+    standard normal variable, and rho^2 is lambda / (5 + lambda).
+    """
+    t, ridge, delta = 5, 10.0, 1e-3
+    seq = kb.ConfidenceSequence(RBF(0.5), norm_bound=1e-6, noise_scale=1.0, delta=delta)
+    seq.update(np.zeros((t, 1)), np.zeros(t))
+    theorem = Fiedler(ridge).ridge_and_factor(seq.known)[1] - 1e-6
+    large = max(1.0, ridge) * (np.ones((t, t)) / ridge + np.eye(t))
+    assert theorem == pytest.approx(
+        math.sqrt((np.linalg.slogdet(large)[1] - 2 * math.log(delta)) / ridge)
+    )
+
+    def miscoverage(factor):
+        return 2 * norm.sf(factor * math.sqrt(ridge / (t + ridge)) * (t + ridge) / math.sqrt(t))
+
+    assert miscoverage(theorem) < delta
+    assert miscoverage(theorem / math.sqrt(ridge)) == pytest.approx(0.0055, abs=5e-5)
 
 
 def test_neiswangers_code_misses_functions_that_the_theorem_contains():
