@@ -235,3 +235,17 @@ def test_a_product_is_narrower_on_a_logarithmic_scale(tmp_path, monkeypatch, cap
 def test_grasps_are_counted(tmp_path, monkeypatch):
     run(monkeypatch, "grasps.py", "--runs", "3", "--out", str(tmp_path / "grasps.csv"))
     assert (tmp_path / "grasps.csv").read_text().startswith("force,grasped,attempts\n")
+
+
+def test_a_tube_contains_all_trajectories(tmp_path, monkeypatch, capsys):
+    example = run(
+        monkeypatch, "tube.py", "--transitions", "120", "--repeats", "2", "--out", str(tmp_path)
+    )
+    assert "2 of 2 sets of measurements" in capsys.readouterr().out
+    assert (tmp_path / "control-tube.png").stat().st_size > 10_000
+    plan, residuals = np.full(example["HORIZON"], example["TARGET"]), example["truth"]()
+    paths = example["simulated"](example["START"], plan, residuals)
+    boxes = example["tube"](example["learnt"](residuals, 100, seed=3), plan)
+    assert example["inside"](paths, boxes)
+    boxes[7] = boxes[7].mean(axis=0)
+    assert not example["inside"](paths, boxes)

@@ -418,16 +418,18 @@ def test_several_outputs_are_one_function(outputs):
         np.testing.assert_array_equal(one.bounds_in_boxes(X, X + 0.1), [side[i] for side in boxes])
 
 
-def test_several_outputs_in_torch_and_jax(outputs):
-    X = queries()
-    expected = outputs.bounds(X), outputs.gradients(X)
-    strict = array_api_strict.asarray(X)
-    found = [outputs.bounds_and_gradients(strict)]
-    torch = pytest.importorskip("torch")
-    found.append(outputs.bounds_and_gradients(torch.asarray(X)))
-    assert isinstance(found[1][0][0], torch.Tensor)
-    for bounds, gradients in found:
-        for one, other in zip((*bounds, *gradients), (*expected[0], *expected[1])):
+@pytest.mark.parametrize("library", ["strict", "torch", "jax"])
+def test_several_outputs_in_other_libraries(outputs, library, request):
+    X, call = queries(), outputs.bounds_and_gradients
+    if library == "jax":
+        jax = request.getfixturevalue("jax")
+        xp, call = jax.numpy, jax.jit(call)
+    else:
+        xp = array_api_strict if library == "strict" else pytest.importorskip(library)
+    asked = xp.asarray(X)
+    for found, expected in zip(call(asked), (outputs.bounds(X), outputs.gradients(X))):
+        for one, other in zip(found, expected):
+            assert type(one) is type(asked)
             np.testing.assert_allclose(np.asarray(one), other, rtol=1e-9, atol=1e-9)
 
 
