@@ -9,7 +9,7 @@ plans that hurry for longer and longer, we take the last whose whole tube is bef
 python examples/tube.py --out docs/images
 
 The states are the angle, and s = rate + SLOPE angle. In these the model is a cascade, with
-coefficients that are not negative, so that boxes are mapped to boxes and do not grow by turning.
+coefficients that are not negative, so that boxes do not turn, and do not grow by being turned.
 """
 
 from __future__ import annotations
