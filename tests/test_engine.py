@@ -248,3 +248,21 @@ def test_large_groups_do_not_depend_on_appends(monkeypatch):
     for one, other, before in zip(fitted([5, 63, 70, 97, 128, 149]), at_once, usual, strict=True):
         np.testing.assert_array_equal(one, other)
         np.testing.assert_allclose(one, before, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kernel", [RBF(0.3), Matern(0.3, nu=2.5)], ids=["open", "dense"])
+def test_solving_at_many_ridges_equals_solving_at_each(kernel):
+    rng = np.random.default_rng(0)
+    engine = ExactEngine(kernel)
+    engine.append(rng.random((150, 2)), rng.standard_normal(150))
+    path = engine.path(finest=1e-3)
+    assert len(path.newest) and path.eigen.open == (type(kernel) is RBF)
+    vectors, ridges = rng.standard_normal((150, 60)), np.geomspace(0.01, 1.0, 60)
+    together = path.solve(vectors, ridges)
+    for column in range(60):
+        alone = path.solve(vectors[:, [column]], ridges[[column]])[:, 0]
+        assert np.abs(together[:, column] - alone).max() <= 1e-10 * np.abs(alone).max()
+    # The path's matrix is above the kernel matrix, by a few floors at most.
+    rest = vectors - engine.rows.gram @ together - ridges * together
+    lengths = np.linalg.norm(rest, axis=0), np.linalg.norm(together, axis=0)
+    assert np.all(lengths[0] <= path.eigen.finest / 100 * lengths[1])

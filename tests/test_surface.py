@@ -10,7 +10,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, ExpSineSquared
 import kernelbounds as kb
 from kernelbounds import kernels
 from kernelbounds.bounds import Bound
-from kernelbounds.surface import Clipped
+from kernelbounds.surface import Clipped, witness
 from kernelbounds.surface.at_points import raw_extremes
 
 SMOOTH_KERNELS = {
@@ -123,6 +123,29 @@ def test_gradients_are_difference_quotients(kernel, name, t):
         kink = (gap > 0) & (gap < 2e-4 * np.abs(quotients).sum(axis=1))
         assert kink.sum() <= 1
         assert gradient[~kink] == pytest.approx(quotients[~kink], rel=1e-4, abs=2e-4 * size + 1e-6)
+
+
+# How many refinements there are, on average over points: a floor needs one where ridges are small,
+# and so do rounding errors; near the digits of the kernel matrix it is two.
+@pytest.mark.parametrize(
+    ("noise_scale", "least", "most"), [(0.1, 0.0, 0.5), (1e-3, 1.0, 1.0), (1e-6, 1.5, 2.0)]
+)
+def test_gradients_are_refined_as_far_as_that_changes_them(monkeypatch, noise_scale, least, most):
+    rng = np.random.default_rng(0)
+    seq, _ = sequence(RBF(0.5), rng, 140, noise_scale=noise_scale)
+    x = rng.random((30, 2))
+    columns = []
+
+    def counted(lower, vectors, product=witness._symmetric_product):
+        columns.append(vectors.shape[1])
+        return product(lower, vectors)
+
+    monkeypatch.setattr(witness, "_symmetric_product", counted)
+    found = seq.gradients(x)
+    assert least <= sum(columns) / (2 * len(x)) <= most
+    monkeypatch.setattr(witness, "PRECISE", -1.0)
+    for one, other in zip(found, seq.gradients(x), strict=True):
+        assert one == pytest.approx(other, rel=1e-7, abs=1e-7 * np.abs(other).max())
 
 
 @pytest.mark.parametrize("name", BOUNDS)

@@ -28,6 +28,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kernelbounds.arrays import EPS, Array
+from kernelbounds.engine.chebyshev import Chebyshev
 from kernelbounds.engine.eigenbasis import FINEST_RIDGE_OF_FLOOR, SLACK_ERRORS, Eigenbasis
 from kernelbounds.engine.rows import NO_SCATTER, KernelRows, Scatter
 from kernelbounds.errors import InputError
@@ -41,6 +42,11 @@ def dot_error(count: int, accuracy: float = EPS) -> float:
     twice that, and 8 for short sums and for products.
     """
     return (8 + count / 4) * accuracy
+
+
+# The accuracy to which S^-1 is interpolated between ridges. Twelve ridges are enough for it where
+# the largest ridge is three times the smallest.
+BORDER_ACCURACY = 1e-12
 
 
 @dataclass(frozen=True)
@@ -112,23 +118,40 @@ class RidgePath:
         return float(energy), float(log_det)
 
     def solve(self, vectors: Array, ridges: Array) -> Array:
-        """(K + alpha_i I)^-1 v_i for each column v_i of ``vectors`` (t, m) and its own ridge.
+        """(K' + alpha_i I)^-1 v_i for each column v_i of ``vectors`` (t, m) and its own ridge.
 
         It is not rounded in any direction: it serves derivatives, and weights that are valid
         whatever their value.
         """
-        eigen, rank, at = self.eigen, self.rank, PathAtRidges(self, ridges)
-        old, new = vectors[: eigen.count], vectors[eigen.count :]
-        inverse = at.inverse.T
-        u = self.columns.T @ old
-        rest = old - eigen.basis @ u[:rank]
-        if len(new):
-            unexplained = new - self.border @ (inverse * u)
-            new = np.einsum("mbc,cm->bm", at.inverse_schur, unexplained)
-            u, rest = u[:rank] - self.border[:, :rank].T @ new, rest - self.outside.T @ new
-        outside = 1.0 / (eigen.floor + ridges) if eigen.open else np.zeros(len(ridges))
-        settled = eigen.basis @ (inverse[:rank] * u[:rank]) + outside * rest
-        return np.concatenate([settled, new])
+        eigen, inverse = self.eigen, self.inverse(ridges)
+        old, new = vectors.T[:, : eigen.count], vectors.T[:, eigen.count :]
+        u = old @ self.columns
+        along = inverse * u
+        if new.size:
+            new = self._solve_border(new - along @ self.border.T, ridges)
+            along -= inverse * (new @ self.border)
+        if not eigen.open:
+            return np.hstack([along @ self.columns.T, new]).T
+        # (v - Q Q'v - O' new) / (floor + alpha), of which the columns have all but the first term
+        outside = 1.0 / (eigen.floor + ridges[:, None])
+        settled = (along - outside * u) @ self.columns.T
+        settled += outside * old
+        return np.hstack([settled, new]).T
+
+    def _solve_border(self, vectors: Array, ridges: Array) -> Array:
+        """S^-1 v_i for each row v_i of ``vectors`` (m, b) and its own ridge, (m, b).
+
+        S^-1 is a block of (K' + alpha I)^-1, so that few ridges are enough to interpolate it.
+        """
+        nodes, which = np.unique(ridges, return_inverse=True)
+        blend = (which == np.arange(len(nodes))[:, None]).astype(float)
+        low, high = np.log(nodes[[0, -1]]).tolist()
+        if low < high:
+            few = Chebyshev.for_accuracy(low, high, BORDER_ACCURACY)
+            if few.size < len(nodes):
+                nodes, blend = np.exp(few.points), few.basis(np.log(ridges))
+        solved = vectors @ PathAtRidges(self, nodes).inverse_schur  # which is symmetric
+        return np.asarray(np.einsum("gm,gmb->mb", blend, solved))
 
 
 class PathAtRidges:

@@ -82,9 +82,15 @@ def has_derivatives(kernel: Kernel) -> bool:
 
 def pull_back(kernel: Kernel, points: Array, centres: Array, weights: Array) -> Array:
     """sum_j w_ij grad_x k(x_i, z_j) for points x_i (m, d), centres z_j (n, d), weights (m, n)."""
-    return np.column_stack(
-        [np.vecdot(weights, part) for part in _partials(kernel, points, centres)]
-    )
+    if not is_stationary(kernel):
+        parts = [np.vecdot(weights, part) for part in _partials(kernel, points, centres)]
+        return np.column_stack(parts)
+    # The slopes are the same for all coordinates, and so are their products with the weights.
+    slopes, dim = _slopes(kernel, points, centres), points.shape[1]
+    slopes *= weights
+    moved = (differences(kernel, points, centres, axis) for axis in range(dim))
+    pulled = np.column_stack([np.vecdot(slopes, one) for one in moved])
+    return np.asarray(pulled / length_scales(kernel, dim) ** 2)
 
 
 def derivative_cross(
@@ -124,11 +130,17 @@ def _partials(kernel: Kernel, points: Array, centres: Array) -> Iterator[Array]:
         slopes = centres.T if type(kernel) is DotProduct else np.zeros_like(centres.T)
         yield from (np.broadcast_to(one, (len(points), len(centres))) for one in slopes)
     else:
-        squared, factor = squares(kernel, points, centres)
-        slopes, dim = profile(kernel).slope(factor * squared), points.shape[1]
+        slopes, dim = _slopes(kernel, points, centres), points.shape[1]
         scales = np.broadcast_to(length_scales(kernel, dim), dim)
         for axis, scale in enumerate(scales):
             yield slopes * differences(kernel, points, centres, axis) / scale**2
+
+
+def _slopes(kernel: Kernel, points: Array, centres: Array) -> Array:
+    """kappa'(r) / r of a stationary kernel, (m, n)."""
+    squared, factor = squares(kernel, points, centres)
+    squared *= factor
+    return profile(kernel).slope(squared)
 
 
 def diagonal_gradient(kernel: Kernel, points: Array) -> Array:

@@ -33,6 +33,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kernelbounds import kernels
 from kernelbounds.arrays import Array, column_dots
@@ -44,6 +45,7 @@ from kernelbounds.engine import (
     SparseEngine,
     dot_error,
 )
+from kernelbounds.engine.eigenbasis import SLACK_ERRORS
 from kernelbounds.functionals.targets import Shifted, Targets
 
 if TYPE_CHECKING:
@@ -52,9 +54,13 @@ if TYPE_CHECKING:
 # Any scale is valid. One that is this many times the scale that balances the dual function without
 # data, sqrt(k(x,x) / joint_bound), would cost half of the digits.
 LARGEST_SCALE = 1e7
-# A gradient is not as forgiving of errors of the weights as a value. Each refinement multiplies
-# them by the condition number times the rounding error; two leave the digits of the data.
+# What is certified needs weights that are right to the digits of the data. A path solves with
+# K' >= K in the place of K, and each refinement multiplies the error by |K' - K| / alpha.
 REFINEMENTS = 2
+# For a gradient, weights are refined while K' is further from K than this: rounding errors move the
+# witness by a few slack / alpha, and a floor by (floor / (2 alpha))^2 at most, relatively, see
+# docs/mathematics/boxes.md. Errors of the ridge that was found move it by 1e-7 and more.
+PRECISE = 5e-9
 # Rows of the kernel matrix that are multiplied at a time. With 3,000 observations, two products
 # take a tenth of the time of a copy of the matrix, and twice as long with 256 rows as with 128.
 ROWS_AT_ONCE = 128
@@ -68,7 +74,6 @@ class Witness(ABC):
     """
 
     magnitudes: Array  # k(x,x), or see :class:`~kernelbounds.functionals.targets.Functionals`; (m,)
-    variance: Array  # at the ridges, (m,)
     error: float  # of sums over all that is known, relative to their terms
 
     def __init__(
@@ -86,10 +91,17 @@ class Witness(ABC):
     def attaining(self, scales: Array, moved: Array) -> DualMaximiser:
         """The functions at scales (m,), with their errors where phi moves by ``moved`` (m,)."""
 
-    def gradients(self, scales: Array) -> Array:
-        """Compute (own grad k(x,x) / 2 - sum_j pulls_j grad k(x, x_j)) / scale, (m, d)."""
-        here = self.attaining(scales, np.zeros(len(scales)))
-        return self._gradients(here, scales)
+    @abstractmethod
+    def pulls(self) -> tuple[float, Array]:
+        """Return own, and the pulls (m, n), where the bounds are attained, with errors unknown."""
+
+    @abstractmethod
+    def variance(self) -> Array:
+        """rho_alpha^2 at the ridges, (m,), to choose scales by."""
+
+    def gradients(self) -> Array:
+        """Compute the gradients of the bounds at the points, (m, d)."""
+        return self._gradients(*self.pulls(), self._found.scales)
 
     def ceilings(self, features: kernels.Features, half_widths: Array, joint_bound: Array) -> Array:
         """Compute upper bounds on the bound over boxes around the points, (m,).
@@ -99,14 +111,14 @@ class Witness(ABC):
         # The scale that is best for bound(c) + |phi(x) - phi(c)|^2 / (2 scale), where
         # bound(c) = s mu + rho^2 / (2 scale) + scale beta^2 / 2 and rho = beta found.scale.
         floor = self.error * self.magnitudes
-        enlarged = 1 + features.moved**2 / np.maximum(self.variance, floor)
+        enlarged = 1 + features.moved**2 / np.maximum(self.variance(), floor)
         largest_scale = LARGEST_SCALE * np.sqrt(self.magnitudes / np.maximum(joint_bound, 1e-280))
         scales = np.minimum(self._found.scales * np.sqrt(enlarged), largest_scale)
 
         here = self.attaining(scales, features.moved)
         at_centre = here.unexplained / (2 * scales) + scales * joint_bound / 2
         norm = np.sqrt(np.maximum(here.squared_norm, 0.0)) / scales
-        slope = np.abs(self._gradients(here, scales)) * half_widths
+        slope = np.abs(self._gradients(here.own, here.pulls, scales)) * half_widths
         slope_error = here.pulls_error / scales
         first_order = slope.sum(axis=1) + (norm + slope_error) * features.bent
         first_order += slope_error * features.moved
@@ -114,11 +126,13 @@ class Witness(ABC):
         bent = here.curvature * features.moved**2 / (2 * scales)
         return np.asarray(at_centre + change + bent)
 
-    def _gradients(self, here: DualMaximiser, scales: Array) -> Array:
+    def _gradients(self, own: float, pulls: Array, scales: Array) -> Array:
+        """Compute (own grad k(x,x) / 2 - sum_j pulls_j grad k(x, x_j)) / scale, (m, d)."""
         diagonal = kernels.diagonal_gradient(self._kernel, self._points)
-        pulls = np.hstack([here.pulls, -here.own * self._shift])
+        if self._shift.size:
+            pulls = np.hstack([pulls, -own * self._shift])
         pulled = kernels.pull_back(self._kernel, self._points, self._centres, pulls)
-        return np.asarray((here.own * diagonal / 2 - pulled) / scales[:, None])
+        return np.asarray((own * diagonal / 2 - pulled) / scales[:, None])
 
 
 def witness_of(surface: Surface, points: Array, asked: Targets, found: DualMinimum) -> Witness:
@@ -134,7 +148,7 @@ def witness_of(surface: Surface, points: Array, asked: Targets, found: DualMinim
 
 
 class OfObservations(Witness):
-    """w = (K + alpha I)^-1 (k_t(x) - s scale y_t), solved for once for all scales."""
+    """w = (K + alpha I)^-1 p with p = k_t(x) - s scale y_t."""
 
     def __init__(
         self,
@@ -149,22 +163,46 @@ class OfObservations(Witness):
         self.error = dot_error(data.count, data.accuracy)
         self._prior, self._vectors, magnitudes = data.representers(asked)
         self.magnitudes = self._prior if magnitudes is None else magnitudes
-        right = np.concatenate([self._vectors, np.tile(data.outcomes, (len(points), 1)).T], axis=1)
-        ridges = np.tile(found.ridges, 2)
-        solve = engine.solve if found.path is None else found.path.solve
-        solved = solve(right, ridges)
-        for _ in range(REFINEMENTS):
-            solved += solve(
-                right - _symmetric_product(data.lower, solved) - ridges * solved, ridges
-            )
-        self._of_vectors, self._of_outcomes = np.split(solved, 2, axis=1)
-        self.variance = self._prior - column_dots(self._vectors, self._of_vectors)
+        self._solve = engine.solve if found.path is None else found.path.solve
+
+    def pulls(self) -> tuple[float, Array]:
+        """See :class:`Witness`; weights are refined where K' is not close enough to K."""
+        alpha, path, data = self._found.ridges, self._found.path, self._data
+        floor = path.eigen.floor if path is not None and path.eigen.open else 0.0
+        slack = SLACK_ERRORS * data.accuracy * data.trace
+        error = slack / alpha + (floor / (2 * alpha)) ** 2
+        later = error * (slack + floor) / alpha
+        weights = self._refined(self._right(self._found.scales), error > PRECISE, later > PRECISE)
+        return 1.0, data.whitening.transposed_times(weights.T)
+
+    def variance(self) -> Array:
+        """See :class:`Witness`."""
+        solved = self._solve(self._vectors, self._found.ridges)
+        return np.asarray(self._prior - column_dots(self._vectors, solved))
+
+    def _right(self, scales: Array) -> Array:
+        """p = k_t(x) - s scale y_t, (t, m)."""
+        return np.asarray(self._vectors - self._sign * np.outer(scales, self._data.outcomes).T)
+
+    def _refined(self, right: Array, *each: NDArray[np.bool_]) -> Array:
+        """(K + alpha I)^-1 p for the columns p of ``right`` (t, m).
+
+        ``each`` refinement is of the columns (m,) that it says.
+        """
+        alpha, lower = self._found.ridges, self._data.lower
+        weights = self._solve(right, alpha)
+        for which in each:
+            if which.any():
+                known, ridges = weights[:, which], alpha[which]
+                rest = right[:, which] - _symmetric_product(lower, known) - ridges * known
+                weights[:, which] += self._solve(rest, ridges)
+        return weights
 
     def attaining(self, scales: Array, moved: Array) -> DualMaximiser:
         """See :class:`Witness`."""
         data, alpha, error = self._data, self._found.ridges, self.error
-        weights = self._of_vectors - self._sign * scales * self._of_outcomes
-        p = self._vectors - self._sign * np.multiply.outer(data.outcomes, scales)
+        p = self._right(scales)
+        weights = self._refined(p, *[np.full(len(scales), True)] * REFINEMENTS)
         explained, size = column_dots(weights, p), np.sqrt(column_dots(weights, weights))
         length = np.sqrt(column_dots(p, p))
         if self._shift.size:  # a sum has the errors of its terms
@@ -202,8 +240,17 @@ class OfInducingPoints(Witness):
         super().__init__(surface, points, asked, found, engine.dictionary.inducing)
         self._dual = engine.dual(asked)
         self.magnitudes = self._dual.magnitudes
-        self.variance = self._dual.variance(found.ridges)
         self.error = self._dual.dictionary.least_residual
+
+    def pulls(self) -> tuple[float, Array]:
+        """See :class:`Witness`."""
+        scales = self._found.scales
+        here = self.attaining(scales, np.zeros(len(scales)))
+        return here.own, here.pulls
+
+    def variance(self) -> Array:
+        """See :class:`Witness`."""
+        return self._dual.variance(self._found.ridges)
 
     def attaining(self, scales: Array, moved: Array) -> DualMaximiser:
         """See :class:`Witness`."""
