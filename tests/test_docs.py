@@ -296,7 +296,8 @@ def test_what_has_no_row_among_the_promises_is_noticed():
             assert thing.__name__ in named, thing
     inside = {"update_checked", "checked_noise_scales", "pack", "unpack", "dim", "table"}
     inside |= {"keep_noise_scale"}
-    inside |= {"choose", "told", "settings", "restore"}  # which policies of one's own implement
+    # Which policies of one's own implement.
+    inside |= {"choose", "told", "settings", "restore", "others", "from_saved"}
     for short, kind in (
         ("seq", kb.ConfidenceSequence), ("policy", bandits.Policy), ("study", kb.Study),
         ("history", bandits.History),

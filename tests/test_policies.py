@@ -20,11 +20,20 @@ from kernelbounds.surface import Clipped
 # The contract is not about how well a box is searched, which takes most of the time.
 pytestmark = pytest.mark.usefixtures("short_searches")
 
+
+class Safe(kb.SafeUCB):
+    """SafeUCB with a constraint that holds everywhere, which can be made like other policies."""
+
+    def __init__(self, sequence, domain=None, *, constraints=None, seed=None, minimise=False):
+        limits = constraints or {"f": (sequence, -100.0)}
+        super().__init__(sequence, domain, constraints=limits, seed=seed, minimise=minimise)
+
+
 _SOME = np.random.default_rng(7).random((200, 2))
-ANYWHERE = [kb.KernelUCB, kb.KernelLUCB, kb.RandomPolicy, VarianceReduction, PartitionedUCB]
+ANYWHERE = [kb.KernelUCB, kb.KernelLUCB, kb.RandomPolicy, VarianceReduction, PartitionedUCB, Safe]
 POLICIES = [*ANYWHERE, BatchedElimination]  # the last one is for finite sets alone
 # These search a box several times for each point, which takes its time: one of the boxes is enough.
-SLOW = kb.KernelLUCB, VarianceReduction, PartitionedUCB
+SLOW = kb.KernelLUCB, VarianceReduction, PartitionedUCB, Safe
 CASES = [
     (policy, aim)
     for policy, aim in itertools.product(POLICIES, AIMS)

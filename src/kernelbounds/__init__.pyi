@@ -30,6 +30,7 @@ from .bandits import (
     KernelLUCB as KernelLUCB,
     KernelUCB as KernelUCB,
     RandomPolicy as RandomPolicy,
+    SafeUCB as SafeUCB,
     Suggestion as Suggestion,
     SyntheticProblem as SyntheticProblem,
     simulate as simulate,

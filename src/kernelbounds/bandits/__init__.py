@@ -8,6 +8,7 @@ from kernelbounds.bandits.kernel_ucb import KernelUCB
 from kernelbounds.bandits.maximisers import Ascent, BranchAndBound, Grid, Maximum
 from kernelbounds.bandits.partitioned_ucb import PartitionedUCB
 from kernelbounds.bandits.policy import Policy
+from kernelbounds.bandits.safe_ucb import SafeUCB
 from kernelbounds.bandits.simulation import RandomPolicy, SyntheticProblem, Trace, simulate
 from kernelbounds.bandits.variance_reduction import VarianceReduction
 
@@ -26,6 +27,7 @@ __all__ = [
     "PartitionedUCB",
     "Policy",
     "RandomPolicy",
+    "SafeUCB",
     "Suggestion",
     "SyntheticProblem",
     "Trace",

@@ -22,6 +22,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kernelbounds.arrays import Array
 from kernelbounds.bandits.answers import Certificate
@@ -55,18 +56,23 @@ def certify_finite(
     points: Array,
     limit_by: Callable[[float], float],
     seconds: float,
+    among: NDArray[np.bool_] | None = None,
 ) -> Certificate:
     """Certify the best of a finite set, in ``seconds`` or little more, which may be infinite.
 
     ``limit_by`` returns an upper bound on s f* over the set, computed by a given time as of
-    ``time.monotonic``.
+    ``time.monotonic``. The best is one of those ``among`` them (m,), of which there is one at
+    least; None stands for all.
     """
     start = time.monotonic()
     deadline = start + seconds
     sure = -pessimistic.most(points, pessimistic.trivial(points))
     for part in in_time(points, start + LOWER_BOUNDS_SHARE * seconds):
         sure[part] = -Clipped(pessimistic).values(points[part])
+    if among is not None:
+        sure[~among] = -np.inf
     best = np.argsort(-sure, kind="stable")[:CANDIDATES]
+    best = best[np.isfinite(sure[best])]
     differences = np.full(len(best), np.inf)
     differences[0] = _largest_difference(optimistic, points, int(best[0]), deadline)
     limit = limit_by(deadline)
@@ -113,20 +119,40 @@ def certify_box(
         sure = Ascent().maximise(lower, box, played, by)
     else:
         sure = _surest_feasible(lower, box, played, whole, feasible, by)
+    return certify_best(optimistic, sure, box, played, maximiser, deadline, enough=enough)
+
+
+def certify_best(
+    optimistic: Surface,
+    sure: Maximum,
+    box: Box,
+    played: Array,
+    maximiser: BranchAndBound,
+    deadline: float,
+    *,
+    enough: float = math.inf,
+    limited: Callable[[Surface], Clipped] = Clipped,
+) -> Certificate:
+    """Certify an action of a box with its lower bound, by a time as of ``time.monotonic``.
+
+    ``limited`` makes what is maximised of a surface: it may be minus infinity at actions that need
+    not be compared with.
+    """
+    check_certifiable(optimistic)
     starts = np.concatenate([played, sure.x[None]])
     maximiser = _until(maximiser, deadline)
     if not isinstance(optimistic.bound, DualBound):
         difference = math.inf
-        limit = maximiser.compare(Clipped(optimistic), box, starts, sure.value + enough).ceiling
+        limit = maximiser.compare(limited(optimistic), box, starts, sure.value + enough).ceiling
     else:
         limit, varies = most_over(optimistic, box)
         tolerance = maximiser.tolerance or DEFAULT_TOLERANCE * varies
         half = replace(maximiser, tolerance=tolerance, seconds=maximiser.seconds / 2)
-        differences = Clipped(replace(optimistic, reference=sure.x))
+        differences = limited(replace(optimistic, reference=sure.x))
         difference = half.compare(differences, box, starts, enough).ceiling
         if enough == math.inf:  # The limit itself is going to be read.
             rest = _until(half, deadline)
-            limit = rest.maximise(Clipped(optimistic), box, starts).ceiling
+            limit = rest.maximise(limited(optimistic), box, starts).ceiling
     found = _certificate(optimistic, sure._replace(ceiling=limit), difference)
     return replace(found, named=box.named_values(sure.x))
 

@@ -158,7 +158,7 @@ class Ascent:
             return best._replace(ceiling=best.value)
         if best.value == math.inf:  # with few data, a bound may be infinite
             return best
-        for start in _spread(points, values, self.starts, box):
+        for start in spread(points, values, self.starts, box.lower, box.upper):
             if time.monotonic() >= deadline:
                 break
             found = self._from(surface, box, points[start], free, deadline)
@@ -335,9 +335,9 @@ def _highest_without_facts(surface: Surface | Clipped, points: Array, deadline: 
     return points[np.union1d(highest, spread)]
 
 
-def _spread(points: Array, values: Array, count: int, box: Box) -> list[int]:
-    """Choose the best points that are not too near to better ones."""
-    width = np.where(box.upper > box.lower, box.upper - box.lower, 1.0)
+def spread(points: Array, values: Array, count: int, lower: Array, upper: Array) -> list[int]:
+    """Choose the best points of a box that are not too near to better ones, best first."""
+    width = np.where(upper > lower, upper - lower, 1.0)
     chosen: list[int] = []
     for at in np.argsort(-values, kind="stable"):
         near = np.abs(points[chosen] - points[at]) / width

@@ -90,6 +90,27 @@ def key_of(point: Array) -> bytes:
     return (point + 0.0).tobytes()
 
 
+def check_sequence(sequence: Any, name: str, domain: Domain | None) -> None:
+    """Refuse a sequence that a policy on a domain cannot use, by the name of its argument."""
+    if not isinstance(sequence, ConfidenceSequence):
+        raise InputError(f"{name} must be a ConfidenceSequence, got {brief(sequence)}.")
+    require_sequential(sequence.bound)
+    if domain is None:
+        return
+    if not isinstance(domain, Finite | Box):
+        raise InputError(f"domain must be a kernelbounds.Box or Finite, got {brief(domain)}.")
+    if sequence.dim not in (None, domain.dim):
+        raise InputError(
+            f"the domain has {domain.dim} dimensions, but the points of the sequence have "
+            f"{sequence.dim}."
+        )
+    # The kernel may not take such points, and then says so.
+    kernels.diagonal(sequence.kernel, domain.example)
+    kernels.cross(sequence.kernel, domain.example, domain.example)
+    if sequence.facts:
+        sequence.use_facts_in(domain)
+
+
 class Policy(CopiedWhole, ABC):
     """A policy chooses actions, learns from outcomes, and certifies its best action.
 
@@ -129,25 +150,8 @@ class Policy(CopiedWhole, ABC):
     def __init__(
         self, sequence: ConfidenceSequence, domain: Domain | None = None, *, minimise: bool = False
     ) -> None:
-        if not isinstance(sequence, ConfidenceSequence):
-            raise InputError(f"sequence must be a ConfidenceSequence, got {brief(sequence)}.")
-        require_sequential(sequence.bound)
+        check_sequence(sequence, "sequence", domain)
         self.sequence = sequence
-        if domain is not None:
-            if not isinstance(domain, Finite | Box):
-                raise InputError(
-                    f"domain must be a kernelbounds.Box or Finite, got {brief(domain)}."
-                )
-            if sequence.dim not in (None, domain.dim):
-                raise InputError(
-                    f"the domain has {domain.dim} dimensions, but the points of the sequence have "
-                    f"{sequence.dim}."
-                )
-            # The kernel may not take such points, and then says so.
-            kernels.diagonal(sequence.kernel, domain.example)
-            kernels.cross(sequence.kernel, domain.example, domain.example)
-            if sequence.facts:
-                sequence.use_facts_in(domain)
         self.domain = domain
         self.minimise = as_flag(minimise, "minimise")
         self.sign = -1 if minimise else 1
@@ -187,6 +191,25 @@ class Policy(CopiedWhole, ABC):
     def restore(self, settings: dict[str, Any]) -> None:
         """Take back :meth:`settings`; called when a file is loaded."""
         return
+
+    @property
+    def others(self) -> list[ConfidenceSequence]:
+        """Further sequences that the policy updates, and which are saved with it."""
+        return []
+
+    @classmethod
+    def from_saved(
+        cls,
+        sequence: ConfidenceSequence,
+        domain: Domain | None,
+        minimise: bool,
+        settings: dict[str, Any],
+        others: list[ConfidenceSequence],
+    ) -> Self:
+        """Make the policy from what was saved; a policy with ``others`` has its own way."""
+        policy = cls(sequence, domain, minimise=minimise)
+        policy.restore(settings)
+        return policy
 
     # --- choosing and learning
 
@@ -402,14 +425,22 @@ class Policy(CopiedWhole, ABC):
             while done < total and not stop:
                 found = self.ask(n=min(size, total - done))
                 tried = [dict(one.named) if named else one.x.copy() for one in found]
-                got = [as_outcome(experiment(x), "the outcome of an experiment") for x in tried]
-                self.tell(np.array([one.x for one in found]), got)
+                got = [self._measured(experiment(x)) for x in tried]
+                self._tell_measured(np.array([one.x for one in found]), got)
                 done += len(found)
                 if save_to is not None:
                     self.save(save_to)
                 report(f"round {done} of {total}", done)
                 stop = enough is not None and self.is_good_enough(enough)
         return self.history
+
+    def _measured(self, value: Any) -> Any:
+        """Check what an experiment returned."""
+        return as_outcome(value, "the outcome of an experiment")
+
+    def _tell_measured(self, points: Array, got: list[Any]) -> None:
+        """Tell what experiments returned."""
+        self.tell(points, got)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to one file, atomically; see :meth:`load`."""

@@ -49,7 +49,7 @@ def _pack(policy: Policy) -> archive.Packed:
     header, arrays = policy.sequence.pack()
     domain, limits = _pack_domain(policy.domain)
     asked = [np.frombuffer(key) for key in policy.ledger.asked]
-    whole = {
+    whole: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
         "policy": type(policy).__name__,
@@ -57,7 +57,12 @@ def _pack(policy: Policy) -> archive.Packed:
         "domain": domain,
         "minimise": policy.minimise,
         "settings": settings,
+        "others": [],
     }
+    for number, one in enumerate(policy.others):
+        header, own = one.pack()
+        whole["others"].append(header)
+        arrays |= {f"{number}.{name}": array for name, array in own.items()}
     arrays |= {
         "domain": limits,
         "pending": policy.pending,
@@ -70,7 +75,11 @@ def _pack(policy: Policy) -> archive.Packed:
 
 def load(cls: type[P], path: str | PathLike[str], own: storage.UserObjects) -> P:
     """Read a policy that :func:`save` wrote, with what :meth:`Policy.load` was passed."""
-    header, arrays = archive.read(path, FORMAT, VERSION, "a saved policy", NAMES)
+    header, _ = archive.read(path, FORMAT, VERSION, "a saved policy", ())
+    with archive.damage_reported(path):
+        others = [(f"{at}.", dict(one)) for at, one in enumerate(header.get("others", ()))]
+    names = NAMES | {f"{prefix}{name}" for prefix, _ in others for name in storage.NAMES}
+    header, arrays = archive.read(path, FORMAT, VERSION, "a saved policy", names)
     if header.get("policy") != cls.__name__:
         raise StoredFileError(
             f"{str(path)!r} holds a {header.get('policy')}, not a {cls.__name__}."
@@ -78,16 +87,27 @@ def load(cls: type[P], path: str | PathLike[str], own: storage.UserObjects) -> P
     with archive.damage_reported(path):
         stored = dict(header["sequence"])
     sequence = ConfidenceSequence.unpack(path, (stored, arrays), own)
+    beside = [
+        ConfidenceSequence.unpack(path, (one, _of_prefix(arrays, prefix)), storage.UserObjects())
+        for prefix, one in others
+    ]
     with archive.damage_reported(path):
         domain = _unpack_domain(header["domain"], arrays["domain"])
-        policy = cls(sequence, domain, minimise=header["minimise"])
-        policy.restore(header["settings"])
+        minimise, settings = header["minimise"], header["settings"]
+        policy = cls.from_saved(sequence, domain, minimise, settings, beside)
         policy.ledger.pending = [point.copy() for point in arrays["pending"]]
         keys = [np.ascontiguousarray(point).tobytes() for point in arrays["asked"]]
         bounds = [(a, b, c) for a, b, c in arrays["asked_bounds"].tolist()]
         policy.ledger.asked = dict(zip(keys, bounds, strict=True))
         policy.ledger.told = [(a, b, c) for a, b, c in arrays["records"].tolist()]
     return policy
+
+
+def _of_prefix(arrays: dict[str, Array], prefix: str) -> dict[str, Array]:
+    """Return the arrays whose names begin like this, by the rest of their names."""
+    return {
+        name.removeprefix(prefix): one for name, one in arrays.items() if name.startswith(prefix)
+    }
 
 
 def _pack_domain(domain: Domain | None) -> tuple[dict[str, Any], Array]:
