@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import time
 import warnings
@@ -527,7 +528,9 @@ class TestBound:
         """Bounds for one x that are off never make an empty interval of one for all x."""
         seq, _ = sequence(RBF(0.5), np.random.default_rng(0), 30)
         X = np.random.default_rng(1).random((4, 2))
-        half = kb.FixedDesign().extremes(seq.known.at_delta(0.005), X, (1, -1))
+        stated = dataclasses.replace(seq.assumptions, delta=0.005)
+        known = dataclasses.replace(seq.known, stated=stated)
+        half = kb.FixedDesign().extremes(known, X, (1, -1))
         off = np.array([[100.0], [-99.9]]) * np.ones(4)
         monkeypatch.setattr("kernelbounds.bounds.fixed_design.estimated", lambda *_: off)
         np.testing.assert_array_equal(seq.bounds(X, kb.FixedDesign(False))[1], half[0])

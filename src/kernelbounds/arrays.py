@@ -60,7 +60,7 @@ def as_observations(points: ArrayLike, outcomes: ArrayLike, dim: int | None) -> 
 
 
 def as_flag(value: Any, name: str) -> bool:
-    """True or False."""
+    """Check that a value is True or False, and return it."""
     if not isinstance(value, bool | np.bool_):
         raise InputError(f"{name} must be True or False, got {brief(value)}.")
     return bool(value)
@@ -157,7 +157,7 @@ def as_floats(values: ArrayLike, name: str, *, largest: float = LARGEST) -> Arra
 
 
 def as_numbers(values: ArrayLike, name: str, *, least: float = 0.0, positive: bool = True) -> Array:
-    """Numbers for a formula: finite, at least ``least`` and, if asked for, positive."""
+    """Check numbers for a formula: finite, at least ``least`` and, if asked for, positive."""
     # Formulas are also used far beyond any number of rounds, so that LARGEST is no limit here.
     array = as_floats(values, name, largest=float(np.finfo(np.float64).max))
     if not np.all(array >= least):

@@ -92,7 +92,7 @@ class Assumptions:
 
     @property
     def misfit(self) -> float:
-        """How far a typical outcome may be from a function of norm at most B; 0: they are exact."""
+        """The distance of a typical outcome from a function of norm at most B; 0: no noise."""
         return self.noise_scale + self.misspecification
 
     def checked_noise_scales(self, given: ArrayLike | None, count: int) -> Array | None:

@@ -1,4 +1,4 @@
-"""The level of f*: what is known of it apart from the kernel."""
+"""The level of f*, which is known by itself and not by the kernel."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class AMM(EllipsoidBound):
         return True
 
     def below_amm_at(self, reference_ridge: float) -> tuple[float, ...] | None:
-        """It is AMM."""
+        """The ridge of this bound, which is AMM there."""
         return (reference_ridge if self.ridge is None else self.ridge,)
 
     def ellipsoids(self, known: ConfidenceSet, points: Targets) -> Ellipsoids:

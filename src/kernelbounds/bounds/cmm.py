@@ -19,11 +19,11 @@ from kernelbounds.bounds.confidence_set import ConfidenceSet
 from kernelbounds.bounds.diagnosis import refute_if_empty
 from kernelbounds.bounds.radius import Radius
 from kernelbounds.engine import (
-    ExactEngine,
     Largest,
     RidgePath,
     largest_minimum,
     minimise_over_ridge,
+    with_single_observations,
 )
 from kernelbounds.errors import InputError, KernelBoundsError, MissingExtraError
 from kernelbounds.functionals.targets import Targets
@@ -38,13 +38,9 @@ def cone_extremes(known: ConfidenceSet, points: Targets, signs: Sequence[int]) -
         import cvxpy
     except ImportError as error:
         raise MissingExtraError("The cone solver", "cone") from error
-    if not isinstance(known.engine, ExactEngine):
-        raise InputError(
-            'solver="cone" needs the single observations, which a sparse engine does not keep; use '
-            'solver="dual", which finds the same maximum.'
-        )
+    instead = 'use solver="dual", which finds the same maximum'
+    data = with_single_observations(known.engine, 'solver="cone"', instead).rows
     cp: Any = cvxpy  # its types are incomplete
-    data = known.engine.rows
     # No function explains how outcomes at equal points differ, so that is taken off the radius.
     radius = np.sqrt(max(known.radius.squared - data.scatter.least, 0.0))
     result = np.empty((len(signs), len(points)))
@@ -149,7 +145,7 @@ class CMM(DualBound):
         return known.radius.joint_bound(ridges)
 
     def lasting(self, known: ConfidenceSet) -> bool:
-        """All ridges are in question at all times."""
+        """True: all ridges are in question at all times."""
         return True
 
 

@@ -19,7 +19,6 @@ from kernelbounds.bounds.radius import (
 )
 from kernelbounds.engine import (
     Engine,
-    ExactEngine,
     Forecasts,
     NoiseBlock,
     Outcomes,
@@ -56,7 +55,7 @@ class ConfidenceSet:
     ``outcomes``          y_t              what was observed, (t,), less the offset, and times the
                                            weight of each
     ``weights``           w_t              sigma / sigma_s of each observation, (t,)
-    ``whitening``         M                with the weights on its diagonal; where noise is
+    ``data.whitening``    M                with the weights on its diagonal; where noise is
                                            correlated, ``weights`` are refused, and M takes
                                            their place
     ``reference_ridge``   sigma^2/c        the ridge of the paper's settings
@@ -147,7 +146,8 @@ class ConfidenceSet:
         if not self.uses_facts:
             return ()
         limit = a.noise.limit_of_each(a.delta)
-        if limit is None or not self.count or not isinstance(self.radius_engine, ExactEngine):
+        exact = self.radius_engine.approximation() is None  # and so keeps the observations
+        if limit is None or not self.count or not exact:
             return self.stated_facts
         key = "near outcomes", a.noise_scale
         return (*self.stated_facts, self.evidence.kept(key, self._near_outcomes))
@@ -179,15 +179,6 @@ class ConfidenceSet:
             )
             for evidence, norm in self.evidence.in_balls()
         ]
-
-    def at_delta(self, delta: float) -> ConfidenceSet:
-        """The confidence set for another delta, for a bound that shares its own among several."""
-        return dataclasses.replace(
-            self,
-            stated=dataclasses.replace(self.assumptions, delta=delta),
-            settings_for=self.chosen_for,
-            own_radius=None,  # which is of this delta
-        )
 
     def add(
         self,
@@ -251,27 +242,27 @@ class ConfidenceSet:
 
     @property
     def data(self) -> DataView:
-        """The observations as the engine keeps them; ``whitening`` and ``observed`` among them."""
+        """The observations as the engine keeps them, such as ``whitening`` and ``observed``."""
         return self.radius_engine.data
 
     @property
     def count(self) -> int:
-        """t."""
+        """The number of observations, t."""
         return self.data.count
 
     @property
     def points(self) -> Array:
-        """x_1 .. x_t, (t, d)."""
+        """The points x_1 .. x_t, (t, d)."""
         return self.data.points
 
     @property
     def outcomes(self) -> Array:
-        """y_t, (t,), less the offset, and times the weights, or :attr:`whitening`."""
+        """The outcomes y_t less the offset, times the weights or the whitening M; (t,)."""
         return self.data.outcomes
 
     @property
     def weights(self) -> Array:
-        """sigma / sigma_s, (t,); refused where noise is correlated, which they do not tell."""
+        """The weights sigma / sigma_s, (t,); refused where noise is correlated."""
         if self.data.whitening.blocks:
             raise InputError(
                 "some of these observations have correlated noise, which weights do not tell; "
@@ -308,7 +299,7 @@ class ConfidenceSet:
 
     @property
     def radius(self) -> Radius:
-        """R_t of the observations so far.
+        """The radius R_t of the data constraint, from the observations so far.
 
         Where f* = g + h with |h| <= epsilon, ||g_t - y_t|| <= R_t + epsilon ||w_t||, and that
         takes the place of R_t. Where noise is correlated, at least ||M h_t|| / epsilon is in the

@@ -255,7 +255,7 @@ def _with_facts(
 
 
 def _plus(targets: Targets, sums: WeightedSums, multipliers: Array) -> Shifted:
-    """Targets with multiples of the facts' sums added."""
+    """The targets, with multiples of the facts' sums added to them."""
     weights, centres = multipliers @ sums.weights, sums.centres
     if isinstance(targets, Shifted):
         centres = np.concatenate([targets.shift.centres, centres])
@@ -264,7 +264,7 @@ def _plus(targets: Targets, sums: WeightedSums, multipliers: Array) -> Shifted:
 
 
 def _finer(one: RidgePath | None, other: RidgePath | None) -> RidgePath | None:
-    """Of two paths the one that serves smaller ridges."""
+    """The one of two paths that serves smaller ridges."""
     if one is None or other is None:
         return one or other
     return min(one, other, key=lambda path: path.eigen.finest)

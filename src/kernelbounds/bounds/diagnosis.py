@@ -1,4 +1,4 @@
-"""Diagnosis: what the data say of the assumptions, a norm bound and a noise scale.
+"""Diagnosis: what the data say of the norm bound and the noise scale that were assumed.
 
 The confidence set is empty exactly when E_alpha > R_t^2 + alpha B^2 for some ridge alpha: the left
 side is the least value of ||f_t - y_t||^2 + alpha ||f||^2 over all functions f. So data refute norm

@@ -14,8 +14,14 @@ from kernelbounds.assume.classes import Classes, balls_of
 from kernelbounds.assume.offset import Level, Offset
 from kernelbounds.assume.parts import Parts, count_for_shares
 from kernelbounds.copies import CopiedWhole
-from kernelbounds.engine import Engine, ExactEngine, Forecasts, Outcomes, Whitening
-from kernelbounds.errors import InputError
+from kernelbounds.engine import (
+    Engine,
+    ExactEngine,
+    Forecasts,
+    Outcomes,
+    Whitening,
+    with_single_observations,
+)
 from kernelbounds.functionals.targets import Functionals, Targets
 from kernelbounds.mixtures.ledger import LossLedger
 from kernelbounds.noise.unknown import ScaleForecasts
@@ -95,12 +101,12 @@ class Evidence(CopiedWhole):
 
         They need the single observations, which a sparse engine does not keep.
         """
-        if not isinstance(self.radius_engine, ExactEngine):
-            raise InputError(
-                "an upper bound on the noise scale needs the single observations, which a sparse "
-                "engine does not keep; state a noise scale, and ask a sequence without engine=."
-            )
-        self._scale_forecasts.extend(self.radius_engine)
+        engine = with_single_observations(
+            self.radius_engine,
+            "an upper bound on the noise scale",
+            "state a noise scale, and ask a sequence without engine=",
+        )
+        self._scale_forecasts.extend(engine)
         return self._scale_forecasts
 
     @property
@@ -152,10 +158,10 @@ class Evidence(CopiedWhole):
 
     def _bring_up_to_date(self, engine: Engine) -> None:
         """Give another engine the observations that it does not have yet."""
-        assert isinstance(self.radius_engine, ExactEngine)
         data = self.radius_engine.data
+        blocks = data.whitening.blocks
         # A block of correlated noise is appended by itself, as it was.
-        ends = {end for one in data.blocks for end in (one.rows.start, one.rows.stop)}
+        ends = {end for one in blocks for end in (one.rows.start, one.rows.stop)}
         start = engine.data.count
         for stop in sorted({end for end in ends if end > start} | {data.count}):
             if stop > start:

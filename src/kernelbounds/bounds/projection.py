@@ -116,12 +116,12 @@ class Projection:
 
     @property
     def count(self) -> int:
-        """p."""
+        """The number of directions, p."""
         return self.known.count if self.whole else self.path.rank
 
     @property
     def radius(self) -> Radius:
-        """r_p."""
+        """The radius r_p, with B."""
         a = self.known.assumptions
         return Radius(0.0, a.noise_scale**2 * self.relative, a.norm_bound)
 
@@ -147,12 +147,12 @@ class Projection:
 
     @property
     def norm_lower_bound(self) -> float:
-        """The smallest B with which some function is in it."""
+        """The smallest B with which the set is not empty."""
         scatter = self.known.radius_engine.data.scatter if self.whole else 0.0
         return least_norm(self.path, self.radius.squared, scatter)
 
     def refute_if_empty(self) -> None:
-        """Raise :class:`EmptyConfidenceSetError` when no function of norm at most B is in it."""
+        """Raise :class:`EmptyConfidenceSetError` when the set is empty."""
         a, least = self.known.assumptions, self.norm_lower_bound
         if least > a.norm_bound:
             noise = math.sqrt(least_squared_radius(self.path, a.norm_bound) / self.relative)

@@ -1,4 +1,4 @@
-"""The radii of the confidence sets.
+"""The radii R_t and R~_alpha of the confidence sets, as values.
 
 ==================  ==============  =======================================================
 code                paper           meaning
@@ -7,6 +7,9 @@ code                paper           meaning
 ``squared``         R_t^2           squared radius of the data constraint, Eq. (radius_def)
 ``around``          R~_alpha,t^2    squared radius of the ridge-centred ellipsoid
 ==================  ==============  =======================================================
+
+R_t^2 is computed by a mixture, ``mixtures/hybrid.py`` or ``mixtures/single.py``, which the noise
+law (``noise/laws.py``) asks; ``ConfidenceSet.radius`` has the result.
 """
 
 from __future__ import annotations
@@ -53,13 +56,13 @@ class Radius:
     norm_bound: float
 
     def enlarged(self, by: float) -> Radius:
-        """(R_t + ``by``)^2 in place of R_t^2, rounded up."""
+        """The radius R_t + ``by``, rounded up."""
         more = by * (2 * math.sqrt(self.squared) + by)
         return Radius(self.energy, self.penalty + more * (1 + 16 * EPS), self.norm_bound)
 
     @property
     def squared(self) -> float:
-        """R_t^2."""
+        """The squared radius R_t^2."""
         return self.energy + self.penalty
 
     def around(self, ridge: Array | float, energy: Array | float) -> Array:

@@ -1,4 +1,4 @@
-"""Whether a bound keeps its contract: all clauses in turn, and coverage in runs of its own.
+"""Check a bound against its contract: all clauses in turn, and coverage in simulated runs.
 
 The clause on coverage plays short runs with a known truth, and judges the misses by an exact
 binomial test. Everything is seeded: a bound passes always or never.
@@ -83,7 +83,7 @@ class BoundReport:
 
     @property
     def expected(self) -> float:
-        """The misses that a valid bound has at most, on average: delta times the runs."""
+        """The largest mean number of misses of a valid bound: delta times the runs."""
         return DELTA * self.runs
 
     @property

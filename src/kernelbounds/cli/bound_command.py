@@ -484,7 +484,7 @@ def _show_sensitivity(found: Found) -> None:
 
 
 def _say_noise(found: Found) -> None:
-    """Say what the data tell of noise that is unknown."""
+    """Print what the data say of an unknown noise."""
     problem, said = found.problem, found.problem.stated_noise
     noise = kb.problem.calibration.checked_assumptions(problem, found.sequence)[1]
     most, least = float(noise.at_most or 0.0), ""

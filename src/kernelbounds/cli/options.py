@@ -1,4 +1,4 @@
-"""What the commands share: the options that state a problem, tables in, and text and pictures out.
+"""Options that state a problem, and the output of tables, text and pictures, for all commands.
 
 A command that needs a problem has a parameter ``problem`` and the decorator :func:`with_problem`,
 which gives it the options of ``STATEMENTS`` in place of that parameter.
@@ -326,7 +326,7 @@ class Results:
 
 
 def listed(text: str) -> tuple[str, ...]:
-    """Split what is written with commas."""
+    """Split a text at its commas."""
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
@@ -365,7 +365,7 @@ def settled_with_progress(problem: kb.Problem) -> kb.Problem:
 
 
 def counted(count: int, noun: str) -> str:
-    """Write a number of things.
+    """Write a number with its noun, in the singular or the plural.
 
     >>> counted(1, "row"), counted(3, "row")
     ('1 row', '3 rows')

@@ -4,7 +4,7 @@
 """
 
 from kernelbounds.engine.base import Approximation, Engine
-from kernelbounds.engine.exact import ExactEngine
+from kernelbounds.engine.exact import ExactEngine, with_single_observations
 from kernelbounds.engine.observations import Outcomes
 from kernelbounds.engine.path_query import WITHOUT_ROUNDING, Estimators, PathQuery, Predictions
 from kernelbounds.engine.ridge_fit import Forecasts
@@ -43,4 +43,5 @@ __all__ = [
     "largest_minimum",
     "minimise_over_ridge",
     "vertex",
+    "with_single_observations",
 ]

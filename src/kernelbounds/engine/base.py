@@ -40,7 +40,7 @@ from kernelbounds.functionals.targets import Targets
 
 
 class DataView(Protocol):
-    """What every engine knows of the observations so far.
+    """The observations so far, as far as an engine knows them.
 
     The properties ``points``, ``observed``, ``outcomes``, ``weights`` and ``whitening`` are for
     engines that keep the observations; others refuse them in one sentence.
@@ -68,7 +68,7 @@ class DataView(Protocol):
 
     @property
     def scatter(self) -> float:
-        """How far outcomes at equal points are from their means, |y - mean|^2, from below."""
+        """The squared distance of outcomes at equal points from their means, rounded down."""
 
     @property
     def accuracy(self) -> float:
@@ -83,11 +83,11 @@ class DataView(Protocol):
 
     @property
     def points(self) -> Array:
-        """x_1 .. x_t, (t, d)."""
+        """The points x_1 .. x_t, (t, d)."""
 
     @property
     def observed(self) -> Array:
-        """The outcomes as they were told, (t,)."""
+        """The outcomes as users passed them, (t,)."""
 
     @property
     def outcomes(self) -> Array:
@@ -95,16 +95,16 @@ class DataView(Protocol):
 
     @property
     def weights(self) -> Array:
-        """sigma / sigma_s, (t,)."""
+        """The weights w_s = sigma / sigma_s, (t,)."""
 
     @property
     def whitening(self) -> Whitening:
-        """M, which has the weights on its diagonal where no noise is correlated."""
+        """The matrix M, which is diag(w) unless noise is correlated."""
 
 
 @dataclass(frozen=True)
 class Approximation:
-    """What the inducing points of a sparse engine do not see.
+    """A measure of what the inducing points of a sparse engine do not see.
 
     Attributes
     ----------
@@ -166,17 +166,13 @@ class Engine(ABC):
         """Points near which something is known, for a search to start from, (n, d)."""
 
     @abstractmethod
-    def newest_points(self, most: int) -> Array:
-        """Up to ``most`` of the newest observations' points, as far as they are kept, (n, d)."""
-
-    @abstractmethod
     def approximation(self) -> Approximation | None:
-        """How far K' is from K, beyond rounding errors; None where that is all."""
+        """How far K' is from K; None where they differ by rounding errors alone."""
 
     @property
     @abstractmethod
     def stage(self) -> tuple[int, Array]:
-        """When the kernel k' changed last, and sizes that bound its growth since.
+        """A number that changes when the kernel k' does, and sizes that bound its growth.
 
         Between two times of equal stage, k' between points of the earlier time is multiplied by at
         most the largest ratio of a size to what it was.
@@ -192,7 +188,7 @@ class Engine(ABC):
 
     @abstractmethod
     def whole_blocks(self, count: int) -> int:
-        """How many of ``count`` new observations can be appended at once without a difference.
+        """How many of ``count`` new observations fill whole blocks of the engine.
 
         Appended up to there, and then the others with those after them, they give the same numbers
         as all in one go.
@@ -200,7 +196,7 @@ class Engine(ABC):
 
     @abstractmethod
     def path(self, finest: float = 0.0, finest_per_point: float = 0.0) -> RidgePath:
-        """Energies at all ridges, from below, for any number of them.
+        """Kernel ridge regression along all ridges at once, with energies rounded down.
 
         The arguments say which ridges matter; see :class:`~.ridge_path.GrowingPath`.
         """
@@ -209,11 +205,11 @@ class Engine(ABC):
     def query(
         self, points: Targets, finest: float = 0.0, finest_per_point: float = 0.0
     ) -> PathQuery:
-        """Means, variances (from above) and energies (from below) at points, along a path."""
+        """A query for means, variances (rounded up) and energies (down) at points."""
 
     @abstractmethod
     def predict(self, points: Targets, ridges: Array) -> Predictions:
-        """Mean (g, m), variance (g, m) from above and energy (g,) from below, at g ridges."""
+        """Mean (g, m), variance (g, m), rounded up, and energy (g,), rounded down."""
 
     def energy_below(self, ridge: float) -> float:
         """E_alpha, rounded down."""
@@ -229,7 +225,7 @@ class Engine(ABC):
 
     @abstractmethod
     def fits(self, ridges: Array) -> Fits:
-        """How well ridge estimates fit, at g ridges; not rounded, for the choice of a ridge."""
+        """How well ridge estimates fit, at g ridges, for the choice of one; not rounded."""
 
     @abstractmethod
     def ridge_weights(self, ridge: float) -> tuple[Array, Array]:
@@ -245,4 +241,4 @@ class Engine(ABC):
 
     @abstractmethod
     def squared_norms_of_directions(self, counts: NDArray[np.intp]) -> Array:
-        """At least |V'V| for the ``counts`` leading directions V, as they were computed."""
+        """Upper bounds on |V'V|, for the first ``counts`` leading directions V as computed."""

@@ -79,7 +79,7 @@ class Eigenbasis:
 
     @property
     def count(self) -> int:
-        """n, the number of observations."""
+        """The number of observations, n."""
         return len(self.basis)
 
     @cached_property

@@ -26,6 +26,7 @@ from kernelbounds.engine.path_query import PathQuery, Predictions
 from kernelbounds.engine.ridge_fit import LEAST_RIDGE_OF_TRACE, Forecasts, RidgeFit
 from kernelbounds.engine.ridge_path import GrowingPath, RidgePath
 from kernelbounds.engine.rows import KernelRows, Representers
+from kernelbounds.errors import InputError
 from kernelbounds.functionals.targets import Functionals, Targets
 
 K = TypeVar("K")
@@ -76,10 +77,6 @@ class ExactEngine(Engine):
         """All points that were observed, (t, d)."""
         return self.data.points
 
-    def newest_points(self, most: int) -> Array:
-        """See :class:`Engine`."""
-        return self.data.points[-most:]
-
     def approximation(self) -> None:
         """There is no approximation beyond rounding errors."""
 
@@ -95,7 +92,7 @@ class ExactEngine(Engine):
         return other
 
     def whole_blocks(self, count: int) -> int:
-        """All of them: the numbers do not depend on how observations are grouped."""
+        """``count``: the numbers do not depend on how observations are grouped."""
         return count
 
     def append(self, points: Array, outcomes: Outcomes | Array) -> None:
@@ -262,6 +259,15 @@ class ExactEngine(Engine):
             (window.start, ridge),
             lambda: block_start(self.data, window, ridge),
         )
+
+
+def with_single_observations(engine: Engine, purpose: str, instead: str) -> ExactEngine:
+    """The engine, refused where it does not keep the observations that a purpose needs."""
+    if isinstance(engine, ExactEngine):
+        return engine
+    raise InputError(
+        f"{purpose} needs the single observations, which a sparse engine does not keep; {instead}."
+    )
 
 
 def _cached(cache: OrderedDict[K, V], key: K, make: Callable[[], V]) -> V:

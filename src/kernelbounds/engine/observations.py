@@ -52,7 +52,7 @@ class Sums(NamedTuple):
         return cls(terms, np.zeros(len(terms)))
 
     def plus(self, known: NDArray[np.intp], terms: Array, new: NDArray[np.bool_]) -> Sums:
-        """These with one more term in each of the ``known`` sums, and with ``new`` sums."""
+        """The sums with one more term in each of those in ``known``, and ``new`` sums."""
         high, low = np.append(self.high, terms[new]), np.append(self.low, np.zeros(new.sum()))
         high[known], low[known] = carried_sum(high[known], low[known], terms[~new])
         return Sums(high, low)
@@ -79,17 +79,17 @@ class MergedRepeats:
 
     @property
     def weights(self) -> Array:
-        """W, (n,)."""
+        """The merged weights W, (n,)."""
         return np.sqrt(self.squared_weights.high)
 
     @property
     def outcomes(self) -> Array:
-        """z, (n,)."""
+        """The merged outcomes z, (n,)."""
         return np.asarray(self.products.high / self.weights)
 
     @property
     def scatter(self) -> Scatter:
-        """|r|^2 of all points together, from below and above."""
+        """The sum of |r|^2 over all points, rounded down and up."""
         length = math.sqrt(math.fsum(self.squares.high))
         error = SCATTER_ERROR * math.hypot(float(np.linalg.norm(self.outcomes)), length)
         return Scatter(max(length - error, 0.0) ** 2, (length + error) ** 2)
@@ -163,11 +163,11 @@ class Outcomes(NamedTuple):
 
     @property
     def whitening(self) -> Whitening:
-        """M."""
+        """The whitening M."""
         return Whitening(self.weights, self.blocks)
 
     def rows(self, start: int, stop: int) -> Outcomes:
-        """Some of the outcomes, where no noise is correlated."""
+        """The outcomes of some of the rows; no noise may be correlated."""
         some = slice(start, stop)
         return Outcomes(self.observed[some], self.centred[some], self.weights[some])
 
@@ -185,11 +185,11 @@ class ForecastWindow(NamedTuple):
 
     @property
     def in_block(self) -> bool:
-        """Whether they are forecast from the merged ones alone, not also from each other."""
+        """Whether outcomes are forecast from the merged ones alone, not also from each other."""
         return self.start >= max(FIRST_BLOCK, BLOCK_OF_COUNT * len(self.merged))
 
     def ends_at(self, count: int) -> bool:
-        """Whether the next window starts at ``count``, where all so far are merged."""
+        """Whether the next window starts at ``count``, with all observations so far merged."""
         return not self.in_block or count >= self.start + self.start // BLOCK_OF_COUNT
 
 
@@ -253,27 +253,27 @@ class Observations:
 
     @property
     def points(self) -> Array:
-        """x_1 .. x_t, (t, d)."""
+        """The points x_1 .. x_t, (t, d)."""
         return self._points[: self.count]
 
     @property
     def outcomes(self) -> Array:
-        """M y, (t,), with y less the level of the offset."""
+        """The whitened outcomes M y, (t,), with y less the level of the offset."""
         return self._outcomes[: self.count]
 
     @property
     def observed(self) -> Array:
-        """The outcomes as they were told, (t,)."""
+        """The outcomes as users passed them, (t,)."""
         return self._observed[: self.count]
 
     @property
     def weights(self) -> Array:
-        """w_1 .. w_t, (t,)."""
+        """The weights w_1 .. w_t, (t,)."""
         return self._weights[: self.count]
 
     @property
     def whitening(self) -> Whitening:
-        """M."""
+        """The whitening M."""
         return Whitening(self.weights, self.blocks)
 
     @property
@@ -301,12 +301,12 @@ class Observations:
 
     @property
     def scatter(self) -> float:
-        """How far outcomes at equal points are from their means, |y - mean|^2, rounded down."""
+        """The squared distance of outcomes at equal points from their means, rounded down."""
         return self._replayed([self.count])[0].scatter.least
 
     @property
     def blocks_from(self) -> int | None:
-        """The observation from which on they are forecast a block at a time, if there is one."""
+        """The number of the first observation that is forecast in a block, if there is one."""
         return next((one.start for one in self.windows if one.in_block), None)
 
     def append(self, points: Array, outcomes: Outcomes) -> None:

@@ -51,7 +51,7 @@ BORDER_ACCURACY = 1e-12
 
 @dataclass(frozen=True)
 class RidgePath:
-    """The data so far, ready for any ridge."""
+    """The observations in an eigenbasis with a border, from which any ridge is cheap."""
 
     eigen: Eigenbasis
     columns: Array
@@ -66,7 +66,7 @@ class RidgePath:
 
     @property
     def rank(self) -> int:
-        """r, the number of columns in the basis."""
+        """The number of columns in the basis, r."""
         return len(self.eigen.z)
 
     @classmethod

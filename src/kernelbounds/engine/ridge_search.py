@@ -84,7 +84,7 @@ class Largest(NamedTuple):
 
     @classmethod
     def of(cls, values: Array, opposite: Array, tie: float) -> Largest:
-        """From both bounds at all points; places within ``tie`` of the largest tie for it."""
+        """The largest of bounds at all points; those within ``tie`` of it count as equal."""
         value = float(values.max())
         tied = (values >= value - tie).nonzero()[0]
         return cls.widest(value, tied, opposite[tied], tie)
@@ -243,7 +243,7 @@ class RidgeWindow:
         return cls(path, low, min(low + width, limits[1]))
 
     def next(self, end: int) -> RidgeWindow:
-        """The window beyond an end, -1 or 1.
+        """The neighbouring window, beyond the lower (-1) or the upper (1) end.
 
         Neighbours overlap by an eighth, so that a minimiser at the seam is well inside one of them.
         """

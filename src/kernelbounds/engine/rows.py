@@ -45,7 +45,7 @@ class Representers(NamedTuple):
 
 
 class Scatter(NamedTuple):
-    """How far outcomes at equal points are from their mean, |y - mean|^2, from below and above."""
+    """The squared distance of outcomes at equal points from their mean, rounded down and up."""
 
     least: float
     most: float
@@ -55,7 +55,7 @@ NO_SCATTER = Scatter(0.0, 0.0)
 
 
 class Precision(NamedTuple):
-    """The precision of a kernel's values; of a user's kernel it is a guess from those seen."""
+    """The precision of a kernel's values, which for an unknown kernel is guessed from them."""
 
     known: bool  # whether it is derived, from a formula of scikit-learn's
     accuracy: float  # the relative precision, EPS or more

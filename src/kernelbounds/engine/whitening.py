@@ -1,4 +1,4 @@
-"""What observations are multiplied by, so that their noise has one scale and no correlation.
+"""The matrix that gives the noise of all observations one scale and no correlation.
 
 ==================  ====================  =====================================================
 code                symbol                meaning
@@ -67,7 +67,7 @@ class NoiseBlock(NamedTuple):
 
     @property
     def error(self) -> float:
-        """e."""
+        """The error e of the factor."""
         per_row = FACTOR_ERRORS_PER_ROW * len(self.factor)
         return (FACTOR_ERRORS + per_row) * EPS * self.condition
 
@@ -89,7 +89,7 @@ class Whitening:
 
     @classmethod
     def none(cls) -> Whitening:
-        """That of no observations."""
+        """The whitening of no observations."""
         return cls(np.empty(0))
 
     @property
@@ -103,13 +103,13 @@ class Whitening:
         return max((one.error for one in self.blocks), default=0.0)
 
     def then(self, other: Whitening) -> Whitening:
-        """That of these observations and of others after them."""
+        """The whitening of these observations and of others after them."""
         count = len(self.weights)
         moved = (one.at(count + one.start) for one in other.blocks)
         return Whitening(np.append(self.weights, other.weights), (*self.blocks, *moved))
 
     def part(self, start: int, stop: int) -> Whitening:
-        """That of some of the observations; ``start`` is not inside a block."""
+        """The whitening of some of the observations; ``start`` is not inside a block."""
         assert not any(one.start < start < one.rows.stop for one in self.blocks)
         blocks = (
             one.leading(stop - one.start).at(one.start - start)
@@ -147,7 +147,7 @@ class Whitening:
         return (result + result.T) / 2 if self.blocks else result
 
     def errors(self, found: Array) -> Array:
-        """The most by which M v, as it was ``found``, is wrong, besides its last digits; (t,)."""
+        """Bounds on the errors of M v, as it was ``found``, besides its last digits; (t,)."""
         errors = np.zeros(len(found))
         for one in self.blocks:
             # Twice that of A, which was multiplied by 1 - e, and at most 4 e for the products.

@@ -147,7 +147,7 @@ def csv_batches(
 
 
 def _encoding(binary: BinaryIO, name: str) -> str:
-    """The encoding of a file, read from its beginning; it is left there.
+    """The encoding of a file, which is read from its beginning and rewound.
 
     Text that is not UTF-8, and that Windows-1252 explains, was most likely written on Windows. If
     that is wrong, letters beyond ASCII are others. Numbers are the same, and the names of columns
@@ -220,7 +220,7 @@ def _batches(
 
 
 class _CellReader:
-    """Cells as numbers, one by one, and what their commas mean in all of them."""
+    """Reads cells as numbers, and settles what commas mean in the whole file."""
 
     def __init__(self, file: str, *, commas_separate: bool) -> None:
         self._file, self._commas_separate = file, commas_separate

@@ -154,10 +154,6 @@ class Hybrid(Mixture):
         self, engine: Engine, ridge: float, noise_scale: float, delta: float, losses: Array
     ) -> tuple[float, float]:
         """See :class:`Mixture`."""
-        if self.joint_losses and isinstance(engine, ExactEngine) and engine.blocks_from is not None:
-            energy, log_det = engine.gained_in_blocks(ridge, least_forecast_ridge(engine))
-            losses = losses.copy()
-            losses[list(self.joint_losses)] += (energy / noise_scale**2 + log_det) / 2
         count = engine.data.count
         return 0.0, energy_bound(self.rates, losses, count, noise_scale, delta, self.weights)
 

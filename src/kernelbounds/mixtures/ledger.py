@@ -9,6 +9,7 @@ import numpy as np
 
 from kernelbounds.arrays import Array
 from kernelbounds.engine import Engine, ExactEngine, Forecasts, SparseEngine
+from kernelbounds.mixtures.hybrid import least_forecast_ridge
 from kernelbounds.mixtures.mixture import Mixture
 
 # Losses are computed for this many forecasts at a time, so that those of millions of observations
@@ -101,6 +102,7 @@ class LossLedger:
         if isinstance(engine, SparseEngine):
             return engine.losses_at(noise_scale)
         assert isinstance(engine, ExactEngine)
+        first_block, joint = engine.blocks_from, list(mixture.joint_losses)
         count, forecasts = engine.data.count, self.forecasts(mixture, engine, ridge, noise_scale)
         if count and not len(forecasts.errors):
             return noise_scale, np.empty(0)
@@ -108,10 +110,14 @@ class LossLedger:
             for start in range(self._count, max(count, 1), FORECASTS_AT_ONCE):
                 new = Forecasts(*(part[start : start + FORECASTS_AT_ONCE] for part in forecasts))
                 losses = mixture.losses(new, noise_scale)
-                if engine.blocks_from is not None and mixture.joint_losses:
-                    losses[max(engine.blocks_from - start, 0) :, list(mixture.joint_losses)] = 0.0
+                if first_block is not None:
+                    losses[max(first_block - start, 0) :, joint] = 0.0
                 # Added in the order of the rounds, however many are added at a time.
                 first = np.zeros((1, losses.shape[1])) + self._sums
                 self._sums = np.cumsum(np.concatenate([first, losses]), axis=0)[-1]
             self._count = count
-        return noise_scale, np.asarray(self._sums)
+        sums = np.array(self._sums)
+        if first_block is not None and joint:
+            energy, log_det = engine.gained_in_blocks(ridge, least_forecast_ridge(engine))
+            sums[joint] += (energy / noise_scale**2 + log_det) / 2
+        return noise_scale, sums

@@ -79,10 +79,9 @@ class Mixture(ABC):
 
     @property
     def joint_losses(self) -> tuple[int, ...]:
-        """Which of the losses are computed for many observations together, where there are blocks.
+        """Which of the losses add up to (E_alpha / sigma^2 + l_alpha) / 2, at the ridge alpha.
 
-        Of those, :meth:`squared_radius` gets the sums up to the first block
-        (``ExactEngine.blocks_from``), and adds the rest.
+        From the first block on (``ExactEngine.blocks_from``) their sums are computed from that.
         """
         return ()
 

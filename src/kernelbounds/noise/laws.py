@@ -78,7 +78,7 @@ class Noise(ABC):
 
     @abstractmethod
     def margin(self, count: int, delta: float) -> float:
-        """The noise of ``count`` outcomes stays within this, with probability 1 - delta."""
+        """The limit that the noise of ``count`` outcomes keeps, with probability 1 - delta."""
 
     @property
     def unit(self) -> float:
@@ -241,7 +241,7 @@ class Gaussian(Noise):
 
     @property
     def awaits_outcomes(self) -> bool:
-        """Where the scale is unknown; :class:`ScaleAtMost` then takes the place of this law."""
+        """Whether the scale is unknown; :class:`ScaleAtMost` then replaces this law."""
         return not self.known
 
     @property
@@ -327,10 +327,8 @@ class ScaleAtMost(Noise):
             ridge, none = self.scale**2 / given.mixture_scale, np.empty(0)
             delta = (1 - SHARE_OF_ENERGY) * given.delta
             return given.mixture.squared_radius(given.engine, ridge, self.scale, delta, none)
-        # Others are refused before.
-        assert isinstance(given.mixture, Hybrid)
-        assert isinstance(given.engine, ExactEngine)
-        reference = np.sqrt(given.mixture_scale * given.forecasts.ridges(given.engine))
+        assert isinstance(given.mixture, Hybrid)  # others are refused before
+        reference = np.sqrt(given.mixture_scale * given.forecasts.ridges)
         delta = (1 - SHARE_OF_ENERGY) * given.delta
         found = given.forecasts.squared_radius(given.mixture, reference, self.scale, delta)
         count = given.engine.data.count
@@ -427,7 +425,7 @@ class Bounded(Noise):
         return engine.data.count * self.limit**2 * (1 + 4 * EPS), SMALL_RIDGE * ridge
 
     def margin(self, count: int, delta: float) -> float:
-        """b."""
+        """The limit b itself: no noise is larger."""
         return self.limit
 
 
@@ -508,7 +506,7 @@ class Energy(Noise):
         return self.limit**2, SMALL_RIDGE * ridge
 
     def margin(self, count: int, delta: float) -> float:
-        """The limit."""
+        """The limit, which one outcome may attain."""
         return self.limit
 
 
@@ -534,7 +532,7 @@ def _of_mixture(scale: float, given: RadiusInputs) -> tuple[float, float]:
 
 
 def _quantile(count: int, delta: float) -> float:
-    """|N(0, 1)| exceeds this with probability delta / n, rounded up."""
+    """The number that |N(0, 1)| exceeds with probability delta / n, rounded up."""
     return -float(ndtri(delta / (2 * count))) * (1 + 1e-12)
 
 

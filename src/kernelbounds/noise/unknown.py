@@ -1,4 +1,4 @@
-"""A noise scale that nobody knows: an upper bound on it from forecasts, and the radius below that.
+"""An unknown noise scale: an upper bound on it from forecasts, and the radius that follows.
 
 ============  =================  ==================================================================
 code          symbol             meaning
@@ -69,23 +69,21 @@ class ScaleForecasts:
     def __init__(self) -> None:
         self.errors = np.empty((len(FORECASTERS), 0))
         self.gains = np.empty((len(FORECASTERS), 0))
+        self.ridges = np.empty(0)  # s_j^2 / c, (8,)
         # How many rounds are in the sums of losses of a mixture, and these sums.
         self._sums: dict[tuple[Hybrid, float], tuple[int, Array]] = {}
-
-    @staticmethod
-    def ridges(engine: ExactEngine) -> Array:
-        """s_j^2 / c, by the size of the kernel at the first point where it is not zero, (8,)."""
-        positive = engine.data.largest[engine.data.largest > 0]
-        size = float(positive[0]) if len(positive) else 1.0
-        return np.asarray(size * FORECASTERS**2 / Hybrid.relative_scale)
 
     def extend(self, engine: ExactEngine) -> None:
         """Make the forecasts of outcomes that have none yet."""
         start, count = self.errors.shape[1], engine.data.count
         if start == count:
             return
+        # The kernel is as large as at the first point where it is not zero.
+        positive = engine.data.largest[engine.data.largest > 0]
+        size = float(positive[0]) if len(positive) else 1.0
+        self.ridges = np.asarray(size * FORECASTERS**2 / Hybrid.relative_scale)
         least, new = least_forecast_ridge(engine), np.empty((2, len(FORECASTERS), count - start))
-        for j, ridge in enumerate(self.ridges(engine).tolist()):
+        for j, ridge in enumerate(self.ridges.tolist()):
             done = start
             while done < count:
                 made, alpha = engine.forecasts_since(done, ridge, least)

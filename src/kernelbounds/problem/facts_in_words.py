@@ -153,7 +153,7 @@ class Known:
 
     @classmethod
     def parse(cls, text: Any, inputs: Sequence[Input], output: Output) -> Known:
-        """Make one from ``catalyst=0 & pressure=1 -> yield=2 +- 0.5``."""
+        """Make a known value from ``catalyst=0 & pressure=1 -> yield=2 +- 0.5``."""
         left, arrow, right = text.rpartition("->") if isinstance(text, str) else ("", "", "")
         name, _, value = (part.strip() for part in right.partition("="))
         number, _, within = (part.strip() for part in re.sub(r"\+-|±", "±", value).partition("±"))
@@ -202,7 +202,7 @@ class Known:
         return f"{where} -> {output.name}={in_digits(self.value)}{within}"
 
     def sentence(self, inputs: Sequence[Input], output: Output) -> str:
-        """The same for people, with units."""
+        """The known value as a sentence for people, with units."""
         settings = [_input(inputs, name, "known").setting_text(x) for name, x in self.where]
         within = f" ± {in_digits(self.within)}" if self.within else ""
         value = f"{in_digits(self.value)}{within}{output.after_number}"

@@ -168,7 +168,7 @@ class StatedNoise:
 
     @property
     def planned_text(self) -> str:
-        """The same for people, in the user's units."""
+        """The noise scale :attr:`planned` for people, in the user's units."""
         return self.output.noise_text(float(self.output.apart(self.planned)), "{:.3g}".format)
 
     def in_units(self, scale: float, *, up: bool = False) -> float:

@@ -25,7 +25,7 @@ MOST_TRIES = 10**9
 
 
 def checked_amount(given: Any, name: str, output: Output, **limits: float) -> float:
-    """Read by how much outputs differ: a number in its units, or ``10%`` where it is logarithmic.
+    """Read a difference of outputs: a number in its units, or ``10%`` of a logarithmic one.
 
     ``10%`` is 0.1, and stands for a factor of 1.1.
     """

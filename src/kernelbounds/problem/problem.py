@@ -328,7 +328,7 @@ class Problem:
 
     @property
     def facts_in_words(self) -> tuple[str, ...]:
-        """The same in the user's words.
+        """What is known of the output, in the user's words.
 
         >>> Problem(["rpm=1:9"], "yield[%]=0:99", limits="0:", increasing=["rpm"]).facts_in_words
         ('yield at least 0 %', 'yield rises with rpm')
@@ -744,7 +744,7 @@ def _checked_kernel(given: Any) -> Kernel:
 
 
 def _input_data(one: Input) -> dict[str, Any]:
-    """Return an input as plain data; one that is no category looks as it did before these."""
+    """Return an input as plain data; only a category has ``levels``."""
     data = dataclasses.asdict(one)
     if not one.levels:
         del data["levels"], data["matters"]

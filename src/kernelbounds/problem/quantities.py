@@ -289,7 +289,7 @@ class Output(Quantity):
         return f"±{self.amount(half)}"
 
     def short_plus_minus(self, half: float) -> str:
-        """Write the same for a table, ``±0.5 %`` or ``factor 1.124``."""
+        """Write half of a width of the model for a table, ``±0.5 %`` or ``factor 1.124``."""
         return f"factor {factor(float(self.apart(half)))}" if self.log else self.plus_minus(half)
 
     def noise_text(self, noise: float, rounded: Callable[[float], str] = "{:g}".format) -> str:

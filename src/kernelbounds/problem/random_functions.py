@@ -120,7 +120,7 @@ class _Wave:
 
 
 class _Seen(NamedTuple):
-    """What one term of a part needs to know about points: the wave of each, and its angles."""
+    """Points as one term of a part needs them: the wave of each, and its angles."""
 
     which: NDArray[np.intp]
     angles: Array

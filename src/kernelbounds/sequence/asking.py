@@ -17,7 +17,7 @@ CONTRADICTION = 1e3
 
 
 def checked_bound(bound: Any) -> Bound:
-    """The bound given, if it is one."""
+    """Return the bound that was given, or refuse what is no bound."""
     if not isinstance(bound, Bound):
         raise InputError(
             "bound must be one of CMM(), DMM(), AMM(), AY(), IGP(eta), FixedDesign(), or an object "
@@ -27,7 +27,7 @@ def checked_bound(bound: Any) -> Bound:
 
 
 def allowed_bound(bound: Bound, known: ConfidenceSet) -> Bound:
-    """The bound given, if it holds under these assumptions and with this engine."""
+    """Return the bound that was given, or refuse it where it does not hold for this sequence."""
     checked, epsilon = checked_bound(bound), known.stated.misspecification
     name = type(checked).__name__
     law, speaks_of_noise = known.stated.noise, not checked.uses_only_radius

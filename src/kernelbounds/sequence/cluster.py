@@ -46,7 +46,7 @@ from kernelbounds.io.sources import (
     partitions,
     stream_rows,
 )
-from kernelbounds.sequence.sparse import Observed, append_in_blocks
+from kernelbounds.sequence.sparse import Observed, append_in_blocks, sparse_engine
 from kernelbounds.sequence.streaming import Intake, refuse_nothing, take_over
 
 # Rows of a file that are checked by one task: a second or two.
@@ -168,12 +168,12 @@ def size(some: Observed) -> int:
 def sum_up(known: ConfidenceSet, rows: Intake, first: int, pieces: list[Piece]) -> Statistics:
     """Make the first pass over a range, which begins after ``first`` rows."""
     batches = ((some.points, known.whitened(*some)) for some in _observed(rows, pieces))
-    return sums(_sparse(known), first, batches)
+    return sums(sparse_engine(known), first, batches)
 
 
 def grow(known: ConfidenceSet, rows: Intake, start: Statistics | None, pieces: list[Piece]) -> Part:
     """Make the second pass over a range, from ``start``, or from what is known where it is None."""
-    engine = _sparse(known)
+    engine = sparse_engine(known)
     grown = engine.snapshot() if start is None else resumed(engine, start)
     before = grown.statistics
     append_in_blocks(known, grown, _observed(rows, pieces))
@@ -254,7 +254,7 @@ def pieces(tables: Sequence[Table], start: int, stop: int) -> list[tuple[Any, in
 def both_passes(
     tasks: Tasks, engine: SparseEngine, shared: Any, rows: Intake, tables: Sequence[Table]
 ) -> list[Any]:
-    """Futures of what each range adds."""
+    """Start both passes over all ranges, and return a future for each range."""
     count = sum(table.size for table in tables)
     places = ranges(engine, count, tasks.threads)
     work = [pieces(tables, *one) for one in places]
@@ -274,7 +274,7 @@ def both_passes(
 
 
 def ranges(engine: SparseEngine, count: int, threads: int) -> list[tuple[int, int]]:
-    """Where each range begins and ends among ``count`` new rows.
+    """The first row and the end of each range, among ``count`` new rows.
 
     There is one range for each thread, or more where they would be too long, and a short one before
     them, which grows while the others are summed. A single thread needs no sums.
@@ -307,12 +307,6 @@ def join(engine: SparseEngine, parts: Sequence[Part]) -> SparseEngine:
     return joined(engine, parts)
 
 
-def _sparse(known: ConfidenceSet) -> SparseEngine:
-    """The engine, which must be a sparse one: only that can be put together from ranges."""
-    assert isinstance(known.radius_engine, SparseEngine)
-    return known.radius_engine
-
-
 def client_for(given: Any, source: Source, engine: Engine) -> Any:
     """The client to use, or None for this machine."""
     if given is None:
@@ -343,7 +337,7 @@ def client_for(given: Any, source: Source, engine: Engine) -> Any:
 def add(known: ConfidenceSet, given: Intake, client: Any, progress: bool | None) -> int:
     """Add all observations, and return how many; on an error or an interrupt none are added."""
     with known.evidence.lock:
-        before = _sparse(known)
+        before = sparse_engine(known)
         if before.approximation().can_grow:
             raise InputError(
                 "the inducing points of this sequence may still grow, row by row, which one "

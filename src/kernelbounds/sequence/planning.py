@@ -29,7 +29,7 @@ import numpy as np
 from kernelbounds.arrays import Array, as_points, as_whole, brief
 from kernelbounds.bounds import CMM, Bound, ConfidenceSet, FixedDesign
 from kernelbounds.bounds.bound import TIE
-from kernelbounds.engine import ExactEngine
+from kernelbounds.engine import with_single_observations
 from kernelbounds.errors import InputError
 from kernelbounds.surface import in_chunks
 
@@ -67,11 +67,6 @@ def predicted_width(
 ) -> Array:
     """Bound upper - lower at points (m, d) after a design, whatever its outcomes; (m,)."""
     a = known.assumptions
-    if known.radius_engine.approximation() is not None and not isinstance(bound, FixedDesign):
-        raise InputError(
-            f"how wide bounds will be depends on the outcomes with a sparse engine and {bound!r}; "
-            "for a plan, ask for FixedDesign(), or make a sequence without engine=."
-        )
     if a.misspecification:
         raise InputError(
             "how wide bounds will be depends on the outcomes where misspecification is not 0, here "
@@ -135,8 +130,11 @@ def outcome_free(known: ConfidenceSet) -> tuple[float, float]:
     a = known.assumptions
     if a.noise_scale == 0:
         return 0.0, known.reference_ridge
-    engine = known.radius_engine
-    assert isinstance(engine, ExactEngine)  # others are refused before
+    engine = with_single_observations(
+        known.radius_engine,
+        "how wide bounds will be after a plan",
+        "ask for FixedDesign(), or make a sequence without engine=",
+    )
     found, least = a.noise.penalty(a.mixture, engine, known.reference_ridge, a.delta)
     if (parts := known.evidence.parts) is None or not (shares := known.shares):
         return found, least

@@ -32,7 +32,12 @@ from kernelbounds.bounds.constrained import least_norm_with_facts
 from kernelbounds.bounds.diagnosis import noise_lower_bound, noise_upper_bound
 from kernelbounds.bounds.evidence import Evidence
 from kernelbounds.display import cards
-from kernelbounds.engine import Approximation, ExactEngine, NoiseBlock
+from kernelbounds.engine import (
+    Approximation,
+    ExactEngine,
+    NoiseBlock,
+    with_single_observations,
+)
 from kernelbounds.errors import InputError
 from kernelbounds.facts import Fact, Region
 from kernelbounds.facts.fact import checked_facts
@@ -221,7 +226,7 @@ class ConfidenceSequence:
 
     @property
     def offset(self) -> Offset:
-        """What is known of the level of f*."""
+        """The level of f*, as far as it is known."""
         return self._known.evidence.offset
 
     @property
@@ -450,11 +455,8 @@ class ConfidenceSequence:
         scales, correlation = self.assumptions.checked_covariance(given, count)
         if correlation is None:
             return scales, None
-        if not isinstance(self._known.radius_engine, ExactEngine):
-            raise InputError(
-                "a sparse engine adds observations up one by one, and covariance= makes "
-                "combinations of them; use a sequence without engine=."
-            )
+        instead = "use a sequence without engine="
+        with_single_observations(self._known.radius_engine, "covariance=", instead)
         return scales, NoiseBlock.of(correlation)
 
     @property

@@ -198,6 +198,12 @@ def append_in_blocks(known: ConfidenceSet, grown: Engine, batches: Iterable[Obse
         append(waiting[0])
 
 
+def sparse_engine(known: ConfidenceSet) -> SparseEngine:
+    """The engine of a sequence that is known to have a sparse one."""
+    assert isinstance(known.radius_engine, SparseEngine)
+    return known.radius_engine
+
+
 def inflation(known: ConfidenceSet, bound: Bound, points: Array) -> Array:
     """Bound the ratio of widths at points (m, d) to exact ones with the same R_t; (m,)."""
     if known.radius_engine.approximation() is None or not known.count:
@@ -226,8 +232,7 @@ def _within_spans(known: ConfidenceSet) -> Iterator[ConfidenceSet]:
 
     Each of them is in the confidence set of an exact engine with this R_t.
     """
-    assert isinstance(known.radius_engine, SparseEngine)
-    for engine, away in known.radius_engine.within_spans():
+    for engine, away in sparse_engine(known).within_spans():
         radius = math.sqrt(known.radius.squared) - known.assumptions.norm_bound * away
         if radius > 0:
             yield ConfidenceSet(
@@ -252,7 +257,7 @@ class InflationWatch:
         approximation = known.radius_engine.approximation()
         if approximation is None or approximation.can_grow:
             return
-        newest = known.radius_engine.newest_points(NEWEST_POINTS)
+        newest = sparse_engine(known).newest_points(NEWEST_POINTS)
         if not len(newest):
             return
         with contextlib.suppress(EmptyConfidenceSetError):  # which the next bounds will raise

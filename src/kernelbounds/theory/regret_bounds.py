@@ -212,7 +212,7 @@ def _numbers_of_run(
 
 
 def as_rounds(rounds: ArrayLike) -> Array:
-    """Numbers of rounds T >= 1."""
+    """Check numbers of rounds, which are at least 1."""
     return as_numbers(rounds, "rounds", least=1.0)
 
 

@@ -171,7 +171,7 @@ class Design:
         return cls(basis, path, enlarging, error)
 
     def squared_norms(self, counts: NDArray[np.intp]) -> Array:
-        """At least |V'V|, where V are the first of the leading directions, for each count."""
+        """Upper bounds on |V'V|, where V are the first ``counts`` leading directions."""
         return np.asarray(1 + self.error / self.basis.values[-counts])
 
     def query(self, dictionary: Dictionary, path: RidgePath, points: Targets) -> PathQuery:

@@ -142,7 +142,7 @@ def _solved(triangle: Array, right: Array) -> Array:
 
 @dataclass(frozen=True)
 class Block:
-    """n observations; features, residuals and outcomes are multiplied by the weights of each.
+    """Features, residuals and outcomes of n observations, all times their weights.
 
     A block depends on these rows and the dictionary alone, and so may be made on any machine.
     """
@@ -228,7 +228,7 @@ class Joined:
 
 @dataclass(frozen=True)
 class Growth:
-    """The rule, with rho_alpha^2 as it was some observations ago."""
+    """The rule by which observations join, with rho_alpha^2 as it was some time ago."""
 
     tolerance: float
     most: int  # the largest number of inducing points
@@ -238,7 +238,7 @@ class Growth:
     mean_unknown: float = math.inf  # the mean of rho_alpha^2 over them
 
     def after(self, known: Statistics, typical: float) -> Growth:
-        """The rule with rho_alpha^2 of today, if enough is new; ``typical`` is (sigma/B)^2."""
+        """The rule with rho_alpha^2 brought up to date, if enough is new."""
         if known.count < self.count + self.count // BLOCK_OF_COUNT:
             return self
         ridge = typical_ridge(typical, known.count)

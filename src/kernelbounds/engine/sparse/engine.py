@@ -40,7 +40,7 @@ from kernelbounds.functionals.targets import Targets
 
 @dataclass(frozen=True)
 class UnkeptObservations:
-    """What a sparse engine knows of its observations one by one: nothing but their number."""
+    """The view of observations that are not kept: their number and sums, and no single one."""
 
     kernel: Kernel
     dim: int | None = None  # known from the first point on, be it an inducing one
@@ -68,27 +68,27 @@ class UnkeptObservations:
 
     @property
     def points(self) -> Array:
-        """Refused: they are not kept."""
+        """Refuse: the single observations are not kept."""
         raise _not_kept("points")
 
     @property
     def observed(self) -> Array:
-        """Refused: they are not kept."""
+        """Refuse: the single observations are not kept."""
         raise _not_kept("outcomes")
 
     @property
     def outcomes(self) -> Array:
-        """Refused: they are not kept."""
+        """Refuse: the single observations are not kept."""
         raise _not_kept("outcomes")
 
     @property
     def weights(self) -> Array:
-        """Refused: they are not kept."""
+        """Refuse: the single observations are not kept."""
         raise _not_kept("noise scales")
 
     @property
     def whitening(self) -> Whitening:
-        """Refused: it is not kept."""
+        """Refuse: the whitening is not kept."""
         raise _not_kept("noise scales")
 
 
@@ -248,7 +248,7 @@ class SparseEngine(Engine):
         self.data = self.data.of(self.statistics)
 
     def _lose(self, forecasts: Forecasts) -> None:
-        """Add up the losses of forecasts, in the order of the rounds."""
+        """Add the losses of forecasts to their sums, in the order of the rounds."""
         if self._losses_of is not None:
             lost = self._losses_of(forecasts)
             before = np.zeros(lost.shape[1]) if self._lost is None else self._lost
@@ -301,7 +301,7 @@ class SparseEngine(Engine):
         return basis.count, np.array([path.levels[-1], self._enlarging(basis)])
 
     def newest_points(self, most: int) -> Array:
-        """Some of the newest observations' points, as far as they are kept; (n, d)."""
+        """Up to ``most`` of the newest observations' points, as far as they are kept; (n, d)."""
         return self._newest.rows.points[-most:]
 
     @property
