@@ -17,9 +17,9 @@ from kernelbounds.errors import InputError
 Array = NDArray[np.float64]
 EPS = float(np.finfo(np.float64).eps)  # the rounding error: the distance from 1 to the next number
 
-LARGEST = 1e100  # of inputs and outcomes, whose squares and sums must not overflow
-LARGEST_COUNT = 10**9  # of observations, rounds or anything else that is counted
-MISSING_TYPES = ("NoneType", "NAType", "NaTType")  # of missing values; two are pandas'
+LARGEST = 1e100  # the largest input or outcome: squares and sums must not overflow
+LARGEST_COUNT = 10**9  # the largest number of observations, rounds or other counted things
+MISSING_TYPES = ("NoneType", "NAType", "NaTType")  # types of missing values; two are pandas'
 
 
 def as_points(values: ArrayLike, name: str, dim: int | None = None, *, one: bool = False) -> Array:

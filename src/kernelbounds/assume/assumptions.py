@@ -81,8 +81,8 @@ class Assumptions:
             )
         if not noise.known and isinstance(self.mixture, Prequential):
             raise InputError(
-                f"{noise} noise has no stated scale, which needs forecasts for every scale; use "
-                "mixtures.Hybrid() or Single(c) in place of Prequential."
+                f"the scale of {noise} noise is not stated, and Prequential has no forecasts for "
+                "all possible scales; use mixtures.Hybrid() or Single(c) in its place."
             )
 
     @property
@@ -135,16 +135,17 @@ class Assumptions:
                 f"covariance must have a row and a column for each of {count} observations, got "
                 f"shape {W.shape}."
             )
-        if not np.all(variances := np.diagonal(W) > 0):
+        variances = np.diagonal(W)
+        if not np.all(variances > 0):
             raise InputError(
-                "covariance must have positive variances on its diagonal, which that of "
-                f"observation {int(np.argmin(variances))} is not."
+                "covariance must have positive variances on its diagonal, got "
+                f"{variances.min():g} for observation {int(np.argmin(variances))}."
             )
-        scales = self.checked_noise_scales(np.sqrt(np.diagonal(W)), count)
-        assert scales is not None  # as they are positive
+        scales = self.checked_noise_scales(np.sqrt(variances), count)
+        assert scales is not None  # None stands for the usual noise scale alone.
         correlation = W / np.multiply.outer(scales, scales)
         if np.abs(correlation - correlation.T).max() > SYMMETRIC:
-            raise InputError("covariance must be symmetric: it is not, beyond rounding errors.")
+            raise InputError("covariance must be symmetric up to rounding errors, and it is not.")
         correlation = (correlation + correlation.T) / 2
         np.fill_diagonal(correlation, 1.0)
         if np.count_nonzero(correlation) == count:

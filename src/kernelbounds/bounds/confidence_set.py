@@ -84,13 +84,13 @@ class ConfidenceSet:
     """
 
     evidence: Evidence
-    stated: Assumptions  # of which ``assumptions`` are the numbers that are in force
+    stated: Assumptions  # as the user stated them; ``assumptions`` are those in force
     # The assumptions that c and the settings of a fixed design were chosen for; None: those above.
     settings_for: Assumptions | None = None
     equal_shares: bool = False  # whether parts have equal shares in all, and not in R_t alone
-    own_ledger: LossLedger | None = None  # where another noise scale needs forecasts of its own
-    own_radius: Radius | None = None  # where R_t is not that of the evidence
-    stated_facts: tuple[Fact, ...] = ()  # what is known of f* besides
+    own_ledger: LossLedger | None = None  # for another noise scale than that of the evidence
+    own_radius: Radius | None = None  # in place of the R_t that the evidence gives
+    stated_facts: tuple[Fact, ...] = ()  # what users know of f* besides its norm
     uses_facts: bool = True
     region: Region | None = None  # where facts without a region of their own are used
 
@@ -353,7 +353,7 @@ class ConfidenceSet:
         """
         a, evidence = self.assumptions, self.evidence
         if evidence.growing:
-            _ = self.engine  # which decides on the shares
+            _ = self.engine  # This decides on the shares.
             evidence = evidence.snapshot()
         other = dataclasses.replace(
             a,
@@ -361,7 +361,7 @@ class ConfidenceSet:
             noise_scale=a.noise_scale if noise_scale is None else noise_scale,
         )
         ledger, radius = self.own_ledger, None
-        if math.isinf(other.noise_scale):  # where R_t follows from B and the outcomes
+        if math.isinf(other.noise_scale):  # R_t then follows from B and the outcomes.
             ledger = None
         elif other.noise_scale == a.noise_scale:
             radius = dataclasses.replace(self.radius, norm_bound=other.norm_bound)

@@ -92,9 +92,9 @@ class NormalFacts:
     sums: WeightedSums
     least: Array  # b, (J,)
     gram: Array  # inner products of the sums' representers, (J, J)
-    stated: Constraints  # the same inequalities as the facts have them
+    stated: Constraints  # the inequalities as the facts state them, not scaled
     sizes: Array  # sum_j |w_j| sqrt(k(z_j, z_j)): a value of a sum is at most B times that, (J,)
-    at_ridges: dict[float, FactsAtRidge] = field(default_factory=dict)  # as far as they were asked
+    at_ridges: dict[float, FactsAtRidge] = field(default_factory=dict)  # computed so far
 
     def __len__(self) -> int:
         """The number of inequalities, J."""

@@ -61,10 +61,10 @@ def noise_lower_bound(known: ConfidenceSet) -> float:
         return 0.0
     if not a.noise.is_sub_gaussian:
         return math.sqrt(energy)
-    if not a.noise.known:  # whose radius takes no noise scale at its word
+    if not a.noise.known:  # R_t then takes no noise scale at its word.
         found = least_noise_of_energy(energy, known.count, SHARE_OF_ENERGY * a.delta)
         return found if found <= a.noise.largest else math.inf
-    known.forecasts()  # which those below share, where they do not depend on sigma
+    known.forecasts()  # The sets below share them, where they do not depend on sigma.
     now = known.assuming()
 
     def admissible(noise_scale: float) -> bool:

@@ -67,7 +67,7 @@ class Evidence(CopiedWhole):
         self.growing = True  # False for a snapshot, which is only read
         self._lock = threading.RLock()
         self._shares: tuple[float, ...] = ()  # the shares of the parts in ``_shared``
-        self._shared, self._decided_by = engine, 0  # with those shares; how many points chose them
+        self._shared, self._decided_by = engine, 0  # the engine, and how many points chose
         self._keeps_shares = False  # see :meth:`keep_shares`
         self._kept: tuple[int, dict[Hashable, Any]] = 0, {}  # a count, and results at that count
 
@@ -137,7 +137,7 @@ class Evidence(CopiedWhole):
         ``misfit`` is how far a typical outcome may be from a function of norm at most B.
         """
         engine, parts = self.radius_engine, self.parts
-        if parts is None or not isinstance(engine, ExactEngine):  # whose data can be read again
+        if parts is None or not isinstance(engine, ExactEngine):  # Others cannot be read again.
             return engine
         data = engine.data
         n = self._decided_by if self._keeps_shares else count_for_shares(data.count)
@@ -185,7 +185,7 @@ class Evidence(CopiedWhole):
 
         So the space in which f* has norm at most 1 stays the same, whatever is added.
         """
-        self.engine(misfit)  # which decides
+        self.engine(misfit)  # This decides on the shares.
         self._keeps_shares = True
 
     def kept(self, key: Hashable, make: Callable[[], T]) -> T:

@@ -293,9 +293,9 @@ class FixedDesign(Bound):
             one.refute_if_empty()
         if len(sets) > 1:
             raise KernelBoundsError(
-                f"the bounds of which {self!r} takes the smaller ones exclude each other: "
-                "norm_bound, noise_scale or the kernel is wrong, or the points were chosen by "
-                "looking at outcomes, or something of probability at most delta has happened."
+                f"the two intervals that {self!r} intersects exclude each other: norm_bound, "
+                "noise_scale or the kernel is wrong, or the points were chosen by looking at "
+                "outcomes, or something of probability at most delta has happened."
             )
 
     def _sets(self, known: ConfidenceSet) -> tuple[Projection, ...]:

@@ -129,7 +129,7 @@ def best_multipliers(known: Posterior, negligible: float, start: Array) -> Array
         multipliers = _dense(at, now[arrived], start.shape[1])
         lacking = known.lacking(which, multipliers, scales[which])
         row, slot = np.nonzero(on)
-        lacking[row, at[row, slot]] = -np.inf  # which binds already
+        lacking[row, at[row, slot]] = -np.inf  # This inequality binds already.
         worst = lacking.argmax(axis=1)
         free = ~used[which]
         more = (lacking[np.arange(len(which)), worst] > negligible) & free.any(axis=1)

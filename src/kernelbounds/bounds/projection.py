@@ -110,7 +110,7 @@ class Projection:
         No direction is left out, so data refute noise scales that are too small.
         """
         relative = float(relative_radii(np.array([float(known.count)]), delta, noise)[0])
-        if isinstance(known.stated.noise, Bounded):  # for certain
+        if isinstance(known.stated.noise, Bounded):  # Its energy is bounded for certain.
             relative = min(relative, known.count * (1 + 4 * EPS))
         return cls(known, known.engine.path(), relative, whole=True)
 

@@ -247,7 +247,7 @@ def refuted(
     """Say how B or the noise would have to grow where no function satisfies the assumptions."""
     out, norm = problem.output, float(problem.norm_bound or 0.0)
     larger = (
-        norm * error.norm_lower_bound  # which is then a factor
+        norm * error.norm_lower_bound  # The bound is a factor here.
         if problem.candidates
         else problem.norm_at_least(error.norm_lower_bound)
     )

@@ -72,7 +72,7 @@ class Eigenbasis:
     slack: float
     flat: bool  # whether directions outside the basis carry the floor; else they are dropped
     eigenvalues: Array  # all of the kernel matrix's, where it was decomposed as a whole
-    accuracy: float = EPS  # of the kernel's values, relatively
+    accuracy: float = EPS  # the relative error of the kernel's values
     # How many columns are eigenvectors of the matrix, if it was decomposed as a whole. They come
     # first, in ascending order of their eigenvalues; the other columns depend on the outcomes.
     eigenvectors: int = 0

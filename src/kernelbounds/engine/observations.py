@@ -156,10 +156,10 @@ GROWING = ("_points", "_of_point", "_outcomes", "_observed", "_weights", "_prior
 class Outcomes(NamedTuple):
     """n outcomes with their weights; (n,) each."""
 
-    observed: Array  # as they were told
+    observed: Array  # the outcomes as users passed them
     centred: Array  # less the level of the offset
     weights: Array
-    blocks: tuple[NoiseBlock, ...] = ()  # of correlated noise
+    blocks: tuple[NoiseBlock, ...] = ()  # rows whose noise is correlated
 
     @property
     def whitening(self) -> Whitening:
@@ -210,7 +210,7 @@ class Observations:
         self.merged = MergedRepeats.none()
         self.merged_at: tuple[int, ...] = ()  # the counts at which rows were merged
         self.windows: tuple[ForecastWindow, ...] = (ForecastWindow(0, self.merged),)
-        self.blocks: tuple[NoiseBlock, ...] = ()  # of correlated noise
+        self.blocks: tuple[NoiseBlock, ...] = ()  # rows whose noise is correlated
         self._numbers: dict[Key, int] = {}  # the number of each point
         self._points, self._of_point = np.empty((0, 0)), np.empty(0, dtype=np.intp)
         self._outcomes, self._observed, self._weights = np.empty((3, 0))

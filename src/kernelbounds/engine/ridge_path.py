@@ -61,7 +61,7 @@ class RidgePath:
     corner: Array
     newest: Array  # the outcomes of the border's points
     outcome_norm: float  # the Euclidean norm of all outcomes
-    trace: float  # of the kernel matrix
+    trace: float  # the trace of the kernel matrix
     scatter: Scatter = NO_SCATTER  # of outcomes at equal points, a part of every energy
 
     @property
@@ -279,7 +279,7 @@ class GrowingPath:
         data = self._data
         eigen = Eigenbasis.of(*data.spectrum(count), data.outcomes[:count], cut, data.accuracy)
         values, negative = eigen.eigenvalues, LARGEST_NEGATIVE
-        if data.whitening.blocks:  # which enlarge the errors of values
+        if data.whitening.blocks:  # Blocks enlarge the errors of values.
             negative = max(negative, SLACK_ERRORS * data.accuracy)
         if values[0] < -negative * values[-1]:
             raise InputError(

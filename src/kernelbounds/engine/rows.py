@@ -101,13 +101,13 @@ class KernelRows:
         self.count = 0
         self.merged_away = 0  # how many more observations than rows there are
         self.scatter = NO_SCATTER
-        self.trace = 0.0  # of the kernel matrix
+        self.trace = 0.0  # the trace of the kernel matrix
         self.points = np.empty((0, 0))  # x_1 .. x_n, (n, d)
         self.outcomes = np.empty(0)  # M y, (n,)
         self.whitening = Whitening.none()  # M
         self.weighted = False  # whether M is not the identity
-        self.enlarged = 1.0  # what blocks multiply the errors of kernel values by, relatively
-        self._more = 0.0  # what they add
+        self.error_factor = 1.0  # what blocks multiply the errors of kernel values by, relatively
+        self._more = 0.0  # what blocks add to these errors
         self._lower = np.empty((0, 0))
         self._spectrum = np.empty(0), np.empty((0, 0))  # the last one asked for
         self._precision: Precision | None = None  # None before the first point
@@ -135,7 +135,7 @@ class KernelRows:
             self.merged_away > 0
         )
         own = (EPS if self._precision is None else self._precision.accuracy) + EPS * more
-        return own * self.enlarged + self._more
+        return own * self.error_factor + self._more
 
     @property
     def first_accuracy(self) -> float:
@@ -221,12 +221,12 @@ class KernelRows:
             if weighted:  # weights would hide that values are in single precision
                 values = kernels.cross(self.kernel, points, so_far)
             precision = precision.judged(self.kernel, points, np.tril(values, start))
-        enlarged, more = self._errors_of_blocks(points, whitening, own)
+        factor, more = self._errors_of_blocks(points, whitening, own)
         self.count, self.points, self.weighted, self._precision = stop, so_far, weighted, precision
-        self.enlarged, self._more = max(self.enlarged, enlarged), max(self._more, more)
+        self.error_factor, self._more = max(self.error_factor, factor), max(self._more, more)
         self.outcomes = np.append(self.outcomes, outcomes)
         self.whitening = self.whitening.then(whitening)
-        for value in own.diagonal().tolist():  # so that the sum does not depend on the blocks
+        for value in own.diagonal().tolist():  # One by one: the sum does not depend on blocks.
             self.trace += value
 
     def _errors_of_blocks(
@@ -237,7 +237,7 @@ class KernelRows:
         Errors of K are multiplied by | |A| |^2 at most, and the largest eigenvalue by that of
         A K A' over that of K, which is at least 1 over the largest eigenvalue of C.
         """
-        enlarged, more = 1.0, 0.0
+        factor, more = 1.0, 0.0
         for one in whitening.blocks:
             w = whitening.weights[one.rows]
             plain = kernels.cross(self.kernel, points[one.rows], points[one.rows])
@@ -245,6 +245,6 @@ class KernelRows:
             after = float(np.linalg.eigvalsh(own[one.rows, one.rows])[-1])
             ratio = min(one.enlarging * before / max(after, 1e-300), one.condition)
             errors = PRODUCT_ERRORS + PRODUCT_ERRORS_PER_ROW * len(w)
-            enlarged = max(enlarged, ratio)
+            factor = max(factor, ratio)
             more = max(more, EPS * (errors * ratio + OUTCOME_ERRORS * math.sqrt(one.condition)))
-        return enlarged, more
+        return factor, more

@@ -53,7 +53,7 @@ class _Shape(Fact):
         object.__setattr__(self, "axis", as_whole(self.axis, f"axis of {name}", least=0))
         region = Region.checked(self.region)
         object.__setattr__(self, "region", region)
-        if region is None or self.axis >= region.dim:  # which a sequence refuses
+        if region is None or self.axis >= region.dim:  # A sequence refuses such an axis.
             return
         if region.lower[self.axis] == region.upper[self.axis]:
             raise InputError(

@@ -20,7 +20,7 @@ from kernelbounds.functionals.targets import Functionals, WeightedSums
 
 __all__ = ["Average", "Derivative", "Difference", "Functional", "Sum"]
 
-COVERED_KERNEL_ERROR = 4.0  # in units of EPS
+COVERED_KERNEL_ERROR = 4.0  # the error of values that bounds allow for, in units of EPS
 
 
 class Functional(Functionals):

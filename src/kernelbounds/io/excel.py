@@ -15,8 +15,8 @@ from xml.etree.ElementTree import ParseError
 from kernelbounds.arrays import brief
 from kernelbounds.errors import InputError, MissingExtraError, said
 
-MAGIC = b"PK\x03\x04"  # of a zip archive, which a workbook is
-OLD_MAGIC = b"\xd0\xcf\x11\xe0"  # of workbooks before 2007
+MAGIC = b"PK\x03\x04"  # the first bytes of a zip archive, which a workbook is
+OLD_MAGIC = b"\xd0\xcf\x11\xe0"  # the first bytes of workbooks before 2007
 
 
 class Sheet:

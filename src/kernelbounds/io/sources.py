@@ -32,7 +32,7 @@ from kernelbounds.io.csv_table import (
     position,
 )
 
-ENDINGS = (".csv", ".tsv", ".xlsx", ".parquet", ".pq")  # of the files in a folder
+ENDINGS = (".csv", ".tsv", ".xlsx", ".parquet", ".pq")  # which files of a folder are read
 # Bytes of a column of a Parquet file that are read at a time; otherwise it would be as many as a
 # row group has, and some files are one row group.
 READ_AHEAD = 1 << 20

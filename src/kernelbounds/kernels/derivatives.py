@@ -219,9 +219,9 @@ def _require_derivatives(
         )
     if not has_derivatives(kernel):
         raise InputError(
-            f"functions in the space of {kernel} are not known to have derivatives; those of "
-            "scikit-learn's kernels have, Matern with nu above 1 only, and of their sums, products "
-            "and whole powers."
+            f"functions in the space of {kernel} are not known to have derivatives; use a kernel "
+            "of scikit-learn, with nu above 1 for Matern, or sums, products and whole powers of "
+            "such kernels."
         )
 
 

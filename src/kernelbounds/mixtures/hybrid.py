@@ -232,7 +232,7 @@ def energy_bound(
     """
     if not np.isfinite(halves).any():
         return LARGEST_ENERGY
-    rounding = 1 + 4 * (8 + count) * EPS  # for the errors of this many terms
+    rounding = 1 + 4 * (8 + count) * EPS  # room for the errors of this many terms
     weights = weights or (1.0,) * len(rates)
     found = _solve(rates, weights, (halves * rounding).tolist(), -math.log(delta))
     return 2 * noise_scale**2 * found

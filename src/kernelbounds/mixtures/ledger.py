@@ -67,7 +67,7 @@ class LossLedger:
 
     def __init__(self, forecasts: Forecasts | None = None) -> None:
         self.made = forecasts or Forecasts(np.empty(0), np.empty(0))
-        self._count = 0  # of the observations whose losses are in the sums
+        self._count = 0  # the number of observations whose losses are in the sums
         self._sums: Array | float = 0.0
 
     def forecasts(

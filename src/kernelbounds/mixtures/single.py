@@ -56,7 +56,7 @@ class Single(Mixture):
         self, engine: Engine, ridge: float, noise_scale: float, delta: float, losses: Array
     ) -> tuple[float, float]:
         """See :class:`Mixture`."""
-        if len(losses) and engine.data.count:  # of forecasts by a sparse engine
+        if len(losses) and engine.data.count:  # A sparse engine made the forecasts.
             return 0.0, energy_bound((1.0,), losses, engine.data.count, noise_scale, delta)
         energy, log_det = 0.0, 0.0
         if engine.data.count:

@@ -22,7 +22,7 @@ from kernelbounds.noise.unknown import ScaleForecasts, largest_energy
 SHARE_OF_ENERGY = 0.02
 # Where R_t is known for certain, widths are predicted for ridges from this times sigma^2/c on.
 SMALL_RIDGE = 1e-3
-SMALLEST_NOISE, LARGEST_NOISE = 1e-100, 1e100  # whose squares neither vanish nor overflow
+SMALLEST_NOISE, LARGEST_NOISE = 1e-100, 1e100  # Their squares neither vanish nor overflow.
 
 
 class RadiusInputs(NamedTuple):
@@ -288,7 +288,7 @@ class ScaleAtMost(Noise):
     """
 
     scale: float
-    largest: float = math.inf  # what the outcomes say; ``at_most`` may be less
+    largest: float = math.inf  # the bound from the outcomes; ``at_most`` may be less
 
     @property
     def unit(self) -> float:
@@ -323,11 +323,11 @@ class ScaleAtMost(Noise):
             return 0.0, 0.0
         if math.isinf(self.scale):
             return 0.0, given.most
-        if isinstance(given.mixture, Single):  # whose radius increases with sigma
+        if isinstance(given.mixture, Single):  # Its radius increases with sigma.
             ridge, none = self.scale**2 / given.mixture_scale, np.empty(0)
             delta = (1 - SHARE_OF_ENERGY) * given.delta
             return given.mixture.squared_radius(given.engine, ridge, self.scale, delta, none)
-        assert isinstance(given.mixture, Hybrid)  # others are refused before
+        assert isinstance(given.mixture, Hybrid)  # Other mixtures are refused before.
         reference = np.sqrt(given.mixture_scale * given.forecasts.ridges)
         delta = (1 - SHARE_OF_ENERGY) * given.delta
         found = given.forecasts.squared_radius(given.mixture, reference, self.scale, delta)
@@ -454,7 +454,7 @@ class Energy(Noise):
     """
 
     limit: float
-    scale: float = field(init=False, repr=False, compare=False)  # which one outcome may attain
+    scale: float = field(init=False, repr=False, compare=False)  # the noise of one outcome at most
 
     def __post_init__(self) -> None:
         for name in ("limit", "scale"):

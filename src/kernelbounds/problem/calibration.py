@@ -497,7 +497,7 @@ def _fitted(problem: Problem, points: Array, outcomes: Array) -> tuple[Array, fl
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(points, (outcomes - outcomes.mean()) / scatter)
     smooth, white = model.kernel_.k1.k2, model.kernel_.k2
-    smooth = getattr(smooth, "kernel", smooth)  # of the numbers alone
+    smooth = getattr(smooth, "kernel", smooth)  # the kernel of the numbers, without categories
     return np.atleast_1d(smooth.length_scale), scatter * math.sqrt(white.noise_level)
 
 

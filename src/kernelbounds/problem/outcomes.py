@@ -81,7 +81,7 @@ class Counts:
                 f"attempts=20, got {brief(tries)}."
             )
         for what in (successes, name):
-            Quantity(what, 0, 1)  # which refuses what is no name
+            Quantity(what, 0, 1)  # This refuses what is no name.
         return cls(successes.strip(), name.strip(), int(number) if equals else 1)
 
     @property

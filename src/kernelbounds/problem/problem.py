@@ -388,7 +388,7 @@ class Problem:
             X = np.stack(columns, axis=-1)
         elif self.categories and not isinstance(X, np.ndarray):
             rows = np.atleast_2d(np.asarray(X, dtype=object))
-            if rows.shape[1] == self.dim:  # in which levels may have their names
+            if rows.shape[1] == self.dim:  # Levels may be given by name.
                 for at, levels in self.categories.items():
                     rows[:, at] = [levels.number(one, self.names[at]) for one in rows[:, at]]
                 X = rows.tolist()

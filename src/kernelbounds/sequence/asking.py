@@ -33,13 +33,13 @@ def allowed_bound(bound: Bound, known: ConfidenceSet) -> Bound:
     law, speaks_of_noise = known.stated.noise, not checked.uses_only_radius
     if speaks_of_noise and (known.stated.delta == 0 or not law.is_sub_gaussian):
         raise InputError(
-            f"{name} needs noise that is random and sub-Gaussian, and a positive delta, "
-            f"which {law} with delta {known.stated.delta:g} is not; CMM, DMM and AMM do without."
+            f"{name} needs random sub-Gaussian noise and a positive delta, got {law} with delta "
+            f"{known.stated.delta:g}; use CMM(), DMM() or AMM(), which do not."
         )
     if speaks_of_noise and not law.known and not isinstance(checked, FixedDesign):
         raise InputError(
-            f"{name} has a noise scale in it that must be stated before the data, and "
-            "not be estimated from them; CMM, DMM and AMM allow for one that is unknown."
+            f"{name} needs a noise scale that was stated before the data, and here it is unknown; "
+            "use CMM(), DMM() or AMM(), which allow for that."
         )
     if epsilon and not checked.uses_only_radius:
         raise InputError(

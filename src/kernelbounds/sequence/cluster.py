@@ -72,7 +72,7 @@ class Tasks:
     def __init__(self, client: Any) -> None:
         self.client = client
         self.threads = max(1, sum(client.nthreads().values()))
-        self.wanted: list[Any] = []  # what is waited for
+        self.wanted: list[Any] = []  # the futures that are waited for
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """A future of the result, which Dask computes anew if the worker that has it dies."""

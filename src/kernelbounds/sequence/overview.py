@@ -21,7 +21,7 @@ from kernelbounds.surface import extremes
 # A glance must not take long. Up to this number of observations the band is drawn, in at most about
 # 20 ms; beyond it, the data alone.
 MOST_FOR_BAND = 120
-BAND_PLACES = 60  # of the band, over the range of the data and this fraction of it beyond
+BAND_PLACES = 60  # where the band is computed: over the data's range, and this share beyond
 BAND_MARGIN = 0.05
 
 

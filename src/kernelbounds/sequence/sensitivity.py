@@ -255,7 +255,7 @@ class Sensitivity:
                     lower, upper = self.conclusion.ends(believed)
                 except InputError:
                     raise
-                except KernelBoundsError:  # of two sets that exclude each other
+                except KernelBoundsError:  # Two sets may exclude each other.
                     continue
             end = upper if self.conclusion.sign == 1 else -lower
             holds = self.conclusion.sign * self.conclusion.value > end

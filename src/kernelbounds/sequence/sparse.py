@@ -260,7 +260,7 @@ class InflationWatch:
         newest = sparse_engine(known).newest_points(NEWEST_POINTS)
         if not len(newest):
             return
-        with contextlib.suppress(EmptyConfidenceSetError):  # which the next bounds will raise
+        with contextlib.suppress(EmptyConfidenceSetError):  # The next bounds will raise it.
             cost = float(np.mean(inflation(known, CMM(), newest)))
             if cost > COSTLY_INFLATION:
                 self._next_count = math.inf

@@ -229,7 +229,7 @@ def _kernel(
 ) -> Kernel | Parts | Classes:
     """The stored kernel, or the one given if it is the same."""
     if given is None:
-        with damage_reported(path, but=InputError):  # which says how to pass a kernel of one's own
+        with damage_reported(path, but=InputError):  # It says how to pass one's own kernel.
             return _from_data(header["kernel"])
     kernel = given if isinstance(given, Parts | Classes) else kernels.checked_kernel(given)
     with damage_reported(path):
@@ -257,7 +257,7 @@ def _parts_from_data(data: dict[str, Any]) -> Parts:
     pairs = [(kernels.from_data(part["kernel"]), part["bound"]) for part in data["parts"]]
     try:
         return Parts(pairs)
-    except InputError as error:  # of which a user is not to blame, but the file
+    except InputError as error:  # The file is to blame, and not the user.
         raise ValueError(str(error)) from error
 
 

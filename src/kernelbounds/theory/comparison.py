@@ -243,7 +243,7 @@ def compare(
     all_bounds |= _further(sequence, points.shape[1], bounds, all_bounds)
     widths, seconds, refused = {}, {}, {}
     for name, bound in all_bounds.items():
-        fresh = copy.deepcopy(sequence)  # with what was computed before, and no more for any bound
+        fresh = copy.deepcopy(sequence)  # Every bound starts with what was computed before.
         start = time.perf_counter()
         try:
             lower, upper = fresh.bounds(points, bound)

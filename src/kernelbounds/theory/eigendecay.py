@@ -186,7 +186,7 @@ def _directions(decay: Decay, T: Array, alpha: Array, log_term: Array) -> Array:
     return np.asarray((2 / decay.rate * np.maximum(bracket, 0.0)) ** (1 / decay.exponent))
 
 
-INVERSION_FACTOR = math.e / (math.e - 1)  # of Lemma D.7 at eta = 1/e
+INVERSION_FACTOR = math.e / (math.e - 1)  # the factor of Lemma D.7 at eta = 1/e
 
 
 def solve_log1p(a: ArrayLike, b: ArrayLike) -> Array:

@@ -53,7 +53,7 @@ class Dictionary:
     kernel: Kernel
     inducing: Array  # (m, d)
     factor: Array  # (m, m)
-    accuracy: float = EPS  # of the kernel's values
+    accuracy: float = EPS  # the relative error of the kernel's values
 
     @property
     def error(self) -> float:
@@ -234,7 +234,7 @@ class Growth:
     most: int  # the largest number of inducing points
     ridge: float = 0.0  # alpha, in the inverse
     inverse: Array = field(default_factory=lambda: np.empty((0, 0)))  # (A + alpha I)^-1
-    count: int = 0  # of the observations in the inverse
+    count: int = 0  # the number of observations in the inverse
     mean_unknown: float = math.inf  # the mean of rho_alpha^2 over them
 
     def after(self, known: Statistics, typical: float) -> Growth:

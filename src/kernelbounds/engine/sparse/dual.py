@@ -40,7 +40,7 @@ class DualMaximiser(NamedTuple):
     """
 
     unexplained: Array  # k(x,x) - p'(K + alpha I)^-1 p, rounded up, (m,)
-    squared_norm: Array  # of that function, rounded up, (m,)
+    squared_norm: Array  # the squared norm of that function, rounded up, (m,)
     own: float
     pulls: Array  # (m, n)
     curvature: float  # the dual, times the scale, has second derivatives of this at most

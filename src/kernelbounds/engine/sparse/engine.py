@@ -177,7 +177,7 @@ class SparseEngine(Engine):
         self.dictionary, size, dim = dictionary, len(dictionary), dictionary.inducing.shape[1]
         self.data = replace(self.data, dim=dim, accuracy=dictionary.accuracy)
         self.statistics, self._newest = Statistics.none(size), Chunk.empty(size, dim)
-        self._closed = self.statistics  # of all but the newest observations
+        self._closed = self.statistics  # the sums over all but the newest observations
         # rho when each of the directions joined: of that much, observations do not see it.
         self._excess_at_joining = np.zeros(size)
         self._forecaster = Forecaster.of(self._ridge, self.statistics)
@@ -271,7 +271,7 @@ class SparseEngine(Engine):
             chunk = last if last.count == len(closed.rows) else Statistics.of(closed.rows)
             self._closed = replace(self._closed.carrying(chunk), excess=excess)
             self.statistics = self._closed
-            self._basis = None  # of sums with larger errors
+            self._basis = None  # It came from sums with larger errors.
             self._newest = Chunk.empty(len(self.dictionary), closed.rows.points.shape[1])
         self._growth = self._growth.after(self.statistics, self._typical)
 

@@ -24,7 +24,7 @@ class Part(NamedTuple):
 
     size: int  # the number of its observations
     losses: Array | None  # the sums of its forecasts' losses
-    excess: float  # what its complete chunks add to rho
+    excess: float  # what complete chunks of the range add to rho
     before: Array  # b at its start
     after: Array  # b at its end
     engine: SparseEngine | None  # the engine at its end; that of the last range is the result
@@ -101,5 +101,5 @@ def joined(before: SparseEngine, parts: Sequence[Part]) -> SparseEngine:
     whole._closed = replace(last._closed, excess=excess)
     lost = [one for one in (before._lost, *(part.losses for part in parts)) if one is not None]
     whole._lost = np.sum(lost, axis=0) if lost else None
-    whole.dictionary = before.dictionary  # the same, once in memory
+    whole.dictionary = before.dictionary  # Both are equal; one of them is enough in memory.
     return whole

@@ -21,7 +21,7 @@ T = TypeVar("T", Statistics, Forecaster, Growth, Basis, Block)
 # How many times their precision kernel values may differ by from those in a file. They are computed
 # again on loading, perhaps by another release.
 LARGEST_MISFIT = 64.0
-ENGINE_ARRAYS = ("_excess_at_joining", "_lost")  # those that are attributes of the engine itself
+ENGINE_ARRAYS = ("_excess_at_joining", "_lost")  # attributes of the engine itself
 # The shapes of all arrays in a file, with a letter for each length: m inducing points in k
 # dimensions, n newest observations, c features in the sums of complete chunks, g features in the
 # growth rule, j sums of losses, r directions of the basis with s = r + 1 outcomes, and q directions
@@ -226,7 +226,7 @@ def _number(data: dict[str, Any], name: str) -> float:
     """Return a number that is not negative, unless rounding errors may make it so."""
     value = data[name]
     if value is None and name == "mean_unknown":
-        return np.inf  # which JSON does not have
+        return np.inf  # JSON has no infinity.
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ValueError(f"{name} is not a number")
     least = -LARGEST_SUM if name.endswith(("_rest", "_unknown")) else 0.0

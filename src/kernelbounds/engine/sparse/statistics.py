@@ -31,8 +31,8 @@ class Statistics:
     moments: Array  # A, (m, m)
     products: Array  # b, (m,)
     squares: float  # |y|^2
-    count: int  # of observations
-    trace: float  # of K
+    count: int  # the number of observations
+    trace: float  # the trace of K
     residual: float  # the trace of R
     excess: float  # rho, without the newest observations
     squared_weights: float
