@@ -324,7 +324,7 @@ class DualBound(Bound):
     def lasting(self, known: ConfidenceSet) -> bool:
         """Whether the same ridges are used when observations are added.
 
-        They are not where the ridge follows the data, as the reference ridge does without noise,
-        or with noise of an unknown scale.
+        False where the ridge follows the data, as the reference ridge does without noise, or with
+        noise of an unknown scale.
         """
         return known.stated.noise.known and known.stated.misfit > 0

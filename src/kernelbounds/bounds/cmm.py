@@ -170,7 +170,7 @@ def minimise_dual(
 def _finest(known: ConfidenceSet) -> float:
     """The ridge, per observation, below which a minimiser rarely is.
 
-    That is a fifth of (R_t / B)^2, and R_t^2 is about t sigma^2.
+    The ridge is a fifth of (R_t / B)^2, and R_t^2 is about t sigma^2.
     """
     if not known.evidence.growing:  # one path serves all assumptions that are tried on a snapshot
         return 0.0
@@ -204,7 +204,7 @@ class DualFunction:
     def likely(self) -> tuple[float, float]:
         """The log ridges between which the minimiser probably is.
 
-        They are around (R_t / B)^2, mostly above, and lower where there are many observations.
+        Minimisers are around (R_t / B)^2, mostly above, and lower with many observations.
         """
         radius = self.radius
         centre = radius.squared / max(radius.norm_bound**2, 1e-280)

@@ -105,8 +105,8 @@ class ConfidenceSet:
     def assumptions(self) -> Assumptions:
         """The assumptions with the numbers that are in force.
 
-        They are those that were stated. Of noise whose scale is unknown, half of delta is spent on
-        a bound sigma_max, and with the rest the noise scale is at most that.
+        As a rule they are those that were stated. Where the noise scale is unknown, half of delta
+        is spent on a bound sigma_max, and sigma is at most that with the other half.
         """
         a = self.stated
         if not a.noise.awaits_outcomes:
@@ -125,8 +125,8 @@ class ConfidenceSet:
     def chosen_for(self) -> Assumptions:
         """The assumptions for which c, directions and weights of fixed designs were chosen.
 
-        They must not depend on outcomes. Of noise with an unknown scale they are for the scale
-        sqrt(c), the ridge of which is 1, or for the largest that is possible.
+        These choices must not depend on outcomes. Where the noise scale is unknown, they are made
+        for the largest one that is possible or else for sqrt(c), whose ridge is 1.
         """
         a = self.settings_for or self.stated
         if not a.noise.awaits_outcomes:
@@ -223,8 +223,8 @@ class ConfidenceSet:
     def with_fixed_shares(self) -> ConfidenceSet:
         """The confidence set in the kernel that R_t is made with, whose parts have equal shares.
 
-        It is for bounds by a log-determinant, which speak of the noise as the features of one
-        kernel see it: that kernel must be fixed in advance.
+        Bounds by a log-determinant need it: they hold for the features of one kernel, which must
+        be fixed in advance.
         """
         if self.evidence.parts is None:
             return self
@@ -345,8 +345,8 @@ class ConfidenceSet:
     ) -> ConfidenceSet:
         """The confidence set under another B or sigma, with all settings as they were chosen.
 
-        So c stays, and with it R_t and the reference ridge where only B is another one; and so do
-        the directions and weights of a fixed design, which look at ``chosen_for``.
+        So c stays as it is, and R_t and the reference ridge do where only B is another one. The
+        directions and weights of a fixed design stay too, as they look at ``chosen_for``.
         Noise scales of single observations are multiplied by what multiplies sigma, so that their
         weights stay, and parts keep their shares. What is assumed after that shares the work on
         the kernel matrix, which is the same: start from ``assuming()`` to ask for several.
@@ -379,7 +379,7 @@ class ConfidenceSet:
     def forecasts(self) -> Forecasts:
         """The mixture's forecasts of all outcomes so far; each is made once, and kept.
 
-        There are none for a noise scale that is unknown, which has forecasts of its own.
+        There are none where the noise scale is unknown: see ``Evidence.scale_forecasts``.
         """
         a = self.assumptions
         if not a.noise.known:

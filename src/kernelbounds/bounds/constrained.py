@@ -104,7 +104,7 @@ class NormalFacts:
     def of(cls, known: ConfidenceSet) -> NormalFacts | None:
         """The facts of a confidence set, in the function space that it is of; None: there is none.
 
-        Where f* = g + h, with |h| bounded, they are what follows for g.
+        Where f* = g + h, with |h| bounded, the inequalities are those that follow for g.
         """
         if not known.facts:
             return None

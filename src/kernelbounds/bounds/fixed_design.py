@@ -270,7 +270,8 @@ class FixedDesign(Bound):
     def predicted_width(self, known: ConfidenceSet, points: Targets) -> Array:
         """An upper bound on upper - lower with noise, whatever the outcomes; (m,).
 
-        It is the width along the leading directions, or that of the estimate.
+        The width is that along the leading directions or, for single points, that of the linear
+        estimate where it is smaller.
         """
         _, *directions = self._sets(known)
         if not directions:  # all functions vanish at the points
@@ -293,7 +294,7 @@ class FixedDesign(Bound):
             one.refute_if_empty()
         if len(sets) > 1:
             raise KernelBoundsError(
-                f"the two intervals that {self!r} intersects exclude each other: norm_bound, "
+                f"the intervals that {self!r} intersects exclude each other: norm_bound, "
                 "noise_scale or the kernel is wrong, or the points were chosen by looking at "
                 "outcomes, or something of probability at most delta has happened."
             )

@@ -245,7 +245,7 @@ def largest(bound: Bound) -> None:
 def dual(bound: Bound) -> None:
     """Check what gradients, certified maxima and fast updates rely on, of a :class:`DualBound`.
 
-    That is, ``attained``, ``joint_bound``, ``exact`` and ``lasting``.
+    These are ``attained``, ``joint_bound``, ``exact`` and ``lasting``.
     """
     if not isinstance(bound, DualBound):
         return

@@ -121,7 +121,7 @@ class ExactEngine(Engine):
     def _above(self, ridge: float, least: float = LEAST_RIDGE_OF_TRACE) -> tuple[float, float]:
         """Energy and log-determinant, rounded up, by the fit at the ridge or by a path.
 
-        They are those of C, in the place of which the rows have a matrix of up to (1 + 4 e) C.
+        They belong to the correlation matrix C, for which the rows have one of up to (1 + 4 e) C.
         """
         fit, e = self._fit(ridge), self.data.whitening.error
         if fit.trusted(least):
@@ -296,8 +296,8 @@ class BlockStart(NamedTuple):
 def forecast_ridges(largest: Array, ridge: float, least: float) -> Array:
     """The ridges at which forecasts are made, given the largest k(x,x) up to each; they never fall.
 
-    They are ``ridge``, or ``least`` times the power of two above the largest k(x,x), which seldom
-    changes.
+    A ridge is ``ridge``, or ``least`` times the power of two above the largest k(x,x), which
+    seldom changes.
     """
     scales = np.where(largest > 0, np.ldexp(1.0, np.frexp(largest)[1]), 0.0)
     return np.maximum(ridge, least * scales)
@@ -335,7 +335,7 @@ def block_start(data: Observations, window: ForecastWindow, ridge: float) -> Blo
 def in_block(data: Observations, known: BlockStart, start: int, stop: int) -> Forecasts:
     """Forecasts of outcomes of a block; at a point without observations, those of the prior.
 
-    Where noise is correlated with that of other observations, a point is always one without.
+    A point whose noise is correlated with that of others counts as one without observations.
     """
     numbers, weights = data.of_point[start:stop], data.weights[start:stop]
     seen = numbers < len(known.mean)

@@ -290,7 +290,7 @@ class Observations:
     def largest(self) -> Array:
         """The largest of ``prior`` so far, (t,), or more where noise is correlated.
 
-        It is the same for all observations of a block, whose points are known before its outcomes.
+        All observations of a block have the same: its points are known before its outcomes.
         """
         return self._largest[: self.count]
 

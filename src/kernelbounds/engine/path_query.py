@@ -169,7 +169,7 @@ class PathQuery:
     ) -> tuple[Array, Array]:
         """V (n, m) and w (n,), with V'V what the data explain of covariances and V'w the means.
 
-        They are for all targets, or for ``which`` of them.
+        Both are for all targets, or for ``which`` of them.
 
         It is not rounded in any direction: it serves searches, whose results are valid whatever
         they are.

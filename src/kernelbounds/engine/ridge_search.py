@@ -43,8 +43,8 @@ _DIFFERENCES = np.array(
 def vertex(grid: Array, values: Array) -> Array:
     """The minimiser between the points of an even grid (n,), of each column of values (n, m); (m,).
 
-    That on the grid is refined by the parabola through its neighbours and, by a step of Newton's
-    method, by the quartic through two neighbours on either side.
+    The minimiser on the grid is refined by the parabola through its neighbours and, by a step of
+    Newton's method, by the quartic through two neighbours on either side.
     """
     lowest = values.argmin(axis=0)
     at = np.minimum(np.maximum(lowest, 2), len(grid) - 3)
@@ -62,7 +62,7 @@ def vertex(grid: Array, values: Array) -> Array:
 def finer(grid: Array, best: Array, largest: int) -> Array:
     """An even grid around minimisers on another, with a quarter of its step.
 
-    Where that would take more than ``largest`` points, the step is larger.
+    The step is larger where the grid would have more than ``largest`` points.
     """
     step = float(grid[1] - grid[0])
     low, high = max(best.min() - step, grid[0]), min(best.max() + step, grid[-1])

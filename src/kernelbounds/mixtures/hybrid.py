@@ -126,7 +126,8 @@ class Hybrid(Mixture):
     ) -> Forecasts:
         """The forecasts of N(0, c K), with a smaller c where double precision asks for it.
 
-        They end before the first outcome that needs a smaller c still: none may know later points.
+        Forecasts end before the first outcome that needs a still smaller c: none may know later
+        points.
         """
         made, alpha = engine.forecasts_since(start, ridge, least_forecast_ridge(engine))
         # v = c rho^2, where c = sigma^2 / alpha.
@@ -161,7 +162,7 @@ class Hybrid(Mixture):
     def joint_losses(self) -> tuple[int, ...]:
         """At the rate 1 forecasts are always taken, and cost E + sigma^2 l in all (the chain rule).
 
-        So that sum needs no forecasts, and with it the paper's radius is never left far behind.
+        So their sum needs no forecasts, and R_t is never much larger than the paper's.
         """
         return tuple(j for j, rate in enumerate(self.rates) if rate == 1.0)
 

@@ -75,8 +75,8 @@ class LossLedger:
     ) -> Forecasts:
         """The forecasts of all outcomes so far; each is made once, and kept as it was.
 
-        There are none of a sparse engine, which does not keep them, and none without noise where
-        they depend on its scale.
+        A sparse engine keeps no forecasts. Without noise there are none where they depend on the
+        noise scale.
         """
         if not isinstance(engine, ExactEngine):
             return self.made
@@ -96,8 +96,8 @@ class LossLedger:
     ) -> tuple[float, Array]:
         """The sums of losses (j,), and the noise scale they are of.
 
-        That scale is the one asked for; of a sparse engine, the next larger one it has. There are
-        no sums (j = 0) where the mixture makes no forecasts.
+        The scale is the one asked for or, with a sparse engine, the next larger one that it has.
+        There are no sums (j = 0) where the mixture makes no forecasts.
         """
         if isinstance(engine, SparseEngine):
             return engine.losses_at(noise_scale)

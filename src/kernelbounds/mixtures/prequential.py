@@ -74,8 +74,8 @@ class Prequential(Mixture):
     ) -> Forecasts:
         """The forecaster's next forecast; if a later one fails, those before it are kept.
 
-        Where noise is correlated, it is those of a whole block. A row sum_j M_sj y_j of the
-        whitened outcomes is then forecast by the same sum of the forecasts.
+        Where noise is correlated, the forecasts of a whole block are made. A row sum_j M_sj y_j of
+        the whitened outcomes is then forecast by the same sum of the forecasts.
         """
         data = engine.data
         X, y = data.points, data.observed

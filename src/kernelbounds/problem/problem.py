@@ -415,7 +415,7 @@ class Problem:
     def nearest(self, points: Array) -> Array:
         """Scale points (m, d), each from the nearest one that can be set.
 
-        That one is in the ranges, and whole where an input takes whole numbers only.
+        The nearest point is in the ranges, and whole where an input takes whole numbers only.
         """
         columns = zip(self.inputs, points.T, strict=True)
         return np.stack([one.scaled(values) for one, values in columns], axis=-1)

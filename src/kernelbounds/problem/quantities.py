@@ -250,7 +250,8 @@ class Output(Quantity):
     def apart(self, difference: ArrayLike) -> Array:
         """Return a difference on the scale of the model in the user's units, rounded up.
 
-        That of a logarithmic output is relative: 0.1 where one value is at most 1.1 times another.
+        Differences of a logarithmic output are relative: 0.1 where one value is at most 1.1 times
+        another.
         """
         given = np.asarray(difference, dtype=float)
         if not self.log:

@@ -225,7 +225,7 @@ def _files(tasks: Tasks, paths: Sequence[Path], rows: Intake, progress: bool | N
 def _partitions(tasks: Tasks, frame: Any, rows: Intake, progress: bool | None) -> list[Table]:
     """Check the partitions of a dataframe, which stay in the memory of the workers meanwhile.
 
-    They may be costly to make again.
+    Partitions may be costly to make again.
     """
     from dask.delayed import delayed
 

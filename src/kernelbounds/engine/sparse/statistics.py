@@ -123,8 +123,8 @@ NEW_OF_CHUNK = 8
 class Chunk:
     """The newest observations, whose residuals are bounded together.
 
-    Those of the first ``settled`` observations are bounded by their largest eigenvalue, ``excess``,
-    and those of the others by their trace.
+    The residuals of the first ``settled`` observations are bounded by their largest eigenvalue,
+    ``excess``, and those of the others by their trace.
     """
 
     rows: Block
@@ -261,8 +261,8 @@ class Forecaster:
 def _leading_factor(matrix: Array) -> Array:
     """The Cholesky factor of as many leading rows as have one.
 
-    Where rounding errors are larger than the ridge, not all rows do. How many do depends on these
-    rows alone, and not on those after them.
+    Where rounding errors are larger than the ridge, not all rows have one. How many do depends on
+    these rows alone, and not on those after them.
     """
     factor, failed = lapack.dpotrf(matrix, lower=1)
     if failed:
