@@ -150,7 +150,8 @@ class TestBack:
         assert np.all(out.least(scaled) < values)
         assert np.all(values < out.most(scaled))
         assert np.all(out.most(scaled) < values * (1 + 1e-12))
-        least, most, apart = out.least(scaled), out.most(scaled), out.apart(np.abs(scaled) / 100)
+        least, most = out.least(scaled), out.most(scaled)
+        apart = out.difference(np.abs(scaled) / 100)
         with mpmath.workdps(50):
             for at in range(200):
                 exact = mpmath.exp(mpmath.mpf(float(scaled[at])))

@@ -227,7 +227,7 @@ def show_cost(problem: kb.Problem, cost: kb.problem.plans.CostOfUnknown) -> None
     print_table(
         "What an unknown noise costs: the simulated band, and in brackets that of a known noise",
         ["experiments", *(
-            f"noise {out.noise_text(float(out.apart(noise)), '{:.3g}'.format)}"
+            f"noise {out.noise_text(float(out.difference(noise)), '{:.3g}'.format)}"
             for noise in cost.noises
         )],
         [
@@ -252,7 +252,7 @@ def show_cost(problem: kb.Problem, cost: kb.problem.plans.CostOfUnknown) -> None
 
 def _most(out: kb.problem.Output, scaled: float, sign: str = "") -> str:
     """Write a width or a regret without its unit, rounded up; of a logarithmic output a factor."""
-    return factor(float(out.apart(scaled))) if out.log else f"{sign}{at_most(scaled)}"
+    return factor(float(out.difference(scaled))) if out.log else f"{sign}{at_most(scaled)}"
 
 
 def _usual(out: kb.problem.Output, scaled: float, sign: str = "") -> str:
@@ -301,7 +301,7 @@ def _write(expected: kb.problem.Plan, results: Results, size: int) -> None:
 
 def _plain(out: kb.problem.Output, scaled: Array) -> Array:
     """Return widths or regrets as they are, or the factors of a logarithmic output."""
-    return 1 + out.apart(scaled) if out.log else scaled
+    return 1 + out.difference(scaled) if out.log else scaled
 
 
 def draw(expected: kb.problem.Plan) -> Any:

@@ -84,7 +84,7 @@ def create(
             at_noise = (
                 f" for a noise of {settled.stated_noise.planned_text}, and wider if it is unknown"
             )
-        if aim < out.apart(width / FAR_AIM_RATIO):
+        if aim < out.difference(width / FAR_AIM_RATIO):
             say(
                 f"note: an aim of {out.amount(aim, '{:g}'.format)} is far: after "
                 f"{settled.experiments} runs that fill the ranges, the band is "

@@ -44,15 +44,15 @@ def about(value: float, digits: int = 4) -> str:
     return f"{float(f'{value:.{digits}g}'):.10g}"
 
 
-def interval(lower: float, upper: float, digits: int = DIGITS) -> str:
-    """Write both ends of an interval, with this number of significant digits of its width.
+def interval(lower: float, upper: float) -> str:
+    """Write both ends of an interval, with as many digits as its width has significant ones.
 
     >>> interval(1000.12341, 1000.23)
     '[1000.123, 1000.230]'
     """
     width = upper - lower
     known = 0 < width < math.inf
-    step = _step(width, digits) if known else min(_step(end, 2 * digits) for end in (lower, upper))
+    step = _step(width, DIGITS) if known else min(_step(end, 2 * DIGITS) for end in (lower, upper))
     return f"[{_rounded(lower, step, ROUND_FLOOR)}, {_rounded(upper, step, ROUND_CEILING)}]"
 
 

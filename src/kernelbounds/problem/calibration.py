@@ -160,7 +160,7 @@ def doubtful_unit(problem: Problem, points: Array, outcomes: Array) -> str:
     most = high * out.span + 8 * (problem.stated_noise.scale or 0.0)
     if span <= most and (span >= low * out.span or few):
         return ""
-    spanned = out.amount(float(out.apart(span)), "{:.3g}".format)
+    spanned = out.amount(float(out.difference(span)), "{:.3g}".format)
     return (
         f"the outcomes of {out.name} span {spanned}, but its range was stated as "
         f"{out.stated_range}: are both in the same unit?"
@@ -511,7 +511,7 @@ def _noise(
         return Finding("noise", found, "stated assumption", why), problem.counts.noise_scale
 
     def said(scale: float) -> str:
-        return problem.output.noise_text(float(problem.output.apart(scale)), "{:.3g}".format)
+        return problem.output.noise_text(float(problem.output.difference(scale)), "{:.3g}".format)
 
     _, group, counts = np.unique(points, axis=0, return_inverse=True, return_counts=True)
     group = group.reshape(-1)

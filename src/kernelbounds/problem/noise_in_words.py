@@ -169,7 +169,7 @@ class StatedNoise:
     @property
     def planned_text(self) -> str:
         """The noise scale :attr:`planned` for people, in the user's units."""
-        return self.output.noise_text(float(self.output.apart(self.planned)), "{:.3g}".format)
+        return self.output.noise_text(float(self.output.difference(self.planned)), "{:.3g}".format)
 
     def in_units(self, scale: float, *, up: bool = False) -> float:
         """Turn a noise scale of the model into the user's units, rounded down, or up.
@@ -192,7 +192,7 @@ class StatedNoise:
         The noise of a rate is that of a run with the planned tries, which other runs need not have.
         It is reported as a multiple of that of independent tries, so no size is meaningless.
         """
-        return self.counts is None and noise > float(self.output.apart(self.output.span))
+        return self.counts is None and noise > float(self.output.difference(self.output.span))
 
     @property
     def clause(self) -> str:

@@ -136,8 +136,8 @@ class Output(Quantity):
     """What is measured, with the range that its true values can plausibly have.
 
     It is modelled on a scale on which effects and noise add up: as it is, or by its natural
-    logarithm. ``scaled`` goes to that scale, and ``least``, ``most`` and ``apart`` come back from
-    it, rounded so that bounds stay true.
+    logarithm. ``scaled`` goes to that scale, and ``least``, ``most`` and ``difference`` come back
+    from it, rounded so that bounds stay true.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ class Output(Quantity):
     >>> Output.parse("yield[%]=0:100")
     Output(name='yield', low=0.0, high=100.0, unit='%', log=False)
     >>> output = Output.parse("productivity=1.5:5:log")
-    >>> f"{output.scaled(2.0):.4f}, {output.most(0.7):.4f}, {output.apart(0.1):.4f}"
+    >>> f"{output.scaled(2.0):.4f}, {output.most(0.7):.4f}, {output.difference(0.1):.4f}"
     '0.6931, 2.0138, 0.1052'
     """
 
@@ -247,20 +247,20 @@ class Output(Quantity):
         ends = abs(math.log(self.low)), abs(math.log(self.high))
         return 8 * EPS * (1 + max(ends) + np.abs(scaled))
 
-    def apart(self, difference: ArrayLike) -> Array:
-        """Return a difference on the scale of the model in the user's units, rounded up.
+    def difference(self, scaled: ArrayLike) -> Array:
+        """Return a difference in the user's units, rounded up, from that on the model's scale.
 
         Differences of a logarithmic output are relative: 0.1 where one value is at most 1.1 times
         another.
         """
-        given = np.asarray(difference, dtype=float)
+        given = np.asarray(scaled, dtype=float)
         if not self.log:
             return given
         with np.errstate(over="ignore"):
             return np.asarray(np.expm1(given + self._rounding(given)))
 
     def between_values(self, low: float, high: float) -> float:
-        """Return how far two values in the user's units are apart, as :meth:`apart` does."""
+        """Return how far two values in the user's units are apart, as :meth:`difference` does."""
         if not self.log:
             return high - low
         return (high - low) / low * (1 + 8 * EPS) if low > 0 else math.inf
@@ -286,12 +286,14 @@ class Output(Quantity):
     def plus_minus(self, half: float) -> str:
         """Write half of a width of the model: ``±0.5 %``, or ``a factor of 1.124 either way``."""
         if self.log:
-            return f"a factor of {factor(float(self.apart(half)))} either way"
+            return f"a factor of {factor(float(self.difference(half)))} either way"
         return f"±{self.amount(half)}"
 
     def short_plus_minus(self, half: float) -> str:
         """Write half of a width of the model for a table, ``±0.5 %`` or ``factor 1.124``."""
-        return f"factor {factor(float(self.apart(half)))}" if self.log else self.plus_minus(half)
+        return (
+            f"factor {factor(float(self.difference(half)))}" if self.log else self.plus_minus(half)
+        )
 
     def noise_text(self, noise: float, rounded: Callable[[float], str] = "{:g}".format) -> str:
         """Write noise that is in the user's units, which for a logarithmic output is a share.

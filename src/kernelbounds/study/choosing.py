@@ -84,7 +84,7 @@ def new_trials(
     columns = np.stack(
         [
             *problem.unscaled_bounds(lower, upper),
-            problem.output.apart(np.maximum(gain, 0.0)),
+            problem.output.difference(np.maximum(gain, 0.0)),
         ],
         axis=1,
     )

@@ -187,7 +187,7 @@ class Search:
             upper=float(upper),
             max_upper=None if found.max_upper is None else float(most),
             min_lower=None if found.min_lower is None else float(least),
-            regret=float(problem.output.apart(found.regret)),
+            regret=float(problem.output.difference(found.regret)),
         )
 
     def with_the_past(self, now: Certificate, past: Sequence[Certificate]) -> Certificate:
