@@ -79,7 +79,7 @@ class Assumptions:
                 f"misspecification must be 0 or at least {SMALLEST_NOISE:g}, got "
                 f"{self.misspecification:g}."
             )
-        if not noise.known and isinstance(self.mixture, Prequential):
+        if not noise.scale_is_stated and isinstance(self.mixture, Prequential):
             raise InputError(
                 f"the scale of {noise} noise is not stated, and Prequential has no forecasts for "
                 "all possible scales; use mixtures.Hybrid() or Single(c) in its place."

@@ -327,4 +327,4 @@ class DualBound(Bound):
         False where the ridge follows the data, as the reference ridge does without noise, or with
         noise of an unknown scale.
         """
-        return known.stated.noise.known and known.stated.misfit > 0
+        return known.stated.noise.scale_is_stated and known.stated.misfit > 0

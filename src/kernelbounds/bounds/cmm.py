@@ -176,7 +176,7 @@ def _finest(known: ConfidenceSet) -> float:
         return 0.0
     a = known.assumptions
     misfit = a.misfit if math.isfinite(a.misfit) else known.chosen_for.misfit
-    if not a.noise.known and misfit:
+    if not a.noise.scale_is_stated and misfit:
         # A path is kept while the bound on an unknown noise scale changes by less than 4.
         misfit = 4.0 ** math.floor(math.log2(misfit) / 2)
     return 0.2 * min(misfit / max(a.norm_bound, 1e-100), LARGEST) ** 2

@@ -313,7 +313,7 @@ class ConfidenceSet:
 
     def _radius(self) -> Radius:
         a, engine = self.assumptions, self.radius_engine
-        forecasts = ScaleForecasts() if a.noise.known else self.evidence.scale_forecasts
+        forecasts = ScaleForecasts() if a.noise.scale_is_stated else self.evidence.scale_forecasts
         terms = a.noise.squared_radius(
             RadiusInputs(
                 a.mixture, engine, self.ledger, forecasts, self.chosen_for.mixture_scale,
@@ -382,7 +382,7 @@ class ConfidenceSet:
         There are none where the noise scale is unknown: see ``Evidence.scale_forecasts``.
         """
         a = self.assumptions
-        if not a.noise.known:
+        if not a.noise.scale_is_stated:
             return Forecasts(np.empty(0), np.empty(0))
         return self.ledger.forecasts(
             a.mixture, self.radius_engine, self.reference_ridge, a.noise_scale

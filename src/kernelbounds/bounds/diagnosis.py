@@ -61,7 +61,7 @@ def noise_lower_bound(known: ConfidenceSet) -> float:
         return 0.0
     if not a.noise.is_sub_gaussian:
         return math.sqrt(energy)
-    if not a.noise.known:  # R_t then takes no noise scale at its word.
+    if not a.noise.scale_is_stated:  # R_t then takes no noise scale at its word.
         found = least_noise_of_energy(energy, known.count, SHARE_OF_ENERGY * a.delta)
         return found if found <= a.noise.largest else math.inf
     known.forecasts()  # The sets below share them, where they do not depend on sigma.
@@ -82,7 +82,7 @@ def noise_upper_bound(known: ConfidenceSet) -> float:
     Where the scale is unknown, it is the number in force, at half of delta.
     """
     a = known.assumptions
-    if not a.noise.known:
+    if not a.noise.scale_is_stated:
         return a.noise_scale
     if a.delta == 0:
         return math.inf

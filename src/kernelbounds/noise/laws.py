@@ -86,8 +86,8 @@ class Noise(ABC):
         return self.scale
 
     @property
-    def known(self) -> bool:
-        """Whether the scale is a number that was stated."""
+    def scale_is_stated(self) -> bool:
+        """Whether the scale is a number that the user stated."""
         return True
 
     @property
@@ -235,19 +235,19 @@ class Gaussian(Noise):
         object.__setattr__(self, "scale", math.inf)
 
     @property
-    def known(self) -> bool:
+    def scale_is_stated(self) -> bool:
         """Whether the scale was stated."""
         return math.isfinite(self.scale)
 
     @property
     def awaits_outcomes(self) -> bool:
         """Whether the scale is unknown; :class:`ScaleAtMost` then replaces this law."""
-        return not self.known
+        return not self.scale_is_stated
 
     @property
     def unit(self) -> float:
         """The scale; 1 where it is unknown, so that ``update`` takes ratios."""
-        return self.scale if self.known else 1.0
+        return self.scale if self.scale_is_stated else 1.0
 
     @property
     def is_gaussian(self) -> bool:
@@ -272,7 +272,7 @@ class Gaussian(Noise):
         return self.scale * _quantile(count, delta)
 
     def __str__(self) -> str:
-        if self.known:
+        if self.scale_is_stated:
             return f"Gaussian({self.scale:g})"
         return "Gaussian()" if self.at_most is None else f"Gaussian(at_most={self.at_most:g})"
 
@@ -296,7 +296,7 @@ class ScaleAtMost(Noise):
         return 1.0
 
     @property
-    def known(self) -> bool:
+    def scale_is_stated(self) -> bool:
         """False."""
         return False
 

@@ -246,7 +246,7 @@ def checked_assumptions(problem: Problem, sequence: ConfidenceSequence) -> tuple
     norm = float(problem.norm_bound or 0.0)
     law, in_units = problem.stated_noise.law, problem.stated_noise.in_units
     noise, most = in_units(problem.stated_noise.scale or 0.0, up=True), None
-    if isinstance(law, Gaussian) and not law.known:
+    if isinstance(law, Gaussian) and not law.scale_is_stated:
         noise = in_units(law.at_most or math.inf, up=True)
         most = in_units(sequence.noise_upper_bound, up=True)
     if not len(sequence):

@@ -139,7 +139,7 @@ class StatedNoise:
     @property
     def is_unknown(self) -> bool:
         """Whether the noise was said to be unknown, so that the data bound it."""
-        return self.law is not None and not self.law.known
+        return self.law is not None and not self.law.scale_is_stated
 
     @property
     def scale(self) -> float | None:
@@ -150,7 +150,7 @@ class StatedNoise:
         0.0488
         """
         law = self.law
-        return law.scale if law is not None and law.known else None
+        return law.scale if law is not None and law.scale_is_stated else None
 
     @property
     def planned(self) -> float:
@@ -162,7 +162,7 @@ class StatedNoise:
         law = self.law
         if law is None:
             return MISSING_NOISE * self.output.span
-        if isinstance(law, Gaussian) and not law.known:
+        if isinstance(law, Gaussian) and not law.scale_is_stated:
             return law.at_most or UNKNOWN_NOISE * self.output.span
         return law.scale
 

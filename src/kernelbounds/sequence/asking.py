@@ -36,7 +36,7 @@ def allowed_bound(bound: Bound, known: ConfidenceSet) -> Bound:
             f"{name} needs random sub-Gaussian noise and a positive delta, got {law} with delta "
             f"{known.stated.delta:g}; use CMM(), DMM() or AMM(), which do not."
         )
-    if speaks_of_noise and not law.known and not isinstance(checked, FixedDesign):
+    if speaks_of_noise and not law.scale_is_stated and not isinstance(checked, FixedDesign):
         raise InputError(
             f"{name} needs a noise scale that was stated before the data, and here it is unknown; "
             "use CMM(), DMM() or AMM(), which allow for that."

@@ -73,7 +73,7 @@ def card(known: ConfidenceSet, bound: Bound) -> cards.Html:
         facts[0] = ("kernel", ", ".join(f"{one} with B = {b:.4g}" for one, b in own))
     if isinstance(a.noise, SubGaussian):
         facts.append(("noise scale σ", f"{a.noise_scale:.4g}" if a.noise_scale else "0, no noise"))
-    elif a.noise.known:
+    elif a.noise.scale_is_stated:
         facts.append(("noise", a.noise))
     else:
         found = noise_upper_bound(known) if count else math.inf

@@ -72,7 +72,7 @@ def predicted_width(
             "how wide bounds will be depends on the outcomes where misspecification is not 0, here "
             f"{a.misspecification:g}."
         )
-    if not a.noise.known:
+    if not a.noise.scale_is_stated:
         raise InputError(
             "how wide bounds will be depends on the outcomes where the noise scale is unknown; "
             "ask with a noise scale that you find plausible."

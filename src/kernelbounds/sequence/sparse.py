@@ -124,7 +124,7 @@ class Sparse:
     def engine(self, kernel: Kernel, assumptions: Assumptions) -> SparseEngine:
         """Make the engine for these assumptions, whose forecasts are of the prior N(0, c K)."""
         a = assumptions
-        if not a.noise.known:
+        if not a.noise.scale_is_stated:
             raise InputError(
                 "a sparse engine does not keep the single observations that an unknown noise scale "
                 "is found from; state a noise scale, or use no engine."

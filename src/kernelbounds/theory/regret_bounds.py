@@ -232,7 +232,7 @@ def checked_assumptions(assumptions: Assumptions) -> Assumptions:
             f"{assumptions.misspecification:g}."
         )
     law = assumptions.noise
-    if assumptions.delta == 0 or not (law.known and law.is_sub_gaussian):
+    if assumptions.delta == 0 or not (law.scale_is_stated and law.is_sub_gaussian):
         raise InputError(
             "the theory is about sub-Gaussian noise of a stated scale and a positive delta, got "
             f"{law} with delta {assumptions.delta:g}."
