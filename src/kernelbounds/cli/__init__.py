@@ -203,11 +203,13 @@ EXPERIMENTS = "; ".join(f"{name}: {text}" for name, text in specs.EXPERIMENTS.it
 
 Names: {EXPERIMENTS}; or all. You may interrupt at any time; run the command again to go on.
 
-The last five are not in the paper. Their methods are their own, certificates take at most
+The last six are not in the paper. Their methods are their own, certificates take at most
 {specs.CERTIFICATE_ROUNDS} rounds, {specs.CERTIFICATE_REPETITIONS} times, a repetition of designs
 is up to {max(specs.DESIGNS.values())} runs, in proportion to the rounds, scale goes up to the
-square of the rounds, and rivals, to which --methods adds bounds of your own, takes at most
-{specs.RIVAL_ROUNDS} rounds, {specs.RIVAL_REPETITIONS} times.""",
+square of the rounds, rivals, to which --methods adds bounds of your own, takes at most
+{specs.RIVAL_ROUNDS} rounds, {specs.RIVAL_REPETITIONS} times, and optimisers, which has those that
+are installed (the extra compare has all), at most {specs.OPTIMISER_TRIALS} trials,
+{specs.OPTIMISER_REPETITIONS} times.""",
 )
 def reproduce_command(
     names: Annotated[list[str], typer.Argument(metavar="NAME...", show_default=False)],

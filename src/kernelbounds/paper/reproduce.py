@@ -25,8 +25,10 @@ from kernelbounds.io import files
 from kernelbounds.paper import (
     cells,
     certified_rounds,
+    contenders,
     designs,
     figures,
+    optimisers,
     proved_regret,
     regret_by_radius,
     report,
@@ -36,7 +38,15 @@ from kernelbounds.paper import (
     table1,
 )
 from kernelbounds.paper.results import MethodRuns, ResultStore, collect, software
-from kernelbounds.paper.specs import CertificateRun, Choices, DesignRuns, Job, Load, RivalRun
+from kernelbounds.paper.specs import (
+    CertificateRun,
+    Choices,
+    DesignRuns,
+    Job,
+    Load,
+    OptimiserRun,
+    RivalRun,
+)
 
 Run = Callable[[Any], dict[str, Array]]  # from a job to its arrays
 
@@ -64,6 +74,7 @@ WRITTEN: dict[str, Callable[[list[Any], ResultStore, Path], str]] = {
     "designs": designs.write,
     "scale": scale.write,
     "rivals": rivals.write,
+    "optimisers": optimisers.write,
 }
 
 
@@ -90,6 +101,8 @@ def reproduce(
     from their results; each file is replaced as a whole, and none before all are made.
     """
     experiments = specs.checked_experiments(list(names))
+    if "optimisers" in experiments and (absent := contenders.missing()):
+        say(absent)
     store = ResultStore(out)
     store.open(choices)
     start = time.monotonic()
@@ -193,6 +206,8 @@ def run_job(job: Job) -> dict[str, Array]:
                 return scale.run(job)
             case RivalRun():
                 return rivals.run(job)
+            case OptimiserRun():
+                return optimisers.run(job)
     raise TypeError(f"no experiment has jobs of type {type(job).__name__}")
 
 

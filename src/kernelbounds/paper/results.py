@@ -81,7 +81,7 @@ class ResultStore:
             "format": FORMAT,
             "version": VERSION,
             "cell": job.as_data(),
-            "software": software(),
+            "software": software(*job.packages),
             "checksum": _checksum(job, arrays),
         }
         archive.write(self.path(job), header, arrays)
@@ -111,12 +111,12 @@ class ResultStore:
         return archive.read(self.path(job), FORMAT, VERSION, "the result of a cell")
 
 
-def software() -> dict[str, str]:
-    """Return the versions of everything that numbers depend on."""
+def software(*packages: str) -> dict[str, str]:
+    """Return the versions of everything that numbers depend on, these packages among it."""
     return {
         "kernelbounds": __version__,
         "python": platform.python_version(),
-        **{name: version(name) for name in ("numpy", "scipy", "scikit-learn")},
+        **{name: version(name) for name in ("numpy", "scipy", "scikit-learn", *packages)},
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} CPUs",
     }
 

@@ -1,6 +1,6 @@
 """What the experiments of ``kernelbounds reproduce`` are, as plain data.
 
-A :class:`Job` is a unit of work: it is run by itself, and its result is one file. There are five
+A :class:`Job` is a unit of work: it is run by itself, and its result is one file. There are six
 kinds of jobs:
 
 ==========================  ======================================================================
@@ -9,6 +9,7 @@ kinds of jobs:
 :class:`DesignRuns`         some data sets of one way of collecting, for ``designs``
 :class:`Load`               one engine with a number of observations, for ``scale``
 :class:`RivalRun`           one bound of the literature, or of ours, on one problem, for ``rivals``
+:class:`OptimiserRun`       one optimiser on one function, for ``optimisers``
 ==========================  ======================================================================
 
 A :class:`Setting` is a family of random problems and what the learner is told of them: a column of
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -63,8 +65,9 @@ EXPERIMENTS = {
     "designs": "bounds on data with fixed points, and where the points depend on outcomes",
     "scale": "width, time and memory with up to a million observations",
     "rivals": "every bound of the literature beside ours: width, regret, certified regret, time",
+    "optimisers": "Optuna, BoTorch and others beside ours: regret, what is certified, time",
 }
-WITHOUT_CELLS = ("figure1", "certificates", "designs", "scale", "rivals")
+WITHOUT_CELLS = ("figure1", "certificates", "designs", "scale", "rivals", "optimisers")
 
 # --- certificates
 CERTIFICATE_ROUNDS, CERTIFICATE_REPETITIONS = 400, 3  # at most
@@ -98,6 +101,15 @@ POLICY_ROUNDS, LOOK_ROUNDS, SITES = 100, 300, 80  # at most
 RIVAL_ROUNDS, RIVAL_REPETITIONS = 200, 4  # at most: some take a new eigenbasis in every round
 RIVAL_TIMES = (10, 30, 100)  # numbers of observations after which widths are measured, and the last
 RIVAL_OURS = ("CMM default", "CMM", "CMM limit")
+
+# --- optimisers
+OPTIMISER_TRIALS, OPTIMISER_REPETITIONS, OPTIMISER_DIM = 30, 6, 3  # the first two at most
+OPTIMISER_TIMES = (10, 20)  # trials after which ours are certified, and the last
+# Random functions of the paper, by kernel and length scale, and known functions.
+OPTIMISER_SETTINGS = {
+    "rbf": ("rbf", 0.5), "matern-5_2": ("matern-5/2", 0.5), "matern-3_2": ("matern-3/2", 0.5),
+}  # fmt: skip
+OPTIMISER_FUNCTIONS = ("branin", "hartmann", "camel")
 
 # --- scale
 SCALE_LENGTH_SCALE, SCALE_DIM = 0.5, 3
@@ -182,6 +194,11 @@ class Job(ABC):
     def timed(self) -> bool:
         """Whether the job is run with nothing beside it."""
         return False
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """The optional packages that the numbers depend on."""
+        return ()
 
     def as_data(self) -> dict[str, Any]:
         """Return the fields, for JSON."""
@@ -343,6 +360,36 @@ class RivalRun(Job):
 
 
 @dataclass(frozen=True)
+class OptimiserRun(Job):
+    """One optimiser on one function; the noise depends on the seed and the repetition alone."""
+
+    function: str
+    method: str
+    trials: int
+    repetition: int
+    seed: int = 0
+
+    @property
+    def name(self) -> str:
+        """The function, the method, the number of trials, the seed and the repetition."""
+        method = re.sub(r"\W+", "_", self.method)
+        run = f"T{self.trials}-seed{self.seed}-{self.repetition}"
+        return f"optimisers-{self.function}-{method}-{run}"
+
+    @property
+    def kind(self) -> str:
+        """The method."""
+        return self.method
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """The packages that the method needs."""
+        from kernelbounds.paper.contenders import CONTENDERS
+
+        return CONTENDERS[self.method].packages
+
+
+@dataclass(frozen=True)
 class Choices:
     """What a user narrows; ``methods`` may name bounds of their own, see :func:`bound_of`."""
 
@@ -483,6 +530,21 @@ def rival_runs(choices: Choices) -> list[RivalRun]:
     ]
 
 
+def optimiser_runs(choices: Choices) -> list[OptimiserRun]:
+    """Return all runs of ``optimisers``, whose methods are its own and those that are installed."""
+    from kernelbounds.paper.contenders import CONTENDERS
+
+    random = [name for name, (one, _) in OPTIMISER_SETTINGS.items() if one in choices.kernels]
+    trials = min(choices.rounds, OPTIMISER_TRIALS)
+    return [
+        OptimiserRun(function, method, trials, repetition, choices.seed)
+        for repetition in range(min(choices.repetitions, OPTIMISER_REPETITIONS))
+        for function in (*random, *OPTIMISER_FUNCTIONS)
+        for method, one in CONTENDERS.items()
+        if one.installed
+    ]
+
+
 def jobs(experiment: str, choices: Choices) -> list[Job]:
     """Return all that has to be run for an experiment."""
     match experiment:
@@ -494,6 +556,8 @@ def jobs(experiment: str, choices: Choices) -> list[Job]:
             return [*loads(choices)]
         case "rivals":
             return [*rival_runs(choices)]
+        case "optimisers":
+            return [*optimiser_runs(choices)]
     return [*cells(experiment, choices)]
 
 
