@@ -74,11 +74,18 @@ class KnownFunction:
 
         As a set gets finer this tends to the norm of the function from below. On ``points``, which
         is all that a policy on them can see, the function is that interpolant, whose norm this is.
-        Its square y' K^-1 y is computed with a ridge, as the matrix is nearly singular.
         """
-        y, gram = self.values(self.finer), kernels.cross(kernel, self.finer, self.finer)
-        gram[np.diag_indices_from(gram)] += NORM_RIDGE
-        return float(np.sqrt(y @ cho_solve(cho_factor(gram, overwrite_a=True), y)))
+        return least_norm(kernel, self.finer, self.values(self.finer))
+
+
+def least_norm(kernel: Kernel, points: Array, values: Array) -> float:
+    """Compute the least norm of a function with these values (m,) at points (m, d).
+
+    Its square y' K^-1 y is computed with a ridge, as the matrix is nearly singular.
+    """
+    gram = kernels.cross(kernel, points, points)
+    gram[np.diag_indices_from(gram)] += NORM_RIDGE
+    return float(np.sqrt(values @ cho_solve(cho_factor(gram, overwrite_a=True), values)))
 
 
 @cache

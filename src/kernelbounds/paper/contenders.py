@@ -305,7 +305,7 @@ class _Random(Optimiser):
 
 
 OPTUNA, BOTORCH = ("optuna",), ("torch", "botorch")
-PROMISING = "largest estimate that the lower bounds do not speak against"
+PROMISING = "largest estimate, of which less counts where little is known"
 CONTENDERS = {
     "KernelUCB": Contender(_OurUCB, LOWER, ours=True),
     "KernelUCB in BoTorch": Contender(_OurBoTorch, LOWER, BOTORCH, ours=True),

@@ -28,7 +28,7 @@ from kernelbounds.bandits import Certificate, KernelUCB
 from kernelbounds.errors import said
 from kernelbounds.paper import specs
 from kernelbounds.paper.cells import PLAY, POLICY, PROBLEM, generator, random_problem
-from kernelbounds.paper.certified_rounds import known_function
+from kernelbounds.paper.certified_rounds import known_function, least_norm
 from kernelbounds.paper.contenders import CONTENDERS, Optimiser
 from kernelbounds.paper.figures import figure_files, legend_above
 from kernelbounds.paper.results import (
@@ -50,6 +50,7 @@ TURNS = {"branin": (5, 1), "hartmann": (1, 3, 3), "camel": (5, 3)}
 TITLES = {"branin": "Branin", "hartmann": "Hartmann-3", "camel": "six-hump camel"}
 # Where the largest value of a function is looked for: the best of these points are improved.
 SCANNED, STARTS = 2**13, 12
+NORM_POINTS = 2**10  # on which the norms of known functions are computed, from below
 CERTIFICATE_SECONDS = 60.0  # more than any certificate takes here
 # How much looser than the bounds certificates may be, over the range of the output: a finer search
 # takes much longer, and gains no more than this.
@@ -73,6 +74,11 @@ def title(function: str) -> str:
         return TITLES[function]
     setting = specs.OPTIMISER_SETTINGS[function]
     return f"{specs.KERNEL_TITLES[setting[0]]}, ℓ = {setting[1]:g}"
+
+
+def dim_of(function: str) -> int:
+    """Return the number of inputs of a function."""
+    return len(TURNS[function]) if function in TURNS else specs.OPTIMISER_DIM
 
 
 @cache
@@ -172,9 +178,8 @@ def _play(job: OptimiserRun, known: Task, result: dict[str, Array]) -> None:
         result["regret"][t] = max(known.best - value, 0.0)
         chosen = float(known.values(optimiser.recommended()[None])[0])
         result["simple"][t] = max(known.best - chosen, 0.0)
-        # Through a door the curve is the same, so that the last certificate is enough.
-        native = contender.ours and not contender.packages
-        if t + 1 == job.trials or (native and t + 1 in specs.OPTIMISER_TIMES):
+        drawn = job.method in CERTIFIED and t + 1 in specs.OPTIMISER_TIMES
+        if t + 1 == job.trials or drawn:
             found = certificate(known.problem, optimiser)
             result["certified"][t] = found.regret
             result["true"][t] = known.best - float(known.values(found.x[None])[0])
@@ -214,7 +219,7 @@ def write(jobs: list[OptimiserRun], store: ResultStore, folder: Path) -> str:
             for name in NAMES
         ]
         found.append(Played(function, method, len(runs) - len(whole), *arrays))
-    draw(found, folder, "optimisers", "regret of the recommended point")
+    draw(found, folder, "optimisers", "simple regret")
     draw(found, folder, "optimisers-cumulative", "cumulative regret")
     return write_texts(folder, "optimisers", as_text(found), as_csv(found))
 
@@ -244,11 +249,27 @@ def as_text(found: list[Played]) -> str:
             for method in dict.fromkeys(one.method for one in found)
         ],
     }
+    if known := [function for function in functions if function in TITLES]:
+        tables["What ours are told of known functions, and their true norms"] = [
+            ["", "turns", "kernel", "B", "norm, at least"],
+            *(_told(function, trials) for function in known),
+        ]
     issued, wrong = certificates(found)
     tables[f"Certificates that were wrong: {wrong} of {issued}"] = [[""]]
     if any(one.failed for one in found):
         tables[f"Failures in {count} runs"] = table(lambda one: str(one.failed))
     return under_headings(tables)
+
+
+def _told(function: str, trials: int) -> list[str]:
+    """Return what follows from the words for a known function, beside its least norm."""
+    known, dim = task(function, trials, 0, 0), len(TURNS[function])
+    problem = known.problem
+    kernel = problem.sequence().kernel
+    points = qmc.Sobol(dim, scramble=False).random(NORM_POINTS)
+    norm = least_norm(kernel, points, known.values(points) - problem.output.middle)
+    turns = ", ".join(map(str, TURNS[function]))
+    return [title(function), turns, str(kernel), f"{problem.norm_bound:.0f}", f"{norm:.0f}"]
 
 
 def certificates(found: list[Played]) -> tuple[int, int]:
@@ -274,44 +295,48 @@ def as_csv(found: list[Played]) -> str:
     return csv_text(head, rows)
 
 
-STYLES = {
-    "KernelUCB": ("#0014a8", "-", 2.4), "KernelUCB in BoTorch": ("#0014a8", ":", 1.6),
-    "Study, best": ("#0a9ea8", "-", 2.4), "Study, best, in Optuna": ("#0a9ea8", ":", 1.6),
-    "BoTorch LogNEI": ("#c46210", "-", 1.3), "BoTorch UCB": ("#e0a030", "-", 1.3),
-    "Optuna GP": ("#9b2335", "-", 1.3),
-    "Optuna TPE": ("#d98aa0", "-", 1.3), "bayes_opt": ("#4b8b3b", "-", 1.3),
-    "random": ("#aaaaaa", "-", 1.3),
+CERTIFIED = ("KernelUCB", "Study, best")  # those whose certificates are drawn
+COLOURS = {
+    "KernelUCB": "#0014a8", "Study, best": "#0a9ea8", "BoTorch LogNEI": "#c46210",
+    "BoTorch UCB": "#e0a030", "Optuna GP": "#9b2335", "Optuna TPE": "#d98aa0",
+    "bayes_opt": "#4b8b3b", "random": "#aaaaaa",
 }  # fmt: skip
 
 
 def draw(found: list[Played], folder: Path, name: str, what: str) -> None:
     """Draw a curve for each method and, for simple regret, what ours certify; a panel a function.
 
-    Curves are means over repetitions. A method that failed in all of its runs has none.
+    Curves are means over repetitions. A method that failed in all of its runs has none. Ours are
+    drawn once, and not again for their doors.
     """
     panels = grouped(found, lambda one: one.function)
     columns = min(3, len(panels))
     cumulative = name.endswith("cumulative")
-    with figure_files(folder, name, math.ceil(len(panels) / columns), columns) as axes:
+    size = math.ceil(len(panels) / columns), columns
+    with figure_files(folder, name, *size, panel=(4.0, 3.0)) as axes:
         for axis, (function, members) in zip(axes.flat, panels.items(), strict=False):
             for one in members:
-                if not len(one.regret):
+                ours, own = CONTENDERS[one.method].ours, one.method in CERTIFIED
+                if not len(one.regret) or (ours and not own):
                     continue
-                colour, style, width = STYLES.get(one.method, ("black", "-.", 1.3))
+                colour, width = COLOURS.get(one.method, "black"), 2.6 if own else 1.3
                 curve = one.regret.cumsum(axis=1) if cumulative else one.simple
                 trials = 1 + np.arange(curve.shape[1])
-                order = 3 if CONTENDERS[one.method].ours else 2
+                order = 3 if own else 2
                 axis.plot(
-                    trials, curve.mean(axis=0), style, color=colour, label=one.method,
-                    linewidth=width, zorder=order,
+                    trials, curve.mean(axis=0), color=colour, label=one.method, linewidth=width,
+                    zorder=order,
                 )  # fmt: skip
                 known = ~np.isnan(one.certified).any(axis=0)
-                if not cumulative and one.method in ("KernelUCB", "Study, best"):
+                if not cumulative and own:
                     axis.plot(
                         trials[known], one.certified[:, known].mean(axis=0), "--o", color=colour,
                         label=f"{one.method}: certified", linewidth=1.2, markersize=4, zorder=order,
                     )  # fmt: skip
-            axis.set_title(title(function), fontsize=10)
+            axis.set_title(f"{title(function)}, d = {dim_of(function)}", fontsize=10)
+            if not cumulative and function in TITLES:
+                axis.axhline(SCALE, color="#888888", linestyle=":", linewidth=1)
+                axis.text(1, SCALE, "range", va="bottom", color="#666666", fontsize=8)
             axis.margins(x=0.01)
             if not cumulative:
                 axis.set_yscale("log")
@@ -321,7 +346,7 @@ def draw(found: list[Played], folder: Path, name: str, what: str) -> None:
             axis.set_xlabel("trial")
         for axis in axes[:, 0]:
             axis.set_ylabel(what)
-        legend_above(axes, axes[0, 0], 5, size=8)
+        legend_above(axes, axes[0, 0], 5, size=9)
 
 
 def _average(values: Array) -> float:
