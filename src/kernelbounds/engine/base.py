@@ -8,7 +8,7 @@ for the cone program of CMM, a check). Two engines implement the interface:
 =====================  ===================================  ============================
 method                 paper                                rounding
 =====================  ===================================  ============================
-``predict``, mean      mu_alpha(x), Eq. (2)                 to nearest, covered by R~
+``predict``, mean      mu_alpha(x), Eq. (2)                 to nearest
 ``predict``, variance  rho_alpha^2(x), Eq. (3)              up
 ``energy_below``       E_alpha = y' (I + K/alpha)^-1 y      down
 ``energy_above``       E_alpha                              up
@@ -18,7 +18,9 @@ method                 paper                                rounding
 Means, variances and the energies below are those of a matrix K' that is at least K in the positive
 semi-definite order: K itself and room for rounding errors, and with inducing points what those do
 not see. Every bound from K' is valid, and only looser (``docs/mathematics/rounding.md``). Energies
-and log-determinants above are those of K, for radii.
+and log-determinants above are those of K, for radii. Means are not rounded to one side: CMM does
+without them (``PathQuery.unexplained``), and for DMM and AMM it is measured, not proved, that the
+room in variances and energies is enough (``docs/mathematics/claims.md``, Rounding).
 """
 
 from __future__ import annotations
