@@ -72,6 +72,7 @@ def test_what_is_written_is_understood(text, expected):
         (3, "must be written as .*, got 3"),
         (b"x=0:1", "must be written as"),
         ("x=", "'x' needs a range of two numbers, low:high as in .*, got ''"),
+        ("x=0,5:2,5", "decimal point here, got '0,5:2,5': write x=0.5:2.5 if"),
         ("x=5", "needs a range of two numbers, .*, got '5'"),
         ("x=1-2", "needs a range of two numbers, .*, got '1-2'"),
         ("x=1..2", "needs a range of two numbers"),

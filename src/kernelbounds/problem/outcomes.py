@@ -36,7 +36,8 @@ def checked_amount(given: Any, name: str, output: Output, **limits: float) -> fl
         number = text.removesuffix("%").strip()
         if not NUMBER.fullmatch(number):
             what = "a percentage such as 5%" if output.log else "a number"
-            raise InputError(f"{name} must be {what}, got {brief(given)}.")
+            point = ", with a decimal point" if "," in number else ""
+            raise InputError(f"{name} must be {what}{point}, got {brief(given)}.")
         value = float(number)
     if percent and not output.log:
         raise InputError(

@@ -545,6 +545,13 @@ def _parsed(text: Any, what: str) -> tuple[str, str, float, float, list[str]]:
     rest = text.partition("=")[2]
     parts = [part.strip() for part in rest.split(":")]
     if len(parts) < 2 or not all(NUMBER.fullmatch(part) for part in parts[:2]):
+        with_points = rest.strip().replace(",", ".")
+        if "," in rest and all(NUMBER.fullmatch(one) for one in with_points.split(":")[:2]):
+            raise InputError(
+                f"the range of {what} {brief(name)} is written with a decimal point here, got "
+                f"{brief(rest.strip())}: write {name}={shortened(with_points)} if that is what you "
+                "mean. Tables may have decimal commas."
+            )
         if what == "input" and not NUMBER.fullmatch(parts[0]):
             names = [one.strip() for one in rest.split(",")]
             likely = "|".join(names) if len(names) > 1 and all(names) else "oil|water|air"
