@@ -258,7 +258,7 @@ def test_a_plan():
     assumed = assume(kb.Problem(["x=0:1"], "y[mm]=-1:1", 0.1, 1, experiments=10), functions=8)
     counts = counts_up_to(40)
     width = 2.0 / counts
-    plan = Plan(assumed, counts, width, width, width, width)
+    plan = Plan(assumed, counts, width, width, width, width, width)
     assert one_line(plan) == (
         "Plan(y [mm] at most ±0.400 after 5, ±0.182 after 11, ±0.0800 after 25, "
         "±0.0500 after 40 experiments)"

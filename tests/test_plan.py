@@ -90,6 +90,9 @@ def test_a_plan():
     assert np.all(np.isfinite(expected.simulated_regret) == simulated)
     assert np.all(expected.simulated_half_width[simulated] < expected.half_width[simulated])
     assert np.all(expected.simulated_regret[simulated] < expected.regret[simulated])
+    # The estimate is far better than the half of the band, within which it is.
+    error = expected.simulated_error[simulated]
+    assert np.all(error < expected.simulated_half_width[simulated] / 2)
 
 
 def test_a_plan_is_in_units_of_the_output():
@@ -97,7 +100,8 @@ def test_a_plan_is_in_units_of_the_output():
     small = plan(_problem(norm_bound=12, **given), 11)
     large = _problem(norm_bound=6000, **given).replace(output="y=100:1100", noise=25)
     large = plan(large, 11)
-    for name in ("half_width", "largest_half_width", "simulated_half_width", "simulated_regret"):
+    simulated = ("simulated_half_width", "simulated_error", "simulated_regret")
+    for name in ("half_width", "largest_half_width", *simulated):
         one, other = getattr(small, name), getattr(large, name)
         np.testing.assert_allclose(other, 500 * one, rtol=1e-3)
 

@@ -124,11 +124,11 @@ def show(expected: kb.problem.Plan) -> None:
     out = expected.problem.output
 
     rows = [
-        [str(count), _most(out, width, "±"), _usual(out, typical, "±"), _most(out, regret),
-         _usual(out, usual)]
-        for count, width, typical, regret, usual in zip(
+        [str(count), _most(out, width, "±"), _usual(out, typical, "±"), _usual(out, error, "±"),
+         _most(out, regret), _usual(out, usual)]
+        for count, width, typical, error, regret, usual in zip(
             expected.counts, expected.half_width, expected.simulated_half_width,
-            expected.regret, expected.simulated_regret, strict=True,
+            expected.simulated_error, expected.regret, expected.simulated_regret, strict=True,
         )
     ]  # fmt: skip
     problem = expected.problem
@@ -136,13 +136,14 @@ def show(expected: kb.problem.Plan) -> None:
     print_table(
         f"{problem.output.label}: band and certified regret, with {kernel}, "
         f"B = {problem.norm_text}",
-        ["experiments", "band, at most", "band, simulated", "regret, at most",
-         "regret among 256, simulated"],
+        ["experiments", "band, at most", "band, simulated", "estimate, simulated",
+         "regret, at most", "regret among 256, simulated"],
         rows,
     )  # fmt: skip
     say(
         f"Band: the true output is known {'up to this factor' if out.log else 'to ± this'} on "
-        f"average. Regret: {'the factor by which' if out.log else 'how far'} the best known "
+        "average. Estimate: how far it is off on average, without guarantee. "
+        f"Regret: {'the factor by which' if out.log else 'how far'} the best known "
         "settings may fall short of the best possible ones, as study status certifies it."
     )
     if problem.stated_noise.is_unknown:
@@ -289,6 +290,9 @@ def _write(expected: kb.problem.Plan, results: Results, size: int) -> None:
     simulated = {
         "experiments": expected.counts,
         f"{half}_simulated": _plain(problem.output, expected.simulated_half_width),
+        "estimate_factor_simulated" if log else "estimate_error_simulated": _plain(
+            problem.output, expected.simulated_error
+        ),
         f"{regret}_simulated": _plain(problem.output, expected.simulated_regret),
     }
     results.table("plan.csv", certain)
@@ -322,6 +326,10 @@ def draw(expected: kb.problem.Plan) -> Any:
         ax.plot(expected.counts, most, "o-", markersize=3, color=canvas.BAND, label="at most")
         ax.plot(expected.counts, usual, "s-", markersize=3, color=canvas.COLOURS[1],
                 label="simulated, with functions like yours")  # fmt: skip
+        if ax is panels[0]:
+            ax.plot(expected.counts, _plain(out, expected.simulated_error), "^", markersize=3,
+                    color=canvas.NO_GUARANTEE, linestyle=canvas.DASHED,
+                    label="error of the estimate, simulated")  # fmt: skip
         ax.axhline(
             float(trivial),
             color="black",
@@ -330,8 +338,7 @@ def draw(expected: kb.problem.Plan) -> Any:
             label="no more than the range",
         )
         ax.set(xscale="log", yscale="log")
-        values = np.concatenate([most, usual[np.isfinite(usual)]])
-        canvas.log_ticks(ax.yaxis, values.min(), values.max())
+        canvas.log_ticks(ax.yaxis, *ax.get_ylim())
         canvas.log_ticks(ax.xaxis, expected.counts[0], expected.counts[-1])
         ax.set(xlabel="experiments", ylabel=canvas.as_written(name))
         canvas.tidy(ax)

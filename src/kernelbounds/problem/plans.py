@@ -56,10 +56,10 @@ class Plan:
     half_width, largest_half_width : arrays
         Half of upper - lower after a space-filling design, at most, whatever the outcomes: mean
         over 128 points that fill the box, and largest over these and its corners.
-    simulated_half_width, simulated_regret : arrays
+    simulated_half_width, simulated_error, simulated_regret : arrays
         Means over simulated runs, with some of the random functions as the truth: of the half-width
-        after a space-filling design, and of the regret that KernelUCB's certificates state. Nan
-        beyond the planned number of experiments.
+        after a space-filling design, of how far the estimate is off after the same, and of the
+        regret that KernelUCB's certificates state. Nan beyond the planned number of experiments.
 
     Widths and regrets of a logarithmic output are those of its natural logarithm.
 
@@ -82,6 +82,7 @@ class Plan:
     half_width: Array
     largest_half_width: Array
     simulated_half_width: Array
+    simulated_error: Array
     simulated_regret: Array
 
     def __repr__(self) -> str:
@@ -154,7 +155,7 @@ def plan(problem: Problem, most: int = DEFAULT_COUNT, step: Callable[[], object]
     for count in counts:
         predicted.append(predicted_half_widths(known, int(count), assumed.noise))
         step()
-    simulated = np.full((RUNS, 2, len(counts)), np.nan)
+    simulated = np.full((RUNS, 3, len(counts)), np.nan)
     for run, at in enumerate(_ordinary(assumed)[:RUNS]):
         function, rng = assumed.functions[at], np.random.default_rng(run)
         simulated[run] = _simulated(assumed, function, counts, rng)
@@ -424,16 +425,17 @@ def _ordinary(assumed: Assumed) -> list[int]:
 def _simulated(
     assumed: Assumed, function: RandomFunction, counts: Array, rng: np.random.Generator
 ) -> Array:
-    """Simulate half-widths after a design, and regrets that KernelUCB certifies; (2, counts).
+    """Simulate half-widths and errors after a design, and KernelUCB's regrets; (3, counts).
 
-    Both are without facts; :func:`worth_of_facts` says what these buy. Where noise is within a
+    All are without facts; :func:`worth_of_facts` says what these buy. Where noise is within a
     limit, actions are chosen by bounds that do not use each outcome by itself, which are a little
     wider and far faster to compute; the certificates do use it.
     """
     problem = assumed.problem
-    found = np.full((2, len(counts)), np.nan)
+    found = np.full((3, len(counts)), np.nan)
     actions = qmc.Sobol(problem.dim, rng=np.random.default_rng(3)).random(ACTIONS)
     actions = problem.unit_box.scaled(actions)
+    truth = assumed.scaled_values(function, actions)
     noise = assumed.noise
     sequence = problem.sequence(facts=(), noise_scale=noise)
     ucb = KernelUCB(problem.sequence(facts=(), noise_scale=noise), Finite(actions))
@@ -450,8 +452,8 @@ def _simulated(
         for at, count in enumerate(counts[counts <= problem.experiments]):
             new = design[len(sequence) : count]
             sequence.update(new, measured(new))
-            lower, upper = sequence.bounds(actions)
-            found[0, at] = np.mean(upper - lower) / 2
+            estimate, lower, upper = sequence.estimate_with_bounds(actions)
+            found[:2, at] = np.mean(upper - lower) / 2, np.mean(np.abs(estimate - truth))
             while len(ucb.sequence) < count:
                 x = chooser.ask().x
                 y = measured(x[None])[0]
@@ -459,7 +461,7 @@ def _simulated(
                 if chooser is not ucb:
                     # Its own tell would compute bounds on x for a history that nobody reads.
                     ucb.sequence.update(x, y)
-            found[1, at] = ucb.certificate().regret
+            found[2, at] = ucb.certificate().regret
     except EmptyConfidenceSetError:  # This happens with probability delta; the rest stays nan.
         pass
     return found
