@@ -56,7 +56,7 @@ def regrets(system: str, purpose: str) -> Array:
             for _ in range(ROUNDS):
                 trial = study.ask(purpose=purpose)
                 study.tell(trial, _outcome(problem, truth, trial.values, noise, rng))
-            promising = study.status(seconds=0.1).most_promising
+            promising = study.status(seconds=5.0).most_promising
         assert promising is not None
         found.append(best - _true(truth, promising.values))
     return np.array(found) / spread

@@ -268,10 +268,10 @@ def test_a_plan():
 
 
 def test_a_trial():
-    one = Trial(3, {"temperature": 201.5, NASTY: 1.0}, 57.0, 62.25, 5.251)
+    one = Trial(3, {"temperature": 201.5, NASTY: 1.0}, 60.0, 57.0, 62.25, 5.251)
     assert one_line(one).startswith("Trial(3: temperature=201.5, ") and "5.26)" in one_line(one)
     assert NASTY in words(one._repr_html_())
-    assert "nan" in one_line(Trial(1, {}, math.nan, math.nan, math.nan))
+    assert "nan" in one_line(Trial(1, {}, math.nan, math.nan, math.nan, math.nan))
 
 
 def test_a_study(tmp_path):

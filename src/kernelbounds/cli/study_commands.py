@@ -21,7 +21,7 @@ from kernelbounds.cli.options import (
     with_changes,
     with_problem,
 )
-from kernelbounds.display.numbers import at_least, at_most
+from kernelbounds.display.numbers import about, at_least, at_most
 from kernelbounds.errors import EmptyConfidenceSetError, InputError, KernelBoundsError
 
 study_app = typer.Typer(
@@ -148,17 +148,18 @@ def ask(
 def _print_trials(study: kb.Study, trials: Sequence[kb.study.Trial]) -> None:
     """Print several trials as a table, with what is known of the output there now."""
     problem, out = study.problem, study.problem.output
-    between = [out.between(*_known_now(study, one)[:2]) for one in trials]
+    known_now = [_known_now(study, one) for one in trials]
     names = [f"{one.name} [{one.unit}]" if one.unit else one.name for one in problem.inputs]
     rows = [
         [
             str(one.number),
             *(x if isinstance(x, str) else f"{x:.10g}" for x in one.values.values()),
-            known,
+            about(estimate),
+            out.between(lower, upper),
         ]
-        for one, known in zip(trials, between, strict=True)
+        for one, (estimate, lower, upper, _) in zip(trials, known_now, strict=True)
     ]
-    print_table("what to try", ["trial", *names, out.name], rows)
+    print_table("what to try", ["trial", *names, "estimate", f"{out.name}, guaranteed"], rows)
     reasons: dict[str, list[str]] = {}
     for one in trials:
         reasons.setdefault(one.why, []).append(str(one.number))
@@ -167,16 +168,16 @@ def _print_trials(study: kb.Study, trials: Sequence[kb.study.Trial]) -> None:
             say(f"trial{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}: {why}")
 
 
-def _known_now(study: kb.Study, trial: kb.study.Trial) -> tuple[float, float, bool]:
-    """Return bounds at a trial, and whether they are those with which it was chosen.
+def _known_now(study: kb.Study, trial: kb.study.Trial) -> tuple[float, float, float, bool]:
+    """Return estimate and bounds at a trial, and whether it was chosen knowing these bounds.
 
     Where the data refute the assumptions, they are those of the time when it was asked for.
     """
-    lower, upper = trial.lower, trial.upper
+    estimate, lower, upper = trial.estimate, trial.lower, trial.upper
     with suppress(EmptyConfidenceSetError):
-        (lower,), (upper,) = study.bounds(trial.values)
+        (estimate,), (lower,), (upper,) = study.estimate_with_bounds(trial.values)
     same = math.isclose(upper - lower, trial.upper - trial.lower, rel_tol=1e-6)
-    return float(lower), float(upper), same or math.isnan(trial.lower)
+    return float(estimate), float(lower), float(upper), same or math.isnan(trial.lower)
 
 
 def _tell_line(study: kb.Study, trial: int | str) -> str:
@@ -205,8 +206,8 @@ def _quoted(text: object) -> str:
 def _described(study: kb.Study, trial: kb.study.Trial) -> str:
     """Write the settings of a trial, and what is known of the output there now."""
     out, unit = study.problem.output, study.problem.output.after_number
-    lower, upper, same = _known_now(study, trial)
-    known = f"{out.name} {out.between(lower, upper)}"
+    estimate, lower, upper, same = _known_now(study, trial)
+    known = f"{out.name} {out.about(estimate, lower, upper)}"
     if lower <= out.low and upper >= out.high:
         known = f"all of {out.low:g}:{out.high:g}{unit} is possible there, as far as is known"
     lines = [f"trial {trial.number}: {study.problem.settings_text(trial.values.values())}"]

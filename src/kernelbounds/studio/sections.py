@@ -167,7 +167,7 @@ def _trial(problem: Problem, trial: Trial) -> dict[str, Any]:
     return {
         "number": trial.number,
         "settings": settings(problem, trial.values.values()),
-        "between": problem.output.between(trial.lower, trial.upper),
+        "known": problem.output.about(trial.estimate, trial.lower, trial.upper),
         "why": getattr(trial, "why", ""),
     }
 

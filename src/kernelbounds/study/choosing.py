@@ -1,18 +1,25 @@
 """What to try next, for one of three purposes. Bounds hold for any rule, and the rule may change.
 
 ``best``
-    Settings that are probably good. The first 2d + 1 trials fill the ranges evenly. After that x
-    maximises the augmented expected improvement
+    Settings that make it clear which settings are good. The first 2d + 1 trials fill the ranges
+    evenly. After that x maximises the knowledge gradient
 
-        E[max(f(x) - m, 0)] (1 - s / sqrt(s^2 + v(x))),
+        E[max_z (m(z) + c(z, x) Z / sqrt(v(x) + s^2))] - max_z m(z),    Z ~ N(0, 1),
 
-    where f is the Gaussian process of the estimate (``surface/estimate.py``), v(x) its variance,
-    s^2 its noise, and m its largest mean at settings that were tried. The factor, of Huang, Allen,
-    Notz and Zeng (J. Global Optimization 34, 2006), is small where more runs would teach little.
+    which is by how much the best estimate is expected to rise with one more run, at x. Here m, c
+    and v are the mean, covariance and variance of the Gaussian process of the estimate
+    (``surface/estimate.py``), s^2 is its noise, and z goes over settings that may be the best. See
+    Frazier, Powell and Dayanik (INFORMS J. Computing 21, 2009). A run beside the best settings
+    often says more of where these are than a run at them, which is why this is better than an
+    expected improvement; ``docs/evidence/performance.md`` has the comparison.
 ``certificate``
     KernelUCB: the settings with the best bound, which a certificate must exclude.
 ``learning``
     The settings at which the band is widest.
+
+Each trial of a batch is chosen as if those before it had been run, with the outcomes that are
+expected. For ``best`` it also differs from each of them by a twentieth of the range in at least one
+input, as far as there are such settings: otherwise a batch would be four times nearly the same.
 """
 
 from __future__ import annotations
@@ -23,7 +30,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
 from scipy.stats import qmc
 
 from kernelbounds.arrays import Array, brief
@@ -34,11 +40,19 @@ from kernelbounds.errors import InputError
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study.deciding import FILLING_POINTS, Search
 from kernelbounds.study.study_file import NewTrial, Point
-from kernelbounds.surface import Clipped, deviations, unlimited_estimate
+from kernelbounds.surface import Clipped, Covariances, deviations, unlimited_estimate
 
 PURPOSES = BEST, CERTIFICATE, LEARNING = ("best", "certificate", "learning")
-# Below this many standard deviations, an expected improvement is computed by its expansion.
-FAR_BELOW = -6.0
+# The settings of a batch differ by this share of the range of some input.
+DISTINCT = 0.05
+# The settings z that may be the best: this many with the highest mean plus three deviations.
+RIVALS, HIGHEST_DEVIATIONS = 200, 3.0
+# So many settings around the best estimate are looked at, in boxes of these shares of the ranges:
+# points that fill the ranges are too far apart to tell where a maximum is.
+POINTS_AROUND, AROUND = 64, (0.4, 0.1)
+# Expectations over Z are weighted sums over these.
+NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(12)
+WEIGHTS = WEIGHTS / WEIGHTS.sum()
 
 
 def checked_purpose(purpose: Any) -> None:
@@ -75,7 +89,7 @@ def new_trials(
         reasons.append(why)
     new = taken[len(waiting) :]
     unit = problem.scaled(new)
-    lower, upper = sequence.bounds(unit)
+    estimate, lower, upper = sequence.estimate_with_bounds(unit)
     observed = sequence.points if len(sequence) else unit[:1]
     if search.minimise:
         gain = sequence.upper(observed).min() - lower
@@ -83,15 +97,20 @@ def new_trials(
         gain = upper - sequence.lower(observed).max()
     columns = np.stack(
         [
-            *problem.unscaled_bounds(lower, upper),
+            *problem.unscaled_estimate(estimate, lower, upper),
             problem.output.difference(np.maximum(gain, 0.0)),
         ],
         axis=1,
     )
     return [
-        NewTrial(point, low, high, better, purpose, why or _why(search, purpose, low, high, better))
-        for point, why, (low, high, better) in zip(new, reasons, columns.tolist(), strict=True)
-    ]
+        NewTrial(
+            point, middle, low, high, better, purpose,
+            why or _why(search, purpose, low, high, better),
+        )
+        for point, why, (middle, low, high, better) in zip(
+            new, reasons, columns.tolist(), strict=True
+        )
+    ]  # fmt: skip
 
 
 def _why(search: Search, purpose: str, lower: float, upper: float, gain: float) -> str:
@@ -124,30 +143,60 @@ def _probably_good(
         believed = copy.deepcopy(sequence)
         believed.keep_noise_scale()
         believed.update(pending, unlimited_estimate(sequence.known, pending))
-    score = _Improvement(believed, -1 if search.minimise else 1)
-    chosen = search.maximised(score, believed.points)
+    score = _Knowledge(search, believed, pending)
+    chosen = search.maximised(score, score.rivals)
     return chosen, score.why(search, chosen)
 
 
-class _Improvement:
-    """The logarithm of the augmented expected improvement of s f, with the sign s."""
+class _Knowledge:
+    """The knowledge gradient of s f, with the sign s, at settings that are not pending.
+
+    At settings too near to pending ones it is their distance from these minus :data:`DISTINCT`,
+    which is negative, so that such settings are taken only where there are no others.
+    """
 
     smooth = False
 
-    def __init__(self, sequence: ConfidenceSequence, sign: int) -> None:
-        self._known, self._sign, self._points = sequence.known, sign, sequence.points
-        self._noise = deviations(self._known, self._points[:1])[1]
-        self.best = float((sign * unlimited_estimate(self._known, self._points)).max())
+    def __init__(self, search: Search, sequence: ConfidenceSequence, pending: Array) -> None:
+        self._known, self._sign = sequence.known, -1 if search.minimise else 1
+        self._points, self._pending = sequence.points, pending
+        # Of settings that are only pending, no outcome is known.
+        tried = self._points[: len(self._points) - len(pending)]
+        self.best = float(self._means(tried if len(tried) else self._points).max())
+        self.rivals = self._highest(search)
+        self._covariances = Covariances(self._known, self.rivals)
+        self._rival_means = self._means(self.rivals)[:, None]
+
+    def _means(self, points: Array) -> Array:
+        return self._sign * unlimited_estimate(self._known, points)
+
+    def _highest(self, search: Search) -> Array:
+        """Return the settings that may be the best, (n, d)."""
+        domain = search.domain
+        if isinstance(domain, Finite):
+            points = domain.points
+        else:
+            points = np.concatenate([self._points, search.feasible(domain.filling(FILLING_POINTS))])
+            spread, levels = domain.filling(POINTS_AROUND) - 0.5, list(domain.categories)
+            spread[:, levels] = 0.0
+            for share in AROUND:
+                best = points[self._means(points).argmax()]
+                around = search.feasible(domain.clipped(best + share * spread))
+                points = np.concatenate([points, around])
+        highest = self._means(points) + HIGHEST_DEVIATIONS * deviations(self._known, points)[0]
+        return np.asarray(points[np.argsort(-highest, kind="stable")[:RIVALS]])
 
     def values(self, points: Array) -> Array:
         """Return values (m,) at points (m, d)."""
-        means = self._sign * unlimited_estimate(self._known, points)
-        found, noise = deviations(self._known, points)
-        spread = np.maximum(found, 1e-150)
-        # 1 - s / sqrt(s^2 + v), without cancellation where v is small.
-        both = np.hypot(noise, spread)
-        worth = spread**2 / (both * (both + noise))
-        return np.asarray(log_improvement((means - self.best) / spread) + np.log(spread * worth))
+        moves = self._covariances.moves(points)
+        later = np.zeros(len(points))
+        for node, weight in zip(NODES, WEIGHTS, strict=True):
+            later += weight * (self._rival_means + node * moves).max(axis=0)
+        gains = later - self._rival_means.max()
+        if not len(self._pending):
+            return np.asarray(gains)
+        apart = np.abs(points[:, None] - self._pending).max(axis=2).min(axis=1)
+        return np.asarray(np.where(apart < DISTINCT, apart - DISTINCT, np.maximum(gains, 0.0)))
 
     def values_and_gradients(self, points: Array) -> tuple[Array, Array]:
         """Gradients are not known."""
@@ -156,7 +205,7 @@ class _Improvement:
     def why(self, search: Search, point: Array) -> str:
         """Say in a sentence why settings were chosen."""
         out = search.problem.output
-        mean = float(self._sign * unlimited_estimate(self._known, point[None])[0])
+        mean = float(self._means(point[None])[0])
         here, best = (
             f"{about(float(out.most(self._sign * one)))}{out.after_number}"
             for one in (mean, self.best)
@@ -165,27 +214,10 @@ class _Improvement:
             return f"A repeat: the estimate there is {here}, and another run makes it surer."
         if mean > self.best:
             return f"The estimate there, {here}, is better than at any settings tried."
-        if mean > self.best - self._noise:
-            return f"The estimate there, {here}, is close to the best, {best}, and less is known."
         return (
-            f"The estimate there is {here}; at the best settings tried it is {best}, but less is "
-            "known there, so it may be better."
+            f"The estimate there is {here}, at the best settings tried {best}; a run there says "
+            "most about which settings are the best."
         )
-
-
-def log_improvement(z: Array) -> Array:
-    """Return ln E[max(z + Z, 0)] of a standard normal Z, which is ln(phi(z) + z Phi(z)).
-
-    >>> log_improvement(np.array([0.0, -40.0])).round(2)
-    array([  -0.92, -808.3 ])
-    """
-    near = np.maximum(z, FAR_BELOW)
-    far = np.minimum(z, FAR_BELOW)
-    log_density = -(far**2) / 2 - math.log(2 * math.pi) / 2
-    # phi(z) + z Phi(z) = phi(z) (1 - 3 / z^2 + ...) / z^2 for z far below 0.
-    expansion = log_density - 2 * np.log(-far) + np.log1p(-3 / far**2)
-    exact = np.log(np.exp(-(near**2) / 2) / math.sqrt(2 * math.pi) + near * ndtr(near))
-    return np.asarray(np.where(z < FAR_BELOW, expansion, exact))
 
 
 def _excluding(search: Search, sequence: ConfidenceSequence, pending: Array) -> tuple[Array, str]:

@@ -63,21 +63,26 @@ def over_time(
 
 
 def _history(problem: Problem, outcomes: list[Outcome], minimise: bool) -> Axes:
-    """Draw outcomes in the order told, and bounds on the best settings known at each time.
+    """Draw outcomes in the order told, and what was known of the best settings at each time.
 
-    The best settings are those observed that surely have the best value. There are no bounds where
-    the data had refuted the assumptions.
+    The band is that of the settings observed that surely have the best value. The line is the best
+    estimate at settings observed, which may be other ones. There is neither where the data had
+    refuted the assumptions.
     """
     values = np.array([one.value for one in outcomes])
     counts = evenly(len(outcomes), MAX_HISTORY_COUNTS)
-    known, wider = best_known(problem, outcomes, counts, minimise)
+    known, estimates, wider = best_known(problem, outcomes, counts, minimise)
     axes = canvas.new_axes()[0]
     axes.fill_between(
         counts, known[0], known[1], step="post", color=canvas.BAND, alpha=0.16, linewidth=0,
         label="truth at the best settings known",
     )  # fmt: skip
     for side in known:
-        axes.step(counts, side, where="post", color=canvas.BAND, linewidth=1.2)
+        axes.step(counts, side, where="post", color=canvas.BAND, linewidth=0.8)
+    axes.step(
+        counts, estimates, where="post", color=canvas.BAND, linewidth=2.2,
+        label="best estimate at settings tried",
+    )  # fmt: skip
     for count in wider:
         label = "other settings are the best known from here on" if count == wider[0] else None
         axes.axvline(count, color=canvas.BAND, linestyle=":", linewidth=1.0, label=label)
@@ -101,14 +106,15 @@ def _history(problem: Problem, outcomes: list[Outcome], minimise: bool) -> Axes:
 
 def best_known(
     problem: Problem, outcomes: list[Outcome], counts: list[int], minimise: bool
-) -> tuple[Array, list[int]]:
+) -> tuple[Array, Array, list[int]]:
     """Return bounds (2, n) on the best settings known at n numbers of observations.
 
-    Bounds of all times hold together, so those at each setting observed are intersected over time:
-    the band gets wider only where other settings become the best known. The numbers at which it
-    does are returned, too.
+    The best estimate (n,) at settings observed comes with them. Bounds of all times hold together,
+    so those at each setting observed are intersected over time: the band gets wider only where
+    other settings become the best known. The numbers at which it does are returned, too.
     """
     known, wider = np.full((2, len(counts)), np.nan), []
+    estimates = np.full(len(counts), np.nan)
     lower, upper = np.empty(0), np.empty(0)
     last = np.array([-np.inf, np.inf])
     for place, (count, sequence) in enumerate(replayed(problem, outcomes, counts)):
@@ -116,14 +122,17 @@ def best_known(
         lower = np.concatenate([lower, np.full(new, -np.inf)])
         upper = np.concatenate([upper, np.full(new, np.inf)])
         with suppress(EmptyConfidenceSetError):
-            now = problem.unscaled_bounds(*sequence.bounds(sequence.points))
+            estimate, *now = problem.unscaled_estimate(
+                *sequence.estimate_with_bounds(sequence.points)
+            )
+            estimates[place] = estimate.min() if minimise else estimate.max()
             lower, upper = np.maximum(lower, now[0]), np.minimum(upper, now[1])
             best = int(upper.argmin() if minimise else lower.argmax())
             known[:, place] = lower[best], upper[best]
             if lower[best] < last[0] or upper[best] > last[1]:
                 wider.append(count)
             last = known[:, place]
-    return known, wider
+    return known, estimates, wider
 
 
 def _noise(problem: Problem, outcomes: list[Outcome]) -> Axes:

@@ -17,7 +17,7 @@ import numpy as np
 
 from kernelbounds.arrays import as_floats, as_scalar, as_vector, as_whole, brief
 from kernelbounds.display import cards as notebook
-from kernelbounds.display.numbers import at_most, interval
+from kernelbounds.display.numbers import about, at_most, interval
 from kernelbounds.errors import InputError, did_you_mean
 from kernelbounds.io import files
 from kernelbounds.problem import Problem
@@ -36,8 +36,10 @@ class Trial:
         The number by which its outcome is told.
     values : dict
         The settings by the names of the inputs, in their units; the names of levels of categories.
+    estimate : float
+        An estimate of the true output there, from what was known when it was asked for.
     lower, upper : float
-        Bounds on the true output there, from what was known when it was asked for.
+        Bounds on it, from the same.
     gain : float
         By how much the output there may at most be better than what was sure then: than the best
         lower bound at a setting observed (the best upper bound when minimising). Of a logarithmic
@@ -65,13 +67,14 @@ class Trial:
     ... )
     >>> study = kb.Study.create(":memory:", problem)
     >>> trial = study.ask()
-    >>> trial.number, list(trial.values), trial.lower < trial.upper
+    >>> trial.number, list(trial.values), trial.lower < trial.estimate < trial.upper
     (1, ['speed'], True)
     >>> told = study.tell(trial, 63.1)
     """
 
     number: int
     values: dict[str, Any]
+    estimate: float
     lower: float
     upper: float
     gain: float
@@ -87,8 +90,8 @@ class Trial:
 
     def __repr__(self) -> str:
         return (
-            f"Trial({self.number}: {self._settings}, output in {interval(self.lower, self.upper)}, "
-            f"gain <= {at_most(self.gain)})"
+            f"Trial({self.number}: {self._settings}, output about {about(self.estimate)}, in "
+            f"{interval(self.lower, self.upper)}, gain <= {at_most(self.gain)})"
         )
 
     def _repr_html_(self) -> str:
@@ -101,7 +104,10 @@ class Trial:
             [
                 ("try", self._settings),
                 *[("why", self.why)][: bool(self.why)],
-                ("output there", f"in {interval(self.lower, self.upper)}"),
+                (
+                    "output there",
+                    f"about {about(self.estimate)}, in {interval(self.lower, self.upper)}",
+                ),
                 ("better than what is sure", f"by at most {at_most(self.gain)}"),
             ],
         )
@@ -176,11 +182,12 @@ def trials_of(
         written[note.trial] = (*written.get(note.trial, ()), note)
     found = []
     for one in stored:
-        lower, upper, gain = (
-            math.nan if value is None else value for value in (one.lower, one.upper, one.gain)
+        estimate, lower, upper, gain = (
+            math.nan if value is None else value
+            for value in (one.estimate, one.lower, one.upper, one.gain)
         )
         trial = Trial(
-            one.number, problem.named(one.point), lower, upper, gain, one.purpose or "",
+            one.number, problem.named(one.point), estimate, lower, upper, gain, one.purpose or "",
             one.why or "", state=one.state, asked=one.asked, notes=written.get(one.number, ()),
         )  # fmt: skip
         if (got := told.get(one.number)) is not None:

@@ -22,14 +22,15 @@ SCHEMA = (
     # Each table has a checksum of each of its rows, see ``database.py``.
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL, digest TEXT)",
     # A point is a JSON list of numbers in the units of the inputs, in their order. ``asked`` is
-    # NULL for a trial that was told without being asked for; lower, upper and gain are what was
-    # known when it was asked for, purpose and why say what for. ``place`` is that of an outcome
-    # that was taken back: the right outcome of the run will have it.
+    # NULL for a trial that was told without being asked for; estimate, lower, upper and gain are
+    # what was known when it was asked for, purpose and why say what for. ``place`` is that of an
+    # outcome that was taken back: the right outcome of the run will have it.
     """CREATE TABLE trials (
         number INTEGER PRIMARY KEY,
         point TEXT NOT NULL,
         state TEXT NOT NULL CHECK (state IN ('pending', 'told', 'dropped')),
         asked TEXT,
+        estimate REAL,
         lower REAL,
         upper REAL,
         gain REAL,
@@ -82,7 +83,7 @@ SCHEMA = (
 )
 FORMAT = Format(
     application=0x6B625354,  # "kbST"
-    version=3,
+    version=4,
     schema=SCHEMA,
 )
 
@@ -93,6 +94,7 @@ class NewTrial(NamedTuple):
     """A trial that is to be asked for; the fields are columns of ``trials``."""
 
     point: Point
+    estimate: float
     lower: float
     upper: float
     gain: float
@@ -106,6 +108,7 @@ class StoredTrial(NamedTuple):
     number: int
     point: Point
     state: str
+    estimate: float | None
     lower: float | None
     upper: float | None
     gain: float | None
@@ -293,8 +296,8 @@ class StudyFile:
             if [one.number for one in self.pending] != list(beside):
                 return None
             db.executemany(
-                "INSERT INTO trials (point, state, asked, lower, upper, gain, purpose, why) "
-                "VALUES (?, 'pending', ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO trials (point, state, asked, estimate, lower, upper, gain, purpose, "
+                "why) VALUES (?, 'pending', ?, ?, ?, ?, ?, ?, ?)",
                 [(json.dumps(one.point), utc_now(), *one[1:]) for one in new],
             )
             return self.pending[len(beside) :]

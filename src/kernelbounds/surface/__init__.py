@@ -2,6 +2,7 @@
 
 from kernelbounds.surface.at_points import POINTS_AT_ONCE, binding_facts, extremes, in_chunks
 from kernelbounds.surface.estimate import (
+    Covariances,
     deviations,
     estimate_gradients,
     estimate_with_bounds,
@@ -15,6 +16,7 @@ from kernelbounds.surface.surface import Clipped, Surface, surface_of
 __all__ = [
     "POINTS_AT_ONCE",
     "Clipped",
+    "Covariances",
     "Frozen",
     "FrozenOutputs",
     "Surface",

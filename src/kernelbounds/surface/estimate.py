@@ -113,6 +113,34 @@ def deviations(known: ConfidenceSet, points: Array) -> tuple[Array, float]:
     return np.sqrt(scale * np.maximum(variances, 0.0)), math.sqrt(found.noise)
 
 
+class Covariances:
+    """Covariances with the values at some points, of the Gaussian process of :func:`deviations`.
+
+    There must be outcomes.
+    """
+
+    def __init__(self, known: ConfidenceSet, points: Array) -> None:
+        self._known, self._points = _likeliest_class(known), points
+        self._found = likeliest(self._known)
+        self._explained = self._whitened(points)
+
+    def _whitened(self, points: Array) -> Array:
+        return self._known.engine.query(points).whitened(self._found.ridge)[0]
+
+    def moves(self, points: Array) -> Array:
+        """Return by how much a run at each of points (m, d) moves the means at the others; (n, m).
+
+        That is c(z, x) / sqrt(v(x) + s^2), the standard deviation of how the mean at z changes with
+        the outcome of a run at x.
+        """
+        kernel, scale = self._known.kernel, self._found.noise / self._found.ridge
+        explained = self._whitened(points)
+        covariance = kernels.cross(kernel, self._points, points) - self._explained.T @ explained
+        variance = self._known.prior(points) - (explained**2).sum(axis=0)
+        outcome = scale * np.maximum(variance, 0.0) + self._found.noise
+        return np.asarray(scale * covariance / np.sqrt(np.maximum(outcome, 1e-300)))
+
+
 def _likeliest(known: ConfidenceSet, by_points: bool) -> RidgeFunction:
     engine = known.engine
     if not known.count:
