@@ -35,6 +35,7 @@ from kernelbounds.integrations.optuna import (  # noqa: E402
     trials_of,
 )
 from kernelbounds.study.choosing import PURPOSES  # noqa: E402
+from kernelbounds.study.deciding import Search  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("short_searches")
 optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -305,7 +306,7 @@ def test_what_is_refused():
     study = sampled(1)
     trial = study.ask({"x": FloatDistribution(0, 1)})
     trial.set_constraint("c", 1.0)
-    with pytest.raises(kb.InputError, match="trial 1 has constraints"):
+    with pytest.raises(kb.InputError, match="trial 1 has constraints, of which nothing is known"):
         study.ask({"x": FloatDistribution(0, 1)})
     counts = kb.Problem(["x=0:1"], "rate=0:1", successes="k", tries="n")
     with pytest.raises(kb.InputError, match="one number for a trial"):
@@ -319,6 +320,160 @@ def test_what_is_refused():
     wrong = optuna.create_study(sampler=KernelBoundsSampler(ONE))
     with pytest.raises(kb.InputError, match="state the input as the objective suggests it"):
         wrong.ask({"x": CategoricalDistribution(["a", "b"])})
+
+
+# --- constraints
+
+HEAT = ONE.replace(output="over=-2:2", delta=0.001)
+COOL = [{"x": 0.1}]
+
+
+def heating(trial):
+    """What is wanted grows with x, and the constraint holds up to 0.7."""
+    x = trial.suggest_float("x", 0, 1)
+    noise = 0.05 * np.random.default_rng(trial.number).standard_normal(2)
+    trial.set_constraint("heat", x - 0.7 + noise[0])
+    return x + noise[1]
+
+
+def safely(count, given=ONE, limit=HEAT, safe=COOL, objective=heating, direction="maximize"):
+    sampler = KernelBoundsSampler(given, constraints={"heat": limit}, safe=safe)
+    study = optuna.create_study(direction=direction, sampler=sampler)
+    study.optimize(objective, n_trials=count)
+    return study
+
+
+def natively(given, limit, safe, minimise):
+    """The safe policy on the scale of the model, and its sequences."""
+    sequence, own = given.sequence(), limit.sequence()
+    search = Search(given, minimise)
+    seed = given.scaled([[one[name] for name in given.names] for one in safe])
+    return kb.SafeUCB(
+        sequence, search.domain, constraints={"heat": (own, None, 0.0)}, seed=seed,
+        minimise=minimise, feasible=search.feasible,
+    )  # fmt: skip
+
+
+TWO = kb.Problem(["x=0:1", "n=1:9:integer"], "y=-2:2", noise=0.05, kernel="RBF(0.7)", norm_bound=2)
+WHOLE = kb.Problem(["n=1:9:integer"], "y=-2:2", noise=0.05, kernel="RBF(0.7)", norm_bound=2)
+
+
+@pytest.mark.parametrize("direction", ["maximize", "minimize"])
+@pytest.mark.parametrize("given", [ONE, TWO, WHOLE], ids=["float", "mixed", "whole"])
+def test_with_constraints_choices_are_those_of_the_safe_policy(given, direction):
+    def objective(trial):
+        x = trial.suggest_float("x", 0, 1) if "x" in given.names else 0.1
+        n = trial.suggest_int("n", 1, 9) if "n" in given.names else 2
+        trial.set_constraint("heat", x + n / 10 - 1.2)
+        return math.sin(2 * x) + n / 10
+
+    safe = [{name: {"x": 0.2, "n": 3}[name] for name in given.names}]
+    limit = given.replace(output="over=-2:2")
+    study = safely(8, given, limit, safe, objective, direction)
+    policy = natively(given, limit, safe, direction == "minimize")
+    for trial in study.trials:
+        point = [trial.params[name] for name in given.names]
+        chosen = given.settable(policy.ask().x[None])[0]
+        np.testing.assert_allclose(chosen, point, rtol=1e-12)
+        assert trial.constraints["heat"] <= 0
+        policy.tell(given.scaled([point]), [trial.value], {"heat": [trial.constraints["heat"]]})
+    assert len({tuple(one.params.values()) for one in study.trials}) > 2
+
+
+def test_with_constraints_certificates_are_those_of_the_safe_policy():
+    study = safely(15)
+    policy = natively(ONE, HEAT, COOL, False)
+    for trial in study.trials:
+        heat = [trial.constraints["heat"]]
+        policy.tell(ONE.scaled([[trial.params["x"]]]), [trial.value], {"heat": heat})
+        assert trial.params["x"] <= 0.7
+    stop = StopWhenCertified(ONE, 0.4, constraints={"heat": HEAT}, safe=COOL)
+    found, expected = stop.certificate(study), policy.certificate()
+    assert found["params"]["x"] == pytest.approx(expected.x[0]) and expected.x[0] <= 0.7
+    assert found["regret"] == pytest.approx(expected.regret, rel=1e-2)
+    assert found["confidence"] == pytest.approx(1 - policy.delta) and "heat" in found["problem"]
+    assert 0.7 - found["params"]["x"] <= found["regret"]
+    enough = StopWhenCertified(ONE, found["regret"] + 0.1, constraints={"heat": HEAT}, safe=COOL)
+    study.optimize(heating, n_trials=4, callbacks=[enough])
+    assert study.user_attrs[CERTIFICATE]["reached"] and len(study.trials) < 19
+    # While nothing is known to be safe, there is no certificate.
+    hot = optuna.create_study()
+    trial = hot.ask({"x": FloatDistribution(0, 1)})
+    trial.set_constraint("heat", 0.5)
+    hot.tell(trial, 0.1)
+    found = StopWhenCertified(ONE, 0.4, constraints={"heat": HEAT}).certificate(hot)
+    assert found["regret"] is None and found["trials"] == 1 and not found["reached"]
+
+
+def test_with_constraints_pending_trials_and_pickles():
+    study = safely(6)
+    space = {"x": FloatDistribution(0, 1)}
+    again = optuna.create_study(
+        direction="maximize", sampler=pickle.loads(pickle.dumps(study.sampler))
+    )
+    again.add_trials(study.trials)
+    for _ in range(3):
+        one, two = study.ask(space), again.ask(space)
+        assert one.params == two.params and one.params["x"] <= 0.7
+
+
+def test_safe_parameters_are_at_steps():
+    def stepping(trial):
+        x = trial.suggest_float("x", 0, 1, step=0.1)
+        trial.set_constraint("heat", x - 0.75)
+        return x
+
+    study = safely(20, objective=stepping)
+    tried = np.array([one.params["x"] for one in study.trials])
+    np.testing.assert_allclose(tried, np.round(tried, 1))
+    assert 0.4 <= tried.max() <= 0.75
+    with pytest.raises(kb.InputError, match=r"x = 0.15 is known to be safe, .* only have 0\.[12]"):
+        safely(1, safe=[{"x": 0.15}], objective=stepping)
+
+
+def test_what_is_refused_of_constraints():
+    limits = {"heat": HEAT}
+    calls = {
+        "safe parameters need constraints": lambda: KernelBoundsSampler(ONE, safe=COOL),
+        "a dict of names and problems": lambda: KernelBoundsSampler(ONE, constraints={}),
+        "a name that is a text": lambda: KernelBoundsSampler(ONE, constraints={1: HEAT}),
+        "must be a kernelbounds.Problem": lambda: KernelBoundsSampler(ONE, constraints={"h": 3}),
+        "the inputs of the objective's": lambda: KernelBoundsSampler(ONE, constraints={"h": TWO}),
+        "must be a plain number": lambda: KernelBoundsSampler(
+            ONE, constraints={"h": ONE.replace(output="y=1:9:log", noise="5%")}
+        ),
+        "one way to choose": lambda: KernelBoundsSampler(ONE, "learning", constraints=limits),
+        "a list of parameters": lambda: KernelBoundsSampler(ONE, constraints=limits, safe=3),
+        "a dict with x in their": lambda: KernelBoundsSampler(
+            ONE, constraints=limits, safe=[{"x": 7.0}]
+        ),
+    }
+    for match, call in calls.items():
+        with pytest.raises(kb.InputError, match=match) as error:
+            call()
+        assert str(error.value).endswith(".") and "\n" not in str(error.value)
+    with pytest.raises(kb.InputError, match="known to be safe; pass"):
+        safely(1, safe=None)
+    with pytest.raises(kb.InputError, match="trial 0 must have the constraints heat, and has none"):
+        safely(2, objective=lambda trial: trial.suggest_float("x", 0, 1))
+    study = safely(0)
+    trial = study.ask({"x": FloatDistribution(0, 1)})
+    trial.set_constraint("heat", math.inf)
+    study.tell(trial, 0.1)
+    with pytest.warns(UserWarning, match="trial 0 has a constraint of an infinite value"):
+        found = StopWhenCertified(ONE, 1.0, constraints=limits, safe=COOL).certificate(study)
+    assert found["void"] and found["trials"] == 0
+
+
+def test_refuted_assumptions_of_a_constraint_end_a_run():
+    """Nothing is known to be safe then, and parameters at random would not be."""
+
+    def wild(trial):
+        trial.set_constraint("heat", 100.0 * (-1) ** trial.number)
+        return trial.suggest_float("x", 0, 1)
+
+    with pytest.raises((kb.EmptyConfidenceSetError, kb.InputError)):
+        safely(4, limit=HEAT.replace(noise=0.001), objective=wild)
 
 
 # --- storages and workers

@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kernelbounds import kernels
-from kernelbounds.arrays import Array, as_floats, as_outcome, as_vector, brief
+from kernelbounds.arrays import Array, as_floats, as_outcome, as_points, as_vector, brief
 from kernelbounds.bandits.answers import Certificate, Suggestion
-from kernelbounds.bandits.certify import certify_best, certify_finite
+from kernelbounds.bandits.certify import Rounding, certify_best, certify_finite
 from kernelbounds.bandits.constraints import Band, Constraints, Possible, signed
 from kernelbounds.bandits.domains import Box, Domain, Finite
 from kernelbounds.bandits.kernel_ucb import choose_in_turn, with_imagined_outcomes
@@ -92,6 +92,9 @@ class SafeUCB(Policy):
         sequences must know some safe point already.
     minimise : bool
         Whether small values of f* are wanted.
+    feasible : function, optional
+        Moves points (m, d) of a box to points near them that can be carried out; None if all can
+        be. Points are moved before they are checked. A policy with a function cannot be saved.
 
     Examples
     --------
@@ -117,8 +120,12 @@ class SafeUCB(Policy):
         constraints: Mapping[str, tuple[Any, ...]],
         seed: Points | None = None,
         minimise: bool = False,
+        feasible: Rounding | None = None,
     ) -> None:
         super().__init__(sequence, domain, minimise=minimise)
+        if feasible is not None and not callable(feasible):
+            raise InputError(f"feasible must be a function of points, got {brief(feasible)}.")
+        self._feasible = feasible
         self._constraints = Constraints.checked(sequence, constraints, domain)
         self.seed = np.empty((0, 0))
         if seed is not None and not (isinstance(seed, Sized) and not len(seed)):
@@ -253,7 +260,7 @@ class SafeUCB(Policy):
             tried = np.unique(box.clipped(self.sequence.landmarks), axis=0)
             seeds = self.seed.reshape(-1, box.dim)
             seeds = seeds[_inside(box, seeds)]
-            points = np.concatenate([seeds, tried, box.filling(FILLING)])
+            points = np.concatenate([seeds, tried, self._moved(box.filling(FILLING))])
             bands = self._constraints.bands(points)
             safe = self._safe(points, bands)
             if not safe.any():
@@ -263,7 +270,11 @@ class SafeUCB(Policy):
             near = box.filling(AROUND)
             around = [box.clipped(one) for anchor in anchors for one in _halved(near, anchor)]
             uphill = _way_up(Clipped(self.surface(self.sign)), box, anchors[0])
-            return np.concatenate([points, *around, uphill])
+            return np.concatenate([points, self._moved(np.concatenate([*around, uphill]))])
+
+    def _moved(self, points: Array) -> Array:
+        """Move points of a box to those that can be carried out."""
+        return points if self._feasible is None else as_points(self._feasible(points), "feasible")
 
     # --- learning
 
@@ -328,7 +339,7 @@ class SafeUCB(Policy):
         safe = self._some_safe(points, bands)
         start = points[np.where(safe, signed(bands[0], self.sign)[0], -np.inf).argmax()]
         lower = Negated(Clipped(self.surface(-self.sign)))
-        way = _way_up(lower, space, start)
+        way = self._moved(_way_up(lower, space, start))
         way = np.concatenate([start[None], way[self.is_safe(way)]])
         sure = lower.values(way)
         limits = self._constraints.surfaces(points)
@@ -362,6 +373,8 @@ class SafeUCB(Policy):
 
     def settings(self) -> dict[str, Any]:
         """See :class:`Policy`."""
+        if self._feasible is not None:
+            raise InputError("a function that moves points to feasible ones cannot be saved.")
         limits = [list(one) for one in self._constraints.limits]
         return {"limits": limits, "seed": self.seed.tolist()}
 

@@ -6,7 +6,6 @@ that they know besides is read from the trials of the study.
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -26,8 +25,15 @@ except ImportError:
     raise MissingExtraError("Using kernelbounds from Optuna", "optuna") from None
 
 from kernelbounds.arrays import as_scalar, as_whole, brief
-from kernelbounds.integrations import trials as states
-from kernelbounds.integrations.trials import COMPLETION, Reading, Record, Trial
+from kernelbounds.integrations.optuna_safety import Safety
+from kernelbounds.integrations.optuna_trials import (
+    PLAN,
+    as_params,
+    fitted,
+    last_distributions,
+    trials_of,
+)
+from kernelbounds.integrations.trials import COMPLETION, Reading, Record
 from kernelbounds.problem import Input, Problem
 from kernelbounds.problem.outcomes import checked_amount
 from kernelbounds.study.choosing import BEST, checked_purpose, new_trials
@@ -36,15 +42,6 @@ __all__ = ["KernelBoundsSampler", "StopWhenCertified", "problem_of"]
 
 # The name of the study's user attribute that has the certificate.
 CERTIFICATE = "kernelbounds:certificate"
-# Where a trial keeps the parameters that were chosen for it, until the objective asks for them.
-PLAN = "kernelbounds:plan"
-STATES = {
-    TrialState.WAITING: states.WAITING,
-    TrialState.RUNNING: states.RUNNING,
-    TrialState.COMPLETE: states.COMPLETE,
-    TrialState.FAIL: states.FAILED,
-    TrialState.PRUNED: states.STOPPED,
-}
 
 
 def problem_of(search_space: Mapping[str, BaseDistribution], *rest: Any, **more: Any) -> Problem:
@@ -103,6 +100,13 @@ class KernelBoundsSampler(optuna.samplers.BaseSampler):
         do so once.
     purpose : "best", "certificate" or "learning"
         What trials are for, see :meth:`kernelbounds.Study.ask`.
+    constraints : dict, optional
+        The problem of each constraint by its name, whose outcomes are the values that the objective
+        passes to ``trial.set_constraint``: at most 0 where the constraint holds. Parameters are
+        then chosen by :class:`~kernelbounds.SafeUCB`, and with probability 1 minus the sum of the
+        deltas of these problems none of them violates a constraint.
+    safe : list of dicts, optional
+        Parameters that you know to satisfy the constraints, to begin with.
     independent_sampler : optuna sampler, optional
         For parameters that the problem does not have, as conditional ones; None: at random.
     seed : int, optional
@@ -128,11 +132,19 @@ class KernelBoundsSampler(optuna.samplers.BaseSampler):
         problem: Problem,
         purpose: str = BEST,
         *,
+        constraints: Mapping[str, Problem] | None = None,
+        safe: Sequence[Mapping[str, Any]] | None = None,
         independent_sampler: optuna.samplers.BaseSampler | None = None,
         seed: int | None = None,
     ) -> None:
         checked_purpose(purpose)
-        self._record, self._purpose = Record(problem), purpose
+        safety = Safety.checked(problem, constraints, safe)
+        if safety is not None and purpose != BEST:
+            raise InputError(
+                f"with constraints there is one way to choose, got the purpose {purpose!r}; leave "
+                "it out."
+            )
+        self._record, self._purpose = Record(problem, safety=safety), purpose
         self._independent = independent_sampler or optuna.samplers.RandomSampler(seed=seed)
         self._lock = threading.Lock()
 
@@ -172,7 +184,7 @@ class KernelBoundsSampler(optuna.samplers.BaseSampler):
                 # all, only the later trial of two gives way.
                 new = {n for n in taken if beside is None or n not in beside}
                 if beside is None or any(not kept or n < trial.number for n in new):
-                    plan = self._chosen(known, list(taken.values()))
+                    plan = self._chosen(study, known, list(taken.values()))
                     beside, kept = set(taken), False
                 elif kept:
                     return {}
@@ -181,14 +193,24 @@ class KernelBoundsSampler(optuna.samplers.BaseSampler):
                     study._storage.set_trial_system_attr(trial._trial_id, PLAN, plan)
                     kept = True
 
-    def _chosen(self, known: Reading, taken: Sequence[tuple[float, ...]]) -> dict[str, Any]:
-        """Choose parameters by their names; none where the data refute the assumptions."""
+    def _chosen(
+        self, study: optuna.Study, known: Reading, taken: Sequence[tuple[float, ...]]
+    ) -> dict[str, Any]:
+        """Choose parameters by their names; none where the data refute the assumptions.
+
+        With constraints, refuted assumptions end the run, because nothing is known to be safe.
+        """
+        safety, search = self._record.safety, known.search
+        if safety is not None:
+            self._record.warn_once(known.void | known.notes)
+            chosen = safety.chosen(known, taken, last_distributions(study, known))
+            return search.problem.named(chosen)
         try:
-            (new,) = new_trials(known.search, known.sequence, taken, 1, self._purpose)
+            (new,) = new_trials(search, known.sequence, taken, 1, self._purpose)
         except EmptyConfidenceSetError as error:
             self._record.warn_once({"refuted": f"{error} Parameters are now sampled at random."})
             return {}
-        return known.search.problem.named(new.point)
+        return search.problem.named(new.point)
 
     def sample_independent(
         self,
@@ -200,7 +222,15 @@ class KernelBoundsSampler(optuna.samplers.BaseSampler):
         """Hand out a parameter that was chosen, or sample one that the problem does not have."""
         plan = trial.system_attrs.get(PLAN, {})
         if param_name in plan:
-            return fitted(param_name, plan[param_name], param_distribution)
+            value = fitted(param_name, chosen := plan[param_name], param_distribution)
+            moved = value != chosen and str(value) != str(chosen)  # a choice is a level by its text
+            if moved and self._record.safety is not None:
+                raise InputError(
+                    f"{param_name} = {chosen} is known to be safe, and the objective can only have "
+                    f"{value}; state the parameter with the same range and steps in all trials, "
+                    "and safe parameters at steps."
+                )
+            return value
         if param_name not in self._record.problem.names:
             by = type(self._independent).__name__
             self._record.warn_once({param_name: (
@@ -253,6 +283,10 @@ class StopWhenCertified:
         In which order the trials count, where several run at a time. "completion" is right if run
         times do not depend on outcomes. "start" is right in any case, but a trial that never ends
         holds up all that began after it; give the storage a heartbeat.
+    constraints, safe : optional
+        As for :class:`KernelBoundsSampler`: the certificate is then that of
+        :class:`~kernelbounds.SafeUCB`. Its parameters are known to satisfy the constraints, and are
+        compared with all that may. ``confidence`` is 1 minus the sum of all deltas.
     seconds : float
         How long a search for a certificate may take. Less time makes it looser, and not less true.
         After each trial one sees whether it may be good enough, with as little work as that takes.
@@ -282,11 +316,13 @@ class StopWhenCertified:
         problem: Problem,
         regret: float | str,
         *,
+        constraints: Mapping[str, Problem] | None = None,
+        safe: Sequence[Mapping[str, Any]] | None = None,
         order: str = COMPLETION,
         seconds: float = 5.0,
         every: int = 1,
     ) -> None:
-        self._record = Record(problem, order)
+        self._record = Record(problem, order, Safety.checked(problem, constraints, safe))
         self._aim = checked_amount(regret, "regret", self._record.problem.output, above=0.0)
         self._seconds = as_scalar(seconds, "seconds", above=0.0)
         self._every = as_whole(every, "every", least=1)
@@ -318,7 +354,7 @@ class StopWhenCertified:
     def _stopped_before(self, study: optuna.Study) -> bool:
         """Tell whether another worker has certified this study: certificates stay true."""
         kept = study.user_attrs.get(CERTIFICATE, {})
-        same = kept.get("problem") == repr(self._record.problem)
+        same = kept.get("problem") == self._record.assumed
         return bool(same and kept["reached"] and kept["regret"] <= self._aim)
 
     def _certified(self, study: optuna.Study, at_once: bool) -> bool:
@@ -328,76 +364,13 @@ class StopWhenCertified:
             if not at_once and 0 <= len(known.rows) - self._looked < self._every:
                 return False
             self._looked = len(known.rows)
-            data = self._record.certificate(known, self._seconds, self._aim, at_once=at_once)
-            data["params"] = _params(data["params"], known, study)
+            steps, safety = last_distributions(study, known), self._record.safety
+            policy = None if safety is None else safety.policy(known, steps)
+            data = self._record.certificate(
+                known, self._seconds, self._aim, at_once=at_once, policy=policy
+            )
+            data["params"] = as_params(data["params"], steps)
             if not data["reached"] and self._stopped_before(study):
                 return True  # Another worker was faster, and its certificate stays.
             study.set_user_attr(CERTIFICATE, data)
             return bool(data["reached"])
-
-
-# --- studies as trials
-
-
-def trials_of(study: optuna.Study) -> tuple[list[Trial], bool]:
-    """Return the trials of a study, by their numbers, and whether it is minimised."""
-    if len(study.directions) != 1:
-        raise InputError(
-            f"the study has {len(study.directions)} objectives, and kernelbounds bounds one "
-            "function; use a study with one direction."
-        )
-    trials = sorted(study.get_trials(deepcopy=False), key=lambda one: one.number)
-    for trial in trials:
-        if trial.constraints:
-            raise InputError(
-                f"trial {trial.number} has constraints, and kernelbounds has no policy or "
-                "certificate for constrained studies; leave out set_constraint, or use another "
-                "sampler and no certificate."
-            )
-    found = []
-    for one in trials:
-        value = float(one.value or 0.0) if one.state == TrialState.COMPLETE else math.nan
-        # A trial that runs has parameters that were chosen and not asked for yet.
-        plan = {} if one.state.is_finished() else one.system_attrs.get(PLAN, {})
-        found.append(
-            Trial(
-                one.number, STATES[one.state], {**plan, **one.params}, value, one.datetime_complete
-            )
-        )
-    return found, study.direction == optuna.study.StudyDirection.MINIMIZE
-
-
-def _params(named: Mapping[str, Any], known: Reading, study: optuna.Study) -> dict[str, Any]:
-    """Return settings of the problem as Optuna's parameters: whole numbers and choices.
-
-    They are not moved to steps, because bounds are for the settings as they are.
-    """
-    found = dict(named)
-    if known.rows:
-        last = study.get_trials(deepcopy=False)[known.rows[-1].number]
-        for name, distribution in last.distributions.items():
-            if name in found and isinstance(distribution, CategoricalDistribution):
-                found[name] = fitted(name, found[name], distribution)
-            elif name in found and isinstance(distribution, IntDistribution):
-                found[name] = round(found[name])
-    return found
-
-
-def fitted(name: str, value: float | str, distribution: BaseDistribution) -> Any:
-    """Return the value of a distribution that is nearest to one of the problem."""
-    if isinstance(distribution, CategoricalDistribution):
-        for choice in distribution.choices:
-            if str(choice) == str(value):
-                return choice
-    elif isinstance(distribution, FloatDistribution | IntDistribution) and not isinstance(
-        value, str
-    ):
-        low, high, step = distribution.low, distribution.high, distribution.step
-        near = min(max(value, low), high)
-        if step is not None:
-            near = min(low + round((near - low) / step) * step, high)
-        return int(near) if isinstance(distribution, IntDistribution) else float(near)
-    raise InputError(
-        f"the problem has {name} = {value}, which {distribution} has not; state the input as the "
-        "objective suggests it, as problem_of does."
-    )

@@ -25,18 +25,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise, takewhile
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from kernelbounds.arrays import LARGEST, brief
-from kernelbounds.bandits import Certificate
+from kernelbounds.bandits import Certificate, SafeUCB
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
 from kernelbounds.problem import Problem
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study.deciding import Search
 from kernelbounds.study.study import checked_problem
 from kernelbounds.study.study_file import Point
+
+if TYPE_CHECKING:
+    from kernelbounds.integrations.optuna_safety import Safety
 
 ORDERS = COMPLETION, START = ("completion", "start")
 # A trial that was stopped had an outcome that somebody could see, and one that failed had none.
@@ -53,6 +57,7 @@ class Trial(NamedTuple):
     params: Mapping[str, Any]
     value: float = math.nan
     datetime_complete: datetime | None = None
+    constraints: Mapping[str, float] = MappingProxyType({})
 
 
 class Row(NamedTuple):
@@ -61,6 +66,7 @@ class Row(NamedTuple):
     number: int
     point: Point
     value: float
+    constraints: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,6 +88,8 @@ class Reading:
         What voids the guarantee, in a sentence each, by its kind.
     notes : dict
         What the guarantee depends on besides the problem, likewise.
+    others : list of ConfidenceSequence
+        The sequences of constraints.
     """
 
     search: Search
@@ -90,6 +98,7 @@ class Reading:
     taken: dict[int, Point]
     void: dict[str, str]
     notes: dict[str, str]
+    others: list[ConfidenceSequence]
 
 
 class Record:
@@ -100,7 +109,9 @@ class Record:
     are those of another study, the sequence begins anew.
     """
 
-    def __init__(self, problem: Problem, order: str = COMPLETION) -> None:
+    def __init__(
+        self, problem: Problem, order: str = COMPLETION, safety: Safety | None = None
+    ) -> None:
         problem = checked_problem(problem)
         if problem.counts is not None:
             raise InputError(
@@ -109,13 +120,14 @@ class Record:
             )
         if order not in ORDERS:
             raise InputError(f"order must be one of {', '.join(ORDERS)}, got {brief(order)}.")
-        self.problem, self.order = problem.settled(), order
+        self.problem, self.order, self.safety = problem.settled(), order, safety
         self._warned: set[str] = set()
         self._begin_anew(minimise=False)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what can be read from the trials."""
-        return {"problem": self.problem, "order": self.order, "_warned": self._warned}
+        kept = ("problem", "order", "safety", "_warned")
+        return {name: vars(self)[name] for name in kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -124,16 +136,24 @@ class Record:
     def _begin_anew(self, minimise: bool) -> None:
         self._search = Search(self.problem, minimise)
         self._sequence, self._rows = self.problem.sequence(), list[Row]()
+        self._others = [] if self.safety is None else self.safety.sequences()
         self._best: Certificate | None = None
 
     def read(self, trials: Sequence[Trial], minimise: bool) -> Reading:
         """Read all trials, by their numbers, and bring the sequence up to date."""
+        for trial in trials:
+            if trial.constraints and self.safety is None:
+                raise InputError(
+                    f"trial {trial.number} has constraints, of which nothing is known; pass a "
+                    "problem for each, as constraints={name: problem}, or leave out set_constraint."
+                )
         points = {one.number: point_of(self.problem, one.params) for one in trials}
         ended = in_order(trials, self.order)
         rows = [
-            Row(one.number, point, value)
+            Row(one.number, point, value, limited)
             for one in ended
             if (value := outcome(one, self.problem)) is not None
+            and (limited := self._constraints_of(one)) is not None
             and (point := points[one.number]) is not None
         ]
         if self._search.minimise != minimise or rows[: len(self._rows)] != self._rows:
@@ -142,6 +162,8 @@ class Record:
             values, scales = self.problem.scaled_outcomes([one.value for one in new])
             scaled = self.problem.scaled([one.point for one in new])
             self._sequence.update(scaled, values, scales)
+            for at, own in enumerate(self._others):
+                own.update(scaled, [one.constraints[at] for one in new])
             self._rows = rows
         known = {one.number for one in rows}
         others = {RUNNING, FAILED, STOPPED}
@@ -151,25 +173,51 @@ class Record:
             if one.state in others and (point := points[one.number]) is not None
         }
         void = {**_stopped(trials), **_impossible(ended, self.problem)}
+        void |= _impossible_constraints([one for one in ended if self._constraints_of(one) is None])
         used = [one for one in ended if one.number in known]
         void |= _varying(used, self.problem)
         notes = {**_failed(trials), **_left_out(ended, points)}
         if self.order == COMPLETION:
             notes |= _overtaken(rows, trials)
-        return Reading(self._search, self._sequence, rows, taken, void, notes)
+        return Reading(self._search, self._sequence, rows, taken, void, notes, self._others)
+
+    def _constraints_of(self, trial: Trial) -> tuple[float, ...] | None:
+        """Return the values of constraints in a trial; None where no function has them."""
+        return () if self.safety is None else self.safety.values(trial)
+
+    @property
+    def assumed(self) -> str:
+        """All that is assumed, as a text."""
+        limits = {} if self.safety is None else self.safety.problems
+        more = [f", {name} <= 0 with {one!r}" for name, one in limits.items()]
+        return repr(self.problem) + "".join(more)
+
+    @property
+    def delta(self) -> float:
+        """The sum of the deltas of the problem and of all constraints."""
+        limits = [] if self.safety is None else self.safety.problems.values()
+        return self.problem.delta + sum(one.delta for one in limits)
 
     def certificate(
-        self, known: Reading, seconds: float, aim: float | None = None, *, at_once: bool = True
+        self,
+        known: Reading,
+        seconds: float,
+        aim: float | None = None,
+        *,
+        at_once: bool = True,
+        policy: SafeUCB | None = None,
     ) -> dict[str, Any]:
         """Certify the best settings, as plain data, and warn once of all that should be known.
 
-        With ``at_once=False`` little work is done where the regret is not as small as the aim.
+        With ``at_once=False`` little work is done where the regret is not as small as the aim. With
+        constraints, ``policy`` is the safe one, whose certificate is among what satisfies them.
         """
         self.warn_once(known.void | known.notes)
         void, plain = list(known.void.values()), dict[str, Any]()
         if known.rows:
             try:
-                plain = self._certified(known, seconds, None if at_once else aim).as_data()
+                found = self._certified(known, seconds, None if at_once else aim, policy)
+                plain = {} if found is None else found.as_data()
             except EmptyConfidenceSetError as error:
                 void.append(str(error))
                 self.warn_once({"refuted": str(error)})
@@ -182,17 +230,26 @@ class Record:
             "lower": plain.get("lower"),
             "upper": plain.get("upper"),
             "trials": len(known.rows),
-            "confidence": 1 - self.problem.delta,
+            "confidence": 1 - self.delta,
             "void": void,
             "notes": list(known.notes.values()),
             "aim": aim,
-            "problem": repr(self.problem),
+            "problem": self.assumed,
         }
 
-    def _certified(self, known: Reading, seconds: float, enough: float | None) -> Certificate:
-        """Certify the best settings, with little work where they are not good enough."""
+    def _certified(
+        self, known: Reading, seconds: float, enough: float | None, policy: SafeUCB | None
+    ) -> Certificate | None:
+        """Certify the best settings, with little work where they are not good enough.
+
+        With constraints there is nothing to certify while no settings are known to be safe.
+        """
         search, sequence = known.search, known.sequence
-        if enough is None:
+        if policy is not None:
+            if not policy.is_safe(policy.candidates()).any():
+                return None
+            found = search.in_users_units(policy.certificate(seconds=seconds))
+        elif enough is None:
             found = search.certified(sequence, seconds)
         else:
             found = search.certified(sequence, seconds, enough=enough)
@@ -262,6 +319,13 @@ def _impossible(ended: Sequence[Trial], problem: Problem) -> dict[str, str]:
         f"trial {found[0].number if found else 0} has the outcome "
         f"{found[0].value if found else 0}, which {problem.output.text} cannot have; decide in "
         "advance what such a run counts as, and report that."
+    ))  # fmt: skip
+
+
+def _impossible_constraints(found: Sequence[Trial]) -> dict[str, str]:
+    return _if(found, "impossible constraint", (
+        f"trial {found[0].number if found else 0} has a constraint of an infinite value; decide in "
+        "advance what such a run counts as, and set that."
     ))  # fmt: skip
 
 

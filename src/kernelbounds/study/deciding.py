@@ -172,6 +172,10 @@ class Search:
                     BranchAndBound(tolerance, seconds), enough=aim, whole=self.whole,
                     feasible=self.feasible,
                 )  # fmt: skip
+        return self.in_users_units(found)
+
+    def in_users_units(self, found: Certificate) -> Certificate:
+        """Return a certificate of the model with its settings and numbers in the user's units."""
         point = self.problem.unscaled(found.x[None])[0]
         return replace(self._unscaled(found), x=point, named=self.problem.named(point), index=None)
 
