@@ -205,6 +205,13 @@ def test_facts_make_bands_narrow(tmp_path, monkeypatch, capsys):
         assert (tmp_path / "new" / name).stat().st_size > 10_000
 
 
+def test_the_safe_set_grows_up_to_the_limit(tmp_path, monkeypatch, capsys):
+    run(monkeypatch, "safe.py", "--rounds", "1", "6", "--out", str(tmp_path))
+    first, last = (float(line.split()[-1]) for line in capsys.readouterr().out.splitlines())
+    assert 0.1 < first < last < 0.7906
+    assert (tmp_path / "safe.png").stat().st_size > 10_000
+
+
 def test_runs_of_the_oven_are_written_and_measured(tmp_path, monkeypatch, capsys):
     run(monkeypatch, "curing.py", "--runs", "5", "--out", str(tmp_path / "runs.csv"))
     rows = (tmp_path / "runs.csv").read_text().splitlines()

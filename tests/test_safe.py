@@ -188,7 +188,7 @@ class TestChoices:
 
     def test_points_are_moved_before_they_are_checked(self, tmp_path):
         """Only tenths can be set, and up to 0.75 is safe: so 0.8 is never tried."""
-        objective, own = (kb.ConfidenceSequence(RBF(0.8), 2.0, 0.01) for _ in range(2))
+        objective, own = (kb.ConfidenceSequence(Matern(1.0, nu=2.5), 2.0, 0.01) for _ in range(2))
         safe = kb.SafeUCB(
             objective, kb.Box([0.0], [1.0]), constraints={"g": (own, 0.0)}, seed=[0.0],
             feasible=lambda points: np.round(points, 1),

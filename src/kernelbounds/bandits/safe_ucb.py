@@ -98,9 +98,9 @@ class SafeUCB(Policy):
 
     Examples
     --------
-    >>> from sklearn.gaussian_process.kernels import RBF
-    >>> objective = ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.05)
-    >>> heat = ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.05)
+    >>> from sklearn.gaussian_process.kernels import Matern
+    >>> objective = ConfidenceSequence(Matern(1.0, nu=2.5), norm_bound=2.0, noise_scale=0.05)
+    >>> heat = ConfidenceSequence(Matern(1.0, nu=2.5), norm_bound=2.0, noise_scale=0.05)
     >>> safe = SafeUCB(
     ...     objective, constraints={"heat": (heat, None, 0.7)},
     ...     domain=Finite(np.linspace(0, 1, 21)[:, None]), seed=[[0.0]],
