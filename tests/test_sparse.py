@@ -309,7 +309,7 @@ def test_what_is_lost_is_reported():
             "AY.* if known.radius is all .* uses_only_radius",
         ),
         (lambda s: s.points, "points"),
-        (lambda s: s.predicted_width([[0.5, 0.5]], [[0.2, 0.2]]), "outcomes .* FixedDesign"),
+        (lambda s: s.predicted_width([[0.5, 0.5]], [[0.2, 0.2]]), "observations.* FixedDesign"),
         (lambda s: s.update([[0.5]], [1.0]), "coordinates|dimension"),
         (lambda s: kb.KernelUCB(s, kb.Finite([[0.5, 0.5]], once=True)).ask(), "points"),
         (

@@ -132,7 +132,7 @@ def outcome_free(known: ConfidenceSet) -> tuple[float, float]:
         return 0.0, known.reference_ridge
     engine = with_single_observations(
         known.radius_engine,
-        "how wide bounds will be after a plan",
+        "the predicted width of CMM, DMM and AMM",
         "ask for FixedDesign(), or make a sequence without engine=",
     )
     found, least = a.noise.penalty(a.mixture, engine, known.reference_ridge, a.delta)
