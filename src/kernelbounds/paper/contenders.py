@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -290,7 +290,9 @@ class _BayesOpt(Optimiser):
 
     def tell(self, x: Array, y: float) -> None:
         super().tell(x, y)
-        self._made.register(dict(zip(self._names, x.tolist(), strict=True)), y)
+        # It prints a line for each point that is not new, whatever its verbosity.
+        with redirect_stdout(None):
+            self._made.register(dict(zip(self._names, x.tolist(), strict=True)), y)
 
 
 class _Random(Optimiser):

@@ -103,7 +103,7 @@ RIVAL_TIMES = (10, 30, 100)  # numbers of observations after which widths are me
 RIVAL_OURS = ("CMM default", "CMM", "CMM limit")
 
 # --- optimisers
-OPTIMISER_TRIALS, OPTIMISER_REPETITIONS, OPTIMISER_DIM = 30, 6, 3  # the first two at most
+OPTIMISER_TRIALS, OPTIMISER_REPETITIONS, OPTIMISER_DIM = 30, 5, 3  # the first two at most
 OPTIMISER_TIMES = (10, 20)  # trials after which ours are certified, and the last
 # Random functions of the paper, by kernel and length scale, and known functions.
 OPTIMISER_SETTINGS = {
