@@ -7,8 +7,9 @@ calls most promising; Optuna recommends the trial with the best outcome, and has
 Both see the same noise, in the order of the runs.
 
 Optuna is not needed by anything here: ``pip install optuna torch`` adds its columns.
-``python -m benchmarks.asks`` prints the whole table, and ``python -m benchmarks.asks certificate``
-has the regrets of that purpose, too.
+``python -m benchmarks.asks`` prints the whole table, ``python -m benchmarks.asks certificate`` has
+the regrets of that purpose, too, and ``python -m benchmarks.asks batches`` has those of our rule
+alone after 28 runs in batches of four, with other distances between their settings.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import kernelbounds as kb
 from benchmarks.estimate import SYSTEMS
 from benchmarks.problem import Array
 from benchmarks.report import Row, progress
+from kernelbounds.study import choosing
 
 ROUNDS, SEEDS = 30, 10
 COMPARED = ("oven", "pump", "fermentation, logarithms")
@@ -45,17 +47,17 @@ def run() -> list[Row]:
     return rows
 
 
-def regrets(system: str, purpose: str) -> Array:
-    """True regrets of what a study recommends, for each seed."""
+def regrets(system: str, purpose: str, batch: int = 1) -> Array:
+    """True regrets of what a study recommends, for each seed, with trials asked for in batches."""
     problem, truth, noise, best, spread = _system(system)
     found = []
     for seed in range(SEEDS):
         progress(f"asks for {purpose}, {system}, {seed + 1} of {SEEDS}")
         rng = np.random.default_rng(seed)
         with kb.Study.create(":memory:", problem) as study:
-            for _ in range(ROUNDS):
-                trial = study.ask(purpose=purpose)
-                study.tell(trial, _outcome(problem, truth, trial.values, noise, rng))
+            for _ in range(ROUNDS // batch):
+                for trial in study.ask(batch, purpose=purpose):
+                    study.tell(trial, _outcome(problem, truth, trial.values, noise, rng))
             promising = study.status(seconds=5.0).most_promising
         assert promising is not None
         found.append(best - _true(truth, promising.values))
@@ -121,14 +123,28 @@ def _outcome(
     return true * float(np.exp(error)) if problem.output.log else true + error
 
 
+def batched(system: str) -> dict[str, Array]:
+    """Regrets after 28 runs in batches of four, by the distance between settings of a batch."""
+    found, usual = {}, choosing.DISTINCT
+    for distance in (0.0, usual, 2 * usual):
+        choosing.DISTINCT = distance
+        found[f"ask -n 4, {distance:g} apart"] = regrets(system, "best", batch=4)
+    choosing.DISTINCT = usual
+    return found
+
+
 if __name__ == "__main__":
     print("| system | rule | median | mean | largest |\n|---|---|--:|--:|--:|")
     for name in COMPARED:
-        rules = {f"ask --for {one}": regrets(name, one) for one in ("best", *sys.argv[1:])}
-        theirs = optuna_regrets(name)
-        if theirs is None:
-            print("Optuna is not installed: pip install optuna torch", file=sys.stderr)
+        theirs = None
+        if sys.argv[1:] == ["batches"]:
+            rules = batched(name)
         else:
+            rules = {f"ask --for {one}": regrets(name, one) for one in ("best", *sys.argv[1:])}
+            theirs = optuna_regrets(name)
+        if theirs is None and sys.argv[1:] != ["batches"]:
+            print("Optuna is not installed: pip install optuna torch", file=sys.stderr)
+        elif theirs is not None:
             rules["Optuna, GPSampler"] = theirs
         for rule, found in rules.items():
             cells = (f"{100 * one:.2f} %" for one in (np.median(found), found.mean(), found.max()))

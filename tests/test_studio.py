@@ -109,9 +109,22 @@ def test_pictures_follow_the_page(client):
     assert "two different inputs" in text(client.get("/study/oven/look", params=same))
 
 
+def test_what_is_cheap_is_shown_while_the_rest_is_computed(client):
+    client.post("/study/oven/tell", data={"temperature": "165", "minutes": "20", "strength": "48"})
+    assert "/study/oven/soon" in client.get("/study/oven").text
+    said = text(client.get("/study/oven/soon"))
+    assert re.match(r"About [\d.]+ MPa guaranteed between [\d.]+ and [\d.]+ MPa", said), said
+    client.get("/study/oven/summary")
+    assert "/study/oven/soon" not in client.get("/study/oven").text
+
+
 def test_how_wrong_the_assumptions_may_be(client):
     assert "norm bounds up to" in text(client.get("/study/oven/holds?value=1"))
     assert "does not hold" in text(client.get("/study/oven/holds?value=59"))
+    # When the study has changed, the section comes again, with the question that was asked.
+    assert "holds?value" not in client.get("/study/oven/assumptions?value=1").text
+    again = client.get("/study/oven/assumptions?value=1&asked=yes").text
+    assert 'hx-get="/study/oven/holds?value=1"' in again and 'value="1"' in again
     assert client.get("/study/oven/holds?value=much").status_code == 422
 
 

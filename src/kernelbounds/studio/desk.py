@@ -44,6 +44,10 @@ class OpenStudy:
         """Compute bounds from now on, however many outcomes there are."""
         self._asked_for_bounds = True
 
+    def has(self, key: Hashable) -> bool:
+        """Tell whether something was computed for the present state of the study."""
+        return self._revision == self.revision and key in self._results
+
     def kept(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what ``make`` does, computed once for each key and state of the study."""
         with self._lock:

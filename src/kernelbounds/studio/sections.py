@@ -24,6 +24,7 @@ from kernelbounds.studio import pictures
 from kernelbounds.studio.desk import OpenStudy
 from kernelbounds.study import Status, Trial
 from kernelbounds.study.records import told_text
+from kernelbounds.surface import unlimited_estimate
 from kernelbounds.version import __version__
 
 Section = tuple[str, dict[str, Any]]
@@ -93,6 +94,24 @@ def frame(one: OpenStudy) -> dict[str, Any]:
         "inputs": problem.inputs,
         "count": len(study),
         "drawn": bool(problem.numbers),
+        "soon": len(study) > 0 and one.computes and not one.has("status"),
+    }
+
+
+def soon(one: OpenStudy, given: Answers) -> Section:
+    """Say the best estimate at settings tried, while the search for more than that goes on."""
+    study, problem = one.study, one.study.problem
+    sequence, sign = study.sequence, -1 if study.minimise else 1
+    at = int((sign * unlimited_estimate(sequence.known, sequence.points)).argmax())
+    point = problem.unscaled(sequence.points[at : at + 1])
+    try:
+        (estimate,), (lower,), (upper,) = study.estimate_with_bounds(point)
+    except EmptyConfidenceSetError:
+        return "soon.html", {"estimate": None}
+    return "soon.html", {
+        "estimate": f"{about(float(estimate))}{problem.output.after_number}",
+        "between": problem.output.between(float(lower), float(upper)),
+        "settings": settings(problem, problem.named(point[0]).values()),
     }
 
 
@@ -313,6 +332,8 @@ def assumptions(one: OpenStudy, given: Answers) -> Section:
         "kernels": "" if found is None else found.kernels,
         "output": out, "minimise": study.minimise,
         "default": "" if side is None else f"{side:.3g}",
+        # What was asked of the assumptions is asked again when the study has changed.
+        "asked": first(given, "value") if first(given, "asked") else "",
         "inputs": [(i.name, i.description) for i in problem.inputs],
     }  # fmt: skip
 

@@ -96,6 +96,7 @@ class Studio:
             ("", self.page, "GET"),
             ("/revision", self.revision, "GET"),
             ("/summary", self.section(sections.summary), "GET"),
+            ("/soon", self.section(sections.soon), "GET"),
             ("/next", self.section(sections.to_try), "GET"),
             ("/look", self.section(sections.look), "GET"),
             ("/progress", self.section(sections.progress), "GET"),
