@@ -8,6 +8,7 @@ documentation.
 
 from __future__ import annotations
 
+import logging
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -151,6 +152,36 @@ class _OurStudy(Optimiser):
         return np.array([float(value) for value in found.values.values()])
 
 
+class _OurAx(Optimiser):
+    """A client of Ax whose generation node chooses as our studies do."""
+
+    def __init__(self, problem: Problem, seed: int) -> None:
+        from ax.api.client import Client
+        from ax.api.configs import RangeParameterConfig
+        from ax.generation_strategy.generation_strategy import GenerationStrategy
+
+        from kernelbounds.integrations.ax import KernelBoundsNode
+
+        super().__init__()
+        logging.getLogger("ax").setLevel(logging.WARNING)  # It would log each trial.
+        self._names, self._output = problem.names, problem.output.name
+        self._client = Client(random_seed=seed)
+        self._client.configure_experiment(
+            [RangeParameterConfig(name, (0.0, 1.0), "float") for name in self._names]
+        )
+        self._client.configure_optimization(self._output)
+        node = KernelBoundsNode(problem)
+        self._client.set_generation_strategy(GenerationStrategy(nodes=[node]))
+
+    def ask(self) -> Array:
+        ((self._number, found),) = self._client.get_next_trials(max_trials=1).items()
+        return np.array([found[name] for name in self._names])
+
+    def tell(self, x: Array, y: float) -> None:
+        super().tell(x, y)
+        self._client.complete_trial(self._number, {self._output: y})
+
+
 # --- Optuna
 
 
@@ -186,14 +217,14 @@ class _Optuna(Optimiser):
 
 
 @contextmanager
-def _quiet(logging: Any) -> Iterator[None]:
+def _quiet(log: Any) -> Iterator[None]:
     """Let Optuna log warnings alone, for a while."""
-    before = logging.get_verbosity()
-    logging.set_verbosity(logging.WARNING)
+    before = log.get_verbosity()
+    log.set_verbosity(log.WARNING)
     try:
         yield
     finally:
-        logging.set_verbosity(before)
+        log.set_verbosity(before)
 
 
 # --- BoTorch
@@ -313,6 +344,7 @@ CONTENDERS = {
     "KernelUCB in BoTorch": Contender(_OurBoTorch, LOWER, BOTORCH, ours=True),
     "Study, best": Contender(_OurStudy, PROMISING, ours=True),
     "Study, best, in Optuna": Contender(partial(_Optuna, "ours"), OBSERVED, OPTUNA, ours=True),
+    "Study, best, in Ax": Contender(_OurAx, OBSERVED, ("ax-platform",), ours=True),
     "BoTorch LogNEI": Contender(partial(_BoTorch, "LogNEI"), MEAN, BOTORCH),
     "BoTorch UCB": Contender(partial(_BoTorch, "UCB"), MEAN, BOTORCH),
     "Optuna GP": Contender(partial(_Optuna, "GPSampler"), OBSERVED, (*OPTUNA, "torch")),
