@@ -283,7 +283,8 @@ def test_the_command_and_a_violation_run_again(tmp_path, monkeypatch):
 
 
 def test_rivals_are_there_by_name():
-    programme = Programme(["rivals", "CMM"], ["once"], ["Rademacher"], runs=12, rounds=10)
+    designs = ["once", "selective"]
+    programme = Programme(["rivals", "CMM"], designs, ["Rademacher"], runs=12, rounds=10)
     found = coverage(programme)
     assert [*found.bounds] == [*kb.bounds.RIVALS, "CMM"] and not found.refuted
 

@@ -124,6 +124,7 @@ def first_violation(
                 values = truth[: len(asked)]
                 if fits is not None and bound.guarantee.uniform and bound.bounds_functionals:
                     weights = fits[time - 1] * np.bincount(order[:time] - 1, minlength=SITES)
+                    weights /= np.abs(weights).sum()  # as some bounds are for k(x,x) <= 1
                     ends = sequence.bounds_of(Sum(points[1 : 1 + SITES], weights))
                     values = np.append(values, weights @ truth[1 : 1 + SITES])
                     lower, upper = np.append(lower, ends[0]), np.append(upper, ends[1])
