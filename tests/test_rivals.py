@@ -30,7 +30,7 @@ from kernelbounds.bounds import (
 from kernelbounds.bounds.forecast_sets import ForecastSet
 from kernelbounds.cli import app
 from kernelbounds.engine.ridge_fit import along_run
-from kernelbounds.paper import rivals, specs
+from kernelbounds.paper import bounds_compared, specs
 
 KERNEL = Matern(0.3, nu=1.5)
 B, SIGMA, DELTA = 5.0, 0.1, 0.05
@@ -471,10 +471,10 @@ class TestReproduce:
     def test_widths_are_those_of_the_same_data(self):
         setting = specs.Setting("rbf", 0.5, rounds=12)
         widths = {
-            method: rivals.run(specs.RivalRun(setting, method, 0))["width"]
+            method: bounds_compared.run(specs.RivalRun(setting, method, 0))["width"]
             for method in ("CMM", "AY 2012", "Whitehouse 2023")
         }
-        assert all(len(width) == len(rivals.times(12)) == 2 for width in widths.values())
+        assert all(len(width) == len(bounds_compared.times(12)) == 2 for width in widths.values())
         # For the RBF kernel c = 1, so that AY has the ridge sigma^2, and Theorem 6.1 holds.
         assert np.all(widths["CMM"] < widths["AY 2012"])
 

@@ -40,7 +40,7 @@ def signed(band: Band, sign: int) -> Band:
     return (lower, upper) if sign == 1 else (-upper, -lower)
 
 
-class Limit(NamedTuple):
+class SafetyLimit(NamedTuple):
     """A limit of a constraint, s g(x) >= least, where g is that of one of the sequences."""
 
     name: str
@@ -53,26 +53,26 @@ class Limit(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Constraints:
+class SafetyConstraints:
     """The limits of all constraints, and the sequences that they are of.
 
     ``sequences`` begins with that of the objective, which may have limits, too.
     """
 
     sequences: Sequence[ConfidenceSequence]
-    limits: Sequence[Limit]
+    limits: Sequence[SafetyLimit]
 
     @classmethod
     def checked(
         cls, objective: ConfidenceSequence, given: Any, domain: Domain | None
-    ) -> Constraints:
+    ) -> SafetyConstraints:
         """Make the constraints of a policy from what a user passed."""
         if not isinstance(given, Mapping) or not given:
             raise InputError(
                 "constraints must be a dict of names and pairs (sequence, least), got "
                 f"{brief(given)}."
             )
-        sequences, limits = [objective], list[Limit]()
+        sequences, limits = [objective], list[SafetyLimit]()
         for name, one in given.items():
             own, ends = _sequence_and_ends(name, one)
             check_sequence(own, f"the sequence of the constraint {name!r}", domain)
@@ -84,7 +84,7 @@ class Constraints:
             at = 0 if own is objective else len(sequences)
             if at:
                 sequences.append(own)
-            limits += [Limit(name, at, sign, sign * end) for sign, end in ends.items()]
+            limits += [SafetyLimit(name, at, sign, sign * end) for sign, end in ends.items()]
         if len({one.dim for one in sequences} - {None}) > 1:
             dims = ", ".join(str(one.dim) for one in sequences)
             raise InputError(f"the points of all sequences need one dimension, got {dims}.")
@@ -177,7 +177,7 @@ def _sequence_and_ends(name: Any, given: Any) -> tuple[Any, dict[int, float]]:
 class Possible(Clipped):
     """A surface at points that may satisfy all constraints; minus infinity at all others.
 
-    ``limits`` are :meth:`Constraints.surfaces`.
+    ``limits`` are :meth:`SafetyConstraints.surfaces`.
     """
 
     limits: Sequence[tuple[Clipped, float]]

@@ -34,7 +34,7 @@ from kernelbounds.sequence import ConfidenceSequence
 
 
 @dataclass(frozen=True)
-class Cell:
+class DyadicCell:
     """A dyadic cell: number ``place[i]`` of 2^level along each coordinate i.
 
     The outermost cells reach to infinity, so that any point is in exactly one cell of a level.
@@ -43,12 +43,12 @@ class Cell:
     level: int
     place: tuple[int, ...]
 
-    def halves(self, split: NDArray[np.bool_]) -> Iterator[Cell]:
+    def halves(self, split: NDArray[np.bool_]) -> Iterator[DyadicCell]:
         """The cells of the next level in this one; coordinates of no width have one half."""
         steps = [(0, 1) if wide else (0,) for wide in split]
         for step in itertools.product(*steps):
             place = tuple(2 * at + one for at, one in zip(self.place, step, strict=True))
-            yield Cell(self.level + 1, place)
+            yield DyadicCell(self.level + 1, place)
 
 
 class PartitionedUCB(Policy):
@@ -107,8 +107,8 @@ class PartitionedUCB(Policy):
                 "PartitionedUCB halves the sides of a box, and categories have none; use KernelUCB."
             )
         self._nu = smoothness(sequence.kernel) if nu is None else as_scalar(nu, "nu", above=0.0)
-        self._sequences: dict[Cell, ConfidenceSequence] = {}
-        self._maxima: dict[Cell, tuple[int, Maximum]] = {}  # over the whole box, with the count
+        self._sequences: dict[DyadicCell, ConfidenceSequence] = {}
+        self._maxima: dict[DyadicCell, tuple[int, Maximum]] = {}  # over the box, with the count
 
     @property
     def cells(self) -> list[tuple[Array, Array]]:
@@ -137,7 +137,7 @@ class PartitionedUCB(Policy):
         sequences = dict(self._cell_sequences(space.dim))
         for point in self.ledger.pending:
             _imagine_in_cell(self, sequences, point)
-        tops: dict[Cell, Any] = {}  # what is known of each cell, until its sequence changes
+        tops: dict[DyadicCell, Any] = {}  # what is known of each cell, until its sequence changes
         chosen = list[Suggestion]()
         while True:
             for cell in sequences.keys() - tops.keys():
@@ -156,7 +156,7 @@ class PartitionedUCB(Policy):
                 return chosen
             tops.pop(_imagine_in_cell(self, sequences, chosen[-1].x))
 
-    def _top(self, cell: Cell, own: ConfidenceSequence, space: Domain) -> Any:
+    def _top(self, cell: DyadicCell, own: ConfidenceSequence, space: Domain) -> Any:
         """Maximise a cell's bound over a box, or compute it at the cell's points of a finite set.
 
         Of a box that does not meet the cell, it is None.
@@ -195,7 +195,7 @@ class PartitionedUCB(Policy):
             return np.zeros(dim), np.ones(dim)
         return self.domain.lower, self.domain.upper - self.domain.lower
 
-    def _leaves(self, dim: int | None = None) -> dict[Cell, NDArray[np.intp]]:
+    def _leaves(self, dim: int | None = None) -> dict[DyadicCell, NDArray[np.intp]]:
         """The cells that there are now, with the numbers of the observations in each.
 
         A cell is cut if it has enough observations, whenever they were made, so the partition
@@ -205,8 +205,8 @@ class PartitionedUCB(Policy):
         points = self.sequence.points.reshape(-1, size)
         split = self._root(size)[1] > 0
         exponent = (split.sum() + 2 * self._nu) / (split.sum() + 1)  # 1/b
-        found: dict[Cell, NDArray[np.intp]] = {}
-        waiting = [(Cell(0, (0,) * size), np.arange(len(points)))]
+        found: dict[DyadicCell, NDArray[np.intp]] = {}
+        waiting = [(DyadicCell(0, (0,) * size), np.arange(len(points)))]
         while waiting:
             cell, rows = waiting.pop()
             full = math.isfinite(exponent) and len(rows) + 1 > 2.0 ** (cell.level * exponent)
@@ -217,14 +217,14 @@ class PartitionedUCB(Policy):
                 waiting.append((half, rows[self._inside(half, points[rows])]))
         return found
 
-    def _inside(self, cell: Cell, points: Array) -> NDArray[np.bool_]:
+    def _inside(self, cell: DyadicCell, points: Array) -> NDArray[np.bool_]:
         """Tell which points (m, d) are in a cell."""
         lower, width = self._root(points.shape[1])
         unit = (points - lower) / np.where(width > 0, width, np.inf)
         last = 2.0**cell.level - 1
         return np.asarray((np.clip(np.floor(unit * (last + 1)), 0, last) == cell.place).all(axis=1))
 
-    def _ends(self, cell: Cell, outermost: float = 0.0) -> tuple[Array, Array]:
+    def _ends(self, cell: DyadicCell, outermost: float = 0.0) -> tuple[Array, Array]:
         """The lower and upper end of a cell, moved outwards where no cell is beyond it."""
         lower, width = self._root(len(cell.place))
         place, sides = np.array(cell.place), np.where(width > 0, 2**cell.level, 1)
@@ -233,7 +233,7 @@ class PartitionedUCB(Policy):
         high[place == sides - 1] += outermost
         return low, high
 
-    def _cell_sequences(self, dim: int) -> dict[Cell, ConfidenceSequence]:
+    def _cell_sequences(self, dim: int) -> dict[DyadicCell, ConfidenceSequence]:
         """The sequence of each cell, with the observations that are in it."""
         known, leaves = self.sequence.known, self._leaves(dim)
         points, outcomes = self.sequence.points, self.sequence.outcomes
@@ -260,8 +260,8 @@ class PartitionedUCB(Policy):
 
 
 def _imagine_in_cell(
-    policy: PartitionedUCB, sequences: dict[Cell, ConfidenceSequence], point: Array
-) -> Cell:
+    policy: PartitionedUCB, sequences: dict[DyadicCell, ConfidenceSequence], point: Array
+) -> DyadicCell:
     """Give a point an imagined outcome in a copy of its cell's sequence, and return the cell."""
     cell = next(one for one in sequences if policy._inside(one, point[None])[0])
     sequences[cell] = with_imagined_outcomes(sequences[cell], [point])

@@ -23,7 +23,7 @@ from kernelbounds import kernels
 from kernelbounds.arrays import Array, as_floats, as_outcome, as_points, as_vector, brief
 from kernelbounds.bandits.answers import Certificate, Suggestion
 from kernelbounds.bandits.certify import Rounding, certify_best, certify_finite
-from kernelbounds.bandits.constraints import Band, Constraints, Possible, signed
+from kernelbounds.bandits.constraints import Band, Possible, SafetyConstraints, signed
 from kernelbounds.bandits.domains import Box, Domain, Finite
 from kernelbounds.bandits.kernel_ucb import choose_in_turn, with_imagined_outcomes
 from kernelbounds.bandits.maximisers import (
@@ -126,7 +126,7 @@ class SafeUCB(Policy):
         if feasible is not None and not callable(feasible):
             raise InputError(f"feasible must be a function of points, got {brief(feasible)}.")
         self._feasible = feasible
-        self._constraints = Constraints.checked(sequence, constraints, domain)
+        self._constraints = SafetyConstraints.checked(sequence, constraints, domain)
         self.seed = np.empty((0, 0))
         if seed is not None and not (isinstance(seed, Sized) and not len(seed)):
             self.seed = self._checked_seed(self._actions(seed))
@@ -227,7 +227,7 @@ class SafeUCB(Policy):
     def _best_or_expander(
         self,
         points: Array,
-        known: Constraints,
+        known: SafetyConstraints,
         bands: Sequence[Band],
         safe: NDArray[np.bool_],
         allowed: NDArray[np.bool_],

@@ -40,7 +40,7 @@ except ImportError:
 
 from kernelbounds.arrays import as_scalar, brief
 from kernelbounds.integrations.ax_trials import as_params, notes_of, refuse_misfit, trials_of
-from kernelbounds.integrations.trials import COMPLETION, Reading, Record, point_of
+from kernelbounds.integrations.outside_trials import COMPLETION, Reading, Record, point_of
 from kernelbounds.problem import Input, Problem
 from kernelbounds.problem.outcomes import checked_amount
 from kernelbounds.study.choosing import BEST, checked_purpose, new_trials

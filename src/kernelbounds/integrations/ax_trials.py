@@ -24,11 +24,18 @@ from ax.core.trial import Trial as AxTrial
 from ax.core.trial_status import TrialStatus
 
 from kernelbounds.errors import InputError
-from kernelbounds.integrations.trials import COMPLETE, FAILED, RUNNING, STOPPED, Row, Trial
+from kernelbounds.integrations.outside_trials import (
+    COMPLETE,
+    FAILED,
+    RUNNING,
+    STOPPED,
+    OutsideTrial,
+    Row,
+)
 from kernelbounds.problem import Input, Problem
 
 
-def trials_of(experiment: Experiment, data: Data) -> tuple[list[Trial], bool]:
+def trials_of(experiment: Experiment, data: Data) -> tuple[list[OutsideTrial], bool]:
     """Return the trials of an experiment, by their numbers, and whether it is minimised."""
     found = []
     outcomes = _outcomes(experiment, data)
@@ -48,7 +55,7 @@ def trials_of(experiment: Experiment, data: Data) -> tuple[list[Trial], bool]:
         params = {k: v for k, v in one.arm.parameters.items() if k not in derived}
         value = float(outcomes[number].mean) if number in outcomes else math.nan
         state = _state(one.status, number in outcomes)
-        found.append(Trial(number, state, params, value, one.time_completed))
+        found.append(OutsideTrial(number, state, params, value, one.time_completed))
     return found, bool(experiment.optimization_config.objective.minimize)
 
 

@@ -33,7 +33,7 @@ from kernelbounds.integrations.optuna_trials import (
     last_distributions,
     trials_of,
 )
-from kernelbounds.integrations.trials import COMPLETION, Reading, Record
+from kernelbounds.integrations.outside_trials import COMPLETION, Reading, Record
 from kernelbounds.problem import Input, Problem
 from kernelbounds.problem.outcomes import checked_amount
 from kernelbounds.study.choosing import BEST, checked_purpose, new_trials

@@ -20,7 +20,7 @@ from kernelbounds.bandits import Finite, SafeUCB
 from kernelbounds.bandits.policy import key_of
 from kernelbounds.errors import InputError
 from kernelbounds.integrations.optuna_trials import NUMBERS, fitted
-from kernelbounds.integrations.trials import Reading, Trial, point_of
+from kernelbounds.integrations.outside_trials import OutsideTrial, Reading, point_of
 from kernelbounds.problem import Problem
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study.study import checked_problem
@@ -55,7 +55,7 @@ class Safety:
         """Make an empty sequence for each constraint."""
         return [one.sequence() for one in self.problems.values()]
 
-    def values(self, trial: Trial) -> tuple[float, ...] | None:
+    def values(self, trial: OutsideTrial) -> tuple[float, ...] | None:
         """Return the values of all constraints in a trial; None where no function has them."""
         missing = self.problems.keys() ^ trial.constraints.keys()
         if missing:

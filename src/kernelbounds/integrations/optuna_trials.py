@@ -16,8 +16,8 @@ from optuna.distributions import (
 from optuna.trial import TrialState
 
 from kernelbounds.errors import InputError
-from kernelbounds.integrations import trials as states
-from kernelbounds.integrations.trials import Reading, Trial
+from kernelbounds.integrations import outside_trials as states
+from kernelbounds.integrations.outside_trials import OutsideTrial, Reading
 
 # Where a trial keeps the parameters that were chosen for it, until the objective asks for them.
 PLAN = "kernelbounds:plan"
@@ -31,7 +31,7 @@ STATES = {
 }
 
 
-def trials_of(study: optuna.Study) -> tuple[list[Trial], bool]:
+def trials_of(study: optuna.Study) -> tuple[list[OutsideTrial], bool]:
     """Return the trials of a study, by their numbers, and whether it is minimised."""
     if len(study.directions) != 1:
         raise InputError(
@@ -45,7 +45,7 @@ def trials_of(study: optuna.Study) -> tuple[list[Trial], bool]:
         # A trial that runs has parameters that were chosen and not asked for yet.
         plan = {} if one.state.is_finished() else one.system_attrs.get(PLAN, {})
         found.append(
-            Trial(
+            OutsideTrial(
                 one.number,
                 STATES[one.state],
                 {**plan, **one.params},

@@ -23,6 +23,7 @@ from kernelbounds.arrays import Array
 from kernelbounds.errors import InputError, MissingExtraError, said
 from kernelbounds.io import files
 from kernelbounds.paper import (
+    bounds_compared,
     cells,
     certified_rounds,
     contenders,
@@ -32,7 +33,6 @@ from kernelbounds.paper import (
     proved_regret,
     regret_by_radius,
     report,
-    rivals,
     scale,
     specs,
     table1,
@@ -73,13 +73,13 @@ WRITTEN: dict[str, Callable[[list[Any], ResultStore, Path], str]] = {
     "certificates": certified_rounds.write,
     "designs": designs.write,
     "scale": scale.write,
-    "rivals": rivals.write,
+    "rivals": bounds_compared.write,
     "optimisers": optimisers.write,
 }
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Reproduced:
     """What a reproduction has done."""
 
     computed: int  # jobs
@@ -94,7 +94,7 @@ def reproduce(
     workers: int = 1,
     dask: str | None = None,
     say: Callable[[str], None] = print,
-) -> Outcome:
+) -> Reproduced:
     """Reproduce experiments of the paper into the folder ``out``.
 
     Jobs that are done already are not computed again. Tables, figures and the report are made
@@ -148,7 +148,7 @@ def reproduce(
             target = out / one.name
             with files.failure_reported(f"write {str(target)!r}"), files.replacing(target) as file:
                 file.write(one.read_bytes())
-    return Outcome(computed, [out / one.name for one in made], "\n".join(texts))
+    return Reproduced(computed, [out / one.name for one in made], "\n".join(texts))
 
 
 def run_missing(
@@ -205,7 +205,7 @@ def run_job(job: Job) -> dict[str, Array]:
             case Load():
                 return scale.run(job)
             case RivalRun():
-                return rivals.run(job)
+                return bounds_compared.run(job)
             case OptimiserRun():
                 return optimisers.run(job)
     raise TypeError(f"no experiment has jobs of type {type(job).__name__}")

@@ -13,8 +13,8 @@ from kernelbounds.errors import InputError
 from kernelbounds.problem import Input, Output, Problem, assume
 from kernelbounds.problem.admitted_functions import admitted_functions
 from kernelbounds.studio.desk import SUFFIX
-from kernelbounds.studio.pictures import as_svg
 from kernelbounds.studio.sections import Answers, first, number
+from kernelbounds.studio.svg import as_svg
 from kernelbounds.study import Study
 
 # Enough to see what is admitted; the study itself is made with as many as everywhere else.

@@ -20,7 +20,7 @@ from kernelbounds.errors import EmptyConfidenceSetError, InputError, MissingExtr
 from kernelbounds.kernels.text import kernel_to_text
 from kernelbounds.problem import Input, Problem
 from kernelbounds.problem.quantities import NUMBER
-from kernelbounds.studio import pictures
+from kernelbounds.studio import svg
 from kernelbounds.studio.desk import OpenStudy
 from kernelbounds.study import Status, Trial
 from kernelbounds.study.records import told_text
@@ -237,8 +237,8 @@ def _seen(one: OpenStudy, at: Array, what: str, axes: tuple[str, str]) -> dict[s
 
     def draw() -> list[tuple[str, str]]:
         if is_map:
-            return [pictures.map_of(study, what, QUANTITIES[what], axes, at)]
-        return pictures.bands(study, at)
+            return [svg.map_of(study, what, QUANTITIES[what], axes, at)]
+        return svg.bands(study, at)
 
     try:
         estimate, lower, upper = (
@@ -292,7 +292,7 @@ def progress(one: OpenStudy, given: Answers) -> Section:
         return "many.html", {"name": one.name, "count": len(one.study)}
     if not len(one.study):
         return "progress.html", {"pictures": []}
-    found = one.kept("progress", lambda: pictures.over_time(one.study, HISTORY_SECONDS))
+    found = one.kept("progress", lambda: svg.over_time(one.study, HISTORY_SECONDS))
     return "progress.html", {"pictures": found}
 
 

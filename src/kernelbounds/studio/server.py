@@ -21,7 +21,7 @@ from urllib.parse import parse_qs, quote
 
 from kernelbounds.display import page_style
 from kernelbounds.errors import InputError, KernelBoundsError, MissingExtraError
-from kernelbounds.studio import new_study, report, sections
+from kernelbounds.studio import new_study, one_file, sections
 from kernelbounds.studio.desk import Desk, OpenStudy
 
 try:
@@ -242,7 +242,7 @@ class Studio:
         one = self._open(request)
         name = quote(f"{one.name}.html")
         return HTMLResponse(
-            report.as_html(one),
+            one_file.as_html(one),
             headers={"Content-Disposition": f"attachment; filename*=UTF-8''{name}"},
         )
 

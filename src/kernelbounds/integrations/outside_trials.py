@@ -1,6 +1,6 @@
 """The trials of another tool as observations of a problem, and what voids a guarantee.
 
-The doors to Optuna and to Ax make a list of :class:`Trial`, and all else is the same for both.
+The doors to Optuna and to Ax make a list of :class:`OutsideTrial`, and all else is the same for both.
 
 A confidence sequence takes outcomes in one order. Each must be f*(x) plus noise that is
 sub-Gaussian given all outcomes before it, and given that this trial is the next one. There are two
@@ -49,7 +49,7 @@ STATES = WAITING, RUNNING, COMPLETE, FAILED, STOPPED = (
 )  # fmt: skip
 
 
-class Trial(NamedTuple):
+class OutsideTrial(NamedTuple):
     """A trial of another tool, as far as a guarantee depends on it."""
 
     number: int
@@ -139,7 +139,7 @@ class Record:
         self._others = [] if self.safety is None else self.safety.sequences()
         self._best: Certificate | None = None
 
-    def read(self, trials: Sequence[Trial], minimise: bool) -> Reading:
+    def read(self, trials: Sequence[OutsideTrial], minimise: bool) -> Reading:
         """Read all trials, by their numbers, and bring the sequence up to date."""
         for trial in trials:
             if trial.constraints and self.safety is None:
@@ -181,7 +181,7 @@ class Record:
             notes |= _overtaken(rows, trials)
         return Reading(self._search, self._sequence, rows, taken, void, notes, self._others)
 
-    def _constraints_of(self, trial: Trial) -> tuple[float, ...] | None:
+    def _constraints_of(self, trial: OutsideTrial) -> tuple[float, ...] | None:
         """Return the values of constraints in a trial; None where no function has them."""
         return () if self.safety is None else self.safety.values(trial)
 
@@ -286,7 +286,7 @@ def point_of(problem: Problem, params: Mapping[str, Any]) -> Point | None:
     return None if outside else tuple(found)
 
 
-def in_order(trials: Sequence[Trial], order: str) -> list[Trial]:
+def in_order(trials: Sequence[OutsideTrial], order: str) -> list[OutsideTrial]:
     """Return the trials that completed, in one of the two orders."""
     if order == START:
         trials = list(takewhile(lambda one: one.state not in (WAITING, RUNNING), trials))
@@ -296,7 +296,7 @@ def in_order(trials: Sequence[Trial], order: str) -> list[Trial]:
     return ended
 
 
-def outcome(trial: Trial, problem: Problem) -> float | None:
+def outcome(trial: OutsideTrial, problem: Problem) -> float | None:
     """Return the outcome of a trial that completed; None where no function has it."""
     possible = abs(trial.value) <= LARGEST and (trial.value > 0 or not problem.output.log)
     return trial.value if possible else None
@@ -305,7 +305,7 @@ def outcome(trial: Trial, problem: Problem) -> float | None:
 # --- what voids the guarantee
 
 
-def _stopped(trials: Sequence[Trial]) -> dict[str, str]:
+def _stopped(trials: Sequence[OutsideTrial]) -> dict[str, str]:
     count = sum(one.state == STOPPED for one in trials)
     return _if(count, "stopped", (
         f"{_counted(count)} pruned, stopped early or abandoned with data, and outcomes that are "
@@ -313,7 +313,7 @@ def _stopped(trials: Sequence[Trial]) -> dict[str, str]:
     ))  # fmt: skip
 
 
-def _impossible(ended: Sequence[Trial], problem: Problem) -> dict[str, str]:
+def _impossible(ended: Sequence[OutsideTrial], problem: Problem) -> dict[str, str]:
     found = [one for one in ended if outcome(one, problem) is None]
     return _if(found, "impossible", (
         f"trial {found[0].number if found else 0} has the outcome "
@@ -322,14 +322,14 @@ def _impossible(ended: Sequence[Trial], problem: Problem) -> dict[str, str]:
     ))  # fmt: skip
 
 
-def _impossible_constraints(found: Sequence[Trial]) -> dict[str, str]:
+def _impossible_constraints(found: Sequence[OutsideTrial]) -> dict[str, str]:
     return _if(found, "impossible constraint", (
         f"trial {found[0].number if found else 0} has a constraint of an infinite value; decide in "
         "advance what such a run counts as, and set that."
     ))  # fmt: skip
 
 
-def _varying(used: Sequence[Trial], problem: Problem) -> dict[str, str]:
+def _varying(used: Sequence[OutsideTrial], problem: Problem) -> dict[str, str]:
     values: dict[str, set[str]] = {}
     for one in used:
         for name in one.params.keys() - set(problem.names):
@@ -347,7 +347,7 @@ def _varying(used: Sequence[Trial], problem: Problem) -> dict[str, str]:
 # --- what the guarantee depends on
 
 
-def _failed(trials: Sequence[Trial]) -> dict[str, str]:
+def _failed(trials: Sequence[OutsideTrial]) -> dict[str, str]:
     count = sum(one.state == FAILED for one in trials)
     return _if(count, "failed", (
         f"{_counted(count)} left out for having failed, which is right only if no trial fails "
@@ -356,7 +356,7 @@ def _failed(trials: Sequence[Trial]) -> dict[str, str]:
     ))  # fmt: skip
 
 
-def _left_out(ended: Sequence[Trial], points: Mapping[int, Point | None]) -> dict[str, str]:
+def _left_out(ended: Sequence[OutsideTrial], points: Mapping[int, Point | None]) -> dict[str, str]:
     count = sum(points[one.number] is None for one in ended)
     return _if(count, "left out", (
         f"{_counted(count)} left out for lacking an input of the problem, or being out of its "
@@ -364,7 +364,7 @@ def _left_out(ended: Sequence[Trial], points: Mapping[int, Point | None]) -> dic
     ))  # fmt: skip
 
 
-def _overtaken(rows: Sequence[Row], trials: Sequence[Trial]) -> dict[str, str]:
+def _overtaken(rows: Sequence[Row], trials: Sequence[OutsideTrial]) -> dict[str, str]:
     found = any(after.number < before.number for before, after in pairwise(rows))
     # Trials that still run are overtaken, too, by those that began after them.
     latest = max((one.number for one in rows), default=-1)
