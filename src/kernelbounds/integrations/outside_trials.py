@@ -1,6 +1,6 @@
 """The trials of another tool as observations of a problem, and what voids a guarantee.
 
-The doors to Optuna and to Ax make a list of :class:`OutsideTrial`, and all else is the same for both.
+The doors to Optuna and to Ax make a list of :class:`OutsideTrial`; all else is the same for both.
 
 A confidence sequence takes outcomes in one order. Each must be f*(x) plus noise that is
 sub-Gaussian given all outcomes before it, and given that this trial is the next one. There are two
