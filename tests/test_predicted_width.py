@@ -87,7 +87,7 @@ def checked(seq, X, design, f, rng, kinds=KINDS, noise_scale=None, bounds=(CMM,)
     mixture=st.sampled_from([Hybrid(), Single(1.0), Single(1e-3), Hybrid((0.5, 1.0), 1e4)]),
     repeats=st.booleans(),
 )
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_never_exceeded(name, seed, t, n, noise_scale, norm_bound, mixture, repeats):
     rng = np.random.default_rng(seed)
     kernel = KERNELS[name]

@@ -298,6 +298,7 @@ def _tampered(header, arrays):
             yield f"{part}.{name} = {value}", changed, arrays
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:with 12 inducing points")
 def test_tampered_sparse_files_are_refused_or_can_be_used(tmp_path):
     """Whatever is raised after loading is one of the library's own errors."""

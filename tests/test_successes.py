@@ -192,6 +192,7 @@ def missed(runs, rounds, scale_of_truth, rng):
     return wrong
 
 
+@pytest.mark.slow
 def test_coverage_of_rates():
     """Misses are no more than delta = 0.1 allows: an exact binomial test, wrong once in 10^4."""
     runs = 60
