@@ -373,6 +373,6 @@ def test_beta_of_refuted_assumptions():
 
 
 def test_the_missing_extra_is_named():
-    code = "import sys; sys.modules['torch'] = None; import kernelbounds.integrations.botorch"
+    code = "import sys; sys.modules['botorch'] = None; import kernelbounds.integrations.botorch"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "needs an optional dependency: pip install 'kernelbounds[botorch]'" in done.stderr
