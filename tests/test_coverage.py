@@ -29,10 +29,9 @@ def _failures(bound, runs, rounds, believed_noise=NOISE, believed_norm=NORM):
     return failures
 
 
-@pytest.mark.parametrize("name", BOUNDS)
-def test_coverage(name):
+def test_coverage():  # of all bounds, and longer, below
     runs = 60
-    assert not too_many(_failures(BOUNDS[name], runs, 25), runs, DELTA)
+    assert not too_many(_failures(kb.CMM(), runs, 25), runs, DELTA)
 
 
 def test_the_test_can_fail():

@@ -214,7 +214,7 @@ def test_the_adversary_makes_the_noise_that_is_seen_large():
 
 
 def test_what_is_right_passes():
-    found = coverage(Programme(BOUNDS, noises=PROMISED, runs=5, rounds=12))
+    found = coverage(Programme(BOUNDS, noises=PROMISED, runs=2, rounds=12))
     assert not found.refuted and set(found.bounds) == set(BOUNDS)
 
 
