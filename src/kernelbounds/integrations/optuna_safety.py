@@ -47,7 +47,7 @@ class Safety:
             )
         checked_problem(problem)
         for name, one in constraints.items():
-            _check_constraint(name, checked_problem(one), problem)
+            _check_constraint(name, one, problem)
         points = [] if safe is None else [_seed(problem, one) for one in _listed(safe)]
         return cls({name: one.settled() for name, one in constraints.items()}, points)
 
@@ -123,9 +123,15 @@ def _settings(
     return settings
 
 
-def _check_constraint(name: Any, own: Problem, problem: Problem) -> None:
+def _check_constraint(name: Any, own: Any, problem: Problem) -> None:
     if not isinstance(name, str):
         raise InputError(f"a constraint needs a name that is a text, got {brief(name)}.")
+    if not isinstance(own, Problem):
+        raise InputError(
+            f"the constraint {name!r} must be a kernelbounds.Problem of the values that the "
+            f"objective sets, got {brief(own)}."
+        )
+    checked_problem(own)
     if own.inputs != problem.inputs:
         raise InputError(
             f"the problem of the constraint {name!r} must have the inputs of the objective's "
