@@ -62,8 +62,7 @@ from .problem import Problem as Problem
 from .sequence import ConfidenceSequence as ConfidenceSequence
 from .sequence.sparse import Sparse as Sparse
 from .study import Study as Study
-from .surface.frozen import Frozen as Frozen
-from .surface.frozen_outputs import FrozenOutputs as FrozenOutputs
+from .surface.frozen import Frozen as Frozen, FrozenOutputs as FrozenOutputs
 from .theory.comparison import compare as compare
 
 __version__: str

@@ -8,15 +8,11 @@ from kernelbounds.bounds.cmm import CMM
 from kernelbounds.bounds.confidence_set import ConfidenceSet
 from kernelbounds.bounds.dmm import DMM
 from kernelbounds.bounds.ellipsoids import EllipsoidBound, Ellipsoids
-from kernelbounds.bounds.fiedler import Fiedler
 from kernelbounds.bounds.fixed_design import FixedDesign
 from kernelbounds.bounds.forecast_sets import Emmenegger, OnlineToSet
 from kernelbounds.bounds.igp import IGP
-from kernelbounds.bounds.neiswanger import Neiswanger
 from kernelbounds.bounds.radius import Radius
-from kernelbounds.bounds.rivals import RIVALS
-from kernelbounds.bounds.srinivas import Srinivas
-from kernelbounds.bounds.vakili import Vakili
+from kernelbounds.bounds.rivals import RIVALS, Fiedler, Neiswanger, Srinivas, Vakili
 
 __all__ = [
     "AMM",

@@ -9,8 +9,7 @@ from kernelbounds.surface.estimate import (
     unlimited_estimate,
 )
 from kernelbounds.surface.freezing import freeze
-from kernelbounds.surface.frozen import Frozen
-from kernelbounds.surface.frozen_outputs import FrozenOutputs
+from kernelbounds.surface.frozen import Frozen, FrozenOutputs
 from kernelbounds.surface.surface import Clipped, Surface, surface_of
 
 __all__ = [

@@ -144,7 +144,7 @@ class Surface:
         if not self.known.count or self.known.evidence.offset.constant is None:
             return Largest.of(self.values(points), opposite.values(points), tie)
         if self.known.facts:
-            return self._largestover_facts(points, tie)
+            return self._largest_over_facts(points, tie)
         best, start = Largest(-np.inf, 0, -np.inf), 0
         for chunk in in_chunks(self.targets(points)):
             with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
@@ -159,7 +159,7 @@ class Surface:
         shifted = self.shifted(np.array(best.value)), opposite.shifted(np.array(best.opposite))
         return Largest(float(shifted[0]), best.at, float(shifted[1]))
 
-    def _largestover_facts(self, points: Array, tie: float) -> Largest:
+    def _largest_over_facts(self, points: Array, tie: float) -> Largest:
         """Find the largest bound over functions that satisfy facts, where others are large."""
         asked, plain = self.targets(points), self.known.without_facts()
         ceilings = raw_extremes(plain, self.bound, asked, (self.sign,))
