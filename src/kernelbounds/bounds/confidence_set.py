@@ -14,9 +14,7 @@ from kernelbounds.arrays import EPS, Array
 from kernelbounds.assume.assumptions import Assumptions
 from kernelbounds.assume.offset import Level
 from kernelbounds.bounds.evidence import LEAST_RIDGE, Evidence
-from kernelbounds.bounds.radius import (
-    Radius,
-)
+from kernelbounds.bounds.radius import Radius
 from kernelbounds.engine import (
     Engine,
     Forecasts,
@@ -33,7 +31,6 @@ from kernelbounds.functionals.targets import Functionals, Targets, squared_norms
 from kernelbounds.mixtures.ledger import LossLedger
 from kernelbounds.noise import Gaussian
 from kernelbounds.noise.laws import SMALLEST_NOISE, RadiusInputs, ScaleAtMost
-from kernelbounds.noise.unknown import ScaleForecasts
 
 # A norm bound that is nothing beside the noise would make sigma^2/c overflow.
 LARGEST_RIDGE = 1e200
@@ -88,7 +85,6 @@ class ConfidenceSet:
     # The assumptions that c and the settings of a fixed design were chosen for; None: those above.
     settings_for: Assumptions | None = None
     equal_shares: bool = False  # whether parts have equal shares in all, and not in R_t alone
-    own_ledger: LossLedger | None = None  # for another noise scale than that of the evidence
     own_radius: Radius | None = None  # in place of the R_t that the evidence gives
     stated_facts: tuple[Fact, ...] = ()  # what users know of f* besides its norm
     uses_facts: bool = True
@@ -160,11 +156,6 @@ class ConfidenceSet:
         data = self.data
         limit = self.assumptions.noise_scale / data.weights
         return NearOutcomes.of(data.points, data.observed, limit)
-
-    @property
-    def ledger(self) -> LossLedger:
-        """The forecasts and losses from which R_t is made."""
-        return self.own_ledger or self.evidence.ledger
 
     def in_classes(self) -> list[ConfidenceSet]:
         """The confidence sets in each of several classes, all with the same R_t."""
@@ -313,10 +304,10 @@ class ConfidenceSet:
 
     def _radius(self) -> Radius:
         a, engine = self.assumptions, self.radius_engine
-        forecasts = ScaleForecasts() if a.noise.scale_is_stated else self.evidence.scale_forecasts
+        forecasts = None if a.noise.scale_is_stated else self.evidence.scale_forecasts
         terms = a.noise.squared_radius(
             RadiusInputs(
-                a.mixture, engine, self.ledger, forecasts, self.chosen_for.mixture_scale,
+                a.mixture, engine, self.evidence.ledger, forecasts, self.chosen_for.mixture_scale,
                 self.reference_ridge, a.delta, self._most_noise_energy,
             )
         )  # fmt: skip
@@ -360,19 +351,17 @@ class ConfidenceSet:
             norm_bound=a.norm_bound if norm_bound is None else norm_bound,
             noise_scale=a.noise_scale if noise_scale is None else noise_scale,
         )
-        ledger, radius = self.own_ledger, None
-        if math.isinf(other.noise_scale):  # R_t then follows from B and the outcomes.
-            ledger = None
-        elif other.noise_scale == a.noise_scale:
+        radius = None
+        if other.noise_scale == a.noise_scale:
             radius = dataclasses.replace(self.radius, norm_bound=other.norm_bound)
-        else:
-            ledger = LossLedger(None if a.mixture.forecasts_need_noise_scale else self.forecasts())
+        elif math.isfinite(other.noise_scale):  # else R_t follows from B and the outcomes alone
+            made = None if a.mixture.forecasts_need_noise_scale else self.forecasts()
+            evidence = evidence.with_ledger(LossLedger(made))
         return dataclasses.replace(
             self,
             evidence=evidence,
             stated=other,
             settings_for=self.chosen_for,
-            own_ledger=ledger,
             own_radius=radius,
         )
 
@@ -384,7 +373,7 @@ class ConfidenceSet:
         a = self.assumptions
         if not a.noise.scale_is_stated:
             return Forecasts(np.empty(0), np.empty(0))
-        return self.ledger.forecasts(
+        return self.evidence.ledger.forecasts(
             a.mixture, self.radius_engine, self.reference_ridge, a.noise_scale
         )
 

@@ -95,6 +95,12 @@ class Evidence(CopiedWhole):
         other.growing, other._kept = False, (self._kept[0], dict(self._kept[1]))
         return other
 
+    def with_ledger(self, ledger: LossLedger) -> Evidence:
+        """The same observations and engines, with the losses of another noise scale."""
+        other = copy.copy(self)
+        other.ledger = ledger
+        return other
+
     @property
     def scale_forecasts(self) -> ScaleForecasts:
         """Forecasts of all outcomes so far, which bound the noise scale from above.

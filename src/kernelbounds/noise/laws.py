@@ -31,7 +31,7 @@ class RadiusInputs(NamedTuple):
     mixture: Mixture
     engine: Engine
     ledger: LossLedger
-    forecasts: ScaleForecasts  # up to date where the law asks for them
+    forecasts: ScaleForecasts | None  # None where the noise scale was stated
     mixture_scale: float  # c
     ridge: float  # sigma^2/c
     delta: float
@@ -328,9 +328,10 @@ class ScaleAtMost(Noise):
             delta = (1 - SHARE_OF_ENERGY) * given.delta
             return given.mixture.squared_radius(given.engine, ridge, self.scale, delta, none)
         assert isinstance(given.mixture, Hybrid)  # Other mixtures are refused before.
-        reference = np.sqrt(given.mixture_scale * given.forecasts.ridges)
-        delta = (1 - SHARE_OF_ENERGY) * given.delta
-        found = given.forecasts.squared_radius(given.mixture, reference, self.scale, delta)
+        forecasts, delta = given.forecasts, (1 - SHARE_OF_ENERGY) * given.delta
+        assert forecasts is not None  # The scale of this law was not stated.
+        reference = np.sqrt(given.mixture_scale * forecasts.ridges)
+        found = forecasts.squared_radius(given.mixture, reference, self.scale, delta)
         count = given.engine.data.count
         energy = largest_energy(count, SHARE_OF_ENERGY * given.delta) * self.scale**2
         return 0.0, min(found, energy * (1 + 4 * EPS))

@@ -186,7 +186,7 @@ class ConfidenceSequence:
         It is known before where inducing points of a sparse engine or regions of facts are given.
         """
         known = self._known
-        regions = [fact.region for fact in known.facts] + [known.region]
+        regions = [fact.region for fact in known.stated_facts] + [known.region]
         of_facts = [region.dim for region in regions if region is not None]
         return known.radius_engine.dim or (of_facts[0] if of_facts else None)
 
@@ -337,7 +337,8 @@ class ConfidenceSequence:
         """
         with self.lock:
             points, outcomes = as_observations(X, y, self.dim)
-            checked_facts(self.facts, points.shape[1])
+            if self.facts:
+                checked_facts(self.facts, points.shape[1])
             if covariance is None:
                 scales, block = self.checked_noise_scales(noise_scale, len(points)), None
             elif noise_scale is not None:
@@ -422,12 +423,15 @@ class ConfidenceSequence:
         block: NoiseBlock | None = None,
     ) -> None:
         """Add observations as :meth:`update` does, from arrays that were checked already."""
-        known, many = self._known, len(points) > sparse.ROWS_PER_REPORT
+        known = self._known
         with known.evidence.lock:
-            if many and known.radius_engine.approximation() is not None:
+            if known.radius_engine.approximation() is None:
+                known.add(points, outcomes, noise_scales, block)
+                return
+            if len(points) > sparse.ROWS_PER_REPORT:
                 sparse.append_with_progress(known, Observed(points, outcomes, noise_scales))
             else:
-                known.add(points, outcomes, noise_scales, block)
+                known.add(points, outcomes, noise_scales)
             self._inflation_watch.look(known, stacklevel=4)
 
     def keep_noise_scale(self) -> None:

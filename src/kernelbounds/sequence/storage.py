@@ -374,7 +374,7 @@ def _complete_or_made(known: ConfidenceSet) -> Forecasts:
     try:
         return known.forecasts()
     except InputError:
-        return known.ledger.made
+        return known.evidence.ledger.made
 
 
 def _forecasts(stored: Array, count: int) -> Forecasts:

@@ -121,8 +121,9 @@ def extremes(known: ConfidenceSet, bound: Bound, points: Targets, signs: Sequenc
     trivial = known.trivial(points)
     result = np.clip(raw_extremes(known, bound, points, signs), -trivial, trivial)
     result = with_level(known, points, result, signs)
-    for sign, row in zip(signs, result, strict=True):
-        np.minimum(row, limits_of(known, points, sign), out=row)
+    if known.facts:
+        for sign, row in zip(signs, result, strict=True):
+            np.minimum(row, limits_of(known, points, sign), out=row)
     # Facts may limit f* to a single value, beside which rounding errors are of the trivial bound.
     if len(signs) == 2 and np.any(result.sum(axis=0) < -CROSSING * trivial):
         refuse_crossing(known, bound)
