@@ -48,7 +48,7 @@ class Classes(ABC):
 
 
 class AnyOf(Classes):
-    """f* is in one of several balls, nobody knows which: "one of these length scales will do".
+    """f* is in at least one of several balls: "one of these length scales is right".
 
     The radius R_t bounds the noise, whatever the class, so that this costs nothing in delta. The
     upper bound is the largest of the classes' upper bounds, and classes that the data refute drop
@@ -80,7 +80,7 @@ class AnyOf(Classes):
 
 
 class AllOf(Classes):
-    """f* is in all of several balls, for which the upper bound is the smallest of theirs.
+    """f* is in all of several balls, so that its upper bound is the smallest of theirs.
 
     Parameters
     ----------

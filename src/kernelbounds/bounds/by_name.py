@@ -1,4 +1,4 @@
-"""Bounds of a user's own, named by where they are imported from: ``package.module:Name``."""
+"""Users' own bounds, named by where they are imported from: ``package.module:Name``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kernelbounds.errors import InputError, said
 
 
 def imported_bound(place: str) -> Bound:
-    """Import a bound, or make one by a class without arguments."""
+    """Import a bound, or a class of bounds and make one without arguments."""
     try:
         with _current_directory_first():
             found = pkgutil.resolve_name(place)

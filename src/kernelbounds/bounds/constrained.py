@@ -264,7 +264,7 @@ def _plus(targets: Targets, sums: WeightedSums, multipliers: Array) -> Shifted:
 
 
 def _finer(one: RidgePath | None, other: RidgePath | None) -> RidgePath | None:
-    """The one of two paths that serves smaller ridges."""
+    """Of two paths, the one that is accurate at smaller ridges."""
     if one is None or other is None:
         return one or other
     return min(one, other, key=lambda path: path.eigen.finest)

@@ -115,7 +115,7 @@ class DMM(EllipsoidBound):
         return Largest.widest(value, tied, opposite[tied], tie)
 
     def _without_small(self, known: ConfidenceSet) -> tuple[Array, Array]:
-        """The ridges of the grid that are probably enough, and one a little less, to find out."""
+        """The ridges of the grid that probably suffice, and one a little smaller, as a test."""
         grid = np.array(self.grid(known.reference_ridge))
         small = grid * known.assumptions.norm_bound**2 <= SMALL_RIDGE * known.radius.squared
         large = grid[grid >= grid[small].max(initial=grid.min())]

@@ -183,11 +183,11 @@ class Evidence(CopiedWhole):
         return list(zip(self._of_balls, norms, strict=True))
 
     def shares(self, misfit: float) -> tuple[float, ...]:
-        """The shares of the parts in :meth:`engine`; none where they are equal for good."""
+        """The shares of the parts in :meth:`engine`; empty where they are always equal."""
         return self._shares if self.engine(misfit) is self._shared else ()
 
     def keep_shares(self, misfit: float) -> None:
-        """Let the observations so far decide on the shares of the parts, and later ones not.
+        """Keep the shares of the parts that the observations so far decide on.
 
         So the space in which f* has norm at most 1 stays the same, whatever is added.
         """

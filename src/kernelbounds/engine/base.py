@@ -81,7 +81,7 @@ class DataView(Protocol):
         """The precision that was assumed before any value was seen."""
 
     def accuracy_in(self, dim: int) -> float:
-        """``accuracy``, or what it will be for points of this dimension."""
+        """The accuracy for points of this dimension, also before the first one."""
 
     @property
     def points(self) -> Array:
@@ -227,7 +227,7 @@ class Engine(ABC):
 
     @abstractmethod
     def fits(self, ridges: Array) -> Fits:
-        """How well ridge estimates fit, at g ridges, for the choice of one; not rounded."""
+        """How well the ridge estimates at g ridges fit, to choose a ridge by; not rounded."""
 
     @abstractmethod
     def ridge_weights(self, ridge: float) -> tuple[Array, Array]:
@@ -243,4 +243,4 @@ class Engine(ABC):
 
     @abstractmethod
     def squared_norms_of_directions(self, counts: NDArray[np.intp]) -> Array:
-        """Upper bounds on |V'V|, for the first ``counts`` leading directions V as computed."""
+        """Upper bounds on |V'V| for the first ``counts`` leading directions V, as computed."""

@@ -262,7 +262,7 @@ class ExactEngine(Engine):
 
 
 def with_single_observations(engine: Engine, purpose: str, instead: str) -> ExactEngine:
-    """The engine, refused where it does not keep the observations that a purpose needs."""
+    """Return an engine that keeps single observations, or refuse the engine for a purpose."""
     if isinstance(engine, ExactEngine):
         return engine
     raise InputError(
@@ -271,7 +271,7 @@ def with_single_observations(engine: Engine, purpose: str, instead: str) -> Exac
 
 
 def _cached(cache: OrderedDict[K, V], key: K, make: Callable[[], V]) -> V:
-    """The value at ``key``, made when absent; the least recently used value makes room."""
+    """Return the value at ``key``, made if missing; the least recently used one makes room."""
     value = cache.pop(key) if key in cache else make()
     cache[key] = value
     if len(cache) > CACHED_RESULTS:
@@ -313,7 +313,7 @@ def window_of(data: Observations, number: int) -> tuple[ForecastWindow, int]:
 def one_by_one(
     data: Observations, window: ForecastWindow, start: int, stop: int, current: RidgeFit
 ) -> Forecasts:
-    """Forecasts of some of a window's outcomes; ``current`` is the fit of all rows of today."""
+    """Forecast some of a window's outcomes; ``current`` is the fit of all present rows."""
     first = len(window.merged) - window.start
     fit = current
     if window.start != data.merged.count or stop != data.count:
@@ -333,7 +333,7 @@ def block_start(data: Observations, window: ForecastWindow, ridge: float) -> Blo
 
 
 def in_block(data: Observations, known: BlockStart, start: int, stop: int) -> Forecasts:
-    """Forecasts of outcomes of a block; at a point without observations, those of the prior.
+    """Forecast outcomes of a block, by the prior at points without observations.
 
     A point whose noise is correlated with that of others counts as one without observations.
     """

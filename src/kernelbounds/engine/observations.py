@@ -296,7 +296,7 @@ class Observations:
 
     @property
     def of_point(self) -> NDArray[np.intp]:
-        """The number of each observation's point, (t,); points count as they first occur."""
+        """The number of each observation's point, (t,); points are numbered as they first occur."""
         return self._of_point[: self.count]
 
     @property
@@ -310,7 +310,7 @@ class Observations:
         return next((one.start for one in self.windows if one.in_block), None)
 
     def append(self, points: Array, outcomes: Outcomes) -> None:
-        """Add observations: a block of correlated noise, or any number without."""
+        """Add observations: one block of correlated noise, or any number of uncorrelated ones."""
         assert not outcomes.blocks or outcomes.blocks[0].rows == slice(0, len(points))
         new, stop = self._written(points, outcomes), self.count + len(points)
         blocks = self.blocks + tuple(one.at(self.count + one.start) for one in outcomes.blocks)
@@ -360,7 +360,7 @@ class Observations:
         return self._rows_since(window, self.whitening.part(0, stop))
 
     def _rows_since(self, window: ForecastWindow, whitening: Whitening) -> KernelRows:
-        """The merged rows of a window, and its observations, as many as the whitening is of."""
+        """The merged rows of a window, then as many of its observations as ``whitening`` covers."""
         merged, start, stop = window.merged, window.start, len(whitening.weights)
         own = self._merged_whitening(merged, whitening)
         rows = self.rows.merged(merged.points, own, merged.outcomes, merged.count)
@@ -371,14 +371,14 @@ class Observations:
         return rows
 
     def _merged_whitening(self, merged: MergedRepeats, whitening: Whitening) -> Whitening:
-        """The whitening of merged rows; those of a block are as they were."""
+        """The whitening of merged rows; the rows of a block are never merged."""
         blocks = (one for one in whitening.blocks if one.start < merged.count)
         return Whitening(
             merged.weights, tuple(one.at(int(self._of_point[one.start])) for one in blocks)
         )
 
     def _written(self, points: Array, outcomes: Outcomes) -> dict[Key, int]:
-        """Write observations behind those that count, and return the numbers of new points."""
+        """Write observations after the last one in use, and return the numbers of new points."""
         start, stop = self.count, self.count + len(points)
         if not start:
             self._points = np.empty((0, points.shape[1]))
@@ -414,7 +414,7 @@ class Observations:
         return new
 
     def _cuts(self, stop: int) -> tuple[int, ...]:
-        """The counts, from that of today to the one before ``stop``, at which rows are merged.
+        """The numbers of observations, from now to ``stop`` - 1, at which rows are merged.
 
         After ``last`` observations were merged into n rows, there are n + s - last rows at the
         count s: enough if s - max(FEWEST_ROWS, ROWS_OF_POINT * points so far) >= last - n.

@@ -150,7 +150,7 @@ class PathQuery:
         )
 
     def predict_without_border(self, ridges: Array) -> Predictions:
-        """Predictions without the newest observations, which are cheap, and close.
+        """Predictions without the newest observations: cheap, and close to those with them.
 
         Variances are rounded up and energies down.
         """

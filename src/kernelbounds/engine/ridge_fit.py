@@ -200,7 +200,7 @@ class RidgeFit:
 
 
 def _group_after(settled: int) -> int:
-    """How many observations join next; it depends on the data so far, and not on their appends."""
+    """The size of the next group, a function of the number of rows and not of their appends."""
     return GROUP_SIZE if settled < MANY_ROWS else LARGE_GROUP_SIZE
 
 

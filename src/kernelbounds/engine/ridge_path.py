@@ -352,7 +352,7 @@ class GrowingPath:
 
 
 def _double(count: int) -> int:
-    """The next number of observations at which to start anew."""
+    """The next number of observations at which the matrix is decomposed anew."""
     return max(2 * count, LEAST_TRUNCATED)
 
 

@@ -115,7 +115,7 @@ class KernelRows:
     def merged(
         self, points: Array, whitening: Whitening, outcomes: Array, count: int
     ) -> KernelRows:
-        """New rows that stand for ``count`` observations, with all that is known of the kernel."""
+        """New rows that stand for ``count`` observations, with the same knowledge of the kernel."""
         other = KernelRows(self.kernel)
         other.weighted, other._precision = self.weighted, self._precision
         other.merged_away = count - len(points)
@@ -168,7 +168,7 @@ class KernelRows:
         return math.hypot(float(np.linalg.norm(self.outcomes)), math.sqrt(self.scatter.most))
 
     def accuracy_in(self, dim: int) -> float:
-        """The ``accuracy``, or before there are points the least it is going to be."""
+        """The accuracy for points of a dimension; before the first point, the least it can be."""
         return self.accuracy if self.count else Precision.of(self.kernel, dim).first
 
     def representers(self, targets: Targets) -> Representers:
@@ -185,7 +185,7 @@ class KernelRows:
         return Representers(prior, vectors.T, magnitudes)
 
     def append(self, points: Array, whitening: Whitening, outcomes: Array) -> None:
-        """Add points with their whitening, and outcomes that are multiplied by it already."""
+        """Add points with their whitening, and outcomes that were multiplied by it."""
         if self.count == 0:
             kernels.cross(self.kernel, points[:1], points[:1])  # raises for points it does not take
         own = kernels.diagonal(self.kernel, points)[:, None]
@@ -232,7 +232,7 @@ class KernelRows:
     def _errors_of_blocks(
         self, points: Array, whitening: Whitening, own: Array
     ) -> tuple[float, float]:
-        """What blocks of correlated noise do to the accuracy, relative to the largest eigenvalue.
+        """The loss of accuracy by blocks of correlated noise, relative to the largest eigenvalue.
 
         Errors of K are multiplied by | |A| |^2 at most, and the largest eigenvalue by that of
         A K A' over that of K, which is at least 1 over the largest eigenvalue of C.

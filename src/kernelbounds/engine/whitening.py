@@ -147,7 +147,7 @@ class Whitening:
         return (result + result.T) / 2 if self.blocks else result
 
     def errors(self, found: Array) -> Array:
-        """Bounds on the errors of M v, as it was ``found``, besides its last digits; (t,)."""
+        """Bounds on the errors of a computed M v, ``found``, beyond its last digits; (t,)."""
         errors = np.zeros(len(found))
         for one in self.blocks:
             # Twice that of A, which was multiplied by 1 - e, and at most 4 e for the products.
@@ -155,7 +155,7 @@ class Whitening:
         return errors
 
     def sizes(self, deviations: Array) -> Array:
-        """Sums of the terms' sizes in each row, |M| d for the terms' sizes d; (t,)."""
+        """|M| d: the sum of the sizes of the terms in each row, for terms of sizes d; (t,)."""
         result = deviations * self.weights
         for one in self.blocks:
             result[one.rows] = np.abs(one.factor) @ result[one.rows]

@@ -215,8 +215,8 @@ def half_losses_of_forecasts(
     rate = np.array(rates)
     with np.errstate(over="ignore"):
         errors = ((forecasts.errors / noise_scale) ** 2)[:, None]
-        gains = (forecasts.variances / noise_scale**2)[:, None]
-        return np.asarray((np.log1p(rate * gains) / rate + errors / (1 + rate * gains)) / 2)
+        known_before, variance, _ = _before_outcome(rate, forecasts.variances / noise_scale**2)
+        return np.asarray((known_before + errors / variance) / 2)
 
 
 def energy_bound(

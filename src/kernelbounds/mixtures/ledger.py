@@ -94,7 +94,7 @@ class LossLedger:
     def sums(
         self, mixture: Mixture, engine: Engine, ridge: float, noise_scale: float
     ) -> tuple[float, Array]:
-        """The sums of losses (j,), and the noise scale they are of.
+        """The noise scale at which losses are known, and their sums (j,).
 
         The scale is the one asked for or, with a sparse engine, the next larger one that it has.
         There are no sums (j = 0) where the mixture makes no forecasts.

@@ -39,7 +39,7 @@ class Mixture(ABC):
 
     @property
     def forecasts_need_noise_scale(self) -> bool:
-        """Whether forecasts would be others if another noise scale were believed."""
+        """Whether the forecasts depend on the noise scale that is assumed."""
         return True
 
     @property
@@ -74,7 +74,7 @@ class Mixture(ABC):
         return Forecasts(np.empty(0), np.empty(0))
 
     def losses(self, forecasts: Forecasts, noise_scale: float) -> Array:
-        """What each of the forecasts costs, (n, j), of which a sequence keeps the sums (j,)."""
+        """The cost of each forecast, (n, j); a sequence keeps the sums over n, (j,)."""
         return np.empty((len(forecasts.errors), 0))
 
     @property

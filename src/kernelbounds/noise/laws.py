@@ -26,7 +26,7 @@ SMALLEST_NOISE, LARGEST_NOISE = 1e-100, 1e100  # Their squares neither vanish no
 
 
 class RadiusInputs(NamedTuple):
-    """All that a law makes R_t of, besides itself."""
+    """Everything from which a noise law computes R_t, besides the law itself."""
 
     mixture: Mixture
     engine: Engine
@@ -61,7 +61,7 @@ class Noise(ABC):
 
     @abstractmethod
     def at_scale(self, scale: float) -> Noise:
-        """The same law with another number."""
+        """The same law with another number in the place of ``scale``."""
 
     @abstractmethod
     def squared_radius(self, given: RadiusInputs) -> tuple[float, float]:
@@ -117,7 +117,7 @@ class Noise(ABC):
 
     @property
     def takes_covariance(self) -> bool:
-        """Whether combinations of outcomes whose noise is uncorrelated obey the law, too."""
+        """Whether the law also holds for combinations of outcomes whose noise is uncorrelated."""
         return False
 
     def limit_of_each(self, delta: float) -> float | None:

@@ -17,7 +17,7 @@ CONTRADICTION = 1e3
 
 
 def checked_bound(bound: Any) -> Bound:
-    """Return the bound that was given, or refuse what is no bound."""
+    """Return the bound that was given, or refuse an object that is not a bound."""
     if not isinstance(bound, Bound):
         raise InputError(
             "bound must be one of CMM(), DMM(), AMM(), AY(), IGP(eta), FixedDesign(), or an object "

@@ -191,7 +191,7 @@ def unlimited_estimate(known: ConfidenceSet, points: Array, by_points: bool = Fa
 
 
 def estimate_gradients(known: ConfidenceSet, bound: Bound, points: Array) -> Array:
-    """Return gradients of the estimate at points (m, d), those of a bound where it is that."""
+    """Return gradients of the estimate at points (m, d), or of the bound that limits it there."""
     values, lower, upper = estimate_with_bounds(known, bound, points)
     function = likeliest(known)
     free = unlimited_estimate(known, points) == values

@@ -174,7 +174,7 @@ class Surface:
         return self._attained(points)[0]
 
     def _attained(self, points: Array) -> tuple[DualMinimum, Targets, Array]:
-        """Compute :meth:`attained`, the functionals by which, and what was subtracted, (m,)."""
+        """Compute :meth:`attained`, the bounded functionals, and what facts subtract, (m,)."""
         (over,) = over_facts(self.known, self.bound, self.targets(points), (self.sign,))
         found, signs = over.found, (self.sign,)
         values = with_level(self.known, self.targets(points), found.values, signs)
@@ -314,7 +314,7 @@ class Clipped:
 
     @property
     def known(self) -> ConfidenceSet:
-        """The confidence set that the bound is of."""
+        """The confidence set of the bound."""
         return self.surface.known
 
     @property
