@@ -45,7 +45,10 @@ GOLDEN = (np.sqrt(5) - 1) / 2
 
 
 class FourQuantities(NamedTuple):
-    """The four quantities from which every bound is made; (m,) each."""
+    """The four quantities from which every bound is made.
+
+    Each has shape (m,), but energy and log_det have (1,) where one ridge serves all x.
+    """
 
     mean: Array
     deviation: Array

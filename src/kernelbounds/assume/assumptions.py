@@ -31,7 +31,7 @@ class Assumptions:
     name                   paper     meaning
     =====================  ========  =====================================================
     ``norm_bound``         B         ||f*|| <= B in the kernel's function space
-    ``noise_scale``        sigma     the noise is sigma-sub-Gaussian; 0: there is none
+    ``noise_scale``        sigma     the number of the law below; 0: there is no noise
     ``delta``              delta     all bounds hold at once with probability >= 1 - delta
     ``mixture``                      how R_t is made, see :mod:`kernelbounds.mixtures`
     ``misspecification``             f* is within this of such a function, everywhere
@@ -87,7 +87,7 @@ class Assumptions:
 
     @property
     def mixture_scale(self) -> float:
-        """c: guesses at f* are N(0, c K); sigma^2/c is the default ridge of AMM, DMM and AY."""
+        """The mixture's scale c; sigma^2/c is the default ridge of AMM, DMM and AY."""
         return self.mixture.scale(self.norm_bound)
 
     @property

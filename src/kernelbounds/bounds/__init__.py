@@ -1,4 +1,8 @@
-"""The confidence bounds: one file a method, each to be read beside its theorem."""
+"""The confidence bounds, and the confidence set, evidence and radius that they look at.
+
+Each of the paper's bounds has a file of its own, to be read beside its theorem; most of those of
+the literature share ``rivals.py``.
+"""
 
 from kernelbounds.assume.assumptions import Assumptions
 from kernelbounds.bounds.amm import AMM

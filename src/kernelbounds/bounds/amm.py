@@ -1,4 +1,4 @@
-"""AMM: the analytic martingale-mixture bound (Cor. analytic_ucb, Sec. 5.5)."""
+"""AMM: the analytic martingale-mixture bound (Cor. 4.6, Sec. 5.5)."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ import numpy as np
 from kernelbounds.arrays import Array
 from kernelbounds.bounds.confidence_set import ConfidenceSet
 from kernelbounds.bounds.diagnosis import norm_lower_bound, refute_if_empty
-from kernelbounds.display import cards as notebook
+from kernelbounds.display import cards
 from kernelbounds.engine import Largest, RidgePath
 from kernelbounds.errors import InputError, KernelBoundsError
 from kernelbounds.functionals.targets import Targets
@@ -33,7 +33,8 @@ class Guarantee:
         Whether the points of the data may have been chosen by looking at earlier outcomes. The
         noise is then what it is given all that was added before; else given all points.
     noise : str
-        "sub-Gaussian", or "Gaussian" where it must be that, and independent.
+        "sub-Gaussian"; "Gaussian" where it must be that, and independent; or "bounded" where no
+        noise may exceed sigma.
 
     Examples
     --------
@@ -116,28 +117,28 @@ class Bound(ABC):
 
     def __repr__(self) -> str:
         # Only a dataclass says what its settings are.
-        known: Any = self
-        if not is_dataclass(known):
+        bound: Any = self
+        if not is_dataclass(bound):
             return object.__repr__(self)
-        settings = [f"{one.name}={getattr(self, one.name)!r}" for one in fields(known) if one.repr]
+        settings = [f"{one.name}={getattr(self, one.name)!r}" for one in fields(bound) if one.repr]
         return f"{type(self).__qualname__}({', '.join(settings)}) [{self.guarantee}]"
 
     def _repr_html_(self) -> str:
         """A card for notebooks."""
-        return notebook.shown(self, self._card)
+        return cards.shown(self, self._card)
 
-    def _card(self) -> notebook.Html:
-        known: Any = self
+    def _card(self) -> cards.Html:
+        bound: Any = self
         settings = [
             (one.name, "as in the paper" if value is None else value)
-            for one in (fields(known) if is_dataclass(known) else ())
+            for one in (fields(bound) if is_dataclass(bound) else ())
             for value in [getattr(self, one.name)]
             if one.repr
         ]
         about = (type(self).__doc__ or "").strip().partition("\n\n")[0]
         about = " ".join(about.split()).rstrip(",.") + "."
         made = about.startswith(f"{type(self).__name__}(")  # the docstring that dataclass makes
-        return notebook.card(
+        return cards.card(
             f"Bound {type(self).__name__}",
             [*settings, ("holds for", self.guarantee)],
             note="" if made else about,
@@ -190,7 +191,7 @@ class Bound(ABC):
     def view_of(self, known: ConfidenceSet) -> ConfidenceSet:
         """The confidence set as this bound may see it: with shares fixed in advance, if need be.
 
-        A bound that takes no facts does not see that single outcomes are near f*, either.
+        A bound that takes no facts does not see those that limits of the noise imply, either.
         """
         seen = known if self.holds_for_any_shares else known.with_fixed_shares()
         return seen if self.takes_facts else seen.without_facts()

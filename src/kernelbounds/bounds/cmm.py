@@ -1,4 +1,4 @@
-"""CMM: the exact martingale-mixture bound (Thm. ucb_representer and Eq. dual_ucb_alpha).
+"""CMM: the exact martingale-mixture bound (Thm. 4.4 and Eq. 12).
 
 It is computed by a search over the ridge, the paper's dual. The paper's cone program, solved with
 CVXPY, is here too, as an independent check.
@@ -184,7 +184,7 @@ def _finest(known: ConfidenceSet) -> float:
 
 @dataclass(frozen=True)
 class DualFunction:
-    """The dual of max f(x) over the confidence set, Thm. (dual_ucb), in alpha and scale,
+    """The dual of max f(x) over the confidence set (Thm. 4.5), in alpha and scale,
 
         mu_alpha(x) + rho_alpha^2(x) / (2 scale) + scale R~_alpha^2 / (2 alpha),
 
@@ -221,7 +221,7 @@ class DualFunction:
         return np.maximum(np.sqrt(ridge / squared) * deviation, 1e-150)
 
     def factor(self, ridge: Array, energy: Array) -> Array:
-        """R~_alpha / sqrt(alpha), Eq. (dual_ucb_alpha), at ridges in increasing order."""
+        """R~_alpha / sqrt(alpha), as in Eq. (12), at ridges in increasing order."""
         squared = self._around(ridge, energy)
         if _may_be_negative_between(ridge, squared):
             self.refute()

@@ -82,7 +82,7 @@ class ConfidenceSet:
 
     evidence: Evidence
     stated: Assumptions  # as the user stated them; ``assumptions`` are those in force
-    # The assumptions that c and the settings of a fixed design were chosen for; None: those above.
+    # The assumptions that c and the settings of a fixed design were chosen for; None: ``stated``.
     settings_for: Assumptions | None = None
     equal_shares: bool = False  # whether parts have equal shares in all, and not in R_t alone
     own_radius: Radius | None = None  # in place of the R_t that the evidence gives
@@ -192,7 +192,7 @@ class ConfidenceSet:
         noise_scales: Array | None,
         block: NoiseBlock | None = None,
     ) -> Outcomes:
-        """Outcomes as an engine takes them, with noise scales of their own or the usual one."""
+        """Outcomes as an engine takes them; ``noise_scales`` are their own, None: the usual one."""
         if noise_scales is None:
             return self.evidence.whitened(points, outcomes)
         blocks = () if block is None else (block,)
@@ -248,7 +248,10 @@ class ConfidenceSet:
 
     @property
     def outcomes(self) -> Array:
-        """The outcomes y_t less the offset, times the weights or the whitening M; (t,)."""
+        """The outcomes less the offset, times the weights or M; (t,).
+
+        ``ConfidenceSequence.outcomes`` are as they were passed: those are ``data.observed`` here.
+        """
         return self.data.outcomes
 
     @property
@@ -318,7 +321,11 @@ class ConfidenceSet:
 
     @property
     def _most_noise_energy(self) -> float:
-        """(|y_t| + B sqrt(tr K))^2, rounded up: no f of norm B is farther from the outcomes."""
+        """(|y_t| + B sqrt(tr K))^2, rounded up: no f of norm B is farther from the outcomes.
+
+        It stands in for R_t^2 while the noise scale is infinite; otherwise it is not needed, and
+        infinite itself.
+        """
         data, a = self.data, self.assumptions
         if math.isfinite(a.noise_scale):
             return math.inf

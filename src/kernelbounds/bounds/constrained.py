@@ -102,7 +102,7 @@ class NormalFacts:
 
     @classmethod
     def of(cls, known: ConfidenceSet) -> NormalFacts | None:
-        """The facts of a confidence set, in the function space that it is of; None: there is none.
+        """The facts of a confidence set, scaled in its function space; None where there are none.
 
         Where f* = g + h, with |h| bounded, the inequalities are those that follow for g.
         """

@@ -49,7 +49,7 @@ class Ellipsoids(NamedTuple):
 
     @classmethod
     def of_radius(cls, known: ConfidenceSet, ridges: Array, found: Predictions) -> Ellipsoids:
-        """The intervals of Eq. (dual_ucb_alpha), with factors R~_alpha / sqrt(alpha)."""
+        """The intervals of Eq. (12), with factors R~_alpha / sqrt(alpha)."""
         squared = known.radius.around(ridges, found.energy)
         if squared.min() < 0:
             refute_if_empty(known)

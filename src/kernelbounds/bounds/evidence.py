@@ -131,7 +131,7 @@ class Evidence(CopiedWhole):
     def whitened(
         self, points: Array, outcomes: Array, whitening: Whitening | None = None
     ) -> Outcomes:
-        """Outcomes as an engine takes them: with their whitening, and less the known level."""
+        """Outcomes as an engine takes them: less the known level, and with M, which it applies."""
         level = self.mean(points)
         centred = outcomes if level is None else outcomes - level.values
         M = whitening or Whitening(np.ones(len(points)))

@@ -4,7 +4,7 @@
 code                paper           meaning
 ==================  ==============  =======================================================
 ``energy``          E_alpha         y' (I + K/alpha)^-1 y
-``squared``         R_t^2           squared radius of the data constraint, Eq. (radius_def)
+``squared``         R_t^2           squared radius of the data constraint, Eq. (8)
 ``around``          R~_alpha,t^2    squared radius of the ridge-centred ellipsoid
 ==================  ==============  =======================================================
 
@@ -66,7 +66,7 @@ class Radius:
         return self.energy + self.penalty
 
     def around(self, ridge: Array | float, energy: Array | float) -> Array:
-        """R~_alpha^2 = R_t^2 + alpha B^2 - E_alpha, Cor. (rkhs_ridge_conf_set)."""
+        """R~_alpha^2 = R_t^2 + alpha B^2 - E_alpha, Cor. 4.3."""
         return np.asarray((self.energy - energy) + self.penalty + ridge * self.norm_bound**2)
 
     def joint_bound(self, ridge: Array) -> Array:

@@ -157,8 +157,8 @@ class Neiswanger(Bound):
 
         ||f_t - y_t||^2  <=  E_(sigma^2/c) + sigma^2 l_(sigma^2/c) + 2 sigma^2 ln(1/delta).
 
-    The ratio does not see a value of f where nothing was observed. At a point with outcomes of
-    mean m and n in number, the bound is m +- sqrt((R_t^2 - scatter)/n). Without a norm bound this
+    The ratio does not see a value of f where nothing was observed. At a point with n
+    outcomes of mean m, the bound is m +- sqrt((R_t^2 - scatter)/n). Without a norm bound this
     holds for every function, in the kernel's space or not. Users see it cut off at B sqrt(k(x,x)).
 
     Parameters

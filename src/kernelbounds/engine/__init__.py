@@ -6,7 +6,7 @@
 from kernelbounds.engine.base import Approximation, Engine
 from kernelbounds.engine.exact import ExactEngine, with_single_observations
 from kernelbounds.engine.observations import Outcomes
-from kernelbounds.engine.path_query import WITHOUT_ROUNDING, Estimators, PathQuery, Predictions
+from kernelbounds.engine.path_query import ROUNDED_DOWN, Estimators, PathQuery, Predictions
 from kernelbounds.engine.ridge_fit import Forecasts
 from kernelbounds.engine.ridge_path import RidgePath, dot_error
 from kernelbounds.engine.ridge_search import (
@@ -21,7 +21,7 @@ from kernelbounds.engine.sparse import DualMaximiser, Growth, SparseEngine
 from kernelbounds.engine.whitening import NoiseBlock, Whitening
 
 __all__ = [
-    "WITHOUT_ROUNDING",
+    "ROUNDED_DOWN",
     "Approximation",
     "DualMaximiser",
     "Engine",

@@ -8,7 +8,7 @@ for the cone program of CMM, a check). Two engines implement the interface:
 =====================  ===================================  ============================
 method                 paper                                rounding
 =====================  ===================================  ============================
-``predict``, mean      mu_alpha(x), Eq. (2)                 to nearest
+``predict``, mean      mu_alpha(x), Eq. (2)                 neither way
 ``predict``, variance  rho_alpha^2(x), Eq. (3)              up
 ``energy_below``       E_alpha = y' (I + K/alpha)^-1 y      down
 ``energy_above``       E_alpha                              up
@@ -74,11 +74,11 @@ class DataView(Protocol):
 
     @property
     def accuracy(self) -> float:
-        """The relative precision of the kernel's values."""
+        """The relative error that is allowed for in the kernel's values: EPS or more."""
 
     @property
     def first_accuracy(self) -> float:
-        """The precision that was assumed before any value was seen."""
+        """The accuracy that was assumed before any value was seen."""
 
     def accuracy_in(self, dim: int) -> float:
         """The accuracy for points of this dimension, also before the first one."""
@@ -116,8 +116,8 @@ class Approximation:
         (1 + s) rho: every ridge acts like one that is larger by this. Those that matter grow with
         the number of observations, like (R_t / B)^2.
     mean_residual : float
-        k(x,x) - |phi(x)|^2, mean over the observations; what is unknown at a point like those
-        besides is (1 + 1/s) times that. Compare with the square of a bound's half-width over B.
+        k(x,x) - |phi(x)|^2, mean over the observations. At points like those, (1 + 1/s) times that
+        is added to the variance. Compare with the square of a bound's half-width over B.
     can_grow : bool
         Whether there is room for more inducing points.
 
@@ -138,7 +138,7 @@ class Approximation:
 
 
 class Fits(NamedTuple):
-    """E_alpha and ln det(I + K/alpha) at g ridges, (g,) each, of a number of outcomes.
+    """E_alpha and ln det(I + K/alpha) at g ridges, (g,) each, and how many outcomes they are of.
 
     With sparse engines K is the kernel matrix of the features, and with more than
     ``exact.FITTED_ROWS`` rows that of some of them.
@@ -150,9 +150,11 @@ class Fits(NamedTuple):
 
 
 class Engine(ABC):
-    """Kernel ridge regression on a growing sequence of observations.
+    """Kernel ridge regression on a growing sequence of observations, at any ridge.
 
-    ``data`` is what is known of the observations themselves.
+    ``data`` is what the engine knows of the observations themselves: all of them (an exact engine
+    has :class:`~.observations.Observations`), or sums (a sparse one). Engines know nothing of B,
+    delta and R_t.
     """
 
     data: DataView

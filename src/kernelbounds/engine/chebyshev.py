@@ -13,9 +13,9 @@ from kernelbounds.arrays import Array
 class Chebyshev:
     """The interpolating polynomial through values at Chebyshev points of [low, high].
 
-    The quantities of a ridge path are analytic in the logarithm of the ridge, with no
-    singularity closer than i pi to the real line (they are sums of 1/(lambda + alpha)), so the
-    error falls geometrically with the number of points.
+    The quantities of a ridge path are analytic in the logarithm of the ridge, with no singularity
+    within pi of the real line (they are sums of 1/(lambda + alpha)), so the error falls
+    geometrically with the number of points.
     """
 
     def __init__(self, low: float, high: float, size: int) -> None:

@@ -79,7 +79,7 @@ class Eigenbasis:
 
     @property
     def count(self) -> int:
-        """The number of observations, n."""
+        """The number of rows of the kernel matrix, n."""
         return len(self.basis)
 
     @cached_property

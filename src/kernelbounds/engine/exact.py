@@ -36,12 +36,12 @@ V = TypeVar("V")
 # Paths and fits that are kept for the next call: DMM and CMM need a path each, R_t and each ridge
 # of an AMM a fit, and an unknown noise scale eight; more would only cost memory, t^2 numbers each.
 CACHED_RESULTS = 12
-# Computed eigenvectors are orthonormal up to 16 rounding errors, and this many for each row: V'V
-# differs from I by less, in the spectral norm (by up to 31 of them at t = 700, with LAPACK).
+# For computed eigenvectors V, V'V differs from I by less than 16 + this times t rounding errors, in
+# the spectral norm (measured with LAPACK: by up to 31 of them at t = 700).
 ORTHONORMALITY_PER_ROW = 1.0
 # Differences of sums over all forecasts cancel, so a factor is trusted with these only at ridges
 # a thousand times as large as for bounds.
-LEAST_TRUST_FOR_SUMS = 1e-4 * LEAST_RIDGE_OF_TRACE / 1e-7
+LEAST_RIDGE_FOR_SUMS = 1e3 * LEAST_RIDGE_OF_TRACE
 
 # A ridge is chosen by this many rows at most: more of them hardly move it, and their decomposition
 # takes a tenth of a second.
@@ -64,7 +64,7 @@ class ExactEngine(Engine):
 
     @property
     def rows(self) -> KernelRows:
-        """The rows of the kernel matrix: one for each merged point, and for each newest one."""
+        """The rows of the kernel matrix: one for each merged point and each observation since."""
         return self.data.rows
 
     @property
@@ -121,7 +121,8 @@ class ExactEngine(Engine):
     def _above(self, ridge: float, least: float = LEAST_RIDGE_OF_TRACE) -> tuple[float, float]:
         """Energy and log-determinant, rounded up, by the fit at the ridge or by a path.
 
-        They belong to the correlation matrix C, for which the rows have one of up to (1 + 4 e) C.
+        They are those of rows that are white under C itself. The computed rows are white under a
+        matrix between C and (1 + 4 e) C, with the error e of the factor, so both are enlarged.
         """
         fit, e = self._fit(ridge), self.data.whitening.error
         if fit.trusted(least):
@@ -167,7 +168,7 @@ class ExactEngine(Engine):
         assert start is not None
         alpha = float(forecast_ridges(data.largest[start], ridge, least))
         before = self._block_start(window_of(data, start)[0], alpha)
-        now = self._above(alpha, LEAST_TRUST_FOR_SUMS)
+        now = self._above(alpha, LEAST_RIDGE_FOR_SUMS)
         gains = now[0] - before.energy, now[1] - before.log_det
         return max(gains[0], 0.0) + 4 * EPS * now[0], max(gains[1], 0.0) + 4 * EPS * now[1]
 
@@ -239,7 +240,7 @@ class ExactEngine(Engine):
         return Fits(energies, -np.log(shrunk).sum(axis=1), share * self.data.count)
 
     def ridge_weights(self, ridge: float) -> tuple[Array, Array]:
-        """See :class:`Engine`; the centres are all points observed."""
+        """See :class:`Engine`; the centres are the points of the rows."""
         rows = self.rows
         right = rows.outcomes[:, None]
         try:

@@ -144,12 +144,14 @@ FEWEST_ROWS, ROWS_OF_POINT = 64, 2
 # forecast a block at a time, from those before the block. The block is a BLOCK_OF_COUNT-th part of
 # their number. One by one, a million forecasts would take nearly all of the time.
 FIRST_BLOCK, BLOCK_OF_COUNT = 4096, 16
-# A mixture's forecasts have a ridge of at least 1e-8 times the largest k(x,x), and 1e4 times that
-# and the error of the kernel's values (``mixtures/hybrid.py``): so, where noise is correlated, this
-# times the error is what the largest k(x,x) is multiplied by, if it is more than 1.
+# Forecasts need a ridge of at least 1e-8, and of 1e4 errors of the kernel's values, times the
+# largest k(x,x) (``mixtures/hybrid.py``, which does not know how correlated noise enlarges errors).
+# For the first to imply the second, the largest k(x,x) is multiplied by this times the error, if
+# that is more than 1.
 LARGEST_PER_ERROR = 1e12
 # A point is known by its bytes, or by the number of its observation where noise is correlated.
 Key = bytes | int
+# The arrays of observations, which grow by appends and have room for more behind the last one.
 GROWING = ("_points", "_of_point", "_outcomes", "_observed", "_weights", "_prior", "_largest")
 
 
@@ -194,10 +196,11 @@ class ForecastWindow(NamedTuple):
 
 
 class Observations:
-    """Observations in the order they were made, and their rows of the kernel matrix.
+    """Observations in the order they were made, one by one, and the rows that stand for them.
 
-    Rows are merged now and then, and the observations since have a row each. When rows are merged
-    depends on the points alone, and not on how they were split into appends; the newest observation
+    All linear algebra is done on ``rows``, a :class:`~.rows.KernelRows`. Those at equal points are
+    merged now and then, and the observations since have a row each. When rows are merged depends
+    on the points alone, and not on how they were split into appends; the newest observation
     always has a row of its own. Points are equal if they are equal to the bit; a point at which the
     noise is correlated with that at others counts as a point of its own, which is never merged.
 

@@ -24,9 +24,9 @@ from kernelbounds.engine.rows import Representers
 # Where |k|^2 - |Q'k|^2 is lost in rounding errors, it is computed from the vector instead. A loss
 # is accepted that enlarges a variance by at most this, relative to k(x,x), at the finest ridge.
 NEGLIGIBLE_VARIANCE = 1e-8
-# A term times this, added to a sum of a few terms that are no larger, is at most the exact sum
-# although both are rounded.
-WITHOUT_ROUNDING = 1 - 16 * EPS
+# A term that is multiplied by this is rounded down: the room is more than the roundings of the few
+# operations that make the term and add it.
+ROUNDED_DOWN = 1 - 16 * EPS
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Estimators:
 
 
 class PathQuery:
-    """Mean, variance and energy at m points and any ridges."""
+    """A path asked at m points: mean, variance and energy there, at any ridges."""
 
     def __init__(
         self,
@@ -236,7 +236,7 @@ class PathQuery:
             explained += column_dots(v, 2 * r - schur_v)
             weight += np.sqrt(column_dots(v, v))
         # The scatter of y is one more direction of p, in which K is 0.
-        explained += WITHOUT_ROUNDING * path.scatter.least * scale**2 / ridges
+        explained += ROUNDED_DOWN * path.scatter.least * scale**2 / ridges
         size = self._size + np.abs(scale) * path.outcome_norm
         return np.asarray(self.prior - explained + self._error(size * weight))
 

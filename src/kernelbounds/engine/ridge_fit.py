@@ -41,7 +41,7 @@ from kernelbounds.errors import InputError
 # of the time goes into reading a triangle that is larger than a cache.
 GROUP_SIZE, MANY_ROWS, LARGE_GROUP_SIZE = 8, 1024, 64
 PANEL_ROWS = 128  # rows of the triangle that are applied at once to a few columns
-FEW_COLUMNS = 8  # up to which panels are faster than BLAS's triangular product, twice for one
+FEW_COLUMNS = 8  # up to these, panels beat BLAS's triangular product: twice as fast for one column
 FIRST_CAPACITY = 240  # rows there is room for at first; caches dislike powers of two
 # A factor is trusted for ridges of at least this times the trace of the kernel matrix and the
 # rounding error; there, what is added for rounding errors stays below 1e-7, relatively.

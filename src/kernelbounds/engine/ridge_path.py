@@ -11,8 +11,9 @@ code           paper                              meaning
 ``corner``     K_bb                               kernel matrix of the newest points, (b, b)
 =============  =================================  ==============================================
 
-The first n observations are in an :class:`Eigenbasis` Q of r columns, where a ridge costs O(r) a
-point. The b = t - n newest ones, the border, are not; they enter through their Schur complement
+Observations are rows of the kernel matrix here, so that merged ones count once. The first n are in
+an :class:`Eigenbasis` Q of r columns, where a ridge costs O(r) a point. The b = t - n newest ones,
+the border, are not; they enter through their Schur complement
 
     S = K_bb + alpha I - border (levels + alpha I)^-1 own.
 
@@ -51,7 +52,10 @@ BORDER_ACCURACY = 1e-12
 
 @dataclass(frozen=True)
 class RidgePath:
-    """The observations in an eigenbasis with a border, from which any ridge is cheap."""
+    """The data side of kernel ridge regression, so decomposed that every further ridge is cheap.
+
+    It has the energy; for means and variances at points, make a :class:`~.path_query.PathQuery`.
+    """
 
     eigen: Eigenbasis
     columns: Array
@@ -103,8 +107,8 @@ class RidgePath:
 
     def energy_of_basis(self, ridges: Array, inverse: Array) -> Array:
         """E_alpha of the observations in the basis, without the border; (g,)."""
-        explained = ridges * (inverse[:, : self.rank] @ self.eigen.z_squared)
-        return np.asarray(explained + self.scatter.least)
+        residual = ridges * (inverse[:, : self.rank] @ self.eigen.z_squared)
+        return np.asarray(residual + self.scatter.least)
 
     def energy_and_log_det(self, ridge: float) -> tuple[float, float]:
         """E_alpha and ln det(I + K/alpha), both rounded up; for a path that was not truncated."""

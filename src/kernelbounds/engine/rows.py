@@ -23,9 +23,9 @@ COVERED_ERROR = 4.0
 SINGLE_EPS = float(np.finfo(np.float32).eps)
 # The error that the weights of two observations add to a kernel value, in units of EPS.
 WEIGHTS_ERROR = 1.0
-# What the products of a kernel matrix with a block's factor add to its errors, in units of EPS and
-# of what the factor enlarges errors by: two inner products of n terms have 16 + n/2 of them, of the
-# 32 by which eigenvalues are raised for each unit of accuracy; this is twice as much.
+# What products of a kernel matrix with a block's factor add to the accuracy, in units of EPS and of
+# what the factor enlarges errors by. Two inner products of n terms have 16 + n/2 rounding errors,
+# and one unit of accuracy raises eigenvalues by 32. So 1/2 + n/64 is enough; this is twice that.
 PRODUCT_ERRORS, PRODUCT_ERRORS_PER_ROW = 1.0, 1 / 32
 # The same of the outcomes, in units of sqrt(kappa): (8 + n/4) sqrt(kappa) EPS, relative to their
 # norm, where an inner product is rounded by 8 + n/4 for each unit of accuracy; this is twice that.
@@ -85,7 +85,7 @@ class Precision(NamedTuple):
 
 
 class KernelRows:
-    """Points with their whitening, outcomes, and kernel matrix.
+    """The rows of the kernel matrix M K M', with their points, whitening M and outcomes.
 
     A row of weight w is an observation of w f(x): its row and column of the kernel matrix and its
     outcome are multiplied by w. So the noise has the same scale in all rows. Where it is correlated
@@ -125,7 +125,7 @@ class KernelRows:
 
     @property
     def accuracy(self) -> float:
-        """The relative precision by which the linear algebra has to round, EPS or more.
+        """The relative error that the linear algebra has to allow for, EPS or more.
 
         It is more where the kernel's values have larger errors than ``COVERED_ERROR``, or where
         noise is correlated. Of a kernel that is not one of scikit-learn's it is a guess from the
@@ -168,7 +168,7 @@ class KernelRows:
         return math.hypot(float(np.linalg.norm(self.outcomes)), math.sqrt(self.scatter.most))
 
     def accuracy_in(self, dim: int) -> float:
-        """The accuracy for points of a dimension; before the first point, the least it can be."""
+        """The accuracy for points of a dimension; before the first point, what is assumed of it."""
         return self.accuracy if self.count else Precision.of(self.kernel, dim).first
 
     def representers(self, targets: Targets) -> Representers:

@@ -32,7 +32,7 @@ class Mixture(ABC):
 
     @abstractmethod
     def scale(self, norm_bound: float) -> float:
-        """c: the values of a guess at f* are N(0, c K).
+        """c: the mixture is over guesses at f* whose values at the points are N(0, c K).
 
         The default ridges of AMM, DMM and AY are sigma^2/c and multiples of that.
         """

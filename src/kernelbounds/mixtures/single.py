@@ -1,4 +1,4 @@
-"""The paper's mixture of Gaussians, at one scale (Eq. radius_def)."""
+"""The paper's mixture of Gaussians, at one scale (Eq. 8)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kernelbounds.mixtures.mixture import Mixture
 
 @dataclass(frozen=True)
 class Single(Mixture):
-    """R_t^2 = E_{sigma^2/c} + sigma^2 l_{sigma^2/c} + 2 sigma^2 ln(1/delta), Eq. (radius_def).
+    """R_t^2 = E_{sigma^2/c} + sigma^2 l_{sigma^2/c} + 2 sigma^2 ln(1/delta), Eq. (8).
 
     Parameters
     ----------

@@ -78,11 +78,11 @@ class Noise(ABC):
 
     @abstractmethod
     def margin(self, count: int, delta: float) -> float:
-        """The limit that the noise of ``count`` outcomes keeps, with probability 1 - delta."""
+        """What none of ``count`` noises exceeds in size, with probability at least 1 - delta."""
 
     @property
     def unit(self) -> float:
-        """The noise scale of a usual observation, as ``update`` takes those of others."""
+        """The noise scale of an observation of weight 1, as ``update`` takes noise scales."""
         return self.scale
 
     @property
@@ -282,9 +282,9 @@ class ScaleAtMost(Noise):
     """Gaussian noise whose unknown scale is at most a number, which may depend on the data.
 
     That is what :class:`Gaussian` without a scale becomes when there are outcomes. R_t is the
-    largest of all noise scales up to that number, not its own: the mixture's supermartingale at
-    the true sigma is one, and at a number that the outcomes chose there is none. Or it is the
-    largest energy of such noise, where that is less.
+    largest radius over all noise scales up to that number, not the radius at the number itself: the
+    mixture makes a supermartingale at the true sigma, but not at a number that the outcomes chose.
+    Where the largest energy of such noise is less than that, R_t^2 is that energy.
     """
 
     scale: float

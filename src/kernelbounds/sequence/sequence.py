@@ -315,9 +315,9 @@ class ConfidenceSequence:
             The outcomes.
         noise_scale : float or array of shape (n,), optional
             The noise scale of these observations, where it is not that of the sequence; it must be
-            known before the outcome is. Where the law of the noise has no scale that was stated,
-            these are ratios, and with Bounded the limits of these observations (the mean of several
-            has that of one).
+            known before the outcome is. With Energy, and with Gaussian noise of an unknown scale,
+            these are ratios; with Bounded they are the limits of these observations, and the mean
+            of several outcomes has the same limit as one.
         covariance : array of shape (n, n), optional
             W, where the noise of these observations is correlated, and independent of all before:
             their covariance matrix with ``noise.Gaussian(sigma)``, that matrix divided by the
@@ -467,8 +467,7 @@ class ConfidenceSequence:
     def known(self) -> ConfidenceSet:
         """What bounds look at: the data, the assumptions and R_t.
 
-        Every method holds its ``lock`` while it works, so that threads may share a sequence; hold
-        it to use several methods as one.
+        Hold :attr:`lock` while you use it, if other threads may add observations.
         """
         return self._known
 
@@ -761,7 +760,7 @@ class ConfidenceSequence:
 
     @property
     def radius(self) -> float:
-        """R_t: with probability 1 - delta, ||f*_t - y_t|| <= R_t at all times, Eq. (radius_def).
+        """R_t: with probability 1 - delta, ||f*_t - y_t|| <= R_t at all times, Eq. (8).
 
         With misspecification it is enlarged, so that the same holds with g in place of f*.
         """
@@ -893,8 +892,8 @@ class ConfidenceSequence:
     def without_data(self, delta: float) -> ConfidenceSequence:
         """Return a sequence of the same assumptions at another delta, without observations.
 
-        Observations are exact there: it is for exact sequences. The bounds of both hold at once
-        with a probability of 1 minus the sum of their deltas.
+        The new sequence has an exact engine, whatever the engine of this one. The bounds of both
+        hold at once with a probability of 1 minus the sum of their deltas.
         """
         known = self._known
         kernel = known.radius_engine.data.kernel

@@ -46,7 +46,7 @@ from kernelbounds.surface.frozen import Frozen
 TYPICAL_POINTS, CANDIDATES = 64, 9
 # The smallest ridge that is chosen, relative to the trace of K. There, d / alpha is below 1e-8
 # times the number of observations, and so is what it adds to the variance.
-LEAST_RIDGE_OF_TRACE = 1e-7
+FROZEN_RIDGE_OF_TRACE = 1e-7
 # What d / alpha and eta may be. Up to there the proof holds, and they widen bounds by half.
 LARGEST_ERROR = 0.1
 SAFE = 1.01  # norms and allowances are computed with a few hundred rounding errors, not a hundredth
@@ -144,7 +144,7 @@ def _typical_ridge(known: ConfidenceSet, near: ArrayLike | None) -> float:
             points = 0.5 * (points + np.roll(points, len(points) // 2, axis=0))
     spread = np.linspace(0, len(points) - 1, min(len(points), TYPICAL_POINTS)).round().astype(int)
     points = points[spread]
-    least = LEAST_RIDGE_OF_TRACE * known.engine.data.trace
+    least = FROZEN_RIDGE_OF_TRACE * known.engine.data.trace
     plain = known.without_facts()
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         best = CMM().attained(plain, points, (1, -1)).ridges.ravel()
@@ -216,5 +216,5 @@ def _norm_above(matrix: Array) -> float:
 def _too_small(ridge: float, trace: float) -> InputError:
     return InputError(
         f"the ridge {ridge:g} is too small for frozen bounds in double precision on these data; "
-        f"use at least {LEAST_RIDGE_OF_TRACE * trace:.3g}."
+        f"use at least {FROZEN_RIDGE_OF_TRACE * trace:.3g}."
     )

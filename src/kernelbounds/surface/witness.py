@@ -39,7 +39,7 @@ from kernelbounds import kernels
 from kernelbounds.arrays import Array, column_dots
 from kernelbounds.bounds import DualMinimum
 from kernelbounds.engine import (
-    WITHOUT_ROUNDING,
+    ROUNDED_DOWN,
     DualMaximiser,
     ExactEngine,
     SparseEngine,
@@ -211,7 +211,7 @@ class OfObservations(Witness):
         lost = 2 * error * (size * length + self.magnitudes) + (error * length) ** 2 / alpha
         lost += 4 * error * size**2 * (data.trace + alpha)
         # Of y, p has the scatter as one more direction, in which K is 0.
-        of_scatter = WITHOUT_ROUNDING * data.scatter.least * scales**2 / alpha
+        of_scatter = ROUNDED_DOWN * data.scatter.least * scales**2 / alpha
         unexplained = self._prior - explained - of_scatter + lost
         # |phi(c) - sum_j w_j phi(x_j)|^2, where K w = p - alpha w
         squared = (
