@@ -11,7 +11,7 @@ from problems import band_fails, refused, too_many, truth
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 import kernelbounds as kb
-from kernelbounds.bounds.diagnosis import norm_lower_bound
+from kernelbounds.confidence.diagnosis import norm_lower_bound
 from kernelbounds.surface import extremes
 
 SCALES = (0.1, 0.2, 0.4, 1.0)

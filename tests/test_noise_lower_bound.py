@@ -12,7 +12,7 @@ from scipy.stats import binom, chi2
 from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 
 import kernelbounds as kb
-from kernelbounds.bounds.diagnosis import (
+from kernelbounds.confidence.diagnosis import (
     CERTAIN_FAILURE,
     NOISE_STEPS_PER_OCTAVE,
     least_noise,

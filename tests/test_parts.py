@@ -14,9 +14,9 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 import kernelbounds as kb
 from kernelbounds import theory
-from kernelbounds.assume.parts import count_for_shares
 from kernelbounds.functionals import Average, Derivative, Difference, Sum
 from kernelbounds.mixtures import Hybrid, Single
+from kernelbounds.structure.parts import count_for_shares
 
 SMOOTH = Matern(0.5, nu=2.5)
 PAIRS = [(kb.OnInputs(SMOOTH, [0]), 3.0), (kb.OnInputs(RBF(0.4), [1]), 0.3), (SMOOTH, 1.0)]

@@ -17,9 +17,6 @@ from . import (
     study as study,
     theory as theory,
 )
-from .assume.classes import AllOf as AllOf, AnyOf as AnyOf
-from .assume.offset import Offset as Offset
-from .assume.parts import Parts as Parts
 from .bandits import (
     Ascent as Ascent,
     Box as Box,
@@ -61,6 +58,9 @@ from .kernels.rkhs import RKHSFunction as RKHSFunction
 from .problem import Problem as Problem
 from .sequence import ConfidenceSequence as ConfidenceSequence
 from .sequence.sparse import Sparse as Sparse
+from .structure.classes import AllOf as AllOf, AnyOf as AnyOf
+from .structure.offset import Offset as Offset
+from .structure.parts import Parts as Parts
 from .study import Study as Study
 from .surface.frozen import Frozen as Frozen, FrozenOutputs as FrozenOutputs
 from .theory.comparison import compare as compare

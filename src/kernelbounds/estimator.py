@@ -13,14 +13,14 @@ from sklearn.gaussian_process.kernels import Kernel, Matern
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from kernelbounds.arrays import Array, as_floats, as_vector, brief, refuse_masked
-from kernelbounds.assume.classes import Classes
-from kernelbounds.assume.offset import Offset
-from kernelbounds.assume.parts import Parts
 from kernelbounds.bounds import Bound
 from kernelbounds.errors import InputError
 from kernelbounds.facts import Fact
 from kernelbounds.mixtures import Mixture
 from kernelbounds.sequence import ConfidenceSequence
+from kernelbounds.structure.classes import Classes
+from kernelbounds.structure.offset import Offset
+from kernelbounds.structure.parts import Parts
 from kernelbounds.surface import unlimited_estimate
 
 # Square roots of weights are ratios of noise scales, which a sequence takes up to 1e50.

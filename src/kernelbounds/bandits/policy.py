@@ -30,8 +30,6 @@ from kernelbounds.arrays import (
     as_whole,
     brief,
 )
-from kernelbounds.assume.offset import Offset
-from kernelbounds.assume.parts import Parts
 from kernelbounds.bandits import saving
 from kernelbounds.bandits.answers import Certificate, History, Suggestion
 from kernelbounds.bandits.certify import certify_box, certify_finite
@@ -46,6 +44,8 @@ from kernelbounds.engine import ExactEngine
 from kernelbounds.errors import EmptyConfidenceSetError, InputError, KernelBoundsError
 from kernelbounds.mixtures import Mixture
 from kernelbounds.sequence import ConfidenceSequence, storage
+from kernelbounds.structure.offset import Offset
+from kernelbounds.structure.parts import Parts
 from kernelbounds.surface import Surface
 
 Points = ArrayLike | Mapping[str, Any] | Suggestion | Sequence[Suggestion]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernelbounds.bounds.confidence_set import ConfidenceSet
 from kernelbounds.bounds.ellipsoids import EllipsoidBound, Ellipsoids, checked_ridge
+from kernelbounds.confidence.confidence_set import ConfidenceSet
 from kernelbounds.functionals.targets import Targets
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from kernelbounds.bounds.confidence_set import ConfidenceSet
 from kernelbounds.bounds.ellipsoids import OneEllipsoid, checked_ridge
+from kernelbounds.confidence.confidence_set import ConfidenceSet
 
 
 @dataclass(frozen=True, repr=False)

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from kernelbounds.arrays import Array
-from kernelbounds.bounds.confidence_set import ConfidenceSet
-from kernelbounds.bounds.diagnosis import norm_lower_bound, refute_if_empty
+from kernelbounds.arrays import EPS, Array
+from kernelbounds.confidence.confidence_set import ConfidenceSet
+from kernelbounds.confidence.diagnosis import norm_lower_bound, refute_if_empty
 from kernelbounds.display import cards
 from kernelbounds.engine import Largest, RidgePath
 from kernelbounds.errors import InputError, KernelBoundsError
@@ -270,6 +270,15 @@ class DualMinimum:
     ridges: Array
     scales: Array
     path: RidgePath | None = None
+
+
+def dual_value(unexplained: Array, scale: Array, joint_bound: Array) -> Array:
+    """unexplained / (2 scale) + scale joint_bound / 2, as in :class:`DualBound`, rounded up.
+
+    ``joint_bound`` has at most three rounding errors, and this line adds three more.
+    """
+    first, second = unexplained / (2 * scale), scale * joint_bound / 2
+    return np.asarray(first + second + 4 * EPS * (np.abs(first) + second))
 
 
 class DualBound(Bound):

@@ -14,10 +14,10 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from kernelbounds.arrays import LARGEST, Array, brief
-from kernelbounds.bounds.bound import DualBound, DualMinimum
-from kernelbounds.bounds.confidence_set import ConfidenceSet
-from kernelbounds.bounds.diagnosis import refute_if_empty
-from kernelbounds.bounds.radius import Radius
+from kernelbounds.bounds.bound import DualBound, DualMinimum, dual_value
+from kernelbounds.confidence.confidence_set import ConfidenceSet
+from kernelbounds.confidence.diagnosis import refute_if_empty
+from kernelbounds.confidence.radius import Radius
 from kernelbounds.engine import (
     Largest,
     RidgePath,
@@ -228,8 +228,11 @@ class DualFunction:
         return np.asarray(np.sqrt(squared / ridge))
 
     def at_scale(self, ridge: Array, scale: Array, unexplained: Array) -> Array:
-        """The dual from k(x,x) - p'(K + alpha I)^-1 p = rho^2 + 2 scale mu - scale^2 E/alpha."""
-        return unexplained / (2 * scale) + scale * self.radius.joint_bound(ridge) / 2
+        """The dual from k(x,x) - p'(K + alpha I)^-1 p = rho^2 + 2 scale mu - scale^2 E/alpha.
+
+        It is rounded up.
+        """
+        return dual_value(unexplained, scale, self.radius.joint_bound(ridge))
 
     def _around(self, ridge: Array, energy: Array) -> Array:
         squared = self.radius.around(ridge, energy)

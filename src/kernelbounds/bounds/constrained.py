@@ -24,9 +24,9 @@ from kernelbounds import kernels
 from kernelbounds.arrays import EPS, Array
 from kernelbounds.bounds.bound import DualBound, DualMinimum
 from kernelbounds.bounds.cmm import CMM
-from kernelbounds.bounds.confidence_set import ConfidenceSet
-from kernelbounds.bounds.diagnosis import norm_lower_bound
 from kernelbounds.bounds.multipliers import Posterior, best_multipliers, most_violating
+from kernelbounds.confidence.confidence_set import ConfidenceSet
+from kernelbounds.confidence.diagnosis import norm_lower_bound
 from kernelbounds.engine import RidgePath
 from kernelbounds.errors import EmptyConfidenceSetError, FactRefutedError
 from kernelbounds.facts import Constraints, Region

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelbounds.arrays import Array, as_scalar, brief
-from kernelbounds.bounds.confidence_set import ConfidenceSet
 from kernelbounds.bounds.ellipsoids import EllipsoidBound, Ellipsoids
+from kernelbounds.confidence.confidence_set import ConfidenceSet
 from kernelbounds.engine import Largest, largest_by_ceilings
 from kernelbounds.errors import InputError
 from kernelbounds.functionals.targets import Targets

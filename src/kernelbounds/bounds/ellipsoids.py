@@ -11,8 +11,8 @@ import numpy as np
 
 from kernelbounds.arrays import Array, as_scalar
 from kernelbounds.bounds.bound import DualBound, DualMinimum
-from kernelbounds.bounds.confidence_set import LARGEST_RIDGE, ConfidenceSet
-from kernelbounds.bounds.diagnosis import refute_if_empty
+from kernelbounds.confidence.confidence_set import LARGEST_RIDGE, ConfidenceSet
+from kernelbounds.confidence.diagnosis import refute_if_empty
 from kernelbounds.engine import Predictions
 from kernelbounds.functionals.targets import Targets
 

@@ -42,10 +42,10 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from kernelbounds.arrays import EPS, Array, as_flag, as_whole, brief
-from kernelbounds.assume.assumptions import Assumptions
 from kernelbounds.bounds.bound import Bound, Guarantee
-from kernelbounds.bounds.confidence_set import ConfidenceSet
 from kernelbounds.bounds.projection import Projection
+from kernelbounds.confidence.assumptions import Assumptions
+from kernelbounds.confidence.confidence_set import ConfidenceSet
 from kernelbounds.engine import Estimators, dot_error, vertex
 from kernelbounds.errors import InputError, KernelBoundsError
 from kernelbounds.functionals.targets import Targets

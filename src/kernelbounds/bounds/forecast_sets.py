@@ -26,11 +26,11 @@ from kernelbounds import kernels
 from kernelbounds.arrays import EPS, Array
 from kernelbounds.bounds.bound import Bound
 from kernelbounds.bounds.cmm import CMM
-from kernelbounds.bounds.confidence_set import ConfidenceSet
-from kernelbounds.bounds.diagnosis import norm_lower_bound, refute_if_empty
 from kernelbounds.bounds.ellipsoids import bayesian_ridge, checked_ridge
-from kernelbounds.bounds.evidence import Evidence
-from kernelbounds.bounds.radius import Radius
+from kernelbounds.confidence.confidence_set import ConfidenceSet
+from kernelbounds.confidence.diagnosis import norm_lower_bound, refute_if_empty
+from kernelbounds.confidence.evidence import Evidence
+from kernelbounds.confidence.radius import Radius
 from kernelbounds.engine import ExactEngine, Outcomes
 from kernelbounds.engine.ridge_fit import RunPass, along_run
 from kernelbounds.errors import InputError
@@ -93,7 +93,7 @@ class ForecastSet(Bound):
         squared *= 1 + (64 + 4 * known.count) * EPS
         lost = 8 * EPS * float(np.linalg.norm(weights * targets))
         radius = Radius(0.0, squared, a.norm_bound).enlarged(lost)
-        return ConfidenceSet(Evidence(engine), a, known.chosen_for, own_radius=radius)
+        return ConfidenceSet(Evidence(engine, a.noise.unit), a, known.chosen_for, own_radius=radius)
 
 
 @dataclass(frozen=True, repr=False)

@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 
 from kernelbounds.arrays import as_scalar
-from kernelbounds.bounds.confidence_set import ConfidenceSet
 from kernelbounds.bounds.ellipsoids import OneEllipsoid
+from kernelbounds.confidence.confidence_set import ConfidenceSet
 
 
 @dataclass(frozen=True, repr=False)

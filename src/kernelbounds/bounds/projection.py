@@ -45,11 +45,11 @@ import numpy as np
 from scipy.stats import chi2
 
 from kernelbounds.arrays import EPS, Array
-from kernelbounds.assume.assumptions import Assumptions
 from kernelbounds.bounds.cmm import DualFunction
-from kernelbounds.bounds.confidence_set import ConfidenceSet
-from kernelbounds.bounds.diagnosis import least_norm, least_squared_radius
-from kernelbounds.bounds.radius import Radius
+from kernelbounds.confidence.assumptions import Assumptions
+from kernelbounds.confidence.confidence_set import ConfidenceSet
+from kernelbounds.confidence.diagnosis import least_norm, least_squared_radius
+from kernelbounds.confidence.radius import Radius
 from kernelbounds.engine import RidgePath, minimise_over_ridge
 from kernelbounds.errors import EmptyConfidenceSetError
 from kernelbounds.functionals.targets import Targets

@@ -14,10 +14,8 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds.arrays import EPS, Array, as_numbers, as_scalar
-from kernelbounds.assume.assumptions import Assumptions
 from kernelbounds.bounds.ay import AY
 from kernelbounds.bounds.bound import Bound, Guarantee
-from kernelbounds.bounds.confidence_set import ConfidenceSet
 from kernelbounds.bounds.ellipsoids import (
     Ellipsoids,
     OneEllipsoid,
@@ -26,6 +24,8 @@ from kernelbounds.bounds.ellipsoids import (
 )
 from kernelbounds.bounds.forecast_sets import Emmenegger, OnlineToSet
 from kernelbounds.bounds.igp import IGP
+from kernelbounds.confidence.assumptions import Assumptions
+from kernelbounds.confidence.confidence_set import ConfidenceSet
 from kernelbounds.errors import InputError
 from kernelbounds.functionals.targets import Targets
 from kernelbounds.kernels.rkhs import mixture_scale

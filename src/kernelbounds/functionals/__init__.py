@@ -14,9 +14,9 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
 from kernelbounds.arrays import Array, as_floats, as_points, as_vector, as_whole, brief
-from kernelbounds.assume.offset import Level, Offset
 from kernelbounds.errors import InputError
 from kernelbounds.functionals.targets import Functionals, WeightedSums
+from kernelbounds.structure.offset import Level, Offset
 
 __all__ = ["Average", "Derivative", "Difference", "Functional", "Sum"]
 

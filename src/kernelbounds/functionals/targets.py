@@ -24,8 +24,8 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
 from kernelbounds.arrays import EPS, Array, brief
-from kernelbounds.assume.offset import Level, Offset
 from kernelbounds.errors import InputError
+from kernelbounds.structure.offset import Level, Offset
 
 
 class Functionals(ABC):

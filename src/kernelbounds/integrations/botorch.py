@@ -13,7 +13,7 @@ import numpy as np
 from kernelbounds.arrays import EPS, Array, as_flag, brief
 from kernelbounds.bandits.kernel_ucb import with_imagined_outcomes
 from kernelbounds.bounds import AMM, Bound
-from kernelbounds.bounds.diagnosis import refute_if_empty
+from kernelbounds.confidence.diagnosis import refute_if_empty
 from kernelbounds.errors import InputError, MissingExtraError
 from kernelbounds.noise import Noise
 from kernelbounds.sequence import ConfidenceSequence

@@ -10,8 +10,8 @@ import numpy as np
 
 from kernelbounds.arrays import Array
 from kernelbounds.bounds import CMM, Bound, ConfidenceSet
-from kernelbounds.bounds.diagnosis import refute_if_empty
-from kernelbounds.bounds.radius import Radius
+from kernelbounds.confidence.diagnosis import refute_if_empty
+from kernelbounds.confidence.radius import Radius
 from kernelbounds.functionals.targets import Targets
 
 

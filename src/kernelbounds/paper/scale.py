@@ -125,7 +125,7 @@ def _passes(sequence: ConfidenceSequence, rng: np.random.Generator) -> dict[str,
         for _ in range(BLOCKS):
             phi @ phi.T
 
-    told = sequence.known.whitened(X, y, None)
+    told = sequence.known.evidence.for_engine(X, y, None)
     sequence.update(X[:BLOCK_ROWS], y[:BLOCK_ROWS])  # so that the next are whole blocks
     times = {
         "product": _timed(product)[0],

@@ -14,12 +14,12 @@ import numpy as np
 from scipy.optimize import brute
 
 from kernelbounds.arrays import Array, as_floats, as_observations, as_points, as_scalar, brief
-from kernelbounds.assume.offset import Offset
 from kernelbounds.engine import Engine
 from kernelbounds.errors import InputError
 from kernelbounds.plot import canvas
 from kernelbounds.plot.canvas import Inputs
 from kernelbounds.sequence import ConfidenceSequence
+from kernelbounds.structure.offset import Offset
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -26,7 +26,6 @@ from kernelbounds.arrays import (
     brief,
     shortened,
 )
-from kernelbounds.assume.classes import AnyOf
 from kernelbounds.bandits import Box
 from kernelbounds.bounds import Bound
 from kernelbounds.categories import Categories
@@ -53,6 +52,7 @@ from kernelbounds.problem.outcomes import Counts, checked_outcomes
 from kernelbounds.problem.quantities import Input, Output, checked_turns, in_digits
 from kernelbounds.problem.random_functions import with_corners
 from kernelbounds.sequence import ConfidenceSequence
+from kernelbounds.structure.classes import AnyOf
 
 FORMAT = "kernelbounds problem 1"
 INTERACTIONS = ("all", "pairs", "none")

@@ -31,7 +31,7 @@ import numpy as np
 
 from kernelbounds.arrays import brief
 from kernelbounds.bounds import ConfidenceSet
-from kernelbounds.bounds.evidence import Evidence
+from kernelbounds.confidence.evidence import Evidence
 from kernelbounds.display import late_progress
 from kernelbounds.engine import Engine, SparseEngine
 from kernelbounds.engine.sparse import Statistics
@@ -167,7 +167,7 @@ def size(some: Observed) -> int:
 
 def sum_up(known: ConfidenceSet, rows: Intake, first: int, pieces: list[Piece]) -> Statistics:
     """Make the first pass over a range, which begins after ``first`` rows."""
-    batches = ((some.points, known.whitened(*some)) for some in _observed(rows, pieces))
+    batches = ((some.points, known.evidence.for_engine(*some)) for some in _observed(rows, pieces))
     return sums(sparse_engine(known), first, batches)
 
 
@@ -346,7 +346,8 @@ def add(known: ConfidenceSet, given: Intake, client: Any, progress: bool | None)
                 "leave client out."
             )
         start = before.data.count
-        evidence = Evidence(travelling(before), known.evidence.parts, known.evidence.offset)
+        own = known.evidence
+        evidence = Evidence(travelling(before), own.noise_unit, own.parts, own.offset)
         sent = ConfidenceSet(evidence, known.assumptions)
     with tasks_on(client) as tasks:
         shared, rows = tasks.submit(same, sent), replace(given, source=Source())

@@ -8,14 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
-from kernelbounds.assume.offset import Offset
-from kernelbounds.assume.parts import Parts
 from kernelbounds.bounds import AMM, AY, CMM, DMM, IGP, Bound, ConfidenceSet, Fiedler
-from kernelbounds.bounds.diagnosis import is_refuted, noise_upper_bound, refute_if_empty
+from kernelbounds.confidence.diagnosis import is_refuted, noise_upper_bound, refute_if_empty
 from kernelbounds.display import cards
 from kernelbounds.errors import EmptyConfidenceSetError
 from kernelbounds.mixtures import Hybrid
 from kernelbounds.noise import Noise, SubGaussian
+from kernelbounds.structure.offset import Offset
+from kernelbounds.structure.parts import Parts
 from kernelbounds.surface import extremes
 
 # A glance must not take long. Up to this number of observations the band is drawn, in at most about

@@ -78,7 +78,7 @@ def predicted_width(
             "ask with a noise scale that you find plausible."
         )
     future = copy.deepcopy(known)
-    future.add(design, np.zeros(len(design)), noise_scales)
+    future.evidence.add(design, np.zeros(len(design)), noise_scales)
     if isinstance(bound, FixedDesign):
         if a.noise_scale > 0:
             found = [bound.predicted_width(future, part) for part in in_chunks(points)]

@@ -24,13 +24,10 @@ from kernelbounds.arrays import (
     as_whole,
     brief,
 )
-from kernelbounds.assume.classes import Classes, sum_of
-from kernelbounds.assume.offset import Offset, checked_offset
-from kernelbounds.assume.parts import Parts, as_parts
 from kernelbounds.bounds import CMM, Assumptions, Bound, ConfidenceSet, DualBound
 from kernelbounds.bounds.constrained import least_norm_with_facts
-from kernelbounds.bounds.diagnosis import noise_lower_bound, noise_upper_bound
-from kernelbounds.bounds.evidence import Evidence
+from kernelbounds.confidence.diagnosis import noise_lower_bound, noise_upper_bound
+from kernelbounds.confidence.evidence import Evidence
 from kernelbounds.display import cards
 from kernelbounds.engine import (
     Approximation,
@@ -53,6 +50,9 @@ from kernelbounds.sequence.asking import Looks, allowed_bound, refute_facts
 from kernelbounds.sequence.planning import Fillable, as_design, predicted_width
 from kernelbounds.sequence.sensitivity import Sensitivity, conclusion
 from kernelbounds.sequence.sparse import Observed, Sparse
+from kernelbounds.structure.classes import Classes, sum_of
+from kernelbounds.structure.offset import Offset, checked_offset
+from kernelbounds.structure.parts import Parts, as_parts
 from kernelbounds.surface import (
     Clipped,
     Frozen,
@@ -161,7 +161,7 @@ class ConfidenceSequence:
             )
         chosen = ExactEngine(whole) if engine is None else engine.engine(whole, assumptions)
         self._known = ConfidenceSet(
-            Evidence(chosen, parts, level, classes=classes),
+            Evidence(chosen, noise.unit, parts, level, classes=classes),
             assumptions,
             stated_facts=checked_facts(facts, chosen.dim),
         )
@@ -426,12 +426,12 @@ class ConfidenceSequence:
         known = self._known
         with known.evidence.lock:
             if known.radius_engine.approximation() is None:
-                known.add(points, outcomes, noise_scales, block)
+                known.evidence.add(points, outcomes, noise_scales, block)
                 return
             if len(points) > sparse.ROWS_PER_REPORT:
                 sparse.append_with_progress(known, Observed(points, outcomes, noise_scales))
             else:
-                known.add(points, outcomes, noise_scales)
+                known.evidence.add(points, outcomes, noise_scales)
             self._inflation_watch.look(known, stacklevel=4)
 
     def keep_noise_scale(self) -> None:
@@ -900,6 +900,7 @@ class ConfidenceSequence:
         fresh = ConfidenceSet(
             Evidence(
                 ExactEngine(kernel),
+                known.evidence.noise_unit,
                 known.evidence.parts,
                 known.evidence.offset,
                 classes=known.evidence.classes,

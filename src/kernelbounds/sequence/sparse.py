@@ -20,8 +20,8 @@ from sklearn.gaussian_process.kernels import Kernel
 from kernelbounds.arrays import LARGEST, Array, as_points, as_scalar, as_vector, as_whole
 from kernelbounds.bounds import CMM, Assumptions, Bound, ConfidenceSet
 from kernelbounds.bounds.bound import TIE
-from kernelbounds.bounds.evidence import Evidence
-from kernelbounds.bounds.radius import Radius
+from kernelbounds.confidence.evidence import Evidence
+from kernelbounds.confidence.radius import Radius
 from kernelbounds.display import late_progress
 from kernelbounds.engine import Engine, Growth, SparseEngine
 from kernelbounds.errors import EmptyConfidenceSetError, InputError, KernelBoundsError
@@ -186,7 +186,7 @@ def append_in_blocks(known: ConfidenceSet, grown: Engine, batches: Iterable[Obse
     waiting: list[Observed] = []
 
     def append(rows: Observed) -> None:
-        grown.append(rows.points, known.whitened(*rows))
+        grown.append(rows.points, known.evidence.for_engine(*rows))
 
     for some in batches:
         together = Observed.joined([*waiting, some])
@@ -236,7 +236,7 @@ def _within_spans(known: ConfidenceSet) -> Iterator[ConfidenceSet]:
         radius = math.sqrt(known.radius.squared) - known.assumptions.norm_bound * away
         if radius > 0:
             yield ConfidenceSet(
-                Evidence(engine, offset=known.evidence.offset),
+                Evidence(engine, known.evidence.noise_unit, offset=known.evidence.offset),
                 known.assumptions,
                 known.chosen_for,
                 own_radius=Radius(0.0, radius**2, known.assumptions.norm_bound),

@@ -20,11 +20,8 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import bounds, kernels, mixtures, noise
 from kernelbounds.arrays import LARGEST, Array, brief, shortened
-from kernelbounds.assume.classes import AllOf, AnyOf, Classes, sum_of
-from kernelbounds.assume.offset import Offset, checked_offset
-from kernelbounds.assume.parts import Parts, as_parts
 from kernelbounds.bounds import Assumptions, Bound, ConfidenceSet
-from kernelbounds.bounds.evidence import Evidence
+from kernelbounds.confidence.evidence import Evidence
 from kernelbounds.engine import ExactEngine, Forecasts, NoiseBlock, SparseEngine, Whitening
 from kernelbounds.engine.sparse import state as sparse_state
 from kernelbounds.errors import InputError, StoredFileError
@@ -35,6 +32,9 @@ from kernelbounds.mixtures import Mixture
 from kernelbounds.mixtures.ledger import RunningLosses
 from kernelbounds.noise import Noise
 from kernelbounds.sequence.asking import checked_bound
+from kernelbounds.structure.classes import AllOf, AnyOf, Classes, sum_of
+from kernelbounds.structure.offset import Offset, checked_offset
+from kernelbounds.structure.parts import Parts, as_parts
 
 FORMAT, VERSION = "kernelbounds.ConfidenceSequence", 4
 # All arrays that a saved sequence may have; others in its file are not looked at.
@@ -145,11 +145,11 @@ def unpack(
         a = Assumptions(**header["assumptions"], noise_scale=law, mixture=mixture)
         if "sparse" in header:
             sparse = _sparse_engine(whole, header["sparse"], arrays, a)
-            known = ConfidenceSet(Evidence(sparse, parts, offset), a)
+            known = ConfidenceSet(Evidence(sparse, law.unit, parts, offset), a)
         else:
             engine = ExactEngine(whole)
             forecasts = _forecasts(arrays["forecasts"], len(arrays["outcomes"]))
-            known = ConfidenceSet(Evidence(engine, parts, offset, forecasts, classes), a)
+            known = ConfidenceSet(Evidence(engine, law.unit, parts, offset, forecasts, classes), a)
             _restore(known.evidence, engine, arrays)
     # Only the caller of a kernel of their own is to blame for one that fails.
     with damage_reported(path, but=InputError if own.kernel is not None else ()):
@@ -401,7 +401,7 @@ def _restore(evidence: Evidence, engine: ExactEngine, arrays: dict[str, Array]) 
     if count:
         cuts = merged_at.astype(np.intp).tolist()
         whitening = Whitening(weights, _blocks(arrays, count, cuts))
-        told = evidence.whitened(points, outcomes, whitening)
+        told = evidence.with_whitening(points, outcomes, whitening)
         engine.data.restore(points, told, packed, cuts)
 
 

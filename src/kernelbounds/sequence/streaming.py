@@ -121,7 +121,7 @@ def add(known: ConfidenceSet, given: Intake, progress: bool | None) -> int:
         with known.evidence.lock:
             # Another thread may have added the first observations meanwhile.
             as_points(together.points[:1], "inputs", known.radius_engine.dim)
-            known.add(*together)
+            known.evidence.add(*together)
         return len(together.outcomes)
     total = None
     if given.source.again:

@@ -12,7 +12,6 @@ from typing import NoReturn, TypeVar
 import numpy as np
 
 from kernelbounds.arrays import Array
-from kernelbounds.assume.classes import AllOf
 from kernelbounds.bounds import Bound, ConfidenceSet, DualBound
 from kernelbounds.bounds.bound import as_upper_bounds, checked_extremes
 from kernelbounds.bounds.constrained import (
@@ -22,9 +21,10 @@ from kernelbounds.bounds.constrained import (
     limits_in_boxes,
     refute_by_facts,
 )
-from kernelbounds.bounds.diagnosis import is_refuted, refute_if_empty
+from kernelbounds.confidence.diagnosis import is_refuted, refute_if_empty
 from kernelbounds.errors import EmptyConfidenceSetError, KernelBoundsError
 from kernelbounds.functionals.targets import Functionals, Shifted, Targets
+from kernelbounds.structure.classes import AllOf
 
 # Lower bounds that exceed upper ones by more than this, relative to the trivial bound, are not
 # explained by CMM's search, whose errors stay below TIE = 1e-7 of it.

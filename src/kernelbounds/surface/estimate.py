@@ -25,7 +25,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from kernelbounds import kernels
 from kernelbounds.arrays import EPS, Array
 from kernelbounds.bounds import Bound, ConfidenceSet
-from kernelbounds.bounds.diagnosis import is_refuted
+from kernelbounds.confidence.diagnosis import is_refuted
 from kernelbounds.errors import InputError
 from kernelbounds.surface.at_points import extremes, in_chunks
 from kernelbounds.surface.surface import Clipped, surface_of
@@ -186,7 +186,7 @@ def estimate_with_bounds(
 
 def unlimited_estimate(known: ConfidenceSet, points: Array, by_points: bool = False) -> Array:
     """Return estimates at points (m, d) that need not be within the bounds; (m,)."""
-    values, level = likeliest(known, by_points).values(points), known.evidence.mean(points)
+    values, level = likeliest(known, by_points).values(points), known.evidence.known_level(points)
     return values if level is None else values + level.values
 
 

@@ -33,7 +33,7 @@ from scipy.linalg import lapack
 
 from kernelbounds.arrays import EPS, Array, as_points, as_scalar, brief
 from kernelbounds.bounds import CMM, ConfidenceSet
-from kernelbounds.bounds.diagnosis import refute_if_empty
+from kernelbounds.confidence.diagnosis import refute_if_empty
 from kernelbounds.engine import ExactEngine
 from kernelbounds.errors import InputError
 from kernelbounds.kernels import category_inputs

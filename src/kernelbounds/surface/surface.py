@@ -16,12 +16,12 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
 from kernelbounds.arrays import EPS, Array
-from kernelbounds.assume.offset import Level
 from kernelbounds.bounds import Bound, ConfidenceSet, DualBound, DualMinimum
 from kernelbounds.bounds.bound import TIE
 from kernelbounds.bounds.constrained import limits_in_boxes
 from kernelbounds.engine import Largest, largest_by_ceilings
 from kernelbounds.functionals.targets import Targets, differences
+from kernelbounds.structure.offset import Level
 from kernelbounds.surface.at_points import (
     CROSSING,
     extremes,

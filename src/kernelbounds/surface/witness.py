@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 from kernelbounds import kernels
 from kernelbounds.arrays import Array, column_dots
 from kernelbounds.bounds import DualMinimum
+from kernelbounds.bounds.bound import dual_value
 from kernelbounds.engine import (
     ROUNDED_DOWN,
     DualMaximiser,
@@ -116,7 +117,7 @@ class Witness(ABC):
         scales = np.minimum(self._found.scales * np.sqrt(enlarged), largest_scale)
 
         here = self.attaining(scales, features.moved)
-        at_centre = here.unexplained / (2 * scales) + scales * joint_bound / 2
+        at_centre = dual_value(here.unexplained, scales, joint_bound)
         norm = np.sqrt(np.maximum(here.squared_norm, 0.0)) / scales
         slope = np.abs(self._gradients(here.own, here.pulls, scales)) * half_widths
         slope_error = here.pulls_error / scales

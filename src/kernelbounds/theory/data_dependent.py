@@ -21,7 +21,7 @@ import numpy as np
 from kernelbounds import kernels
 from kernelbounds.arrays import Array, as_scalar, as_whole, brief
 from kernelbounds.bandits import Finite, History, KernelUCB
-from kernelbounds.bounds.diagnosis import noise_lower_bound, norm_lower_bound
+from kernelbounds.confidence.diagnosis import noise_lower_bound, norm_lower_bound
 from kernelbounds.engine.ridge_fit import along_run
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
 from kernelbounds.sequence import ConfidenceSequence

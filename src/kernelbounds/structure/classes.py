@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds.arrays import Array, brief
-from kernelbounds.assume.parts import Parts, as_parts
 from kernelbounds.errors import InputError
+from kernelbounds.structure.parts import Parts, as_parts
 
 Member = Parts | tuple[Kernel, float]
 

@@ -13,12 +13,12 @@ from collections.abc import Callable
 import numpy as np
 
 from kernelbounds.arrays import LARGEST, Array
-from kernelbounds.assume.classes import AnyOf
-from kernelbounds.bounds.confidence_set import ConfidenceSet
+from kernelbounds.confidence.confidence_set import ConfidenceSet
 from kernelbounds.engine import RidgePath
 from kernelbounds.errors import EmptyConfidenceSetError
 from kernelbounds.noise.laws import SHARE_OF_ENERGY, SMALLEST_NOISE
 from kernelbounds.noise.unknown import largest_energy
+from kernelbounds.structure.classes import AnyOf
 
 # A grid over all ridges, refined around its best point: each pass narrows log alpha by 2/47, so
 # that after four passes it is known to about 3e-4 of a unit and the value, at a maximum, to 1e-7.

@@ -11,17 +11,13 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
 from kernelbounds.arrays import EPS, Array
-from kernelbounds.assume.assumptions import Assumptions
-from kernelbounds.assume.offset import Level
-from kernelbounds.bounds.evidence import LEAST_RIDGE, Evidence
-from kernelbounds.bounds.radius import Radius
+from kernelbounds.confidence.assumptions import Assumptions
+from kernelbounds.confidence.evidence import LEAST_RIDGE, Evidence
+from kernelbounds.confidence.radius import Radius
 from kernelbounds.engine import (
     Engine,
     Forecasts,
-    NoiseBlock,
-    Outcomes,
     Predictions,
-    Whitening,
 )
 from kernelbounds.engine.base import DataView
 from kernelbounds.errors import InputError
@@ -31,6 +27,7 @@ from kernelbounds.functionals.targets import Functionals, Targets, squared_norms
 from kernelbounds.mixtures.ledger import LossLedger
 from kernelbounds.noise import Gaussian
 from kernelbounds.noise.laws import SMALLEST_NOISE, RadiusInputs, ScaleAtMost
+from kernelbounds.structure.offset import Level
 
 # A norm bound that is nothing beside the noise would make sigma^2/c overflow.
 LARGEST_RIDGE = 1e200
@@ -171,34 +168,6 @@ class ConfidenceSet:
             for evidence, norm in self.evidence.in_balls()
         ]
 
-    def add(
-        self,
-        points: Array,
-        outcomes: Array,
-        noise_scales: Array | None = None,
-        block: NoiseBlock | None = None,
-    ) -> None:
-        """Add observations to the evidence, with noise scales of their own (n,) or the usual.
-
-        ``block`` is of all of them, where their noise is correlated.
-        """
-        with self.evidence.lock:
-            self.radius_engine.append(points, self.whitened(points, outcomes, noise_scales, block))
-
-    def whitened(
-        self,
-        points: Array,
-        outcomes: Array,
-        noise_scales: Array | None,
-        block: NoiseBlock | None = None,
-    ) -> Outcomes:
-        """Outcomes as an engine takes them; ``noise_scales`` are their own, None: the usual one."""
-        if noise_scales is None:
-            return self.evidence.whitened(points, outcomes)
-        blocks = () if block is None else (block,)
-        whitening = Whitening(self.stated.noise.unit / noise_scales, blocks)
-        return self.evidence.whitened(points, outcomes, whitening)
-
     @property
     def engine(self) -> Engine:
         """Kernel ridge regression on the observations, for all but R_t."""
@@ -266,7 +235,7 @@ class ConfidenceSet:
 
     def level(self, points: Targets) -> Level | None:
         """The part of f* beside the function that is bounded: the level, and h where f* = g + h."""
-        mean, most = self.evidence.mean(points), self.assumptions.misspecification
+        mean, most = self.evidence.known_level(points), self.assumptions.misspecification
         if not most:
             return mean
         times = points.amplification() if isinstance(points, Functionals) else 1.0

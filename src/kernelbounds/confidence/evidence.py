@@ -10,14 +10,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from kernelbounds.arrays import EPS, Array
-from kernelbounds.assume.classes import Classes, balls_of
-from kernelbounds.assume.offset import Level, Offset
-from kernelbounds.assume.parts import Parts, count_for_shares
 from kernelbounds.copies import CopiedWhole
 from kernelbounds.engine import (
     Engine,
     ExactEngine,
     Forecasts,
+    NoiseBlock,
     Outcomes,
     Whitening,
     with_single_observations,
@@ -25,6 +23,9 @@ from kernelbounds.engine import (
 from kernelbounds.functionals.targets import Functionals, Targets
 from kernelbounds.mixtures.ledger import LossLedger
 from kernelbounds.noise.unknown import ScaleForecasts
+from kernelbounds.structure.classes import Classes, balls_of
+from kernelbounds.structure.offset import Level, Offset
+from kernelbounds.structure.parts import Parts, count_for_shares
 
 # Without noise the reference ridge is this times the trace of the kernel matrix: twice the slack
 # by which the engine raises eigenvalues, below which a ridge has no effect.
@@ -50,16 +51,19 @@ class Evidence(CopiedWhole):
     def __init__(
         self,
         engine: Engine,
+        noise_unit: float,
         parts: Parts | None = None,
         offset: Offset | None = None,
         forecasts: Forecasts | None = None,
         classes: Classes | None = None,
     ) -> None:
         self.radius_engine = engine
+        self.noise_unit = noise_unit  # the noise scale of an observation of weight 1
         self.classes = classes
         self._balls = () if classes is None else balls_of(classes, (offset or Offset()).within)
         self._of_balls = tuple(
-            Evidence(ExactEngine(ball.kernel), ball.parts, offset) for ball in self._balls
+            Evidence(ExactEngine(ball.kernel), noise_unit, ball.parts, offset)
+            for ball in self._balls
         )
         self.parts, self.offset = parts, offset or Offset()
         self.ledger = LossLedger(forecasts)
@@ -120,7 +124,7 @@ class Evidence(CopiedWhole):
         """The number of observations, t."""
         return self.radius_engine.data.count
 
-    def mean(self, points: Targets) -> Level | None:
+    def known_level(self, points: Targets) -> Level | None:
         """The known level at points, or of functionals; None where it is 0."""
         if self.offset.constant == 0:
             return None
@@ -128,14 +132,40 @@ class Evidence(CopiedWhole):
             return points.of_mean(self.offset)
         return Level(self.offset.at(points))
 
-    def whitened(
-        self, points: Array, outcomes: Array, whitening: Whitening | None = None
+    def add(
+        self,
+        points: Array,
+        outcomes: Array,
+        noise_scales: Array | None = None,
+        block: NoiseBlock | None = None,
+    ) -> None:
+        """Add observations, with noise scales of their own (n,) or the usual one.
+
+        ``block`` is of all of them, where their noise is correlated.
+        """
+        with self.lock:
+            new = self.for_engine(points, outcomes, noise_scales, block)
+            self.radius_engine.append(points, new)
+
+    def for_engine(
+        self,
+        points: Array,
+        outcomes: Array,
+        noise_scales: Array | None,
+        block: NoiseBlock | None = None,
     ) -> Outcomes:
+        """Outcomes as an engine takes them; ``noise_scales`` are their own, None: the usual one."""
+        if noise_scales is None:
+            return self.with_whitening(points, outcomes, Whitening(np.ones(len(points))))
+        blocks = () if block is None else (block,)
+        whitening = Whitening(self.noise_unit / noise_scales, blocks)
+        return self.with_whitening(points, outcomes, whitening)
+
+    def with_whitening(self, points: Array, outcomes: Array, whitening: Whitening) -> Outcomes:
         """Outcomes as an engine takes them: less the known level, and with M, which it applies."""
-        level = self.mean(points)
+        level = self.known_level(points)
         centred = outcomes if level is None else outcomes - level.values
-        M = whitening or Whitening(np.ones(len(points)))
-        return Outcomes(outcomes, centred, M.weights, M.blocks)
+        return Outcomes(outcomes, centred, whitening.weights, whitening.blocks)
 
     def engine(self, misfit: float) -> Engine:
         """Kernel ridge regression with shares of the parts that suit the points.
@@ -172,7 +202,7 @@ class Evidence(CopiedWhole):
         for stop in sorted({end for end in ends if end > start} | {data.count}):
             if stop > start:
                 points, M = data.points[start:stop], data.whitening.part(start, stop)
-                engine.append(points, self.whitened(points, data.observed[start:stop], M))
+                engine.append(points, self.with_whitening(points, data.observed[start:stop], M))
             start = stop
 
     def in_balls(self) -> list[tuple[Evidence, float]]:

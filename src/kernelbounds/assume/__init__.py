@@ -1,1 +1,0 @@
-"""What is assumed of the unknown function and of the noise."""
