@@ -92,7 +92,7 @@ class Noise(ABC):
 
     @property
     def awaits_outcomes(self) -> bool:
-        """Whether a bound on the scale is still to be found from outcomes; only in :class:`Gaussian`."""
+        """Whether a bound on the scale is still to be found from outcomes; for Gaussian alone."""
         return False
 
     @property
