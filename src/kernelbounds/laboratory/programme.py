@@ -10,24 +10,24 @@ The help of the command line imports this file, so it makes bounds only when the
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import kernelbounds as kb
 from kernelbounds.arrays import as_scalar, as_whole, brief
 from kernelbounds.errors import InputError
 from kernelbounds.paper.specs import (
     KERNELS,
-    Job,
     fingerprint,
     is_users_own,
     kernel_named,
     refuse_unknown,
 )
+
+if TYPE_CHECKING:
+    from kernelbounds.laboratory.trials import Trials
 
 DESIGNS = {
     "once": "random points; looked at once, at the end",
@@ -75,53 +75,6 @@ class Case(NamedTuple):
     kernel: str
     truth: str
     noise: str
-
-
-@dataclass(frozen=True)
-class Trials(Job):
-    """Some runs of one bound under one design, with successive seeds from ``seed`` on."""
-
-    method: str
-    design: str
-    seed: int
-    runs: int
-    rounds: int
-    delta: float
-    cases: tuple[Case, ...]
-    fingerprint: str
-    given: kb.Bound | None = field(default=None, compare=False, repr=False)
-
-    @property
-    def name(self) -> str:
-        """The bound, the design, the first and last seed, and a hash of everything."""
-        exact = hashlib.sha256(json.dumps(self.as_data()).encode()).hexdigest()[:12]
-        method = "".join(c if c.isalnum() or c in "._" else "-" for c in self.method)
-        return f"{method}-{self.design}-{self.seed}-{self.seed + self.runs - 1}-{exact}"
-
-    @property
-    def kind(self) -> str:
-        """The bound."""
-        return self.method
-
-    def bound(self, case: Case) -> kb.Bound:
-        """Return the bound that was given, or make the one that has the name, for a problem."""
-        if self.given is not None:
-            return self.given
-        return bound_named(self.method, self.rounds, self.delta, case)
-
-    @property
-    def seeds(self) -> range:
-        """The seeds of the runs."""
-        return range(self.seed, self.seed + self.runs)
-
-    def case(self, seed: int) -> Case:
-        """Return the kind of problem of a run."""
-        return self.cases[seed % len(self.cases)]
-
-    def as_data(self) -> dict[str, Any]:
-        """Return the fields but for the bound, of which there is the fingerprint."""
-        data = {name: value for name, value in vars(self).items() if name != "given"}
-        return {**data, "cases": [list(case) for case in self.cases]}
 
 
 @dataclass(frozen=True)
@@ -198,6 +151,8 @@ class Programme:
 
     def jobs(self) -> list[Trials]:
         """Return all that has to be run, in jobs of some seconds."""
+        from kernelbounds.laboratory.trials import Trials
+
         assert isinstance(self.bounds, Mapping)
         cases, marks = self.cases, {n: fingerprint(b) for n, b in self.bounds.items()}
         return [

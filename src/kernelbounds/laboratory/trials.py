@@ -12,14 +12,16 @@ them are allowed where a bound holds for adaptive points.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
-from threadpoolctl import threadpool_limits
 
 from kernelbounds.arrays import Array
 from kernelbounds.bounds import Bound
@@ -32,9 +34,9 @@ from kernelbounds.laboratory.programme import (
     NOISE_SCALE,
     NORM,
     Case,
-    Trials,
+    bound_named,
 )
-from kernelbounds.paper.specs import CENTRES, kernel_named
+from kernelbounds.paper.specs import CENTRES, COST, Job, kernel_named
 from kernelbounds.sequence import ConfidenceSequence
 
 SITES, MORE_POINTS = 32, 32
@@ -60,28 +62,67 @@ class Violation:
     upper: float = math.nan
 
 
-def run(trials: Trials) -> dict[str, Array]:
-    """Return when, where and by how much the bound was first wrong in each run.
+@dataclass(frozen=True)
+class Trials(Job):
+    """Some runs of one bound under one design, with successive seeds from ``seed`` on."""
 
-    The arrays are ``time``, 0 where it never was, ``x`` with nan in unused columns, ``truth``,
-    ``lower`` and ``upper``.
-    """
-    dim = max(case.dim for case in trials.cases)
-    times, x = np.zeros(trials.runs, dtype=np.int64), np.full((trials.runs, dim), np.nan)
-    ends = np.full((trials.runs, 3), np.nan)
-    with threadpool_limits(1):
-        for i, seed in enumerate(trials.seeds):
-            case = trials.case(seed)
-            found = first_violation(
-                trials.bound(case), trials.design, case, seed, trials.rounds, trials.delta
-            )
+    method: str
+    design: str
+    seed: int
+    runs: int
+    rounds: int
+    delta: float
+    cases: tuple[Case, ...]
+    fingerprint: str
+    given: Bound | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        """The bound, the design, the first and last seed, and a hash of everything."""
+        exact = hashlib.sha256(json.dumps(self.as_data()).encode()).hexdigest()[:12]
+        method = "".join(c if c.isalnum() or c in "._" else "-" for c in self.method)
+        return f"{method}-{self.design}-{self.seed}-{self.seed + self.runs - 1}-{exact}"
+
+    @property
+    def cost(self) -> float:
+        """The cost of the bound."""
+        return COST.get(self.method, 1.0)
+
+    @property
+    def seeds(self) -> range:
+        """The seeds of the runs."""
+        return range(self.seed, self.seed + self.runs)
+
+    def case(self, seed: int) -> Case:
+        """Return the kind of problem of a run."""
+        return self.cases[seed % len(self.cases)]
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the fields but for the bound, of which there is the fingerprint."""
+        data = {name: value for name, value in vars(self).items() if name != "given"}
+        return {**data, "cases": [list(case) for case in self.cases]}
+
+    def run(self) -> dict[str, Array]:
+        """Return when, where and by how much the bound was first wrong in each run.
+
+        The arrays are ``time``, 0 where it never was, ``x`` with nan in unused columns, ``truth``,
+        ``lower`` and ``upper``.
+        """
+        dim = max(case.dim for case in self.cases)
+        times, x = np.zeros(self.runs, dtype=np.int64), np.full((self.runs, dim), np.nan)
+        ends = np.full((self.runs, 3), np.nan)
+        for i, seed in enumerate(self.seeds):
+            case, bound = self.case(seed), self.given
+            if bound is None:
+                bound = bound_named(self.method, self.rounds, self.delta, case)
+            found = first_violation(bound, self.design, case, seed, self.rounds, self.delta)
             if found is None:
                 continue
             times[i], ends[i] = found.time, (found.truth, found.lower, found.upper)
             if found.x is not None:
                 x[i, : len(found.x)] = found.x
-    truth, lower, upper = ends.T
-    return {"time": times, "x": x, "truth": truth, "lower": lower, "upper": upper}
+        truth, lower, upper = ends.T
+        return {"time": times, "x": x, "truth": truth, "lower": lower, "upper": upper}
 
 
 def first_violation(

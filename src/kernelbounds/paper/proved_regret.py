@@ -15,18 +15,11 @@ from pathlib import Path
 import numpy as np
 
 from kernelbounds.arrays import Array
-from kernelbounds.paper.cells import sequence_of
+from kernelbounds.paper import results
+from kernelbounds.paper.cells import Cell, cells, finished_sequence
 from kernelbounds.paper.figures import COLOURS, draw_interval, figure_files
-from kernelbounds.paper.results import (
-    Estimate,
-    ResultStore,
-    aligned,
-    csv_text,
-    grouped,
-    numbers,
-    write_texts,
-)
-from kernelbounds.paper.specs import Cell, Setting
+from kernelbounds.paper.results import Estimate, ResultStore
+from kernelbounds.paper.specs import KERNELS, Choices, Experiment, Picture, Setting
 from kernelbounds.theory import (
     Rate,
     maximum_information_gain,
@@ -104,16 +97,48 @@ class RegretCurves:
         return self.regret, self.data_dependent, self.after, self.before
 
 
-def write(cells: list[Cell], store: ResultStore, folder: Path) -> str:
+def horizons(rounds: int) -> list[int]:
+    """Return the T of runs without noise, whose ridge depends on T: each is a run of its own."""
+    return sorted({max(2, rounds // part) for part in (1, 2, 4, 8)})
+
+
+def jobs(choices: Choices) -> list[Cell]:
+    """Return all cells, of AMM with noise and without."""
+    kernels = [kernel for kernel in KERNELS if kernel in choices.kernels]
+    settings = [Setting(kernel, 0.5, 3, choices.rounds) for kernel in kernels]
+    settings += [
+        Setting(kernel, 0.2, 2, horizon, noise_scale=0.0, noiseless=True)
+        for kernel in kernels
+        for horizon in horizons(choices.rounds)
+    ]
+    return cells(settings, choices, ["AMM"])
+
+
+def write(members: list[Cell], store: ResultStore, folder: Path) -> str:
     """Make the figures and tables of the experiment, and return the table as text."""
-    by_setting = grouped(cells, lambda cell: cell.setting)
+    by_setting = results.grouped(members, lambda cell: cell.setting)
     noisy = [s for s in by_setting if not s.noiseless]
-    quiet = grouped((s for s in by_setting if s.noiseless), lambda s: s.kernel).values()
+    quiet = results.grouped((s for s in by_setting if s.noiseless), lambda s: s.kernel).values()
     curves = [_running(setting, by_setting[setting], store) for setting in noisy]
     curves += [_by_horizon({s: by_setting[s] for s in group}, store) for group in quiet]
     _draw_regret(curves, folder)
     _draw_growth([one.growth for one in curves], folder)
-    return write_texts(folder, "theory", as_text(curves), _as_csv(curves))
+    return results.write_texts(folder, "theory", as_text(curves), _as_csv(curves))
+
+
+EXPERIMENT = Experiment(
+    jobs,
+    write,
+    "Bounds from the tightest: the widths of the bands where the policy played; the "
+    "theorem with the information gain of the run; the theorem with the largest information gain "
+    "over points that fill the cube. Bands reach from the smallest to the largest repetition.",
+    (
+        Picture(
+            "theory-regret", "Regret under its bounds", "Measured regret and three bounds above it"
+        ),
+        Picture("theory-growth", "Growth", "Fitted exponents of the regret beside the proved ones"),
+    ),
+)
 
 
 def as_text(curves: list[RegretCurves]) -> str:
@@ -127,13 +152,13 @@ def as_text(curves: list[RegretCurves]) -> str:
         shown = (f"{found.value:.3f}", interval, str(one.growth.rate))
         factors = (f"x {end / last:.3g}" for end in ends)
         rows.append((one.title, *shown, f"{one.growth.proved:.2f}", *factors))
-    return "\n".join(aligned(rows)) + "\n"
+    return "\n".join(results.aligned(rows)) + "\n"
 
 
 def _running(setting: Setting, members: list[Cell], store: ResultStore) -> RegretCurves:
     """One run has all T: the mixture scale is that of its end."""
     found = [store.read(cell) for cell in members]
-    sequences = [sequence_of(cell, one) for cell, one in zip(members, found, strict=True)]
+    sequences = [finished_sequence(cell, one) for cell, one in zip(members, found, strict=True)]
     runs = [run_bound(sequence) for sequence in sequences]
     a, C = sequences[0].assumptions, runs[0].value_bound
     T = np.arange(1.0, setting.rounds + 1)
@@ -159,7 +184,7 @@ def _by_horizon(groups: dict[Setting, list[Cell]], store: ResultStore) -> Regret
     columns = []
     for setting, members in groups.items():
         found = [store.read(cell) for cell in members]
-        runs = [run_bound(sequence_of(c, f)) for c, f in zip(members, found, strict=True)]
+        runs = [run_bound(finished_sequence(c, f)) for c, f in zip(members, found, strict=True)]
         B, T, ridge, C = setting.norm_bound, setting.rounds, runs[0].ridge, runs[0].value_bound
         ends = [(run.gains[-1], run.counts[-1]) for run in runs]
         gains, counts = _largest(setting, ridge)
@@ -189,7 +214,8 @@ def _largest(setting: Setting, ridge: float) -> tuple[Array, Array]:
 
 def _draw_regret(curves: list[RegretCurves], folder: Path) -> None:
     kernels = list(dict.fromkeys(one.kernel for one in curves))
-    with figure_files(folder, "theory-regret", 2, len(kernels)) as axes:
+    labels = "", "cumulative regret"
+    with figure_files(folder, "theory-regret", 2, len(kernels), labels) as axes:
         for one in curves:
             axis = axes[int(one.noiseless), kernels.index(one.kernel)]
             marks = {"marker": "o", "markersize": 3} if one.noiseless else {}
@@ -206,8 +232,6 @@ def _draw_regret(curves: list[RegretCurves], folder: Path) -> None:
             if one.noiseless:
                 axis.minorticks_off()
                 axis.set_xticks(one.rounds, [f"{rounds:g}" for rounds in one.rounds])
-        for axis in axes[:, 0]:
-            axis.set_ylabel("cumulative regret")
         axes.flat[0].legend(frameon=False, fontsize=7)
 
 
@@ -235,8 +259,8 @@ def _draw_growth(found: list[FittedGrowth], folder: Path) -> None:
 def _as_csv(curves: list[RegretCurves]) -> str:
     head = ("setting", "rounds", "regret", "data_dependent", "theorem_after", "theorem_before")
     rows = [
-        [one.title, *numbers(*row)]
+        [one.title, *results.numbers(*row)]
         for one in curves
         for row in zip(one.rounds, *(values.mean(axis=0) for values in one.all), strict=True)
     ]
-    return csv_text(head, rows)
+    return results.csv_text(head, rows)
