@@ -28,7 +28,7 @@ from kernelbounds.laboratory.programme import (
     promises_noise,
 )
 from kernelbounds.paper import results
-from kernelbounds.paper.figures import COLOURS, USERS_COLOURS, figure_files, legend_above
+from kernelbounds.paper.figures import COLOURS, USERS_COLOURS, draw_rate, figure_files, legend_above
 from kernelbounds.paper.results import ErrorRate, ResultStore
 
 # The probability with which any of the valid bounds of a programme is refuted is at most this.
@@ -351,12 +351,8 @@ def draw(found: Coverage, folder: Path) -> None:
                 rate = found.rate(name, [design])
                 if rate is None:
                     continue
-                height, colour = 0.4 - row - step * (i + 0.5), colours[name]
-                face = colour if promises_design(bound, design) else "white"
-                left.plot(rate.interval, [height, height], color=colour, linewidth=1)
-                left.plot(
-                    rate.share, height, "o", color=colour, markerfacecolor=face, markersize=3.5
-                )
+                height, hollow = 0.4 - row - step * (i + 0.5), not promises_design(bound, design)
+                draw_rate(left, rate, height, colours[name], hollow)
             times = _times(found, name)
             if len(times):
                 grid = np.unique(np.append(1, times[times > 0]))

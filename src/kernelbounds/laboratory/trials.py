@@ -36,6 +36,7 @@ from kernelbounds.laboratory.programme import (
     Case,
     bound_named,
 )
+from kernelbounds.paper.designs import unit_noise
 from kernelbounds.paper.specs import CENTRES, COST, Job, kernel_named
 from kernelbounds.sequence import ConfidenceSequence
 
@@ -44,7 +45,6 @@ FIRST_LOOKS, LOOK_FACTOR = 20, 1.1
 # A truth of norm B has it but for this, so that rounding in its norm is no violation.
 NORM_SLACK = 1e-12
 HIDDEN_RIDGE = (NOISE_SCALE / NORM) ** 2  # that of a Gaussian process with deviations B
-SKEW = 0.1  # the probability of the larger of two values
 
 
 @dataclass(frozen=True)
@@ -248,24 +248,3 @@ def looks(rounds: int) -> list[int]:
     while found[-1] < rounds:
         found.append(max(found[-1] + 1, math.floor(LOOK_FACTOR * found[-1])))
     return [*(time for time in found if time < rounds), rounds]
-
-
-def unit_noise(law: str, rng: np.random.Generator, count: int) -> Array:
-    """Draw independent noise that is sub-Gaussian with scale 1, but for ``heavy`` and ``loud``.
-
-    A variable that is 1 - p with probability p, and -p otherwise, is sub-Gaussian with the variance
-    proxy (1 - 2p) / (2 ln((1 - p) / p)) and no smaller one (Kearns and Saul, 1998).
-    """
-    match law:
-        case "Rademacher":
-            return rng.choice([-1.0, 1.0], count)
-        case "uniform":
-            return rng.uniform(-math.sqrt(3), math.sqrt(3), count)
-        case "skewed":
-            proxy = (1 - 2 * SKEW) / (2 * math.log((1 - SKEW) / SKEW))
-            return np.asarray(((rng.random(count) < SKEW) - SKEW) / math.sqrt(proxy))
-        case "heavy":
-            return rng.standard_t(3, count) / math.sqrt(3)
-        case "loud":
-            return 1.5 * rng.standard_normal(count)
-    return rng.standard_normal(count)

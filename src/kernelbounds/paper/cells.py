@@ -102,7 +102,7 @@ class Cell(Job):
         return generator(self.seed, self.repetition, stream)
 
 
-def cells(
+def cells_in(
     settings: Iterable[Setting],
     choices: Choices,
     methods: Sequence[str] | None = None,

@@ -34,7 +34,7 @@ from kernelbounds.functionals import Average, Functional, Sum
 from kernelbounds.functionals.targets import Several
 from kernelbounds.paper import results, specs
 from kernelbounds.paper.cells import random_problem
-from kernelbounds.paper.figures import COLOURS, figure_files, legend_above, log_axes
+from kernelbounds.paper.figures import COLOURS, draw_rate, figure_files, legend_above, log_axes
 from kernelbounds.paper.results import ErrorRate, ResultStore
 from kernelbounds.paper.specs import Choices, Experiment, Job, Picture
 from kernelbounds.sequence import ConfidenceSequence
@@ -44,6 +44,7 @@ DIMS = {"matern-5/2": 3, "rbf": 3, "matern-3/2": 1}  # by kernel
 # All have standard deviation sigma, and are sub-Gaussian with scale sigma: +-sigma, and uniform on
 # +-sqrt(3) sigma, for which E exp(s e/sigma) = sum 3^k s^2k/(2k+1)! and (2k+1)! >= 3^k 2^k k!.
 NOISE_LAWS = ("Gaussian", "Rademacher", "uniform")
+SKEW = 0.1  # the probability of the larger of two values of skewed noise
 COST = {"looks": 12.0, "striking": 6.0, "fixed": 3.0, "policy": 3.0, "hoped": 2.0}
 TIMES = (30, 100, 300)  # numbers of observations after which bounds are computed
 LATE_TIME = 1000  # observations after which the widths of a single data set are computed
@@ -81,9 +82,8 @@ RULE_TITLES = {
 ANY, ONE, SHARE = f"any of {GRID_SIZE} x", "one x", f"share of {GRID_SIZE} x"
 QUANTITIES = {"looks": "one x, at some look", "hoped": "mean of sites", "striking": "a contrast"}
 UNIFORM_CLAIMS = ("CMM", "all x")  # those that hold at all x together
-CLAIM_COLOURS = dict(
-    zip(CLAIMS, map(COLOURS.get, ("CMM", "DMM", "AMM", "Random", "AY", "IGP")), strict=True)
-)
+LIKE = ("CMM", "DMM", "AMM", "Random", "AY", "IGP")  # the methods whose colours the claims have
+CLAIM_COLOURS = {claim: COLOURS[method] for claim, method in zip(CLAIMS, LIKE, strict=True)}
 EXPLANATION = """
 CMM holds at all times and x, whatever the rule. All x and one x are FixedDesign() and
 FixedDesign(simultaneous=False); with Gaussian, for Gaussian noise only. GP: mean ± {:.3f} and ± 2
@@ -174,14 +174,28 @@ def jobs(choices: Choices) -> list[DesignRuns]:
 
 def draw_noise(law: str, rng: np.random.Generator, count: int) -> Array:
     """Draw independent noise of standard deviation sigma, sub-Gaussian with this scale."""
+    return specs.NOISE * unit_noise(law, rng, count)
+
+
+def unit_noise(law: str, rng: np.random.Generator, count: int) -> Array:
+    """Draw independent noise that is sub-Gaussian with scale 1, but for ``heavy`` and ``loud``.
+
+    A variable that is 1 - p with probability p, and -p otherwise, is sub-Gaussian with the variance
+    proxy (1 - 2p) / (2 ln((1 - p) / p)) and no smaller one (Kearns and Saul, 1998).
+    """
     match law:
-        case "Gaussian":
-            unit = rng.standard_normal(count)
         case "Rademacher":
-            unit = rng.choice([-1.0, 1.0], count)
-        case _:
-            unit = rng.uniform(-math.sqrt(3), math.sqrt(3), count)
-    return np.asarray(specs.NOISE * unit)
+            return rng.choice([-1.0, 1.0], count)
+        case "uniform":
+            return rng.uniform(-math.sqrt(3), math.sqrt(3), count)
+        case "skewed":
+            proxy = (1 - 2 * SKEW) / (2 * math.log((1 - SKEW) / SKEW))
+            return np.asarray(((rng.random(count) < SKEW) - SKEW) / math.sqrt(proxy))
+        case "heavy":
+            return rng.standard_t(3, count) / math.sqrt(3)
+        case "loud":
+            return 1.5 * rng.standard_normal(count)
+    return rng.standard_normal(count)
 
 
 def process(known: ConfidenceSet, targets: Array | Functional) -> tuple[Array, Array]:
@@ -520,6 +534,4 @@ def _draw_rates(axis: Any, one: DesignGroup, place: float) -> None:
             if t is not None and (claim in UNIFORM_CLAIMS) != (quantity == ANY):
                 continue
             height, colour = place + 0.35 - 0.14 * CLAIMS.index(claim), CLAIM_COLOURS[claim]
-            axis.plot(rate.interval, [height, height], color=colour, linewidth=1)
-            face = "white" if fresh else colour
-            axis.plot(rate.share, height, "o", color=colour, markerfacecolor=face, markersize=3.5)
+            draw_rate(axis, rate, height, colour, hollow=fresh)

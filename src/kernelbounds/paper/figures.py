@@ -20,7 +20,7 @@ from kernelbounds.kernels import mixture_scale
 from kernelbounds.kernels.rkhs import RKHSFunction
 from kernelbounds.paper import cells, specs, table1
 from kernelbounds.paper.cells import Cell, MethodRuns
-from kernelbounds.paper.results import ResultStore
+from kernelbounds.paper.results import ErrorRate, ResultStore
 from kernelbounds.paper.specs import Choices, Experiment, Job, Picture, Setting
 from kernelbounds.paper.table1 import bounds_and_baselines, name_of
 from kernelbounds.sequence import ConfidenceSequence
@@ -148,6 +148,13 @@ def draw_interval(axis: Any, ends: Sequence[float], place: float, colour: str) -
     """Draw an interval as a horizontal line, unless it is infinite."""
     if np.isfinite(ends).all():
         axis.plot(ends, [place, place], color=colour, linewidth=2)
+
+
+def draw_rate(axis: Any, rate: ErrorRate, height: float, colour: str, hollow: bool) -> None:
+    """Draw a rate of errors as a circle on its confidence interval."""
+    axis.plot(rate.interval, [height, height], color=colour, linewidth=1)
+    face = "white" if hollow else colour
+    axis.plot(rate.share, height, "o", color=colour, markerfacecolor=face, markersize=3.5)
 
 
 def log_axes(axis: Any, x: Iterable[float], y: Iterable[float]) -> None:
@@ -294,7 +301,7 @@ def _timed_cells(choices: Choices) -> list[Cell]:
         for method in (*cells.chosen_methods(choices), *cells.RECURSIONS)
         if method != "Random"
     ]
-    return cells.cells([_one_setting(choices)], choices, methods, timed=True)
+    return cells.cells_in([_one_setting(choices)], choices, methods, timed=True)
 
 
 EXPERIMENTS = {
@@ -319,13 +326,15 @@ EXPERIMENTS = {
         "nothing run beside it. Dashed: the appendix's recursions, in plain NumPy.",
     ),
     "figure-2d": Experiment(
-        lambda choices: cells.cells(choices.settings(2), choices), partial(draw_regret, "figure-2d")
+        lambda choices: cells.cells_in(choices.settings(2), choices),
+        partial(draw_regret, "figure-2d"),
     ),
     "figure-4d": Experiment(
-        lambda choices: cells.cells(choices.settings(4), choices), partial(draw_regret, "figure-4d")
+        lambda choices: cells.cells_in(choices.settings(4), choices),
+        partial(draw_regret, "figure-4d"),
     ),
     "figure-loose": Experiment(
-        lambda choices: cells.cells(_one_setting(choices).loosened(), choices),
+        lambda choices: cells.cells_in(_one_setting(choices).loosened(), choices),
         partial(draw_loose, "figure-loose"),
         f"The learner believes what is above each panel; in truth σ = {specs.NOISE:g} and "
         f"B = {specs.NORM:g}.",

@@ -9,14 +9,15 @@ the cube. How fast the measured regret grows is fitted, beside what is proved of
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from kernelbounds.arrays import Array
-from kernelbounds.paper import results
-from kernelbounds.paper.cells import Cell, cells, finished_sequence
+from kernelbounds.paper import cells, results
+from kernelbounds.paper.cells import Cell
 from kernelbounds.paper.figures import COLOURS, draw_interval, figure_files
 from kernelbounds.paper.results import Estimate, ResultStore
 from kernelbounds.paper.specs import KERNELS, Choices, Experiment, Picture, Setting
@@ -79,22 +80,12 @@ def running_slopes(regret: Array) -> Array:
 
 @dataclass(frozen=True)
 class RegretCurves:
-    """Regret and its bounds, from the tightest; (repetitions, len(rounds)) each."""
+    """The regret and its bounds in one setting, or without noise in one for each horizon."""
 
-    kernel: str
-    noiseless: bool
-    title: str
-    rounds: Array
-    regret: Array
-    data_dependent: Array
-    after: Array
-    before: Array  # the same for all repetitions, (1, len(rounds))
+    setting: Setting  # the first of them
+    rounds: Array  # T, (n,)
+    curves: Sequence[Array]  # in the order of ``CURVE_COLOURS``; (repetitions, n), the last (1, n)
     growth: FittedGrowth
-
-    @property
-    def all(self) -> tuple[Array, ...]:
-        """The regret and its bounds, in the order of ``CURVE_COLOURS``."""
-        return self.regret, self.data_dependent, self.after, self.before
 
 
 def horizons(rounds: int) -> list[int]:
@@ -111,16 +102,13 @@ def jobs(choices: Choices) -> list[Cell]:
         for kernel in kernels
         for horizon in horizons(choices.rounds)
     ]
-    return cells(settings, choices, ["AMM"])
+    return cells.cells_in(settings, choices, ["AMM"])
 
 
 def write(members: list[Cell], store: ResultStore, folder: Path) -> str:
     """Make the figures and tables of the experiment, and return the table as text."""
-    by_setting = results.grouped(members, lambda cell: cell.setting)
-    noisy = [s for s in by_setting if not s.noiseless]
-    quiet = results.grouped((s for s in by_setting if s.noiseless), lambda s: s.kernel).values()
-    curves = [_running(setting, by_setting[setting], store) for setting in noisy]
-    curves += [_by_horizon({s: by_setting[s] for s in group}, store) for group in quiet]
+    families = results.grouped(members, lambda cell: (cell.setting.noiseless, cell.setting.kernel))
+    curves = [_curves(family, store) for family in families.values()]
     _draw_regret(curves, folder)
     _draw_growth([one.growth for one in curves], folder)
     return results.write_texts(folder, "theory", as_text(curves), _as_csv(curves))
@@ -147,62 +135,52 @@ def as_text(curves: list[RegretCurves]) -> str:
     rows: list[tuple[str, ...]] = [heads]
     for one in curves:
         found = one.growth.mean
-        last, *ends = (float(values[:, -1].mean()) for values in one.all)
+        last, *ends = (float(values[:, -1].mean()) for values in one.curves)
         interval = f"[{found.low:.3f}, {found.high:.3f}]" if math.isfinite(found.low) else ""
         shown = (f"{found.value:.3f}", interval, str(one.growth.rate))
         factors = (f"x {end / last:.3g}" for end in ends)
-        rows.append((one.title, *shown, f"{one.growth.proved:.2f}", *factors))
+        rows.append((one.growth.title, *shown, f"{one.growth.proved:.2f}", *factors))
     return "\n".join(results.aligned(rows)) + "\n"
 
 
-def _running(setting: Setting, members: list[Cell], store: ResultStore) -> RegretCurves:
-    """One run has all T: the mixture scale is that of its end."""
+def _curves(members: list[Cell], store: ResultStore) -> RegretCurves:
+    """Compute regret and bounds along runs; without noise, at the one T for which a run is."""
+    by_setting = results.grouped(members, lambda cell: cell.setting)
+    found = [_regret_and_bounds(one, group, store) for one, group in by_setting.items()]
+    settings, setting, curves = list(by_setting), members[0].setting, found[0]
+    rounds, title = np.arange(1.0, setting.rounds + 1), f"{setting.title}, d = {setting.dim}"
+    if setting.noiseless:
+        rounds, title = np.array([float(one.rounds) for one in settings]), f"{title}, no noise"
+        ends = [[one[:, -1] for one in four] for four in zip(*found, strict=True)]
+        curves = [np.stack(values, axis=1) for values in ends]
+        exponents = np.full(len(curves[0]), math.nan)
+        if len(rounds) > 1:
+            exponents = slopes(rounds, curves[0])
+    else:
+        exponents = running_slopes(curves[0])
+    rate = regret_rate(setting.make_kernel(), setting.dim, noiseless=setting.noiseless)
+    growth = FittedGrowth(title, rate, settings[-1].rounds, exponents)
+    return RegretCurves(setting, rounds, curves, growth)
+
+
+def _regret_and_bounds(setting: Setting, members: list[Cell], store: ResultStore) -> list[Array]:
+    """Compute the regret and its three bounds along the runs of a setting."""
     found = [store.read(cell) for cell in members]
-    sequences = [finished_sequence(cell, one) for cell, one in zip(members, found, strict=True)]
+    sequences = [cells.finished_sequence(*pair) for pair in zip(members, found, strict=True)]
     runs = [run_bound(sequence) for sequence in sequences]
-    a, C = sequences[0].assumptions, runs[0].value_bound
-    T = np.arange(1.0, setting.rounds + 1)
-    regret = np.cumsum([one["regret"] for one in found], axis=1)
-    gains, counts = _largest(setting, runs[0].ridge)
-    rate = regret_rate(setting.make_kernel(), setting.dim)
-    title = f"{setting.title}, d = {setting.dim}"
-    return RegretCurves(
-        setting.kernel,
-        False,
-        title,
-        T,
-        regret,
+    T, ridge, C = np.arange(1.0, setting.rounds + 1), runs[0].ridge, runs[0].value_bound
+
+    def theorem(gains: Array, counts: Array) -> Array:
+        if setting.noiseless:
+            return noiseless_regret_bound(setting.norm_bound, T, ridge, gains, counts, C)
+        return regret_bound(sequences[0].assumptions, T, gains, counts, C)
+
+    return [
+        np.cumsum([one["regret"] for one in found], axis=1),
         np.array([run.cumulative for run in runs]),
-        np.array([regret_bound(a, T, run.gains, run.counts, C) for run in runs]),
-        regret_bound(a, T, gains, counts, C)[None],
-        FittedGrowth(title, rate, setting.rounds, running_slopes(regret)),
-    )
-
-
-def _by_horizon(groups: dict[Setting, list[Cell]], store: ResultStore) -> RegretCurves:
-    """A run has one T, for which its ridge was chosen."""
-    columns = []
-    for setting, members in groups.items():
-        found = [store.read(cell) for cell in members]
-        runs = [run_bound(finished_sequence(c, f)) for c, f in zip(members, found, strict=True)]
-        B, T, ridge, C = setting.norm_bound, setting.rounds, runs[0].ridge, runs[0].value_bound
-        ends = [(run.gains[-1], run.counts[-1]) for run in runs]
-        gains, counts = _largest(setting, ridge)
-        column = (
-            [one["regret"].sum() for one in found],
-            [run.cumulative[-1] for run in runs],
-            [float(noiseless_regret_bound(B, T, ridge, *end, C)) for end in ends],
-            [float(noiseless_regret_bound(B, T, ridge, gains[-1], counts[-1], C))],
-        )
-        columns.append(column)
-    regret, data, after, before = (np.array(rows).T for rows in zip(*columns, strict=True))
-    setting, horizons = next(iter(groups)), np.array([float(s.rounds) for s in groups])
-    rate = regret_rate(setting.make_kernel(), setting.dim, noiseless=True)
-    title = f"{setting.title}, d = {setting.dim}, no noise"
-    several = len(horizons) > 1
-    exponents = slopes(horizons, regret) if several else np.full(len(regret), math.nan)
-    growth = FittedGrowth(title, rate, int(horizons[-1]), exponents)
-    return RegretCurves(setting.kernel, True, title, horizons, regret, data, after, before, growth)
+        np.array([theorem(run.gains, run.counts) for run in runs]),
+        theorem(*_largest(setting, ridge))[None],
+    ]
 
 
 def _largest(setting: Setting, ridge: float) -> tuple[Array, Array]:
@@ -213,13 +191,13 @@ def _largest(setting: Setting, ridge: float) -> tuple[Array, Array]:
 
 
 def _draw_regret(curves: list[RegretCurves], folder: Path) -> None:
-    kernels = list(dict.fromkeys(one.kernel for one in curves))
+    kernels = list(dict.fromkeys(one.setting.kernel for one in curves))
     labels = "", "cumulative regret"
     with figure_files(folder, "theory-regret", 2, len(kernels), labels) as axes:
         for one in curves:
-            axis = axes[int(one.noiseless), kernels.index(one.kernel)]
-            marks = {"marker": "o", "markersize": 3} if one.noiseless else {}
-            for (label, colour), values in zip(CURVE_COLOURS.items(), one.all, strict=True):
+            axis = axes[int(one.setting.noiseless), kernels.index(one.setting.kernel)]
+            marks = {"marker": "o", "markersize": 3} if one.setting.noiseless else {}
+            for (label, colour), values in zip(CURVE_COLOURS.items(), one.curves, strict=True):
                 mean = values.mean(axis=0)
                 axis.plot(one.rounds, mean, color=colour, label=label, linewidth=1.3, **marks)
                 if len(values) > 1:
@@ -227,9 +205,9 @@ def _draw_regret(curves: list[RegretCurves], folder: Path) -> None:
                     axis.fill_between(one.rounds, *ends, color=colour, alpha=0.15, linewidth=0)
             axis.set_xscale("log")
             axis.set_yscale("log")
-            axis.set_title(one.title, fontsize=9)
-            axis.set_xlabel("T" if one.noiseless else "round")
-            if one.noiseless:
+            axis.set_title(one.growth.title, fontsize=9)
+            axis.set_xlabel("T" if one.setting.noiseless else "round")
+            if one.setting.noiseless:
                 axis.minorticks_off()
                 axis.set_xticks(one.rounds, [f"{rounds:g}" for rounds in one.rounds])
         axes.flat[0].legend(frameon=False, fontsize=7)
@@ -259,8 +237,8 @@ def _draw_growth(found: list[FittedGrowth], folder: Path) -> None:
 def _as_csv(curves: list[RegretCurves]) -> str:
     head = ("setting", "rounds", "regret", "data_dependent", "theorem_after", "theorem_before")
     rows = [
-        [one.title, *results.numbers(*row)]
+        [one.growth.title, *results.numbers(*row)]
         for one in curves
-        for row in zip(one.rounds, *(values.mean(axis=0) for values in one.all), strict=True)
+        for row in zip(one.rounds, *(values.mean(axis=0) for values in one.curves), strict=True)
     ]
     return results.csv_text(head, rows)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
@@ -41,6 +42,12 @@ RATIO_METHODS = ("CMM", "CMM default")  # whose radii are compared with the nois
 Ratios = dict[tuple[Setting, str], Array]  # R_t^2 over the noise energy, (repetitions, times)
 
 
+def ratio_of(runs: list[MethodRuns], setting: Setting, method: str, other: str) -> Estimate:
+    """Estimate the ratio of two methods in a setting; nan where one of them was not run."""
+    one, two = cells.find(runs, setting, method), cells.find(runs, setting, other)
+    return ratio(one, two) if one and two else Estimate(math.nan, math.nan, math.nan)
+
+
 def ratio(one: MethodRuns, other: MethodRuns) -> Estimate:
     """Estimate the mean regret of one method over that of another, on the same problems.
 
@@ -54,7 +61,10 @@ def jobs(choices: Choices) -> list[Cell]:
     """Return the cells of Table 1 with all radii, and with loose bounds those of some methods."""
     right = choices.settings()
     loose = [one for s in right if s.kernel == "matern-5/2" for one in s.loosened()[1:]]
-    return [*cells.cells(right, choices, METHODS), *cells.cells(loose, choices, METHODS_IF_LOOSE)]
+    return [
+        *cells.cells_in(right, choices, METHODS),
+        *cells.cells_in(loose, choices, METHODS_IF_LOOSE),
+    ]
 
 
 def write(members: list[Cell], store: ResultStore, folder: Path) -> str:
@@ -97,15 +107,14 @@ def as_text(runs: list[MethodRuns], ratios: Ratios) -> str:
     to_limit = _compared(runs, right, "CMM limit", _factor)
     to_dmm = _compared(runs, right, "DMM", _percent)
     if rounds == specs.ROUNDS:
-        over_limit = [_ratio_of(runs, s, "CMM default", "CMM limit") for s in right]
-        met = [_met(found and found.value <= AIM_OVER_LIMIT) for found in over_limit]
+        over_limit = [ratio_of(runs, s, "CMM default", "CMM limit").value for s in right]
+        met = ["met" if found <= AIM_OVER_LIMIT else "not met" for found in over_limit]
         to_limit.append([f"  aim: at most {AIM_OVER_LIMIT:g}", *met])
-        over_dmm = [_ratio_of(runs, s, "CMM default", "DMM") for s in right]
-        met = [
-            _met(found and found.value - 1 <= AIM_OVER_DMM) if _has_aim(s) else ""
-            for s, found in zip(right, over_dmm, strict=True)
-        ]
-        to_dmm.append([f"  aim: at most {100 * AIM_OVER_DMM:+.0f} %", *met])
+        over_dmm = [ratio_of(runs, s, "CMM default", "DMM").value - 1 for s in right]
+        met = ["met" if found <= AIM_OVER_DMM else "not met" for found in over_dmm]
+        has_aim = [s.kernel != "rbf" and s.length_scale == max(LENGTH_SCALES) for s in right]
+        shown = [text if aimed else "" for text, aimed in zip(met, has_aim, strict=True)]
+        to_dmm.append([f"  aim: at most {100 * AIM_OVER_DMM:+.0f} %", *shown])
     radii = [
         [f"{NAMES[m]}, t = {t}", *(results.mean_text(ratios[s, m][:, i], 2) for s in right)]
         for i, t in enumerate(times(rounds))
@@ -125,10 +134,10 @@ def as_text(runs: list[MethodRuns], ratios: Ratios) -> str:
 
 def _compared(
     runs: list[MethodRuns], settings: list[Setting], with_method: str,
-    shown: Callable[[Estimate | None], str],
+    shown: Callable[[Estimate], str],
 ) -> list[list[str]]:  # fmt: skip
     return [
-        [NAMES[method], *(shown(_ratio_of(runs, s, method, with_method)) for s in settings)]
+        [NAMES[method], *(shown(ratio_of(runs, s, method, with_method)) for s in settings)]
         for method in METHODS
         if method != with_method
     ]
@@ -145,7 +154,7 @@ def _loose(runs: list[MethodRuns]) -> list[list[str]]:
             for s in beliefs:
                 believed = f"{s.noise_scale:g}, {s.norm_bound:g}"
                 texts = [_mean(cells.find(runs, s, method)) for method in methods]
-                relative = _percent(_ratio_of(runs, s, "CMM default", "DMM"))
+                relative = _percent(ratio_of(runs, s, "CMM default", "DMM"))
                 rows.append([s.title, believed, *texts, relative])
     return rows if len(rows) > 1 else []
 
@@ -159,8 +168,7 @@ def as_csv(runs: list[MethodRuns], ratios: Ratios) -> str:
     for one in runs:
         s, values = one.setting, [one.mean, results.standard_error(one.final)]
         for other in ("CMM limit", "DMM"):
-            found = _ratio_of(runs, s, one.method, other)
-            values += [found.value, found.low, found.high] if found else [math.nan] * 3
+            values += astuple(ratio_of(runs, s, one.method, other))
         radii = ratios.get((s, one.method))
         values += [math.nan] * 2 if radii is None else [*radii.mean(axis=0)[[0, -1]]]
         setting = [s.kernel, s.length_scale, s.noise_scale, s.norm_bound]
@@ -181,36 +189,20 @@ def draw(runs: list[MethodRuns], folder: Path) -> None:
             axis.axvline(1.0, color="black", linewidth=0.8)
             axis.axvline(AIM_OVER_LIMIT, color="black", linewidth=0.6, linestyle=":")
             for place, method in zip(places, methods, strict=True):
-                if found := _ratio_of(runs, s, method, "CMM limit"):
-                    colour = RADIUS_COLOURS[method]
-                    draw_interval(axis, (found.low, found.high), place, colour)
-                    axis.plot(found.value, place, "o", color=colour, markersize=5)
+                found, colour = ratio_of(runs, s, method, "CMM limit"), RADIUS_COLOURS[method]
+                draw_interval(axis, (found.low, found.high), place, colour)
+                axis.plot(found.value, place, "o", color=colour, markersize=5)
             axis.set_yticks(list(places), [NAMES[m] for m in methods] if first else [])
             axis.set_ylim(-0.6, len(methods) - 0.4)
             axis.set_title(s.title, fontsize=10)
 
 
-def _ratio_of(runs: list[MethodRuns], setting: Setting, method: str, other: str) -> Estimate | None:
-    one, two = cells.find(runs, setting, method), cells.find(runs, setting, other)
-    return ratio(one, two) if one and two else None
+def _factor(of: Estimate) -> str:
+    return of.shown(".2f")
 
 
-def _has_aim(setting: Setting) -> bool:
-    return setting.kernel != "rbf" and setting.length_scale == max(LENGTH_SCALES)
-
-
-def _met(met: object) -> str:
-    return "met" if met else "not met"
-
-
-def _factor(of: Estimate | None) -> str:
-    return of.shown(".2f") if of else ""
-
-
-def _percent(of: Estimate | None) -> str:
-    if of is None:
-        return ""
-    return Estimate(*(100 * (end - 1) for end in (of.value, of.low, of.high))).shown("+.0f", " %")
+def _percent(of: Estimate) -> str:
+    return Estimate(*(100 * (end - 1) for end in astuple(of))).shown("+.0f", " %")
 
 
 def _mean(one: MethodRuns | None) -> str:

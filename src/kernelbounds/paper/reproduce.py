@@ -77,9 +77,7 @@ def reproduce(
     from their results; each file is replaced as a whole, and none before all are made.
     """
     wanted = list(names)
-    specs.refuse_unknown(
-        "experiment", [one for one in wanted if one != "all"], [*specs.EXPERIMENTS]
-    )
+    specs.refuse_unknown("experiment", wanted, tuple(specs.EXPERIMENTS), ["all"])
     if "all" in wanted:
         wanted = list(EXPERIMENTS)
     if "optimisers" in wanted and (absent := contenders.missing()):
@@ -155,14 +153,11 @@ class Section:
         return {
             "unit": "milliseconds" if timed else "cumulative regret",
             "log": timed,
-            "panels": [
-                self._panel(setting, _time if timed else _regret) for setting in self.settings
-            ],
+            "panels": [self._panel(setting) for setting in self.settings],
         }
 
-    def _panel(
-        self, setting: Setting, curve: Callable[[MethodRuns], tuple[Array, Array]]
-    ) -> dict[str, Any]:
+    def _panel(self, setting: Setting) -> dict[str, Any]:
+        curve = _time if self.name == "figure-time" else _regret
         found = {method: find(self.runs, setting, method) for method in colours(self.runs)}
         members = {method: one for method, one in found.items() if one}
         count = min(one.regret.shape[1] for one in members.values())
@@ -176,11 +171,7 @@ class Section:
 
 
 def as_html(runs: dict[str, list[MethodRuns]], facts: dict[str, str], folder: Path) -> str:
-    """Return the whole page; the folder has the pictures, if any were made.
-
-    The page is ``report.html``; what is filled in is its text and, as JSON, the curves that its
-    script draws. It needs no network.
-    """
+    """Return the whole page; the folder has the pictures, if any were made."""
     table = runs.get("table1") or runs.get("figure2") or []
     shown = {**runs, "figure2": table}
     names = [name for name, one in EXPERIMENTS.items() if name != "table1" and not one.pictures]

@@ -13,6 +13,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import itertools
 import json
 import math
 import os
@@ -163,12 +164,11 @@ def run_missing(
     columns = (
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     )  # fmt: skip
+    first = _on_cluster(others, store, dask) if dask else _here(others, store, workers)
+    done = itertools.chain(first, _here(timed, store, 1))
     with Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task("running", total=len(missing))
-        for _ in _on_cluster(others, store, dask) if dask else _here(others, store, workers):
-            progress.advance(task)
-        for _ in _here(timed, store, 1):
-            progress.advance(task)
+        for _ in progress.track(done, total=len(missing), description="running"):
+            pass
     return len(missing)
 
 
@@ -264,8 +264,8 @@ class Estimate:
         return cls(mean, mean - reach, mean + reach)
 
     def shown(self, style: str, unit: str = "") -> str:
-        """Return the value as text and, unless it is infinite, the interval in brackets."""
-        text = f"{self.value:{style}}{unit}"
+        """Return the value and, unless it is infinite, the interval as text; nothing for nan."""
+        text = "" if math.isnan(self.value) else f"{self.value:{style}}{unit}"
         finite = math.isfinite(self.low)
         return f"{text} [{self.low:{style}}, {self.high:{style}}]" if finite else text
 

@@ -60,9 +60,10 @@ ENGINE_TITLES = {
     "grown": "sparse, grown online",
     "merged": f"exact, {REPEATED_SITES} different points",
 }
-ENGINE_COLOURS = dict(
-    zip(ENGINE_TITLES, map(COLOURS.get, ("IGP", "CMM", "DMM", "AY")), strict=True)
-)
+ENGINE_COLOURS = {
+    "exact": COLOURS["IGP"], "sparse": COLOURS["CMM"], "grown": COLOURS["DMM"],
+    "merged": COLOURS["AY"],
+}  # fmt: skip
 # A cluster as one rents it: bytes a second between two machines, and seconds for a task besides
 # what it computes.
 NETWORK, TASK = 1e8, 0.05

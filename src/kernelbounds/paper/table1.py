@@ -131,7 +131,7 @@ def name_of(method: str) -> str:
 
 def jobs(choices: Choices) -> list[Cell]:
     """Return the cells of the table, which are those of Figure 2 as well."""
-    return cells.cells(choices.settings(), choices)
+    return cells.cells_in(choices.settings(), choices)
 
 
 def write(members: list[Cell], store: ResultStore, folder: Path) -> str:
