@@ -1,6 +1,6 @@
-"""Measuring coverage: run what is missing, count wrong runs, judge the bounds, and say so.
+"""Measure coverage: run what is missing, count the wrong runs, and judge the bounds.
 
-What was measured becomes tables, a figure and CSV files, by :func:`write`.
+:func:`write` turns a measurement into tables, a figure and CSV files.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Run:
     upper: float
 
     def command(self, programme: Programme) -> str:
-        """Return the command that runs it again."""
+        """Return the command that repeats the run."""
         case = self.case
         words = ["kernelbounds", "coverage", "--bounds", self.method, "--designs", self.design]
         words += ["--noises", case.noise, "--truths", case.truth, "--kernels", case.kernel]
@@ -78,7 +78,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Coverage:
-    """What a laboratory has measured; made by :func:`coverage`.
+    """The measurement of a programme, which :func:`coverage` makes.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class Coverage:
     def rate(
         self, method: str, designs: Iterable[str] | None = None, **case: str | int
     ) -> ErrorRate | None:
-        """Return how many runs of a bound were wrong, of those with sub-Gaussian noise.
+        """Return the error rate of a bound, among runs with noise for which it is made.
 
         ``designs`` are those that the bound promises to hold under if there are none, and ``case``
         narrows the runs: ``noise="heavy"``, ``dim=3``. None where there are no such runs.
@@ -124,7 +124,7 @@ class Coverage:
 
     @cached_property
     def judged(self) -> dict[tuple[str, str], ErrorRate]:
-        """The counts by which bounds are judged, by bound and group of runs.
+        """The error rates on which bounds are judged, by bound and group of runs.
 
         The groups have only runs in which the bound promises to hold: all runs under a design, with
         a law of noise, a truth, a kernel, and a dimension.
@@ -146,7 +146,7 @@ class Coverage:
 
     @cached_property
     def refuted(self) -> dict[str, list[str]]:
-        """The groups of runs that refute what a bound promises, by bound, where there are any.
+        """The groups of runs that refute the guarantee of a bound, for each refuted bound.
 
         A group refutes a bound when so many of its runs are wrong that a binomial variable with
         success probability delta reaches their number with a probability below 0.001 over the
@@ -160,11 +160,11 @@ class Coverage:
         return found
 
     def is_too_often(self, rate: ErrorRate) -> bool:
-        """Tell whether a bound with miscoverage delta would all but surely be wrong less often."""
+        """Tell whether an error rate is too high for a bound with miscoverage delta."""
         return p_value(rate, self.programme.delta) < LEVEL / max(1, len(self.judged))
 
     def first_violations(self) -> list[Run]:
-        """Return the run that is wrong at the earliest time, for each bound and design.
+        """Return the run with the earliest violation, for each bound and design.
 
         Runs with noise for which a bound is not made are left out.
         """
@@ -179,7 +179,7 @@ class Coverage:
 
 
 def p_value(rate: ErrorRate, delta: float) -> float:
-    """Return the probability that a bound with miscoverage delta is wrong as often, or more."""
+    """Return the probability that a bound with miscoverage delta is wrong at least this often."""
     return float(binom.sf(rate.wrong - 1, rate.runs, delta))
 
 
@@ -235,7 +235,7 @@ def coverage(
 
 
 def described(run: Run) -> str:
-    """Say where a run was wrong, in words."""
+    """Describe in words where a run was wrong."""
     if math.isnan(run.truth):
         return "no function is left"
     if math.isnan(run.x[0]):
@@ -374,7 +374,7 @@ def draw(found: Coverage, folder: Path) -> None:
 
 
 def _times(found: Coverage, name: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """The times of the first violations, where the design looks again and noise is as assumed."""
+    """Return the times of first violations, for designs that look again and noise as assumed."""
     bound = found.bounds[name]
     return np.array(
         [

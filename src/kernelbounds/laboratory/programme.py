@@ -1,4 +1,4 @@
-"""What ``kernelbounds coverage`` runs, as plain data: bounds, designs, noises, truths and seeds.
+"""The programme of ``kernelbounds coverage``: bounds, designs, noises, truths and seeds.
 
 A run is one data set with a known truth, and has a seed of its own. Its kernel, its dimension, its
 truth and the law of its noise are those that the seed falls on when all combinations are counted
@@ -69,7 +69,7 @@ CONTROLS = ("CMM-shrunk", "GP-2sd")
 
 
 class Case(NamedTuple):
-    """The kind of a problem."""
+    """A kind of problem."""
 
     dim: int
     kernel: str
@@ -79,7 +79,7 @@ class Case(NamedTuple):
 
 @dataclass(frozen=True)
 class Programme:
-    """What a laboratory measures: each bound under each design, with ``runs`` runs.
+    """The programme of a measurement: each bound under each design, with ``runs`` runs.
 
     Attributes
     ----------
@@ -150,7 +150,7 @@ class Programme:
         return tuple(Case(*one) for one in itertools.product(*lists))
 
     def jobs(self) -> list[Trials]:
-        """Return all that has to be run, in jobs of some seconds."""
+        """Return all jobs, which take some seconds each."""
         from kernelbounds.laboratory.trials import Trials
 
         assert isinstance(self.bounds, Mapping)
@@ -193,7 +193,7 @@ def bound_named(name: str, rounds: int, delta: float, case: Case) -> kb.Bound:
 
 
 def _with_rivals(names: Sequence[str]) -> list[str]:
-    """Each name once, with ``rivals`` spelled out."""
+    """Return each name once, with ``rivals`` replaced by the names of all rivals."""
     spelled = [kb.bounds.RIVALS if name == "rivals" else [name] for name in names]
     return list(dict.fromkeys(itertools.chain.from_iterable(spelled)))
 
@@ -212,5 +212,5 @@ def promises_noise(bound: kb.Bound, noise: str) -> bool:
 
 
 def explained(names: Mapping[str, str]) -> str:
-    """Return names and what they mean, for the help of an option."""
+    """Return names with their meanings, for the help of an option."""
     return "; ".join(f"{name}: {text}" for name, text in names.items()) + "."

@@ -1,4 +1,4 @@
-"""One run: data with a known truth, collected by a design, and when a bound is first wrong.
+"""Runs on data with a known truth, and the first time at which a bound is wrong.
 
 A run has ``SITES`` random points of the unit cube that may be observed, and more that never are.
 Bounds are compared with the truth at all of them, after each of the first observations and then
@@ -78,7 +78,7 @@ class Trials(Job):
 
     @property
     def name(self) -> str:
-        """The bound, the design, the first and last seed, and a hash of everything."""
+        """The bound, the design, the first and last seed, and a hash of all fields."""
         exact = hashlib.sha256(json.dumps(self.as_data()).encode()).hexdigest()[:12]
         method = "".join(c if c.isalnum() or c in "._" else "-" for c in self.method)
         return f"{method}-{self.design}-{self.seed}-{self.seed + self.runs - 1}-{exact}"
@@ -98,7 +98,7 @@ class Trials(Job):
         return self.cases[seed % len(self.cases)]
 
     def as_data(self) -> dict[str, Any]:
-        """Return the fields but for the bound, of which there is the fingerprint."""
+        """Return the fields without the bound, whose fingerprint stands for it."""
         data = {name: value for name, value in vars(self).items() if name != "given"}
         return {**data, "cases": [list(case) for case in self.cases]}
 
@@ -128,7 +128,7 @@ class Trials(Job):
 def first_violation(
     bound: Bound, design: str, case: Case, seed: int, rounds: int, delta: float
 ) -> Violation | None:
-    """Run once, and return the first violation, if there is one.
+    """Simulate one run, and return the first violation, if there is one.
 
     All that is random depends on the seed and the case alone: all bounds meet the same functions,
     the same points and, observation by observation, the same noise.

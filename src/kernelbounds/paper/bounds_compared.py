@@ -112,7 +112,7 @@ def _sequence(cell: Cell, problem: SyntheticProblem, noise: Array) -> Confidence
 
 
 def times(rounds: int) -> list[int]:
-    """Return after how many observations widths are measured."""
+    """Return the numbers of observations after which widths are measured."""
     return sorted({min(time, rounds) for time in (*TIMES, rounds)})
 
 
@@ -159,7 +159,7 @@ EXPERIMENT = Experiment(
 
 
 def as_text(found: list[Rival]) -> str:
-    """Return widths, regret, certified regret and time, a row for each method."""
+    """Return tables of widths, regret, certified regret and time, with a row for each method."""
     settings = list(dict.fromkeys(one.job.setting for one in found))
     rounds, count = settings[0].rounds, len(found[0]["width"])
     reference = {one.job.setting: one["width"] for one in found if one.job.method == OURS[0]}
@@ -216,7 +216,7 @@ def _draw(
     found: list[Rival], folder: Path, name: str, labels: tuple[str, str],
     curve: Callable[[Rival], tuple[Sequence[int], Array]],
 ) -> None:  # fmt: skip
-    """Draw a curve for each method; kernels in columns and length scales in rows."""
+    """Draw a curve for each method, with kernels in columns and length scales in rows."""
     kernels, place_of = grid_of(one.job.setting for one in found)
     own = dict.fromkeys(one.job.method for one in found if one.job.method not in STYLES)
     styles = STYLES | {method: (USERS_COLOURS[i % 4], "-.") for i, method in enumerate(own)}

@@ -1,4 +1,4 @@
-"""The cells of the paper's tables and figures: a policy on a random problem, as in Sec. 7.
+"""The cells of the paper's tables and figures: runs of one policy on one random problem (Sec. 7).
 
 Beside the paper's methods there are two more radii, a mixture over several scales and the limit
 that only a simulation knows, and the appendix's recursion as a rival in time.
@@ -82,7 +82,7 @@ class Cell(Job):
     def run(self) -> dict[str, Array]:
         """Return regret, bounds at the action, outcome and seconds of each round; (rounds,) each.
 
-        Of a recursion there are the regret and the seconds alone.
+        A recursion has the regret and the seconds alone.
         """
         problem, play = problem_of(self), self.generator(PLAY)
         if self.method in RECURSIONS:
@@ -108,7 +108,7 @@ def cells_in(
     methods: Sequence[str] | None = None,
     timed: bool = False,
 ) -> list[Cell]:
-    """Return the cells of some settings, with all repetitions, of these or the chosen methods."""
+    """Return all repetitions of these methods, or of the chosen ones, in some settings."""
     methods, fingerprints = methods or chosen_methods(choices), choices.fingerprints
     return [
         Cell(setting, method, repetition, choices.seed, timed, fingerprints.get(method, ""))
@@ -134,7 +134,7 @@ def generator(*seed: int) -> np.random.Generator:
 def random_problem(
     kernel: Kernel, dim: int, rng: np.random.Generator, noise_scale: float = specs.NOISE
 ) -> SyntheticProblem:
-    """Draw a problem as those of Table 1."""
+    """Draw a problem like those of Table 1."""
     return SyntheticProblem.draw(
         kernel, dim, rng, norm=specs.NORM, noise_scale=noise_scale, centres=specs.CENTRES,
         actions_per_round=specs.ACTIONS,
@@ -156,7 +156,7 @@ def noise_of(cell: Cell, problem: SyntheticProblem) -> Array:
 def sequence_for(
     cell: Cell, problem: SyntheticProblem, bound: Bound, noise: Array
 ) -> ConfidenceSequence:
-    """Make the confidence sequence of a method, which has seen nothing yet.
+    """Make the confidence sequence of a method, without observations.
 
     Its radius is the paper's, but for three methods: CMM with several scales, with the default of
     the library, and with the limit, which alone looks at the noise.
@@ -238,17 +238,17 @@ class MethodRuns:
 
     @property
     def final(self) -> Array:
-        """Cumulative regret at the end, (repetitions,)."""
+        """The cumulative regret at the end, (repetitions,)."""
         return np.asarray(self.regret[:, -1])
 
     @property
     def mean(self) -> float:
-        """Mean over the repetitions, at the end."""
+        """The mean over the repetitions, at the end."""
         return float(self.final.mean())
 
     @property
     def std(self) -> float:
-        """Standard deviation over the repetitions, at the end; nan for a single one."""
+        """The standard deviation over the repetitions, at the end; nan for a single one."""
         return float(self.final.std(ddof=1)) if len(self.final) > 1 else math.nan
 
 
@@ -305,7 +305,7 @@ class Scales(Mixture):
 
 @dataclass(frozen=True)
 class Limit(Mixture):
-    """R_t^2 = sum of eps_s^2, the noise energy itself: with less, f* would be outside of the set.
+    """The least valid radius: R_t^2 is the noise energy itself, below which f* would be left out.
 
     Parameters
     ----------
@@ -317,7 +317,7 @@ class Limit(Mixture):
 
     @classmethod
     def of(cls, noise: Array) -> Limit:
-        """Sum the noise of each round."""
+        """Make the limit from the noise of each round."""
         sums = np.cumsum(np.append(0.0, noise**2)) * (1 + NOISE_ROUNDING)
         return cls(tuple(sums.tolist()))
 
@@ -336,7 +336,7 @@ class Limit(Mixture):
 
 
 class Recursion:
-    """AMM upper bounds for one ridge; with several ridges the best of them, which is DMM.
+    """The upper bounds of AMM for one ridge, or the best for several ridges, which is DMM.
 
     The first ridge is the reference sigma^2/c, which the radius of the data needs.
     """
@@ -387,7 +387,7 @@ class Recursion:
 
 
 class _Inverse:
-    """(K + alpha I)^-1, in the upper left corner of a buffer, and ln det(I + K/alpha)."""
+    """The inverse (K + alpha I)^-1, in a corner of a buffer, and ln det(I + K/alpha)."""
 
     def __init__(self, ridge: float, size: int) -> None:
         self.ridge, self.inverse, self.log_det = ridge, np.empty((size, size)), 0.0
@@ -407,7 +407,7 @@ class _Inverse:
 def _time_recursion(
     cell: Cell, problem: SyntheticProblem, rng: np.random.Generator
 ) -> dict[str, Array]:
-    """KernelUCB on the recursion: what it loses is regret, what it costs is seconds."""
+    """Run KernelUCB on the recursion, and return the regret and the seconds of each round."""
     sequence = sequence_for(cell, problem, AMM(), noise_of(cell, problem))
     a, setting = sequence.assumptions, cell.setting
     reference = a.noise_scale**2 / a.mixture_scale

@@ -1,4 +1,4 @@
-"""How many rounds it takes to certify a small regret, on four known functions.
+"""The number of rounds until a small regret is certified, on four known functions.
 
 The functions have inputs in the unit cube and are to be maximised. Each is shifted and scaled, so
 that on its points the mean is 0 and the range is 1.
@@ -94,7 +94,7 @@ def least_norm(kernel: Kernel, points: Array, values: Array) -> float:
 
 @cache
 def known_function(name: str) -> KnownFunction:
-    """Return one of the four functions, by the names of ``KERNELS``."""
+    """Return one of the four functions, which ``KERNELS`` names."""
     cube = sobol(2048, 3)
     found = {
         "wiggly": ("wiggly, one input", _wiggly, _grid(201, 1), _grid(401, 1)),
@@ -107,7 +107,7 @@ def known_function(name: str) -> KnownFunction:
 
 @cache
 def norm_of(name: str, nu: float, length_scale: float) -> float:
-    """Compute the norm in the space of a Matern kernel; it is kept, as many runs ask for it."""
+    """Compute the norm in the space of a Matern kernel, and keep it, as many runs ask for it."""
     return known_function(name).norm(Matern(length_scale=length_scale, nu=nu))
 
 
@@ -122,7 +122,7 @@ def _branin(x: Array) -> Array:
 
 
 def _reactor(x: Array) -> Array:
-    """Yield: conversion grows with temperature and time, selectivity falls with temperature."""
+    """Compute the yield: conversion grows with heat and time, and selectivity falls with heat."""
     temperature, feed, time = x.T
     conversion = 1 - np.exp(-(0.5 + 2 * time) * np.exp(2 * temperature - 1))
     selectivity = 1 / (1 + 0.5 * np.exp(4 * (temperature - 0.7)))
@@ -140,7 +140,7 @@ def _hartmann(x: Array) -> Array:
 
 
 def _grid(count: int, dim: int) -> Array:
-    """A grid with ``count`` points a side, (count^dim, dim)."""
+    """Return a grid with ``count`` points a side, (count^dim, dim)."""
     sides = np.meshgrid(*[np.linspace(0, 1, count)] * dim, indexing="ij")
     return np.stack(sides, axis=-1).reshape(-1, dim)
 
@@ -291,7 +291,7 @@ def as_csv(found: list[Certified]) -> str:
 
 
 def draw(found: list[Certified], folder: Path) -> None:
-    """Draw a panel for each function; kernels differ by the line, policies by the colour."""
+    """Draw a panel for each function, with a line style for each kernel and a colour a policy."""
     by_function = results.grouped(found, lambda one: one.job.function)
     rows, columns = math.ceil(len(by_function) / 2), min(2, len(by_function))
     labels = "round", "certified regret / range"
@@ -324,7 +324,7 @@ def draw(found: list[Certified], folder: Path) -> None:
 
 
 def _middle(first: Array) -> tuple[float, float, float]:
-    """Median, smallest and largest; of an even number the larger of the two in the middle."""
+    """Return the median, smallest and largest; of two in the middle, the larger is the median."""
     ordered = np.sort(first)
     return float(ordered[len(ordered) // 2]), float(ordered[0]), float(ordered[-1])
 

@@ -1,4 +1,4 @@
-"""Bounds where points were fixed before the outcomes, and where they were not.
+"""Bounds on data whose points were fixed before the outcomes, and on data where they were not.
 
 A data set is collected by a rule, and then it is seen which claims about f* are wrong. The rules
 look at outcomes, but for the first, so that the points, or how many there are, depend on the noise:
@@ -96,7 +96,7 @@ posterior standard deviations of a Gaussian process, amplitude by maximum likeli
 
 @dataclass(frozen=True)
 class DesignRuns(Job):
-    """Some data sets of one way of collecting, and the bounds on them.
+    """Some data sets that were collected in one way, and the bounds on them.
 
     Functions depend on the kernel, the seed, the repetition and the number of the data set alone.
     """
@@ -132,12 +132,12 @@ class DesignRuns(Job):
 
     @property
     def times(self) -> list[int]:
-        """After how many observations bounds are computed, where that is fixed beforehand."""
+        """The numbers of observations after which bounds are computed, where fixed beforehand."""
         most = min(self.rounds, POLICY_ROUNDS if self.design == "policy" else max(TIMES))
         return [t for t in TIMES if t <= most] or [most]
 
     def run(self) -> dict[str, Array]:
-        """Return arrays with a row for each data set and a column, the last axis, for each claim.
+        """Return arrays whose first axis is the data sets, and whose last axis is the claims.
 
         Of ``fixed`` and ``policy``, at each of ``times``: the mean ``half_width``, whether a claim
         was ``wrong`` at the first point of the grid, and the share of the grid that it ``missed``.
@@ -257,14 +257,14 @@ def _problem(job: DesignRuns, rng: np.random.Generator) -> SyntheticProblem:
 
 
 def _sequence(problem: SyntheticProblem) -> ConfidenceSequence:
-    """A confidence sequence that is told the right norm and noise scale."""
+    """Make a confidence sequence that is told the right norm and noise scale."""
     return ConfidenceSequence(problem.function.kernel, specs.NORM, specs.NOISE, DELTA)
 
 
 def _compared(
     problem: SyntheticProblem, points: Array, outcomes: Array, grid: Array
 ) -> dict[str, Array]:
-    """Claims about f* on the grid, compared with it; (claims,) each."""
+    """Compare the claims about f* on the grid with f*; (claims,) each."""
     sequence, truth = _sequence(problem), problem.values(grid)
     sequence.update(points, outcomes)
     lower, upper = claims(sequence, grid)
@@ -300,7 +300,7 @@ def _at_times(job: DesignRuns, rng: np.random.Generator) -> dict[str, Array]:
 
 
 def _looking(job: DesignRuns, rng: np.random.Generator) -> dict[str, Array]:
-    """``wrong`` at some look, and ``again`` with as many observations, looked at once."""
+    """Measure one point, and look at the claims again and again as data come in."""
     of_problem, of_point, of_noise, of_more = rng.spawn(4)
     problem, point = _problem(job, of_problem), of_point.random((1, job.dim))
     most = min(job.rounds, LOOK_ROUNDS)
@@ -320,7 +320,7 @@ def _looking(job: DesignRuns, rng: np.random.Generator) -> dict[str, Array]:
 
 
 def _by_sites(job: DesignRuns, rng: np.random.Generator) -> dict[str, Array]:
-    """Measure fixed sites, each as often as what comes out there suggests.
+    """Measure fixed sites, each until its own outcomes say that it is enough.
 
     With ``hoped``, the quantity of interest is the mean of f* over the sites. With ``striking`` it
     is the contrast that the data point to: sum_i w_i f*(x_i), with w_i the sum of deviations at x_i
@@ -359,7 +359,7 @@ def _by_sites(job: DesignRuns, rng: np.random.Generator) -> dict[str, Array]:
 
 @dataclass(frozen=True)
 class DesignGroup:
-    """All repetitions of a way of collecting, with a kernel and a law of noise."""
+    """All repetitions of one way of collecting data, with a kernel and a law of noise."""
 
     job: DesignRuns  # the first of them
     arrays: dict[str, Array]  # see :meth:`DesignRuns.run`
@@ -430,7 +430,7 @@ EXPERIMENT = Experiment(
 
 
 def as_text(found: list[DesignGroup]) -> str:
-    """Return widths, and coverage with fixed points and with the rules that look, as text."""
+    """Return tables of widths, and of coverage with fixed points and with rules that look."""
     widths = [["kernel", "t", *CLAIMS]]
     fixed = [["kernel", "noise", "t", "wrong at", *CLAIMS]]
     chosen = [["rule", "kernel", "noise", "t", "wrong about", *CLAIMS]]
@@ -491,7 +491,7 @@ def as_csv(found: list[DesignGroup]) -> str:
 
 
 def draw(found: list[DesignGroup], folder: Path) -> None:
-    """Draw a column for each kernel: half-widths above, and below how often claims were wrong."""
+    """Draw half-widths above and rates of errors below, with a column for each kernel."""
     kernels = list(dict.fromkeys(one.job.kernel for one in found))
     designs = list(dict.fromkeys(one.job.design for one in found))
     with figure_files(folder, "designs", 2, len(kernels)) as axes:
@@ -525,7 +525,7 @@ def _draw_widths(axis: Any, widths: dict[int, Array]) -> None:
 
 
 def _draw_rates(axis: Any, one: DesignGroup, place: float) -> None:
-    """At the last number of observations; bounds for all x at any of them, the others at one."""
+    """Draw the rates at the last time: at any x for claims about all x, else at one x."""
     # Filled symbols come last, and are seen where others are in the same place.
     for quantity, t, fresh, rates in sorted(one.rates(), key=lambda found: not found[2]):
         if t not in (None, one.job.times[-1]):

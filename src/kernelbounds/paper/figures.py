@@ -36,7 +36,7 @@ SMOOTHED_STEPS = 51  # in the running median of a curve of time
 
 
 def colours(runs: Iterable[MethodRuns]) -> dict[str, str]:
-    """Return colours by method: the fixed ones, then the user's own in the order of the runs."""
+    """Return the colour of each method, the user's own in the order of the runs."""
     users_own = dict.fromkeys(one.method for one in runs if specs.is_users_own(one.method))
     return COLOURS | dict(zip(users_own, itertools.cycle(USERS_COLOURS), strict=False))
 
@@ -54,7 +54,7 @@ def grid_of(
 
 
 def draw_regret(name: str, members: list[Cell], store: ResultStore, folder: Path) -> None:
-    """Draw the regret of all methods, a panel for each setting."""
+    """Draw the regret of all methods, with a panel for each setting."""
     runs = cells.collect(members, store)
     settings = cells.settings_of(runs)
     kernels, place = grid_of(settings)
@@ -98,7 +98,7 @@ def draw_times(name: str, members: list[Cell], store: ResultStore, folder: Path)
 
 
 def smoothed(values: Array) -> Array:
-    """Return a running median, which single hiccups of the machine do not move."""
+    """Return a running median, which single delays of the machine do not move."""
     padded = np.pad(values, SMOOTHED_STEPS // 2, mode="symmetric")
     windows = np.lib.stride_tricks.sliding_window_view(padded, SMOOTHED_STEPS)
     return np.asarray(np.median(windows, axis=1))
@@ -112,7 +112,7 @@ def spread(values: Array) -> Array:
 
 
 def _panel(axis: Any, runs: list[MethodRuns], setting: Setting, heading: str) -> None:
-    """Mean +- standard deviation of each method; the y axis is for those that learn."""
+    """Draw mean +- standard deviation of each method; the y axis ends where those that learn do."""
     highest = 0.0
     for behind, method in enumerate(bounds_and_baselines(runs)):
         one, colour = cells.find(runs, setting, method), colours(runs)[method]
@@ -158,7 +158,7 @@ def draw_rate(axis: Any, rate: ErrorRate, height: float, colour: str, hollow: bo
 
 
 def log_axes(axis: Any, x: Iterable[float], y: Iterable[float]) -> None:
-    """Make both scales logarithmic, with ticks at all of these x and at the y that are in view."""
+    """Make both scales logarithmic, with ticks at these x, and at those of these y in view."""
     axis.set_xscale("log")
     axis.set_yscale("log")
     axis.set_xticks(list(x), [f"{tick:g}" for tick in x])
@@ -222,7 +222,7 @@ class Band:
 
     @property
     def mean_width(self) -> float:
-        """Mean over the grid of upper minus lower."""
+        """The mean over the grid of upper minus lower."""
         return float(np.mean(self.upper - self.lower))
 
     def coverage(self, truth: Array) -> float:
@@ -296,12 +296,13 @@ def _one_setting(choices: Choices) -> Setting:
 
 
 def _timed_cells(choices: Choices) -> list[Cell]:
-    methods = [
-        method
-        for method in (*cells.chosen_methods(choices), *cells.RECURSIONS)
-        if method != "Random"
-    ]
-    return cells.cells_in([_one_setting(choices)], choices, methods, timed=True)
+    methods = [*cells.chosen_methods(choices), *cells.RECURSIONS]
+    learning = [method for method in methods if method != "Random"]
+    return cells.cells_in([_one_setting(choices)], choices, learning, timed=True)
+
+
+def _cells_in_dim(dim: int, choices: Choices) -> list[Cell]:
+    return cells.cells_in(choices.settings(dim), choices)
 
 
 EXPERIMENTS = {
@@ -325,14 +326,8 @@ EXPERIMENTS = {
         "To choose an action and to learn from its reward: running medians, with "
         "nothing run beside it. Dashed: the appendix's recursions, in plain NumPy.",
     ),
-    "figure-2d": Experiment(
-        lambda choices: cells.cells_in(choices.settings(2), choices),
-        partial(draw_regret, "figure-2d"),
-    ),
-    "figure-4d": Experiment(
-        lambda choices: cells.cells_in(choices.settings(4), choices),
-        partial(draw_regret, "figure-4d"),
-    ),
+    "figure-2d": Experiment(partial(_cells_in_dim, 2), partial(draw_regret, "figure-2d")),
+    "figure-4d": Experiment(partial(_cells_in_dim, 4), partial(draw_regret, "figure-4d")),
     "figure-loose": Experiment(
         lambda choices: cells.cells_in(_one_setting(choices).loosened(), choices),
         partial(draw_loose, "figure-loose"),

@@ -1,4 +1,4 @@
-"""Optimisers beside each other: regret, what is certified, and time, with and without a guarantee.
+"""Optimisers with and without a guarantee beside each other: regret, certified regret and time.
 
 All meet the same functions on the unit cube with the same noise, and choose one point a trial.
 Functions of the paper are those of Table 1, and ours are told the true kernel, norm and noise.
@@ -68,7 +68,7 @@ class Task:
 
 
 def title(function: str) -> str:
-    """Return the name of a function for people."""
+    """Return the title of a function."""
     if function in TITLES:
         return TITLES[function]
     setting = SETTINGS[function]
@@ -82,7 +82,7 @@ def dim_of(function: str) -> int:
 
 @cache
 def task(function: str, trials: int, seed: int, repetition: int) -> Task:
-    """Make a task; a random function depends on the seed and the repetition, a known one does not.
+    """Make a task, whose function depends on the seed and the repetition if it is a random one.
 
     Tasks are kept, because all methods ask for the same ones.
     """
@@ -160,7 +160,7 @@ class OptimiserRun(Job):
         return CONTENDERS[self.method].packages
 
     def run(self) -> dict[str, Array]:
-        """Return regret, that of the recommended point and seconds of each trial, and certificates.
+        """Return regret, that of the recommended point, seconds and certificates of each trial.
 
         ``certified`` is what the regret of the best point known is at most, ``true`` its true
         regret; both are nan where there was no certificate. A method of others that fails ends its
@@ -260,7 +260,7 @@ EXPERIMENT = Experiment(
 
 
 def as_text(found: list[Played]) -> str:
-    """Return regret, certified regret and time, a row for each method."""
+    """Return tables of regret, certified regret and time, with a row for each method."""
     functions = list(dict.fromkeys(one.job.function for one in found))
     count, trials = found[0]["regret"].shape
 
@@ -301,7 +301,7 @@ def as_text(found: list[Played]) -> str:
 
 
 def _told(function: str, trials: int) -> list[str]:
-    """Return what follows from the words for a known function, beside its least norm."""
+    """Return what ours conclude from what they are told of a function, and its least norm."""
     known, dim = task(function, trials, 0, 0), len(TURNS[function])
     problem = known.problem
     kernel = problem.sequence().kernel
@@ -348,10 +348,10 @@ COLOURS = {
 
 
 def draw(found: list[Played], folder: Path, name: str, what: str) -> None:
-    """Draw a curve for each method and, for simple regret, what ours certify; a panel a function.
+    """Draw a curve for each method, with a panel for each function.
 
-    Curves are means over repetitions. A method that failed in all of its runs has none. Ours are
-    drawn once, and not again for their doors.
+    Curves are means over repetitions. A method that failed in all of its runs has none. Simple
+    regret is drawn with what ours certify. Ours are drawn once, and not again for their doors.
     """
     panels = results.grouped(found, lambda one: one.job.function)
     columns = min(3, len(panels))

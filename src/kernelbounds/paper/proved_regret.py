@@ -46,7 +46,7 @@ CURVE_COLOURS = {
 
 @dataclass(frozen=True)
 class FittedGrowth:
-    """The exponent of T in the regret: one fit a repetition, and their mean."""
+    """The fitted exponent of T in the regret, for each repetition, and the mean of all."""
 
     title: str
     rate: Rate  # proved
@@ -94,7 +94,7 @@ def horizons(rounds: int) -> list[int]:
 
 
 def jobs(choices: Choices) -> list[Cell]:
-    """Return all cells, of AMM with noise and without."""
+    """Return all cells: AMM with noise and without."""
     kernels = [kernel for kernel in KERNELS if kernel in choices.kernels]
     settings = [Setting(kernel, 0.5, 3, choices.rounds) for kernel in kernels]
     settings += [
@@ -130,7 +130,7 @@ EXPERIMENT = Experiment(
 
 
 def as_text(curves: list[RegretCurves]) -> str:
-    """Return exponents, measured and proved, and how far the bounds are above the regret at T."""
+    """Return a table of measured and proved exponents, and of the bounds over the regret at T."""
     heads = ("setting", "exponent", "95 % interval", "proved", "near T", "data", "after", "before")
     rows: list[tuple[str, ...]] = [heads]
     for one in curves:
@@ -144,7 +144,7 @@ def as_text(curves: list[RegretCurves]) -> str:
 
 
 def _curves(members: list[Cell], store: ResultStore) -> RegretCurves:
-    """Compute regret and bounds along runs; without noise, at the one T for which a run is."""
+    """Compute the regret and its bounds along runs, or at each horizon where there is no noise."""
     by_setting = results.grouped(members, lambda cell: cell.setting)
     found = [_regret_and_bounds(one, group, store) for one, group in by_setting.items()]
     settings, setting, curves = list(by_setting), members[0].setting, found[0]
@@ -184,7 +184,7 @@ def _regret_and_bounds(setting: Setting, members: list[Cell], store: ResultStore
 
 
 def _largest(setting: Setting, ridge: float) -> tuple[Array, Array]:
-    """Upper bounds on gamma_t and tau_t over points that fill the cube, t = 1 .. T."""
+    """Return upper bounds on gamma_t and tau_t over points that fill the cube, t = 1 .. T."""
     points = sobol(CANDIDATES, setting.dim)
     found = maximum_information_gain(setting.make_kernel(), points, ridge, setting.rounds)
     return found.upper, self_consistent_counts(found.upper)

@@ -1,4 +1,4 @@
-"""What the radius is worth: regret with several radii on the problems of Table 1.
+"""The worth of a small radius: regret with several radii on the problems of Table 1.
 
 The limit is CMM with R_t^2 the noise energy itself. No radius that is right can be smaller, so its
 regret is about what a better radius could reach.
@@ -58,13 +58,11 @@ def ratio(one: MethodRuns, other: MethodRuns) -> Estimate:
 
 
 def jobs(choices: Choices) -> list[Cell]:
-    """Return the cells of Table 1 with all radii, and with loose bounds those of some methods."""
+    """Return cells with all radii, and with some of them where B or sigma is too large."""
     right = choices.settings()
     loose = [one for s in right if s.kernel == "matern-5/2" for one in s.loosened()[1:]]
-    return [
-        *cells.cells_in(right, choices, METHODS),
-        *cells.cells_in(loose, choices, METHODS_IF_LOOSE),
-    ]
+    found = cells.cells_in(right, choices, METHODS)
+    return found + cells.cells_in(loose, choices, METHODS_IF_LOOSE)
 
 
 def write(members: list[Cell], store: ResultStore, folder: Path) -> str:
@@ -99,7 +97,7 @@ def _ratios(members: list[Cell], store: ResultStore) -> Ratios:
 
 
 def as_text(runs: list[MethodRuns], ratios: Ratios) -> str:
-    """Return regret, its ratios, radii, and regret with loose bounds, as text."""
+    """Return tables of regret, its ratios, radii, and regret with loose bounds."""
     right = [s for s in cells.settings_of(runs) if not s.is_loose]
     rounds, count = right[0].rounds, len(runs[0].final)
     head = ["", *(s.title for s in right)]
@@ -144,7 +142,7 @@ def _compared(
 
 
 def _loose(runs: list[MethodRuns]) -> list[list[str]]:
-    """One row for each belief; none where there is no kernel for it."""
+    """Return a row for each belief, or nothing where the kernel for it was not run."""
     methods = METHODS_IF_LOOSE
     rows = [["", "believed σ, B", *(NAMES[m] for m in methods), "default relative to DMM"]]
     settings = cells.settings_of(runs)
@@ -177,7 +175,7 @@ def as_csv(runs: list[MethodRuns], ratios: Ratios) -> str:
 
 
 def draw(runs: list[MethodRuns], folder: Path) -> None:
-    """Draw regret over the limit's; kernels in columns and length scales in rows."""
+    """Draw regret over that of the limit, with kernels in columns and length scales in rows."""
     settings = [s for s in cells.settings_of(runs) if not s.is_loose]
     kernels, place_of = grid_of(settings)
     methods = [m for m in METHODS if m != "CMM limit"]

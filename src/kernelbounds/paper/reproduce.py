@@ -56,11 +56,11 @@ CURVE_DIGITS = 5  # significant
 
 @dataclass(frozen=True)
 class Reproduced:
-    """What a reproduction has done."""
+    """The outcome of a reproduction."""
 
     computed: int  # jobs
     files: list[Path]
-    table: str  # those of the experiments that have one, as text
+    table: str  # the tables of all experiments that have some, as text
 
 
 def reproduce(
@@ -130,14 +130,14 @@ def reproduce(
 
 @dataclass(frozen=True)
 class Section:
-    """The panels of one experiment."""
+    """A section of the report: the panels of one experiment."""
 
     name: str
     runs: list[MethodRuns]
 
     @property
     def settings(self) -> list[Setting]:
-        """The settings, one a panel, row by row."""
+        """The settings of the panels, row by row."""
         return sorted(settings_of(self.runs), key=_place)
 
     def as_html(self) -> str:
@@ -195,7 +195,7 @@ def as_html(runs: dict[str, list[MethodRuns]], facts: dict[str, str], folder: Pa
 
 
 def _summary(runs: list[MethodRuns]) -> str:
-    """Two sentences on what was run."""
+    """Return two sentences on what was run."""
     if not runs:
         return "The paper's bandit problems were not run. The pictures show what was."
     settings = settings_of(runs)
@@ -237,7 +237,7 @@ def _table(runs: list[MethodRuns]) -> str:
 
 
 def _pictures(name: str, folder: Path) -> str:
-    """The section of an experiment whose figures are pictures here, if they were made.
+    """Return the section of an experiment that has pictures; an empty text if none were made.
 
     A picture is an image in the page, so that nothing in its file is markup of ours.
     """
@@ -264,7 +264,7 @@ def _scrolled(label: str, content: str) -> str:
 
 
 def _json(sections: list[Section]) -> str:
-    """The curves as JSON that is fit for a script element: no ``<`` can end it."""
+    """Return the curves as JSON for a script element, without any ``<`` that could end it."""
     runs = [one for section in sections for one in section.runs]
     methods = {one.method for one in runs}
     data = {
@@ -286,7 +286,7 @@ def _json(sections: list[Section]) -> str:
 
 
 def _place(setting: Setting) -> tuple[float, int, int, float]:
-    """The row first, then the column: as in the static figures."""
+    """Return the row and then the column of a panel, as in the static figures."""
     return (
         setting.noise_scale,
         LENGTH_SCALES.index(setting.length_scale),
@@ -300,7 +300,7 @@ def _regret(one: MethodRuns) -> tuple[Array, Array]:
 
 
 def _time(one: MethodRuns) -> tuple[Array, Array]:
-    """Milliseconds of each step, smoothed."""
+    """Return the smoothed milliseconds of each step and their spread."""
     each = np.array([smoothed(seconds) for seconds in one.seconds])
     return 1e3 * smoothed(one.seconds.mean(axis=0)), 1e3 * spread(each)
 

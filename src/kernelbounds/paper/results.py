@@ -1,4 +1,4 @@
-"""Results: on disk one file for each job, in memory the repetitions of a method, and both as text.
+"""Results of jobs: computed where they are missing, kept in files, and shown as text.
 
 A file is an npz archive of arrays with a JSON header: the job's exact settings, the versions of
 what computed it, and a checksum of the numbers. It is written under a temporary name and renamed.
@@ -103,7 +103,7 @@ class ResultStore:
         return arrays
 
     def software(self, job: Job) -> dict[str, Any]:
-        """Read what a job was computed with."""
+        """Read the versions of the software that computed a job."""
         return dict(self._read(job)[0]["software"])
 
     def state(self, job: Job) -> str:
@@ -233,7 +233,7 @@ class Repetitions(Generic[J]):
 
 
 def repetitions(jobs: Iterable[J], store: ResultStore) -> list[Repetitions[J]]:
-    """Read the results of jobs, with all repetitions together, in the order of the jobs."""
+    """Read the results of jobs, and stack those that differ in their repetition alone."""
     found = []
     for members in grouped(jobs, _without_repetition).values():
         runs = [store.read(job) for job in members]
@@ -264,7 +264,7 @@ class Estimate:
         return cls(mean, mean - reach, mean + reach)
 
     def shown(self, style: str, unit: str = "") -> str:
-        """Return the value and, unless it is infinite, the interval as text; nothing for nan."""
+        """Return the value and, unless it is infinite, the interval as text; no text for nan."""
         text = "" if math.isnan(self.value) else f"{self.value:{style}}{unit}"
         finite = math.isfinite(self.low)
         return f"{text} [{self.low:{style}}, {self.high:{style}}]" if finite else text
@@ -272,7 +272,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class ErrorRate:
-    """How many of some data sets led to a wrong claim."""
+    """The rate at which data sets led to a wrong claim."""
 
     wrong: int
     runs: int
@@ -354,7 +354,7 @@ def write_texts(folder: Path, name: str, text: str, as_csv: str) -> str:
 
 
 def written_together(folder: Path, write: Callable[[Path], str]) -> tuple[str, list[Path]]:
-    """Let ``write`` make files elsewhere, and then replace those of the folder, each as a whole.
+    """Replace files of a folder by those that ``write`` makes elsewhere, each as a whole.
 
     Nothing is replaced before all files are made. Return what ``write`` returns, and the files.
     """

@@ -1,4 +1,4 @@
-"""Width, time and memory against the number of observations: measured, and by a model.
+"""Width, time and memory against the number of observations, measured and by a model.
 
 A load is measured in a process of its own (``python -m kernelbounds.paper.scale``), whose peak
 memory is that of the load. Times are those of the processor, which others on the machine do not
@@ -102,7 +102,7 @@ class Load(Job):
 
 
 def jobs(choices: Choices) -> list[Load]:
-    """Return all loads, with up to the square of the rounds: 1000 for a million."""
+    """Return all loads, with up to the square of the rounds: a million for 1000 rounds."""
     most = {"exact": EXACT_COUNT, "sparse": max(COUNTS)}
     return [
         Load(kernel, engine, count, choices.seed)
@@ -154,7 +154,7 @@ def measure(load: Load) -> dict[str, float]:
 
 
 def _passes(sequence: ConfidenceSequence, rng: np.random.Generator) -> dict[str, float]:
-    """Seconds a row of Phi' Phi alone, and of both passes of a cluster."""
+    """Measure the seconds a row of Phi' Phi alone, and of both passes of a cluster."""
     engine: Any = sequence.known.radius_engine
     X = rng.random((BLOCK_ROWS * BLOCKS, DIM))
     y = specs.NOISE * rng.standard_normal(len(X))
@@ -181,7 +181,7 @@ def _timed(function: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
 
 
 def _peak_megabytes() -> float:
-    """The most memory so far; getrusage on Linux would begin with that of the parent."""
+    """Return the peak memory so far; getrusage on Linux would begin with that of the parent."""
     if PROCESS_STATUS.exists():
         lines = PROCESS_STATUS.read_text().splitlines()
         return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) / 1024
@@ -193,7 +193,7 @@ def _peak_megabytes() -> float:
 
 @dataclass(frozen=True)
 class MeasuredLoad:
-    """What a load took; see :func:`measure`."""
+    """The width, time and memory of a load, as :func:`measure` finds them."""
 
     load: Load
     found: dict[str, float]
@@ -238,7 +238,7 @@ EXPERIMENT = Experiment(
 
 
 def collect(members: list[Load], store: ResultStore) -> list[MeasuredLoad]:
-    """Read what each of the loads took."""
+    """Read the measurements of loads."""
     return [
         MeasuredLoad(one, {name: float(value[0]) for name, value in store.read(one).items()})
         for one in members
@@ -246,7 +246,7 @@ def collect(members: list[Load], store: ResultStore) -> list[MeasuredLoad]:
 
 
 def as_text(found: list[MeasuredLoad]) -> str:
-    """Return what was measured, how it compares, and what a cluster would take, as text."""
+    """Return tables of what was measured, how it compares, and what a cluster would take."""
     rows = [["kernel", "t", *(f"{name}: half-width, s, MB" for name in ENGINE_TITLES)]]
     compared = [["kernel", "t", "inducing points", "width over exact", "time over that of Φ'Φ"]]
     by_place = {(one.load.kernel, one.load.count, one.load.engine): one for one in found}
@@ -298,7 +298,7 @@ def as_csv(found: list[MeasuredLoad]) -> str:
 
 
 def draw(found: list[MeasuredLoad], folder: Path) -> None:
-    """Draw kernels in columns; widths, seconds and memory in rows."""
+    """Draw widths, seconds and memory in rows, and kernels in columns."""
     by_kernel = results.grouped(found, lambda one: one.load.kernel)
     with figure_files(folder, "scale", len(QUANTITIES), len(by_kernel)) as axes:
         for panels, (kernel, members) in zip(axes.T, by_kernel.items(), strict=True):

@@ -1,4 +1,4 @@
-"""What every experiment of ``kernelbounds reproduce`` has in common, as plain data.
+"""The interface that all experiments of ``kernelbounds reproduce`` share.
 
 An :class:`Experiment` has jobs, and makes tables and figures of their results. A :class:`Job` is
 run by itself, and its result is one file (``results.py``). Each experiment is one file of this
@@ -108,7 +108,7 @@ class Setting:
 
     @property
     def name(self) -> str:
-        """A short name that is also fit for a file."""
+        """A short name that is fit for a file."""
         believed = f"B{self.norm_bound:g}-s{self.noise_scale:g}"
         kernel = f"{for_file(self.kernel)}-l{self.length_scale:g}-d{self.dim}"
         return f"{kernel}-{believed}-T{self.rounds}{'-noiseless' if self.noiseless else ''}"
@@ -181,7 +181,7 @@ class Picture(NamedTuple):
 
 @dataclass(frozen=True)
 class Experiment:
-    """One experiment: what it runs, and what it writes.
+    """An experiment: the jobs that it runs, and the tables and figures that it writes.
 
     Attributes
     ----------
@@ -204,7 +204,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Choices:
-    """What a user narrows; ``methods`` may name bounds of their own, see :func:`bound_of`."""
+    """The choices of a user; ``methods`` may name bounds of their own, see :func:`bound_of`."""
 
     rounds: int = ROUNDS
     repetitions: int = REPETITIONS
@@ -255,7 +255,7 @@ def refuse_unknown(
 
 
 def for_file(name: str) -> str:
-    """Return the name of a kernel or a method as it is in names of files."""
+    """Return the name of a kernel or a method as part of the name of a file."""
     return name.replace("/", "_").replace(" ", "_").replace(":", "-")
 
 

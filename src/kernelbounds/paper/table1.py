@@ -29,7 +29,7 @@ Shown = Callable[[float, float, bool], str]
 
 
 class Published(NamedTuple):
-    """Mean and standard deviation over 10 repetitions of the regret after 1000 rounds."""
+    """The mean and standard deviation, over 10 repetitions, of the regret after 1000 rounds."""
 
     mean: float
     std: float
@@ -221,7 +221,7 @@ def as_html(runs: list[MethodRuns]) -> str:
 
 
 def _ours(runs: list[MethodRuns], shown: Shown) -> dict[str, list[str]]:
-    """Our numbers by method, a text for each setting, which is empty where there are none."""
+    """Return our numbers by method: a text for each setting, empty where there are none."""
     best = {s: min(one.mean for one in runs if one.setting == s) for s in cells.settings_of(runs)}
     return {
         method: [
@@ -237,7 +237,7 @@ def _ours(runs: list[MethodRuns], shown: Shown) -> dict[str, list[str]]:
 def _papers(
     runs: list[MethodRuns], method: str, shown: Shown, score: Callable[[float], str]
 ) -> dict[str, list[str]]:
-    """The paper's numbers for a method, and the differences to ours, as :func:`_ours`."""
+    """Return the paper's numbers for a method, and how far ours are from them, as texts."""
     found = [cells.find(runs, setting, method) for setting in cells.settings_of(runs)]
     printed = [published(one.setting, method) if one else None for one in found]
     scores = [z_score(one) if one else math.nan for one in found]
@@ -248,7 +248,7 @@ def _papers(
 
 
 def _row(label: str, texts: list[str], css: str = "ours") -> str:
-    """A row of the HTML table, which is left out when there is nothing to say."""
+    """Return a row of the HTML table, or nothing where all texts are empty."""
     columns = "".join(f"<td>{text}</td>" for text in texts)
     head = f'<th scope="row">{escape(label)}</th>'
     return f'<tr class="{css}">{head}{columns}</tr>' if any(texts) else ""
