@@ -264,7 +264,7 @@ def write(found: Coverage, folder: Path) -> tuple[str, list[Path]]:
 def as_text(found: Coverage) -> str:
     """Return the tables: by design, by kind of problem, and the first violations."""
     p = found.programme
-    designs = [["bound", "verdict", *p.designs]]
+    refuted, designs = found.refuted, [["bound", "verdict", *p.designs]]
     noises, others = [["bound", *p.noises]], [["bound", *p.truths, *p.kernels]]
     others[0] += [f"d = {dim}" for dim in p.dims]
     for name, bound in found.bounds.items():
@@ -272,7 +272,7 @@ def as_text(found: Coverage) -> str:
             _cell(found, found.rate(name, [design]), promises_design(bound, design))
             for design in p.designs
         ]
-        designs.append([name, _verdict(found, name), *shown])
+        designs.append([name, "refuted" if name in refuted else "holds", *shown])
         shown = [
             _cell(found, found.rate(name, noise=noise), promises_noise(bound, noise))
             for noise in p.noises
@@ -370,7 +370,7 @@ def draw(found: Coverage, folder: Path) -> None:
         right.set_ylim(-0.03, 1.03)
         right.set_xlabel("observations")
         right.set_ylabel("share of runs wrong by then")
-        legend_above(axes, right, 4)
+        legend_above(right, 4)
 
 
 def _times(found: Coverage, name: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -391,7 +391,3 @@ def _cell(found: Coverage, rate: ErrorRate | None, promised: bool) -> str:
     low, high = (100 * end for end in rate.interval)
     text = f"{100 * rate.share:.1f} [{low:.1f}, {high:.1f}]{'*' * found.is_too_often(rate)}"
     return text if promised else f"({text})"
-
-
-def _verdict(found: Coverage, name: str) -> str:
-    return "refuted" if name in found.refuted else "holds"

@@ -232,4 +232,4 @@ def _draw(
             axis.set_title(setting.title, fontsize=10)
             if name == "rivals":
                 log_axes(axis, x, TICKS)
-        legend_above(axes, axes[0, 0], 5)
+        legend_above(axes[0, 0], 5)

@@ -99,7 +99,7 @@ class Cell(Job):
 
     def generator(self, stream: int) -> np.random.Generator:
         """Make the random numbers of one of the streams ``PROBLEM``, ``PLAY`` and ``POLICY``."""
-        return generator(self.seed, self.repetition, stream)
+        return np.random.default_rng((self.seed, self.repetition, stream))
 
 
 def cells_in(
@@ -124,11 +124,6 @@ def chosen_methods(choices: Choices) -> list[str]:
 
 
 # --- running a cell, and what a finished one has done
-
-
-def generator(*seed: int) -> np.random.Generator:
-    """Make the random numbers of a seed, a repetition and a stream."""
-    return np.random.default_rng(seed)
 
 
 def random_problem(

@@ -23,7 +23,7 @@ from kernelbounds.bounds import CMM, DMM, Bound
 from kernelbounds.kernels import mixture_scale
 from kernelbounds.mixtures import Hybrid, Single
 from kernelbounds.paper import results, specs
-from kernelbounds.paper.cells import PLAY, generator
+from kernelbounds.paper.cells import PLAY
 from kernelbounds.paper.figures import COLOURS, figure_files, legend_above
 from kernelbounds.paper.results import Repetitions, ResultStore
 from kernelbounds.paper.specs import CERTIFICATE_ROUNDS, Choices, Experiment, Job, Picture
@@ -184,7 +184,8 @@ class CertificateRun(Job):
             kernel, NORM_SLACK * norm, NOISE, DELTA, bound=BOUNDS[self.bound], mixture=mixture
         )
         policy = KernelUCB(sequence, Finite(function.points))
-        values, rng = function.values(function.points), generator(self.seed, self.repetition, PLAY)
+        values = function.values(function.points)
+        rng = np.random.default_rng((self.seed, self.repetition, PLAY))
         rows: list[tuple[float, ...]] = []
         for t in range(1, self.rounds + 1):
             asked = policy.ask()
@@ -320,7 +321,7 @@ def draw(found: list[Certified], folder: Path) -> None:
             axis.minorticks_off()
             lengths = " and ".join(kernel.split(" = ")[1] for kernel in kernels)
             axis.set_title(f"{known_function(name).title}; ℓ = {lengths}", fontsize=9)
-        legend_above(axes, axes[0, 0], columns + 1, size=7)
+        legend_above(axes[0, 0], columns + 1, size=7)
 
 
 def _middle(first: Array) -> tuple[float, float, float]:

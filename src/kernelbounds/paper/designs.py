@@ -514,7 +514,7 @@ def draw(found: list[DesignGroup], folder: Path) -> None:
             axis.set_yticks(places, [RULE_TITLES[d] for d in designs] if not column else [])
             axis.set_xlabel("share of runs with a wrong claim")
         axes[0, 0].set_ylabel("mean half-width")
-        legend_above(axes, axes[0, 0], len(CLAIMS))
+        legend_above(axes[0, 0], len(CLAIMS))
 
 
 def _draw_widths(axis: Any, widths: dict[int, Array]) -> None:

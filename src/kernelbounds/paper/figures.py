@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +20,7 @@ from kernelbounds.kernels import mixture_scale
 from kernelbounds.kernels.rkhs import RKHSFunction
 from kernelbounds.paper import cells, specs, table1
 from kernelbounds.paper.cells import Cell, MethodRuns
-from kernelbounds.paper.results import ErrorRate, ResultStore
+from kernelbounds.paper.results import ErrorRate, Estimate, ResultStore
 from kernelbounds.paper.specs import Choices, Experiment, Job, Picture, Setting
 from kernelbounds.paper.table1 import bounds_and_baselines, name_of
 from kernelbounds.sequence import ConfidenceSequence
@@ -133,21 +133,21 @@ def _panel(axis: Any, runs: list[MethodRuns], setting: Setting, heading: str) ->
 
 
 def _legend(axes: Any) -> None:
-    legend_above(axes, axes[0, 0], 7 * axes.shape[1] // 3)
+    legend_above(axes[0, 0], 7 * axes.shape[1] // 3)
 
 
-def legend_above(axes: Any, described: Any, columns: int, size: float = 8) -> None:
-    """Put a legend above the panels: inside, it would hide curves of some setting or other."""
-    axes.flat[0].figure.legend(
+def legend_above(described: Any, columns: int, size: float = 8) -> None:
+    """Put the legend of one panel above all panels: inside, it would hide curves."""
+    described.figure.legend(
         *described.get_legend_handles_labels(), loc="outside upper center", ncols=columns,
         fontsize=size, frameon=False,
     )  # fmt: skip
 
 
-def draw_interval(axis: Any, ends: Sequence[float], place: float, colour: str) -> None:
-    """Draw an interval as a horizontal line, unless it is infinite."""
-    if np.isfinite(ends).all():
-        axis.plot(ends, [place, place], color=colour, linewidth=2)
+def draw_interval(axis: Any, found: Estimate, place: float, colour: str) -> None:
+    """Draw a confidence interval as a horizontal line, unless it is infinite."""
+    if np.isfinite(found.low):
+        axis.plot([found.low, found.high], [place, place], color=colour, linewidth=2)
 
 
 def draw_rate(axis: Any, rate: ErrorRate, height: float, colour: str, hollow: bool) -> None:

@@ -28,20 +28,17 @@ from kernelbounds.arrays import Array
 from kernelbounds.bandits import Certificate, KernelUCB
 from kernelbounds.errors import said
 from kernelbounds.paper import results, specs
-from kernelbounds.paper.cells import PLAY, POLICY, PROBLEM, generator, random_problem
+from kernelbounds.paper.cells import PLAY, POLICY, PROBLEM, random_problem
 from kernelbounds.paper.certified_rounds import known_function, least_norm
 from kernelbounds.paper.contenders import CONTENDERS, Optimiser
 from kernelbounds.paper.figures import figure_files, legend_above
 from kernelbounds.paper.results import Repetitions, ResultStore
-from kernelbounds.paper.specs import Choices, Experiment, Job, Picture
+from kernelbounds.paper.specs import Choices, Experiment, Job, Picture, Setting
 from kernelbounds.problem import Problem
 
-DIM = 3
 TIMES = (10, 20)  # trials after which ours are certified; also after the last
-# Random functions of the paper, by kernel and length scale.
-SETTINGS = {
-    "rbf": ("rbf", 0.5), "matern-5_2": ("matern-5/2", 0.5), "matern-3_2": ("matern-3/2", 0.5),
-}  # fmt: skip
+# Random functions of the paper.
+SETTINGS = {kernel.replace("/", "_"): Setting(kernel, 0.5) for kernel in specs.KERNELS}
 SCALE = 100.0  # the range of known functions
 KNOWN_NOISE = 1.0
 # How often the known functions turn along each input, counted on lines through the cube.
@@ -69,15 +66,7 @@ class Task:
 
 def title(function: str) -> str:
     """Return the title of a function."""
-    if function in TITLES:
-        return TITLES[function]
-    setting = SETTINGS[function]
-    return f"{specs.KERNEL_TITLES[setting[0]]}, ℓ = {setting[1]:g}"
-
-
-def dim_of(function: str) -> int:
-    """Return the number of inputs of a function."""
-    return len(TURNS[function]) if function in TURNS else DIM
+    return TITLES[function] if function in TITLES else SETTINGS[function].title
 
 
 @cache
@@ -88,9 +77,8 @@ def task(function: str, trials: int, seed: int, repetition: int) -> Task:
     """
     if function in TITLES:
         return _known(function, trials)
-    kernel_name, length_scale = SETTINGS[function]
-    kernel, dim = specs.kernel_named(kernel_name, length_scale), DIM
-    drawn = random_problem(kernel, dim, generator(seed, repetition, PROBLEM))
+    kernel, dim = SETTINGS[function].make_kernel(), SETTINGS[function].dim
+    drawn = random_problem(kernel, dim, np.random.default_rng((seed, repetition, PROBLEM)))
     # No function of norm B exceeds B where k(x,x) = 1, so that this range says nothing new.
     problem = Problem(
         [f"x{i}=0:1" for i in range(dim)], f"y={-specs.NORM}:{specs.NORM}", specs.NOISE,
@@ -181,9 +169,11 @@ class OptimiserRun(Job):
         return result
 
     def _play(self, known: Task, result: dict[str, Array]) -> None:
-        of_noise = generator(self.seed, self.repetition, PLAY)
+        of_noise, of_policy = (
+            np.random.default_rng((self.seed, self.repetition, stream)) for stream in (PLAY, POLICY)
+        )
         noise = known.noise_scale * of_noise.standard_normal(self.trials)
-        seed = int(generator(self.seed, self.repetition, POLICY).integers(2**31))
+        seed = int(of_policy.integers(2**31))
         optimiser = CONTENDERS[self.method].make(known.problem, seed)
 
         def regret(x: Array) -> float:
@@ -217,7 +207,7 @@ def certificate(problem: Problem, optimiser: Optimiser) -> Certificate:
 def jobs(choices: Choices) -> list[OptimiserRun]:
     """Return all runs, of all optimisers that are installed."""
     fewer = choices.at_most(specs.OPTIMISER_TRIALS, specs.OPTIMISER_REPETITIONS)
-    random = [name for name, (kernel, _) in SETTINGS.items() if kernel in choices.kernels]
+    random = [name for name, one in SETTINGS.items() if one.kernel in choices.kernels]
     return [
         OptimiserRun(function, method, fewer.rounds, repetition, choices.seed)
         for repetition in range(fewer.repetitions)
@@ -378,7 +368,8 @@ def draw(found: list[Played], folder: Path, name: str, what: str) -> None:
                         trials[known], certified[:, known].mean(axis=0), "--o", color=colour,
                         label=f"{method}: certified", linewidth=1.2, markersize=4, zorder=order,
                     )  # fmt: skip
-            axis.set_title(f"{title(function)}, d = {dim_of(function)}", fontsize=10)
+            dim = len(TURNS[function]) if function in TURNS else SETTINGS[function].dim
+            axis.set_title(f"{title(function)}, d = {dim}", fontsize=10)
             if not cumulative and function in TITLES:
                 axis.axhline(SCALE, color="#888888", linestyle=":", linewidth=1)
                 axis.text(1, SCALE, "range", va="bottom", color="#666666", fontsize=8)
@@ -387,7 +378,7 @@ def draw(found: list[Played], folder: Path, name: str, what: str) -> None:
                 axis.set_yscale("log")
         for axis in axes.flat[len(panels) :]:
             axis.set_visible(False)
-        legend_above(axes, axes[0, 0], 5, size=9)
+        legend_above(axes[0, 0], 5, size=9)
 
 
 def _milliseconds(one: Played) -> float:

@@ -219,7 +219,7 @@ def _draw_growth(found: list[FittedGrowth], folder: Path) -> None:
         places = np.arange(len(found))[::-1]
         for place, one in zip(places, found, strict=True):
             mean = one.mean
-            draw_interval(axis, (mean.low, mean.high), place, COLOURS["AMM"])
+            draw_interval(axis, mean, place, COLOURS["AMM"])
             axis.plot(mean.value, place, "o", color=COLOURS["AMM"], label="measured, 95 %")
             axis.plot(one.rate.power, place, "|", color="black", markersize=14, label="proved")
             axis.plot(one.proved, place, "|", color=COLOURS["Random"], markersize=14,

@@ -102,7 +102,7 @@ def as_text(runs: list[MethodRuns], ratios: Ratios) -> str:
     rounds, count = right[0].rounds, len(runs[0].final)
     head = ["", *(s.title for s in right)]
     regret = [[NAMES[m], *(_mean(cells.find(runs, s, m)) for s in right)] for m in METHODS]
-    to_limit = _compared(runs, right, "CMM limit", _factor)
+    to_limit = _compared(runs, right, "CMM limit", lambda found: found.shown(".2f"))
     to_dmm = _compared(runs, right, "DMM", _percent)
     if rounds == specs.ROUNDS:
         over_limit = [ratio_of(runs, s, "CMM default", "CMM limit").value for s in right]
@@ -188,19 +188,15 @@ def draw(runs: list[MethodRuns], folder: Path) -> None:
             axis.axvline(AIM_OVER_LIMIT, color="black", linewidth=0.6, linestyle=":")
             for place, method in zip(places, methods, strict=True):
                 found, colour = ratio_of(runs, s, method, "CMM limit"), RADIUS_COLOURS[method]
-                draw_interval(axis, (found.low, found.high), place, colour)
+                draw_interval(axis, found, place, colour)
                 axis.plot(found.value, place, "o", color=colour, markersize=5)
             axis.set_yticks(list(places), [NAMES[m] for m in methods] if first else [])
             axis.set_ylim(-0.6, len(methods) - 0.4)
             axis.set_title(s.title, fontsize=10)
 
 
-def _factor(of: Estimate) -> str:
-    return of.shown(".2f")
-
-
-def _percent(of: Estimate) -> str:
-    return Estimate(*(100 * (end - 1) for end in astuple(of))).shown("+.0f", " %")
+def _percent(found: Estimate) -> str:
+    return Estimate(*(100 * (end - 1) for end in astuple(found))).shown("+.0f", " %")
 
 
 def _mean(one: MethodRuns | None) -> str:

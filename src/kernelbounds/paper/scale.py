@@ -29,9 +29,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from kernelbounds.arrays import Array
-from kernelbounds.bandits import SyntheticProblem
 from kernelbounds.engine.sparse.ranges import sums
 from kernelbounds.paper import results, specs
+from kernelbounds.paper.cells import random_problem
 from kernelbounds.paper.figures import COLOURS, figure_files, legend_above
 from kernelbounds.paper.results import ResultStore
 from kernelbounds.paper.specs import Choices, Experiment, Job, Picture
@@ -122,9 +122,7 @@ def measure(load: Load) -> dict[str, float]:
     """
     rng = np.random.default_rng([load.seed, list(INDUCING).index(load.kernel)])
     kernel = specs.kernel_named(load.kernel, LENGTH_SCALE)
-    truth = SyntheticProblem.draw(
-        kernel, DIM, rng, norm=specs.NORM, noise_scale=specs.NOISE, centres=specs.CENTRES
-    )
+    truth = random_problem(kernel, DIM, rng)
     queries = rng.random((QUERIES, DIM))
     sites = rng.random((REPEATED_SITES, DIM))
     engine = Sparse() if load.engine == "grown" else None
@@ -331,7 +329,7 @@ def draw(found: list[MeasuredLoad], folder: Path) -> None:
             panels[-1].set_xlabel("observations")
         for axis, name in zip(axes[:, 0], QUANTITIES.values(), strict=True):
             axis.set_ylabel(name)
-        legend_above(axes, axes[1, 0], 3)
+        legend_above(axes[1, 0], 3)
 
 
 def largest(found: list[MeasuredLoad]) -> dict[str, MeasuredLoad]:

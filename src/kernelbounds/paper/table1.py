@@ -66,11 +66,9 @@ def z_score(one: MethodRuns) -> float:
     return (one.mean - known.mean) / math.sqrt(variance)
 
 
-def paired_difference(
-    runs: list[MethodRuns], setting: Setting, method: str = "CMM", other: str = "DMM"
-) -> Estimate | None:
-    """Estimate the regret of one method minus that of another, on the same problems."""
-    one, two = cells.find(runs, setting, method), cells.find(runs, setting, other)
+def paired_difference(runs: list[MethodRuns], setting: Setting) -> Estimate | None:
+    """Estimate the regret of CMM minus that of DMM, on the same problems."""
+    one, two = (cells.find(runs, setting, method) for method in ("CMM", "DMM"))
     return Estimate.of_mean(one.final - two.final) if one and two else None
 
 
