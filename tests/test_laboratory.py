@@ -290,6 +290,13 @@ def test_rivals_are_there_by_name():
     assert [*found.bounds] == [*kb.bounds.RIVALS, "CMM"] and not found.refuted
 
 
+def test_a_programme_that_is_changed_still_makes_bounds_for_each_problem():
+    """The ridge of this rival depends on the kernel, the dimension and the rounds."""
+    programme = replace(Programme(["Whitehouse 2023"], ["once"], runs=1), rounds=50)
+    assert programme.bounds == ["Whitehouse 2023"]
+    assert [job.given for job in programme.jobs()] == [None]
+
+
 def test_refusals():
     assert "no design is called 'nowhere'" in refused(lambda: Programme(["CMM"], ["nowhere"]))
     assert "no method is called 'CNN'" in refused(lambda: Programme(["CNN"]))

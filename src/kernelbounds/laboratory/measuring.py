@@ -97,8 +97,7 @@ class Coverage:
     @property
     def bounds(self) -> Mapping[str, Bound]:
         """The bounds by their names."""
-        assert isinstance(self.programme.bounds, Mapping)
-        return self.programme.bounds
+        return self.programme.bounds_by_name
 
     def rate(
         self, method: str, designs: Iterable[str] | None = None, **case: str | int
@@ -138,9 +137,7 @@ class Coverage:
                 if promises_design(bound, design)
             }
             groups |= {n: self.rate(method, noise=n) for n in p.noises if promises_noise(bound, n)}
-            groups |= {truth: self.rate(method, truth=truth) for truth in p.truths}
-            groups |= {kernel: self.rate(method, kernel=kernel) for kernel in p.kernels}
-            groups |= {f"d = {dim}": self.rate(method, dim=dim) for dim in p.dims}
+            groups |= {name: self.rate(method, **kind) for name, kind in p.kinds.items()}
             found |= {(method, name): rate for name, rate in groups.items() if rate}
         return found
 
@@ -265,8 +262,7 @@ def as_text(found: Coverage) -> str:
     """Return the tables: by design, by kind of problem, and the first violations."""
     p = found.programme
     refuted, designs = found.refuted, [["bound", "verdict", *p.designs]]
-    noises, others = [["bound", *p.noises]], [["bound", *p.truths, *p.kernels]]
-    others[0] += [f"d = {dim}" for dim in p.dims]
+    noises, others = [["bound", *p.noises]], [["bound", *p.kinds]]
     for name, bound in found.bounds.items():
         shown = [
             _cell(found, found.rate(name, [design]), promises_design(bound, design))
@@ -278,9 +274,7 @@ def as_text(found: Coverage) -> str:
             for noise in p.noises
         ]
         noises.append([name, *shown])
-        rates = [found.rate(name, truth=truth) for truth in p.truths]
-        rates += [found.rate(name, kernel=kernel) for kernel in p.kernels]
-        rates += [found.rate(name, dim=dim) for dim in p.dims]
+        rates = [found.rate(name, **kind) for kind in p.kinds.values()]
         others.append([name, *(_cell(found, rate, promised=True) for rate in rates)])
     tables = {
         "Share of runs in which f* was outside of the bounds at some time and place, in per cent "
@@ -309,14 +303,13 @@ def as_csv(found: Coverage) -> str:
     """Return a row for each bound, design and kind of problem."""
     head = ["bound", "design", "dim", "kernel", "truth", "noise", "promised", "wrong", "runs"]
     rows = []
-    for key, runs in results.grouped(
-        found.runs, lambda one: (one.method, one.design, one.case)
-    ).items():
-        bound, design, case = found.bounds[key[0]], key[1], key[2]
+    groups = results.grouped(found.runs, lambda one: (one.method, one.design, one.case))
+    for (method, design, case), runs in groups.items():
+        bound = found.bounds[method]
         promised = promises_design(bound, design) and promises_noise(bound, case.noise)
         rate = ErrorRate(sum(one.time > 0 for one in runs), len(runs))
         counts = int(promised), rate.wrong, rate.runs
-        rows.append([key[0], design, *case, *counts, *results.numbers(*rate.interval)])
+        rows.append([method, design, *case, *counts, *results.numbers(*rate.interval)])
     return results.csv_text([*head, "low", "high"], rows)
 
 
@@ -353,7 +346,9 @@ def draw(found: Coverage, folder: Path) -> None:
                     continue
                 height, hollow = 0.4 - row - step * (i + 0.5), not promises_design(bound, design)
                 draw_rate(left, rate, height, colours[name], hollow)
-            times = _times(found, name)
+            # These are the times of first violations, where a design looks more than once.
+            looked = [one for one in found.runs if one.method == name and one.design != "once"]
+            times = np.array([r.time for r in looked if promises_noise(bound, r.case.noise)])
             if len(times):
                 grid = np.unique(np.append(1, times[times > 0]))
                 shares = [(times[times > 0] <= t).sum() / len(times) for t in grid]
@@ -371,18 +366,6 @@ def draw(found: Coverage, folder: Path) -> None:
         right.set_xlabel("observations")
         right.set_ylabel("share of runs wrong by then")
         legend_above(right, 4)
-
-
-def _times(found: Coverage, name: str) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Return the times of first violations, for designs that look again and noise as assumed."""
-    bound = found.bounds[name]
-    return np.array(
-        [
-            one.time
-            for one in found.runs
-            if one.method == name and one.design != "once" and promises_noise(bound, one.case.noise)
-        ]
-    )
 
 
 def _cell(found: Coverage, rate: ErrorRate | None, promised: bool) -> str:

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import kernelbounds as kb
 from kernelbounds.arrays import as_scalar, as_whole, brief
@@ -116,7 +117,6 @@ class Programme:
     rounds: int = ROUNDS
     delta: float = DELTA
     seed: int = 0
-    by_name: bool = field(default=False, init=False, repr=False)  # whether bounds are names
 
     def __post_init__(self) -> None:
         refuse_unknown("design", self.designs, tuple(DESIGNS))
@@ -130,18 +130,20 @@ class Programme:
         for dim in self.dims:
             as_whole(dim, "dims", least=1)
         as_scalar(self.delta, "delta", above=0.0, most=1.0)
-        bounds = self.bounds
-        if not isinstance(bounds, Mapping):
-            named = _with_rivals(bounds)
-            own = [name for name in named if is_users_own(name)]
-            refuse_unknown("method", named, (*BOUNDS, *CONTROLS, *kb.bounds.RIVALS), own)
-            first = self.cases[0]
-            bounds = {one: bound_named(one, self.rounds, self.delta, first) for one in named}
-            object.__setattr__(self, "by_name", True)
-        for name, bound in bounds.items():
+        for name, bound in self.bounds_by_name.items():
             if not isinstance(bound, kb.Bound):
                 raise InputError(f"{name} must be a kernelbounds.Bound, got {brief(bound)}.")
-        object.__setattr__(self, "bounds", dict(bounds))
+
+    @cached_property
+    def bounds_by_name(self) -> dict[str, kb.Bound]:
+        """The bounds by their names, with the settings for the first kind of problem."""
+        if isinstance(self.bounds, Mapping):
+            return dict(self.bounds)
+        spelled = [kb.bounds.RIVALS if name == "rivals" else [name] for name in self.bounds]
+        names = list(dict.fromkeys(itertools.chain.from_iterable(spelled)))
+        own = [name for name in names if is_users_own(name)]
+        refuse_unknown("method", names, (*BOUNDS, *CONTROLS, *kb.bounds.RIVALS), own)
+        return {name: bound_named(name, self.rounds, self.delta, self.cases[0]) for name in names}
 
     @property
     def cases(self) -> tuple[Case, ...]:
@@ -149,19 +151,26 @@ class Programme:
         lists = (self.dims, self.kernels, self.truths, self.noises)
         return tuple(Case(*one) for one in itertools.product(*lists))
 
+    @property
+    def kinds(self) -> dict[str, dict[str, Any]]:
+        """Groups of runs by truth, kernel and dimension: a title, and what the cases share."""
+        groups: dict[str, dict[str, Any]] = {truth: {"truth": truth} for truth in self.truths}
+        groups |= {kernel: {"kernel": kernel} for kernel in self.kernels}
+        return groups | {f"d = {dim}": {"dim": dim} for dim in self.dims}
+
     def jobs(self) -> list[Trials]:
         """Return all jobs, which take some seconds each."""
         from kernelbounds.laboratory.trials import Trials
 
-        assert isinstance(self.bounds, Mapping)
-        cases, marks = self.cases, {n: fingerprint(b) for n, b in self.bounds.items()}
+        cases, given = self.cases, isinstance(self.bounds, Mapping)
+        marks = {name: fingerprint(bound) for name, bound in self.bounds_by_name.items()}
         return [
             Trials(
                 name, design, self.seed + start, min(RUNS_OF_A_JOB, self.runs - start),
-                self.rounds, self.delta, cases, marks[name], None if self.by_name else bound,
+                self.rounds, self.delta, cases, marks[name], bound if given else None,
             )
             for start in range(0, self.runs, RUNS_OF_A_JOB)
-            for name, bound in self.bounds.items()
+            for name, bound in self.bounds_by_name.items()
             for design in self.designs
         ]  # fmt: skip
 
@@ -190,12 +199,6 @@ def bound_named(name: str, rounds: int, delta: float, case: Case) -> kb.Bound:
             return kb.FixedDesign(noise="Gaussian")
     made: kb.Bound = getattr(kb, name)()
     return made
-
-
-def _with_rivals(names: Sequence[str]) -> list[str]:
-    """Return each name once, with ``rivals`` replaced by the names of all rivals."""
-    spelled = [kb.bounds.RIVALS if name == "rivals" else [name] for name in names]
-    return list(dict.fromkeys(itertools.chain.from_iterable(spelled)))
 
 
 def promises_design(bound: kb.Bound, design: str) -> bool:
