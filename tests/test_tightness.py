@@ -56,7 +56,7 @@ class TestRadii:
         found, problem = cell.run(), cells.problem_of(cell)
         points = cells.played(cell, found["regret"])
         noise = found["outcome"] - problem.values(points)
-        assert noise == pytest.approx(cells.noise_of(cell, problem))
+        assert noise == pytest.approx(cells.noise_of(cell))
         assert cells.radius_ratios(cell, found, [7, 40]) == pytest.approx([1.0, 1.0])
         assert Limit.of(noise).energies[40] >= noise @ noise
         values = problem.values(points)

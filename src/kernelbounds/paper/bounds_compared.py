@@ -76,7 +76,7 @@ class RivalRun(Job):
         problem = problem_of(cell)
         result = {"width": _widths(cell, problem)}
         names = ("regret", "regret_bound", "seconds")
-        sequence = _sequence(cell, problem, noise_of(cell, problem))
+        sequence = _sequence(cell, noise_of(cell))
         if not sequence.bound.guarantee.sequential:
             return result | {name: np.full(rounds, math.nan) for name in names}
         policy = KernelUCB(sequence)
@@ -89,7 +89,7 @@ def _widths(cell: Cell, problem: SyntheticProblem) -> Array:
     rounds, rng = cell.setting.rounds, cell.generator(WIDTHS)
     X, asked = rng.random((rounds, cell.setting.dim)), problem.actions(rng)
     noise = np.array([problem.noise(rng) for _ in range(rounds)])
-    sequence, found, start = _sequence(cell, problem, noise), [], 0
+    sequence, found, start = _sequence(cell, noise), [], 0
     for stop in times(rounds):
         sequence.update(X[start:stop], problem.values(X[start:stop]) + noise[start:stop])
         lower, upper = sequence.bounds(asked)
@@ -98,9 +98,9 @@ def _widths(cell: Cell, problem: SyntheticProblem) -> Array:
     return np.array(found)
 
 
-def _sequence(cell: Cell, problem: SyntheticProblem, noise: Array) -> ConfidenceSequence:
+def _sequence(cell: Cell, noise: Array) -> ConfidenceSequence:
     setting, method = cell.setting, cell.method
-    sequence = sequence_for(cell, problem, CMM(), noise)
+    sequence = sequence_for(cell, CMM(), noise)
     if method in RIVALS:
         make, kernel = RIVALS[method], sequence.kernel
         bound = make(setting.rounds, kernel, setting.dim, sequence.assumptions)
@@ -108,7 +108,7 @@ def _sequence(cell: Cell, problem: SyntheticProblem, noise: Array) -> Confidence
         bound = specs.bound_of(method)
     else:
         return sequence
-    return sequence_for(cell, problem, bound, noise)
+    return sequence_for(cell, bound, noise)
 
 
 def times(rounds: int) -> list[int]:

@@ -22,7 +22,7 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds.arrays import Array
-from kernelbounds.bandits import KernelUCB, RandomPolicy, SyntheticProblem, simulate
+from kernelbounds.bandits import KernelUCB, Policy, RandomPolicy, SyntheticProblem, simulate
 from kernelbounds.bounds import AMM, AY, CMM, DMM, IGP, Assumptions, Bound
 from kernelbounds.bounds.dmm import PAPERS_GRID
 from kernelbounds.engine import Engine
@@ -87,12 +87,10 @@ class Cell(Job):
         problem, play = problem_of(self), self.generator(PLAY)
         if self.method in RECURSIONS:
             return _time_recursion(self, problem, play)
-        sequence = sequence_for(self, problem, _bound(self), noise_of(self, problem))
-        policy = (
-            RandomPolicy(sequence, rng=self.generator(POLICY))
-            if self.method == "Random"
-            else KernelUCB(sequence)
-        )
+        sequence = sequence_for(self, _bound(self), noise_of(self))
+        policy: Policy = KernelUCB(sequence)
+        if self.method == "Random":
+            policy = RandomPolicy(sequence, rng=self.generator(POLICY))
         trace = simulate(policy, problem, self.setting.rounds, play)
         names = ("regret", "lower", "upper", "outcome", "seconds")
         return {name: getattr(trace, name) for name in names}
@@ -142,21 +140,19 @@ def problem_of(cell: Cell) -> SyntheticProblem:
     return random_problem(setting.make_kernel(), setting.dim, cell.generator(PROBLEM), noise)
 
 
-def noise_of(cell: Cell, problem: SyntheticProblem) -> Array:
+def noise_of(cell: Cell) -> Array:
     """Draw the noise of each round as :func:`simulate` does; it is the same for all methods."""
-    _, of_noise = cell.generator(PLAY).spawn(2)
+    problem, (_, of_noise) = problem_of(cell), cell.generator(PLAY).spawn(2)
     return np.array([problem.noise(of_noise) for _ in range(cell.setting.rounds)])
 
 
-def sequence_for(
-    cell: Cell, problem: SyntheticProblem, bound: Bound, noise: Array
-) -> ConfidenceSequence:
+def sequence_for(cell: Cell, bound: Bound, noise: Array) -> ConfidenceSequence:
     """Make the confidence sequence of a method, without observations.
 
     Its radius is the paper's, but for three methods: CMM with several scales, with the default of
     the library, and with the limit, which alone looks at the noise.
     """
-    setting, kernel = cell.setting, problem.function.kernel
+    setting, kernel = cell.setting, cell.setting.make_kernel()
     mixture: Mixture
     match cell.method:
         case "CMM default":
@@ -210,15 +206,14 @@ def finished_sequence(
     cell: Cell, found: dict[str, Array], rounds: int | None = None
 ) -> ConfidenceSequence:
     """Make the confidence sequence of a finished cell again, as it was after these rounds."""
-    problem = problem_of(cell)
-    sequence = sequence_for(cell, problem, _bound(cell), noise_of(cell, problem))
+    sequence = sequence_for(cell, _bound(cell), noise_of(cell))
     sequence.update(played(cell, found["regret"][:rounds]), found["outcome"][:rounds])
     return sequence
 
 
 def radius_ratios(cell: Cell, found: dict[str, Array], times: list[int]) -> list[float]:
     """Return R_t^2 over the noise energy at these times of a finished cell with noise."""
-    energies = np.cumsum(noise_of(cell, problem_of(cell)) ** 2)
+    energies = np.cumsum(noise_of(cell) ** 2)
     return [finished_sequence(cell, found, t).radius ** 2 / float(energies[t - 1]) for t in times]
 
 
@@ -403,7 +398,7 @@ def _time_recursion(
     cell: Cell, problem: SyntheticProblem, rng: np.random.Generator
 ) -> dict[str, Array]:
     """Run KernelUCB on the recursion, and return the regret and the seconds of each round."""
-    sequence = sequence_for(cell, problem, AMM(), noise_of(cell, problem))
+    sequence = sequence_for(cell, AMM(), noise_of(cell))
     a, setting = sequence.assumptions, cell.setting
     reference = a.noise_scale**2 / a.mixture_scale
     factors = sorted(PAPERS_GRID, key=lambda f: f != 1.0) if cell.method[0] == "D" else [1.0]
