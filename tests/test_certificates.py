@@ -12,13 +12,26 @@ from typer.testing import CliRunner
 
 import kernelbounds as kb
 from kernelbounds.cli import app
-from kernelbounds.paper import certified_rounds, specs
-from kernelbounds.paper.certified_rounds import Certified, KnownFunction, known_function, norm_of
-from kernelbounds.paper.specs import CertificateRun, Choices
+from kernelbounds.paper import certified_rounds
+from kernelbounds.paper.cells import Cell
+from kernelbounds.paper.certified_rounds import (
+    BOUNDS,
+    KERNELS,
+    MIXTURE_TITLES,
+    CertificateRun,
+    KnownFunction,
+    first_certified,
+    known_function,
+    norm_of,
+    wrong_runs,
+)
+from kernelbounds.paper.reproduce import EXPERIMENTS
+from kernelbounds.paper.results import Repetitions
+from kernelbounds.paper.specs import Choices
 
 
 class TestFunctions:
-    @pytest.mark.parametrize("name", specs.CERTIFICATE_KERNELS)
+    @pytest.mark.parametrize("name", KERNELS)
     def test_they_have_mean_0_and_range_1_on_their_points(self, name):
         target = known_function(name)
         values = target.values(target.points)
@@ -50,7 +63,7 @@ class TestFunctions:
         mean = abs(f(finer).mean())
         assert abs(shifted.norm(kernel) * scale - f.norm) <= mean * constant * (1 + 1e-3)
 
-    @pytest.mark.parametrize("kernel", specs.CERTIFICATE_KERNELS["wiggly"])
+    @pytest.mark.parametrize("kernel", KERNELS["wiggly"])
     def test_a_finer_set_has_nearly_the_same_norm(self, kernel):
         target, (nu, length_scale) = known_function("wiggly"), kernel
         norm = norm_of("wiggly", nu, length_scale)
@@ -60,20 +73,18 @@ class TestFunctions:
 
 class TestTrials:
     def test_how_many(self):
-        found = specs.certificate_runs(Choices())
+        found = certified_rounds.jobs(Choices())
         assert len(found) == 4 * 2 * 4 * 3 == len({trial.name for trial in found})
         assert {trial.rounds for trial in found} == {400}
-        few = specs.certificate_runs(Choices(rounds=50, repetitions=2))
+        few = certified_rounds.jobs(Choices(rounds=50, repetitions=2))
         assert len(few) == 64 and {trial.rounds for trial in few} == {50}
-        assert not specs.cells("certificates", Choices())
-        assert set(found) <= set(specs.all_jobs(specs.EXPERIMENTS, Choices()))
+        assert found == EXPERIMENTS["certificates"].jobs(Choices())
+        assert not any(isinstance(trial, Cell) for trial in found)
 
-    @pytest.mark.parametrize("mixture", specs.CERTIFICATE_MIXTURES)
-    @pytest.mark.parametrize("bound", specs.CERTIFICATE_BOUNDS)
+    @pytest.mark.parametrize("mixture", MIXTURE_TITLES)
+    @pytest.mark.parametrize("bound", BOUNDS)
     def test_certificates_are_true(self, bound, mixture):
-        found = certified_rounds.run(
-            CertificateRun("wiggly", 2.5, 0.25, bound, mixture, 0, rounds=70)
-        )
+        found = CertificateRun("wiggly", 2.5, 0.25, bound, mixture, 0, rounds=70).run()
         rounds = found["rounds"].astype(int).tolist()
         assert rounds[:30] == list(range(1, 31)) and rounds[-1] == 70
         assert 40 < len(rounds) < 70 and max(np.diff(rounds)) == 2
@@ -84,27 +95,26 @@ class TestTrials:
 
     def test_repetitions_differ(self):
         one, two = (CertificateRun("wiggly", 3.5, 0.5, "CMM", "default", r, 5) for r in (0, 1))
-        regrets = [certified_rounds.run(job)["regret"] for job in (one, two)]
+        regrets = [job.run()["regret"] for job in (one, two)]
         assert not np.array_equal(*regrets)
 
 
 def test_the_first_round_that_is_good_enough():
     curves = np.array([[0.5, 0.2, 0.1, 0.2], [0.5, 0.4, 0.3, 0.2], [0.5, 0.4, 0.15, 0.04]])
-    rounds, zero = np.array([1.0, 2, 3, 5]), np.zeros((3, 4))
+    rounds, zero = np.tile([1.0, 2, 3, 5], (3, 1)), np.zeros((3, 4))
     trial = CertificateRun("wiggly", 2.5, 0.25, "CMM", "default", 0, rounds=5)
-    one = Certified(trial, 1.4, rounds, {"by_bounds": curves, "regret": curves / 2}, zero)
-    assert one.first("by_bounds", 0.2).tolist() == [2, 5, 3]
-    assert one.first("by_bounds", 0.1).tolist() == [3, math.inf, 5]
+    arrays = {"norm": np.full((3, 1), 1.4), "rounds": rounds, "true_regret": zero}
+    one = Repetitions(trial, arrays | {"by_bounds": curves, "regret": curves / 2})
+    assert first_certified(one, "by_bounds", 0.2).tolist() == [2, 5, 3]
+    assert first_certified(one, "by_bounds", 0.1).tolist() == [3, math.inf, 5]
     text = certified_rounds.as_text([one])
     assert "max upper − lower  3 (2 to 5)" in text and "5 (3 to over 5)" in text
     assert "over 5 (5 to over 5)" in text and "wrong at some time in 0 of 3 runs" in text
-    assert Certified(trial, 1.4, rounds, one.certified, zero + 0.15).wrong == 3
+    assert wrong_runs(Repetitions(trial, one.arrays | {"true_regret": zero + 0.15})) == 3
 
 
 def test_reproduces_and_goes_on(tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        specs, "CERTIFICATE_KERNELS", {"wiggly": specs.CERTIFICATE_KERNELS["wiggly"]}
-    )
+    monkeypatch.setattr(certified_rounds, "KERNELS", {"wiggly": KERNELS["wiggly"]})
     command = ["reproduce", "certificates", "--rounds", "9", "--reps", "2", "--workers", "1"]
     command += ["--out", str(tmp_path)]
     result = CliRunner().invoke(app, command)

@@ -16,25 +16,28 @@ from typer.testing import CliRunner
 import kernelbounds as kb
 from kernelbounds.cli import app
 from kernelbounds.paper import designs, specs
-from kernelbounds.paper.designs import CLAIMS, DesignGroup, ErrorRate
-from kernelbounds.paper.specs import Choices, DesignRuns
+from kernelbounds.paper.cells import Cell
+from kernelbounds.paper.designs import CLAIMS, DesignGroup, DesignRuns
+from kernelbounds.paper.reproduce import EXPERIMENTS
+from kernelbounds.paper.results import ErrorRate
+from kernelbounds.paper.specs import Choices
 
 
 def _wrong(design, law="Gaussian", kernel="matern-5/2", rounds=100):
-    found = designs.run(DesignRuns(kernel, design, law, 0, rounds=rounds))
+    found = DesignRuns(kernel, design, law, 0, rounds=rounds).run()
     return {name: dict(zip(CLAIMS, found[name].T, strict=True)) for name in ("wrong", "again")}
 
 
 class TestStudies:
     def test_how_many(self):
-        found = specs.design_runs(Choices())
+        found = designs.jobs(Choices())
         # All laws with fixed points; else those of the first kernel, and Gaussian noise.
         assert len(found) == 10 * (9 + 3 + 3 * 5) == len({study.name for study in found})
-        assert set(found) <= set(specs.all_jobs(specs.EXPERIMENTS, Choices()))
-        assert not specs.cells("designs", Choices())
+        assert found == EXPERIMENTS["designs"].jobs(Choices())
+        assert not any(isinstance(study, Cell) for study in found)
         runs = {study.design: study.runs for study in found}
         assert runs == specs.DESIGNS
-        quick = specs.design_runs(Choices(rounds=150, repetitions=3))
+        quick = designs.jobs(Choices(rounds=150, repetitions=3))
         assert sum(study.runs for study in quick) < sum(study.runs for study in found) / 10
 
     def test_when_bounds_are_computed(self):
@@ -44,7 +47,7 @@ class TestStudies:
         assert replace(study, rounds=150).times == [30, 100]
         assert replace(study, rounds=12).times == [12]
 
-    @pytest.mark.parametrize("law", specs.NOISE_LAWS)
+    @pytest.mark.parametrize("law", designs.NOISE_LAWS)
     def test_noise_has_the_scale_that_is_believed(self, law):
         drawn = designs.draw_noise(law, np.random.default_rng(0), 40_000) / specs.NOISE
         # Standard errors of the mean and the mean square are at most 0.005 and 0.0071.
@@ -123,10 +126,10 @@ class TestRules:
         assert not found["again"]["all x"].any() and not found["wrong"]["CMM"].any()
 
     def test_a_policy_and_looks(self):
-        found = designs.run(DesignRuns("matern-3/2", "policy", "uniform", 0, rounds=12))
+        found = DesignRuns("matern-3/2", "policy", "uniform", 0, rounds=12).run()
         assert found["half_width"].shape == (2, 1, len(CLAIMS)) == found["missed"].shape
         assert not found["missed"][..., 0].any(), "CMM"
-        looks = designs.run(DesignRuns("rbf", "looks", "Gaussian", 0, rounds=12))
+        looks = DesignRuns("rbf", "looks", "Gaussian", 0, rounds=12).run()
         assert looks["wrong"].shape == (2, len(CLAIMS)) and not looks["wrong"][:, 0].any()
 
     def test_looking_more_often_finds_more(self, monkeypatch):
@@ -138,7 +141,7 @@ class TestRules:
         assert np.all(often >= seldom) and often.sum() > seldom.sum()
 
     def test_functions_are_those_of_all_laws_and_noise_is_its_own(self):
-        one, two = (DesignRuns("rbf", "fixed", law, 0, rounds=12) for law in specs.NOISE_LAWS[:2])
+        one, two = (DesignRuns("rbf", "fixed", law, 0, rounds=12) for law in designs.NOISE_LAWS[:2])
         data = [designs.fixed_data(s, np.random.default_rng(5), 12) for s in (one, two)]
         assert data[0][0].function(data[0][3]) == pytest.approx(data[1][0].function(data[1][3]))
         assert np.array_equal(data[0][1], data[1][1]) and not np.allclose(data[0][2], data[1][2])
@@ -173,8 +176,8 @@ class TestSummary:
 
 @pytest.mark.slow
 def test_reproduces_and_goes_on(tmp_path, monkeypatch):
-    monkeypatch.setattr(specs, "DESIGN_DIMS", {"matern-3/2": 1})
-    monkeypatch.setattr(specs, "NOISE_LAWS", specs.NOISE_LAWS[:2])
+    monkeypatch.setattr(designs, "DIMS", {"matern-3/2": 1})
+    monkeypatch.setattr(designs, "NOISE_LAWS", designs.NOISE_LAWS[:2])
     command = ["reproduce", "designs", "--rounds", "9", "--reps", "2", "--workers", "1"]
     command += ["--out", str(tmp_path)]
     result = CliRunner().invoke(app, command)
@@ -199,11 +202,11 @@ def test_reproduces_and_goes_on(tmp_path, monkeypatch):
 
 
 def test_widths_of_a_thousand_are_of_single_runs(monkeypatch):
-    monkeypatch.setattr(specs, "LATE_TIME", 40)
-    monkeypatch.setattr(specs, "DESIGN_TIMES", (10,))
+    monkeypatch.setattr(designs, "LATE_TIME", 40)
+    monkeypatch.setattr(designs, "TIMES", (10,))
     study = DesignRuns("matern-3/2", "fixed", "Gaussian", 0, rounds=40)
-    found = designs.run(study)
+    found = study.run()
     assert found["late_half_width"].shape == (1, len(CLAIMS))
     assert np.all(found["late_half_width"][0] < found["half_width"][0, 0])
     assert list(DesignGroup(study, found).widths()) == [10, 40]
-    assert "late_half_width" not in designs.run(replace(study, law="uniform"))
+    assert "late_half_width" not in replace(study, law="uniform").run()

@@ -30,6 +30,7 @@ from kernelbounds.laboratory.programme import (
     promises_design,
     promises_noise,
 )
+from kernelbounds.paper import designs
 
 PROMISED = [noise for noise in NOISES if noise not in BREAKING]
 
@@ -79,13 +80,13 @@ def test_all_early_times_are_seen_and_later_ones_every_few_percent(rounds):
 @pytest.mark.parametrize("law", NOISES)
 def test_laws_of_noise_are_what_they_say(law):
     """E exp(s e) <= exp(s^2/2), up to the error of the mean; the skewed law attains it."""
-    noise = trials.unit_noise(law, np.random.default_rng(1), 200_000)
+    noise = designs.unit_noise(law, np.random.default_rng(1), 200_000)
     assert abs(noise.mean()) < 5 * noise.std() / np.sqrt(len(noise))
     if law == "skewed":
         low, high = np.unique(noise)
         s = np.linspace(-4, 4, 801)
         s = s[s != 0]
-        p = trials.SKEW
+        p = designs.SKEW
         rate = np.log(p * np.exp(s * high) + (1 - p) * np.exp(s * low)) / (s**2 / 2)
         assert rate.max() == pytest.approx(1.0, abs=1e-4) and rate.max() <= 1 + 1e-12
     elif law in PROMISED:
@@ -287,6 +288,13 @@ def test_rivals_are_there_by_name():
     programme = Programme(["rivals", "CMM"], designs, ["Rademacher"], runs=12, rounds=10)
     found = coverage(programme)
     assert [*found.bounds] == [*kb.bounds.RIVALS, "CMM"] and not found.refuted
+
+
+def test_a_programme_that_is_changed_still_makes_bounds_for_each_problem():
+    """The ridge of this rival depends on the kernel, the dimension and the rounds."""
+    programme = replace(Programme(["Whitehouse 2023"], ["once"], runs=1), rounds=50)
+    assert programme.bounds == ["Whitehouse 2023"]
+    assert [job.given for job in programme.jobs()] == [None]
 
 
 def test_refusals():

@@ -12,6 +12,7 @@ import kernelbounds as kb
 from kernelbounds.cli import app
 from kernelbounds.paper import contenders, optimisers, specs
 from kernelbounds.paper.contenders import CONTENDERS, OBSERVED, Contender, Optimiser
+from kernelbounds.paper.optimisers import OptimiserRun
 
 QUICK = ("KernelUCB", "Study, best", "Study, best, in Optuna", "Optuna TPE", "random")
 
@@ -64,8 +65,8 @@ def few(monkeypatch):
         monkeypatch.delitem(CONTENDERS, name)
     monkeypatch.setitem(CONTENDERS, "failing", stand_in(fails=True))
     monkeypatch.setitem(CONTENDERS, "absent", stand_in(packages=("no-such-package",)))
-    monkeypatch.setattr(specs, "OPTIMISER_SETTINGS", {})
-    monkeypatch.setattr(specs, "OPTIMISER_FUNCTIONS", ("branin",))
+    monkeypatch.setattr(optimisers, "SETTINGS", {})
+    monkeypatch.setattr(optimisers, "TITLES", {"branin": "Branin"})
 
 
 class TestReproduce:
@@ -92,7 +93,7 @@ class TestReproduce:
             assert (tmp_path / file).stat().st_size > 10_000
 
     def test_all_runs(self):
-        jobs = specs.jobs("optimisers", specs.Choices())
+        jobs = optimisers.jobs(specs.Choices())
         methods = [name for name, one in CONTENDERS.items() if one.installed]
         assert len(jobs) == 5 * 6 * len(methods) == len({job.name for job in jobs})
         assert {job.trials for job in jobs} == {30}
@@ -102,7 +103,7 @@ class TestReproduce:
     def test_ours_may_not_fail(self, monkeypatch):
         monkeypatch.setitem(CONTENDERS, "failing", stand_in(fails=True, ours=True))
         with pytest.raises(RuntimeError, match="no convergence"):
-            optimisers.run(specs.OptimiserRun("branin", "failing", 30, 0))
+            OptimiserRun("branin", "failing", 30, 0).run()
 
     def test_all_meet_the_same_function_and_the_same_noise(self, monkeypatch):
         made = []
@@ -114,13 +115,13 @@ class TestReproduce:
         for name in ("one", "other"):
             monkeypatch.setitem(CONTENDERS, name, Contender(keep, OBSERVED))
         for repetition, name in ((0, "one"), (0, "other"), (1, "one")):
-            optimisers.run(specs.OptimiserRun("rbf", name, 3, repetition))
+            OptimiserRun("rbf", name, 3, repetition).run()
         assert made[0].outcomes == made[1].outcomes
         assert not set(made[0].outcomes) & set(made[2].outcomes)
 
 
 class TestTasks:
-    @pytest.mark.parametrize("name", specs.OPTIMISER_FUNCTIONS)
+    @pytest.mark.parametrize("name", optimisers.TITLES)
     def test_known_functions_have_the_range_and_the_turns_that_ours_are_told(self, name):
         task, turns = optimisers.task(name, 30, 0, 0), optimisers.TURNS[name]
         rng, line = np.random.default_rng(0), np.linspace(0, 1, 401)

@@ -20,7 +20,9 @@ from typer.testing import CliRunner
 import kernelbounds as kb
 from kernelbounds import theory
 from kernelbounds.cli import app
-from kernelbounds.paper import specs
+from kernelbounds.paper import specs, table1
+from kernelbounds.paper.cells import RECURSIONS
+from kernelbounds.paper.reproduce import EXPERIMENTS
 from kernelbounds.paper.results import ResultStore
 
 # What is found in a box does not matter here, only that it is found by all means there are.
@@ -335,14 +337,14 @@ class TestReproduce:
         assert specs.bound_of("kernelbounds:DMM") == kb.DMM()
         assert specs.fingerprint(specs.bound_of(wide)) != specs.fingerprint(specs.bound_of(wider))
         choices = specs.Choices(rounds=12, methods=(wider, "DMM", wide, wider))
-        cells = specs.cells("table1", choices)
+        cells = table1.jobs(choices)
         assert list(dict.fromkeys(cell.method for cell in cells)) == ["DMM", wider, wide]
         for cell in cells:
             assert ("fingerprint" in cell.as_data()) == (cell.method != "DMM")
             assert ":" not in cell.name
         assert len({cell.name for cell in cells}) == len(cells)
-        timed = {cell.method for cell in specs.cells("figure-time", choices)}
-        assert timed == {"DMM", wide, wider, *specs.RECURSIONS}
+        timed = {cell.method for cell in EXPERIMENTS["figure-time"].jobs(choices)}
+        assert timed == {"DMM", wide, wider, *RECURSIONS}
         assert (
             ResultStore(place).path(cells[-1]).name.endswith("mine_of_the_tests.bounds-Wide-9.npz")
         )

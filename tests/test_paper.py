@@ -18,10 +18,11 @@ from typer.testing import CliRunner
 import kernelbounds as kb
 from kernelbounds import theory
 from kernelbounds.cli import app
-from kernelbounds.paper import cells, proved_regret, reproduce as runner, specs, table1
-from kernelbounds.paper.cells import Recursion
-from kernelbounds.paper.results import MethodRuns, ResultStore
-from kernelbounds.paper.specs import Cell, Choices, Setting
+from kernelbounds.paper import cells, proved_regret, specs, table1
+from kernelbounds.paper.cells import Cell, MethodRuns, Recursion
+from kernelbounds.paper.reproduce import EXPERIMENTS
+from kernelbounds.paper.results import ResultStore
+from kernelbounds.paper.specs import Choices, Setting
 
 SMALL = Choices(rounds=12, repetitions=2, methods=("CMM", "AMM", "Random"), kernels=("rbf",))
 OPTIONS = ["--rounds", "12", "--reps", "2", "--methods", "CMM,AMM,Random", "--kernels", "rbf"]
@@ -33,7 +34,7 @@ def _invoke(*arguments):
 
 def _results(folder, choices=SMALL, name="table1"):
     place = ResultStore(Path(folder))
-    return {cell: place.read(cell) for cell in specs.cells(name, choices)}
+    return {cell: place.read(cell) for cell in EXPERIMENTS[name].jobs(choices)}
 
 
 def _equal(one, two):
@@ -47,21 +48,24 @@ def _equal(one, two):
 
 
 class TestSpecs:
+    def test_the_help_names_all_experiments(self):
+        assert set(EXPERIMENTS) == set(specs.EXPERIMENTS)
+
     def test_table_1_is_the_papers(self):
-        found = specs.cells("table1", Choices())
+        found = table1.jobs(Choices())
         assert len(found) == 6 * 6 * 10 == len(set(found)) == len({cell.name for cell in found})
         assert {cell.setting.rounds for cell in found} == {1000}
         assert {(c.setting.norm_bound, c.setting.noise_scale) for c in found} == {(10.0, 0.1)}
         assert {cell.setting.dim for cell in found} == {3}
 
     def test_experiments_share_cells(self):
-        both = specs.all_jobs(["table1", "figure2"], Choices())
-        assert both == specs.cells("table1", Choices())
-        loose = specs.cells("figure-loose", Choices())
+        both = EXPERIMENTS["figure2"].jobs(Choices())
+        assert both == table1.jobs(Choices())
+        loose = EXPERIMENTS["figure-loose"].jobs(Choices())
         assert len(loose) == 4 * 60 and len(set(loose) & set(both)) == 60
 
     def test_every_published_cell_has_a_place(self):
-        settings = specs.settings("table1", Choices())
+        settings = Choices().settings()
         known = [table1.published(s, m) for s in settings for m in specs.METHODS if m != "CMM"]
         assert len(known) == 30 and None not in known
         assert table1.published(settings[0], "DMM").mean == 32.2
@@ -72,7 +76,7 @@ class TestSpecs:
         setting = Setting("matern-5/2", 0.5, rounds=4)
         noise = []
         for method in ("CMM", "IGP", "AMM recursion"):
-            found = cells.run_cell(Cell(setting, method, 1))
+            found = Cell(setting, method, 1).run()
             noise.append(found["regret"][0])  # the first action is the first of the set for all
         assert noise[0] == noise[1] == noise[2]
 
@@ -131,7 +135,7 @@ class TestRuns:
         folder = tmp_path / "copy"
         shutil.copytree(done, folder)
         place = ResultStore(folder)
-        victim, other = specs.cells("table1", SMALL)[:2]
+        victim, other = table1.jobs(SMALL)[:2]
         path = place.path(victim)
         if how == "half":
             path.write_bytes(path.read_bytes()[:1000])
@@ -287,7 +291,7 @@ def test_z_and_paired_differences():
     text = table1.as_text([other, one])
     assert "32.2 ± 20.9" in text and "paired" in text
     assert r"\textbf{32.2}" in table1.as_latex([one])
-    assert runner.COST["CMM"] > 1
+    assert Cell(setting, "CMM", 0).cost > 1
 
 
 class TestTheory:
@@ -303,17 +307,18 @@ class TestTheory:
         assert quiet.as_data()["setting"]["noiseless"] is True
 
     def test_shares_the_cells_of_table_1(self):
-        table, found = (set(specs.cells(name, Choices())) for name in ("table1", "theory"))
+        table, found = (set(EXPERIMENTS[name].jobs(Choices())) for name in ("table1", "theory"))
         assert len(found & table) == 3 * 10 and len(found - table) == 3 * 4 * 10
         assert all(cell.setting.noiseless for cell in found - table)
-        assert specs.horizons(1000) == [125, 250, 500, 1000] and specs.horizons(3) == [2, 3]
+        assert proved_regret.horizons(1000) == [125, 250, 500, 1000]
+        assert proved_regret.horizons(3) == [2, 3]
 
     @pytest.mark.parametrize("noiseless", [False, True])
     def test_a_finished_cell_is_played_again_from_its_regret(self, noiseless):
         noise = {"noise_scale": 0.0, "noiseless": True} if noiseless else {}
         cell = Cell(Setting("matern-5/2", 0.2, 2, 15, **noise), "AMM", 1)
-        found = cells.run_cell(cell)
-        sequence = cells.sequence_of(cell, found)
+        found = cell.run()
+        sequence = cells.finished_sequence(cell, found)
         a = sequence.assumptions
         then = kb.ConfidenceSequence(
             sequence.kernel, a.norm_bound, a.noise, a.delta, mixture=a.mixture

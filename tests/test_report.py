@@ -9,8 +9,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kernelbounds.paper import report, specs
-from kernelbounds.paper.results import MethodRuns
+from kernelbounds.paper import reproduce as report, specs
+from kernelbounds.paper.cells import RECURSIONS, Cell, MethodRuns
+from kernelbounds.paper.regret_by_radius import METHODS as RADII
 
 FACTS = {"seed": "0", "a <b> & c": "</script><script>alert(1)</script>"}
 
@@ -20,11 +21,12 @@ def _runs(experiment, **choices):
     rng = np.random.default_rng(0)
     chosen = specs.Choices(**choices)
     result = []
+    jobs = report.EXPERIMENTS[experiment].jobs(chosen)
     for setting, method in dict.fromkeys(
-        (cell.setting, cell.method) for cell in specs.cells(experiment, chosen)
+        (cell.setting, cell.method) for cell in jobs if isinstance(cell, Cell)
     ):
         t = np.arange(1, setting.rounds + 1)
-        rank = (*specs.METHODS, *specs.RECURSIONS, *specs.RADII).index(method)
+        rank = (*specs.METHODS, *RECURSIONS, *RADII).index(method)
         mean = 100.0 * t if method == "Random" else (rank + 1) * np.sqrt(t)
         factor = rng.uniform(0.8, 1.2, (chosen.repetitions, 1))
         result.append(

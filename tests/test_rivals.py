@@ -455,7 +455,7 @@ class TestReproduce:
         found = CliRunner().invoke(app, ["reproduce", "rivals", *options, *methods])
         assert found.exit_code == 0, found.output
         table = list(csv.DictReader((tmp_path / "rivals.csv").open()))
-        names = [*specs.RIVAL_OURS, *RIVALS, "kernelbounds:DMM"]
+        names = [*bounds_compared.OURS, *RIVALS, "kernelbounds:DMM"]
         assert [row["method"] for row in table] == 2 * names
         by_name = {row["method"]: row for row in table[: len(names)]}
         assert by_name["Vakili 2021"]["regret"] == "" and float(by_name["Vakili 2021"]["width"]) > 0
@@ -471,7 +471,7 @@ class TestReproduce:
     def test_widths_are_those_of_the_same_data(self):
         setting = specs.Setting("rbf", 0.5, rounds=12)
         widths = {
-            method: bounds_compared.run(specs.RivalRun(setting, method, 0))["width"]
+            method: bounds_compared.RivalRun(setting, method, 0).run()["width"]
             for method in ("CMM", "AY 2012", "Whitehouse 2023")
         }
         assert all(len(width) == len(bounds_compared.times(12)) == 2 for width in widths.values())
@@ -479,6 +479,6 @@ class TestReproduce:
         assert np.all(widths["CMM"] < widths["AY 2012"])
 
     def test_all_runs(self):
-        jobs = specs.jobs("rivals", specs.Choices())
+        jobs = bounds_compared.jobs(specs.Choices())
         assert len(jobs) == 6 * 4 * (3 + len(RIVALS)) == len({job.name for job in jobs})
         assert {job.setting.rounds for job in jobs} == {200}

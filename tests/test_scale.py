@@ -9,32 +9,33 @@ import subprocess
 import numpy as np
 import pytest
 
-from kernelbounds.paper import scale, specs
+from kernelbounds.paper import scale
 from kernelbounds.paper.results import ResultStore
-from kernelbounds.paper.specs import Choices, Load, loads
+from kernelbounds.paper.scale import Load, jobs
+from kernelbounds.paper.specs import Choices
 
 
 def test_loads_go_up_to_the_square_of_the_rounds():
-    full = loads(Choices())
+    full = jobs(Choices())
     assert len({one.name for one in full}) == len(full)
     assert max(one.count for one in full) == 1_000_000
-    assert max(one.count for one in full if one.engine == "exact") == specs.EXACT_COUNT
-    assert {one.kernel for one in loads(Choices(kernels=["rbf"]))} == {"rbf"}
-    assert {one.count for one in loads(Choices(10))} == {specs.SCALE_COUNTS[0]}
-    more = loads(Choices(4000))
+    assert max(one.count for one in full if one.engine == "exact") == scale.EXACT_COUNT
+    assert {one.kernel for one in jobs(Choices(kernels=["rbf"]))} == {"rbf"}
+    assert {one.count for one in jobs(Choices(10))} == {scale.COUNTS[0]}
+    more = jobs(Choices(4000))
     assert max(one.count for one in more if one.engine == "sparse") == 10_000_000
     assert max(one.count for one in more if one.engine != "sparse") == 1_000_000
 
 
 def test_a_load_is_measured_in_a_process_of_its_own():
-    here, there = (way(Load("rbf", "merged", 250)) for way in (scale.measure, scale.run))
+    here, there = (way(Load("rbf", "merged", 250)) for way in (scale.measure, Load.run))
     assert there["half_width"][0] == pytest.approx(here["half_width"])
     assert there["covered"][0] == 1.0 and there["seconds"][0] > 0
     assert 50 < there["megabytes"][0] < 2000
 
 
 def test_engines_are_measured_on_the_same_function(monkeypatch):
-    monkeypatch.setitem(specs.INDUCING, "rbf", 200)
+    monkeypatch.setitem(scale.INDUCING, "rbf", 200)
     monkeypatch.setattr(scale, "BLOCKS", 1)
     found = {name: scale.measure(Load("rbf", name, 250)) for name in ("exact", "sparse", "grown")}
     exact = found["exact"]["half_width"]
@@ -49,13 +50,13 @@ def store(tmp_path):
     """Made-up results, in which half-widths fall and seconds grow."""
     found, choices = ResultStore(tmp_path), Choices(rounds=150)
     found.open(choices)
-    for one in loads(choices):
+    for one in jobs(choices):
         numbers = {
             "seconds": 1e-4 * one.count, "bounds_seconds": 0.5, "megabytes": 200.0,
             "half_width": one.count**-0.25, "covered": 1.0, "inducing": 0.0,
         }  # fmt: skip
         if one.engine in ("sparse", "grown"):
-            numbers |= {"inducing": float(specs.INDUCING[one.kernel])}
+            numbers |= {"inducing": float(scale.INDUCING[one.kernel])}
         if one.engine == "sparse":
             numbers["half_width"] *= 1.25
             each = {"product": 1e-5, "sums": 2.5e-5, "growth": 1e-4}
@@ -65,7 +66,7 @@ def store(tmp_path):
 
 
 def test_tables_say_what_was_measured(store, tmp_path):
-    members = loads(Choices(rounds=150))
+    members = jobs(Choices(rounds=150))
     text = scale.write(members, store, tmp_path)
     assert "1.250" in text and "By a model, not measured" in text
     assert f"in {len(members)} of {len(members)} cases" in text
@@ -75,7 +76,7 @@ def test_tables_say_what_was_measured(store, tmp_path):
 
 
 def test_the_model_of_a_cluster(store):
-    found = scale.largest(scale.collect(loads(Choices(rounds=150)), store))["rbf"]
+    found = scale.largest(scale.collect(jobs(Choices(rounds=150)), store))["rbf"]
     count = 1_000_000
     one, two, hundred = (found.on_cluster(workers, count) for workers in (1, 2, 100))
     assert one == pytest.approx(1e-4 * count + 0.5)
@@ -87,4 +88,4 @@ def test_the_model_of_a_cluster(store):
 
 def test_errors_of_a_load_are_not_hidden():
     with pytest.raises(subprocess.CalledProcessError):
-        scale.run(Load("no such kernel", "exact", 10))
+        Load("no such kernel", "exact", 10).run()

@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 
 import kernelbounds as kb
 from kernelbounds.cli import app
-from kernelbounds.paper import cells, regret_by_radius, specs
-from kernelbounds.paper.cells import Limit, Scales
-from kernelbounds.paper.results import MethodRuns
-from kernelbounds.paper.specs import Cell, Choices, Setting
+from kernelbounds.paper import cells, regret_by_radius, table1
+from kernelbounds.paper.cells import Cell, Limit, MethodRuns, Scales
+from kernelbounds.paper.reproduce import EXPERIMENTS
+from kernelbounds.paper.specs import Choices, Setting
 
 SIGMA, DELTA, B = 0.1, 0.05, 5.0
 
@@ -53,10 +53,10 @@ class TestRadii:
 
     def test_the_limit_is_the_noise_energy_and_the_truth_is_inside(self):
         cell = Cell(Setting("matern-5/2", 0.5, rounds=40), "CMM limit", 1)
-        found, problem = cells.run_cell(cell), cells.problem_of(cell)
+        found, problem = cell.run(), cells.problem_of(cell)
         points = cells.played(cell, found["regret"])
         noise = found["outcome"] - problem.values(points)
-        assert noise == pytest.approx(cells.noise_of(cell, problem))
+        assert noise == pytest.approx(cells.noise_of(cell))
         assert cells.radius_ratios(cell, found, [7, 40]) == pytest.approx([1.0, 1.0])
         assert Limit.of(noise).energies[40] >= noise @ noise
         values = problem.values(points)
@@ -64,7 +64,7 @@ class TestRadii:
 
     def test_radii_of_finished_cells(self):
         cell = Cell(Setting("rbf", 0.2, rounds=30), "CMM default", 0)
-        found = cells.run_cell(cell)
+        found = cell.run()
         points = cells.played(cell, found["regret"])
         seq = kb.ConfidenceSequence(cell.setting.make_kernel(), 10.0, 0.1, 0.01)
         seq.update(points, found["outcome"])
@@ -75,17 +75,17 @@ class TestRadii:
 
 class TestSpecs:
     def test_the_cells_are_those_of_table_1_and_more(self):
-        found = specs.cells("tightness", Choices())
+        found = regret_by_radius.jobs(Choices())
         assert len(found) == 6 * 5 * 10 + 6 * 3 * 10 == len({cell.name for cell in found})
-        assert len(set(found) & set(specs.cells("table1", Choices()))) == 6 * 2 * 10
-        loose = specs.cells("figure-loose", Choices())
+        assert len(set(found) & set(table1.jobs(Choices()))) == 6 * 2 * 10
+        loose = EXPERIMENTS["figure-loose"].jobs(Choices())
         assert len(set(found) & set(loose)) == 4 * 2 * 10
         methods = {cell.method for cell in found if cell.setting.is_loose}
         assert methods == {"DMM", "CMM", "CMM default"}
 
     def test_all_radii_meet_the_same_problems(self):
         setting = Setting("matern-3/2", 0.2, rounds=3)
-        first = [cells.run_cell(Cell(setting, m, 1))["outcome"][0] for m in specs.TIGHTNESS]
+        first = [Cell(setting, m, 1).run()["outcome"][0] for m in regret_by_radius.METHODS]
         assert len(set(first)) == 1
 
 

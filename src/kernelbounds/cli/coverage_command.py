@@ -62,7 +62,7 @@ def coverage(
     that was wrong is listed with its seed, with which it can be run again.
     """
     from kernelbounds.laboratory import coverage as measure
-    from kernelbounds.laboratory.pages import write
+    from kernelbounds.laboratory.measuring import write
 
     try:
         numbers = [int(dim) for dim in listed(dims)]

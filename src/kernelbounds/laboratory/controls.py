@@ -47,7 +47,7 @@ class Shrunk(Bound):
 
 @dataclass(frozen=True, repr=False)
 class Deviations(Bound):
-    """mu(x) +- ``count`` standard deviations of a Gaussian process with the covariance k.
+    """The band mu(x) +- ``count`` standard deviations of a Gaussian process with covariance k.
 
     The process knows sigma, and its mean and standard deviation are mu and rho at the ridge
     sigma^2. People read this band as if it held for one function, at all x and at all times.

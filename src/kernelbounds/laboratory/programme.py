@@ -1,4 +1,4 @@
-"""What ``kernelbounds coverage`` runs, as plain data: bounds, designs, noises, truths and seeds.
+"""The programme of ``kernelbounds coverage``: bounds, designs, noises, truths and seeds.
 
 A run is one data set with a known truth, and has a seed of its own. Its kernel, its dimension, its
 truth and the law of its noise are those that the seed falls on when all combinations are counted
@@ -10,24 +10,25 @@ The help of the command line imports this file, so it makes bounds only when the
 
 from __future__ import annotations
 
-import hashlib
 import itertools
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import kernelbounds as kb
 from kernelbounds.arrays import as_scalar, as_whole, brief
 from kernelbounds.errors import InputError
 from kernelbounds.paper.specs import (
     KERNELS,
-    Job,
     fingerprint,
     is_users_own,
     kernel_named,
     refuse_unknown,
 )
+
+if TYPE_CHECKING:
+    from kernelbounds.laboratory.trials import Trials
 
 DESIGNS = {
     "once": "random points; looked at once, at the end",
@@ -69,7 +70,7 @@ CONTROLS = ("CMM-shrunk", "GP-2sd")
 
 
 class Case(NamedTuple):
-    """The kind of a problem."""
+    """A kind of problem."""
 
     dim: int
     kernel: str
@@ -78,55 +79,8 @@ class Case(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Trials(Job):
-    """Some runs of one bound under one design, with successive seeds from ``seed`` on."""
-
-    method: str
-    design: str
-    seed: int
-    runs: int
-    rounds: int
-    delta: float
-    cases: tuple[Case, ...]
-    fingerprint: str
-    given: kb.Bound | None = field(default=None, compare=False, repr=False)
-
-    @property
-    def name(self) -> str:
-        """The bound, the design, the first and last seed, and a hash of everything."""
-        exact = hashlib.sha256(json.dumps(self.as_data()).encode()).hexdigest()[:12]
-        method = "".join(c if c.isalnum() or c in "._" else "-" for c in self.method)
-        return f"{method}-{self.design}-{self.seed}-{self.seed + self.runs - 1}-{exact}"
-
-    @property
-    def kind(self) -> str:
-        """The bound."""
-        return self.method
-
-    def bound(self, case: Case) -> kb.Bound:
-        """Return the bound that was given, or make the one that has the name, for a problem."""
-        if self.given is not None:
-            return self.given
-        return bound_named(self.method, self.rounds, self.delta, case)
-
-    @property
-    def seeds(self) -> range:
-        """The seeds of the runs."""
-        return range(self.seed, self.seed + self.runs)
-
-    def case(self, seed: int) -> Case:
-        """Return the kind of problem of a run."""
-        return self.cases[seed % len(self.cases)]
-
-    def as_data(self) -> dict[str, Any]:
-        """Return the fields but for the bound, of which there is the fingerprint."""
-        data = {name: value for name, value in vars(self).items() if name != "given"}
-        return {**data, "cases": [list(case) for case in self.cases]}
-
-
-@dataclass(frozen=True)
 class Programme:
-    """What a laboratory measures: each bound under each design, with ``runs`` runs.
+    """The programme of a measurement: each bound under each design, with ``runs`` runs.
 
     Attributes
     ----------
@@ -163,7 +117,6 @@ class Programme:
     rounds: int = ROUNDS
     delta: float = DELTA
     seed: int = 0
-    by_name: bool = field(default=False, init=False, repr=False)  # whether bounds are names
 
     def __post_init__(self) -> None:
         refuse_unknown("design", self.designs, tuple(DESIGNS))
@@ -177,18 +130,20 @@ class Programme:
         for dim in self.dims:
             as_whole(dim, "dims", least=1)
         as_scalar(self.delta, "delta", above=0.0, most=1.0)
-        bounds = self.bounds
-        if not isinstance(bounds, Mapping):
-            named = _with_rivals(bounds)
-            own = [name for name in named if is_users_own(name)]
-            refuse_unknown("method", named, (*BOUNDS, *CONTROLS, *kb.bounds.RIVALS), own)
-            first = self.cases[0]
-            bounds = {one: bound_named(one, self.rounds, self.delta, first) for one in named}
-            object.__setattr__(self, "by_name", True)
-        for name, bound in bounds.items():
+        for name, bound in self.bounds_by_name.items():
             if not isinstance(bound, kb.Bound):
                 raise InputError(f"{name} must be a kernelbounds.Bound, got {brief(bound)}.")
-        object.__setattr__(self, "bounds", dict(bounds))
+
+    @cached_property
+    def bounds_by_name(self) -> dict[str, kb.Bound]:
+        """The bounds by their names, with the settings for the first kind of problem."""
+        if isinstance(self.bounds, Mapping):
+            return dict(self.bounds)
+        spelled = [kb.bounds.RIVALS if name == "rivals" else [name] for name in self.bounds]
+        names = list(dict.fromkeys(itertools.chain.from_iterable(spelled)))
+        own = [name for name in names if is_users_own(name)]
+        refuse_unknown("method", names, (*BOUNDS, *CONTROLS, *kb.bounds.RIVALS), own)
+        return {name: bound_named(name, self.rounds, self.delta, self.cases[0]) for name in names}
 
     @property
     def cases(self) -> tuple[Case, ...]:
@@ -196,17 +151,26 @@ class Programme:
         lists = (self.dims, self.kernels, self.truths, self.noises)
         return tuple(Case(*one) for one in itertools.product(*lists))
 
+    @property
+    def kinds(self) -> dict[str, dict[str, Any]]:
+        """Groups of runs by truth, kernel and dimension: a title, and what the cases share."""
+        groups: dict[str, dict[str, Any]] = {truth: {"truth": truth} for truth in self.truths}
+        groups |= {kernel: {"kernel": kernel} for kernel in self.kernels}
+        return groups | {f"d = {dim}": {"dim": dim} for dim in self.dims}
+
     def jobs(self) -> list[Trials]:
-        """Return all that has to be run, in jobs of some seconds."""
-        assert isinstance(self.bounds, Mapping)
-        cases, marks = self.cases, {n: fingerprint(b) for n, b in self.bounds.items()}
+        """Return all jobs, which take some seconds each."""
+        from kernelbounds.laboratory.trials import Trials
+
+        cases, given = self.cases, isinstance(self.bounds, Mapping)
+        marks = {name: fingerprint(bound) for name, bound in self.bounds_by_name.items()}
         return [
             Trials(
                 name, design, self.seed + start, min(RUNS_OF_A_JOB, self.runs - start),
-                self.rounds, self.delta, cases, marks[name], None if self.by_name else bound,
+                self.rounds, self.delta, cases, marks[name], bound if given else None,
             )
             for start in range(0, self.runs, RUNS_OF_A_JOB)
-            for name, bound in self.bounds.items()
+            for name, bound in self.bounds_by_name.items()
             for design in self.designs
         ]  # fmt: skip
 
@@ -237,12 +201,6 @@ def bound_named(name: str, rounds: int, delta: float, case: Case) -> kb.Bound:
     return made
 
 
-def _with_rivals(names: Sequence[str]) -> list[str]:
-    """Each name once, with ``rivals`` spelled out."""
-    spelled = [kb.bounds.RIVALS if name == "rivals" else [name] for name in names]
-    return list(dict.fromkeys(itertools.chain.from_iterable(spelled)))
-
-
 def promises_design(bound: kb.Bound, design: str) -> bool:
     """Tell whether a bound claims to hold under a design."""
     stated = bound.guarantee
@@ -257,5 +215,5 @@ def promises_noise(bound: kb.Bound, noise: str) -> bool:
 
 
 def explained(names: Mapping[str, str]) -> str:
-    """Return names and what they mean, for the help of an option."""
+    """Return names with their meanings, for the help of an option."""
     return "; ".join(f"{name}: {text}" for name, text in names.items()) + "."

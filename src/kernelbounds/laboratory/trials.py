@@ -1,4 +1,4 @@
-"""One run: data with a known truth, collected by a design, and when a bound is first wrong.
+"""Runs on data with a known truth, and the first time at which a bound is wrong.
 
 A run has ``SITES`` random points of the unit cube that may be observed, and more that never are.
 Bounds are compared with the truth at all of them, after each of the first observations and then
@@ -12,14 +12,16 @@ them are allowed where a bound holds for adaptive points.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.gaussian_process.kernels import Kernel
-from threadpoolctl import threadpool_limits
 
 from kernelbounds.arrays import Array
 from kernelbounds.bounds import Bound
@@ -32,9 +34,10 @@ from kernelbounds.laboratory.programme import (
     NOISE_SCALE,
     NORM,
     Case,
-    Trials,
+    bound_named,
 )
-from kernelbounds.paper.specs import CENTRES, kernel_named
+from kernelbounds.paper.designs import unit_noise
+from kernelbounds.paper.specs import CENTRES, COST, Job, kernel_named
 from kernelbounds.sequence import ConfidenceSequence
 
 SITES, MORE_POINTS = 32, 32
@@ -42,7 +45,6 @@ FIRST_LOOKS, LOOK_FACTOR = 20, 1.1
 # A truth of norm B has it but for this, so that rounding in its norm is no violation.
 NORM_SLACK = 1e-12
 HIDDEN_RIDGE = (NOISE_SCALE / NORM) ** 2  # that of a Gaussian process with deviations B
-SKEW = 0.1  # the probability of the larger of two values
 
 
 @dataclass(frozen=True)
@@ -60,34 +62,73 @@ class Violation:
     upper: float = math.nan
 
 
-def run(trials: Trials) -> dict[str, Array]:
-    """Return when, where and by how much the bound was first wrong in each run.
+@dataclass(frozen=True)
+class Trials(Job):
+    """Some runs of one bound under one design, with successive seeds from ``seed`` on."""
 
-    The arrays are ``time``, 0 where it never was, ``x`` with nan in unused columns, ``truth``,
-    ``lower`` and ``upper``.
-    """
-    dim = max(case.dim for case in trials.cases)
-    times, x = np.zeros(trials.runs, dtype=np.int64), np.full((trials.runs, dim), np.nan)
-    ends = np.full((trials.runs, 3), np.nan)
-    with threadpool_limits(1):
-        for i, seed in enumerate(trials.seeds):
-            case = trials.case(seed)
-            found = first_violation(
-                trials.bound(case), trials.design, case, seed, trials.rounds, trials.delta
-            )
+    method: str
+    design: str
+    seed: int
+    runs: int
+    rounds: int
+    delta: float
+    cases: tuple[Case, ...]
+    fingerprint: str
+    given: Bound | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def name(self) -> str:
+        """The bound, the design, the first and last seed, and a hash of all fields."""
+        exact = hashlib.sha256(json.dumps(self.as_data()).encode()).hexdigest()[:12]
+        method = "".join(c if c.isalnum() or c in "._" else "-" for c in self.method)
+        return f"{method}-{self.design}-{self.seed}-{self.seed + self.runs - 1}-{exact}"
+
+    @property
+    def cost(self) -> float:
+        """The cost of the bound."""
+        return COST.get(self.method, 1.0)
+
+    @property
+    def seeds(self) -> range:
+        """The seeds of the runs."""
+        return range(self.seed, self.seed + self.runs)
+
+    def case(self, seed: int) -> Case:
+        """Return the kind of problem of a run."""
+        return self.cases[seed % len(self.cases)]
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the fields without the bound, whose fingerprint stands for it."""
+        data = {name: value for name, value in vars(self).items() if name != "given"}
+        return {**data, "cases": [list(case) for case in self.cases]}
+
+    def run(self) -> dict[str, Array]:
+        """Return when, where and by how much the bound was first wrong in each run.
+
+        The arrays are ``time``, 0 where it never was, ``x`` with nan in unused columns, ``truth``,
+        ``lower`` and ``upper``.
+        """
+        dim = max(case.dim for case in self.cases)
+        times, x = np.zeros(self.runs, dtype=np.int64), np.full((self.runs, dim), np.nan)
+        ends = np.full((self.runs, 3), np.nan)
+        for i, seed in enumerate(self.seeds):
+            case, bound = self.case(seed), self.given
+            if bound is None:
+                bound = bound_named(self.method, self.rounds, self.delta, case)
+            found = first_violation(bound, self.design, case, seed, self.rounds, self.delta)
             if found is None:
                 continue
             times[i], ends[i] = found.time, (found.truth, found.lower, found.upper)
             if found.x is not None:
                 x[i, : len(found.x)] = found.x
-    truth, lower, upper = ends.T
-    return {"time": times, "x": x, "truth": truth, "lower": lower, "upper": upper}
+        truth, lower, upper = ends.T
+        return {"time": times, "x": x, "truth": truth, "lower": lower, "upper": upper}
 
 
 def first_violation(
     bound: Bound, design: str, case: Case, seed: int, rounds: int, delta: float
 ) -> Violation | None:
-    """Run once, and return the first violation, if there is one.
+    """Simulate one run, and return the first violation, if there is one.
 
     All that is random depends on the seed and the case alone: all bounds meet the same functions,
     the same points and, observation by observation, the same noise.
@@ -207,24 +248,3 @@ def looks(rounds: int) -> list[int]:
     while found[-1] < rounds:
         found.append(max(found[-1] + 1, math.floor(LOOK_FACTOR * found[-1])))
     return [*(time for time in found if time < rounds), rounds]
-
-
-def unit_noise(law: str, rng: np.random.Generator, count: int) -> Array:
-    """Draw independent noise that is sub-Gaussian with scale 1, but for ``heavy`` and ``loud``.
-
-    A variable that is 1 - p with probability p, and -p otherwise, is sub-Gaussian with the variance
-    proxy (1 - 2p) / (2 ln((1 - p) / p)) and no smaller one (Kearns and Saul, 1998).
-    """
-    match law:
-        case "Rademacher":
-            return rng.choice([-1.0, 1.0], count)
-        case "uniform":
-            return rng.uniform(-math.sqrt(3), math.sqrt(3), count)
-        case "skewed":
-            proxy = (1 - 2 * SKEW) / (2 * math.log((1 - SKEW) / SKEW))
-            return np.asarray(((rng.random(count) < SKEW) - SKEW) / math.sqrt(proxy))
-        case "heavy":
-            return rng.standard_t(3, count) / math.sqrt(3)
-        case "loud":
-            return 1.5 * rng.standard_normal(count)
-    return rng.standard_normal(count)

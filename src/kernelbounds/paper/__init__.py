@@ -1,1 +1,1 @@
-"""The paper's experiments, end to end: specifications, runs, tables, figures and a report."""
+"""The paper's experiments and further ones: their jobs, tables, figures and a report."""

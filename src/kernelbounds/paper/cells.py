@@ -1,4 +1,4 @@
-"""Running one cell: a policy on a random problem, as in Sec. 7 of the paper.
+"""The cells of the paper's tables and figures: runs of one policy on one random problem (Sec. 7).
 
 Beside the paper's methods there are two more radii, a mixture over several scales and the limit
 that only a simulation knows, and the appendix's recursion as a rival in time.
@@ -14,8 +14,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
@@ -29,68 +30,104 @@ from kernelbounds.kernels import mixture_scale
 from kernelbounds.mixtures import Hybrid, Mixture, Single
 from kernelbounds.mixtures.hybrid import energy_bound
 from kernelbounds.paper import specs
-from kernelbounds.paper.specs import Cell, Setting
+from kernelbounds.paper.results import ResultStore, repetitions
+from kernelbounds.paper.specs import Choices, Job, Setting, for_file
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.theory import regret_rate
 
+# The appendix's explicit inverses, in plain NumPy, for comparing times.
+RECURSIONS = ("AMM recursion", "DMM recursion")
 PROBLEM, PLAY, POLICY = range(3)  # what each stream of random numbers is for
 # The noise is what outcomes and values differ by, both of which are rounded: a relative 1e-13 of
 # its energy on the paper's problems.
 NOISE_ROUNDING = 1e-10
 
 
-def run_cell(cell: Cell) -> dict[str, Array]:
-    """Return regret, bounds at the action, outcome and seconds of each round; (rounds,) each."""
-    problem, play = problem_of(cell), generator(cell.seed, cell.repetition, PLAY)
-    if cell.method in specs.RECURSIONS:
-        return _time_recursion(cell, problem, play)
-    trace = simulate(_policy(cell, problem), problem, cell.setting.rounds, play)
-    names = ("regret", "lower", "upper", "outcome", "seconds")
-    return {name: getattr(trace, name) for name in names}
+@dataclass(frozen=True)
+class Cell(Job):
+    """One method on one problem.
 
-
-def played(cell: Cell, regret: Array) -> Array:
-    """Find the actions of a finished cell, (rounds, dim), from its regret in each round.
-
-    The sets of actions are drawn again, and in each the one is taken that has this regret.
+    The problem, its actions and its noise depend on the seed and the repetition alone, so that
+    all methods play the same problems. A bound of a user's own has a ``fingerprint``, so that it
+    is run again when it was changed.
     """
-    of_actions, _ = generator(cell.seed, cell.repetition, PLAY).spawn(2)
-    problem, points = problem_of(cell), np.empty((len(regret), cell.setting.dim))
-    for t, lost in enumerate(regret):
-        actions = problem.actions(of_actions)
-        values = problem.values(actions)
-        points[t] = actions[np.abs(values.max() - values - lost).argmin()]
-    return points
+
+    setting: Setting
+    method: str
+    repetition: int
+    seed: int = 0
+    timed: bool = False
+    fingerprint: str = ""
+
+    @property
+    def name(self) -> str:
+        """The setting, the seed, the method and the repetition."""
+        method = for_file(self.method) + ("-timed" if self.timed else "")
+        return f"{self.setting.name}-seed{self.seed}-{method}-{self.repetition}"
+
+    @property
+    def cost(self) -> float:
+        """The cost of the method."""
+        return specs.COST.get(self.method, 1.0)
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the fields, without those that only some cells have."""
+        data = asdict(self)
+        if not self.setting.noiseless:
+            del data["setting"]["noiseless"]
+        if not self.fingerprint:
+            del data["fingerprint"]
+        return data
+
+    def run(self) -> dict[str, Array]:
+        """Return regret, bounds at the action, outcome and seconds of each round; (rounds,) each.
+
+        A recursion has the regret and the seconds alone.
+        """
+        problem, play = problem_of(self), self.generator(PLAY)
+        if self.method in RECURSIONS:
+            return _time_recursion(self, problem, play)
+        sequence = sequence_for(self, _bound(self), noise_of(self))
+        policy: Policy = KernelUCB(sequence)
+        if self.method == "Random":
+            policy = RandomPolicy(sequence, rng=self.generator(POLICY))
+        trace = simulate(policy, problem, self.setting.rounds, play)
+        names = ("regret", "lower", "upper", "outcome", "seconds")
+        return {name: getattr(trace, name) for name in names}
+
+    def generator(self, stream: int) -> np.random.Generator:
+        """Make the random numbers of one of the streams ``PROBLEM``, ``PLAY`` and ``POLICY``."""
+        return np.random.default_rng((self.seed, self.repetition, stream))
 
 
-def sequence_of(cell: Cell, found: dict[str, Array]) -> ConfidenceSequence:
-    """Make the confidence sequence of a finished cell of Kernel AMM-UCB again, as at its end."""
-    sequence = _sequence(cell, problem_of(cell), _amm(cell.setting))
-    sequence.update(played(cell, found["regret"]), found["outcome"])
-    return sequence
+def cells_in(
+    settings: Iterable[Setting],
+    choices: Choices,
+    methods: Sequence[str] | None = None,
+    timed: bool = False,
+) -> list[Cell]:
+    """Return all repetitions of these methods, or of the chosen ones, in some settings."""
+    methods, fingerprints = methods or chosen_methods(choices), choices.fingerprints
+    return [
+        Cell(setting, method, repetition, choices.seed, timed, fingerprints.get(method, ""))
+        for setting in settings
+        for repetition in range(choices.repetitions)
+        for method in methods
+    ]
 
 
-def radius_ratios(cell: Cell, found: dict[str, Array], times: list[int]) -> list[float]:
-    """Return R_t^2 over the noise energy at these times of a finished cell with noise."""
-    problem, points = problem_of(cell), played(cell, found["regret"])
-    energies = np.cumsum(noise_of(cell, problem) ** 2)
-    result = []
-    for t in times:
-        sequence = _sequence(cell, problem, CMM())
-        sequence.update(points[:t], found["outcome"][:t])
-        result.append(sequence.radius**2 / float(energies[t - 1]))
-    return result
+def chosen_methods(choices: Choices) -> list[str]:
+    """Return the methods that a user chose: the paper's in its order, then the user's own."""
+    return [*(method for method in specs.METHODS if method in choices.methods), *choices.users_own]
 
 
-def generator(*seed: int) -> np.random.Generator:
-    """Make the random numbers of a seed, a repetition and a stream of ``PROBLEM, PLAY, POLICY``."""
-    return np.random.default_rng(seed)
+# --- running a cell, and what a finished one has done
 
 
 def random_problem(
     kernel: Kernel, dim: int, rng: np.random.Generator, noise_scale: float = specs.NOISE
 ) -> SyntheticProblem:
-    """Draw a problem as those of Table 1."""
+    """Draw a problem like those of Table 1."""
     return SyntheticProblem.draw(
         kernel, dim, rng, norm=specs.NORM, noise_scale=noise_scale, centres=specs.CENTRES,
         actions_per_round=specs.ACTIONS,
@@ -99,48 +136,23 @@ def random_problem(
 
 def problem_of(cell: Cell) -> SyntheticProblem:
     """Draw the problem of a cell, which is the same for all methods."""
-    setting, rng = cell.setting, generator(cell.seed, cell.repetition, PROBLEM)
-    noise = 0.0 if setting.noiseless else specs.NOISE
-    return random_problem(setting.make_kernel(), setting.dim, rng, noise)
+    setting, noise = cell.setting, 0.0 if cell.setting.noiseless else specs.NOISE
+    return random_problem(setting.make_kernel(), setting.dim, cell.generator(PROBLEM), noise)
 
 
-def noise_of(cell: Cell, problem: SyntheticProblem) -> Array:
+def noise_of(cell: Cell) -> Array:
     """Draw the noise of each round as :func:`simulate` does; it is the same for all methods."""
-    _, of_noise = generator(cell.seed, cell.repetition, PLAY).spawn(2)
+    problem, (_, of_noise) = problem_of(cell), cell.generator(PLAY).spawn(2)
     return np.array([problem.noise(of_noise) for _ in range(cell.setting.rounds)])
 
 
-def _amm(setting: Setting) -> AMM:
-    """AMM; without noise, at the ridge of Props. D.15 and D.16."""
-    if not setting.noiseless:
-        return AMM()
-    rate = regret_rate(setting.make_kernel(), setting.dim, noiseless=True)
-    return AMM(float(rate.tuning(setting.rounds)))
+def sequence_for(cell: Cell, bound: Bound, noise: Array) -> ConfidenceSequence:
+    """Make the confidence sequence of a method, without observations.
 
-
-def _policy(cell: Cell, problem: SyntheticProblem) -> Policy:
-    if cell.method == "Random":
-        rng = generator(cell.seed, cell.repetition, POLICY)
-        return RandomPolicy(_sequence(cell, problem, AMM()), rng=rng)
-    bound: Bound
-    match cell.method:
-        case "DMM":
-            bound = DMM()
-        case "AMM":
-            bound = _amm(cell.setting)
-        case "AY":
-            bound = AY()
-        case "IGP":
-            bound = IGP(eta=2 / cell.setting.rounds)
-        case method if specs.is_users_own(method):
-            bound = specs.bound_of(method)
-        case _:
-            bound = CMM()
-    return KernelUCB(_sequence(cell, problem, bound))
-
-
-def _sequence(cell: Cell, problem: SyntheticProblem, bound: Bound) -> ConfidenceSequence:
-    setting, kernel = cell.setting, problem.function.kernel
+    Its radius is the paper's, but for three methods: CMM with several scales, with the default of
+    the library, and with the limit, which alone looks at the noise.
+    """
+    setting, kernel = cell.setting, cell.setting.make_kernel()
     mixture: Mixture
     match cell.method:
         case "CMM default":
@@ -148,12 +160,106 @@ def _sequence(cell: Cell, problem: SyntheticProblem, bound: Bound) -> Confidence
         case "CMM scales":
             mixture = Scales()
         case "CMM limit":
-            mixture = Limit.of(noise_of(cell, problem))
+            mixture = Limit.of(noise)
         case _:
             mixture = Single(mixture_scale(kernel, setting.dim, setting.rounds))
     return ConfidenceSequence(
         kernel, setting.norm_bound, setting.noise_scale, specs.DELTA, bound=bound, mixture=mixture
     )
+
+
+def _bound(cell: Cell) -> Bound:
+    setting = cell.setting
+    match cell.method:
+        case "DMM":
+            return DMM()
+        case "AMM" if setting.noiseless:
+            # This is the ridge of Props. D.15 and D.16.
+            rate = regret_rate(setting.make_kernel(), setting.dim, noiseless=True)
+            return AMM(float(rate.tuning(setting.rounds)))
+        case "AMM" | "Random":
+            return AMM()
+        case "AY":
+            return AY()
+        case "IGP":
+            return IGP(eta=2 / setting.rounds)
+        case method if specs.is_users_own(method):
+            return specs.bound_of(method)
+    return CMM()
+
+
+def played(cell: Cell, regret: Array) -> Array:
+    """Find the actions of a finished cell, (rounds, dim), from its regret in each round.
+
+    The sets of actions are drawn again, and in each the one is taken that has this regret.
+    """
+    of_actions, _ = cell.generator(PLAY).spawn(2)
+    problem, points = problem_of(cell), np.empty((len(regret), cell.setting.dim))
+    for t, lost in enumerate(regret):
+        actions = problem.actions(of_actions)
+        values = problem.values(actions)
+        points[t] = actions[np.abs(values.max() - values - lost).argmin()]
+    return points
+
+
+def finished_sequence(
+    cell: Cell, found: dict[str, Array], rounds: int | None = None
+) -> ConfidenceSequence:
+    """Make the confidence sequence of a finished cell again, as it was after these rounds."""
+    sequence = sequence_for(cell, _bound(cell), noise_of(cell))
+    sequence.update(played(cell, found["regret"][:rounds]), found["outcome"][:rounds])
+    return sequence
+
+
+def radius_ratios(cell: Cell, found: dict[str, Array], times: list[int]) -> list[float]:
+    """Return R_t^2 over the noise energy at these times of a finished cell with noise."""
+    energies = np.cumsum(noise_of(cell) ** 2)
+    return [finished_sequence(cell, found, t).radius ** 2 / float(energies[t - 1]) for t in times]
+
+
+@dataclass(frozen=True)
+class MethodRuns:
+    """All repetitions of one method in one setting."""
+
+    setting: Setting
+    method: str
+    regret: Array  # cumulative, (repetitions, rounds)
+    seconds: Array  # of each step, (repetitions, rounds)
+
+    @property
+    def final(self) -> Array:
+        """The cumulative regret at the end, (repetitions,)."""
+        return np.asarray(self.regret[:, -1])
+
+    @property
+    def mean(self) -> float:
+        """The mean over the repetitions, at the end."""
+        return float(self.final.mean())
+
+    @property
+    def std(self) -> float:
+        """The standard deviation over the repetitions, at the end; nan for a single one."""
+        return float(self.final.std(ddof=1)) if len(self.final) > 1 else math.nan
+
+
+def collect(members: Iterable[Cell], store: ResultStore) -> list[MethodRuns]:
+    """Read the runs of each setting and method, in the order of the cells."""
+    return [
+        MethodRuns(
+            one.job.setting, one.job.method, np.cumsum(one["regret"], axis=1), one["seconds"]
+        )
+        for one in repetitions(members, store)
+    ]
+
+
+def find(runs: list[MethodRuns], setting: Setting, method: str) -> MethodRuns | None:
+    """Return the runs of a method in a setting, if there are any."""
+    return next((one for one in runs if (one.setting, one.method) == (setting, method)), None)
+
+
+def settings_of(runs: list[MethodRuns]) -> list[Setting]:
+    """Return the settings of the runs, in order."""
+    return list(dict.fromkeys(one.setting for one in runs))
 
 
 # --- radii for comparison
@@ -189,7 +295,7 @@ class Scales(Mixture):
 
 @dataclass(frozen=True)
 class Limit(Mixture):
-    """R_t^2 = sum of eps_s^2, the noise energy itself: with less, f* would be outside of the set.
+    """The least valid radius: R_t^2 is the noise energy itself, below which f* would be left out.
 
     Parameters
     ----------
@@ -201,7 +307,7 @@ class Limit(Mixture):
 
     @classmethod
     def of(cls, noise: Array) -> Limit:
-        """Sum the noise of each round."""
+        """Make the limit from the noise of each round."""
         sums = np.cumsum(np.append(0.0, noise**2)) * (1 + NOISE_ROUNDING)
         return cls(tuple(sums.tolist()))
 
@@ -220,7 +326,7 @@ class Limit(Mixture):
 
 
 class Recursion:
-    """AMM upper bounds for one ridge; with several ridges the best of them, which is DMM.
+    """The upper bounds of AMM for one ridge, or the best for several ridges, which is DMM.
 
     The first ridge is the reference sigma^2/c, which the radius of the data needs.
     """
@@ -271,7 +377,7 @@ class Recursion:
 
 
 class _Inverse:
-    """(K + alpha I)^-1, in the upper left corner of a buffer, and ln det(I + K/alpha)."""
+    """The inverse (K + alpha I)^-1, in a corner of a buffer, and ln det(I + K/alpha)."""
 
     def __init__(self, ridge: float, size: int) -> None:
         self.ridge, self.inverse, self.log_det = ridge, np.empty((size, size)), 0.0
@@ -291,8 +397,8 @@ class _Inverse:
 def _time_recursion(
     cell: Cell, problem: SyntheticProblem, rng: np.random.Generator
 ) -> dict[str, Array]:
-    """KernelUCB on the recursion: what it loses is regret, what it costs is seconds."""
-    sequence = _sequence(cell, problem, AMM())
+    """Run KernelUCB on the recursion, and return the regret and the seconds of each round."""
+    sequence = sequence_for(cell, AMM(), noise_of(cell))
     a, setting = sequence.assumptions, cell.setting
     reference = a.noise_scale**2 / a.mixture_scale
     factors = sorted(PAPERS_GRID, key=lambda f: f != 1.0) if cell.method[0] == "D" else [1.0]

@@ -1,4 +1,4 @@
-"""How many rounds it takes to certify a small regret, on four known functions.
+"""The number of rounds until a small regret is certified, on four known functions.
 
 The functions have inputs in the unit cube and are to be maximised. Each is shifted and scaled, so
 that on its points the mean is 0 and the range is 1.
@@ -19,24 +19,29 @@ from sklearn.gaussian_process.kernels import Kernel, Matern
 from kernelbounds import kernels
 from kernelbounds.arrays import Array
 from kernelbounds.bandits import Finite, KernelUCB
-from kernelbounds.bounds import CMM, DMM
+from kernelbounds.bounds import CMM, DMM, Bound
 from kernelbounds.kernels import mixture_scale
 from kernelbounds.mixtures import Hybrid, Single
-from kernelbounds.paper import specs
-from kernelbounds.paper.cells import PLAY, generator
+from kernelbounds.paper import results, specs
+from kernelbounds.paper.cells import PLAY
 from kernelbounds.paper.figures import COLOURS, figure_files, legend_above
-from kernelbounds.paper.results import (
-    ResultStore,
-    aligned,
-    csv_text,
-    grouped,
-    numbers,
-    write_texts,
-)
-from kernelbounds.paper.specs import NORM_SLACK, REGRET_LEVELS, CertificateRun
+from kernelbounds.paper.results import Repetitions, ResultStore
+from kernelbounds.paper.specs import CERTIFICATE_ROUNDS, Choices, Experiment, Job, Picture
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.theory.spectrum import sobol
 
+NOISE, DELTA = 0.01, 0.05  # sigma is relative to the function's range
+NORM_SLACK = 1.5  # B over the function's norm
+REGRET_LEVELS = (0.2, 0.1, 0.05)  # to which the regret is certified, over the function's range
+BOUNDS: dict[str, Bound] = {"CMM": CMM(), "DMM": DMM()}
+MIXTURE_TITLES = {"default": "default", "paper": "the paper's c"}
+# By function: nu and the length scale of two Matern kernels; inputs are in the unit cube.
+KERNELS = {
+    "wiggly": ((2.5, 0.25), (3.5, 0.5)),
+    "branin": ((2.5, 0.5), (3.5, 1.0)),
+    "reactor": ((2.5, 1.0), (3.5, 1.0)),
+    "hartmann": ((2.5, 0.5), (3.5, 1.0)),
+}
 # Kernel matrices of a few thousand points have rounding errors of 1e-12, and this is above them.
 # Norms of the four functions change by less than 1 % when it is ten times as large.
 NORM_RIDGE = 1e-11
@@ -45,7 +50,6 @@ NORM_RIDGE = 1e-11
 FIRST_ROUNDS, GROWTH_FACTOR = 30, 1.02
 # How a regret is certified, and the arrays in which it is stored.
 MEASURES = {"by_bounds": "max upper − lower", "regret": "by differences"}
-MIXTURE_TITLES = {"paper": "the paper's c", "default": "default"}
 POLICY_COLOURS = {
     ("CMM", "default"): COLOURS["CMM"], ("DMM", "default"): COLOURS["DMM"],
     ("CMM", "paper"): COLOURS["IGP"], ("DMM", "paper"): COLOURS["AY"],
@@ -90,7 +94,7 @@ def least_norm(kernel: Kernel, points: Array, values: Array) -> float:
 
 @cache
 def known_function(name: str) -> KnownFunction:
-    """Return one of the four functions, by the names of ``specs.CERTIFICATE_KERNELS``."""
+    """Return one of the four functions, which ``KERNELS`` names."""
     cube = sobol(2048, 3)
     found = {
         "wiggly": ("wiggly, one input", _wiggly, _grid(201, 1), _grid(401, 1)),
@@ -103,7 +107,7 @@ def known_function(name: str) -> KnownFunction:
 
 @cache
 def norm_of(name: str, nu: float, length_scale: float) -> float:
-    """Compute the norm in the space of a Matern kernel; it is kept, as many runs ask for it."""
+    """Compute the norm in the space of a Matern kernel, and keep it, as many runs ask for it."""
     return known_function(name).norm(Matern(length_scale=length_scale, nu=nu))
 
 
@@ -118,7 +122,7 @@ def _branin(x: Array) -> Array:
 
 
 def _reactor(x: Array) -> Array:
-    """Yield: conversion grows with temperature and time, selectivity falls with temperature."""
+    """Compute the yield: conversion grows with heat and time, and selectivity falls with heat."""
     temperature, feed, time = x.T
     conversion = 1 - np.exp(-(0.5 + 2 * time) * np.exp(2 * temperature - 1))
     selectivity = 1 / (1 + 0.5 * np.exp(4 * (temperature - 0.7)))
@@ -136,102 +140,120 @@ def _hartmann(x: Array) -> Array:
 
 
 def _grid(count: int, dim: int) -> Array:
-    """A grid with ``count`` points a side, (count^dim, dim)."""
+    """Return a grid with ``count`` points a side, (count^dim, dim)."""
     sides = np.meshgrid(*[np.linspace(0, 1, count)] * dim, indexing="ij")
     return np.stack(sides, axis=-1).reshape(-1, dim)
 
 
-def run(job: CertificateRun) -> dict[str, Array]:
-    """Return the certified regret, max_upper - lower and the true regret, and the function's norm.
-
-    They are those of the ``rounds`` in which a certificate was computed.
-    """
-    function = known_function(job.function)
-    kernel = Matern(length_scale=job.length_scale, nu=job.nu)
-    norm = norm_of(job.function, job.nu, job.length_scale)
-    papers = Single(mixture_scale(kernel, function.points.shape[1], job.rounds))
-    sequence = ConfidenceSequence(
-        kernel,
-        NORM_SLACK * norm,
-        specs.CERTIFICATE_NOISE,
-        specs.CERTIFICATE_DELTA,
-        bound=CMM() if job.bound == "CMM" else DMM(),
-        mixture=papers if job.mixture == "paper" else Hybrid(),
-    )
-    policy = KernelUCB(sequence, Finite(function.points))
-    values, rng = function.values(function.points), generator(job.seed, job.repetition, PLAY)
-    rows: list[tuple[float, ...]] = []
-    for t in range(1, job.rounds + 1):
-        asked = policy.ask()
-        noise = specs.CERTIFICATE_NOISE * rng.standard_normal()
-        policy.tell(asked.x, float(values[asked.index]) + noise)
-        if t <= FIRST_ROUNDS or t >= math.ceil(GROWTH_FACTOR * rows[-1][0]) or t == job.rounds:
-            found = policy.certificate()
-            by_bounds = (math.inf if found.max_upper is None else found.max_upper) - found.lower
-            true = float(values.max() - values[found.index])
-            rows.append((t, found.regret, by_bounds, true))
-    names = ("rounds", "regret", "by_bounds", "true_regret")
-    return dict(zip(names, np.array(rows).T.copy(), strict=True)) | {"norm": np.array([norm])}
-
-
 @dataclass(frozen=True)
-class Certified:
-    """All repetitions of a policy on a function."""
+class CertificateRun(Job):
+    """KernelUCB on one known function; the noise depends on the seed and the repetition alone."""
 
-    job: CertificateRun  # the first of them
-    norm: float
-    rounds: Array  # in which certificates were computed, (n,)
-    certified: dict[str, Array]  # by measure, (repetitions, n); the range of the function is 1
-    true_regret: Array  # (repetitions, n)
-
-    def first(self, measure: str, level: float) -> Array:
-        """Find the first round with a certificate of this level, or infinity; (repetitions,)."""
-        enough = self.certified[measure] <= level
-        return np.where(enough.any(axis=1), self.rounds[enough.argmax(axis=1)], math.inf)
+    function: str
+    nu: float
+    length_scale: float
+    bound: str
+    mixture: str
+    repetition: int
+    rounds: int = CERTIFICATE_ROUNDS
+    seed: int = 0
 
     @property
-    def wrong(self) -> int:
-        """The number of repetitions in which a certificate was wrong at some time."""
-        least = np.minimum(*self.certified.values())
-        return int((self.true_regret > least).any(axis=1).sum())
+    def name(self) -> str:
+        """The function, the kernel, the policy and the repetition."""
+        kernel = f"nu{self.nu:g}-l{self.length_scale:g}"
+        run = f"T{self.rounds}-seed{self.seed}-{self.repetition}"
+        return f"certificate-{self.function}-{kernel}-{self.bound}-{self.mixture}-{run}"
 
     @property
-    def kernel(self) -> str:
+    def kernel_title(self) -> str:
         """The kernel, for the head of a row."""
-        return f"Matérn-{2 * self.job.nu:g}/2, ℓ = {self.job.length_scale:g}"
+        return f"Matérn-{2 * self.nu:g}/2, ℓ = {self.length_scale:g}"
+
+    def run(self) -> dict[str, Array]:
+        """Return the certified regret, max_upper - lower, the true regret, and the function's norm.
+
+        They are those of the ``rounds`` in which a certificate was computed.
+        """
+        function = known_function(self.function)
+        kernel = Matern(length_scale=self.length_scale, nu=self.nu)
+        norm = norm_of(self.function, self.nu, self.length_scale)
+        papers = Single(mixture_scale(kernel, function.points.shape[1], self.rounds))
+        mixture = papers if self.mixture == "paper" else Hybrid()
+        sequence = ConfidenceSequence(
+            kernel, NORM_SLACK * norm, NOISE, DELTA, bound=BOUNDS[self.bound], mixture=mixture
+        )
+        policy = KernelUCB(sequence, Finite(function.points))
+        values = function.values(function.points)
+        rng = np.random.default_rng((self.seed, self.repetition, PLAY))
+        rows: list[tuple[float, ...]] = []
+        for t in range(1, self.rounds + 1):
+            asked = policy.ask()
+            outcome = float(values[asked.index]) + NOISE * rng.standard_normal()
+            policy.tell(asked.x, outcome)
+            if t <= FIRST_ROUNDS or t >= math.ceil(GROWTH_FACTOR * rows[-1][0]) or t == self.rounds:
+                found = policy.certificate()
+                highest = math.inf if found.max_upper is None else found.max_upper
+                true = float(values.max() - values[found.index])
+                rows.append((t, found.regret, highest - found.lower, true))
+        names = ("rounds", "regret", "by_bounds", "true_regret")
+        return dict(zip(names, np.array(rows).T.copy(), strict=True)) | {"norm": np.array([norm])}
 
 
-def write(jobs: list[CertificateRun], store: ResultStore, folder: Path) -> str:
+def jobs(choices: Choices) -> list[CertificateRun]:
+    """Return all runs, whose methods and kernels do not depend on the choices."""
+    fewer = choices.at_most(CERTIFICATE_ROUNDS, specs.CERTIFICATE_REPETITIONS)
+    return [
+        CertificateRun(function, *kernel, bound, mixture, repetition, fewer.rounds, choices.seed)
+        for function, kernels in KERNELS.items()
+        for kernel in kernels
+        for bound in BOUNDS
+        for mixture in MIXTURE_TITLES
+        for repetition in range(fewer.repetitions)
+    ]
+
+
+Certified = Repetitions[CertificateRun]  # all repetitions of a policy on a function
+
+
+def first_certified(one: Certified, measure: str, level: float) -> Array:
+    """Find the first round with a certificate of this level, or infinity; (repetitions,)."""
+    enough = one[measure] <= level
+    return np.where(enough.any(axis=1), one["rounds"][0, enough.argmax(axis=1)], math.inf)
+
+
+def wrong_runs(one: Certified) -> int:
+    """Count the repetitions in which a certificate was wrong at some time."""
+    least = np.minimum(*(one[measure] for measure in MEASURES))
+    return int((one["true_regret"] > least).any(axis=1).sum())
+
+
+def write(members: list[CertificateRun], store: ResultStore, folder: Path) -> str:
     """Make the table and the figure of the experiment, and return the table as text."""
-    found = collect(jobs, store)
+    found = results.repetitions(members, store)
     draw(found, folder)
-    return write_texts(folder, "certificates", as_text(found), as_csv(found))
+    return results.write_texts(folder, "certificates", as_text(found), as_csv(found))
 
 
-def collect(jobs: list[CertificateRun], store: ResultStore) -> list[Certified]:
-    """Read the repetitions of each policy together, in order."""
-    result = []
-    for members in grouped(
-        jobs, lambda j: (j.function, j.nu, j.length_scale, j.bound, j.mixture)
-    ).values():
-        runs = [store.read(one) for one in members]
-        certified = {name: np.array([one[name] for one in runs]) for name in MEASURES}
-        true = np.array([one["true_regret"] for one in runs])
-        norm, rounds = float(runs[0]["norm"][0]), runs[0]["rounds"]
-        result.append(Certified(members[0], norm, rounds, certified, true))
-    return result
+EXPERIMENT = Experiment(
+    jobs,
+    write,
+    "What the regret of the best action known is certified to be at most, over "
+    "the range of the function: medians over repetitions.",
+    (Picture("certificates", "Certificates", "Certified regret against rounds"),),
+)
 
 
 def as_text(found: list[Certified]) -> str:
     """Return a table for each function, for the terminal."""
-    count, rounds = len(found[0].true_regret), found[0].job.rounds
+    count, rounds = len(found[0]["norm"]), found[0].job.rounds
     lines = [
         f"Rounds until the regret is certified to be at most a part of the range: median of "
         f"{count} (smallest to largest), at most {rounds}",
     ]
-    for name, members in grouped(found, lambda one: one.job.function).items():
+    for name, members in results.grouped(found, lambda one: one.job.function).items():
         function = known_function(name)
-        norms = {one.kernel: one.norm for one in members}
+        norms = {one.job.kernel_title: float(one["norm"][0, 0]) for one in members}
         said = "; ".join(
             f"{kernel}: norm {norm:.3g}, B = {NORM_SLACK * norm:.3g}"
             for kernel, norm in norms.items()
@@ -240,13 +262,13 @@ def as_text(found: list[Certified]) -> str:
         levels = (f"{100 * level:g} %" for level in REGRET_LEVELS)
         rows = [["kernel", "bound", "radius", "certified", *levels]]
         for one in members:
-            policy = [one.kernel, one.job.bound, MIXTURE_TITLES[one.job.mixture]]
+            policy = [one.job.kernel_title, one.job.bound, MIXTURE_TITLES[one.job.mixture]]
             for measure, label in MEASURES.items():
-                shown = [_shown(one.first(measure, level), rounds) for level in REGRET_LEVELS]
-                rows.append([*policy, label, *shown])
+                first = [first_certified(one, measure, level) for level in REGRET_LEVELS]
+                rows.append([*policy, label, *(_shown(rounds_of, rounds) for rounds_of in first)])
                 policy = ["", "", ""]  # once is enough
-        lines += aligned(rows)
-    wrong, total = sum(one.wrong for one in found), sum(len(one.true_regret) for one in found)
+        lines += results.aligned(rows)
+    wrong, total = sum(map(wrong_runs, found)), sum(len(one["norm"]) for one in found)
     lines += ["", f"a certificate was wrong at some time in {wrong} of {total} runs"]
     return "\n".join(lines) + "\n"
 
@@ -257,32 +279,36 @@ def as_csv(found: list[Certified]) -> str:
     head += ["certified", "level", "median", "smallest", "largest", "repetitions"]
     rows = []
     for one in found:
-        j, norms = one.job, numbers(one.norm, NORM_SLACK * one.norm)
+        j, norm = one.job, float(one["norm"][0, 0])
+        norms = results.numbers(norm, NORM_SLACK * norm)
         policy = [j.function, j.nu, j.length_scale, *norms, j.bound, j.mixture]
         for measure in MEASURES:
             for level in REGRET_LEVELS:
-                first = one.first(measure, level)
-                rows.append([*policy, measure, level, *numbers(*_middle(first)), len(first)])
-    return csv_text(head, rows)
+                first = first_certified(one, measure, level)
+                rows.append(
+                    [*policy, measure, level, *results.numbers(*_middle(first)), len(first)]
+                )
+    return results.csv_text(head, rows)
 
 
 def draw(found: list[Certified], folder: Path) -> None:
-    """Draw a panel for each function; kernels differ by the line, policies by the colour."""
-    by_function = grouped(found, lambda one: one.job.function)
+    """Draw a panel for each function, with a line style for each kernel and a colour a policy."""
+    by_function = results.grouped(found, lambda one: one.job.function)
     rows, columns = math.ceil(len(by_function) / 2), min(2, len(by_function))
-    with figure_files(folder, "certificates", rows, columns) as axes:
+    labels = "round", "certified regret / range"
+    with figure_files(folder, "certificates", rows, columns, labels) as axes:
         for axis, (name, members) in zip(axes.flat, by_function.items(), strict=False):
-            kernels = list(dict.fromkeys(one.kernel for one in members))
+            kernels = list(dict.fromkeys(one.job.kernel_title for one in members))
             for one in members:
-                policy = one.job.bound, one.job.mixture
+                bound, mixture, kernel = one.job.bound, one.job.mixture, one.job.kernel_title
                 axis.plot(
-                    one.rounds,
-                    np.median(one.certified["regret"], axis=0),
-                    ("-", "--", ":")[kernels.index(one.kernel)],
-                    color=POLICY_COLOURS[policy],
-                    label=f"{policy[0]}, {MIXTURE_TITLES[policy[1]]}, {one.kernel.split(',')[0]}",
+                    one["rounds"][0],
+                    np.median(one["regret"], axis=0),
+                    ("-", "--", ":")[kernels.index(kernel)],
+                    color=POLICY_COLOURS[bound, mixture],
+                    label=f"{bound}, {MIXTURE_TITLES[mixture]}, {kernel.split(',')[0]}",
                     # Of two curves that coincide both can be seen.
-                    linewidth=1.8 if policy[0] == "CMM" else 0.9,
+                    linewidth=1.8 if bound == "CMM" else 0.9,
                 )
             for level in REGRET_LEVELS:
                 axis.axhline(level, color="black", linewidth=0.4)
@@ -295,15 +321,11 @@ def draw(found: list[Certified], folder: Path) -> None:
             axis.minorticks_off()
             lengths = " and ".join(kernel.split(" = ")[1] for kernel in kernels)
             axis.set_title(f"{known_function(name).title}; ℓ = {lengths}", fontsize=9)
-        for axis in axes[-1]:
-            axis.set_xlabel("round")
-        for axis in axes[:, 0]:
-            axis.set_ylabel("certified regret / range")
-        legend_above(axes, axes[0, 0], columns + 1, size=7)
+        legend_above(axes[0, 0], columns + 1, size=7)
 
 
 def _middle(first: Array) -> tuple[float, float, float]:
-    """Median, smallest and largest; of an even number the larger of the two in the middle."""
+    """Return the median, smallest and largest; of two in the middle, the larger is the median."""
     ordered = np.sort(first)
     return float(ordered[len(ordered) // 2]), float(ordered[0]), float(ordered[-1])
 

@@ -1,4 +1,4 @@
-"""Optimisers of a function on the unit cube behind one small interface: ours and others'.
+"""Optimisers of functions on the unit cube, ours and others', behind one small interface.
 
 A new optimiser is one more line of :data:`CONTENDERS`. Optuna, BoTorch and bayes_opt are imported
 when an optimiser is made, and only then. Ours are told a problem: the kernel, the norm bound and
@@ -41,7 +41,7 @@ OBSERVED = "best outcome observed"
 
 
 class Optimiser(ABC):
-    """One that looks for the maximum of a function on the unit cube, a trial at a time."""
+    """A method that looks for the maximum of a function on the unit cube, trial by trial."""
 
     def __init__(self) -> None:
         self.points: list[Array] = []
@@ -57,13 +57,13 @@ class Optimiser(ABC):
         self.outcomes.append(y)
 
     def recommended(self) -> Array:
-        """Return the point that it would have its user take now; the best outcome by default."""
+        """Return the point that the method recommends now: that of the best outcome by default."""
         return self.points[int(np.argmax(self.outcomes))]
 
 
 @dataclass(frozen=True)
 class Contender:
-    """What there is to know of an optimiser before it is made.
+    """A description of an optimiser, from which it is made.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class Contender:
 
     @property
     def installed(self) -> bool:
-        """Whether all packages that it needs are there."""
+        """Whether all packages that the optimiser needs are installed."""
         try:
             return all(map(version, self.packages))
         except PackageNotFoundError:
@@ -96,7 +96,7 @@ class Contender:
 
 
 class _OurUCB(Optimiser):
-    """KernelUCB over the box."""
+    """KernelUCB on the unit cube."""
 
     def __init__(self, problem: Problem, seed: int) -> None:
         super().__init__()
@@ -218,7 +218,7 @@ class _Optuna(Optimiser):
 
 @contextmanager
 def _quiet(log: Any) -> Iterator[None]:
-    """Let Optuna log warnings alone, for a while."""
+    """Let Optuna log nothing but warnings while the block runs."""
     before = log.get_verbosity()
     log.set_verbosity(log.WARNING)
     try:
@@ -355,7 +355,7 @@ CONTENDERS = {
 
 
 def missing() -> str:
-    """Say which contenders are left out for lack of what they need; nothing where all are there."""
+    """Say which contenders are left out for missing packages; an empty text if none is."""
     absent = [name for name, one in CONTENDERS.items() if not one.installed]
     if not absent:
         return ""

@@ -1,4 +1,4 @@
-"""Bounds where points were fixed before the outcomes, and where they were not.
+"""Bounds on data whose points were fixed before the outcomes, and on data where they were not.
 
 A data set is collected by a rule, and then it is seen which claims about f* are wrong. The rules
 look at outcomes, but for the first, so that the points, or how many there are, depend on the noise:
@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.stats import binomtest, norm
+from scipy.stats import norm
 
 from kernelbounds.arrays import Array
 from kernelbounds.bandits import KernelUCB, SyntheticProblem
@@ -32,20 +32,23 @@ from kernelbounds.bounds import CMM, Bound, ConfidenceSet, FixedDesign
 from kernelbounds.errors import KernelBoundsError
 from kernelbounds.functionals import Average, Functional, Sum
 from kernelbounds.functionals.targets import Several
-from kernelbounds.paper import specs
+from kernelbounds.paper import results, specs
 from kernelbounds.paper.cells import random_problem
-from kernelbounds.paper.figures import COLOURS, figure_files, legend_above
-from kernelbounds.paper.results import (
-    ResultStore,
-    csv_text,
-    grouped,
-    numbers,
-    under_headings,
-    write_texts,
-)
-from kernelbounds.paper.specs import DESIGN_DELTA, KERNEL_TITLES, DesignRuns
+from kernelbounds.paper.figures import COLOURS, draw_rate, figure_files, legend_above, log_axes
+from kernelbounds.paper.results import ErrorRate, ResultStore
+from kernelbounds.paper.specs import Choices, Experiment, Job, Picture
 from kernelbounds.sequence import ConfidenceSequence
 
+DELTA, LENGTH_SCALE = 0.1, 0.5
+DIMS = {"matern-5/2": 3, "rbf": 3, "matern-3/2": 1}  # by kernel
+# All have standard deviation sigma, and are sub-Gaussian with scale sigma: +-sigma, and uniform on
+# +-sqrt(3) sigma, for which E exp(s e/sigma) = sum 3^k s^2k/(2k+1)! and (2k+1)! >= 3^k 2^k k!.
+NOISE_LAWS = ("Gaussian", "Rademacher", "uniform")
+SKEW = 0.1  # the probability of the larger of two values of skewed noise
+COST = {"looks": 12.0, "striking": 6.0, "fixed": 3.0, "policy": 3.0, "hoped": 2.0}
+TIMES = (30, 100, 300)  # numbers of observations after which bounds are computed
+LATE_TIME = 1000  # observations after which the widths of a single data set are computed
+POLICY_ROUNDS, LOOK_ROUNDS, SITES = 100, 300, 80  # at most
 GRID_SIZE = 200  # points at which bounds are compared with f*
 LOOK_FACTOR = 1.2  # by which observations grow between looks
 PATIENCE = {"hoped": 5, "striking": 10}  # measurements of a site, at most
@@ -62,7 +65,7 @@ BOUNDS: dict[str, Bound] = {
     "one x, Gaussian": FixedDesign(simultaneous=False, noise="Gaussian"),
 }
 # What a Gaussian process claims: its posterior mean +- a number of standard deviations.
-DEVIATIONS = {"GP": float(norm.isf(DESIGN_DELTA / 2)), "GP, 2 sd": 2.0}
+DEVIATIONS = {"GP": float(norm.isf(DELTA / 2)), "GP, 2 sd": 2.0}
 CLAIMS = (*BOUNDS, *DEVIATIONS)
 # The standard deviations among which that of the prior is looked for. Functions of norm 10 are at
 # most 10, and one that is nearly 0 has no likelihood of its own.
@@ -79,9 +82,8 @@ RULE_TITLES = {
 ANY, ONE, SHARE = f"any of {GRID_SIZE} x", "one x", f"share of {GRID_SIZE} x"
 QUANTITIES = {"looks": "one x, at some look", "hoped": "mean of sites", "striking": "a contrast"}
 UNIFORM_CLAIMS = ("CMM", "all x")  # those that hold at all x together
-CLAIM_COLOURS = dict(
-    zip(CLAIMS, map(COLOURS.get, ("CMM", "DMM", "AMM", "Random", "AY", "IGP")), strict=True)
-)
+LIKE = ("CMM", "DMM", "AMM", "Random", "AY", "IGP")  # the methods whose colours the claims have
+CLAIM_COLOURS = {claim: COLOURS[method] for claim, method in zip(CLAIMS, LIKE, strict=True)}
 EXPLANATION = """
 CMM holds at all times and x, whatever the rule. All x and one x are FixedDesign() and
 FixedDesign(simultaneous=False); with Gaussian, for Gaussian noise only. GP: mean ± {:.3f} and ± 2
@@ -92,35 +94,108 @@ posterior standard deviations of a Gaussian process, amplitude by maximum likeli
 # --- collecting data by a rule
 
 
-def run(job: DesignRuns) -> dict[str, Array]:
-    """Return arrays with a row for each data set and a column, the last axis, for each claim.
+@dataclass(frozen=True)
+class DesignRuns(Job):
+    """Some data sets that were collected in one way, and the bounds on them.
 
-    Of ``fixed`` and ``policy``, at each of ``times``: the mean ``half_width``, whether a claim was
-    ``wrong`` at the first point of the grid, and the share of the grid that it ``missed``. Of the
-    other designs: whether a claim was ``wrong`` about the quantity of interest, and whether it was
-    when the same points were measured ``again``, with fresh noise.
+    Functions depend on the kernel, the seed, the repetition and the number of the data set alone.
     """
-    rules = {"fixed": _at_times, "policy": _at_times, "looks": _looking}
-    rule = rules.get(job.design, _by_sites)
-    seeds = [[job.seed, job.repetition, number] for number in range(job.runs)]
-    found = [rule(job, np.random.default_rng(seed)) for seed in seeds]
-    result = {name: np.array([one[name] for one in found]) for name in found[0]}
-    if job.design == "fixed" and job.law == "Gaussian" and job.rounds >= specs.LATE_TIME:
-        late = _compared(*fixed_data(job, np.random.default_rng(seeds[0]), specs.LATE_TIME))
-        result["late_half_width"] = late["half_width"][None]
-    return result
+
+    kernel: str
+    design: str
+    law: str
+    repetition: int
+    rounds: int = specs.ROUNDS
+    seed: int = 0
+
+    @property
+    def name(self) -> str:
+        """The design, the kernel, the law of the noise and the repetition."""
+        run = f"T{self.rounds}-seed{self.seed}-{self.repetition}"
+        return f"design-{self.design}-{specs.for_file(self.kernel)}-{self.law}-{run}"
+
+    @property
+    def cost(self) -> float:
+        """The cost of the design."""
+        return COST[self.design]
+
+    @property
+    def dim(self) -> int:
+        """The number of inputs, which are in the unit cube."""
+        return DIMS[self.kernel]
+
+    @property
+    def runs(self) -> int:
+        """The number of data sets, in proportion to the rounds."""
+        share = min(self.rounds, specs.ROUNDS)
+        return max(2, specs.DESIGNS[self.design] * share // specs.ROUNDS)
+
+    @property
+    def times(self) -> list[int]:
+        """The numbers of observations after which bounds are computed, where fixed beforehand."""
+        most = min(self.rounds, POLICY_ROUNDS if self.design == "policy" else max(TIMES))
+        return [t for t in TIMES if t <= most] or [most]
+
+    def run(self) -> dict[str, Array]:
+        """Return arrays whose first axis is the data sets, and whose last axis is the claims.
+
+        Of ``fixed`` and ``policy``, at each of ``times``: the mean ``half_width``, whether a claim
+        was ``wrong`` at the first point of the grid, and the share of the grid that it ``missed``.
+        Of the other designs: whether a claim was ``wrong`` about the quantity of interest, and
+        whether it was when the same points were measured ``again``, with fresh noise.
+        """
+        rules = {"fixed": _at_times, "policy": _at_times, "looks": _looking}
+        rule = rules.get(self.design, _by_sites)
+        seeds = [[self.seed, self.repetition, number] for number in range(self.runs)]
+        found = [rule(self, np.random.default_rng(seed)) for seed in seeds]
+        result = {name: np.array([one[name] for one in found]) for name in found[0]}
+        if self.design == "fixed" and self.law == "Gaussian" and self.rounds >= LATE_TIME:
+            late = _compared(*fixed_data(self, np.random.default_rng(seeds[0]), LATE_TIME))
+            result["late_half_width"] = late["half_width"][None]
+        return result
+
+
+def jobs(choices: Choices) -> list[DesignRuns]:
+    """Return all runs, whose methods and kernels do not depend on the choices.
+
+    Rules that look at outcomes meet all laws of noise with the first kernel only. Looking again at
+    a single point has nothing to do with the kernel.
+    """
+    first = next(iter(DIMS))
+    return [
+        DesignRuns(kernel, design, law, repetition, choices.rounds, choices.seed)
+        for design in specs.DESIGNS
+        for kernel in DIMS
+        for law in NOISE_LAWS
+        if design == "fixed" or kernel == first or (law == "Gaussian" and design != "looks")
+        for repetition in range(choices.repetitions)
+    ]
 
 
 def draw_noise(law: str, rng: np.random.Generator, count: int) -> Array:
     """Draw independent noise of standard deviation sigma, sub-Gaussian with this scale."""
+    return specs.NOISE * unit_noise(law, rng, count)
+
+
+def unit_noise(law: str, rng: np.random.Generator, count: int) -> Array:
+    """Draw independent noise that is sub-Gaussian with scale 1, but for ``heavy`` and ``loud``.
+
+    A variable that is 1 - p with probability p, and -p otherwise, is sub-Gaussian with the variance
+    proxy (1 - 2p) / (2 ln((1 - p) / p)) and no smaller one (Kearns and Saul, 1998).
+    """
     match law:
-        case "Gaussian":
-            unit = rng.standard_normal(count)
         case "Rademacher":
-            unit = rng.choice([-1.0, 1.0], count)
-        case _:
-            unit = rng.uniform(-math.sqrt(3), math.sqrt(3), count)
-    return np.asarray(specs.NOISE * unit)
+            return rng.choice([-1.0, 1.0], count)
+        case "uniform":
+            return rng.uniform(-math.sqrt(3), math.sqrt(3), count)
+        case "skewed":
+            proxy = (1 - 2 * SKEW) / (2 * math.log((1 - SKEW) / SKEW))
+            return np.asarray(((rng.random(count) < SKEW) - SKEW) / math.sqrt(proxy))
+        case "heavy":
+            return rng.standard_t(3, count) / math.sqrt(3)
+        case "loud":
+            return 1.5 * rng.standard_normal(count)
+    return rng.standard_normal(count)
 
 
 def process(known: ConfidenceSet, targets: Array | Functional) -> tuple[Array, Array]:
@@ -177,19 +252,19 @@ def measured_until(
 
 
 def _problem(job: DesignRuns, rng: np.random.Generator) -> SyntheticProblem:
-    kernel = specs.kernel_named(job.kernel, specs.DESIGN_LENGTH_SCALE)
+    kernel = specs.kernel_named(job.kernel, LENGTH_SCALE)
     return random_problem(kernel, job.dim, rng)
 
 
 def _sequence(problem: SyntheticProblem) -> ConfidenceSequence:
-    """A confidence sequence that is told the right norm and noise scale."""
-    return ConfidenceSequence(problem.function.kernel, specs.NORM, specs.NOISE, DESIGN_DELTA)
+    """Make a confidence sequence that is told the right norm and noise scale."""
+    return ConfidenceSequence(problem.function.kernel, specs.NORM, specs.NOISE, DELTA)
 
 
 def _compared(
     problem: SyntheticProblem, points: Array, outcomes: Array, grid: Array
 ) -> dict[str, Array]:
-    """Claims about f* on the grid, compared with it; (claims,) each."""
+    """Compare the claims about f* on the grid with f*; (claims,) each."""
     sequence, truth = _sequence(problem), problem.values(grid)
     sequence.update(points, outcomes)
     lower, upper = claims(sequence, grid)
@@ -225,10 +300,10 @@ def _at_times(job: DesignRuns, rng: np.random.Generator) -> dict[str, Array]:
 
 
 def _looking(job: DesignRuns, rng: np.random.Generator) -> dict[str, Array]:
-    """``wrong`` at some look, and ``again`` with as many observations, looked at once."""
+    """Measure one point, and look at the claims again and again as data come in."""
     of_problem, of_point, of_noise, of_more = rng.spawn(4)
     problem, point = _problem(job, of_problem), of_point.random((1, job.dim))
-    most = min(job.rounds, specs.LOOK_ROUNDS)
+    most = min(job.rounds, LOOK_ROUNDS)
     truth, errors = problem.values(point), draw_noise(job.law, of_noise, most)
     sequence, wrong = _sequence(problem), np.zeros(len(CLAIMS), dtype=bool)
     with warnings.catch_warnings():
@@ -245,7 +320,7 @@ def _looking(job: DesignRuns, rng: np.random.Generator) -> dict[str, Array]:
 
 
 def _by_sites(job: DesignRuns, rng: np.random.Generator) -> dict[str, Array]:
-    """Measure fixed sites, each as often as what comes out there suggests.
+    """Measure fixed sites, each until its own outcomes say that it is enough.
 
     With ``hoped``, the quantity of interest is the mean of f* over the sites. With ``striking`` it
     is the contrast that the data point to: sum_i w_i f*(x_i), with w_i the sum of deviations at x_i
@@ -254,7 +329,7 @@ def _by_sites(job: DesignRuns, rng: np.random.Generator) -> dict[str, Array]:
     """
     of_problem, of_sites, of_noise, of_more = rng.spawn(4)
     problem = _problem(job, of_problem)
-    sites = of_sites.random((min(job.rounds, specs.SITES), job.dim))
+    sites = of_sites.random((min(job.rounds, SITES), job.dim))
     values, enough, patience = problem.values(sites), ENOUGH[job.design], PATIENCE[job.design]
     first = [measured_until(enough, patience, job.law, of_noise) for _ in sites]
     which = np.repeat(np.arange(len(sites)), [len(one) for one in first])
@@ -283,39 +358,16 @@ def _by_sites(job: DesignRuns, rng: np.random.Generator) -> dict[str, Array]:
 
 
 @dataclass(frozen=True)
-class ErrorRate:
-    """How many of some data sets led to a wrong claim."""
-
-    wrong: int
-    runs: int
-
-    @property
-    def share(self) -> float:
-        """The share of the data sets."""
-        return self.wrong / self.runs
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The exact 95 % confidence interval, by Clopper and Pearson."""
-        found = binomtest(self.wrong, self.runs).proportion_ci(0.95, method="exact")
-        return float(found.low), float(found.high)
-
-    def __str__(self) -> str:
-        low, high = (100 * end for end in self.interval)
-        return f"{100 * self.share:.1f} % [{low:.1f}, {high:.1f}]"
-
-
-@dataclass(frozen=True)
 class DesignGroup:
-    """All repetitions of a way of collecting, with a kernel and a law of noise."""
+    """All repetitions of one way of collecting data, with a kernel and a law of noise."""
 
     job: DesignRuns  # the first of them
-    arrays: dict[str, Array]  # see :func:`run`
+    arrays: dict[str, Array]  # see :meth:`DesignRuns.run`
 
     @property
     def kernel(self) -> str:
         """The kernel and the dimension, for the head of a row."""
-        return f"{KERNEL_TITLES[self.job.kernel]}, d = {self.job.dim}"
+        return f"{specs.KERNEL_TITLES[self.job.kernel]}, d = {self.job.dim}"
 
     def promised(self, claim: str, quantity: str) -> bool:
         """Whether a bound would hold for the quantity if the points were fixed beforehand.
@@ -346,7 +398,7 @@ class DesignGroup:
         means = self.arrays["half_width"].mean(axis=0)
         result = dict(zip(self.job.times, means, strict=True))
         if "late_half_width" in self.arrays:
-            result[specs.LATE_TIME] = self.arrays["late_half_width"].mean(axis=0)
+            result[LATE_TIME] = self.arrays["late_half_width"].mean(axis=0)
         return result
 
     def _rates(self, wrong: Array, quantity: str) -> dict[str, ErrorRate]:
@@ -357,25 +409,28 @@ class DesignGroup:
         }
 
 
-def write(jobs: list[DesignRuns], store: ResultStore, folder: Path) -> str:
+def write(members: list[DesignRuns], store: ResultStore, folder: Path) -> str:
     """Make the tables and the figure of the experiment, and return the tables as text."""
-    found = collect(jobs, store)
+    found = [
+        DesignGroup(one.job, {name: np.concatenate(parts) for name, parts in one.arrays.items()})
+        for one in results.repetitions(members, store)
+    ]
     draw(found, folder)
-    return write_texts(folder, "designs", as_text(found), as_csv(found))
+    return results.write_texts(folder, "designs", as_text(found), as_csv(found))
 
 
-def collect(jobs: list[DesignRuns], store: ResultStore) -> list[DesignGroup]:
-    """Read the repetitions of each way of collecting together, in order."""
-    result = []
-    for members in grouped(jobs, lambda job: (job.design, job.kernel, job.law)).values():
-        parts = [store.read(one) for one in members]
-        arrays = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
-        result.append(DesignGroup(members[0], arrays))
-    return result
+EXPERIMENT = Experiment(
+    jobs,
+    write,
+    "Above: mean half-widths where points were fixed before the outcomes. Below: how "
+    "often a claim was wrong, with exact 95 % intervals, by how the points came about; the line is "
+    "δ. Open symbols: the same points measured again, with fresh noise.",
+    (Picture("designs", "Designs", "Half-widths against observations, and rates of errors"),),
+)
 
 
 def as_text(found: list[DesignGroup]) -> str:
-    """Return widths, and coverage with fixed points and with the rules that look, as text."""
+    """Return tables of widths, and of coverage with fixed points and with rules that look."""
     widths = [["kernel", "t", *CLAIMS]]
     fixed = [["kernel", "noise", "t", "wrong at", *CLAIMS]]
     chosen = [["rule", "kernel", "noise", "t", "wrong about", *CLAIMS]]
@@ -400,14 +455,14 @@ def as_text(found: list[DesignGroup]) -> str:
                 ]
                 fixed.append(["", "", "", SHARE, *texts])
     n = len(next(one for one in found if one.job.design == "fixed").arrays["wrong"])
-    delta = f"δ = {DESIGN_DELTA:g}"
+    delta = f"δ = {DELTA:g}"
     tables = {
         f"Mean half-widths at {GRID_SIZE} random x, {delta}, Gaussian noise, points fixed": widths,
         f"Points fixed: share of {n} runs in which a claim was wrong [95 %], and mean share of x "
         f"where it was; {delta}": fixed,
         "Points chosen by outcomes: the same; t is a mean where it is random": chosen,
     }
-    return under_headings(tables) + EXPLANATION.format(DEVIATIONS["GP"])
+    return results.under_headings(tables) + EXPLANATION.format(DEVIATIONS["GP"])
 
 
 def as_csv(found: list[DesignGroup]) -> str:
@@ -422,21 +477,21 @@ def as_csv(found: list[DesignGroup]) -> str:
             count = t or f"{one.arrays['count'].mean():.6g}"
             for claim, rate in rates.items():
                 row = [*way, count, quantity, int(fresh), claim, rate.wrong, rate.runs]
-                row += numbers(rate.share, *rate.interval)
+                row += results.numbers(rate.share, *rate.interval)
                 means = [math.nan, math.nan]
                 if t is not None:
                     i, j = job.times.index(t), CLAIMS.index(claim)
                     means = [one.arrays[name][:, i, j].mean() for name in ("half_width", "missed")]
-                rows.append([*row, *numbers(*means)])
-        if job.design == "fixed" and specs.LATE_TIME in (late := one.widths()):
-            for claim, width in zip(CLAIMS, late[specs.LATE_TIME], strict=True):
-                row = [*way, specs.LATE_TIME, "half-width", 0, claim, *[""] * 5]
-                rows.append([*row, *numbers(width), ""])
-    return csv_text(head, rows)
+                rows.append([*row, *results.numbers(*means)])
+        if job.design == "fixed" and LATE_TIME in (late := one.widths()):
+            for claim, width in zip(CLAIMS, late[LATE_TIME], strict=True):
+                row = [*way, LATE_TIME, "half-width", 0, claim, *[""] * 5]
+                rows.append([*row, *results.numbers(width), ""])
+    return results.csv_text(head, rows)
 
 
 def draw(found: list[DesignGroup], folder: Path) -> None:
-    """Draw a column for each kernel: half-widths above, and below how often claims were wrong."""
+    """Draw half-widths above and rates of errors below, with a column for each kernel."""
     kernels = list(dict.fromkeys(one.job.kernel for one in found))
     designs = list(dict.fromkeys(one.job.design for one in found))
     with figure_files(folder, "designs", 2, len(kernels)) as axes:
@@ -446,37 +501,31 @@ def draw(found: list[DesignGroup], folder: Path) -> None:
             above, below = axes[:, kernels.index(one.job.kernel)]
             if one.job.design == "fixed":
                 _draw_widths(above, one.widths())
-                title = f"{one.kernel}, ℓ = {specs.DESIGN_LENGTH_SCALE:g}"
+                title = f"{one.kernel}, ℓ = {LENGTH_SCALE:g}"
                 above.set_title(title, fontsize=10)
             _draw_rates(below, one, -designs.index(one.job.design))
         for axis in axes[0]:
             axis.set_xlabel("observations")
         for column, axis in enumerate(axes[1]):
-            axis.axvline(DESIGN_DELTA, color="black", linewidth=0.6)
+            axis.axvline(DELTA, color="black", linewidth=0.6)
             axis.set_xlim(-0.03, 1.03)
             axis.set_ylim(0.5 - len(designs), 0.5)
             places = [-i for i in range(len(designs))]
             axis.set_yticks(places, [RULE_TITLES[d] for d in designs] if not column else [])
             axis.set_xlabel("share of runs with a wrong claim")
         axes[0, 0].set_ylabel("mean half-width")
-        legend_above(axes, axes[0, 0], len(CLAIMS))
+        legend_above(axes[0, 0], len(CLAIMS))
 
 
 def _draw_widths(axis: Any, widths: dict[int, Array]) -> None:
     for i, claim in enumerate(CLAIMS):
         values = [means[i] for means in widths.values()]
         axis.plot(list(widths), values, "o-", color=CLAIM_COLOURS[claim], label=claim, markersize=3)
-    axis.set_xscale("log")
-    axis.set_yscale("log")
-    axis.set_xticks(list(widths), [f"{t}" for t in widths])
-    low, high = axis.get_ylim()
-    shown = [tick for tick in (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5) if low <= tick <= high]
-    axis.set_yticks(shown, [f"{tick:g}" for tick in shown])
-    axis.minorticks_off()
+    log_axes(axis, widths, (0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5))
 
 
 def _draw_rates(axis: Any, one: DesignGroup, place: float) -> None:
-    """At the last number of observations; bounds for all x at any of them, the others at one."""
+    """Draw the rates at the last time: at any x for claims about all x, else at one x."""
     # Filled symbols come last, and are seen where others are in the same place.
     for quantity, t, fresh, rates in sorted(one.rates(), key=lambda found: not found[2]):
         if t not in (None, one.job.times[-1]):
@@ -485,6 +534,4 @@ def _draw_rates(axis: Any, one: DesignGroup, place: float) -> None:
             if t is not None and (claim in UNIFORM_CLAIMS) != (quantity == ANY):
                 continue
             height, colour = place + 0.35 - 0.14 * CLAIMS.index(claim), CLAIM_COLOURS[claim]
-            axis.plot(rate.interval, [height, height], color=colour, linewidth=1)
-            face = "white" if fresh else colour
-            axis.plot(rate.share, height, "o", color=colour, markerfacecolor=face, markersize=3.5)
+            draw_rate(axis, rate, height, colour, hollow=fresh)

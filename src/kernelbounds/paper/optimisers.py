@@ -1,4 +1,4 @@
-"""Optimisers beside each other: regret, what is certified, and time, with and without a guarantee.
+"""Optimisers with and without a guarantee beside each other: regret, certified regret and time.
 
 All meet the same functions on the unit cube with the same noise, and choose one point a trial.
 Functions of the paper are those of Table 1, and ours are told the true kernel, norm and noise.
@@ -12,6 +12,7 @@ say of the trials of *any* method: they hold for points that were chosen by any 
 from __future__ import annotations
 
 import math
+import re
 import time
 import warnings
 from collections.abc import Callable
@@ -26,23 +27,18 @@ from scipy.stats import qmc
 from kernelbounds.arrays import Array
 from kernelbounds.bandits import Certificate, KernelUCB
 from kernelbounds.errors import said
-from kernelbounds.paper import specs
-from kernelbounds.paper.cells import PLAY, POLICY, PROBLEM, generator, random_problem
+from kernelbounds.paper import results, specs
+from kernelbounds.paper.cells import PLAY, POLICY, PROBLEM, random_problem
 from kernelbounds.paper.certified_rounds import known_function, least_norm
 from kernelbounds.paper.contenders import CONTENDERS, Optimiser
 from kernelbounds.paper.figures import figure_files, legend_above
-from kernelbounds.paper.results import (
-    ResultStore,
-    csv_text,
-    grouped,
-    numbers,
-    standard_error,
-    under_headings,
-    write_texts,
-)
-from kernelbounds.paper.specs import OptimiserRun
+from kernelbounds.paper.results import Repetitions, ResultStore
+from kernelbounds.paper.specs import Choices, Experiment, Job, Picture, Setting
 from kernelbounds.problem import Problem
 
+TIMES = (10, 20)  # trials after which ours are certified; also after the last
+# Random functions of the paper.
+SETTINGS = {kernel.replace("/", "_"): Setting(kernel, 0.5) for kernel in specs.KERNELS}
 SCALE = 100.0  # the range of known functions
 KNOWN_NOISE = 1.0
 # How often the known functions turn along each input, counted on lines through the cube.
@@ -69,29 +65,20 @@ class Task:
 
 
 def title(function: str) -> str:
-    """Return the name of a function for people."""
-    if function in TITLES:
-        return TITLES[function]
-    setting = specs.OPTIMISER_SETTINGS[function]
-    return f"{specs.KERNEL_TITLES[setting[0]]}, ℓ = {setting[1]:g}"
-
-
-def dim_of(function: str) -> int:
-    """Return the number of inputs of a function."""
-    return len(TURNS[function]) if function in TURNS else specs.OPTIMISER_DIM
+    """Return the title of a function."""
+    return TITLES[function] if function in TITLES else SETTINGS[function].title
 
 
 @cache
 def task(function: str, trials: int, seed: int, repetition: int) -> Task:
-    """Make a task; a random function depends on the seed and the repetition, a known one does not.
+    """Make a task, whose function depends on the seed and the repetition if it is a random one.
 
     Tasks are kept, because all methods ask for the same ones.
     """
     if function in TITLES:
         return _known(function, trials)
-    kernel_name, length_scale = specs.OPTIMISER_SETTINGS[function]
-    kernel, dim = specs.kernel_named(kernel_name, length_scale), specs.OPTIMISER_DIM
-    drawn = random_problem(kernel, dim, generator(seed, repetition, PROBLEM))
+    kernel, dim = SETTINGS[function].make_kernel(), SETTINGS[function].dim
+    drawn = random_problem(kernel, dim, np.random.default_rng((seed, repetition, PROBLEM)))
     # No function of norm B exceeds B where k(x,x) = 1, so that this range says nothing new.
     problem = Problem(
         [f"x{i}=0:1" for i in range(dim)], f"y={-specs.NORM}:{specs.NORM}", specs.NOISE,
@@ -138,51 +125,74 @@ def largest(values: Callable[[Array], Array], dim: int) -> float:
     return max(float(found.max()), *tops)
 
 
-def run(job: OptimiserRun) -> dict[str, Array]:
-    """Return regret, that of the recommended point, and seconds of each trial, and certificates.
+@dataclass(frozen=True)
+class OptimiserRun(Job):
+    """One optimiser on one function; the noise depends on the seed and the repetition alone."""
 
-    ``certified`` is what the regret of the best point known is at most, ``true`` its true regret;
-    both are nan where there was no certificate. A method of others that fails ends its run, and
-    what is missing is nan; a failure of ours is an error.
-    """
-    known = task(job.function, job.trials, job.seed, job.repetition)
-    contender = CONTENDERS[job.method]
-    result = {name: np.full(job.trials, math.nan) for name in NAMES}
-    result["failed"] = np.zeros(1)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            _play(job, known, result)
-    except Exception as error:
-        if contender.ours:
-            raise
-        warnings.warn(f"{job.method} failed on {job.function}: {said(error)}", stacklevel=2)
-        result["failed"][0] = 1
-    return result
+    function: str
+    method: str
+    trials: int
+    repetition: int
+    seed: int = 0
 
+    @property
+    def name(self) -> str:
+        """The function, the method, the number of trials, the seed and the repetition."""
+        method = re.sub(r"\W+", "_", self.method)
+        run = f"T{self.trials}-seed{self.seed}-{self.repetition}"
+        return f"optimisers-{self.function}-{method}-{run}"
 
-def _play(job: OptimiserRun, known: Task, result: dict[str, Array]) -> None:
-    contender = CONTENDERS[job.method]
-    of_noise = generator(job.seed, job.repetition, PLAY)
-    noise = known.noise_scale * of_noise.standard_normal(job.trials)
-    seed = int(generator(job.seed, job.repetition, POLICY).integers(2**31))
-    optimiser = contender.make(known.problem, seed)
-    for t in range(job.trials):
-        start = time.process_time()
-        x = optimiser.ask()
-        asked = time.process_time() - start
-        value = float(known.values(x[None])[0])
-        start = time.process_time()
-        optimiser.tell(x, value + float(noise[t]))
-        result["seconds"][t] = asked + time.process_time() - start
-        result["regret"][t] = max(known.best - value, 0.0)
-        chosen = float(known.values(optimiser.recommended()[None])[0])
-        result["simple"][t] = max(known.best - chosen, 0.0)
-        drawn = job.method in CERTIFIED and t + 1 in specs.OPTIMISER_TIMES
-        if t + 1 == job.trials or drawn:
-            found = certificate(known.problem, optimiser)
-            result["certified"][t] = found.regret
-            result["true"][t] = known.best - float(known.values(found.x[None])[0])
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """The packages that the method needs."""
+        return CONTENDERS[self.method].packages
+
+    def run(self) -> dict[str, Array]:
+        """Return regret, that of the recommended point, seconds and certificates of each trial.
+
+        ``certified`` is what the regret of the best point known is at most, ``true`` its true
+        regret; both are nan where there was no certificate. A method of others that fails ends its
+        run, and what is missing is nan; a failure of ours is an error.
+        """
+        known = task(self.function, self.trials, self.seed, self.repetition)
+        result = {name: np.full(self.trials, math.nan) for name in NAMES}
+        result["failed"] = np.zeros(1)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self._play(known, result)
+        except Exception as error:
+            if CONTENDERS[self.method].ours:
+                raise
+            warnings.warn(f"{self.method} failed on {self.function}: {said(error)}", stacklevel=2)
+            result["failed"][0] = 1
+        return result
+
+    def _play(self, known: Task, result: dict[str, Array]) -> None:
+        of_noise, of_policy = (
+            np.random.default_rng((self.seed, self.repetition, stream)) for stream in (PLAY, POLICY)
+        )
+        noise = known.noise_scale * of_noise.standard_normal(self.trials)
+        seed = int(of_policy.integers(2**31))
+        optimiser = CONTENDERS[self.method].make(known.problem, seed)
+
+        def regret(x: Array) -> float:
+            return known.best - float(known.values(x[None])[0])
+
+        for t in range(self.trials):
+            start = time.process_time()
+            x = optimiser.ask()
+            asked = time.process_time() - start
+            outcome = float(known.values(x[None])[0] + noise[t])
+            start = time.process_time()
+            optimiser.tell(x, outcome)
+            result["seconds"][t] = asked + time.process_time() - start
+            result["regret"][t] = max(regret(x), 0.0)
+            result["simple"][t] = max(regret(optimiser.recommended()), 0.0)
+            drawn = self.method in CERTIFIED and t + 1 in TIMES
+            if t + 1 == self.trials or drawn:
+                found = certificate(known.problem, optimiser)
+                result["certified"][t], result["true"][t] = found.regret, regret(found.x)
 
 
 def certificate(problem: Problem, optimiser: Optimiser) -> Certificate:
@@ -194,59 +204,78 @@ def certificate(problem: Problem, optimiser: Optimiser) -> Certificate:
     return policy.certificate(tolerance=slack, seconds=CERTIFICATE_SECONDS)
 
 
-@dataclass(frozen=True)
-class Played:
-    """All repetitions of one method on one function, without those that failed."""
+def jobs(choices: Choices) -> list[OptimiserRun]:
+    """Return all runs, of all optimisers that are installed."""
+    fewer = choices.at_most(specs.OPTIMISER_TRIALS, specs.OPTIMISER_REPETITIONS)
+    random = [name for name, one in SETTINGS.items() if one.kernel in choices.kernels]
+    return [
+        OptimiserRun(function, method, fewer.rounds, repetition, choices.seed)
+        for repetition in range(fewer.repetitions)
+        for function in (*random, *TITLES)
+        for method, one in CONTENDERS.items()
+        if one.installed
+    ]
 
-    function: str
-    method: str
-    failed: int  # the number of repetitions that did
-    regret: Array  # (repetitions, trials)
-    simple: Array  # (repetitions, trials)
-    certified: Array  # (repetitions, trials)
-    true: Array  # regret of the points that were certified, (repetitions, trials)
-    seconds: Array  # (repetitions, trials)
+
+# All repetitions of one method on one function. Arrays are of those that did not fail, but for
+# ``failed``, which is of all.
+Played = Repetitions[OptimiserRun]
 
 
-def write(jobs: list[OptimiserRun], store: ResultStore, folder: Path) -> str:
+def write(members: list[OptimiserRun], store: ResultStore, folder: Path) -> str:
     """Make the tables and the figures of the experiment, and return the tables as text."""
     found = []
-    for (function, method), members in grouped(jobs, lambda j: (j.function, j.method)).items():
-        runs = [store.read(one) for one in members]
-        whole = [one for one in runs if not one["failed"][0]]
-        arrays = [
-            np.array([one[name] for one in whole]).reshape(len(whole), members[0].trials)
-            for name in NAMES
-        ]
-        found.append(Played(function, method, len(runs) - len(whole), *arrays))
+    for one in results.repetitions(members, store):
+        whole = one["failed"][:, 0] == 0
+        arrays = {name: one[name][whole] for name in NAMES}
+        found.append(Played(one.job, arrays | {"failed": one["failed"]}))
     draw(found, folder, "optimisers", "simple regret")
     draw(found, folder, "optimisers-cumulative", "cumulative regret")
-    return write_texts(folder, "optimisers", as_text(found), as_csv(found))
+    return results.write_texts(folder, "optimisers", as_text(found), as_csv(found))
+
+
+EXPERIMENT = Experiment(
+    jobs,
+    write,
+    "Above: true regret of the point that each method recommends, means over "
+    "repetitions. Dashed: what ours certify it to be at most; the others certify nothing. Dotted: "
+    "ours inside BoTorch and Optuna. Below: cumulative regret.",
+    (
+        Picture(
+            "optimisers", "Recommended points", "Regret of the recommended point against trials"
+        ),
+        Picture("optimisers-cumulative", "Regret", "Cumulative regret against trials, by method"),
+    ),
+)
 
 
 def as_text(found: list[Played]) -> str:
-    """Return regret, certified regret and time, a row for each method."""
-    functions = list(dict.fromkeys(one.function for one in found))
-    count, trials = found[0].regret.shape
+    """Return tables of regret, certified regret and time, with a row for each method."""
+    functions = list(dict.fromkeys(one.job.function for one in found))
+    count, trials = found[0]["regret"].shape
 
     def table(shown: Callable[[Played], str]) -> list[list[str]]:
-        rows = grouped(found, lambda one: one.method).items()
+        rows = results.grouped(found, lambda one: one.job.method).items()
         head = ["", *map(title, functions)]
         return [head, *([method, *map(shown, row)] for method, row in rows)]
 
     after = f"after {trials} trials, mean ± standard error of {count}"
     tables = {
-        f"Regret of the recommended point {after}": table(lambda one: _mean(one.simple[:, -1], 2)),
-        f"Cumulative regret {after}": table(lambda one: _mean(one.regret.sum(axis=1), 0)),
+        f"Regret of the recommended point {after}": table(
+            lambda one: results.mean_text(one["simple"][:, -1], 2)
+        ),
+        f"Cumulative regret {after}": table(
+            lambda one: results.mean_text(one["regret"].sum(axis=1), 0)
+        ),
         f"Certified regret, by our bounds on the method's trials, {after}": table(
-            lambda one: _mean(one.certified[:, -1], 1)
+            lambda one: results.mean_text(one["certified"][:, -1])
         ),
         "Milliseconds of one processor core a trial, median of the second half": table(
             lambda one: f"{_milliseconds(one):.0f}"
         ),
         "Recommended point": [
             [method, CONTENDERS[method].rule]
-            for method in dict.fromkeys(one.method for one in found)
+            for method in dict.fromkeys(one.job.method for one in found)
         ],
     }
     if known := [function for function in functions if function in TITLES]:
@@ -256,13 +285,13 @@ def as_text(found: list[Played]) -> str:
         ]
     issued, wrong = certificates(found)
     tables[f"Certificates that were wrong: {wrong} of {issued}"] = [[""]]
-    if any(one.failed for one in found):
-        tables[f"Failures in {count} runs"] = table(lambda one: str(one.failed))
-    return under_headings(tables)
+    if any(one["failed"].any() for one in found):
+        tables[f"Failures in {count} runs"] = table(lambda one: f"{one['failed'].sum():.0f}")
+    return results.under_headings(tables)
 
 
 def _told(function: str, trials: int) -> list[str]:
-    """Return what follows from the words for a known function, beside its least norm."""
+    """Return what ours conclude from what they are told of a function, and its least norm."""
     known, dim = task(function, trials, 0, 0), len(TURNS[function])
     problem = known.problem
     kernel = problem.sequence().kernel
@@ -274,8 +303,8 @@ def _told(function: str, trials: int) -> list[str]:
 
 def certificates(found: list[Played]) -> tuple[int, int]:
     """Count the certificates that were issued, and those that were wrong."""
-    true = np.concatenate([one.true.ravel() for one in found])
-    claimed = np.concatenate([one.certified.ravel() for one in found])
+    true = np.concatenate([one["true"].ravel() for one in found])
+    claimed = np.concatenate([one["certified"].ravel() for one in found])
     return int((~np.isnan(claimed)).sum()), int((true > claimed).sum())
 
 
@@ -286,13 +315,18 @@ def as_csv(found: list[Played]) -> str:
     head += ["cumulative_regret_standard_error", "certified_regret", "milliseconds"]
     rows = []
     for one in found:
-        simple, total = one.simple[:, -1], one.regret.sum(axis=1)
-        values = [_average(simple), _error(simple), _average(total), _error(total)]
-        values += [_average(one.certified[:, -1]), _milliseconds(one)]
-        count, trials = one.regret.shape
-        about = [one.function, one.method, "yes" if CONTENDERS[one.method].ours else "no"]
-        rows.append([*about, count, one.failed, trials, *numbers(*values)])
-    return csv_text(head, rows)
+        job, simple, total = one.job, one["simple"][:, -1], one["regret"].sum(axis=1)
+        values = [
+            results.average(simple),
+            results.standard_error(simple),
+            results.average(total),
+            results.standard_error(total),
+        ]
+        values += [results.average(one["certified"][:, -1]), _milliseconds(one)]
+        about = [job.function, job.method, "yes" if CONTENDERS[job.method].ours else "no"]
+        counts = [len(total), int(one["failed"].sum()), job.trials]
+        rows.append([*about, *counts, *results.numbers(*values)])
+    return results.csv_text(head, rows)
 
 
 CERTIFIED = ("KernelUCB", "Study, best")  # those whose certificates are drawn
@@ -304,36 +338,38 @@ COLOURS = {
 
 
 def draw(found: list[Played], folder: Path, name: str, what: str) -> None:
-    """Draw a curve for each method and, for simple regret, what ours certify; a panel a function.
+    """Draw a curve for each method, with a panel for each function.
 
-    Curves are means over repetitions. A method that failed in all of its runs has none. Ours are
-    drawn once, and not again for their doors.
+    Curves are means over repetitions. A method that failed in all of its runs has none. Simple
+    regret is drawn with what ours certify. Ours are drawn once, and not again for their doors.
     """
-    panels = grouped(found, lambda one: one.function)
+    panels = results.grouped(found, lambda one: one.job.function)
     columns = min(3, len(panels))
     cumulative = name.endswith("cumulative")
     size = math.ceil(len(panels) / columns), columns
-    with figure_files(folder, name, *size, panel=(4.0, 3.0)) as axes:
+    with figure_files(folder, name, *size, ("trial", what), panel=(4.0, 3.0)) as axes:
         for axis, (function, members) in zip(axes.flat, panels.items(), strict=False):
             for one in members:
-                ours, own = CONTENDERS[one.method].ours, one.method in CERTIFIED
-                if not len(one.regret) or (ours and not own):
+                method, regret, certified = one.job.method, one["regret"], one["certified"]
+                ours, own = CONTENDERS[method].ours, method in CERTIFIED
+                if not len(regret) or (ours and not own):
                     continue
-                colour, width = COLOURS.get(one.method, "black"), 2.6 if own else 1.3
-                curve = one.regret.cumsum(axis=1) if cumulative else one.simple
+                colour, width = COLOURS.get(method, "black"), 2.6 if own else 1.3
+                curve = regret.cumsum(axis=1) if cumulative else one["simple"]
                 trials = 1 + np.arange(curve.shape[1])
                 order = 3 if own else 2
                 axis.plot(
-                    trials, curve.mean(axis=0), color=colour, label=one.method, linewidth=width,
+                    trials, curve.mean(axis=0), color=colour, label=method, linewidth=width,
                     zorder=order,
                 )  # fmt: skip
-                known = ~np.isnan(one.certified).any(axis=0)
+                known = ~np.isnan(certified).any(axis=0)
                 if not cumulative and own:
                     axis.plot(
-                        trials[known], one.certified[:, known].mean(axis=0), "--o", color=colour,
-                        label=f"{one.method}: certified", linewidth=1.2, markersize=4, zorder=order,
+                        trials[known], certified[:, known].mean(axis=0), "--o", color=colour,
+                        label=f"{method}: certified", linewidth=1.2, markersize=4, zorder=order,
                     )  # fmt: skip
-            axis.set_title(f"{title(function)}, d = {dim_of(function)}", fontsize=10)
+            dim = len(TURNS[function]) if function in TURNS else SETTINGS[function].dim
+            axis.set_title(f"{title(function)}, d = {dim}", fontsize=10)
             if not cumulative and function in TITLES:
                 axis.axhline(SCALE, color="#888888", linestyle=":", linewidth=1)
                 axis.text(1, SCALE, "range", va="bottom", color="#666666", fontsize=8)
@@ -342,29 +378,9 @@ def draw(found: list[Played], folder: Path, name: str, what: str) -> None:
                 axis.set_yscale("log")
         for axis in axes.flat[len(panels) :]:
             axis.set_visible(False)
-        for axis in axes[-1]:
-            axis.set_xlabel("trial")
-        for axis in axes[:, 0]:
-            axis.set_ylabel(what)
-        legend_above(axes, axes[0, 0], 5, size=9)
-
-
-def _average(values: Array) -> float:
-    return float(values.mean()) if len(values) else math.nan
-
-
-def _error(values: Array) -> float:
-    return standard_error(values) if len(values) else math.nan
-
-
-def _mean(values: Array, digits: int) -> str:
-    mean, error = _average(values), _error(values)
-    if math.isnan(mean):
-        return ""
-    text = f"{mean:.{digits}f}"
-    return text if math.isnan(error) else f"{text} ± {error:.{digits}f}"
+        legend_above(axes[0, 0], 5, size=9)
 
 
 def _milliseconds(one: Played) -> float:
-    late = one.seconds[:, one.seconds.shape[1] // 2 :]
+    late = one["seconds"][:, one.job.trials // 2 :]
     return 1e3 * float(np.median(late)) if late.size else math.nan

@@ -1,4 +1,4 @@
-"""What the radius is worth: regret with several radii on the problems of Table 1.
+"""The worth of a small radius: regret with several radii on the problems of Table 1.
 
 The limit is CMM with R_t^2 the noise energy itself. No radius that is right can be smaller, so its
 regret is about what a better radius could reach.
@@ -8,29 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
 
 from kernelbounds.arrays import Array
-from kernelbounds.paper import specs
-from kernelbounds.paper.cells import radius_ratios
+from kernelbounds.paper import cells, results, specs
+from kernelbounds.paper.cells import Cell, MethodRuns
 from kernelbounds.paper.figures import COLOURS, draw_interval, figure_files, grid_of
-from kernelbounds.paper.results import (
-    Estimate,
-    MethodRuns,
-    ResultStore,
-    collect,
-    csv_text,
-    find,
-    grouped,
-    numbers,
-    settings_of,
-    standard_error,
-    under_headings,
-    write_texts,
-)
-from kernelbounds.paper.specs import LENGTH_SCALES, Cell, Setting
+from kernelbounds.paper.results import Estimate, ResultStore
+from kernelbounds.paper.specs import LENGTH_SCALES, Choices, Experiment, Picture, Setting
 
 NAMES = {
     "DMM": "DMM, the paper's c",
@@ -39,6 +27,8 @@ NAMES = {
     "CMM default": "CMM, default",
     "CMM limit": "CMM, the limit",
 }
+METHODS = tuple(NAMES)
+METHODS_IF_LOOSE = ("DMM", "CMM", "CMM default")  # where B or sigma is too large
 RADIUS_COLOURS = {
     "DMM": COLOURS["DMM"], "CMM": COLOURS["AY"], "CMM scales": COLOURS["AMM"],
     "CMM default": COLOURS["CMM"], "CMM limit": COLOURS["Random"],
@@ -52,6 +42,12 @@ RATIO_METHODS = ("CMM", "CMM default")  # whose radii are compared with the nois
 Ratios = dict[tuple[Setting, str], Array]  # R_t^2 over the noise energy, (repetitions, times)
 
 
+def ratio_of(runs: list[MethodRuns], setting: Setting, method: str, other: str) -> Estimate:
+    """Estimate the ratio of two methods in a setting; nan where one of them was not run."""
+    one, two = cells.find(runs, setting, method), cells.find(runs, setting, other)
+    return ratio(one, two) if one and two else Estimate(math.nan, math.nan, math.nan)
+
+
 def ratio(one: MethodRuns, other: MethodRuns) -> Estimate:
     """Estimate the mean regret of one method over that of another, on the same problems.
 
@@ -61,11 +57,28 @@ def ratio(one: MethodRuns, other: MethodRuns) -> Estimate:
     return Estimate.of_mean(value + (one.final - value * other.final) / other.mean)
 
 
-def write(cells: list[Cell], store: ResultStore, folder: Path) -> str:
+def jobs(choices: Choices) -> list[Cell]:
+    """Return cells with all radii, and with some of them where B or sigma is too large."""
+    right = choices.settings()
+    loose = [one for s in right if s.kernel == "matern-5/2" for one in s.loosened()[1:]]
+    found = cells.cells_in(right, choices, METHODS)
+    return found + cells.cells_in(loose, choices, METHODS_IF_LOOSE)
+
+
+def write(members: list[Cell], store: ResultStore, folder: Path) -> str:
     """Make the tables and the figure of the experiment, and return the tables as text."""
-    runs, ratios = collect(cells, store), _ratios(cells, store)
+    runs, ratios = cells.collect(members, store), _ratios(members, store)
     draw(runs, folder)
-    return write_texts(folder, "tightness", as_text(runs, ratios), as_csv(runs, ratios))
+    return results.write_texts(folder, "tightness", as_text(runs, ratios), as_csv(runs, ratios))
+
+
+EXPERIMENT = Experiment(
+    jobs,
+    write,
+    "Mean regret over that of the limit, where R² is the noise energy itself, which "
+    "nobody knows; with 95 % intervals of the ratio on the same problems.",
+    (Picture("tightness", "Tightness", "Regret relative to the limit, by method"),),
+)
 
 
 def times(rounds: int) -> list[int]:
@@ -73,34 +86,35 @@ def times(rounds: int) -> list[int]:
     return sorted({min(EARLY_TIME, rounds), rounds})
 
 
-def _ratios(cells: list[Cell], store: ResultStore) -> Ratios:
-    compared = [c for c in cells if c.method in RATIO_METHODS and not c.setting.is_loose]
+def _ratios(members: list[Cell], store: ResultStore) -> Ratios:
+    compared = [c for c in members if c.method in RATIO_METHODS and not c.setting.is_loose]
     return {
-        key: np.array([radius_ratios(c, store.read(c), times(c.setting.rounds)) for c in members])
-        for key, members in grouped(compared, lambda c: (c.setting, c.method)).items()
+        key: np.array(
+            [cells.radius_ratios(c, store.read(c), times(c.setting.rounds)) for c in group]
+        )
+        for key, group in results.grouped(compared, lambda c: (c.setting, c.method)).items()
     }
 
 
 def as_text(runs: list[MethodRuns], ratios: Ratios) -> str:
-    """Return regret, its ratios, radii, and regret with loose bounds, as text."""
-    right = [s for s in settings_of(runs) if not s.is_loose]
+    """Return tables of regret, its ratios, radii, and regret with loose bounds."""
+    right = [s for s in cells.settings_of(runs) if not s.is_loose]
     rounds, count = right[0].rounds, len(runs[0].final)
     head = ["", *(s.title for s in right)]
-    regret = [[NAMES[m], *(_mean(find(runs, s, m)) for s in right)] for m in specs.TIGHTNESS]
-    to_limit = _compared(runs, right, "CMM limit", _factor)
+    regret = [[NAMES[m], *(_mean(cells.find(runs, s, m)) for s in right)] for m in METHODS]
+    to_limit = _compared(runs, right, "CMM limit", lambda found: found.shown(".2f"))
     to_dmm = _compared(runs, right, "DMM", _percent)
     if rounds == specs.ROUNDS:
-        over_limit = [_ratio_of(runs, s, "CMM default", "CMM limit") for s in right]
-        met = [_met(found and found.value <= AIM_OVER_LIMIT) for found in over_limit]
+        over_limit = [ratio_of(runs, s, "CMM default", "CMM limit").value for s in right]
+        met = ["met" if found <= AIM_OVER_LIMIT else "not met" for found in over_limit]
         to_limit.append([f"  aim: at most {AIM_OVER_LIMIT:g}", *met])
-        over_dmm = [_ratio_of(runs, s, "CMM default", "DMM") for s in right]
-        met = [
-            _met(found and found.value - 1 <= AIM_OVER_DMM) if _has_aim(s) else ""
-            for s, found in zip(right, over_dmm, strict=True)
-        ]
-        to_dmm.append([f"  aim: at most {100 * AIM_OVER_DMM:+.0f} %", *met])
+        over_dmm = [ratio_of(runs, s, "CMM default", "DMM").value - 1 for s in right]
+        met = ["met" if found <= AIM_OVER_DMM else "not met" for found in over_dmm]
+        has_aim = [s.kernel != "rbf" and s.length_scale == max(LENGTH_SCALES) for s in right]
+        shown = [text if aimed else "" for text, aimed in zip(met, has_aim, strict=True)]
+        to_dmm.append([f"  aim: at most {100 * AIM_OVER_DMM:+.0f} %", *shown])
     radii = [
-        [f"{NAMES[m]}, t = {t}", *(_plus_minus(ratios[s, m][:, i], 2) for s in right)]
+        [f"{NAMES[m]}, t = {t}", *(results.mean_text(ratios[s, m][:, i], 2) for s in right)]
         for i, t in enumerate(times(rounds))
         for m in RATIO_METHODS
     ]
@@ -113,32 +127,32 @@ def as_text(runs: list[MethodRuns], ratios: Ratios) -> str:
     if loose := _loose(runs):
         truth = f"σ = {specs.NOISE:g}, ‖f*‖ = {specs.NORM:g}"
         tables[f"Regret with loose bounds on the noise and the norm; truth: {truth}"] = loose
-    return under_headings(tables)
+    return results.under_headings(tables)
 
 
 def _compared(
     runs: list[MethodRuns], settings: list[Setting], with_method: str,
-    shown: Callable[[Estimate | None], str],
+    shown: Callable[[Estimate], str],
 ) -> list[list[str]]:  # fmt: skip
     return [
-        [NAMES[method], *(shown(_ratio_of(runs, s, method, with_method)) for s in settings)]
-        for method in specs.TIGHTNESS
+        [NAMES[method], *(shown(ratio_of(runs, s, method, with_method)) for s in settings)]
+        for method in METHODS
         if method != with_method
     ]
 
 
 def _loose(runs: list[MethodRuns]) -> list[list[str]]:
-    """One row for each belief; none where there is no kernel for it."""
-    methods = specs.TIGHTNESS_IF_LOOSE
+    """Return a row for each belief, or nothing where the kernel for it was not run."""
+    methods = METHODS_IF_LOOSE
     rows = [["", "believed σ, B", *(NAMES[m] for m in methods), "default relative to DMM"]]
-    settings = settings_of(runs)
+    settings = cells.settings_of(runs)
     for right in settings:
-        beliefs = specs.loosened(right)
+        beliefs = right.loosened()
         if not right.is_loose and set(beliefs) <= set(settings):
             for s in beliefs:
                 believed = f"{s.noise_scale:g}, {s.norm_bound:g}"
-                texts = [_mean(find(runs, s, method)) for method in methods]
-                relative = _percent(_ratio_of(runs, s, "CMM default", "DMM"))
+                texts = [_mean(cells.find(runs, s, method)) for method in methods]
+                relative = _percent(ratio_of(runs, s, "CMM default", "DMM"))
                 rows.append([s.title, believed, *texts, relative])
     return rows if len(rows) > 1 else []
 
@@ -150,71 +164,40 @@ def as_csv(runs: list[MethodRuns], ratios: Ratios) -> str:
     head += ["over_dmm", "over_dmm_low", "over_dmm_high", "radius_early", "radius_end"]
     rows = []
     for one in runs:
-        s, values = one.setting, [one.mean, standard_error(one.final)]
+        s, values = one.setting, [one.mean, results.standard_error(one.final)]
         for other in ("CMM limit", "DMM"):
-            found = _ratio_of(runs, s, one.method, other)
-            values += [found.value, found.low, found.high] if found else [math.nan] * 3
+            values += astuple(ratio_of(runs, s, one.method, other))
         radii = ratios.get((s, one.method))
         values += [math.nan] * 2 if radii is None else [*radii.mean(axis=0)[[0, -1]]]
         setting = [s.kernel, s.length_scale, s.noise_scale, s.norm_bound]
-        rows.append([*setting, one.method, len(one.final), *numbers(*values)])
-    return csv_text(head, rows)
+        rows.append([*setting, one.method, len(one.final), *results.numbers(*values)])
+    return results.csv_text(head, rows)
 
 
 def draw(runs: list[MethodRuns], folder: Path) -> None:
-    """Draw regret over the limit's; kernels in columns and length scales in rows."""
-    settings = [s for s in settings_of(runs) if not s.is_loose]
+    """Draw regret over that of the limit, with kernels in columns and length scales in rows."""
+    settings = [s for s in cells.settings_of(runs) if not s.is_loose]
     kernels, place_of = grid_of(settings)
-    methods = [m for m in specs.TIGHTNESS if m != "CMM limit"]
+    methods = [m for m in METHODS if m != "CMM limit"]
     places = range(len(methods))[::-1]
-    with figure_files(folder, "tightness", len(LENGTH_SCALES), len(kernels)) as axes:
+    labels = "regret / regret of the limit", ""
+    with figure_files(folder, "tightness", len(LENGTH_SCALES), len(kernels), labels) as axes:
         for s in settings:
             axis, first = axes[place_of(s)], place_of(s)[1] == 0
             axis.axvline(1.0, color="black", linewidth=0.8)
             axis.axvline(AIM_OVER_LIMIT, color="black", linewidth=0.6, linestyle=":")
             for place, method in zip(places, methods, strict=True):
-                if found := _ratio_of(runs, s, method, "CMM limit"):
-                    colour = RADIUS_COLOURS[method]
-                    draw_interval(axis, (found.low, found.high), place, colour)
-                    axis.plot(found.value, place, "o", color=colour, markersize=5)
+                found, colour = ratio_of(runs, s, method, "CMM limit"), RADIUS_COLOURS[method]
+                draw_interval(axis, found, place, colour)
+                axis.plot(found.value, place, "o", color=colour, markersize=5)
             axis.set_yticks(list(places), [NAMES[m] for m in methods] if first else [])
             axis.set_ylim(-0.6, len(methods) - 0.4)
             axis.set_title(s.title, fontsize=10)
-        for axis in axes[-1]:
-            axis.set_xlabel("regret / regret of the limit")
 
 
-def _ratio_of(runs: list[MethodRuns], setting: Setting, method: str, other: str) -> Estimate | None:
-    one, two = find(runs, setting, method), find(runs, setting, other)
-    return ratio(one, two) if one and two else None
-
-
-def _has_aim(setting: Setting) -> bool:
-    return setting.kernel != "rbf" and setting.length_scale == max(LENGTH_SCALES)
-
-
-def _met(met: object) -> str:
-    return "met" if met else "not met"
-
-
-def _factor(of: Estimate | None) -> str:
-    if of is None:
-        return ""
-    return f"{of.value:.2f}" + (f" [{of.low:.2f}, {of.high:.2f}]" if math.isfinite(of.low) else "")
-
-
-def _percent(of: Estimate | None) -> str:
-    if of is None:
-        return ""
-    low, value, high = (100 * (end - 1) for end in (of.low, of.value, of.high))
-    return f"{value:+.0f} %" + (f" [{low:+.0f}, {high:+.0f}]" if math.isfinite(low) else "")
+def _percent(found: Estimate) -> str:
+    return Estimate(*(100 * (end - 1) for end in astuple(found))).shown("+.0f", " %")
 
 
 def _mean(one: MethodRuns | None) -> str:
-    return _plus_minus(one.final, 1) if one else ""
-
-
-def _plus_minus(values: Array, digits: int) -> str:
-    error = standard_error(values)
-    text = f"{values.mean():.{digits}f}"
-    return text if math.isnan(error) else f"{text} ± {error:.{digits}f}"
+    return results.mean_text(one.final) if one else ""

@@ -1,30 +1,28 @@
 """One command: run what is missing, then write tables, figures and the report.
 
-Jobs run on this machine's cores, or on a Dask cluster. Whoever computes a job on this machine
-writes its file, so that whatever interrupts the run loses only the jobs under way. On a cluster
-the workers return their numbers and this process writes.
+The report is one HTML file that needs no network. Its page is ``report.html``; what is filled in
+here is its text and, as JSON, the curves that its script draws.
 """
 
 from __future__ import annotations
 
-import tempfile
+import base64
+import json
+import math
+import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from html import escape
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from joblib import Parallel, delayed
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-from threadpoolctl import threadpool_limits
+import numpy as np
 
 from kernelbounds.arrays import Array
-from kernelbounds.errors import InputError, MissingExtraError, said
-from kernelbounds.io import files
 from kernelbounds.paper import (
     bounds_compared,
-    cells,
     certified_rounds,
     contenders,
     designs,
@@ -32,59 +30,37 @@ from kernelbounds.paper import (
     optimisers,
     proved_regret,
     regret_by_radius,
-    report,
     scale,
     specs,
     table1,
 )
-from kernelbounds.paper.results import MethodRuns, ResultStore, collect, software
-from kernelbounds.paper.specs import (
-    CertificateRun,
-    Choices,
-    DesignRuns,
-    Job,
-    Load,
-    OptimiserRun,
-    RivalRun,
-)
+from kernelbounds.paper.cells import RECURSIONS, Cell, MethodRuns, collect, find, settings_of
+from kernelbounds.paper.figures import colours, smoothed, spread
+from kernelbounds.paper.results import ResultStore, run_missing, software, written_together
+from kernelbounds.paper.specs import KERNELS, LENGTH_SCALES, Choices, Experiment, Setting
 
-Run = Callable[[Any], dict[str, Array]]  # from a job to its arrays
-
-# Relative times of jobs, by their kind; others have 1.
-COST = {
-    "CMM": 3.0, "DMM": 2.5, "Random": 0.4, "AMM recursion": 3.0, "DMM recursion": 12.0,
-    "CMM scales": 4.0, "CMM default": 3.0, "CMM limit": 3.0,
-    "looks": 12.0, "striking": 6.0, "fixed": 3.0, "policy": 3.0, "hoped": 2.0,
-    "OnlineToSet 2012": 8.0, "Emmenegger 2023": 8.0,
-}  # fmt: skip
-RETRIES = 5  # of a job whose worker on a cluster died
-
-DRAWN: dict[str, Callable[[list[MethodRuns], Path, str], None]] = {
-    "figure2": figures.draw_regret,
-    "figure-time": figures.draw_times,
-    "figure-2d": figures.draw_regret,
-    "figure-4d": figures.draw_regret,
-    "figure-loose": figures.draw_loose,
+EXPERIMENTS: dict[str, Experiment] = {
+    "table1": table1.EXPERIMENT,
+    **figures.EXPERIMENTS,
+    "theory": proved_regret.EXPERIMENT,
+    "tightness": regret_by_radius.EXPERIMENT,
+    "certificates": certified_rounds.EXPERIMENT,
+    "designs": designs.EXPERIMENT,
+    "scale": scale.EXPERIMENT,
+    "rivals": bounds_compared.EXPERIMENT,
+    "optimisers": optimisers.EXPERIMENT,
 }
-# From jobs, results and a folder to tables as text; each experiment has jobs of one kind.
-WRITTEN: dict[str, Callable[[list[Any], ResultStore, Path], str]] = {
-    "theory": proved_regret.write,
-    "tightness": regret_by_radius.write,
-    "certificates": certified_rounds.write,
-    "designs": designs.write,
-    "scale": scale.write,
-    "rivals": bounds_compared.write,
-    "optimisers": optimisers.write,
-}
+CURVE_POINTS = 250  # at most
+CURVE_DIGITS = 5  # significant
 
 
 @dataclass(frozen=True)
 class Reproduced:
-    """What a reproduction has done."""
+    """The outcome of a reproduction."""
 
     computed: int  # jobs
     files: list[Path]
-    table: str  # those of the experiments that have one, as text
+    table: str  # the tables of all experiments that have some, as text
 
 
 def reproduce(
@@ -100,143 +76,234 @@ def reproduce(
     Jobs that are done already are not computed again. Tables, figures and the report are made
     from their results; each file is replaced as a whole, and none before all are made.
     """
-    experiments = specs.checked_experiments(list(names))
-    if "optimisers" in experiments and (absent := contenders.missing()):
+    wanted = list(names)
+    specs.refuse_unknown("experiment", wanted, tuple(specs.EXPERIMENTS), ["all"])
+    if "all" in wanted:
+        wanted = list(EXPERIMENTS)
+    if "optimisers" in wanted and (absent := contenders.missing()):
         say(absent)
     store = ResultStore(out)
     store.open(choices)
     start = time.monotonic()
-    jobs = specs.all_jobs(experiments, choices)
-    computed = run_missing(jobs, store, workers, dask, say)
+    jobs = {name: list(one.jobs(choices)) for name, one in EXPERIMENTS.items()}
+    asked = list(dict.fromkeys(job for name in wanted for job in jobs[name]))
+    computed = run_missing(asked, store, workers, dask, say)
     where = f"the Dask cluster at {dask}" if dask else f"{workers} worker(s) on this machine"
-    used = {f"{key} {value}" for job in jobs for key, value in store.software(job).items()}
+    used = [store.software(job) for job in asked] or [software()]
     facts = {
         "rounds": str(choices.rounds),
         "repetitions": str(choices.repetitions),
         "seed": str(choices.seed),
         "methods": ", ".join(choices.methods),
-        "cells": f"{len(jobs)}, of which {computed} computed in this run",
+        "cells": f"{len(asked)}, of which {computed} computed in this run",
         "this run": f"{time.monotonic() - start:.0f} s on {where}",
         "computed with": "; ".join(
-            sorted(used or {f"{key} {value}" for key, value in software().items()})
+            sorted({f"{key} {value}" for one in used for key, value in one.items()})
         ),
     }
     # The report is about everything that is there, not only what was asked for this time.
-    for name in specs.EXPERIMENTS:
-        more = specs.jobs(name, choices)
-        if name not in experiments and more and all(store.state(job) == "done" for job in more):
-            experiments.append(name)
-    runs = {name: collect(specs.cells(name, choices), store) for name in experiments}
+    shown = {
+        name: members
+        for name, members in jobs.items()
+        if name in wanted or (members and all(store.state(job) == "done" for job in members))
+    }
+    runs = {
+        name: collect([job for job in members if isinstance(job, Cell)], store)
+        for name, members in shown.items()
+    }
 
-    with tempfile.TemporaryDirectory() as folder:
-        new = Path(folder)
-        texts = [table1.write(runs["table1"], new)] if "table1" in runs else []
-        for name in specs.EXPERIMENTS:
-            if name in experiments and name in DRAWN:
-                DRAWN[name](runs[name], new, name)
-            if name in experiments and name in WRITTEN:
-                texts.append(WRITTEN[name](specs.jobs(name, choices), store, new))
-        if "figure1" in experiments:
-            figures.draw_figure1(figures.run_figure1(), new)
+    def write(folder: Path) -> str:
+        texts = [EXPERIMENTS[name].write(members, store, folder) for name, members in shown.items()]
         compared = table1.recursion_comparison(runs.get("table1", []), runs.get("figure-time", []))
         if compared:
             facts["speed"] = compared
             say(compared)
-        (new / "report.html").write_text(report.as_html(runs, facts, new), encoding="utf-8")
-        made = sorted(new.iterdir())
-        for one in made:
-            target = out / one.name
-            with files.failure_reported(f"write {str(target)!r}"), files.replacing(target) as file:
-                file.write(one.read_bytes())
-    return Reproduced(computed, [out / one.name for one in made], "\n".join(texts))
+        (folder / "report.html").write_text(as_html(runs, facts, folder), encoding="utf-8")
+        return "\n".join(text for text in texts if text)
+
+    text, made = written_together(out, write)
+    return Reproduced(computed, made, text)
 
 
-def run_missing(
-    jobs: Sequence[Job],
-    store: ResultStore,
-    workers: int,
-    dask: str | None = None,
-    say: Callable[[str], None] = print,
-    run: Run | None = None,
-) -> int:
-    """Compute the jobs that are not done yet, and return how many those were.
+# --- the report
 
-    ``run`` computes a job in a process of its own; None is :func:`run_job`.
+
+@dataclass(frozen=True)
+class Section:
+    """A section of the report: the panels of one experiment."""
+
+    name: str
+    runs: list[MethodRuns]
+
+    @property
+    def settings(self) -> list[Setting]:
+        """The settings of the panels, row by row."""
+        return sorted(settings_of(self.runs), key=_place)
+
+    def as_html(self) -> str:
+        """Return the section, whose panels the script fills in."""
+        rows = [_place(setting)[:2] for setting in self.settings]
+        width = max(map(rows.count, rows))
+        grid = f'<div class="grid" style="--columns: {width}" data-section="{self.name}"></div>'
+        return _section(self.name, grid)
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the curves, for the script."""
+        timed = self.name == "figure-time"
+        return {
+            "unit": "milliseconds" if timed else "cumulative regret",
+            "log": timed,
+            "panels": [self._panel(setting) for setting in self.settings],
+        }
+
+    def _panel(self, setting: Setting) -> dict[str, Any]:
+        curve = _time if self.name == "figure-time" else _regret
+        found = {method: find(self.runs, setting, method) for method in colours(self.runs)}
+        members = {method: one for method, one in found.items() if one}
+        count = min(one.regret.shape[1] for one in members.values())
+        kept = np.unique(np.linspace(0, count - 1, min(count, CURVE_POINTS)).round().astype(int))
+        curves = {}
+        for method, one in members.items():
+            mean, std = (_numbers(values[kept]) for values in curve(one))
+            curves[method] = {"mean": mean, "std": std}
+        title = setting.believed if self.name == "figure-loose" else setting.title
+        return {"title": title, "rounds": (1 + kept).tolist(), "curves": curves}
+
+
+def as_html(runs: dict[str, list[MethodRuns]], facts: dict[str, str], folder: Path) -> str:
+    """Return the whole page; the folder has the pictures, if any were made."""
+    table = runs.get("table1") or runs.get("figure2") or []
+    shown = {**runs, "figure2": table}
+    names = [name for name, one in EXPERIMENTS.items() if name != "table1" and not one.pictures]
+    sections = [Section(name, shown[name]) for name in names if shown.get(name)]
+    pictures = {name: _pictures(name, folder) for name, one in EXPERIMENTS.items() if one.pictures}
+    figure1 = pictures.pop("figure1")
+    parts = {
+        "summary": _summary([one for members in runs.values() for one in members]),
+        "table": _table(table) if table else "",
+        "figure1": figure1 if "figure1" in runs else "",
+        "sections": "".join([*(one.as_html() for one in sections), *pictures.values()]),
+        "facts": "".join(
+            f"<dt>{escape(key)}</dt><dd>{escape(value)}</dd>" for key, value in facts.items()
+        ),
+        "data": _json(sections),
+    }
+    template = (
+        resources.files("kernelbounds.paper").joinpath("report.html").read_text(encoding="utf-8")
+    )
+    return re.sub(r"\{\{ (\w+) \}\}", lambda match: parts[match[1]], template)
+
+
+def _summary(runs: list[MethodRuns]) -> str:
+    """Return two sentences on what was run."""
+    if not runs:
+        return "The paper's bandit problems were not run. The pictures show what was."
+    settings = settings_of(runs)
+    methods = table1.bounds_and_baselines(runs) or {one.method for one in runs}
+    repetitions = max(len(one.regret) for one in runs)
+    text = (
+        f"This is a run of {_several(len(methods), 'method', 'methods')} on "
+        f"{_several(len(settings), 'family', 'families')} of random problems, with "
+        f"{_several(repetitions, 'repetition', 'repetitions')} "
+        f"of {max(setting.rounds for setting in settings)} rounds each. "
+        "All methods met the same problems with the same noise, so that their differences are "
+        "their own."
+    )
+    return escape(text)
+
+
+def _several(count: int, noun: str, plural: str) -> str:
+    return f"{count} {noun if count == 1 else plural}"
+
+
+def _table(runs: list[MethodRuns]) -> str:
+    scores = [z for one in runs if not math.isnan(z := table1.z_score(one))]
+    rounds = max(one.setting.rounds for one in runs)
+    note = f"Cumulative regret after {rounds} rounds: mean ± standard deviation over repetitions."
+    if any(table1.published(one.setting, one.method) for one in runs):
+        note += " The paper's numbers are below ours."
+    else:
+        note += " The paper prints no numbers for these settings."
+    if scores:
+        far = sum(abs(z) > 2 for z in scores)
+        note += (
+            " z is the difference of the two means in units of its standard error; by chance "
+            f"alone about one in twenty would be beyond ±2, and here it is {far} of {len(scores)}."
+        )
+    return (
+        f'<section id="table1"><h2>Table 1</h2><p class="note">{escape(note)}</p>'
+        f"{_scrolled('Table 1', table1.as_html(runs))}</section>"
+    )
+
+
+def _pictures(name: str, folder: Path) -> str:
+    """Return the section of an experiment that has pictures; an empty text if none were made.
+
+    A picture is an image in the page, so that nothing in its file is markup of ours.
     """
-    if dask is not None and not dask.strip():
-        raise InputError("the address of the Dask cluster is empty; it looks like tcp://host:8786.")
-    compute = run or run_job
-    states = {job: store.state(job) for job in jobs}
-    for job, state in states.items():
-        if state == "damaged":
-            say(f"{store.path(job)} was edited or damaged; it will be computed again")
-    missing = [job for job, state in states.items() if state != "done"]
-    if not missing:
-        return 0
-    # Timed jobs have the machine to themselves; the longest of the others come first.
-    timed = [job for job in missing if job.timed]
-    others = sorted((j for j in missing if not j.timed), key=lambda j: -COST.get(j.kind, 1.0))
-    columns = (
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    )  # fmt: skip
-    with Progress(*columns, console=Console(stderr=True)) as progress:
-        task = progress.add_task("running", total=len(missing))
-        for _ in (
-            _on_cluster(others, store, dask, compute)
-            if dask
-            else _here(others, store, workers, compute)
-        ):
-            progress.advance(task)
-        for _ in _here(timed, store, 1, compute):
-            progress.advance(task)
-    return len(missing)
+    shown = []
+    for picture in EXPERIMENTS[name].pictures:
+        path = folder / f"{picture.file}.svg"
+        if not path.exists():
+            return ""
+        data = base64.b64encode(path.read_bytes()).decode()
+        image = f'<img alt="{picture.alternative}." src="data:image/svg+xml;base64,{data}">'
+        shown.append(_scrolled(picture.label, image))
+    return _section(name, "".join(shown))
 
 
-def run_job(job: Job) -> dict[str, Array]:
-    """Compute the arrays of a job, with one thread."""
-    with threadpool_limits(1):
-        match job:
-            case specs.Cell():
-                return cells.run_cell(job)
-            case CertificateRun():
-                return certified_rounds.run(job)
-            case DesignRuns():
-                return designs.run(job)
-            case Load():
-                return scale.run(job)
-            case RivalRun():
-                return bounds_compared.run(job)
-            case OptimiserRun():
-                return optimisers.run(job)
-    raise TypeError(f"no experiment has jobs of type {type(job).__name__}")
+def _section(name: str, content: str) -> str:
+    title, note = specs.EXPERIMENTS[name], escape(EXPERIMENTS[name].note)
+    heading = escape(title[0].upper() + title[1:])
+    return f'<section id="{name}"><h2>{heading}</h2><p class="note">{note}</p>{content}</section>'
 
 
-def _here(jobs: list[Job], store: ResultStore, workers: int, run: Run) -> Iterator[Job]:
-    if workers == 1:
-        return (_run_and_write(job, store, run) for job in jobs)
-    parallel = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)
-    done: Iterator[Job] = parallel(delayed(_run_and_write)(job, store, run) for job in jobs)
-    return done
+def _scrolled(label: str, content: str) -> str:
+    opening = f'<div class="scroll" tabindex="0" role="region" aria-label="{label}">'
+    return f"{opening}{content}</div>"
 
 
-def _run_and_write(job: Job, store: ResultStore, run: Run) -> Job:
-    store.write(job, run(job))
-    return job
+def _json(sections: list[Section]) -> str:
+    """Return the curves as JSON for a script element, without any ``<`` that could end it."""
+    runs = [one for section in sections for one in section.runs]
+    methods = {one.method for one in runs}
+    data = {
+        "methods": [
+            {
+                "id": method,
+                "name": table1.name_of(method),
+                "colour": colour,
+                "dashed": method in RECURSIONS,
+                "shown": method != "Random" or methods == {"Random"},  # it dwarfs the others
+            }
+            for method, colour in colours(runs).items()
+            if method in methods
+        ],
+        "sections": {section.name: section.as_data() for section in sections},
+    }
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c")
 
 
-def _on_cluster(jobs: list[Job], store: ResultStore, address: str, run: Run) -> Iterator[Job]:
-    try:
-        import distributed
-    except ImportError as error:
-        raise MissingExtraError("Running on a Dask cluster", "dask") from error
-    cluster: Any = distributed  # its types are incomplete
-    try:
-        connected = cluster.Client(address, timeout=10)
-    except (OSError, ValueError) as error:
-        raise InputError(f"cannot reach a Dask scheduler at {address!r}: {said(error)}.") from error
-    with connected as client:
-        tasks = {client.submit(run, job, retries=RETRIES, pure=False): job for job in jobs}
-        for future in cluster.as_completed(tasks):
-            store.write(tasks[future], future.result())
-            yield tasks[future]
-            future.release()
+def _place(setting: Setting) -> tuple[float, int, int, float]:
+    """Return the row and then the column of a panel, as in the static figures."""
+    return (
+        setting.noise_scale,
+        LENGTH_SCALES.index(setting.length_scale),
+        KERNELS.index(setting.kernel),
+        setting.norm_bound,
+    )
+
+
+def _regret(one: MethodRuns) -> tuple[Array, Array]:
+    return one.regret.mean(axis=0), spread(one.regret)
+
+
+def _time(one: MethodRuns) -> tuple[Array, Array]:
+    """Return the smoothed milliseconds of each step and their spread."""
+    each = np.array([smoothed(seconds) for seconds in one.seconds])
+    return 1e3 * smoothed(one.seconds.mean(axis=0)), 1e3 * spread(each)
+
+
+def _numbers(values: Array) -> list[float | None]:
+    return [float(f"{v:.{CURVE_DIGITS}g}") if math.isfinite(v) else None for v in values.tolist()]

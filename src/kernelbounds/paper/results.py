@@ -1,7 +1,11 @@
-"""Results: on disk one file a job, in memory the repetitions of a method, and both as text.
+"""Results of jobs: computed where they are missing, kept in files, and shown as text.
 
 A file is an npz archive of arrays with a JSON header: the job's exact settings, the versions of
 what computed it, and a checksum of the numbers. It is written under a temporary name and renamed.
+
+Jobs run on this machine's cores, or on a Dask cluster. Whoever computes a job on this machine
+writes its file, so that whatever interrupts the run loses only the jobs under way. On a cluster
+the workers return their numbers and this process writes.
 """
 
 from __future__ import annotations
@@ -9,29 +13,37 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import itertools
 import json
 import math
 import os
 import platform
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
-from scipy.stats import t as student
+from joblib import Parallel, delayed
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from scipy.stats import binomtest, t as student
+from threadpoolctl import threadpool_limits
 
 from kernelbounds.arrays import Array
-from kernelbounds.errors import InputError, StoredFileError
+from kernelbounds.errors import InputError, MissingExtraError, StoredFileError, said
 from kernelbounds.io import archive, files
-from kernelbounds.paper.specs import Cell, Choices, Job, Setting
+from kernelbounds.paper.specs import Choices, Job
 from kernelbounds.version import __version__
 
 FORMAT, VERSION = "kernelbounds.paper.Cell", 1
+RETRIES = 5  # of a job whose worker on a cluster died
 
 T = TypeVar("T")
 Key = TypeVar("Key")
+J = TypeVar("J", bound=Job)
 
 
 class ResultStore:
@@ -47,11 +59,10 @@ class ResultStore:
         manifest = self.folder / "settings.json"
         self.make()
         try:
-            if not manifest.exists():
-                files.write_text(manifest, json.dumps(wanted) + "\n")
-            found = json.loads(manifest.read_text())
-        except OSError as error:
-            raise self._unwritable(error) from error
+            with self._failure_reported():
+                if not manifest.exists():
+                    files.write_text(manifest, json.dumps(wanted) + "\n")
+                found = json.loads(manifest.read_text())
         except json.JSONDecodeError:
             raise StoredFileError(f"{str(manifest)!r} is damaged; use another folder.") from None
         if found != wanted:
@@ -63,13 +74,11 @@ class ResultStore:
 
     def make(self) -> None:
         """Make the folder, where there is none."""
-        try:
+        with self._failure_reported():
             self._files.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise self._unwritable(error) from error
 
-    def _unwritable(self, error: OSError) -> InputError:
-        return InputError(f"cannot write results to {str(self.folder)!r}: {error.strerror}.")
+    def _failure_reported(self) -> Any:
+        return files.failure_reported(f"write results to {str(self.folder)!r}")
 
     def path(self, job: Job) -> Path:
         """Return the path of a job's file."""
@@ -94,7 +103,7 @@ class ResultStore:
         return arrays
 
     def software(self, job: Job) -> dict[str, Any]:
-        """Read what a job was computed with."""
+        """Read the versions of the software that computed a job."""
         return dict(self._read(job)[0]["software"])
 
     def state(self, job: Job) -> str:
@@ -112,7 +121,7 @@ class ResultStore:
 
 
 def software(*packages: str) -> dict[str, str]:
-    """Return the versions of everything that numbers depend on, these packages among it."""
+    """Return the versions of everything that numbers depend on, including these packages."""
     return {
         "kernelbounds": __version__,
         "python": platform.python_version(),
@@ -129,12 +138,112 @@ def _checksum(job: Job, arrays: dict[str, Array]) -> str:
     return digest.hexdigest()
 
 
+# --- running jobs
+
+
+def run_missing(
+    jobs: Sequence[Job],
+    store: ResultStore,
+    workers: int,
+    dask: str | None = None,
+    say: Callable[[str], None] = print,
+) -> int:
+    """Compute the jobs that are not done yet, and return how many those were."""
+    if dask is not None and not dask.strip():
+        raise InputError("the address of the Dask cluster is empty; it looks like tcp://host:8786.")
+    states = {job: store.state(job) for job in jobs}
+    for job, state in states.items():
+        if state == "damaged":
+            say(f"{store.path(job)} was edited or damaged; it will be computed again")
+    missing = [job for job, state in states.items() if state != "done"]
+    if not missing:
+        return 0
+    # Timed jobs have the machine to themselves; the longest of the others come first.
+    timed = [job for job in missing if job.timed]
+    others = sorted((job for job in missing if not job.timed), key=lambda job: -job.cost)
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    )  # fmt: skip
+    first = _on_cluster(others, store, dask) if dask else _here(others, store, workers)
+    done = itertools.chain(first, _here(timed, store, 1))
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        for _ in progress.track(done, total=len(missing), description="running"):
+            pass
+    return len(missing)
+
+
+def run_job(job: Job) -> dict[str, Array]:
+    """Compute the arrays of a job, with one thread."""
+    with threadpool_limits(1):
+        return job.run()
+
+
+def _here(jobs: list[Job], store: ResultStore, workers: int) -> Iterator[Job]:
+    if workers == 1:
+        return (_run_and_write(job, store) for job in jobs)
+    parallel = Parallel(n_jobs=workers, return_as="generator_unordered", batch_size=1)
+    done: Iterator[Job] = parallel(delayed(_run_and_write)(job, store) for job in jobs)
+    return done
+
+
+def _run_and_write(job: Job, store: ResultStore) -> Job:
+    store.write(job, run_job(job))
+    return job
+
+
+def _on_cluster(jobs: list[Job], store: ResultStore, address: str) -> Iterator[Job]:
+    try:
+        import distributed
+    except ImportError as error:
+        raise MissingExtraError("Running on a Dask cluster", "dask") from error
+    cluster: Any = distributed  # its types are incomplete
+    try:
+        connected = cluster.Client(address, timeout=10)
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot reach a Dask scheduler at {address!r}: {said(error)}.") from error
+    with connected as client:
+        tasks = {client.submit(run_job, job, retries=RETRIES, pure=False): job for job in jobs}
+        for future in cluster.as_completed(tasks):
+            store.write(tasks[future], future.result())
+            yield tasks[future]
+            future.release()
+
+
+# --- results together
+
+
 def grouped(things: Iterable[T], key: Callable[[T], Key]) -> dict[Key, list[T]]:
     """Put things with equal keys together, in order."""
     groups: dict[Key, list[T]] = {}
     for thing in things:
         groups.setdefault(key(thing), []).append(thing)
     return groups
+
+
+@dataclass(frozen=True)
+class Repetitions(Generic[J]):
+    """The results of jobs that differ in their repetition alone."""
+
+    job: J  # the first of them
+    arrays: dict[str, Array]  # by name, (repetitions, ...) each
+
+    def __getitem__(self, name: str) -> Array:
+        """Return the array of this name."""
+        return self.arrays[name]
+
+
+def repetitions(jobs: Iterable[J], store: ResultStore) -> list[Repetitions[J]]:
+    """Read the results of jobs, and stack those that differ in their repetition alone."""
+    found = []
+    for members in grouped(jobs, _without_repetition).values():
+        runs = [store.read(job) for job in members]
+        arrays = {name: np.array([run[name] for run in runs]) for name in runs[0]}
+        found.append(Repetitions(members[0], arrays))
+    return found
+
+
+def _without_repetition(job: Any) -> Any:
+    return replace(job, repetition=0)
 
 
 @dataclass(frozen=True)
@@ -154,59 +263,59 @@ class Estimate:
         reach = float(student.ppf(0.975, len(values) - 1)) * standard_error(values)
         return cls(mean, mean - reach, mean + reach)
 
-
-def standard_error(values: Array) -> float:
-    """Return the standard error of the mean; nan for a single value."""
-    return float(values.std(ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+    def shown(self, style: str, unit: str = "") -> str:
+        """Return the value and, unless it is infinite, the interval as text; no text for nan."""
+        text = "" if math.isnan(self.value) else f"{self.value:{style}}{unit}"
+        finite = math.isfinite(self.low)
+        return f"{text} [{self.low:{style}}, {self.high:{style}}]" if finite else text
 
 
 @dataclass(frozen=True)
-class MethodRuns:
-    """All repetitions of one method in one setting."""
+class ErrorRate:
+    """The rate at which data sets led to a wrong claim."""
 
-    setting: Setting
-    method: str
-    regret: Array  # cumulative, (repetitions, rounds)
-    seconds: Array  # of each step, (repetitions, rounds)
+    wrong: int
+    runs: int
 
     @property
-    def final(self) -> Array:
-        """Cumulative regret at the end, (repetitions,)."""
-        return np.asarray(self.regret[:, -1])
+    def share(self) -> float:
+        """The share of the data sets."""
+        return self.wrong / self.runs
 
     @property
-    def mean(self) -> float:
-        """Mean over the repetitions, at the end."""
-        return float(self.final.mean())
+    def interval(self) -> tuple[float, float]:
+        """The exact 95 % confidence interval, by Clopper and Pearson."""
+        found = binomtest(self.wrong, self.runs).proportion_ci(0.95, method="exact")
+        return float(found.low), float(found.high)
 
-    @property
-    def std(self) -> float:
-        """Standard deviation over the repetitions, at the end; nan for a single one."""
-        return float(self.final.std(ddof=1)) if len(self.final) > 1 else math.nan
-
-
-def collect(cells: Sequence[Cell], store: ResultStore) -> list[MethodRuns]:
-    """Read the runs of each setting and method, in the order of the cells."""
-    result = []
-    for (setting, method), members in grouped(cells, lambda c: (c.setting, c.method)).items():
-        found = [store.read(cell) for cell in sorted(members, key=lambda cell: cell.repetition)]
-        regret = np.cumsum([one["regret"] for one in found], axis=1)
-        seconds = np.array([one["seconds"] for one in found])
-        result.append(MethodRuns(setting, method, regret, seconds))
-    return result
+    def __str__(self) -> str:
+        low, high = (100 * end for end in self.interval)
+        return f"{100 * self.share:.1f} % [{low:.1f}, {high:.1f}]"
 
 
-def find(runs: list[MethodRuns], setting: Setting, method: str) -> MethodRuns | None:
-    """Return the runs of a method in a setting, if there are any."""
-    return next((one for one in runs if (one.setting, one.method) == (setting, method)), None)
+def average(values: Array) -> float:
+    """Return the mean; nan for no value."""
+    return float(values.mean()) if len(values) else math.nan
 
 
-def settings_of(runs: list[MethodRuns]) -> list[Setting]:
-    """Return the settings of the runs, in order."""
-    return list(dict.fromkeys(one.setting for one in runs))
+def standard_error(values: Array) -> float:
+    """Return the standard error of the mean; nan for a single value and for none."""
+    return float(values.std(ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else math.nan
 
 
 # --- as text and as files
+
+
+def plus_minus(value: float, spread: float, digits: int = 1) -> str:
+    """Return a number and its spread as text, without what is nan."""
+    if math.isnan(value):
+        return ""
+    return f"{value:.{digits}f}" + ("" if math.isnan(spread) else f" ± {spread:.{digits}f}")
+
+
+def mean_text(values: Array, digits: int = 1) -> str:
+    """Return the mean of repetitions and its standard error as text."""
+    return plus_minus(average(values), standard_error(values), digits)
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
@@ -242,3 +351,18 @@ def write_texts(folder: Path, name: str, text: str, as_csv: str) -> str:
     (folder / f"{name}.txt").write_text(text, encoding="utf-8")
     (folder / f"{name}.csv").write_text(as_csv, encoding="utf-8")
     return text
+
+
+def written_together(folder: Path, write: Callable[[Path], str]) -> tuple[str, list[Path]]:
+    """Replace files of a folder by those that ``write`` makes elsewhere, each as a whole.
+
+    Nothing is replaced before all files are made. Return what ``write`` returns, and the files.
+    """
+    with tempfile.TemporaryDirectory() as place:
+        text = write(Path(place))
+        made = sorted(Path(place).iterdir())
+        for one in made:
+            target = folder / one.name
+            with files.failure_reported(f"write {str(target)!r}"), files.replacing(target) as file:
+                file.write(one.read_bytes())
+    return text, [folder / one.name for one in made]

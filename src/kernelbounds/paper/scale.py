@@ -1,4 +1,4 @@
-"""Width, time and memory against the number of observations: measured, and by a model.
+"""Width, time and memory against the number of observations, measured and by a model.
 
 A load is measured in a process of its own (``python -m kernelbounds.paper.scale``), whose peak
 memory is that of the load. Times are those of the processor, which others on the machine do not
@@ -29,23 +29,27 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from kernelbounds.arrays import Array
-from kernelbounds.bandits import SyntheticProblem
 from kernelbounds.engine.sparse.ranges import sums
-from kernelbounds.paper import specs
+from kernelbounds.paper import results, specs
+from kernelbounds.paper.cells import random_problem
 from kernelbounds.paper.figures import COLOURS, figure_files, legend_above
-from kernelbounds.paper.results import (
-    ResultStore,
-    csv_text,
-    grouped,
-    numbers,
-    under_headings,
-    write_texts,
-)
-from kernelbounds.paper.specs import KERNEL_TITLES, SCALE_DIM, SCALE_LENGTH_SCALE, Load
+from kernelbounds.paper.results import ResultStore
+from kernelbounds.paper.specs import Choices, Experiment, Job, Picture
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.sequence.cluster import longest_range
 from kernelbounds.sequence.sparse import Sparse
 
+LENGTH_SCALE, DIM = 0.5, 3
+QUERIES = 1000  # points at which bounds are computed
+REPEATED_SITES = 200  # different points, where observations are repeated
+COUNTS = (250, 1000, 4000, 16_000, 64_000, 250_000, 1_000_000, 4_000_000, 10_000_000)
+# The number of inducing points that are given: with these, bounds are at most a few percent wider.
+INDUCING = {"rbf": 512, "matern-5/2": 1024}
+EXACT_COUNT = 4000  # most observations: the kernel matrix has the square of this many entries
+UNGIVEN_COUNT = 1_000_000  # most observations where no inducing points are given
+# The share of the largest number of observations that each kernel goes up to: rough kernels take
+# ten times the time, for more inducing points and for what those do not see.
+COUNT_SHARE = {"rbf": 1.0, "matern-5/2": 1 / 15}
 BATCH = 50_000  # observations that are in memory at a time
 PROCESS_STATUS = Path("/proc/self/status")  # on Linux
 # For the times of single passes and of the product Phi' Phi: blocks of rows, and their number.
@@ -54,11 +58,12 @@ ENGINE_TITLES = {
     "exact": "exact",
     "sparse": "sparse, given points",
     "grown": "sparse, grown online",
-    "merged": f"exact, {specs.REPEATED_SITES} different points",
+    "merged": f"exact, {REPEATED_SITES} different points",
 }
-ENGINE_COLOURS = dict(
-    zip(ENGINE_TITLES, map(COLOURS.get, ("IGP", "CMM", "DMM", "AY")), strict=True)
-)
+ENGINE_COLOURS = {
+    "exact": COLOURS["IGP"], "sparse": COLOURS["CMM"], "grown": COLOURS["DMM"],
+    "merged": COLOURS["AY"],
+}  # fmt: skip
 # A cluster as one rents it: bytes a second between two machines, and seconds for a task besides
 # what it computes.
 NETWORK, TASK = 1e8, 0.05
@@ -69,11 +74,45 @@ QUANTITIES = {"half_width": "mean half-width", "seconds": "seconds", "megabytes"
 # --- measuring a load
 
 
-def run(load: Load) -> dict[str, Array]:
-    """Return the numbers that :func:`measure` finds, in a process of its own."""
-    command = [sys.executable, "-m", "kernelbounds.paper.scale", json.dumps(load.as_data())]
-    found = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
-    return {name: np.array([value]) for name, value in json.loads(found).items()}
+@dataclass(frozen=True)
+class Load(Job):
+    """A number of observations of one function, which depends on the kernel and the seed alone.
+
+    A load is run in a process of its own, so that its memory is its own.
+    """
+
+    kernel: str
+    engine: str
+    count: int
+    seed: int = 0
+    repetition: int = 0
+    timed = True
+
+    @property
+    def name(self) -> str:
+        """The kernel, the engine, the number of observations and the seed."""
+        run = f"n{self.count}-seed{self.seed}-{self.repetition}"
+        return f"scale-{specs.for_file(self.kernel)}-{self.engine}-{run}"
+
+    def run(self) -> dict[str, Array]:
+        """Return the numbers that :func:`measure` finds, in a process of its own."""
+        command = [sys.executable, "-m", "kernelbounds.paper.scale", json.dumps(self.as_data())]
+        found = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+        return {name: np.array([value]) for name, value in json.loads(found).items()}
+
+
+def jobs(choices: Choices) -> list[Load]:
+    """Return all loads, with up to the square of the rounds: a million for 1000 rounds."""
+    most = {"exact": EXACT_COUNT, "sparse": max(COUNTS)}
+    return [
+        Load(kernel, engine, count, choices.seed)
+        for kernel in INDUCING
+        if kernel in choices.kernels
+        for engine in ENGINE_TITLES
+        for count in COUNTS
+        if count <= max(choices.rounds**2 * COUNT_SHARE[kernel], COUNTS[0])
+        and count <= most.get(engine, UNGIVEN_COUNT)
+    ]
 
 
 def measure(load: Load) -> dict[str, float]:
@@ -81,22 +120,20 @@ def measure(load: Load) -> dict[str, float]:
 
     Of a sparse engine also the seconds a row of either pass of a cluster, and of Phi' Phi.
     """
-    rng = np.random.default_rng([load.seed, list(specs.INDUCING).index(load.kernel)])
-    kernel = specs.kernel_named(load.kernel, SCALE_LENGTH_SCALE)
-    truth = SyntheticProblem.draw(
-        kernel, SCALE_DIM, rng, norm=specs.NORM, noise_scale=specs.NOISE, centres=specs.CENTRES
-    )
-    queries = rng.random((specs.SCALE_QUERIES, SCALE_DIM))
-    sites = rng.random((specs.REPEATED_SITES, SCALE_DIM))
+    rng = np.random.default_rng([load.seed, list(INDUCING).index(load.kernel)])
+    kernel = specs.kernel_named(load.kernel, LENGTH_SCALE)
+    truth = random_problem(kernel, DIM, rng)
+    queries = rng.random((QUERIES, DIM))
+    sites = rng.random((REPEATED_SITES, DIM))
     engine = Sparse() if load.engine == "grown" else None
     if load.engine == "sparse":
-        count = specs.INDUCING[load.kernel]
-        engine = Sparse.filling([0.0] * SCALE_DIM, [1.0] * SCALE_DIM, count)
+        count = INDUCING[load.kernel]
+        engine = Sparse.filling([0.0] * DIM, [1.0] * DIM, count)
     sequence = ConfidenceSequence(kernel, specs.NORM, specs.NOISE, specs.DELTA, engine=engine)
     seconds = 0.0
     for start in range(0, load.count, BATCH):
         size = min(BATCH, load.count - start)
-        X = rng.random((size, SCALE_DIM))
+        X = rng.random((size, DIM))
         if load.engine == "merged":
             X = sites[rng.integers(len(sites), size=size)]
         y = truth.values(X) + specs.NOISE * rng.standard_normal(size)
@@ -115,9 +152,9 @@ def measure(load: Load) -> dict[str, float]:
 
 
 def _passes(sequence: ConfidenceSequence, rng: np.random.Generator) -> dict[str, float]:
-    """Seconds a row of Phi' Phi alone, and of both passes of a cluster."""
+    """Measure the seconds a row of Phi' Phi alone, and of both passes of a cluster."""
     engine: Any = sequence.known.radius_engine
-    X = rng.random((BLOCK_ROWS * BLOCKS, SCALE_DIM))
+    X = rng.random((BLOCK_ROWS * BLOCKS, DIM))
     y = specs.NOISE * rng.standard_normal(len(X))
     phi = rng.random((len(engine.dictionary), BLOCK_ROWS))
 
@@ -142,7 +179,7 @@ def _timed(function: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
 
 
 def _peak_megabytes() -> float:
-    """The most memory so far; getrusage on Linux would begin with that of the parent."""
+    """Return the peak memory so far; getrusage on Linux would begin with that of the parent."""
     if PROCESS_STATUS.exists():
         lines = PROCESS_STATUS.read_text().splitlines()
         return int(next(line for line in lines if line.startswith("VmHWM")).split()[1]) / 1024
@@ -154,7 +191,7 @@ def _peak_megabytes() -> float:
 
 @dataclass(frozen=True)
 class MeasuredLoad:
-    """What a load took; see :func:`measure`."""
+    """The width, time and memory of a load, as :func:`measure` finds them."""
 
     load: Load
     found: dict[str, float]
@@ -181,23 +218,33 @@ class MeasuredLoad:
         return passes + steps * (8 * m**2 / NETWORK + TASK) + self["bounds_seconds"]
 
 
-def write(jobs: list[Load], store: ResultStore, folder: Path) -> str:
+def write(members: list[Load], store: ResultStore, folder: Path) -> str:
     """Make the tables and the figure of the experiment, and return the tables as text."""
-    found = collect(jobs, store)
+    found = collect(members, store)
     draw(found, folder)
-    return write_texts(folder, "scale", as_text(found), as_csv(found))
+    return results.write_texts(folder, "scale", as_text(found), as_csv(found))
 
 
-def collect(jobs: list[Load], store: ResultStore) -> list[MeasuredLoad]:
-    """Read what each of the loads took."""
+EXPERIMENT = Experiment(
+    jobs,
+    write,
+    "Mean half-widths, seconds of one processor core for the observations and a thousand "
+    "bounds, and the peak memory of the process. Dashed: what a cluster would take by a model that "
+    "is fitted to these times, not measured.",
+    (Picture("scale", "Scale", "Width, time and memory against the number of observations"),),
+)
+
+
+def collect(members: list[Load], store: ResultStore) -> list[MeasuredLoad]:
+    """Read the measurements of loads."""
     return [
         MeasuredLoad(one, {name: float(value[0]) for name, value in store.read(one).items()})
-        for one in jobs
+        for one in members
     ]
 
 
 def as_text(found: list[MeasuredLoad]) -> str:
-    """Return what was measured, how it compares, and what a cluster would take, as text."""
+    """Return tables of what was measured, how it compares, and what a cluster would take."""
     rows = [["kernel", "t", *(f"{name}: half-width, s, MB" for name in ENGINE_TITLES)]]
     compared = [["kernel", "t", "inducing points", "width over exact", "time over that of Φ'Φ"]]
     by_place = {(one.load.kernel, one.load.count, one.load.engine): one for one in found}
@@ -207,7 +254,7 @@ def as_text(found: list[MeasuredLoad]) -> str:
             if one := by_place.get((kernel, count, engine)):
                 short = f"{one['seconds']:.2g}" if one["seconds"] < 10 else f"{one['seconds']:.0f}"
                 cells[i] = f"{one['half_width']:.4f}  {short}  {one['megabytes']:.0f}"
-        rows.append([KERNEL_TITLES[kernel], f"{count:,}", *cells])
+        rows.append([specs.KERNEL_TITLES[kernel], f"{count:,}", *cells])
     for one in found:
         kernel, count, engine = one.load.kernel, one.load.count, one.load.engine
         if engine in ("sparse", "grown"):
@@ -215,25 +262,26 @@ def as_text(found: list[MeasuredLoad]) -> str:
             inducing = f"{one['inducing']:.0f} {'given' if given else 'grown'}"
             wider = f"{one['half_width'] / exact['half_width']:.3f}" if exact else ""
             slower = f"{one.over_product:.1f}" if given else ""
-            compared.append([KERNEL_TITLES[kernel], f"{count:,}", inducing, wider, slower])
+            compared.append([specs.KERNEL_TITLES[kernel], f"{count:,}", inducing, wider, slower])
     model = [["kernel", "inducing points", "workers", *(f"t = {t:,}" for t in MODEL_COUNTS)]]
     for one in largest(found).values():
         for workers in (1, 2, MODEL_WORKERS):
             times = [_time(one.on_cluster(workers, t)) for t in MODEL_COUNTS]
-            head = [KERNEL_TITLES[one.load.kernel], f"{one['inducing']:.0f}", f"{workers}"]
+            head = [specs.KERNEL_TITLES[one.load.kernel], f"{one['inducing']:.0f}", f"{workers}"]
             model.append([*head, *times])
     tables = {
-        f"After t observations, and bounds at {specs.SCALE_QUERIES} points: "
-        f"ℓ = {SCALE_LENGTH_SCALE:g}, d = {SCALE_DIM}, B = {specs.NORM:g}, σ = {specs.NOISE:g}, "
+        f"After t observations, and bounds at {QUERIES} points: "
+        f"ℓ = {LENGTH_SCALE:g}, d = {DIM}, B = {specs.NORM:g}, σ = {specs.NOISE:g}, "
         f"δ = {specs.DELTA:g}": rows,
         "Sparse engines": compared,
         f"By a model, not measured: {NETWORK / 1e6:.0f} MB/s between machines, {1e3 * TASK:.0f} ms "
         "a task": model,
     }
     inside = sum(one["covered"] == 1 for one in found)
+    text = results.under_headings(tables)
     return (
-        f"{under_headings(tables)}\nSeconds of one processor core. f* was inside the bounds at all "
-        f"{specs.SCALE_QUERIES} points in {inside} of {len(found)} cases.\n"
+        f"{text}\nSeconds of one processor core. f* was inside the bounds at all {QUERIES} points "
+        f"in {inside} of {len(found)} cases.\n"
     )
 
 
@@ -242,17 +290,17 @@ def as_csv(found: list[MeasuredLoad]) -> str:
     names = list(dict.fromkeys(name for one in found for name in one.found))
     rows = []
     for one in found:
-        values = numbers(*(one.found.get(name, math.nan) for name in names))
+        values = results.numbers(*(one.found.get(name, math.nan) for name in names))
         rows.append([one.load.kernel, one.load.engine, one.load.count, *values])
-    return csv_text(["kernel", "engine", "observations", *names], rows)
+    return results.csv_text(["kernel", "engine", "observations", *names], rows)
 
 
 def draw(found: list[MeasuredLoad], folder: Path) -> None:
-    """Draw kernels in columns; widths, seconds and memory in rows."""
-    by_kernel = grouped(found, lambda one: one.load.kernel)
+    """Draw widths, seconds and memory in rows, and kernels in columns."""
+    by_kernel = results.grouped(found, lambda one: one.load.kernel)
     with figure_files(folder, "scale", len(QUANTITIES), len(by_kernel)) as axes:
         for panels, (kernel, members) in zip(axes.T, by_kernel.items(), strict=True):
-            by_engine = grouped(members, lambda one: one.load.engine)
+            by_engine = results.grouped(members, lambda one: one.load.engine)
             for axis, quantity in zip(panels, QUANTITIES, strict=True):
                 for engine, title in ENGINE_TITLES.items():
                     curve = by_engine.get(engine, [])
@@ -270,18 +318,18 @@ def draw(found: list[MeasuredLoad], folder: Path) -> None:
                     axis.yaxis.set_major_formatter("{x:g}")
                     axis.yaxis.set_minor_formatter("{x:g}" if quantity == "half_width" else "")
             if last := largest(members).get(kernel):
-                counts = [t for t in specs.SCALE_COUNTS if t >= 16_000]
+                counts = [t for t in COUNTS if t >= 16_000]
                 panels[1].plot(
                     counts, [last.on_cluster(MODEL_WORKERS, t) for t in counts], "--",
                     color=ENGINE_COLOURS["sparse"], linewidth=1.0,
                     label=f"sparse on {MODEL_WORKERS} workers, by a model",
                 )  # fmt: skip
-            title = f"{KERNEL_TITLES[kernel]}, ℓ = {SCALE_LENGTH_SCALE:g}"
+            title = f"{specs.KERNEL_TITLES[kernel]}, ℓ = {LENGTH_SCALE:g}"
             panels[0].set_title(title, fontsize=10)
             panels[-1].set_xlabel("observations")
         for axis, name in zip(axes[:, 0], QUANTITIES.values(), strict=True):
             axis.set_ylabel(name)
-        legend_above(axes, axes[1, 0], 3)
+        legend_above(axes[1, 0], 3)
 
 
 def largest(found: list[MeasuredLoad]) -> dict[str, MeasuredLoad]:

@@ -5,23 +5,17 @@ from __future__ import annotations
 import csv
 import itertools
 import math
+from collections.abc import Callable
 from functools import cache
 from html import escape
 from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
-from kernelbounds.paper.results import (
-    Estimate,
-    MethodRuns,
-    aligned,
-    csv_text,
-    find,
-    numbers,
-    settings_of,
-    write_texts,
-)
-from kernelbounds.paper.specs import METHODS, REPETITIONS, SMOOTHNESS, Setting, is_users_own
+from kernelbounds.paper import cells, results, specs
+from kernelbounds.paper.cells import Cell, MethodRuns
+from kernelbounds.paper.results import Estimate, ResultStore
+from kernelbounds.paper.specs import Choices, Experiment, Setting
 
 NAMES = {
     "CMM": "Kernel CMM-UCB",
@@ -30,10 +24,12 @@ NAMES = {
     "AY": "AY-GP-UCB",
     "IGP": "IGP-UCB",
 }
+# From a mean, a standard deviation and whether the mean is the smallest of its column to text.
+Shown = Callable[[float, float, bool], str]
 
 
 class Published(NamedTuple):
-    """Mean and standard deviation over 10 repetitions of the regret after 1000 rounds."""
+    """The mean and standard deviation, over 10 repetitions, of the regret after 1000 rounds."""
 
     mean: float
     std: float
@@ -42,7 +38,7 @@ class Published(NamedTuple):
 @cache
 def printed_table() -> dict[tuple[str, float, str], Published]:
     """Read the paper's Table 1, by kernel, length scale and method."""
-    kernels = {(name.split("-")[0], nu): name for name, nu in SMOOTHNESS.items()}
+    kernels = {(name.split("-")[0], nu): name for name, nu in specs.SMOOTHNESS.items()}
     text = files("kernelbounds.paper").joinpath("table1.csv").read_text()
     return {
         (
@@ -66,15 +62,13 @@ def z_score(one: MethodRuns) -> float:
     known = published(one.setting, one.method)
     if known is None or len(one.final) < 2:
         return math.nan
-    variance = one.std**2 / len(one.final) + known.std**2 / REPETITIONS
+    variance = one.std**2 / len(one.final) + known.std**2 / specs.REPETITIONS
     return (one.mean - known.mean) / math.sqrt(variance)
 
 
-def paired_difference(
-    runs: list[MethodRuns], setting: Setting, method: str = "CMM", other: str = "DMM"
-) -> Estimate | None:
-    """Estimate the regret of one method minus that of another, on the same problems."""
-    one, two = find(runs, setting, method), find(runs, setting, other)
+def paired_difference(runs: list[MethodRuns], setting: Setting) -> Estimate | None:
+    """Estimate the regret of CMM minus that of DMM, on the same problems."""
+    one, two = (cells.find(runs, setting, method) for method in ("CMM", "DMM"))
     return Estimate.of_mean(one.final - two.final) if one and two else None
 
 
@@ -88,7 +82,7 @@ def published_order(runs: list[MethodRuns]) -> tuple[int, int]:
         a, b = (published(run.setting, run.method) for run in (one, other))
         if one.setting != other.setting or a is None or b is None:
             continue
-        if abs(a.mean - b.mean) > math.hypot(a.std, b.std) / math.sqrt(REPETITIONS):
+        if abs(a.mean - b.mean) > math.hypot(a.std, b.std) / math.sqrt(specs.REPETITIONS):
             clear += 1
             turned += (a.mean - b.mean) * (one.mean - other.mean) <= 0
     return clear, turned
@@ -100,7 +94,7 @@ def recursion_comparison(runs: list[MethodRuns], timed: list[MethodRuns]) -> str
     AMM, AY and IGP cost the recursion one inverse each, DMM five, and Random nothing. The text is
     empty where the recursion was not timed.
     """
-    table = [one for one in runs if one.method in METHODS]
+    table = [one for one in runs if one.method in specs.METHODS]
     times = {one.method: one.seconds.sum(axis=1) for one in timed}
     if not table or not {"AMM recursion", "DMM recursion"} <= times.keys():
         return ""
@@ -122,39 +116,50 @@ def recursion_comparison(runs: list[MethodRuns], timed: list[MethodRuns]) -> str
 def bounds_and_baselines(runs: list[MethodRuns]) -> list[str]:
     """Return the methods that the table has: the paper's in its order, then the user's own."""
     found = dict.fromkeys(one.method for one in runs)
-    return [*(m for m in METHODS if m in found), *(m for m in found if is_users_own(m))]
+    return [*(m for m in specs.METHODS if m in found), *(m for m in found if specs.is_users_own(m))]
 
 
 def name_of(method: str) -> str:
     """Return the name of a method for the head of a row or a legend."""
-    if is_users_own(method):
+    if specs.is_users_own(method):
         place, _, name = method.partition(":")
         return f"{name} ({place})"
     return NAMES.get(method, method)
 
 
-def write(runs: list[MethodRuns], folder: Path) -> str:
+def jobs(choices: Choices) -> list[Cell]:
+    """Return the cells of the table, which are those of Figure 2 as well."""
+    return cells.cells_in(choices.settings(), choices)
+
+
+def write(members: list[Cell], store: ResultStore, folder: Path) -> str:
     """Write the table in all forms, and return it as text."""
+    runs = cells.collect(members, store)
     (folder / "table1.tex").write_text(as_latex(runs), encoding="utf-8")
-    return write_texts(folder, "table1", as_text(runs), as_csv(runs))
+    return results.write_texts(folder, "table1", as_text(runs), as_csv(runs))
+
+
+EXPERIMENT = Experiment(jobs, write)
 
 
 def as_text(runs: list[MethodRuns]) -> str:
     """Return the table for the terminal: ours, and below it the paper's."""
-    settings = settings_of(runs)
+
+    def shown(mean: float, std: float, _: bool) -> str:
+        return results.plus_minus(mean, std)
+
+    settings = cells.settings_of(runs)
     rows = [["", *(setting.title for setting in settings)]]
-    for method in bounds_and_baselines(runs):
-        found = [find(runs, setting, method) for setting in settings]
-        rows.append([name_of(method), *(_plus_minus(o.mean, o.std) if o else "" for o in found)])
-        printed = [published(one.setting, method) if one else None for one in found]
-        if any(printed):
-            scores = [z_score(one) if one else math.nan for one in found]
-            rows.append(["  published", *(_plus_minus(*p) if p else "" for p in printed)])
-            rows.append(["  z", *("" if math.isnan(z) else f"{z:+.1f}" for z in scores)])
+    for method, ours in _ours(runs, shown).items():
+        rows.append([name_of(method), *ours])
+        beside = _papers(runs, method, shown, "{:+.1f}".format)
+        rows += [[f"  {label}", *texts] for label, texts in beside.items() if any(texts)]
     gaps = [paired_difference(runs, setting) for setting in settings]
     if any(gaps):
-        rows.append(["CMM - DMM, paired [95 %]", *(_gap_text(gap) for gap in gaps)])
-    lines = aligned(rows)
+        rows.append(
+            ["CMM - DMM, paired [95 %]", *(gap.shown(".1f") if gap else "" for gap in gaps)]
+        )
+    lines = results.aligned(rows)
     clear, turned = published_order(runs)
     if clear:
         lines.append(f"{clear} pairs of methods differ clearly in print; {turned} are reversed")
@@ -163,24 +168,20 @@ def as_text(runs: list[MethodRuns]) -> str:
 
 def as_latex(runs: list[MethodRuns]) -> str:
     """Return a tabular like the paper's; the smallest mean of each column is bold."""
-    settings = settings_of(runs)
+
+    def shown(mean: float, std: float, bold: bool) -> str:
+        text = rf"\textbf{{{mean:.1f}}}" if bold else f"{mean:.1f}"
+        return text + ("" if math.isnan(std) else rf" $\pm$ {std:.1f}")
+
+    settings = cells.settings_of(runs)
     titles = " & ".join(
         s.title.replace("é", r"\'{e}").replace("ℓ = ", r"$\ell = $ ") for s in settings
     )
     columns = "c" * len(settings)
     lines = [rf"\begin{{tabular}}{{l{columns}}}", r"\toprule", rf" & {titles} \\", r"\midrule"]
-    best = _best(runs)
-    for method in bounds_and_baselines(runs):
-        cells = []
-        for setting in settings:
-            one, text = find(runs, setting, method), ""
-            if one:
-                bold = one.mean == best[setting]
-                text = rf"\textbf{{{one.mean:.1f}}}" if bold else f"{one.mean:.1f}"
-                text += "" if math.isnan(one.std) else rf" $\pm$ {one.std:.1f}"
-            cells.append(text)
+    for method, ours in _ours(runs, shown).items():
         head = name_of(method).replace("_", r"\_")
-        lines.append(rf"{head} & {' & '.join(cells)} \\")
+        lines.append(rf"{head} & {' & '.join(ours)} \\")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 
 
@@ -190,28 +191,21 @@ def as_csv(runs: list[MethodRuns]) -> str:
     rows = []
     for one in runs:
         kernel, known = one.setting.kernel, published(one.setting, one.method)
-        nu = SMOOTHNESS[kernel] or math.nan
-        row = [kernel.split("-")[0], *numbers(nu), one.setting.length_scale, one.method]
-        row += numbers(one.mean, one.std)
-        rows.append([*row, *(known or ("", "")), *numbers(z_score(one))])
-    return csv_text([*head, "published_mean", "published_std", "z"], rows)
+        nu = specs.SMOOTHNESS[kernel] or math.nan
+        row = [kernel.split("-")[0], *results.numbers(nu), one.setting.length_scale, one.method]
+        row += results.numbers(one.mean, one.std)
+        rows.append([*row, *(known or ("", "")), *results.numbers(z_score(one))])
+    return results.csv_text([*head, "published_mean", "published_std", "z"], rows)
 
 
 def as_html(runs: list[MethodRuns]) -> str:
     """Return a table element; the smallest mean of each column is bold."""
-    settings, best = settings_of(runs), _best(runs)
+    settings = cells.settings_of(runs)
     bodies = []
-    for method in bounds_and_baselines(runs):
-        found = [find(runs, setting, method) for setting in settings]
-        printed = [published(o.setting, method) if o else None for o in found]
-        ours = [_html(o.mean, o.std, o.mean == best[o.setting]) if o else "" for o in found]
-        theirs = [_html(*known) if known else "" for known in printed]
-        scores = [_score(z_score(o)) if o else "" for o in found]
-        bodies.append(
-            _row(name_of(method), ours)
-            + _row("published", theirs, "soft")
-            + _row("z", scores, "soft")
-        )
+    for method, ours in _ours(runs, _html).items():
+        beside = _papers(runs, method, _html, _score)
+        soft = (_row(label, texts, "soft") for label, texts in beside.items())
+        bodies.append(_row(name_of(method), ours) + "".join(soft))
     gaps = [paired_difference(runs, setting) for setting in settings]
     means = [_html(gap.value) if gap else "" for gap in gaps]
     reach = [
@@ -224,15 +218,38 @@ def as_html(runs: list[MethodRuns]) -> str:
     return f"<table><thead><tr><td></td>{head}</tr></thead>{body}</table>"
 
 
-def _best(runs: list[MethodRuns]) -> dict[Setting, float]:
-    return {s: min(one.mean for one in runs if one.setting == s) for s in settings_of(runs)}
+def _ours(runs: list[MethodRuns], shown: Shown) -> dict[str, list[str]]:
+    """Return our numbers by method: a text for each setting, empty where there are none."""
+    best = {s: min(one.mean for one in runs if one.setting == s) for s in cells.settings_of(runs)}
+    return {
+        method: [
+            shown(one.mean, one.std, one.mean == least)
+            if (one := cells.find(runs, s, method))
+            else ""
+            for s, least in best.items()
+        ]
+        for method in bounds_and_baselines(runs)
+    }
+
+
+def _papers(
+    runs: list[MethodRuns], method: str, shown: Shown, score: Callable[[float], str]
+) -> dict[str, list[str]]:
+    """Return the paper's numbers for a method, and how far ours are from them, as texts."""
+    found = [cells.find(runs, setting, method) for setting in cells.settings_of(runs)]
+    printed = [published(one.setting, method) if one else None for one in found]
+    scores = [z_score(one) if one else math.nan for one in found]
+    return {
+        "published": [shown(*known, False) if known else "" for known in printed],
+        "z": ["" if math.isnan(z) else score(z) for z in scores],
+    }
 
 
 def _row(label: str, texts: list[str], css: str = "ours") -> str:
-    """A row of the HTML table, which is left out when there is nothing to say."""
-    cells = "".join(f"<td>{text}</td>" for text in texts)
+    """Return a row of the HTML table, or nothing where all texts are empty."""
+    columns = "".join(f"<td>{text}</td>" for text in texts)
     head = f'<th scope="row">{escape(label)}</th>'
-    return f'<tr class="{css}">{head}{cells}</tr>' if any(texts) else ""
+    return f'<tr class="{css}">{head}{columns}</tr>' if any(texts) else ""
 
 
 def _html(mean: float, std: float = math.nan, bold: bool = False) -> str:
@@ -242,18 +259,8 @@ def _html(mean: float, std: float = math.nan, bold: bool = False) -> str:
 
 def _score(z: float) -> str:
     text = f'<span class="far">{_signed(z, "+")}</span>' if abs(z) > 2 else _signed(z, "+")
-    return "" if math.isnan(z) else f'{text} <span class="std"></span>'
+    return f'{text} <span class="std"></span>'
 
 
 def _signed(value: float, plus: str = "") -> str:
     return f"{value:{plus}.1f}".replace("-", "−")
-
-
-def _plus_minus(mean: float, std: float) -> str:
-    return f"{mean:.1f}" + ("" if math.isnan(std) else f" ± {std:.1f}")
-
-
-def _gap_text(gap: Estimate | None) -> str:
-    if gap is None:
-        return ""
-    return f"{gap.value:.1f}" + ("" if math.isinf(gap.low) else f" [{gap.low:.1f}, {gap.high:.1f}]")
