@@ -261,8 +261,8 @@ class TestInput:
         assert problem.scaled(point).tolist() == [[0, 1, 0, 2]]
         assert problem.scaled([[800, 0.8, 5, "air"]]).tolist() == [[0, 1, 0, 2]]
         assert problem.scaled(np.array([[800, 0.8, 5, 2.0]])).tolist() == [[0, 1, 0, 2]]
-        assert problem.named([800, 0.8, 5, 2]) == point
-        assert problem.settings_text([800, 0.8, 5, 2]).endswith("quench=air")
+        assert problem.inputs.named([800, 0.8, 5, 2]) == point
+        assert problem.inputs.settings_text([800, 0.8, 5, 2]).endswith("quench=air")
         refused(lambda: problem.scaled([[800, 0.8, 5, "aer"]]), "did you mean")
         numbered = kb.Problem(["machine=1|2|3"], "y=0:1")
         assert numbered.scaled({"machine": [3, 1]}).tolist() == [[2], [0]]  # by name

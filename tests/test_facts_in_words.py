@@ -12,6 +12,7 @@ import kernelbounds as kb
 from kernelbounds.facts import Between, Concave, Decreasing, Increasing, Value
 from kernelbounds.io.csv_table import write_csv
 from kernelbounds.problem import Problem, assume, plans, random_functions
+from kernelbounds.problem.assuming import turns_along_inputs
 from kernelbounds.problem.facts_in_words import unit_region
 
 INPUTS = ["temperature[°C]=140:190", "minutes=10:40", "stages=1:5:integer", "dose=1:100:log"]
@@ -124,7 +125,7 @@ def test_suggestions_follow_anew():
 def test_random_functions_have_the_shapes():
     stated = problem("x=0:1", "y=0:1:turns=3", "n=0:4:integer", kernel=None, norm_bound=None,
                      limits="10:50", increasing=["x"], decreasing=["n"], concave=["y"])  # fmt: skip
-    assert stated.turns_of_inputs.tolist() == [0, 1, 0]
+    assert turns_along_inputs(stated).tolist() == [0, 1, 0]
     found = assume(stated, functions=10)
     assert not found.left_out
     side = np.linspace(0, 1, 5)

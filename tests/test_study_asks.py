@@ -94,7 +94,7 @@ def test_runs_of_ones_own_count_among_the_first():
 def test_learning_goes_where_the_band_is_widest():
     study, _ = studied(6)
     trial = study.ask(purpose="learning")
-    grid = study.problem.settable(study.problem.unit_box.filling(256))
+    grid = study.problem.inputs.settable(study.problem.unit_box.filling(256))
     lower, upper = study.bounds(grid)
     assert trial.upper - trial.lower >= (upper - lower).max() * (1 - 1e-9)
 

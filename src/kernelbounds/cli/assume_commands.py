@@ -233,7 +233,7 @@ def calibrate(
         )
         return
     for name, part in (("pilot.csv", slice(pilot)), ("fresh.csv", slice(pilot, None))):
-        inputs = problem.columns(X[part])
+        inputs = problem.inputs.columns(X[part])
         columns = y[part, None].T if problem.counts is None else y[part].astype(int).T
         told = dict(zip(problem.measured, columns, strict=True))
         results.table(name, inputs | told)

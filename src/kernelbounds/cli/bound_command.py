@@ -133,11 +133,11 @@ def bound(
     measured = {problem.output.name: runs.outcomes} if at == "rows" else {}
     three = estimate[:asked], lower[:asked], upper[:asked]
     columns = dict(zip(BOUND_COLUMNS, three, strict=True))
-    results.table("bounds.csv", problem.columns(points[:asked]) | measured | columns)
+    results.table("bounds.csv", problem.inputs.columns(points[:asked]) | measured | columns)
     found = Found(problem, sequence, chosen, points, estimate, lower, upper, asked)
     summarise(found)
     overlay = kb.plot.gaussian_process(sequence) if gaussian_process else None
-    if problem.numbers:
+    if problem.inputs.numbers:
         results.picture("bounds.png", lambda: draw(found, runs, overlay))
 
 
@@ -146,27 +146,27 @@ def _points(problem: kb.Problem, rows: Array, at: str, grid: int | None) -> Arra
     if at == "rows":
         return rows
     if at != "grid":
-        table = read_csv(at, problem.names, problem.categories_by_name)
-        return problem.checked_points(
+        table = read_csv(at, problem.names, problem.inputs.categories_by_name)
+        return problem.inputs.checked_points(
             table.columns, place=lambda row: f"{at}: line {table.lines[row]}: "
         )
-    dim = len(problem.numbers)
+    dim = len(problem.inputs.numbers)
     side = grid or GRID_SIDES.get(max(dim, 1))
     if side is None:
-        return problem.settable(problem.unit_box.filling(FILLING_POINTS))
+        return problem.inputs.settable(problem.unit_box.filling(FILLING_POINTS))
     sides = [
         np.arange(one.high + 1) if one.levels else np.linspace(0, 1, side) for one in problem.inputs
     ]
     size = math.prod(map(len, sides))
     if size > MAX_GRID_POINTS:
-        levels = ", at all levels," if problem.categories else ""
+        levels = ", at all levels," if problem.inputs.categories else ""
         raise InputError(
             f"a grid of {side} points along each of {dim} inputs{levels} has {float(size):.3g} "
             "points; a million are the most."
         )
     unit = np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1)
     # Points of the grid may coincide when they are rounded to whole numbers.
-    return np.unique(problem.settable(unit.reshape(-1, problem.dim)), axis=0)
+    return np.unique(problem.inputs.settable(unit.reshape(-1, problem.dim)), axis=0)
 
 
 def warn_of(
@@ -198,14 +198,14 @@ def warn_of(
             "are far too short for this few data, and bounds between settings say nothing. More "
             "data would help, or fewer turns or interactions, if that is true of your system."
         )
-    for at, levels in problem.categories.items():
+    for at, levels in problem.inputs.categories.items():
         there = {levels.name(number) for number in runs.points[:, at]}
         if missing := [name for name in levels if name not in there]:
             warn(
                 f"no run has {problem.names[at]}={', '.join(missing[:LINES_NAMED])}: bounds there "
                 "rest on the other levels, as far as these are related."
             )
-    numbers = sequence.points[:, problem.numbers]
+    numbers = sequence.points[:, problem.inputs.numbers]
     if fixed_design and numbers.size and doubts.look_chosen(numbers, outcomes):
         warn(
             "later settings are near the best ones before them, as if they had been chosen by "
@@ -249,7 +249,7 @@ def refuted(
     larger = (
         norm * error.norm_lower_bound  # The bound is a factor here.
         if problem.candidates
-        else problem.norm_at_least(error.norm_lower_bound)
+        else kb.problem.model.norm_at_least(problem, error.norm_lower_bound)
     )
     least = []
     if norm <= larger < math.inf:
@@ -346,7 +346,7 @@ class Found:
 
     def there(self, at: np.intp) -> str:
         """Write the settings of a point, and what is known of the output there."""
-        settings = self.problem.settings_text(self.points[at])
+        settings = self.problem.inputs.settings_text(self.points[at])
         return self.problem.output.about(
             float(self.estimate[at]), float(self.lower[at]), float(self.upper[at]), settings
         )
@@ -407,10 +407,10 @@ def summarise(found: Found) -> None:
         )
     say(
         f"{where}, the largest lower bound is at "
-        f"{problem.settings_text(found.points[np.argmax(found.lower)])}: "
+        f"{problem.inputs.settings_text(found.points[np.argmax(found.lower)])}: "
         f"{at_least(found.lower.max(), 4)}{unit}, and none is above "
         f"{at_most(found.upper.max(), 4)}{unit}. The smallest upper bound is at "
-        f"{problem.settings_text(found.points[np.argmin(found.upper)])}: "
+        f"{problem.inputs.settings_text(found.points[np.argmin(found.upper)])}: "
         f"{at_most(found.upper.min(), 4)}{unit}, and none is below "
         f"{at_least(found.lower.min(), 4)}{unit}."
     )
@@ -515,21 +515,23 @@ def draw(found: Found, runs: Runs, process: Any) -> Any:
     problem, out = found.problem, found.problem.output
 
     def band(where: Array) -> tuple[Array, Array, Array]:
-        sides = found.sequence.estimate_with_bounds(problem.nearest(where), found.bound)
+        sides = found.sequence.estimate_with_bounds(problem.inputs.nearest(where), found.bound)
         return problem.unscaled_estimate(*sides)
 
     shared = problem.axes | {"data": (runs.points, runs.outcomes)}
     best = found.points[np.argmax(found.estimate)]
     box = kb.plot.canvas.drawable(problem.box, best)
-    if len(problem.numbers) == 2 and process is None:
+    if len(problem.inputs.numbers) == 2 and process is None:
         return kb.plot.maps(band, box, **shared)
     if process is not None:
         overlay = {
-            process.label: lambda where: problem.unscaled_bounds(*process(problem.nearest(where)))
+            process.label: lambda where: problem.unscaled_bounds(
+                *process(problem.inputs.nearest(where))
+            )
         }
         shared["without_guarantee"] = overlay
     shared["limits"] = problem.limits
-    if len(problem.numbers) == 1:
+    if len(problem.inputs.numbers) == 1:
         axes = [kb.plot.band(band, box, **shared)]
     else:
         axes = list(kb.plot.slices(band, box, best, **shared))

@@ -75,7 +75,7 @@ def plan(
     """
     aim = problem.output.span / 10
     if within is not None:
-        aim = kb.problem.outcomes.checked_amount(within, "--within", problem.output, above=0.0)
+        aim = kb.problem.outputs.checked_amount(within, "--within", problem.output, above=0.0)
         aim = math.log1p(aim) if problem.output.log else aim
     with progress("predicting", kb.problem.plans.steps_of(problem, most)) as step:
         expected = kb.problem.plan(problem, most, step)
@@ -112,7 +112,7 @@ def _row(name: str, problem: kb.Problem, aim: float, most: int) -> list[str]:
     except InputError:
         return [name, "?", "?", "?"]
     count, out = kb.problem.plans.needed(settled, aim, most), settled.output
-    width, _ = kb.problem.problem.predicted_half_widths(settled, settled.experiments)
+    width, _ = kb.problem.model.predicted_half_widths(settled, settled.experiments)
     return [
         name, settled.norm_text, out.short_plus_minus(width),
         f"more than {most}" if count is None else str(count),
@@ -298,8 +298,8 @@ def _write(expected: kb.problem.Plan, results: Results, size: int) -> None:
     results.table("plan.csv", certain)
     finite = np.isfinite(expected.simulated_half_width)
     results.table("simulated.csv", {name: some[finite] for name, some in simulated.items()})
-    points = problem.settable(problem.unit_box.filling(size))
-    results.table("design.csv", problem.columns(points))
+    points = problem.inputs.settable(problem.unit_box.filling(size))
+    results.table("design.csv", problem.inputs.columns(points))
     results.picture("plan.png", lambda: draw(expected))
 
 

@@ -78,7 +78,7 @@ def create(
         aim = study.stop_within
     if aim is not None:
         out = settled.output
-        width, _ = kb.problem.problem.predicted_half_widths(settled, settled.experiments)
+        width, _ = kb.problem.model.predicted_half_widths(settled, settled.experiments)
         at_noise = ""
         if settled.stated_noise.is_unknown:
             at_noise = (
@@ -210,7 +210,7 @@ def _described(study: kb.Study, trial: kb.study.Trial) -> str:
     known = f"{out.name} {out.about(estimate, lower, upper)}"
     if lower <= out.low and upper >= out.high:
         known = f"all of {out.low:g}:{out.high:g}{unit} is possible there, as far as is known"
-    lines = [f"trial {trial.number}: {study.problem.settings_text(trial.values.values())}"]
+    lines = [f"trial {trial.number}: {study.problem.inputs.settings_text(trial.values.values())}"]
     lines += [trial.why] * bool(trial.why) + [known]
     if not same:
         lines.append(
@@ -269,7 +269,7 @@ def tell(
             return
         again = ", which was told before: nothing changed" if told.again else ""
         typer.echo(
-            f"trial {told.trial}: {study.problem.settings_text(point.values())} "
+            f"trial {told.trial}: {study.problem.inputs.settings_text(point.values())} "
             f"{kb.study.records.told_text(study.problem, value)}{again}; "
             f"{counted(count, 'observation')}"
         )
@@ -388,7 +388,7 @@ def undo(
     with kb.Study(file) as study:
         gone = study.undo(trial)
         for number, values, value in gone[:10]:
-            settings = study.problem.settings_text(values.values())
+            settings = study.problem.inputs.settings_text(values.values())
             told = kb.study.records.told_text(study.problem, value)
             typer.echo(f"taken back: trial {number}: {settings} {told}")
         if len(gone) > 10:
@@ -431,7 +431,7 @@ def correct(
             typer.echo(f"trial {trial} is as you say already: nothing changed")
             return
         lines = [
-            f"{problem.settings_text(settings.values())} "
+            f"{problem.inputs.settings_text(settings.values())} "
             f"{kb.study.records.told_text(problem, measured)}"
             for settings, measured in (
                 (before.ran, old),
@@ -476,7 +476,7 @@ def trials(
             return
         rows = []
         for one in shown:
-            settings = problem.settings_text((one.ran or one.values).values())
+            settings = problem.inputs.settings_text((one.ran or one.values).values())
             result = f"({one.state})"
             if one.outcome is not None:
                 result = kb.study.records.told_text(problem, one.outcome)
@@ -526,7 +526,9 @@ def drop(
     """Give up a pending trial that will have no outcome, but never because its outcome is bad."""
     with kb.Study(file) as study:
         gone = study.drop(trial)
-        typer.echo(f"dropped trial {trial}: {study.problem.settings_text(gone.values.values())}")
+        typer.echo(
+            f"dropped trial {trial}: {study.problem.inputs.settings_text(gone.values.values())}"
+        )
 
 
 @study_app.command("export")
@@ -621,7 +623,7 @@ def _values(pairs: list[str], problem: kb.Problem) -> dict[str, Any]:
             raise InputError(f"write name=value, such as temperature=200, got {pair!r}.")
         if name in found:
             raise InputError(f"{name} is given twice.")
-        if name in problem.categories_by_name:
+        if name in problem.inputs.categories_by_name:
             found[name] = text
             continue
         if not kb.problem.quantities.NUMBER.fullmatch(text):

@@ -17,9 +17,10 @@ file                     idea
 
 from kernelbounds.problem.assuming import Assumed, Candidate, assume
 from kernelbounds.problem.calibration import Calibration, calibrate
+from kernelbounds.problem.inputs import Input
+from kernelbounds.problem.outputs import Output
 from kernelbounds.problem.plans import Plan, plan
 from kernelbounds.problem.problem import Problem
-from kernelbounds.problem.quantities import Input, Output
 
 __all__ = [
     "Assumed",

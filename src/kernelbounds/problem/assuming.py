@@ -46,7 +46,8 @@ from kernelbounds.errors import InputError
 from kernelbounds.facts import Concave, Convex, Decreasing, Increasing
 from kernelbounds.kernels import OnInputs
 from kernelbounds.problem.facts_in_words import NO_FACTS, stated_facts, unit_region
-from kernelbounds.problem.problem import SUGGESTED, Problem, predicted_half_widths
+from kernelbounds.problem.model import predicted_half_widths
+from kernelbounds.problem.problem import SUGGESTED, Problem
 from kernelbounds.problem.random_functions import (
     NO_CATEGORIES,
     Category,
@@ -351,7 +352,7 @@ class Assumed:
 
     def scaled_values(self, function: RandomFunction, unit: Array) -> Array:
         """Evaluate it on the scale of the model, see :class:`Output`."""
-        low, high = self.problem.output.scaled(self.problem.plausible)
+        low, high = self.problem.output.scaled(plausible_range(self.problem))
         return np.asarray(low + (high - low) * (function(unit) + 1) / 2)
 
 
@@ -381,7 +382,7 @@ def assume(
     rng = np.random.default_rng(seed)
     out, noise = problem.output, problem.stated_noise.planned
     subsets = subsets_of(problem.dim, problem.interactions)
-    combinations = math.prod(map(len, problem.categories.values()))
+    combinations = math.prod(map(len, problem.inputs.categories.values()))
     if combinations > MOST_COMBINATIONS:
         raise InputError(
             f"norms are not computed for categories with {combinations} combinations of levels, "
@@ -399,7 +400,7 @@ def assume(
     candidates = []
     for name, kernel, parts in _candidates(problem, subsets):
         norms, settled = norms_of(pieces, parts, problem.quantile)
-        norms = norms * np.subtract(*out.scaled(problem.plausible[::-1])) / 2
+        norms = norms * np.subtract(*out.scaled(plausible_range(problem)[::-1])) / 2
         bound = _covering(norms, problem.quantile)
         filled = problem.replace(kernel=kernel, norm_bound=problem.norm_bound or bound)
         width = predicted_half_widths(filled, problem.experiments, noise)[0] if settled else np.inf
@@ -435,7 +436,7 @@ def _drawn(
     slopes = shapes.without_bends()
     for tried in (shapes, slopes, Shapes((), unit_region(problem.inputs))):
         drawn = random_functions(
-            rng, problem.turns_of_inputs, subsets, tried, count, step, _levels(problem)
+            rng, turns_along_inputs(problem), subsets, tried, count, step, _levels(problem)
         )
         if drawn is not None:
             break
@@ -478,12 +479,14 @@ def _covering(norms: Array, share: float) -> float:
 def _levels(problem: Problem) -> dict[int, Category]:
     """Return the categories of a problem for random functions."""
     inputs = problem.inputs
-    return {at: Category(len(one), inputs[at].matters) for at, one in problem.categories.items()}
+    return {
+        at: Category(len(one), inputs[at].matters) for at, one in problem.inputs.categories.items()
+    }
 
 
 def _most_acting_together(problem: Problem) -> int:
     """Return how many numbers act on each other at most: all of them if a kernel was given."""
-    numbers = set(problem.numbers)
+    numbers = set(problem.inputs.numbers)
     if problem.kernel is not None:
         return len(numbers)
     return max(len(numbers & set(one)) for one in subsets_of(problem.dim, problem.interactions))
@@ -515,6 +518,37 @@ def _cannot_be_told(problem: Problem) -> str:
     )
 
 
+def turns_along_inputs(problem: Problem) -> Array:
+    """Return how many times the output may turn along each input, (d,).
+
+    Along an input with n whole numbers, the output cannot turn more than n - 2 times. It does not
+    turn where it is known to rise or to fall, and once at most where it is convex or concave. The
+    levels of a category have no order, and no turns.
+    """
+    most = []
+    for one in problem.inputs:
+        monotone = one.name in (*problem.increasing, *problem.decreasing)
+        bent = one.name in (*problem.convex, *problem.concave)
+        most.append(
+            min(
+                problem.turns if one.turns is None else one.turns,
+                one.range - 1 if one.integer else math.inf,
+                0 if one.levels or monotone else 1 if bent else math.inf,
+            )
+        )
+    return np.array(most, dtype=float)
+
+
+def plausible_range(problem: Problem) -> tuple[float, float]:
+    """Return the range of the output, as far as it is within the limits."""
+    low, high = problem.limits or (None, None)
+    out = problem.output
+    return (
+        out.low if low is None else max(low, out.low),
+        out.high if high is None else min(high, out.high),
+    )
+
+
 def steps(problem: Problem, functions: int = FUNCTIONS) -> int:
     """Return how often :func:`assume` calls ``step``."""
     return functions + (1 if problem.kernel is not None else len(KERNELS))
@@ -540,13 +574,13 @@ def _candidates(
         return
     levels = {at: correlation(one.matters) for at, one in _levels(problem).items()}
     for name, make, reach in KERNELS:
-        scales = reach / (problem.turns_of_inputs + 1)
+        scales = reach / (turns_along_inputs(problem) + 1)
         parts = [_made(make, scales, levels, inputs, range(len(inputs))) for inputs in subsets]
         kernel = parts[0]
         if subsets != [everything]:
             on_inputs = [_made(make, scales, levels, inputs, inputs) for inputs in subsets]
             kernel = sum(on_inputs[1:], on_inputs[0])
-        of_numbers = scales[problem.numbers]
+        of_numbers = scales[problem.inputs.numbers]
         if not of_numbers.size:
             yield "the kernel of categories", kernel, parts
             return

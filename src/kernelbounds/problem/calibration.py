@@ -31,9 +31,10 @@ from kernelbounds.io.csv_table import read_csv
 from kernelbounds.kernels import kernel_to_text
 from kernelbounds.noise import Gaussian
 from kernelbounds.problem.assuming import correlation
+from kernelbounds.problem.inputs import Input
+from kernelbounds.problem.model import norm_at_least
 from kernelbounds.problem.noise_in_words import UNKNOWN
 from kernelbounds.problem.problem import Problem
-from kernelbounds.problem.quantities import Input
 from kernelbounds.sequence import ConfidenceSequence
 
 # An observation with correlations below this to all others says nothing about them: at 0.1 it
@@ -91,7 +92,7 @@ class Runs:
         lines: Sequence[int] = range(1, sys.maxsize)
         noun = place = "row"
         if isinstance(table, str | PathLike):
-            found = read_csv(table, names, problem.categories_by_name, name)
+            found = read_csv(table, names, problem.inputs.categories_by_name, name)
             columns, lines, others = found.columns, found.lines.tolist(), found.others
             noun, place = "line", f"{name or os.fspath(table)}: line"
         elif not isinstance(table, Mapping) and not hasattr(table, "columns"):
@@ -105,7 +106,7 @@ class Runs:
         def at(row: int) -> str:
             return f"{place} {lines[row]}: "
 
-        points = problem.checked_points(columns, at)
+        points = problem.inputs.checked_points(columns, at)
         each = [as_vector(columns[one], one, len(points)) for one in measured]
         told = np.stack(each, axis=-1) if problem.counts is not None else each[0]
         scaled, _ = problem.scaled_outcomes(told, at)
@@ -114,7 +115,7 @@ class Runs:
 
     def refuse_more_levels_than_rows(self, problem: Problem) -> None:
         """Refuse a table that cannot have a row for each level: too little to bound anything."""
-        for at, levels in problem.categories.items():
+        for at, levels in problem.inputs.categories.items():
             if len(levels) > len(self.outcomes):
                 raise InputError(
                     f"{problem.names[at]} has {len(levels)} levels, but the table has only "
@@ -253,7 +254,7 @@ def checked_assumptions(problem: Problem, sequence: ConfidenceSequence) -> tuple
         return Checked(norm, 0.0), Checked(noise, 0.0, most)
     least = sequence.norm_lower_bound
     if sequence.classes is None:
-        least = problem.norm_at_least(least)
+        least = norm_at_least(problem, least)
     else:  # All norm bounds must be multiplied by this.
         least = norm * least / sequence.assumptions.norm_bound
     return Checked(norm, least), Checked(noise, in_units(sequence.noise_lower_bound), most)
@@ -382,9 +383,9 @@ def calibrate(problem: Problem, X: Array, y: Array) -> Calibration:
     # Rice's formula: how often a Gaussian process with an RBF kernel turns on average.
     turns = [math.ceil(math.sqrt(3) / (math.pi * scale)) for scale in scales]
     inputs = list(problem.inputs)
-    for at, most in zip(problem.numbers, turns, strict=True):
+    for at, most in zip(problem.inputs.numbers, turns, strict=True):
         inputs[at] = replace(inputs[at], turns=most)
-    numbers = [inputs[at] for at in problem.numbers]
+    numbers = [inputs[at] for at in problem.inputs.numbers]
     level: dict[str, Any] = {}
     if law is None:
         percent = f"{100 * math.expm1(estimated):.3g}%"  # as it is shown
@@ -480,14 +481,14 @@ def _in_units(one: Input, scale: float) -> str:
 def _fitted(problem: Problem, points: Array, outcomes: Array) -> tuple[Array, float]:
     """Return the length scales of the numbers and the noise of largest likelihood."""
     scatter = float(np.std(outcomes))
-    dim = len(problem.numbers)
+    dim = len(problem.inputs.numbers)
     if not dim:
         raise InputError("calibration fits length scales, and all inputs are categories.")
     matern: Kernel = Matern(np.full(dim, 0.5), [LENGTH_SCALES] * dim, nu=2.5)
     kernel = ConstantKernel(1.0, (1e-2, 1e3))
-    if problem.categories:
-        matern = kernels.OnInputs(matern, problem.numbers)
-        for at in problem.categories:
+    if problem.inputs.categories:
+        matern = kernels.OnInputs(matern, problem.inputs.numbers)
+        for at in problem.inputs.categories:
             level = correlation(problem.inputs[at].matters)
             kernel *= kernels.OnInputs(kernels.Levels(level), [at])
     kernel = kernel * matern + WhiteKernel(0.01, (NOISES[0] ** 2, NOISES[1] ** 2))

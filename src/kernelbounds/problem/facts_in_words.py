@@ -28,7 +28,9 @@ from kernelbounds.facts import (
 )
 from kernelbounds.functionals import Difference
 from kernelbounds.kernels import kernel_to_text
-from kernelbounds.problem.quantities import NUMBER, Input, Output, in_digits
+from kernelbounds.problem.inputs import Input
+from kernelbounds.problem.outputs import Output
+from kernelbounds.problem.quantities import NUMBER, in_digits
 
 if TYPE_CHECKING:
     from kernelbounds.problem.problem import Problem
@@ -104,43 +106,38 @@ def limits_text(limits: Limits) -> str:
     return ":".join("" if end is None else in_digits(end) for end in limits)
 
 
-def checked_names(given: Any, what: str, inputs: Sequence[Input]) -> tuple[str, ...]:
-    """Return the names of inputs along which a shape is known, each once."""
-    if isinstance(given, str | bytes) or not isinstance(given, Sequence):
-        raise InputError(f"{what} must be a list of names of inputs, got {brief(given)}.")
-    for name in given:
-        one = _input(inputs, name, what)
-        if one.levels:
-            raise InputError(
-                f"{what} says something about larger and smaller values, and {one.name} is a "
-                "category, whose levels have no order: name an input that is a number."
-            )
-        if one.log and what in ("convex", "concave"):
-            raise InputError(
-                f"{what} says something about equal steps, and {one.name} is on a logarithmic "
-                f"scale: state {one.name} on a linear scale, or leave {what} out."
-            )
-    return tuple(dict.fromkeys(given))
-
-
-def refuse_both_ways(increasing: Sequence[str], decreasing: Sequence[str], output: Output) -> None:
-    """Refuse an input with which the output is said both to rise and to fall."""
-    for name in increasing:
-        if name in decreasing:
-            raise InputError(
-                f"{output.name} cannot both rise and fall with {name}: say increasing or "
-                "decreasing, or leave the input out if it has no effect."
-            )
-
-
-def refuse_bends_of_logarithms(shapes: Mapping[str, Sequence[str]], output: Output) -> None:
-    """Refuse what is said of the bends of an output that is modelled by its logarithm."""
-    for what in ("convex", "concave"):
-        if output.log and shapes[what]:
+def checked_shapes(
+    given: Mapping[str, Any], inputs: Sequence[Input], output: Output
+) -> dict[str, tuple[str, ...]]:
+    """Return the names of the inputs along which each of ``SHAPES`` is known, each once."""
+    for what, names in given.items():
+        if isinstance(names, str | bytes) or not isinstance(names, Sequence):
+            raise InputError(f"{what} must be a list of names of inputs, got {brief(names)}.")
+        bends = what in ("convex", "concave")
+        for name in names:
+            one = _input(inputs, name, what)
+            if one.levels:
+                raise InputError(
+                    f"{what} says something about larger and smaller values, and {one.name} is a "
+                    "category, whose levels have no order: name an input that is a number."
+                )
+            if bends and one.log:
+                raise InputError(
+                    f"{what} says something about equal steps, and {one.name} is on a logarithmic "
+                    f"scale: state {one.name} on a linear scale, or leave {what} out."
+                )
+        if bends and names and output.log:
             raise InputError(
                 f"{what} says something about equal steps of {output.name}, which is on a "
                 f"logarithmic scale: state it on a linear scale, or leave {what} out."
             )
+    for name in given["increasing"]:
+        if name in given["decreasing"]:
+            raise InputError(
+                f"{output.name} cannot both rise and fall with {name}: say increasing or "
+                "decreasing, or leave the input out if it has no effect."
+            )
+    return {what: tuple(dict.fromkeys(names)) for what, names in given.items()}
 
 
 @dataclass(frozen=True)
@@ -322,7 +319,7 @@ def contradiction(problem: Problem, sequence: ConfidenceSequence, error: FactRef
     """
     out, words = problem.output, in_users_words(problem, error.fact)
     several = " and " in error.fact
-    settings = [problem.settings_text(point) for point in problem.unscaled(error.places)]
+    settings = [problem.inputs.settings_text(point) for point in problem.unscaled(error.places)]
     where = ", ".join(settings[:PLACES_NAMED])
     said = f"the data contradict {'these together: ' if several else ''}{words}."
     if error.on_average:
@@ -338,7 +335,9 @@ def contradiction(problem: Problem, sequence: ConfidenceSequence, error: FactRef
             if out.log:
                 by = f"a factor of {at_least(float(out.least(amount)))}"
             change = f"{'falls' if falls else 'rises'} by at least {by}"
-            ends = " to ".join(problem.settings_text(x) for x in problem.unscaled([first, last]))
+            ends = " to ".join(
+                problem.inputs.settings_text(x) for x in problem.unscaled([first, last])
+            )
             return f"{said} From {ends}, the true {out.name} {change}."
         lower, upper = problem.unscaled_bounds(*plain.bounds(error.places))
     except EmptyConfidenceSetError:

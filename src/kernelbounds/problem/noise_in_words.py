@@ -16,8 +16,8 @@ from typing import Any
 from kernelbounds.arrays import EPS, LARGEST, brief
 from kernelbounds.errors import InputError, did_you_mean
 from kernelbounds.noise import Bounded, Gaussian, Noise, SubGaussian
-from kernelbounds.problem.outcomes import Counts, checked_amount
-from kernelbounds.problem.quantities import Output, in_digits
+from kernelbounds.problem.outputs import Counts, Output, checked_amount
+from kernelbounds.problem.quantities import in_digits
 
 UNKNOWN, AT_MOST, WITHIN = "unknown", "unknown, at most", "within"
 NOISE_IN_WORDS = re.compile(

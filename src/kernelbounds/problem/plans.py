@@ -17,14 +17,15 @@ from kernelbounds.display.numbers import at_most
 from kernelbounds.errors import EmptyConfidenceSetError
 from kernelbounds.facts import Fact, Value
 from kernelbounds.noise import Bounded, Gaussian
-from kernelbounds.problem.assuming import Assumed, assume, steps
+from kernelbounds.problem.assuming import Assumed, assume, plausible_range, steps
 from kernelbounds.problem.facts_in_words import (
     NO_FACTS,
     arguments_of_each_fact,
     stated_facts,
     unit_region,
 )
-from kernelbounds.problem.problem import Problem, predicted_half_widths
+from kernelbounds.problem.model import predicted_half_widths
+from kernelbounds.problem.problem import Problem
 from kernelbounds.problem.random_functions import RandomFunction
 
 # Plans look at these numbers of experiments: the first, each larger by the ratio than the one
@@ -331,14 +332,14 @@ def worth_of_facts(
     problem = assumed.problem
     counts = worth_counts(problem, most)
     points = qmc.Sobol(problem.dim, rng=np.random.default_rng(4)).random(WORTH_POINTS)
-    points = problem.nearest(problem.unscaled(problem.unit_box.scaled(points)))
-    design = problem.nearest(problem.unscaled(problem.unit_box.filling(int(counts[-1]))))
+    points = problem.inputs.nearest(problem.unscaled(problem.unit_box.scaled(points)))
+    design = problem.inputs.nearest(problem.unscaled(problem.unit_box.filling(int(counts[-1]))))
     # On the places at which limits are used, functions may exceed their range a little.
     places = np.concatenate([unit_region(problem.inputs).places(), points])
     truths = []
     for at in _ordinary(assumed)[:WORTH_RUNS]:
         excess = max(float(np.abs(assumed.functions[at](places)).max()), 1.0)
-        low, high = problem.output.scaled(problem.plausible).tolist()
+        low, high = problem.output.scaled(plausible_range(problem)).tolist()
         truths.append(partial(_within, assumed.functions[at], excess, low, high))
     found = {}
     for name, one in _cases(problem).items():

@@ -164,7 +164,9 @@ def slices(study: Study, outcomes: list[Outcome], point: Array) -> Any:
     data = [one.point for one in outcomes], [one.value for one in outcomes]
 
     def bounds(points: Array) -> tuple[Array, Array, Array]:
-        return problem.unscaled_estimate(*sequence.estimate_with_bounds(problem.nearest(points)))
+        return problem.unscaled_estimate(
+            *sequence.estimate_with_bounds(problem.inputs.nearest(points))
+        )
 
     box = canvas.drawable(problem.box, point)
     return plot.slices(bounds, box, point, data=data, limits=problem.limits, **problem.axes)
