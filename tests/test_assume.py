@@ -17,10 +17,10 @@ from sklearn.gaussian_process.kernels import Matern
 import kernelbounds as kb
 from kernelbounds.kernels import kernel_to_text
 from kernelbounds.problem import Problem, assume as assume_
-from kernelbounds.problem.assuming import (
-    CONFIDENCE,
+from kernelbounds.problem.assuming import CONFIDENCE, KERNELS, steps
+from kernelbounds.problem.model import norm_at_least
+from kernelbounds.problem.norms import (
     GRID_SIDES,
-    KERNELS,
     MAX_LEVEL,
     Sampled,
     SquaredNorms,
@@ -28,9 +28,7 @@ from kernelbounds.problem.assuming import (
     grid,
     norms_of,
     squared_norms,
-    steps,
 )
-from kernelbounds.problem.model import norm_at_least
 from kernelbounds.problem.random_functions import RandomFunction, subsets_of, with_corners
 
 CASES = [

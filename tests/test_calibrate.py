@@ -12,9 +12,10 @@ from scipy.stats import binom, qmc
 
 import kernelbounds as kb
 from kernelbounds.problem import Problem, calibrate
-from kernelbounds.problem.assuming import squared_norms
-from kernelbounds.problem.calibration import MIN_POINTS, NOISE_CONFIDENCE, _noise
+from kernelbounds.problem.calibration import NOISE_CONFIDENCE, _noise
 from kernelbounds.problem.model import norm_at_least
+from kernelbounds.problem.norms import squared_norms
+from kernelbounds.problem.runs import MIN_POINTS
 
 KINDS = ["estimate", "heuristic", "heuristic", "stated assumption", "estimate"]
 

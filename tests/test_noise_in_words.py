@@ -15,9 +15,9 @@ import kernelbounds as kb
 from kernelbounds.io.csv_table import read_csv, write_csv
 from kernelbounds.noise import Bounded, Gaussian, SubGaussian
 from kernelbounds.problem import Problem, assume, calibrate
-from kernelbounds.problem.calibration import checked_assumptions, noise_so_far
+from kernelbounds.problem.checked import checked_assumptions, noise_so_far
 from kernelbounds.problem.model import predicted_half_widths
-from kernelbounds.problem.plans import cost_of_unknown_noise, unknown_steps
+from kernelbounds.problem.worth import cost_of_unknown_noise, unknown_steps
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "examples"))
 from curing import NOISE, RANGES, strength

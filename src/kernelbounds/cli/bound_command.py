@@ -29,7 +29,7 @@ from kernelbounds.errors import EmptyConfidenceSetError, FactRefutedError, Input
 from kernelbounds.io.csv_table import read_csv
 
 if TYPE_CHECKING:
-    from kernelbounds.problem.calibration import Runs
+    from kernelbounds.problem.runs import Runs
 
 # The table of sensitivity is for B times the first factor, and for the noise times the others, at
 # no more points than this.
@@ -100,7 +100,7 @@ def bound(
             raise InputError(
                 f"bounds.csv has a column {name!r} of its own; rename yours, here and in the table."
             )
-    runs = kb.problem.calibration.Runs.read(problem, table)
+    runs = kb.problem.runs.Runs.read(problem, table)
     runs.refuse_more_levels_than_rows(problem)
     points = _points(problem, runs.points, at, grid)
     problem = settled_with_progress(problem)
@@ -173,7 +173,7 @@ def warn_of(
     problem: kb.Problem, sequence: kb.ConfidenceSequence, runs: Runs, fixed_design: bool
 ) -> None:
     """Warn of data that do not suit the assumptions, or the bound with which they are used."""
-    doubts = kb.problem.calibration
+    doubts = kb.problem.runs
     out, outcomes = problem.output, sequence.outcomes
     away = np.abs(outcomes - out.middle) - out.span / 2
     # Noise that is unknown is at most what the data say, of which noise_scales are shares.
@@ -221,7 +221,7 @@ def warn_of(
                 f"{problem.counts.planned} in each run: if their number did not depend on "
                 f"outcomes, --tries {name}={usual} gives a narrower band."
             )
-    norm, noise = doubts.checked_assumptions(problem, sequence)
+    norm, noise = kb.problem.checked.checked_assumptions(problem, sequence)
     if noise.at_most == math.inf:
         warn(
             f"{len(outcomes)} runs are too few to bound an unknown noise, which takes some 20 to "
@@ -486,7 +486,7 @@ def _show_sensitivity(found: Found) -> None:
 def _say_noise(found: Found) -> None:
     """Print what the data say of an unknown noise."""
     problem, said = found.problem, found.problem.stated_noise
-    noise = kb.problem.calibration.checked_assumptions(problem, found.sequence)[1]
+    noise = kb.problem.checked.checked_assumptions(problem, found.sequence)[1]
     most, least = float(noise.at_most or 0.0), ""
     if noise.at_least > 0:
         least = (

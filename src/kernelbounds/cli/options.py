@@ -359,9 +359,7 @@ def assumed_with_progress(problem: kb.Problem) -> kb.problem.Assumed:
 
 def settled_with_progress(problem: kb.Problem) -> kb.Problem:
     """Settle a problem as :meth:`Problem.settled` does, with a bar."""
-    if problem.kernel is not None and problem.norm_bound is not None:
-        return problem
-    return assumed_with_progress(problem).problem
+    return problem if problem.is_settled else assumed_with_progress(problem).problem
 
 
 def counted(count: int, noun: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -22,6 +22,9 @@ from kernelbounds.cli.options import (
 )
 from kernelbounds.display.numbers import at_most, factor
 from kernelbounds.errors import InputError
+
+if TYPE_CHECKING:
+    from kernelbounds.problem.worth import CostOfUnknown, Worth
 
 # As in kernelbounds.problem.plans, which would take too long to import for a line of help.
 DEFAULT_COUNT, LARGEST_COUNT = 1000, 5000
@@ -73,6 +76,8 @@ def plan(
 
     Example: kernelbounds plan --problem assume/problem.json --within 5
     """
+    from kernelbounds.problem import worth as simulated
+
     aim = problem.output.span / 10
     if within is not None:
         aim = kb.problem.outputs.checked_amount(within, "--within", problem.output, above=0.0)
@@ -92,15 +97,13 @@ def plan(
          f"experiments for {_aim_text(problem.output, aim)}"],
         rows,
     )  # fmt: skip
-    if facts and kb.problem.plans.has_worth(expected.problem):
-        with progress(
-            "what facts buy", kb.problem.plans.worth_steps(expected.problem, most)
-        ) as step:
-            worth = kb.problem.plans.worth_of_facts(expected.assumed, most, step)
+    if facts and simulated.has_worth(expected.problem):
+        with progress("what facts buy", simulated.worth_steps(expected.problem, most)) as step:
+            worth = simulated.worth_of_facts(expected.assumed, most, step)
         show_worth(expected.problem, worth, aim)
     if problem.stated_noise.is_unknown:
-        with progress("what an unknown noise costs", kb.problem.plans.unknown_steps(most)) as step:
-            cost = kb.problem.plans.cost_of_unknown_noise(expected.assumed, most, step)
+        with progress("what an unknown noise costs", simulated.unknown_steps(most)) as step:
+            cost = simulated.cost_of_unknown_noise(expected.assumed, most, step)
         show_cost(expected.problem, cost)
     say("Assume only what you know: if an assumption is wrong, so are the bounds.")
     _write(expected, Results(out), design or 5 * problem.dim)
@@ -176,9 +179,11 @@ def show(expected: kb.problem.Plan) -> None:
     )
 
 
-def show_worth(problem: kb.Problem, worth: kb.problem.plans.Worth, aim: float) -> None:
+def show_worth(problem: kb.Problem, worth: Worth, aim: float) -> None:
     """Print the band with and without each fact, and how many experiments each one saves."""
-    plans, out = kb.problem.plans, problem.output
+    from kernelbounds.problem.worth import ALL, NOTHING, WORTH_RUNS
+
+    out = problem.output
     unit = " up to a factor" if out.log else f" [{out.unit}]" if out.unit else ""
     left_out = [words for words in problem.facts_in_words if words not in worth.half_width]
     if left_out:
@@ -186,23 +191,22 @@ def show_worth(problem: kb.Problem, worth: kb.problem.plans.Worth, aim: float) -
     if len(worth.half_width) == 1:
         return
     print_table(
-        f"What you know buys: the mean band{unit}, simulated with "
-        f"{plans.WORTH_RUNS} random functions",
+        f"What you know buys: the mean band{unit}, simulated with {WORTH_RUNS} random functions",
         ["experiments", *worth.half_width],
         [
             [str(count), *(_usual(out, w, "±") or "?" for w in widths)]
             for count, *widths in zip(worth.counts, *worth.half_width.values(), strict=True)
         ],
     )
-    plain = worth.half_width[plans.NOTHING]
+    plain = worth.half_width[NOTHING]
     # Where the aim is out of reach without facts, the band that is in reach takes its place.
     target = aim if plain[-1] <= aim else float(plain[-1])
-    before = worth.experiments(plans.NOTHING, target)
+    before = worth.experiments(NOTHING, target)
     for name in list(worth.half_width)[1:]:
         after = worth.experiments(name, target)
         if before is None or after is None:
             continue
-        known = "With all that you know" if name == plans.ALL else f"If {_as_clause(name)}"
+        known = "With all that you know" if name == ALL else f"If {_as_clause(name)}"
         if round(after) < round(before):
             saved = f"about {after:.0f} experiments in place of {before:.0f}"
             if after <= worth.counts[0]:
@@ -216,7 +220,7 @@ def show_worth(problem: kb.Problem, worth: kb.problem.plans.Worth, aim: float) -
     )
 
 
-def show_cost(problem: kb.Problem, cost: kb.problem.plans.CostOfUnknown) -> None:
+def show_cost(problem: kb.Problem, cost: CostOfUnknown) -> None:
     """Print the simulated band with an unknown noise, and with the same noise if it is known."""
     out = problem.output
 

@@ -601,7 +601,7 @@ def import_command(
 
 def _ask_about_units(study: kb.Study, new: int) -> None:
     """Ask whether outcomes are in the unit of the range, where it is the new ones that differ."""
-    sequence, doubtful = study.sequence, kb.problem.calibration.doubtful_unit
+    sequence, doubtful = study.sequence, kb.problem.runs.doubtful_unit
     points, outcomes, before = sequence.points, sequence.outcomes, len(sequence) - new
     question = doubtful(study.problem, points, outcomes) if new else ""
     if question and not doubtful(study.problem, points[:before], outcomes[:before]):

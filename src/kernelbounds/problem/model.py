@@ -25,7 +25,7 @@ import numpy as np
 from scipy.stats import qmc
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
 
-from kernelbounds.arrays import EPS
+from kernelbounds.arrays import EPS, Array
 from kernelbounds.bounds import Bound
 from kernelbounds.errors import InputError
 from kernelbounds.facts import Fact
@@ -93,6 +93,12 @@ def norm_at_least(problem: Problem, of_sequence: float) -> float:
     return math.sqrt(max(0.0, of_sequence**2 - level))
 
 
+def scattered_points(problem: Problem, count: int, seed: int) -> Array:
+    """Return points (count, d) that fill the unit cube, and the levels of categories."""
+    sobol = qmc.Sobol(problem.dim, rng=np.random.default_rng(seed))
+    return problem.unit_box.scaled(sobol.random(count))
+
+
 def predicted_half_widths(
     problem: Problem, experiments: int, noise_scale: float | None = None
 ) -> tuple[float, float]:
@@ -103,9 +109,9 @@ def predicted_half_widths(
     data. See :meth:`kernelbounds.ConfidenceSequence.predicted_width`.
     """
     box = problem.unit_box
-    points = box.scaled(qmc.Sobol(problem.dim, rng=np.random.default_rng(1)).random(WIDTH_POINTS))
-    corners = with_corners(points, {at: len(one) for at, one in box.categories.items()})
+    levels = {at: len(one) for at, one in box.categories.items()}
+    points = with_corners(scattered_points(problem, WIDTH_POINTS, seed=1), levels)
     noise = problem.stated_noise.planned if noise_scale is None else noise_scale
     sequence = problem.sequence(facts=(), noise_scale=noise)
-    widths = sequence.predicted_width(corners, box.filling(experiments))
+    widths = sequence.predicted_width(points, box.filling(experiments))
     return float(widths[:WIDTH_POINTS].mean() / 2), float(widths.max() / 2)

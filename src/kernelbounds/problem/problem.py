@@ -427,6 +427,11 @@ class Problem:
 
     # --- what follows
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether the problem has a kernel and a norm bound."""
+        return self.kernel is not None and self.norm_bound is not None
+
     def settled(self) -> Problem:
         """Return the problem with a kernel and a norm bound, which follow from it where missing.
 
@@ -434,9 +439,7 @@ class Problem:
         """
         from kernelbounds.problem.assuming import assume
 
-        if self.kernel is not None and self.norm_bound is not None:
-            return self
-        return assume(self).problem
+        return self if self.is_settled else assume(self).problem
 
     def sequence(
         self,

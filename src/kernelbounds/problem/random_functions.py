@@ -20,8 +20,9 @@ a little if they nearly have it, and left out otherwise.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations, product, repeat
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,9 +121,10 @@ class _Wave:
 
 
 class _Seen(NamedTuple):
-    """Points as one term of a part needs them: the wave of each, and its angles."""
+    """The points with one combination of levels: their rows, and the angles of their wave there."""
 
-    which: NDArray[np.intp]
+    number: int
+    rows: NDArray[np.intp]
     angles: Array
 
 
@@ -133,42 +135,44 @@ class _Term:
         self.share, self.waves = 1.0, waves
         self.inputs, self._counts = list(categories), [one.levels for one in categories.values()]
 
-    def seen(self, x: Array) -> _Seen:
+    def angles(self, x: Array) -> list[_Seen]:
+        """Return what the waves need to know about points, by combinations of levels."""
         which = np.zeros(len(x), dtype=np.intp)
-        if len(self.waves) == 1:
-            return _Seen(which, self.waves[0].angles(x))
         for at, count in zip(self.inputs, self._counts, strict=True):
             which = count * which + np.rint(x[:, at]).astype(np.intp)
-        angles = np.empty((len(x), WAVE_TERMS))
-        for number in np.unique(which):
-            angles[which == number] = self.waves[number].angles(x[which == number])
-        return _Seen(which, angles)
+        found = [(number, np.flatnonzero(which == number)) for number in np.unique(which).tolist()]
+        return [_Seen(number, rows, self.waves[number].angles(x[rows])) for number, rows in found]
 
-    def wave(self, seen: _Seen, speed: float) -> Array:
-        if len(self.waves) == 1:
-            return self.waves[0].wave(seen.angles, speed)
-        values = np.empty(len(seen.which))
-        for number in np.unique(seen.which):
-            here = seen.which == number
-            values[here] = self.waves[number].wave(seen.angles[here], speed)
-        return values
+    def wave(self, seen: list[_Seen], speed: float) -> Array:
+        """Return the waves at points, (m,)."""
+        return _in_rows(seen, [self.waves[one.number].wave(one.angles, speed) for one in seen])
 
-    def ranges(self, seen: _Seen, speed: float) -> list[tuple[float, float]]:
-        """The range of each wave, at points in all levels."""
-        values = self.wave(seen, speed)
-        if not self.waves[0].inputs:  # without numbers a wave is a constant
-            return [(float(values.min()), float(values.max()))] * len(self.waves)
-        each = [values[seen.which == number] for number in range(len(self.waves))]
-        return [(float(one.min()), float(one.max())) for one in each]
+    def ranges(self, seen: list[_Seen], speed: float) -> list[tuple[float, float]]:
+        """Return the range of each wave, at points in all levels."""
+        values = [self.waves[one.number].wave(one.angles, speed) for one in seen]
+        if not self.waves[0].inputs:  # Without numbers, each wave is a constant.
+            values = [np.concatenate(values)] * len(values)
+        return [(float(one.min()), float(one.max())) for one in values]
 
-    def value(self, seen: _Seen, speed: float, ranges: list[tuple[float, float]]) -> Array:
-        if len(self.waves) == 1:
-            return self.share * self.waves[0].value(seen.angles, speed, *ranges[0])
-        values = np.empty(len(seen.which))
-        for number in np.unique(seen.which):
-            here, wave = seen.which == number, self.waves[number]
-            values[here] = wave.value(seen.angles[here], speed, *ranges[number])
-        return self.share * values
+    def value(self, seen: list[_Seen], speed: float, ranges: list[tuple[float, float]]) -> Array:
+        """Return the waves at points with their shapes, (m,), as a share of the part."""
+        values = [
+            self.waves[number].value(angles, speed, *ranges[number]) for number, _, angles in seen
+        ]
+        return self.share * _in_rows(seen, values)
+
+
+def _in_rows(seen: list[_Seen], values: list[Array]) -> Array:
+    """Put values back into the order of the points, (m,)."""
+    found = np.empty(sum(map(len, values)))
+    for one, there in zip(seen, values, strict=True):
+        found[one.rows] = there
+    return found
+
+
+# What the terms of a part need to know about points, and the ranges of their waves.
+_Angles = list[list[_Seen]]
+_Ranges = list[list[tuple[float, float]]]
 
 
 class _Part:
@@ -207,21 +211,16 @@ class _Part:
             ]
             term.share = float(np.prod(shares))
 
-    def angles(self, x: Array) -> list[_Seen]:
+    def angles(self, x: Array) -> _Angles:
         """Return what the terms need to know about points."""
-        return [term.seen(x) for term in self.terms]
+        return [term.angles(x) for term in self.terms]
 
-    def wave(self, angles: list[_Seen], speed: float) -> Array:
-        """Return the wave of a part that has one term, which turns where the part does."""
-        return self.terms[0].wave(angles[0], speed)
+    def ranges(self, angles: _Angles, speed: float) -> _Ranges:
+        """Return the ranges of all waves, at points in all levels."""
+        return [term.ranges(seen, speed) for term, seen in zip(self.terms, angles, strict=True)]
 
-    def ranges(self, angles: list[_Seen], speed: float) -> list[list[tuple[float, float]]]:
-        both = zip(self.terms, angles, strict=True)
-        return [term.ranges(seen, speed) for term, seen in both]
-
-    def value(
-        self, angles: list[_Seen], speed: float, ranges: list[list[tuple[float, float]]]
-    ) -> Array:
+    def value(self, angles: _Angles, speed: float, ranges: _Ranges) -> Array:
+        """Return the values of the part at points, (m,)."""
         each = zip(self.terms, angles, ranges, strict=True)
         values = [term.value(seen, speed, ends) for term, seen, ends in each]
         return self.weight * np.asarray(sum(values[1:], values[0]))
@@ -230,36 +229,39 @@ class _Part:
         """Mirror waves so that along a number all of them rise on average, or fall as the first."""
         waves = [wave for term in self.terms for wave in term.waves if axis in wave.inputs]
         rises = []
-        for wave in waves[: len(waves) * (len(waves) > 1)]:
+        for wave in waves:
             ends = [points.copy(), points.copy()]
             ends[0][:, axis], ends[1][:, axis] = 0.0, 1.0
             low, high = (wave.wave(wave.angles(x), speed).mean() for x in ends)
             rises.append(high > low)
-        for wave, rising in zip(waves, rises, strict=False):
+        for wave, rising in zip(waves, rises, strict=True):
             wave.mirrored[wave.inputs.index(axis)] ^= rising != rises[0]
 
 
+@dataclass(frozen=True)
 class Shapes:
-    """Facts about shape along inputs, and the places at which they are looked at."""
+    """Facts about rising and falling, and about bends, along inputs.
 
-    def __init__(self, facts: Sequence[Fact], region: Region) -> None:
-        self.slopes: list[tuple[int, Array, Array]] = []
-        self.bends: list[tuple[int, Array, Array]] = []
-        for fact in facts:
-            if not isinstance(fact, Increasing | Decreasing | Convex | Concave):
-                continue
-            found = fact.constraints(region)
-            kinds = self.bends if isinstance(fact, Convex | Concave) else self.slopes
-            kinds.append((fact.axis, found.centres, found.rows))
+    Each is an axis, places (m, d), and rows of which the products with the values there are at
+    least 0.
+    """
+
+    slopes: tuple[tuple[int, Array, Array], ...] = ()
+    bends: tuple[tuple[int, Array, Array], ...] = ()
+
+    @classmethod
+    def of(cls, facts: Sequence[Fact], region: Region) -> Self:
+        """Return the facts about shape among these, at the places of a region."""
+
+        def at_places(*kinds: Any) -> tuple[tuple[int, Array, Array], ...]:
+            known = [fact for fact in facts if isinstance(fact, kinds)]
+            found = [(fact.axis, fact.constraints(region)) for fact in known]
+            return tuple((axis, one.centres, one.rows) for axis, one in found)
+
+        return cls(at_places(Increasing, Decreasing), at_places(Convex, Concave))
 
     def __bool__(self) -> bool:
         return bool(self.slopes or self.bends)
-
-    def without_bends(self) -> Shapes:
-        """The facts about rising and falling alone."""
-        fewer = Shapes((), Region((0.0,), (1.0,)))
-        fewer.slopes = self.slopes
-        return fewer
 
     def fitted(self, function: RandomFunction) -> bool:
         """Mirror a function so that it has these shapes, and tell whether it has them."""
@@ -375,12 +377,12 @@ class RandomFunction:
         )
         return self._sign * (2 * (value - share * self._low) / (self._high - self._low) - share)
 
-    def _set_speed(self, speed: float, angles: list[list[_Seen]]) -> None:
+    def _set_speed(self, speed: float, angles: list[_Angles]) -> None:
         self._speed = speed
         both = zip(self.parts, angles, strict=True)
         self._ranges = [part.ranges(one, speed) for part, one in both]
 
-    def _raw(self, angles: Sequence[list[_Seen] | None]) -> Array:
+    def _raw(self, angles: Sequence[_Angles | None]) -> Array:
         """Return the sum of the parts whose angles are given."""
         given = zip(self.parts, angles, self._ranges, strict=True)
         values = [
@@ -388,9 +390,9 @@ class RandomFunction:
         ]
         return np.asarray(sum(values[1:], values[0]))
 
-    def _angles_along(self, lines: Array) -> list[list[list[_Seen] | None]]:
+    def _angles_along(self, lines: Array) -> list[list[_Angles | None]]:
         """Return angles on lines through points along each input, of the parts that vary there."""
-        found: list[list[list[_Seen] | None]] = []
+        found: list[list[_Angles | None]] = []
         for at, most in enumerate(self._turns):
             if at in self.categories:  # along which nothing turns
                 continue
@@ -400,12 +402,14 @@ class RandomFunction:
             found.append([part.angles(x) if at in part.inputs else None for part in self.parts])
         return found
 
-    def _turns_too_often(self, lines: list[list[list[_Seen] | None]], speed: float) -> bool:
+    def _turns_too_often(self, lines: list[list[_Angles | None]], speed: float) -> bool:
         numbers = [most for at, most in enumerate(self._turns) if at not in self.categories]
         for angles, most in zip(lines, numbers, strict=True):
             # A single part turns where its wave does, because h is monotone.
             one = angles[0] if self._one_wave else None
-            values = self._raw(angles) if one is None else self.parts[0].wave(one, speed)
+            values = (
+                self._raw(angles) if one is None else self.parts[0].terms[0].wave(one[0], speed)
+            )
             if self._counted(values) > most:
                 return True
             # What is special to a level, and may be small, turns no more often than the whole.

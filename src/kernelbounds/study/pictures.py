@@ -17,7 +17,7 @@ from kernelbounds.errors import EmptyConfidenceSetError
 from kernelbounds.io import files
 from kernelbounds.plot import canvas
 from kernelbounds.problem import Problem
-from kernelbounds.problem.calibration import checked_assumptions
+from kernelbounds.problem.checked import checked_assumptions
 from kernelbounds.study.deciding import evenly, replayed
 from kernelbounds.study.study_file import Outcome
 

@@ -21,7 +21,7 @@ from kernelbounds.display.numbers import about, at_most, interval
 from kernelbounds.errors import InputError, did_you_mean
 from kernelbounds.io import files
 from kernelbounds.problem import Problem
-from kernelbounds.problem.calibration import Runs
+from kernelbounds.problem.runs import Runs
 from kernelbounds.study.database import shown
 from kernelbounds.study.study_file import Note, Outcome, StoredTrial, Told
 

@@ -14,7 +14,7 @@ from kernelbounds.kernels import kernel_to_text
 from kernelbounds.noise import Bounded
 from kernelbounds.problem import Problem
 from kernelbounds.problem.assuming import turns_along_inputs
-from kernelbounds.problem.calibration import Checked, noise_so_far
+from kernelbounds.problem.checked import Checked, noise_so_far
 from kernelbounds.problem.noise_in_words import UNKNOWN, parts_of_noise
 from kernelbounds.problem.outputs import Output, checked_amount
 from kernelbounds.study.records import Promising, Trial

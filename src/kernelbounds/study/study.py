@@ -29,7 +29,7 @@ from kernelbounds.io import files
 from kernelbounds.io.csv_table import write_csv
 from kernelbounds.plot import canvas
 from kernelbounds.problem import Problem
-from kernelbounds.problem.calibration import checked_assumptions
+from kernelbounds.problem.checked import checked_assumptions
 from kernelbounds.problem.facts_in_words import contradiction, kernels_sentence
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study import pictures, revision
