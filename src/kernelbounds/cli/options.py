@@ -386,6 +386,11 @@ def say(text: str, *, aside: bool = False) -> None:
     Console(highlight=False, stderr=aside).print(text, markup=False, soft_wrap=True)
 
 
+def remark(text: str) -> None:
+    """Print something that a user may want to know, on standard error."""
+    say(f"note: {text}", aside=True)
+
+
 def warn(text: str) -> None:
     """Print a warning, in yellow, on standard error."""
     Console(highlight=False, stderr=True).print(f"Warning: {text}", markup=False, style="yellow")

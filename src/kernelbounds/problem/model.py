@@ -65,7 +65,7 @@ def confidence_sequence(
     settled = problem.settled()
     several = settled.candidates if facts is None else ()
     stated = several or [(settled.kernel, float(settled.norm_bound or 0.0))]
-    balls = [_with_level(kernel, norm, problem.output.span) for kernel, norm in stated]
+    balls = [with_level(kernel, norm, problem.output.span) for kernel, norm in stated]
     kernel, norm_bound = (AnyOf(balls), None) if several else balls[0]
     try:
         return ConfidenceSequence(
@@ -76,7 +76,7 @@ def confidence_sequence(
         raise InputError(in_users_words(problem, str(error))) from None
 
 
-def _with_level(kernel: Kernel, norm_bound: float, span: float) -> tuple[Kernel, float]:
+def with_level(kernel: Kernel, norm_bound: float, span: float) -> tuple[Kernel, float]:
     """Add the unknown constant b, at most a range away from its middle, to a kernel and its B."""
     level = ConstantKernel((span / norm_bound) ** 2 / LEVEL_SHARE)
     # Rounded up: the quotient above, the root and the product are rounded.
