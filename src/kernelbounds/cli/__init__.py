@@ -21,7 +21,18 @@ from rich.text import Text
 
 from kernelbounds import __version__
 from kernelbounds.cli import assume_commands, bound_command, coverage_command, plan_command
-from kernelbounds.cli.options import listed, print_table, progress, say, warn
+from kernelbounds.cli.options import (
+    ALL_CORES,
+    DaskOption,
+    OutOption,
+    WorkersOption,
+    listed,
+    print_table,
+    progress,
+    resumable,
+    say,
+    warn,
+)
 from kernelbounds.cli.study_commands import study_app
 from kernelbounds.display.numbers import at_most
 from kernelbounds.errors import InputError, KernelBoundsError
@@ -97,9 +108,7 @@ def demo(
         files.write_text(out, tours.as_html(tour, seed))
     _show(tour)
     say(f"page: {out}")
-    if open_page or (open_page is None and _somebody_is_there()):
-        webbrowser.open(out.resolve().as_uri())
-    else:
+    if not _opened(out.resolve().as_uri(), open_page):
         say("Open it in a browser; it needs no network.")
 
 
@@ -138,8 +147,7 @@ def studio(
     def started(address: str) -> None:
         say(f"studio: {address}")
         say("Ctrl-C ends it.", aside=True)
-        if open_page or (open_page is None and _somebody_is_there()):
-            webbrowser.open(address)
+        _opened(address, open_page)
 
     server.serve(chosen, port, started, warn)
 
@@ -170,12 +178,16 @@ def _show(tour: Tour) -> None:
     )
 
 
-def _somebody_is_there() -> bool:
-    """Tell whether a browser would be seen: on a screen of this machine, and not in CI."""
-    known = {name for name, value in os.environ.items() if value}
-    elsewhere = known & {"CI", "SSH_CONNECTION", "SSH_TTY"}
-    screen = sys.platform in ("darwin", "win32") or known & {"DISPLAY", "WAYLAND_DISPLAY"}
-    return bool(sys.stdout.isatty() and screen and not elsewhere)
+def _opened(address: str, wanted: bool | None) -> bool:
+    """Open a page if it is wanted; None: if a browser would be seen, on a screen and not in CI."""
+    if wanted is None:
+        known = {name for name, value in os.environ.items() if value}
+        elsewhere = known & {"CI", "SSH_CONNECTION", "SSH_TTY"}
+        screen = sys.platform in ("darwin", "win32") or known & {"DISPLAY", "WAYLAND_DISPLAY"}
+        wanted = bool(sys.stdout.isatty() and screen and not elsewhere)
+    if wanted:
+        webbrowser.open(address)
+    return wanted
 
 
 def _version(wanted: bool) -> None:
@@ -213,7 +225,7 @@ are installed (the extra compare has all), at most {specs.OPTIMISER_TRIALS} tria
 )
 def reproduce_command(
     names: Annotated[list[str], typer.Argument(metavar="NAME...", show_default=False)],
-    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results"),
+    out: OutOption = Path("results"),
     quick: Annotated[
         bool, typer.Option("--quick", help="A small version: 150 rounds, 3 repetitions.")
     ] = False,
@@ -230,12 +242,8 @@ def reproduce_command(
     kernels: Annotated[
         str, typer.Option(help="Comma-separated, of " + ", ".join(specs.KERNELS) + ".")
     ] = ",".join(specs.KERNELS),
-    workers: Annotated[
-        int, typer.Option(min=1, help="Processes on this machine.", show_default="all cores")
-    ] = os.cpu_count() or 1,
-    dask: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Run on this Dask cluster instead.")
-    ] = None,
+    workers: WorkersOption = ALL_CORES,
+    dask: DaskOption = None,
 ) -> None:
     """Run what is missing, then write tables, figures and a report."""
     from kernelbounds.paper.reproduce import reproduce
@@ -247,14 +255,8 @@ def reproduce_command(
         listed(methods),
         listed(kernels),
     )
-    try:
+    with resumable(out):
         done = reproduce(names, choices, out, workers, dask, partial(say, aside=True))
-    except KeyboardInterrupt:
-        say(
-            f"interrupted; finished runs are in {out}, and the same command goes on from there",
-            aside=True,
-        )
-        raise SystemExit(130) from None
     typer.echo(done.table, nl=False)
     for file in done.files:
         say(f"wrote {file}", aside=True)

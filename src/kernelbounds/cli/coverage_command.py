@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import os
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from kernelbounds.cli.options import OutOption, listed, say
+from kernelbounds.cli.options import (
+    ALL_CORES,
+    DaskOption,
+    OutOption,
+    WorkersOption,
+    listed,
+    resumable,
+    say,
+)
 from kernelbounds.laboratory import programme as lab
 
 
@@ -49,12 +56,8 @@ def coverage(
     delta: Annotated[float, typer.Option(help="What the bounds are told.")] = lab.DELTA,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the first run.")] = 0,
     out: OutOption = Path("results-coverage"),
-    workers: Annotated[
-        int, typer.Option(min=1, help="Processes on this machine.", show_default="all cores")
-    ] = os.cpu_count() or 1,
-    dask: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Run on this Dask cluster instead.")
-    ] = None,
+    workers: WorkersOption = ALL_CORES,
+    dask: DaskOption = None,
 ) -> None:
     """Measure how often bounds are wrong, at all times and points at once.
 
@@ -74,12 +77,8 @@ def coverage(
         listed(bounds), listed(designs), listed(noises), listed(truths), listed(kernels), numbers,
         runs, rounds, delta, seed,
     )  # fmt: skip
-    aside = partial(say, aside=True)
-    try:
-        found = measure(programme, out, workers, dask, aside)
-    except KeyboardInterrupt:
-        say(f"interrupted; finished runs are in {out}, the same command goes on", aside=True)
-        raise SystemExit(130) from None
+    with resumable(out):
+        found = measure(programme, out, workers, dask, partial(say, aside=True))
     text, made = write(found, out)
     typer.echo(text, nl=False)
     for file in made:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,6 +32,13 @@ TableArgument = Annotated[
     ),
 ]
 OutOption = Annotated[Path, typer.Option(help="Folder for the results.")]
+WorkersOption = Annotated[
+    int, typer.Option(min=1, help="Processes on this machine.", show_default="all cores")
+]
+ALL_CORES = os.cpu_count() or 1
+DaskOption = Annotated[
+    str | None, typer.Option(metavar="ADDRESS", help="Run on this Dask cluster instead.")
+]
 
 
 class Statement(NamedTuple):
@@ -323,6 +331,19 @@ class Results:
 
     def _say_wrote(self, name: str) -> None:
         say(f"wrote {self.folder / name}")
+
+
+@contextmanager
+def resumable(out: Path) -> Iterator[None]:
+    """Say, where somebody interrupts a long command, how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        say(
+            f"interrupted; finished runs are in {out}, and the same command goes on from there",
+            aside=True,
+        )
+        raise SystemExit(130) from None
 
 
 def listed(text: str) -> tuple[str, ...]:
