@@ -213,7 +213,7 @@ def problem_from_options(
 
 
 def changed_by_options(problem: kb.Problem, **options: Any) -> kb.Problem:
-    """Return a problem with what options change; "none" takes a statement back.
+    """Change a problem as options say; "none" takes a statement back.
 
     Examples
     --------
@@ -335,7 +335,7 @@ class Results:
 
 @contextmanager
 def resumable(out: Path) -> Iterator[None]:
-    """Say, where somebody interrupts a long command, how to go on."""
+    """Say how to go on when somebody interrupts a long command."""
     try:
         yield
     except KeyboardInterrupt:
@@ -403,7 +403,7 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
 
 def say(text: str, *, aside: bool = False) -> None:
-    """Print a paragraph with brackets as they are; ``aside`` is on standard error."""
+    """Print a paragraph, with brackets as they are; with ``aside``, on standard error."""
     Console(highlight=False, stderr=aside).print(text, markup=False, soft_wrap=True)
 
 

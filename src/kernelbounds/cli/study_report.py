@@ -25,7 +25,7 @@ TELL_SECONDS, MOST_CERTIFIED = 1.0, 500
 
 
 def warn_of_far_aim(problem: kb.Problem, aim: float) -> None:
-    """Note that an aim is not in reach after the planned number of experiments, if so."""
+    """Remark that an aim is out of reach for the planned number of experiments, where it is."""
     out, noise = problem.output, problem.stated_noise
     width, _ = kb.problem.model.predicted_half_widths(problem, problem.experiments)
     if aim >= out.difference(width / FAR_AIM_RATIO):
@@ -118,7 +118,7 @@ def described(study: kb.Study, trial: kb.study.Trial) -> str:
 
 
 def unexpected_at(study: kb.Study, point: Mapping[str, Any], value: Any) -> str:
-    """Say where the next outcome at some settings will be, if this one is not there."""
+    """Say where an outcome at some settings should be, if this one is not there."""
     if not 0 < len(study) <= MOST_CERTIFIED:
         return ""
     problem, sequence = study.problem, study.sequence
@@ -134,7 +134,7 @@ def unexpected_at(study: kb.Study, point: Mapping[str, Any], value: Any) -> str:
 
 
 def certify(study: kb.Study) -> None:
-    """Make a certificate in a short time, for the curve of them, and say it.
+    """Make a certificate in a short time, for the curve of certificates, and print it.
 
     The outcomes are safe on the disk by now, so an interrupt does no harm.
     """

@@ -201,7 +201,7 @@ class Assumed:
         return self.problem.output.most(self.scaled_values(function, unit))
 
     def scaled_values(self, function: RandomFunction, unit: Array) -> Array:
-        """Evaluate it on the scale of the model, see :class:`Output`."""
+        """Evaluate one of the functions as :meth:`values` does, on the scale of the model."""
         low, high = self.problem.output.scaled(plausible_range(self.problem))
         return np.asarray(low + (high - low) * (function(unit) + 1) / 2)
 
@@ -400,7 +400,7 @@ def steps(problem: Problem, functions: int = FUNCTIONS) -> int:
 
 
 def correlation(matters: float) -> float:
-    """Return the correlation between the levels of a category: what they share of the variance.
+    """Return the correlation between the levels of a category, given how much it matters.
 
     With 3 and 6 levels and 1 and 2 numbers, no other one is predicted to give a band that is
     narrower by more than 3 per cent.
@@ -412,7 +412,7 @@ def correlation(matters: float) -> float:
 def _candidates(
     problem: Problem, subsets: list[tuple[int, ...]]
 ) -> Iterator[tuple[str, Kernel, list[Kernel]]]:
-    """Yield the name of each candidate, its kernel, and the kernels of the parts of that."""
+    """Yield the name of each candidate, its kernel, and the kernels of its parts."""
     if problem.kernel is not None:
         yield "the kernel given", problem.kernel, [problem.kernel]
         return

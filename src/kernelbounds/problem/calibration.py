@@ -37,7 +37,7 @@ MIN_REPEATS = 2
 
 @dataclass(frozen=True)
 class Finding:
-    """Something to assume, with what it rests on.
+    """A quantity that pilot data suggest to assume, and what the suggestion rests on.
 
     Attributes
     ----------
@@ -181,7 +181,7 @@ def _least_norm(problem: Problem, observed: tuple[Array, Array, Array | None]) -
 
 
 def _guaranteed(problem: Problem, observed: tuple[Array, Array, Array | None]) -> list[Finding]:
-    """Return what pilot data guarantee by what was stated before them, and was not fitted to them.
+    """Return what pilot data guarantee, under assumptions that were stated before the data.
 
     Forecasts by which unknown noise is bounded may be wrong, but must not know the outcomes: they
     are those of the kernel that follows from the problem as it was stated.
@@ -256,7 +256,7 @@ def _fitted(problem: Problem, points: Array, outcomes: Array) -> tuple[Array, fl
 def _noise(
     problem: Problem, points: Array, outcomes: Array, residual: float
 ) -> tuple[Finding, float]:
-    """Suggest the noise, from repeats where there are some, else from the fit; and its scale."""
+    """Suggest the noise, from repeats if there are some, or else from the fit; also its scale."""
     if problem.counts is not None:
         why = "that of independent tries, 1 / (2 sqrt(n)) of a rate of n of them"
         found = f"follows from {problem.counts.tries}"

@@ -102,7 +102,7 @@ def checked_limits(given: Any, output: Output, *, of_rate: bool = False) -> Limi
 
 
 def limits_text(limits: Limits) -> str:
-    """The text of limits, ``0:60``."""
+    """Write limits, ``0:60``."""
     return ":".join("" if end is None else in_digits(end) for end in limits)
 
 
@@ -183,7 +183,7 @@ class Known:
         return cls(tuple(where), float(number), float(within or 0))
 
     def scaled(self, output: Output) -> tuple[float, float]:
-        """The value on the scale of the model, and how far from it the true one may be."""
+        """Return the value on the scale of the model, and how far the true one may be from it."""
         if not output.log:
             return self.value, self.within
         if not self.within:
@@ -193,13 +193,13 @@ class Known:
         return (low + high) / 2, (high - low) / 2 + 8 * EPS * (1 + abs(low) + abs(high))
 
     def text(self, inputs: Sequence[Input], output: Output) -> str:
-        """The text from which :meth:`parse` makes the same."""
+        """Write the known value as :meth:`parse` reads it."""
         where = " & ".join(f"{name}={_value_text(inputs, name, x)}" for name, x in self.where)
         within = f" +- {in_digits(self.within)}" if self.within else ""
         return f"{where} -> {output.name}={in_digits(self.value)}{within}"
 
     def sentence(self, inputs: Sequence[Input], output: Output) -> str:
-        """The known value as a sentence for people, with units."""
+        """Write the known value as a sentence for people, with units."""
         settings = [_input(inputs, name, "known").setting_text(x) for name, x in self.where]
         within = f" ± {in_digits(self.within)}" if self.within else ""
         value = f"{in_digits(self.value)}{within}{output.after_number}"
@@ -246,7 +246,7 @@ def _input(inputs: Sequence[Input], name: Any, what: str) -> Input:
 
 
 def unit_region(inputs: Sequence[Input]) -> Region:
-    """The unit cube, in which an input that takes whole numbers has steps.
+    """Return the unit cube, in which an input that takes whole numbers has steps.
 
     A category goes from its first level to its last one, in steps of one. On a logarithmic scale
     whole numbers are not at equal steps; facts are then used at both ends.
@@ -281,7 +281,7 @@ def stated_facts(problem: Problem) -> list[tuple[str, Fact]]:
 
 
 def _between(limits: Limits, out: Output, region: Region) -> Between:
-    """The limits on the scale of the model; logarithms are rounded outwards."""
+    """Return limits as a fact on the scale of the model; logarithms are rounded outwards."""
     low, high = (None if end is None else float(out.scaled(end)) for end in limits)
     if out.log:
         low = None if low is None else low - 8 * EPS * (1 + abs(low))

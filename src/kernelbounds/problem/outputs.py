@@ -33,7 +33,7 @@ MOST_TRIES = 10**9
 class Output(Quantity):
     """What is measured, with the range that its true values can plausibly have.
 
-    It is modelled on a scale on which effects and noise add up: as it is, or by its natural
+    An output is modelled on a scale on which effects and noise add up: as it is, or by its natural
     logarithm. ``scaled`` goes to that scale, and ``least``, ``most`` and ``difference`` come back
     from it, rounded so that bounds stay true.
 
@@ -124,7 +124,7 @@ class Output(Quantity):
             return np.asarray(np.exp(given + side * self._rounding(given)))
 
     def _rounding(self, scaled: Array) -> Array:
-        """Bound the rounding errors of logarithms near the range, near these, and of exp."""
+        """Bound the rounding errors of exp at these, and of logarithms there and in the range."""
         ends = abs(math.log(self.low)), abs(math.log(self.high))
         return 8 * EPS * (1 + max(ends) + np.abs(scaled))
 
@@ -177,7 +177,7 @@ class Output(Quantity):
         )
 
     def noise_text(self, noise: float, rounded: Callable[[float], str] = "{:g}".format) -> str:
-        """Write noise that is in the user's units, which for a logarithmic output is a share.
+        """Write noise in the user's units, which for a logarithmic output are shares.
 
         >>> output = Output.parse("gain=1:9:log")
         >>> output.noise_text(0.05), output.noise_text(31100.0)

@@ -195,14 +195,14 @@ def alternatives(problem: Problem) -> Iterator[tuple[str, Problem]]:
 
 
 def drawn_noise(problem: Problem, scale: float, rng: np.random.Generator, count: int) -> Array:
-    """Draw noise of a scale, Gaussian or, where it is within a limit, uniform within that."""
+    """Draw Gaussian noise of a scale or, where noise is within a limit, uniform noise."""
     if isinstance(problem.stated_noise.law, Bounded):
         return rng.uniform(-scale, scale, count)
     return scale * rng.standard_normal(count)
 
 
 def ordinary_functions(assumed: Assumed) -> list[int]:
-    """Return the numbers of functions with norms from the median on: ordinary ones."""
+    """Return the positions of functions with ordinary norms: the median and those above it."""
     return list(np.argsort(assumed.chosen.norms)[len(assumed.functions) // 2 :])
 
 

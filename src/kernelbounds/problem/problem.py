@@ -1,4 +1,4 @@
-"""A problem in the user's own words, and what follows from it alone."""
+"""A problem in the user's own words: what is stated, its checks, and its file."""
 
 from __future__ import annotations
 
@@ -451,15 +451,14 @@ class Problem:
         """Make a confidence sequence for points that are :meth:`scaled`.
 
         Its outcomes are :meth:`scaled_outcomes`, and its bounds are for :meth:`unscaled_bounds`;
-        both change nothing unless the output is logarithmic or a rate. On that scale,
+        both change nothing unless the output is logarithmic or a rate. On that scale, f* is the
+        middle of the output's range, plus an unknown level that is at most the range, plus a
+        function of norm at most B; with ``kernels="any"``, in any of the candidates' spaces.
 
-        f* is an unknown level plus a function of norm at most B, see
-        :mod:`kernelbounds.problem.model`.
-
-        With ``kernels="any"`` f* is in any of the candidates' spaces. ``facts`` are in place of
-        those that the problem states, with the one kernel that was chosen; ``facts=()`` is what
-        widths can be predicted for. ``noise_scale`` is in place of that of the problem, under the
-        same law; noise that was unknown is then known. It may also be another law.
+        ``facts`` replace those that the problem states, with the one kernel that was chosen;
+        ``facts=()`` is what widths can be predicted for. ``noise_scale`` replaces that of the
+        problem, under the same law, so that noise that was unknown is then known; it may also be
+        another law.
         """
         return confidence_sequence(self, bound, facts, noise_scale)
 

@@ -58,14 +58,14 @@ class CostOfUnknown:
 
     @property
     def ratios(self) -> Array:
-        """How many times as wide the band is after each number of experiments, on average; (c,)."""
+        """By which factor an unknown noise widens the band, on average after each count, (c,)."""
         return np.asarray(np.ma.masked_invalid(self.unknown / self.known).mean(axis=0))
 
 
 def cost_of_unknown_noise(
     assumed: Assumed, most: int = DEFAULT_COUNT, step: Callable[[], object] = bool
 ) -> CostOfUnknown:
-    """Simulate the band with noise that is unknown beside that with the same noise, known.
+    """Simulate the band with an unknown noise, and with the same noise if it is known.
 
     For each noise, the truth is another one of the random functions, and the design fills the
     ranges. Facts are left out. ``step`` is called :func:`unknown_steps` times.
@@ -150,7 +150,7 @@ class Worth:
     half_width: dict[str, Array]
 
     def experiments(self, known: str, within: float) -> float | None:
-        """About how many experiments a band of ± this takes; None: more than were simulated."""
+        """Estimate how many experiments a band of ± ``within`` takes; None: more than simulated."""
         widths = np.minimum.accumulate(self.half_width[known])
         if not widths[-1] <= within:
             return None
