@@ -62,10 +62,7 @@ _HELP = "\n\n".join((
     "If you have no data at hand, take the tour: kernelbounds demo.",
 ))  # fmt: skip
 
-app = typer.Typer(
-    help=_HELP,
-    no_args_is_help=True,
-)
+app = typer.Typer(help=_HELP, no_args_is_help=True)
 for _command in (
     assume_commands.assume,
     plan_command.plan,

@@ -48,8 +48,7 @@ def coverage(
     runs: Annotated[
         int,
         typer.Option(
-            min=1,
-            help="Runs of each bound under each design, shared among the kinds of problems.",
+            min=1, help="Runs of each bound under each design, shared among the kinds of problems."
         ),
     ] = lab.RUNS,
     rounds: Annotated[int, typer.Option(min=2, help="Observations in a run.")] = lab.ROUNDS,

@@ -12,14 +12,7 @@ from threadpoolctl import threadpool_limits
 
 import kernelbounds as kb
 from kernelbounds.arrays import Array
-from kernelbounds.cli.options import (
-    OutOption,
-    Results,
-    print_table,
-    progress,
-    say,
-    with_problem,
-)
+from kernelbounds.cli.options import OutOption, Results, print_table, progress, say, with_problem
 from kernelbounds.display.numbers import at_most, factor
 from kernelbounds.errors import InputError
 
@@ -124,8 +117,7 @@ def _row(name: str, problem: kb.Problem, aim: float, most: int) -> list[str]:
 
 def show(expected: kb.problem.Plan) -> None:
     """Print widths and regrets by the number of experiments."""
-    out = expected.problem.output
-
+    problem, out = expected.problem, expected.problem.output
     rows = [
         [str(count), _most(out, width, "±"), _usual(out, typical, "±"), _usual(out, error, "±"),
          _most(out, regret), _usual(out, usual)]
@@ -134,11 +126,9 @@ def show(expected: kb.problem.Plan) -> None:
             expected.simulated_error, expected.regret, expected.simulated_regret, strict=True,
         )
     ]  # fmt: skip
-    problem = expected.problem
     kernel = kb.kernels.kernel_to_text(problem.kernel)
     print_table(
-        f"{problem.output.label}: band and certified regret, with {kernel}, "
-        f"B = {problem.norm_text}",
+        f"{out.label}: band and certified regret, with {kernel}, B = {problem.norm_text}",
         ["experiments", "band, at most", "band, simulated", "estimate, simulated",
          "regret, at most", "regret among 256, simulated"],
         rows,
@@ -281,27 +271,25 @@ def _as_clause(words: str) -> str:
 
 
 def _write(expected: kb.problem.Plan, results: Results, size: int) -> None:
-    problem = expected.problem
-    results.problem(problem)
-    # On a logarithmic scale, widths and regrets are factors in the user's units.
-    log = problem.output.log
-    half, regret = ("band_factor", "regret_factor") if log else ("half_width", "regret")
-    certain = {
-        "experiments": expected.counts,
-        f"{half}_at_most": _plain(problem.output, expected.half_width),
-        f"{regret}_at_most": _plain(problem.output, expected.regret),
-    }
+    """Write the problem, what was predicted and simulated, a design, and a picture."""
+    problem, out = expected.problem, expected.problem.output
+    half, error, regret = "half_width", "estimate_error", "regret"
+    if out.log:  # Widths and regrets are factors in the user's units.
+        half, error, regret = "band_factor", "estimate_factor", "regret_factor"
+    certain = {half: expected.half_width, regret: expected.regret}
     simulated = {
-        "experiments": expected.counts,
-        f"{half}_simulated": _plain(problem.output, expected.simulated_half_width),
-        "estimate_factor_simulated" if log else "estimate_error_simulated": _plain(
-            problem.output, expected.simulated_error
-        ),
-        f"{regret}_simulated": _plain(problem.output, expected.simulated_regret),
+        half: expected.simulated_half_width,
+        error: expected.simulated_error,
+        regret: expected.simulated_regret,
     }
-    results.table("plan.csv", certain)
-    finite = np.isfinite(expected.simulated_half_width)
-    results.table("simulated.csv", {name: some[finite] for name, some in simulated.items()})
+    known = np.isfinite(expected.simulated_half_width)
+    results.problem(problem)
+    for file, kind, columns, rows in (
+        ("plan.csv", "at_most", certain, slice(None)),
+        ("simulated.csv", "simulated", simulated, known),
+    ):
+        values = {f"{name}_{kind}": _plain(out, some[rows]) for name, some in columns.items()}
+        results.table(file, {"experiments": expected.counts[rows], **values})
     points = problem.inputs.settable(problem.unit_box.filling(size))
     results.table("design.csv", problem.inputs.columns(points))
     results.picture("plan.png", lambda: draw(expected))

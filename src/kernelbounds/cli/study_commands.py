@@ -138,10 +138,7 @@ def tell(
             "were not as asked for.",
         ),
     ],
-    trial: Annotated[
-        int | None,
-        typer.Option(min=1, help="The trial that was run."),
-    ] = None,
+    trial: Annotated[int | None, typer.Option(min=1, help="The trial that was run.")] = None,
     key: Annotated[
         str | None,
         typer.Option(
@@ -384,8 +381,7 @@ def revise(
 
 @study_app.command("drop")
 def drop(
-    file: FileArgument,
-    trial: Annotated[int, typer.Option(min=1, help="A pending trial.")],
+    file: FileArgument, trial: Annotated[int, typer.Option(min=1, help="A pending trial.")]
 ) -> None:
     """Give up a pending trial that will have no outcome, but never because its outcome is bad."""
     with kb.Study(file) as study:

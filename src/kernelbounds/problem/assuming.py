@@ -28,7 +28,7 @@ from kernelbounds.arrays import Array, shortened
 from kernelbounds.errors import InputError
 from kernelbounds.facts import Concave, Convex, Decreasing, Increasing
 from kernelbounds.kernels import Levels, OnInputs, kernel_to_text
-from kernelbounds.problem.facts_in_words import NO_FACTS, stated_facts, unit_region
+from kernelbounds.problem.facts_in_words import NO_FACTS, open_ended, stated_facts, unit_region
 from kernelbounds.problem.model import predicted_half_widths
 from kernelbounds.problem.norms import GRID_SIDES, Sampled, norms_of
 from kernelbounds.problem.problem import SUGGESTED, Problem
@@ -386,12 +386,8 @@ def turns_along_inputs(problem: Problem) -> Array:
 
 def plausible_range(problem: Problem) -> tuple[float, float]:
     """Return the range of the output, as far as it is within the limits."""
-    low, high = problem.limits or (None, None)
-    out = problem.output
-    return (
-        out.low if low is None else max(low, out.low),
-        out.high if high is None else min(high, out.high),
-    )
+    low, high = open_ended(problem.limits)
+    return max(low, problem.output.low), min(high, problem.output.high)
 
 
 def steps(problem: Problem, functions: int = FUNCTIONS) -> int:

@@ -6,6 +6,7 @@ facts that follow are for inputs scaled to the unit cube, and outcomes on the sc
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,16 +17,7 @@ import numpy as np
 from kernelbounds.arrays import EPS, LARGEST, as_scalar, brief, shortened
 from kernelbounds.display.numbers import at_least
 from kernelbounds.errors import EmptyConfidenceSetError, FactRefutedError, InputError, did_you_mean
-from kernelbounds.facts import (
-    Between,
-    Concave,
-    Convex,
-    Decreasing,
-    Fact,
-    Increasing,
-    Region,
-    Value,
-)
+from kernelbounds.facts import Between, Concave, Convex, Decreasing, Fact, Increasing, Region, Value
 from kernelbounds.functionals import Difference
 from kernelbounds.kernels import kernel_to_text
 from kernelbounds.problem.inputs import Input
@@ -76,29 +68,36 @@ def checked_limits(given: Any, output: Output, *, of_rate: bool = False) -> Limi
     )
     if low is None and high is None:
         raise InputError(f"limits need a lower or an upper end, got {brief(given)}.")
-    if low is not None and high is not None and not low < high:
+    least, most = open_ended((low, high))
+    if not least < most:
         raise InputError(
-            f"the limits of {output.name} are upside down or equal: {in_digits(low)} is not below "
-            f"{in_digits(high)}."
+            f"the limits of {output.name} are upside down or equal: {in_digits(least)} is not "
+            f"below {in_digits(most)}."
         )
-    if (low is not None and low >= output.high) or (high is not None and high <= output.low):
+    if least >= output.high or most <= output.low:
         raise InputError(
             f"the limits {limits_text((low, high))} leave nothing of the range {output.written} "
             f"stated for {output.name}; correct one of the two."
         )
-    if output.log and low is not None and low <= 0:
+    if output.log and -math.inf < least <= 0:
         raise InputError(
             f"{output.name} is logarithmic, and so above 0 already: leave out the lower limit "
-            f"{in_digits(low)}, or state one above 0."
+            f"{in_digits(least)}, or state one above 0."
         )
-    if of_rate:
-        if (low is not None and low < 0) or (high is not None and high > 1):
-            raise InputError(
-                f"{output.name} is a rate of successes, so its limits are within 0:1, got "
-                f"{limits_text((low, high))}."
-            )
-        return (0.0 if low is None else low), (1.0 if high is None else high)
-    return low, high
+    if not of_rate:
+        return low, high
+    if -math.inf < least < 0 or 1 < most < math.inf:
+        raise InputError(
+            f"{output.name} is a rate of successes, so its limits are within 0:1, got "
+            f"{limits_text((low, high))}."
+        )
+    return max(least, 0.0), min(most, 1.0)
+
+
+def open_ended(limits: Limits | None) -> tuple[float, float]:
+    """Return limits with infinity in the place of an end that is not stated."""
+    low, high = limits or (None, None)
+    return -math.inf if low is None else low, math.inf if high is None else high
 
 
 def limits_text(limits: Limits) -> str:
@@ -144,7 +143,8 @@ def checked_shapes(
 class Known:
     """A value of the output that is known where some of the inputs, or all, have given values."""
 
-    where: tuple[tuple[str, float], ...]
+    output: Output
+    where: tuple[tuple[Input, float], ...]
     value: float
     within: float
 
@@ -167,12 +167,12 @@ class Known:
         where = []
         for named, setting in pairs:
             one = _input(inputs, named, "known")
-            value_there = one.number(setting)
-            if value_there is None or one.outside(np.array([value_there]))[0]:
+            x = one.number(setting)
+            if x is None or one.outside(np.array([x]))[0]:
                 raise InputError(
                     f"{brief(text)} is at {one.name} = {setting}, which is not {one.expected}."
                 )
-            where.append((one.name, value_there))
+            where.append((one, x))
         if output.log and not float(number) - float(within or 0) > 0:
             raise InputError(
                 f"{output.name} is logarithmic, so what is known of it must be above 0, got "
@@ -180,30 +180,32 @@ class Known:
             )
         if len(dict(where)) < len(where):
             raise InputError(f"{brief(text)} gives an input twice.")
-        return cls(tuple(where), float(number), float(within or 0))
+        return cls(output, tuple(where), float(number), float(within or 0))
 
-    def scaled(self, output: Output) -> tuple[float, float]:
+    def scaled(self) -> tuple[float, float]:
         """Return the value on the scale of the model, and how far the true one may be from it."""
-        if not output.log:
-            return self.value, self.within
-        if not self.within:
-            return float(output.scaled(self.value)), 0.0
-        low, high = output.scaled([self.value - self.within, self.value + self.within]).tolist()
+        if not self.output.log or not self.within:
+            return float(self.output.scaled(self.value)), self.within
+        ends = [self.value - self.within, self.value + self.within]
+        low, high = self.output.scaled(ends).tolist()
         # Rounded up: the logarithms, their sum and their difference are rounded.
         return (low + high) / 2, (high - low) / 2 + 8 * EPS * (1 + abs(low) + abs(high))
 
-    def text(self, inputs: Sequence[Input], output: Output) -> str:
-        """Write the known value as :meth:`parse` reads it."""
-        where = " & ".join(f"{name}={_value_text(inputs, name, x)}" for name, x in self.where)
+    @property
+    def text(self) -> str:
+        """The known value as :meth:`parse` reads it."""
+        values = [(one.name, one.value(x)) for one, x in self.where]
+        where = [f"{at}={x if isinstance(x, str) else in_digits(x)}" for at, x in values]
         within = f" +- {in_digits(self.within)}" if self.within else ""
-        return f"{where} -> {output.name}={in_digits(self.value)}{within}"
+        return f"{' & '.join(where)} -> {self.output.name}={in_digits(self.value)}{within}"
 
-    def sentence(self, inputs: Sequence[Input], output: Output) -> str:
-        """Write the known value as a sentence for people, with units."""
-        settings = [_input(inputs, name, "known").setting_text(x) for name, x in self.where]
+    @property
+    def sentence(self) -> str:
+        """The known value as a sentence for people, with units."""
+        where = " and ".join(one.setting_text(x) for one, x in self.where)
         within = f" ± {in_digits(self.within)}" if self.within else ""
-        value = f"{in_digits(self.value)}{within}{output.after_number}"
-        return f"{output.name} = {value} where {' and '.join(settings)}"
+        value = f"{in_digits(self.value)}{within}{self.output.after_number}"
+        return f"{self.output.name} = {value} where {where}"
 
 
 def checked_known(
@@ -215,22 +217,15 @@ def checked_known(
     texts = []
     for text in given:
         one = Known.parse(text, inputs, output)
-        for what, ends in (("limits", limits), ("range", (output.low, output.high))):
-            low, high = (None, None) if ends is None else ends
-            if (low is not None and one.value + one.within < low) or (
-                high is not None and one.value - one.within > high
-            ):
+        for what, ends in {"limits": limits, "range": (output.low, output.high)}.items():
+            low, high = open_ended(ends)
+            if ends and (one.value + one.within < low or one.value - one.within > high):
                 raise InputError(
-                    f"{brief(text)} is outside the {what} {limits_text((low, high))} stated for "
+                    f"{brief(text)} is outside the {what} {limits_text(ends)} stated for "
                     f"{output.name}; correct one of the two."
                 )
-        texts.append(one.text(inputs, output))
+        texts.append(one.text)
     return tuple(dict.fromkeys(texts))
-
-
-def _value_text(inputs: Sequence[Input], name: str, x: float) -> str:
-    value = _input(inputs, name, "known").value(x)
-    return value if isinstance(value, str) else in_digits(value)
 
 
 def _input(inputs: Sequence[Input], name: Any, what: str) -> Input:
@@ -264,19 +259,16 @@ def stated_facts(problem: Problem) -> list[tuple[str, Fact]]:
         found.append((_limits_sentence(problem.limits, out), _between(problem.limits, out, region)))
     for what, (kind, verb) in SHAPES.items():
         for name in getattr(problem, what):
-            found.append((f"{out.name} {verb} {name}", kind(problem.names.index(name), region)))
+            found.append((f"{out.name} {verb} {name}", kind(inputs.names.index(name), region)))
     for text in problem.known:
-        one = Known.parse(text, inputs, out)
-        where = {
-            problem.names.index(name): float(inputs[problem.names.index(name)].scaled(np.array(x)))
-            for name, x in one.where
-        }
-        value: dict[str, Any] = dict(zip(("y", "within"), one.scaled(out), strict=True))
-        if len(where) == problem.dim:
-            fact = Value([where[axis] for axis in range(problem.dim)], **value)
+        known = Known.parse(text, inputs, out)
+        where = {inputs.index(one): float(one.scaled(np.array(x))) for one, x in known.where}
+        y, within = known.scaled()
+        if len(where) == len(inputs):
+            fact = Value([where[axis] for axis in range(len(inputs))], y, within=within)
         else:
-            fact = Value(where=where, region=region, **value)
-        found.append((one.sentence(inputs, out), fact))
+            fact = Value(y=y, within=within, where=where, region=region)
+        found.append((known.sentence, fact))
     return found
 
 

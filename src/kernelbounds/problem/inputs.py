@@ -29,13 +29,7 @@ from kernelbounds.arrays import (
 from kernelbounds.bandits import Box
 from kernelbounds.categories import Categories
 from kernelbounds.errors import InputError
-from kernelbounds.problem.quantities import (
-    NUMBER,
-    Quantity,
-    in_digits,
-    name_and_unit,
-    parsed_range,
-)
+from kernelbounds.problem.quantities import NUMBER, Quantity, in_digits, name_and_unit, parsed_range
 
 # A value that exceeds a range by less than this, relative to the range, is taken for its end: the
 # excess is due to rounding.

@@ -31,6 +31,7 @@ from kernelbounds.problem.facts_in_words import (
     checked_limits,
     checked_shapes,
     limits_text,
+    open_ended,
     stated_facts,
 )
 from kernelbounds.problem.inputs import Input, Inputs, checked_turns
@@ -418,11 +419,10 @@ class Problem:
     def unscaled_bounds(self, lower: ArrayLike, upper: ArrayLike) -> tuple[Array, Array]:
         """Turn lower and upper bounds of :meth:`sequence` into the user's units."""
         below, above = self.output.least(lower), self.output.most(upper)
-        if self.output.log and self.limits is not None:
+        if self.output.log:
             # A limit comes back from its logarithm as it was stated, and not a few digits beyond.
-            low, high = self.limits
-            below = _at_limit(below, low) if low is not None else below
-            above = _at_limit(above, high) if high is not None else above
+            low, high = open_ended(self.limits)
+            return _at_limit(below, low), _at_limit(above, high)
         return below, above
 
     # --- what follows

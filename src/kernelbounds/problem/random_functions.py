@@ -219,7 +219,8 @@ class Shapes:
 
     def fitted(self, function: RandomFunction) -> bool:
         """Mirror a function so that it has these shapes, and tell whether it has them."""
-        for function.upside_down in (False, True)[: 1 + bool(self.bends)]:
+        for upside_down in (False, True) if self.bends else (False,):
+            function.upside_down = upside_down
             function.mirrored[:] = False
             for axis, centres, rows in self.slopes:
                 function.align(axis, centres)
