@@ -1,6 +1,6 @@
 """The command line: ``kernelbounds assume``, ``plan``, ``calibrate``, ``bound``, ``study``, ...
 
-The commands that need nothing of the user's own, ``demo`` and ``reproduce``, are in this file.
+The commands that open a page, ``demo`` and ``studio``, are in this file.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import os
 import sys
 import warnings
 import webbrowser
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,29 +19,16 @@ from rich.console import Console
 from rich.text import Text
 
 from kernelbounds import __version__
-from kernelbounds.cli import assume_commands, bound_command, coverage_command, plan_command
-from kernelbounds.cli.options import (
-    ALL_CORES,
-    DaskOption,
-    OutOption,
-    WorkersOption,
-    listed,
-    print_table,
-    progress,
-    resumable,
-    say,
-    warn,
-)
+from kernelbounds.cli import assume_commands, bound_command, plan_command, research_commands
+from kernelbounds.cli.options import print_table, progress, say, warn
 from kernelbounds.cli.study_commands import study_app
 from kernelbounds.display.numbers import at_most
 from kernelbounds.errors import InputError, KernelBoundsError
 from kernelbounds.io import files
-from kernelbounds.paper import specs
 
 if TYPE_CHECKING:
     from kernelbounds.demo import Tour
 
-QUICK_ROUNDS, QUICK_REPETITIONS = 150, 3
 OpenOption = Annotated[
     bool | None,
     typer.Option(
@@ -202,64 +188,10 @@ def _options(
     pass
 
 
-EXPERIMENTS = "; ".join(f"{name}: {text}" for name, text in specs.EXPERIMENTS.items())
-
-
-@app.command(
-    "reproduce",
-    no_args_is_help=True,
-    help=f"""Reproduce the paper's experiments.
-
-Names: {EXPERIMENTS}; or all. You may interrupt at any time; run the command again to go on.
-
-The last six are not in the paper. Their methods are their own, certificates take at most
-{specs.CERTIFICATE_ROUNDS} rounds, {specs.CERTIFICATE_REPETITIONS} times, a repetition of designs
-is up to {max(specs.DESIGNS.values())} runs, in proportion to the rounds, scale goes up to the
-square of the rounds, rivals, to which --methods adds bounds of your own, takes at most
-{specs.RIVAL_ROUNDS} rounds, {specs.RIVAL_REPETITIONS} times, and optimisers, which has those that
-are installed (the extra compare has all), at most {specs.OPTIMISER_TRIALS} trials,
-{specs.OPTIMISER_REPETITIONS} times.""",
+app.command(no_args_is_help=True, help=research_commands.REPRODUCE_HELP)(
+    research_commands.reproduce
 )
-def reproduce_command(
-    names: Annotated[list[str], typer.Argument(metavar="NAME...", show_default=False)],
-    out: OutOption = Path("results"),
-    quick: Annotated[
-        bool, typer.Option("--quick", help="A small version: 150 rounds, 3 repetitions.")
-    ] = False,
-    rounds: Annotated[int | None, typer.Option(help="T; the paper has 1000.")] = None,
-    reps: Annotated[int | None, typer.Option(help="Repetitions; the paper has 10.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of problems, actions and noise.")] = 0,
-    methods: Annotated[
-        str,
-        typer.Option(
-            help="Comma-separated, of " + ", ".join(specs.METHODS) + ", and package.module:Name "
-            "for a bound of your own, looked for in the current directory first."
-        ),
-    ] = ",".join(specs.METHODS),
-    kernels: Annotated[
-        str, typer.Option(help="Comma-separated, of " + ", ".join(specs.KERNELS) + ".")
-    ] = ",".join(specs.KERNELS),
-    workers: WorkersOption = ALL_CORES,
-    dask: DaskOption = None,
-) -> None:
-    """Run what is missing, then write tables, figures and a report."""
-    from kernelbounds.paper.reproduce import reproduce
-
-    choices = specs.Choices(
-        rounds if rounds is not None else QUICK_ROUNDS if quick else specs.ROUNDS,
-        reps if reps is not None else QUICK_REPETITIONS if quick else specs.REPETITIONS,
-        seed,
-        listed(methods),
-        listed(kernels),
-    )
-    with resumable(out):
-        done = reproduce(names, choices, out, workers, dask, partial(say, aside=True))
-    typer.echo(done.table, nl=False)
-    for file in done.files:
-        say(f"wrote {file}", aside=True)
-
-
-app.command()(coverage_command.coverage)
+app.command()(research_commands.coverage)
 
 # Without a short help, lists of commands, as on the site, cut sentences after 45 characters.
 for _one in (*app.registered_commands, *study_app.registered_commands):

@@ -286,18 +286,20 @@ class Counts:
                 f"{pairs.shape} for all of them."
             )
         for row, (k, n) in enumerate(pairs.tolist()):
-            wrong = (
-                f"{self.tries} = {in_digits(n)} is not a whole number from 1 to {MOST_TRIES}"
-                if not (n.is_integer() and 1 <= n <= MOST_TRIES)
-                else f"{self.successes} = {in_digits(k)} is not a whole number of at least 0"
-                if not (k.is_integer() and k >= 0)
-                else f"{self.successes} = {in_digits(k)} is more than {self.tries} = {in_digits(n)}"
-                if k > n
-                else ""
+            succeeded, tried = (
+                f"{self.successes} = {in_digits(k)}",
+                f"{self.tries} = {in_digits(n)}",
             )
-            if wrong:
-                rest = "a run without tries has no outcome" if n == 0 else "correct it"
-                raise InputError(f"{place(row)}{wrong}; {rest}.")
+            if not (n.is_integer() and 1 <= n <= MOST_TRIES):
+                wrong = f"{tried} is not a whole number from 1 to {MOST_TRIES}"
+            elif not (k.is_integer() and k >= 0):
+                wrong = f"{succeeded} is not a whole number of at least 0"
+            elif k > n:
+                wrong = f"{succeeded} is more than {tried}"
+            else:
+                continue
+            rest = "a run without tries has no outcome" if n == 0 else "correct it"
+            raise InputError(f"{place(row)}{wrong}; {rest}.")
         return pairs[:, 0] / pairs[:, 1], _scale_of_tries(pairs[:, 1])
 
 

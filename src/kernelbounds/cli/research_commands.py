@@ -1,4 +1,4 @@
-"""``kernelbounds coverage``: how often bounds are wrong, at any time and at any point."""
+"""``kernelbounds reproduce`` and ``coverage``: the experiments of the paper, and of coverage."""
 
 from __future__ import annotations
 
@@ -18,6 +18,60 @@ from kernelbounds.cli.options import (
     say,
 )
 from kernelbounds.laboratory import programme as lab
+from kernelbounds.paper import specs
+
+QUICK_ROUNDS, QUICK_REPETITIONS = 150, 3
+EXPERIMENTS = "; ".join(f"{name}: {text}" for name, text in specs.EXPERIMENTS.items())
+REPRODUCE_HELP = f"""Reproduce the paper's experiments.
+
+Names: {EXPERIMENTS}; or all. You may interrupt at any time; run the command again to go on.
+
+The last six are not in the paper. Their methods are their own, certificates take at most
+{specs.CERTIFICATE_ROUNDS} rounds, {specs.CERTIFICATE_REPETITIONS} times, a repetition of designs
+is up to {max(specs.DESIGNS.values())} runs, in proportion to the rounds, scale goes up to the
+square of the rounds, rivals, to which --methods adds bounds of your own, takes at most
+{specs.RIVAL_ROUNDS} rounds, {specs.RIVAL_REPETITIONS} times, and optimisers, which has those that
+are installed (the extra compare has all), at most {specs.OPTIMISER_TRIALS} trials,
+{specs.OPTIMISER_REPETITIONS} times."""
+
+
+def reproduce(
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", show_default=False)],
+    out: OutOption = Path("results"),
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A small version: 150 rounds, 3 repetitions.")
+    ] = False,
+    rounds: Annotated[int | None, typer.Option(help="T; the paper has 1000.")] = None,
+    reps: Annotated[int | None, typer.Option(help="Repetitions; the paper has 10.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of problems, actions and noise.")] = 0,
+    methods: Annotated[
+        str,
+        typer.Option(
+            help="Comma-separated, of " + ", ".join(specs.METHODS) + ", and package.module:Name "
+            "for a bound of your own, looked for in the current directory first."
+        ),
+    ] = ",".join(specs.METHODS),
+    kernels: Annotated[
+        str, typer.Option(help="Comma-separated, of " + ", ".join(specs.KERNELS) + ".")
+    ] = ",".join(specs.KERNELS),
+    workers: WorkersOption = ALL_CORES,
+    dask: DaskOption = None,
+) -> None:
+    """Run what is missing, then write tables, figures and a report."""
+    from kernelbounds.paper import reproduce as paper
+
+    choices = specs.Choices(
+        rounds if rounds is not None else QUICK_ROUNDS if quick else specs.ROUNDS,
+        reps if reps is not None else QUICK_REPETITIONS if quick else specs.REPETITIONS,
+        seed,
+        listed(methods),
+        listed(kernels),
+    )
+    with resumable(out):
+        done = paper.reproduce(names, choices, out, workers, dask, partial(say, aside=True))
+    typer.echo(done.table, nl=False)
+    for file in done.files:
+        say(f"wrote {file}", aside=True)
 
 
 def coverage(
