@@ -37,7 +37,7 @@ SEEN = (
 def warn_of(
     problem: kb.Problem, sequence: kb.ConfidenceSequence, runs: Runs, fixed_design: bool
 ) -> None:
-    """Warn of data that do not suit the assumptions, or the bound with which they are used."""
+    """Warn of data that do not suit the assumptions, or the bound that is computed from them."""
     doubts = kb.problem.runs
     out, outcomes = problem.output, sequence.outcomes
     away = np.abs(outcomes - out.middle) - out.span / 2
@@ -133,7 +133,7 @@ def refuted(
         doubt = "Is the noise not the same in all runs"
     return (
         f"the data refute the assumptions: no function with B = {problem.norm_text} explains "
-        f"them, with {problem.stated_noise.clause}{larger_ones}. The rows before line "
+        f"them, with {said.clause}{larger_ones}. The rows before line "
         f"{_first_refuting(problem, runs, bound)} do not refute them, but with that line they do. "
         f"{doubt}, does the output turn more often, do inputs interact, or is a row wrong? "
         f"{_unused(runs)}State it again with room to spare; {SEEN}"
@@ -225,14 +225,14 @@ def summarise(found: Found) -> None:
         where = f"On the grid of {found.asked} points and at the rows of the table"
     most, least = np.argmax(found.estimate), np.argmin(found.estimate)
     smallest = f": the largest estimate. The smallest is {found.there(least)}"
-    say(f"{out.name} is {found.there(most)}{smallest * bool(most != least)}.")
+    say(f"{out.name} is {found.there(most)}{smallest if most != least else ''}.")
     widths = out.scaled(found.upper) - out.scaled(found.lower)
     half = float(np.mean(widths[: found.asked]) / 2)
     bound = out.norm_text(float(problem.norm_bound or 0.0), lambda one: at_most(one, 4))
     norm = f"a norm of at most {bound}"
     if found.sequence.classes is not None:
-        several = f"one of {len(problem.candidates)} kernels"
-        norm = f"under {several}, a norm of at most the B of that one"
+        count = len(problem.candidates)
+        norm = f"under one of {count} kernels, a norm of at most the B of that one"
     facts = found.bound is None and problem.facts
     holds = f"{norm}, and what you know of {out.name}" if facts else f"and {norm}"
     when = (

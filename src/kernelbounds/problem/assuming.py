@@ -296,7 +296,7 @@ def _drawn(
         if drawn is not None:
             known = stated_facts(problem)
             return drawn, tuple(words for words, fact in known if isinstance(fact, too_rare))
-    raise AssertionError("Every function has no shapes.")
+    raise AssertionError("Functions without any shape are never too rare.")
 
 
 def _chosen(problem: Problem, candidates: list[Candidate]) -> Candidate:

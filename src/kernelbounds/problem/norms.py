@@ -1,16 +1,16 @@
 """Norms of functions less their best level, from their values on two grids.
 
-The norm of a function less a
-constant c, in the space of a kernel, is at least that of its interpolant on n points,
+The norm of a function less a constant c, in the space of a kernel, is at least that of its
+interpolant on n points,
 
     N_n^2(c) = (f - c)^T K^{-1} (f - c) = N_n^2(c*) + (c - c*)^2 1^T K^{-1} 1,
 
 and rises to it as the points fill the cube. The model of a problem admits levels c with |c| up to
 ``MAX_LEVEL``. The best of them is c* or the end next to it; without any turns c* is often further
-out. For a smooth function most of what is missing is in its
-slopes at the faces of the cube, so the points are those of a grid that is closer there (Chebyshev).
-With m points a side the rest then falls like m^{-2}, and two grids, of m and of m' < m points a
-side, tell how much it still is (Richardson's extrapolation):
+out. For a smooth function most of what is missing is in its slopes at the faces of the cube, so the
+points are those of a grid that is closer there (Chebyshev). With m points a side the rest then
+falls like m^{-2}, and two grids, of m and of m' < m points a side, tell how much it still is
+(Richardson's extrapolation):
 
     ||f||^2 ~ N^2(m) + (N^2(m) - N^2(m')) / ((m / m')^2 - 1).
 
