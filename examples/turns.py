@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 
 from kernelbounds.problem import Problem, assume
-from kernelbounds.problem.problem import predicted_half_widths
+from kernelbounds.problem.model import predicted_half_widths
 
 NOISE = 0.02  # of an output between -1 and 1: one per cent of its range
 

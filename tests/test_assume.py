@@ -17,10 +17,10 @@ from sklearn.gaussian_process.kernels import Matern
 import kernelbounds as kb
 from kernelbounds.kernels import kernel_to_text
 from kernelbounds.problem import Problem, assume as assume_
-from kernelbounds.problem.assuming import (
-    CONFIDENCE,
+from kernelbounds.problem.assuming import CONFIDENCE, KERNELS, steps
+from kernelbounds.problem.model import norm_at_least
+from kernelbounds.problem.norms import (
     GRID_SIDES,
-    KERNELS,
     MAX_LEVEL,
     Sampled,
     SquaredNorms,
@@ -28,7 +28,6 @@ from kernelbounds.problem.assuming import (
     grid,
     norms_of,
     squared_norms,
-    steps,
 )
 from kernelbounds.problem.random_functions import RandomFunction, subsets_of, with_corners
 
@@ -230,7 +229,7 @@ def test_the_level_is_one_that_the_sequence_admits():
         problem = given.replace(norm_bound=norm)
         sequence = problem.sequence()
         sequence.update(points, f(points))
-        assert problem.norm_at_least(sequence.norm_lower_bound) <= norm
+        assert norm_at_least(problem, sequence.norm_lower_bound) <= norm
 
 
 def test_the_levels_of_parts_together_are_within_the_range():

@@ -21,8 +21,8 @@ from kernelbounds import kernels
 from kernelbounds.bounds.constrained import inequalities
 from kernelbounds.facts import Region
 from kernelbounds.io.csv_table import read_csv, write_csv
-from kernelbounds.problem import Input, assume, assuming
-from kernelbounds.problem.calibration import Runs
+from kernelbounds.problem import Input, assume, assuming, norms
+from kernelbounds.problem.runs import Runs
 
 EPS = np.finfo(float).eps
 QUENCH = kb.Categories("oil", "water", "air")
@@ -261,8 +261,8 @@ class TestInput:
         assert problem.scaled(point).tolist() == [[0, 1, 0, 2]]
         assert problem.scaled([[800, 0.8, 5, "air"]]).tolist() == [[0, 1, 0, 2]]
         assert problem.scaled(np.array([[800, 0.8, 5, 2.0]])).tolist() == [[0, 1, 0, 2]]
-        assert problem.named([800, 0.8, 5, 2]) == point
-        assert problem.settings_text([800, 0.8, 5, 2]).endswith("quench=air")
+        assert problem.inputs.named([800, 0.8, 5, 2]) == point
+        assert problem.inputs.settings_text([800, 0.8, 5, 2]).endswith("quench=air")
         refused(lambda: problem.scaled([[800, 0.8, 5, "aer"]]), "did you mean")
         numbered = kb.Problem(["machine=1|2|3"], "y=0:1")
         assert numbered.scaled({"machine": [3, 1]}).tolist() == [[2], [0]]  # by name
@@ -314,7 +314,7 @@ class TestAssume:
             [[x, q, p] for x in np.linspace(0, 1, 60) for q in range(3) for p in range(2)]
         )
         values = np.stack([f(grid) for f in found.functions], axis=1)
-        dense = np.sqrt(assuming.squared_norms(found.chosen.kernel, grid, values).least)
+        dense = np.sqrt(norms.squared_norms(found.chosen.kernel, grid, values).least)
         if interactions == "all":
             assert np.all(np.abs(dense / found.chosen.norms - 1) < 0.1)
         else:  # where the norm of a sum is at most what follows from its parts

@@ -21,8 +21,8 @@ from kernelbounds.display.numbers import at_least, at_most
 from kernelbounds.io.csv_table import read_csv, write_csv
 from kernelbounds.problem import Problem, assuming
 from kernelbounds.problem.admitted_functions import admitted_functions
+from kernelbounds.problem.model import predicted_half_widths
 from kernelbounds.problem.plans import needed
-from kernelbounds.problem.problem import predicted_half_widths
 
 REACTOR = ["--input", "temperature=180:220", "--input", "pressure=1e5:3e5", "--input",
            "catalyst=0.1:0.9", "--output", "yield=0:100"]  # fmt: skip

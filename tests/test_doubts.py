@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 import kernelbounds as kb
 from kernelbounds.kernels import OnInputs
-from kernelbounds.problem.calibration import FALSE_ALARM_PROBABILITY, look_chosen, share_alone
+from kernelbounds.problem.runs import FALSE_ALARM_PROBABILITY, look_chosen, share_alone
 
 OUTCOMES = {
     "noise": lambda X, rng: rng.standard_normal(len(X)),

@@ -11,8 +11,10 @@ from problems import refused
 import kernelbounds as kb
 from kernelbounds.facts import Between, Concave, Decreasing, Increasing, Value
 from kernelbounds.io.csv_table import write_csv
-from kernelbounds.problem import Problem, assume, plans, random_functions
+from kernelbounds.problem import Problem, assume, random_functions
+from kernelbounds.problem.assuming import turns_along_inputs
 from kernelbounds.problem.facts_in_words import unit_region
+from kernelbounds.problem.worth import ALL, worth_of_facts, worth_steps
 
 INPUTS = ["temperature[°C]=140:190", "minutes=10:40", "stages=1:5:integer", "dose=1:100:log"]
 OUTPUT = "strength[MPa]=0:60"
@@ -124,7 +126,7 @@ def test_suggestions_follow_anew():
 def test_random_functions_have_the_shapes():
     stated = problem("x=0:1", "y=0:1:turns=3", "n=0:4:integer", kernel=None, norm_bound=None,
                      limits="10:50", increasing=["x"], decreasing=["n"], concave=["y"])  # fmt: skip
-    assert stated.turns_of_inputs.tolist() == [0, 1, 0]
+    assert turns_along_inputs(stated).tolist() == [0, 1, 0]
     found = assume(stated, functions=10)
     assert not found.left_out
     side = np.linspace(0, 1, 5)
@@ -139,7 +141,7 @@ def test_random_functions_have_the_shapes():
 
 
 def test_parts_of_mirrored_functions_add_up():
-    shapes = random_functions.Shapes(
+    shapes = random_functions.Shapes.of(
         (Increasing(0), Decreasing(1)), unit_region(problem().inputs[:2])
     )
     subsets, rng = random_functions.subsets_of(2, "none"), np.random.default_rng(0)
@@ -282,9 +284,9 @@ def test_plan_says_what_facts_buy(run):
 def test_facts_never_make_the_simulated_band_wider():
     stated = problem("x=0:1", limits="0:60", increasing=["x"], experiments=10)
     calls = []
-    worth = plans.worth_of_facts(assume(stated, 20), 10, lambda: calls.append(1))
-    assert len(calls) == plans.worth_steps(stated, 10)
+    worth = worth_of_facts(assume(stated, 20), 10, lambda: calls.append(1))
+    assert len(calls) == worth_steps(stated, 10)
     nothing, *others = worth.half_width.values()
     assert len(others) == 3 and all(np.all(one <= nothing + 1e-9) for one in others)
     assert np.all(others[-1] <= np.minimum(*others[:2]) + 1e-3)
-    assert worth.experiments(plans.ALL, nothing[-1]) < worth.counts[-1]
+    assert worth.experiments(ALL, nothing[-1]) < worth.counts[-1]

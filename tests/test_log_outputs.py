@@ -89,7 +89,7 @@ class TestWords:
 
     def test_outcomes_without_a_logarithm_are_refused_with_their_line(self, tmp_path):
         write_csv(tmp_path / "runs.csv", {"dose": [1, 2], "gain": [2.0, 0.0]})
-        read = kb.problem.calibration.Runs.read
+        read = kb.problem.runs.Runs.read
         refused(lambda: read(problem(), tmp_path / "runs.csv"), "line 3: gain = 0 has no logarithm")
         columns = {"dose": [1.0], "gain": [-1.0]}
         refused(lambda: read(problem(), columns), "row 1: gain = -1 has no logarithm")

@@ -15,9 +15,9 @@ import kernelbounds as kb
 from kernelbounds.io.csv_table import read_csv, write_csv
 from kernelbounds.noise import Bounded, Gaussian, SubGaussian
 from kernelbounds.problem import Problem, assume, calibrate
-from kernelbounds.problem.calibration import checked_assumptions, noise_so_far
-from kernelbounds.problem.plans import cost_of_unknown_noise, unknown_steps
-from kernelbounds.problem.problem import predicted_half_widths
+from kernelbounds.problem.checked import checked_assumptions, noise_so_far
+from kernelbounds.problem.model import predicted_half_widths, with_level
+from kernelbounds.problem.worth import cost_of_unknown_noise, unknown_steps
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "examples"))
 from curing import NOISE, RANGES, strength
@@ -192,7 +192,7 @@ def test_what_not_knowing_costs():
 def test_contradictions_name_the_number_that_was_stated(law, said, least):
     X, y = _runs(40)
     problem = _problem(1.0, norm_bound=60.0)
-    kernel, norm = problem._with_level(problem.kernel, problem.norm_bound)
+    kernel, norm = with_level(problem.kernel, problem.norm_bound, problem.output.span)
     sequence = kb.ConfidenceSequence(kernel, norm, law, offset=40.0)
     sequence.update(problem.scaled(X), y)
     with pytest.raises(kb.EmptyConfidenceSetError) as caught:

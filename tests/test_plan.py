@@ -8,8 +8,8 @@ from scipy.stats import qmc
 
 import kernelbounds as kb
 from kernelbounds.problem import Problem, assume, plan
+from kernelbounds.problem.model import WIDTH_POINTS, predicted_half_widths
 from kernelbounds.problem.plans import RUNS, alternatives, counts_up_to, needed, steps_of
-from kernelbounds.problem.problem import WIDTH_POINTS, predicted_half_widths
 from kernelbounds.problem.random_functions import with_corners
 
 CASES = [

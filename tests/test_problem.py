@@ -378,12 +378,12 @@ def test_tables_come_as_arrays_dicts_and_data_frames():
     frame = pd.DataFrame(columns, index=[7, 5])
     for given_as in (rows, rows.tolist(), columns, frame, frame.convert_dtypes(),
                      {"n": [2, 3], "temperature": frame["temperature"]}):  # fmt: skip
-        np.testing.assert_array_equal(problem.points(given_as), rows)
-    np.testing.assert_array_equal(problem.points({"n": 2, "temperature": 190}), rows[:1])
-    np.testing.assert_array_equal(problem.points(rows[0]), rows[:1])
+        np.testing.assert_array_equal(problem.inputs.points(given_as), rows)
+    np.testing.assert_array_equal(problem.inputs.points({"n": 2, "temperature": 190}), rows[:1])
+    np.testing.assert_array_equal(problem.inputs.points(rows[0]), rows[:1])
     kept = rows.copy()
     problem.scaled(rows)[:] = 7
-    problem.points(rows)[:] = 7
+    problem.inputs.points(rows)[:] = 7
     np.testing.assert_array_equal(rows, kept)
 
 
@@ -412,7 +412,7 @@ def test_tables_come_as_arrays_dicts_and_data_frames():
 )
 def test_tables_that_are_refused(table, match):
     problem = _problem("x=0:1", "t=0:1")
-    for method in (problem.points, problem.scaled):
+    for method in (problem.inputs.points, problem.scaled):
         assert re.search(match, refusal(method, table))
 
 

@@ -11,7 +11,7 @@ from scipy.stats import norm
 from typer.testing import CliRunner
 
 import kernelbounds as kb
-from kernelbounds.cli import app, study_commands
+from kernelbounds.cli import app, study_report
 from kernelbounds.study.choosing import DISTINCT, PURPOSES, _Knowledge, first_runs
 from kernelbounds.study.deciding import Search
 from kernelbounds.study.pictures import best_known
@@ -94,7 +94,7 @@ def test_runs_of_ones_own_count_among_the_first():
 def test_learning_goes_where_the_band_is_widest():
     study, _ = studied(6)
     trial = study.ask(purpose="learning")
-    grid = study.problem.settable(study.problem.unit_box.filling(256))
+    grid = study.problem.inputs.settable(study.problem.unit_box.filling(256))
     lower, upper = study.bounds(grid)
     assert trial.upper - trial.lower >= (upper - lower).max() * (1 - 1e-9)
 
@@ -214,7 +214,7 @@ def invoked(*words):
 @pytest.fixture
 def oven(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(study_commands, "TELL_SECONDS", 0.1)
+    monkeypatch.setattr(study_report, "TELL_SECONDS", 0.1)
     with kb.Study.create("my oven.db", problem().replace(output="the yield[%]=0:100")):
         pass
     return "my oven.db"

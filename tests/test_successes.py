@@ -15,8 +15,9 @@ import kernelbounds as kb
 from kernelbounds.arrays import EPS
 from kernelbounds.facts import Between
 from kernelbounds.io.csv_table import read_csv, write_csv
-from kernelbounds.problem import Problem, assume, calibrate, plans
-from kernelbounds.problem.calibration import Runs
+from kernelbounds.problem import Problem, assume, calibrate
+from kernelbounds.problem.runs import Runs
+from kernelbounds.problem.worth import has_worth
 
 INPUT, OUTPUT = "force[N]=4:24", "rate=0:1"
 KIND = {"kernel": "Matern(0.75, nu=2.5)", "norm_bound": 6.0}
@@ -157,8 +158,8 @@ class TestBounds:
         assert many.noise == pytest.approx(0.5 / math.sqrt(200), rel=1e-12)
         values = many.values(many.functions[0], np.linspace(0, 1, 30)[:, None])
         assert np.all((values > -0.05) & (values < 1.05))
-        assert not plans.has_worth(stated)  # that a rate is between 0 and 1 is nothing special
-        assert plans.has_worth(stated.replace(limits=":0.9"))
+        assert not has_worth(stated)  # that a rate is between 0 and 1 is nothing special
+        assert has_worth(stated.replace(limits=":0.9"))
 
     def test_calibration_keeps_the_noise_of_tries(self):
         force, told = table()

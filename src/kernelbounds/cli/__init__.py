@@ -1,6 +1,6 @@
 """The command line: ``kernelbounds assume``, ``plan``, ``calibrate``, ``bound``, ``study``, ...
 
-The commands that need nothing of the user's own, ``demo`` and ``reproduce``, are in this file.
+The commands that open a page, ``demo`` and ``studio``, are in this file.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import os
 import sys
 import warnings
 import webbrowser
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,18 +19,16 @@ from rich.console import Console
 from rich.text import Text
 
 from kernelbounds import __version__
-from kernelbounds.cli import assume_commands, bound_command, coverage_command, plan_command
-from kernelbounds.cli.options import listed, print_table, progress, say, warn
+from kernelbounds.cli import assume_commands, bound_command, plan_command, research_commands
+from kernelbounds.cli.options import print_table, progress, say, warn
 from kernelbounds.cli.study_commands import study_app
 from kernelbounds.display.numbers import at_most
 from kernelbounds.errors import InputError, KernelBoundsError
 from kernelbounds.io import files
-from kernelbounds.paper import specs
 
 if TYPE_CHECKING:
     from kernelbounds.demo import Tour
 
-QUICK_ROUNDS, QUICK_REPETITIONS = 150, 3
 OpenOption = Annotated[
     bool | None,
     typer.Option(
@@ -51,10 +48,7 @@ _HELP = "\n\n".join((
     "If you have no data at hand, take the tour: kernelbounds demo.",
 ))  # fmt: skip
 
-app = typer.Typer(
-    help=_HELP,
-    no_args_is_help=True,
-)
+app = typer.Typer(help=_HELP, no_args_is_help=True)
 for _command in (
     assume_commands.assume,
     plan_command.plan,
@@ -97,9 +91,7 @@ def demo(
         files.write_text(out, tours.as_html(tour, seed))
     _show(tour)
     say(f"page: {out}")
-    if open_page or (open_page is None and _somebody_is_there()):
-        webbrowser.open(out.resolve().as_uri())
-    else:
+    if not _opened(out.resolve().as_uri(), open_page):
         say("Open it in a browser; it needs no network.")
 
 
@@ -138,8 +130,7 @@ def studio(
     def started(address: str) -> None:
         say(f"studio: {address}")
         say("Ctrl-C ends it.", aside=True)
-        if open_page or (open_page is None and _somebody_is_there()):
-            webbrowser.open(address)
+        _opened(address, open_page)
 
     server.serve(chosen, port, started, warn)
 
@@ -170,12 +161,16 @@ def _show(tour: Tour) -> None:
     )
 
 
-def _somebody_is_there() -> bool:
-    """Tell whether a browser would be seen: on a screen of this machine, and not in CI."""
-    known = {name for name, value in os.environ.items() if value}
-    elsewhere = known & {"CI", "SSH_CONNECTION", "SSH_TTY"}
-    screen = sys.platform in ("darwin", "win32") or known & {"DISPLAY", "WAYLAND_DISPLAY"}
-    return bool(sys.stdout.isatty() and screen and not elsewhere)
+def _opened(address: str, wanted: bool | None) -> bool:
+    """Open a page if it is wanted; None: if a browser would be seen, on a screen and not in CI."""
+    if wanted is None:
+        known = {name for name, value in os.environ.items() if value}
+        elsewhere = known & {"CI", "SSH_CONNECTION", "SSH_TTY"}
+        screen = sys.platform in ("darwin", "win32") or known & {"DISPLAY", "WAYLAND_DISPLAY"}
+        wanted = bool(sys.stdout.isatty() and screen and not elsewhere)
+    if wanted:
+        webbrowser.open(address)
+    return wanted
 
 
 def _version(wanted: bool) -> None:
@@ -193,74 +188,10 @@ def _options(
     pass
 
 
-EXPERIMENTS = "; ".join(f"{name}: {text}" for name, text in specs.EXPERIMENTS.items())
-
-
-@app.command(
-    "reproduce",
-    no_args_is_help=True,
-    help=f"""Reproduce the paper's experiments.
-
-Names: {EXPERIMENTS}; or all. You may interrupt at any time; run the command again to go on.
-
-The last six are not in the paper. Their methods are their own, certificates take at most
-{specs.CERTIFICATE_ROUNDS} rounds, {specs.CERTIFICATE_REPETITIONS} times, a repetition of designs
-is up to {max(specs.DESIGNS.values())} runs, in proportion to the rounds, scale goes up to the
-square of the rounds, rivals, to which --methods adds bounds of your own, takes at most
-{specs.RIVAL_ROUNDS} rounds, {specs.RIVAL_REPETITIONS} times, and optimisers, which has those that
-are installed (the extra compare has all), at most {specs.OPTIMISER_TRIALS} trials,
-{specs.OPTIMISER_REPETITIONS} times.""",
+app.command(no_args_is_help=True, help=research_commands.REPRODUCE_HELP)(
+    research_commands.reproduce
 )
-def reproduce_command(
-    names: Annotated[list[str], typer.Argument(metavar="NAME...", show_default=False)],
-    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("results"),
-    quick: Annotated[
-        bool, typer.Option("--quick", help="A small version: 150 rounds, 3 repetitions.")
-    ] = False,
-    rounds: Annotated[int | None, typer.Option(help="T; the paper has 1000.")] = None,
-    reps: Annotated[int | None, typer.Option(help="Repetitions; the paper has 10.")] = None,
-    seed: Annotated[int, typer.Option(help="Seed of problems, actions and noise.")] = 0,
-    methods: Annotated[
-        str,
-        typer.Option(
-            help="Comma-separated, of " + ", ".join(specs.METHODS) + ", and package.module:Name "
-            "for a bound of your own, looked for in the current directory first."
-        ),
-    ] = ",".join(specs.METHODS),
-    kernels: Annotated[
-        str, typer.Option(help="Comma-separated, of " + ", ".join(specs.KERNELS) + ".")
-    ] = ",".join(specs.KERNELS),
-    workers: Annotated[
-        int, typer.Option(min=1, help="Processes on this machine.", show_default="all cores")
-    ] = os.cpu_count() or 1,
-    dask: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Run on this Dask cluster instead.")
-    ] = None,
-) -> None:
-    """Run what is missing, then write tables, figures and a report."""
-    from kernelbounds.paper.reproduce import reproduce
-
-    choices = specs.Choices(
-        rounds if rounds is not None else QUICK_ROUNDS if quick else specs.ROUNDS,
-        reps if reps is not None else QUICK_REPETITIONS if quick else specs.REPETITIONS,
-        seed,
-        listed(methods),
-        listed(kernels),
-    )
-    try:
-        done = reproduce(names, choices, out, workers, dask, partial(say, aside=True))
-    except KeyboardInterrupt:
-        say(
-            f"interrupted; finished runs are in {out}, and the same command goes on from there",
-            aside=True,
-        )
-        raise SystemExit(130) from None
-    typer.echo(done.table, nl=False)
-    for file in done.files:
-        say(f"wrote {file}", aside=True)
-
-
-app.command()(coverage_command.coverage)
+app.command()(research_commands.coverage)
 
 # Without a short help, lists of commands, as on the site, cut sentences after 45 characters.
 for _one in (*app.registered_commands, *study_app.registered_commands):

@@ -203,7 +203,7 @@ def calibrate(
 
     Example: kernelbounds calibrate pilot.csv --problem assume/problem.json --split 0.4
     """
-    runs = kb.problem.calibration.Runs.read(problem, table)
+    runs = kb.problem.runs.Runs.read(problem, table)
     runs.refuse_more_levels_than_rows(problem)
     X, y = runs.points, runs.measured
     pilot = len(y)
@@ -216,7 +216,7 @@ def calibrate(
     say(f"What {pilot} rows suggest:")
     for one in found.suggestions:
         say(f"  {one.what}: {one.value}\n      {one.kind}: {one.why}")
-    repeats = kb.problem.calibration.count_repeats
+    repeats = kb.problem.runs.count_repeats
     left_out = repeats(X) - repeats(X[:pilot])
     if left_out > 0:
         say(
@@ -233,7 +233,7 @@ def calibrate(
         )
         return
     for name, part in (("pilot.csv", slice(pilot)), ("fresh.csv", slice(pilot, None))):
-        inputs = problem.columns(X[part])
+        inputs = problem.inputs.columns(X[part])
         columns = y[part, None].T if problem.counts is None else y[part].astype(int).T
         told = dict(zip(problem.measured, columns, strict=True))
         results.table(name, inputs | told)

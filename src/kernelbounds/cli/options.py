@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -31,6 +32,13 @@ TableArgument = Annotated[
     ),
 ]
 OutOption = Annotated[Path, typer.Option(help="Folder for the results.")]
+WorkersOption = Annotated[
+    int, typer.Option(min=1, help="Processes on this machine.", show_default="all cores")
+]
+ALL_CORES = os.cpu_count() or 1
+DaskOption = Annotated[
+    str | None, typer.Option(metavar="ADDRESS", help="Run on this Dask cluster instead.")
+]
 
 
 class Statement(NamedTuple):
@@ -205,7 +213,7 @@ def problem_from_options(
 
 
 def changed_by_options(problem: kb.Problem, **options: Any) -> kb.Problem:
-    """Return a problem with what options change; "none" takes a statement back.
+    """Change a problem as options say; "none" takes a statement back.
 
     Examples
     --------
@@ -325,6 +333,19 @@ class Results:
         say(f"wrote {self.folder / name}")
 
 
+@contextmanager
+def resumable(out: Path) -> Iterator[None]:
+    """Say how to go on when somebody interrupts a long command."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        say(
+            f"interrupted; finished runs are in {out}, and the same command goes on from there",
+            aside=True,
+        )
+        raise SystemExit(130) from None
+
+
 def listed(text: str) -> tuple[str, ...]:
     """Split a text at its commas."""
     return tuple(part.strip() for part in text.split(",") if part.strip())
@@ -359,9 +380,7 @@ def assumed_with_progress(problem: kb.Problem) -> kb.problem.Assumed:
 
 def settled_with_progress(problem: kb.Problem) -> kb.Problem:
     """Settle a problem as :meth:`Problem.settled` does, with a bar."""
-    if problem.kernel is not None and problem.norm_bound is not None:
-        return problem
-    return assumed_with_progress(problem).problem
+    return problem if problem.is_settled else assumed_with_progress(problem).problem
 
 
 def counted(count: int, noun: str) -> str:
@@ -384,8 +403,13 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
 
 
 def say(text: str, *, aside: bool = False) -> None:
-    """Print a paragraph with brackets as they are; ``aside`` is on standard error."""
+    """Print a paragraph, with brackets as they are; with ``aside``, on standard error."""
     Console(highlight=False, stderr=aside).print(text, markup=False, soft_wrap=True)
+
+
+def remark(text: str) -> None:
+    """Print something that a user may want to know, on standard error."""
+    say(f"note: {text}", aside=True)
 
 
 def warn(text: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import typer
@@ -12,16 +12,12 @@ from threadpoolctl import threadpool_limits
 
 import kernelbounds as kb
 from kernelbounds.arrays import Array
-from kernelbounds.cli.options import (
-    OutOption,
-    Results,
-    print_table,
-    progress,
-    say,
-    with_problem,
-)
+from kernelbounds.cli.options import OutOption, Results, print_table, progress, say, with_problem
 from kernelbounds.display.numbers import at_most, factor
 from kernelbounds.errors import InputError
+
+if TYPE_CHECKING:
+    from kernelbounds.problem.worth import CostOfUnknown, Worth
 
 # As in kernelbounds.problem.plans, which would take too long to import for a line of help.
 DEFAULT_COUNT, LARGEST_COUNT = 1000, 5000
@@ -73,9 +69,11 @@ def plan(
 
     Example: kernelbounds plan --problem assume/problem.json --within 5
     """
+    from kernelbounds.problem import worth as simulated
+
     aim = problem.output.span / 10
     if within is not None:
-        aim = kb.problem.outcomes.checked_amount(within, "--within", problem.output, above=0.0)
+        aim = kb.problem.outputs.checked_amount(within, "--within", problem.output, above=0.0)
         aim = math.log1p(aim) if problem.output.log else aim
     with progress("predicting", kb.problem.plans.steps_of(problem, most)) as step:
         expected = kb.problem.plan(problem, most, step)
@@ -92,15 +90,13 @@ def plan(
          f"experiments for {_aim_text(problem.output, aim)}"],
         rows,
     )  # fmt: skip
-    if facts and kb.problem.plans.has_worth(expected.problem):
-        with progress(
-            "what facts buy", kb.problem.plans.worth_steps(expected.problem, most)
-        ) as step:
-            worth = kb.problem.plans.worth_of_facts(expected.assumed, most, step)
+    if facts and simulated.has_worth(expected.problem):
+        with progress("what facts buy", simulated.worth_steps(expected.problem, most)) as step:
+            worth = simulated.worth_of_facts(expected.assumed, most, step)
         show_worth(expected.problem, worth, aim)
     if problem.stated_noise.is_unknown:
-        with progress("what an unknown noise costs", kb.problem.plans.unknown_steps(most)) as step:
-            cost = kb.problem.plans.cost_of_unknown_noise(expected.assumed, most, step)
+        with progress("what an unknown noise costs", simulated.unknown_steps(most)) as step:
+            cost = simulated.cost_of_unknown_noise(expected.assumed, most, step)
         show_cost(expected.problem, cost)
     say("Assume only what you know: if an assumption is wrong, so are the bounds.")
     _write(expected, Results(out), design or 5 * problem.dim)
@@ -112,7 +108,7 @@ def _row(name: str, problem: kb.Problem, aim: float, most: int) -> list[str]:
     except InputError:
         return [name, "?", "?", "?"]
     count, out = kb.problem.plans.needed(settled, aim, most), settled.output
-    width, _ = kb.problem.problem.predicted_half_widths(settled, settled.experiments)
+    width, _ = kb.problem.model.predicted_half_widths(settled, settled.experiments)
     return [
         name, settled.norm_text, out.short_plus_minus(width),
         f"more than {most}" if count is None else str(count),
@@ -121,8 +117,7 @@ def _row(name: str, problem: kb.Problem, aim: float, most: int) -> list[str]:
 
 def show(expected: kb.problem.Plan) -> None:
     """Print widths and regrets by the number of experiments."""
-    out = expected.problem.output
-
+    problem, out = expected.problem, expected.problem.output
     rows = [
         [str(count), _most(out, width, "±"), _usual(out, typical, "±"), _usual(out, error, "±"),
          _most(out, regret), _usual(out, usual)]
@@ -131,11 +126,9 @@ def show(expected: kb.problem.Plan) -> None:
             expected.simulated_error, expected.regret, expected.simulated_regret, strict=True,
         )
     ]  # fmt: skip
-    problem = expected.problem
     kernel = kb.kernels.kernel_to_text(problem.kernel)
     print_table(
-        f"{problem.output.label}: band and certified regret, with {kernel}, "
-        f"B = {problem.norm_text}",
+        f"{out.label}: band and certified regret, with {kernel}, B = {problem.norm_text}",
         ["experiments", "band, at most", "band, simulated", "estimate, simulated",
          "regret, at most", "regret among 256, simulated"],
         rows,
@@ -176,9 +169,11 @@ def show(expected: kb.problem.Plan) -> None:
     )
 
 
-def show_worth(problem: kb.Problem, worth: kb.problem.plans.Worth, aim: float) -> None:
+def show_worth(problem: kb.Problem, worth: Worth, aim: float) -> None:
     """Print the band with and without each fact, and how many experiments each one saves."""
-    plans, out = kb.problem.plans, problem.output
+    from kernelbounds.problem.worth import ALL, NOTHING, WORTH_RUNS
+
+    out = problem.output
     unit = " up to a factor" if out.log else f" [{out.unit}]" if out.unit else ""
     left_out = [words for words in problem.facts_in_words if words not in worth.half_width]
     if left_out:
@@ -186,23 +181,22 @@ def show_worth(problem: kb.Problem, worth: kb.problem.plans.Worth, aim: float) -
     if len(worth.half_width) == 1:
         return
     print_table(
-        f"What you know buys: the mean band{unit}, simulated with "
-        f"{plans.WORTH_RUNS} random functions",
+        f"What you know buys: the mean band{unit}, simulated with {WORTH_RUNS} random functions",
         ["experiments", *worth.half_width],
         [
             [str(count), *(_usual(out, w, "±") or "?" for w in widths)]
             for count, *widths in zip(worth.counts, *worth.half_width.values(), strict=True)
         ],
     )
-    plain = worth.half_width[plans.NOTHING]
+    plain = worth.half_width[NOTHING]
     # Where the aim is out of reach without facts, the band that is in reach takes its place.
     target = aim if plain[-1] <= aim else float(plain[-1])
-    before = worth.experiments(plans.NOTHING, target)
+    before = worth.experiments(NOTHING, target)
     for name in list(worth.half_width)[1:]:
         after = worth.experiments(name, target)
         if before is None or after is None:
             continue
-        known = "With all that you know" if name == plans.ALL else f"If {_as_clause(name)}"
+        known = "With all that you know" if name == ALL else f"If {_as_clause(name)}"
         if round(after) < round(before):
             saved = f"about {after:.0f} experiments in place of {before:.0f}"
             if after <= worth.counts[0]:
@@ -216,7 +210,7 @@ def show_worth(problem: kb.Problem, worth: kb.problem.plans.Worth, aim: float) -
     )
 
 
-def show_cost(problem: kb.Problem, cost: kb.problem.plans.CostOfUnknown) -> None:
+def show_cost(problem: kb.Problem, cost: CostOfUnknown) -> None:
     """Print the simulated band with an unknown noise, and with the same noise if it is known."""
     out = problem.output
 
@@ -277,29 +271,27 @@ def _as_clause(words: str) -> str:
 
 
 def _write(expected: kb.problem.Plan, results: Results, size: int) -> None:
-    problem = expected.problem
-    results.problem(problem)
-    # On a logarithmic scale, widths and regrets are factors in the user's units.
-    log = problem.output.log
-    half, regret = ("band_factor", "regret_factor") if log else ("half_width", "regret")
-    certain = {
-        "experiments": expected.counts,
-        f"{half}_at_most": _plain(problem.output, expected.half_width),
-        f"{regret}_at_most": _plain(problem.output, expected.regret),
-    }
+    """Write the problem, what was predicted and simulated, a design, and a picture."""
+    problem, out = expected.problem, expected.problem.output
+    half, error, regret = "half_width", "estimate_error", "regret"
+    if out.log:  # Widths and regrets are factors in the user's units.
+        half, error, regret = "band_factor", "estimate_factor", "regret_factor"
+    certain = {half: expected.half_width, regret: expected.regret}
     simulated = {
-        "experiments": expected.counts,
-        f"{half}_simulated": _plain(problem.output, expected.simulated_half_width),
-        "estimate_factor_simulated" if log else "estimate_error_simulated": _plain(
-            problem.output, expected.simulated_error
-        ),
-        f"{regret}_simulated": _plain(problem.output, expected.simulated_regret),
+        half: expected.simulated_half_width,
+        error: expected.simulated_error,
+        regret: expected.simulated_regret,
     }
-    results.table("plan.csv", certain)
-    finite = np.isfinite(expected.simulated_half_width)
-    results.table("simulated.csv", {name: some[finite] for name, some in simulated.items()})
-    points = problem.settable(problem.unit_box.filling(size))
-    results.table("design.csv", problem.columns(points))
+    known = np.isfinite(expected.simulated_half_width)
+    results.problem(problem)
+    for file, kind, columns, rows in (
+        ("plan.csv", "at_most", certain, slice(None)),
+        ("simulated.csv", "simulated", simulated, known),
+    ):
+        values = {f"{name}_{kind}": _plain(out, some[rows]) for name, some in columns.items()}
+        results.table(file, {"experiments": expected.counts[rows], **values})
+    points = problem.inputs.settable(problem.unit_box.filling(size))
+    results.table("design.csv", problem.inputs.columns(points))
     results.picture("plan.png", lambda: draw(expected))
 
 

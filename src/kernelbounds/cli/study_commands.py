@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import shlex
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,26 +12,29 @@ import kernelbounds as kb
 from kernelbounds.cli.options import (
     counted,
     print_table,
+    remark,
     say,
     settled_with_progress,
     with_changes,
     with_problem,
 )
-from kernelbounds.display.numbers import about, at_least, at_most
-from kernelbounds.errors import EmptyConfidenceSetError, InputError, KernelBoundsError
+from kernelbounds.cli.study_report import (
+    ask_about_units,
+    certify,
+    command_line,
+    described,
+    outcome_among,
+    print_trials,
+    read_values,
+    unexpected_at,
+    warn_of_far_aim,
+)
+from kernelbounds.errors import EmptyConfidenceSetError, InputError
 
 study_app = typer.Typer(
     help="Experiments one after the other, in a file: what to try next, and how good the best is.",
     no_args_is_help=True,
 )
-
-# An aim is far if it is less than the mean half-width of the band divided by this. In four
-# simulated studies of two and three inputs, certificates over the whole ranges were 0.7 to 1.7
-# times the half-width that was predicted for as many runs.
-FAR_AIM_RATIO = 2.0
-# After an outcome is told, a certificate is made in this many seconds, unless there are more
-# observations than this: then a search of so short a time would take longer, and find little.
-TELL_SECONDS, MOST_CERTIFIED = 1.0, 500
 
 FileArgument = Annotated[Path, typer.Argument(metavar="FILE", help="The study.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -75,24 +74,8 @@ def create(
     with kb.Study.create(file, settled, minimise=minimise, stop_within=stop_within) as study:
         typer.echo(f"made {file}")
         typer.echo(str(study.status()))
-        aim = study.stop_within
-    if aim is not None:
-        out = settled.output
-        width, _ = kb.problem.problem.predicted_half_widths(settled, settled.experiments)
-        at_noise = ""
-        if settled.stated_noise.is_unknown:
-            at_noise = (
-                f" for a noise of {settled.stated_noise.planned_text}, and wider if it is unknown"
-            )
-        if aim < out.difference(width / FAR_AIM_RATIO):
-            say(
-                f"note: an aim of {out.amount(aim, '{:g}'.format)} is far: after "
-                f"{settled.experiments} runs that fill the ranges, the band is "
-                f"{out.plus_minus(width)} on average{at_noise}, and "
-                "certificates over whole ranges are of about that size. See what is in reach, and "
-                "what stronger assumptions would buy: kernelbounds plan",
-                aside=True,
-            )
+        if study.stop_within is not None:
+            warn_of_far_aim(settled, study.stop_within)
 
 
 @study_app.command("ask")
@@ -132,92 +115,16 @@ def ask(
             Console().print_json(data={"trials": [one.as_data() for one in trials]})
             return
         if len(trials) == 1:
-            typer.echo(_described(study, trials[0]))
+            typer.echo(described(study, trials[0]))
         else:
-            _print_trials(study, trials)
-        typer.echo(f"then: {_tell_line(study, trials[0].number)}")
+            print_trials(study, trials)
+        typer.echo(f"then: {command_line(study, 'tell', trials[0].number)}")
         other = next((one for one in trials if one.purpose not in ("", purpose)), None)
         if other is not None:
-            say(
-                f"note: trial {other.number} was asked for before, for {other.purpose}, and is "
-                f"pending; for new trials beside it: --more --for {purpose}",
-                aside=True,
+            remark(
+                f"trial {other.number} was asked for before, for {other.purpose}, and is pending; "
+                f"for new trials beside it: --more --for {purpose}"
             )
-
-
-def _print_trials(study: kb.Study, trials: Sequence[kb.study.Trial]) -> None:
-    """Print several trials as a table, with what is known of the output there now."""
-    problem, out = study.problem, study.problem.output
-    known_now = [_known_now(study, one) for one in trials]
-    names = [f"{one.name} [{one.unit}]" if one.unit else one.name for one in problem.inputs]
-    rows = [
-        [
-            str(one.number),
-            *(x if isinstance(x, str) else f"{x:.10g}" for x in one.values.values()),
-            about(estimate),
-            out.between(lower, upper),
-        ]
-        for one, (estimate, lower, upper, _) in zip(trials, known_now, strict=True)
-    ]
-    print_table("what to try", ["trial", *names, "estimate", f"{out.name}, guaranteed"], rows)
-    reasons: dict[str, list[str]] = {}
-    for one in trials:
-        reasons.setdefault(one.why, []).append(str(one.number))
-    for why, numbers in reasons.items():
-        if why:
-            say(f"trial{'s' if len(numbers) > 1 else ''} {', '.join(numbers)}: {why}")
-
-
-def _known_now(study: kb.Study, trial: kb.study.Trial) -> tuple[float, float, float, bool]:
-    """Return estimate and bounds at a trial, and whether it was chosen knowing these bounds.
-
-    Where the data refute the assumptions, they are those of the time when it was asked for.
-    """
-    estimate, lower, upper = trial.estimate, trial.lower, trial.upper
-    with suppress(EmptyConfidenceSetError):
-        (estimate,), (lower,), (upper,) = study.estimate_with_bounds(trial.values)
-    same = math.isclose(upper - lower, trial.upper - trial.lower, rel_tol=1e-6)
-    return float(estimate), float(lower), float(upper), same or math.isnan(trial.lower)
-
-
-def _tell_line(study: kb.Study, trial: int | str) -> str:
-    """Write the command that tells an outcome, for pasting into a shell."""
-    file = _quoted(study.path)
-    return f"kernelbounds study tell {file} --trial {trial} {_measured(study.problem)}"
-
-
-def _measured(problem: kb.Problem) -> str:
-    return " ".join(_quoted(f"{name}=...") for name in problem.measured)
-
-
-def _quoted(text: object) -> str:
-    r"""Quote text for a shell where it needs that: '"pH value=..."' in double quotes.
-
-    >>> _quoted("yield=..."), _quoted("pH value=..."), _quoted("it's=...")
-    ('yield=...', '"pH value=..."', '"it\'s=..."')
-    """
-    plain = str(text)
-    if shlex.quote(plain) == plain:
-        return plain
-    # In double quotes, which Windows knows, too, unless something in them has a meaning.
-    return shlex.quote(plain) if set(plain) & set('"$`\\!%') else f'"{plain}"'
-
-
-def _described(study: kb.Study, trial: kb.study.Trial) -> str:
-    """Write the settings of a trial, and what is known of the output there now."""
-    out, unit = study.problem.output, study.problem.output.after_number
-    estimate, lower, upper, same = _known_now(study, trial)
-    known = f"{out.name} {out.about(estimate, lower, upper)}"
-    if lower <= out.low and upper >= out.high:
-        known = f"all of {out.low:g}:{out.high:g}{unit} is possible there, as far as is known"
-    lines = [f"trial {trial.number}: {study.problem.settings_text(trial.values.values())}"]
-    lines += [trial.why] * bool(trial.why) + [known]
-    if not same:
-        lines.append(
-            "it was chosen before the latest outcomes; for a new choice: kernelbounds study "
-            f"drop {_quoted(study.path)} --trial {trial.number}"
-        )
-    return "\n  ".join(lines)
 
 
 @study_app.command("tell", no_args_is_help=True)
@@ -231,10 +138,7 @@ def tell(
             "were not as asked for.",
         ),
     ],
-    trial: Annotated[
-        int | None,
-        typer.Option(min=1, help="The trial that was run."),
-    ] = None,
+    trial: Annotated[int | None, typer.Option(min=1, help="The trial that was run.")] = None,
     key: Annotated[
         str | None,
         typer.Option(
@@ -253,13 +157,13 @@ def tell(
     Or with settings of your own: kernelbounds study tell reactor.db temperature=200 yield=63.1
     """
     with kb.Study(file) as study:
-        given, output = _values(values, study.problem), study.problem.output
+        given, output = read_values(values, study.problem), study.problem.output
         names = study.problem.measured
         asked = {} if trial is None else study.trial(trial).values
         kb.study.records.check_names(study.problem, asked | given, names)
         point = {name: (asked | given)[name] for name in study.problem.names}
-        value = _outcome(study.problem, given)
-        expected = _expected(study, point, value)
+        value = outcome_among(study.problem, given)
+        expected = unexpected_at(study, point, value)
         told = study.tell(point, value, trial=trial, key=key)
         count, waiting = len(study), study.pending
         if as_json:
@@ -269,74 +173,32 @@ def tell(
             return
         again = ", which was told before: nothing changed" if told.again else ""
         typer.echo(
-            f"trial {told.trial}: {study.problem.settings_text(point.values())} "
+            f"trial {told.trial}: {study.problem.inputs.settings_text(point.values())} "
             f"{kb.study.records.told_text(study.problem, value)}{again}; "
             f"{counted(count, 'observation')}"
         )
         (scaled,), scales = study.problem.scaled_outcomes([value])
         noise = study.problem.stated_noise.planned if scales is None else scales[0]
+        correct_it = command_line(study, "correct", told.trial)
         if abs(scaled - output.middle) > 10 * noise + output.span:
-            say(
-                f"note: {kb.study.records.told_text(study.problem, value)} is far from the range "
-                f"{output.written}; if that is a slip: kernelbounds study correct {_quoted(file)} "
-                f"--trial {told.trial} {_measured(study.problem)}",
-                aside=True,
+            remark(
+                f"{kb.study.records.told_text(study.problem, value)} is far from the range "
+                f"{output.written}; if that is a slip: {correct_it}"
             )
         elif expected and not told.again:
-            say(
-                f"note: this is outside {expected}, where the assumptions and the outcomes before "
-                "it put the outcome. If it is a slip of the pen: kernelbounds study correct "
-                f"{_quoted(file)} --trial {told.trial} {_measured(study.problem)}",
-                aside=True,
+            remark(
+                f"this is outside {expected}, where the assumptions and the outcomes before it put "
+                f"the outcome. If it is a slip of the pen: {correct_it}"
             )
         else:
-            _ask_about_units(study, int(not told.again))
+            ask_about_units(study, int(not told.again))
         if trial is None and waiting and not told.again:
             numbers = ", ".join(str(one.number) for one in waiting)
-            say(
-                f"note: still pending: trial {numbers}; an outcome of one of those is told with "
-                "--trial, also where the settings were a little different",
-                aside=True,
+            remark(
+                f"still pending: trial {numbers}; an outcome of one of those is told with --trial, "
+                "also where the settings were a little different"
             )
-        _certify(study)
-
-
-def _expected(study: kb.Study, point: Mapping[str, Any], value: Any) -> str:
-    """Say where the next outcome at some settings will be, if this one is not there."""
-    if not 0 < len(study) <= MOST_CERTIFIED:
-        return ""
-    problem, sequence = study.problem, study.sequence
-    (outcome,), scales = problem.scaled_outcomes([value])
-    with suppress(KernelBoundsError):  # settings out of range, or data that refute the assumptions
-        unit = problem.scaled([[point[name] for name in problem.names]])
-        (low,), (high,) = sequence.prediction_bounds(unit, noise_scale=scales)
-        if not low <= outcome <= high:
-            below, above = problem.unscaled_bounds(low, high)
-            ends = f"{at_least(float(below), 4)} to {at_most(float(above), 4)}"
-            return f"{ends}{problem.output.after_number}"
-    return ""
-
-
-def _certify(study: kb.Study) -> None:
-    """Make a certificate in a short time, for the curve of them, and say it.
-
-    The outcomes are safe on the disk by now, so an interrupt does no harm.
-    """
-    if len(study) > MOST_CERTIFIED:
-        return
-    try:
-        regret = study.certificate(TELL_SECONDS).regret
-        if math.isfinite(regret):
-            within = study.problem.output.amount(regret)
-            typer.echo(f"certified: the best settings known are within {within} of the best")
-    except EmptyConfidenceSetError:
-        say(
-            "note: the outcomes now contradict the assumptions, so there is no certificate; "
-            "kernelbounds study status says what to do",
-            aside=True,
-        )
-    except KeyboardInterrupt:
-        say("note: no certificate was made; the outcome is safe in the file", aside=True)
+        certify(study)
 
 
 @study_app.command("status")
@@ -388,17 +250,16 @@ def undo(
     with kb.Study(file) as study:
         gone = study.undo(trial)
         for number, values, value in gone[:10]:
-            settings = study.problem.settings_text(values.values())
+            settings = study.problem.inputs.settings_text(values.values())
             told = kb.study.records.told_text(study.problem, value)
             typer.echo(f"taken back: trial {number}: {settings} {told}")
         if len(gone) > 10:
             typer.echo(f"taken back: and {len(gone) - 10} more, imported together")
         if trial is not None:
-            typer.echo(f"tell its right outcome: {_tell_line(study, trial)}")
-            say(
-                "note: that will have the place in the order that the wrong one had; if the trial "
-                f"was never run: kernelbounds study drop {_quoted(file)} --trial {trial}",
-                aside=True,
+            typer.echo(f"tell its right outcome: {command_line(study, 'tell', trial)}")
+            remark(
+                "that will have the place in the order that the wrong one had; if the trial was "
+                f"never run: {command_line(study, 'drop', trial)}"
             )
 
 
@@ -421,17 +282,17 @@ def correct(
         problem, before = study.problem, study.trial(trial)
         if before.ran is None or before.outcome is None:
             raise InputError(f"trial {trial} has no outcome to correct; it is {before.state}.")
-        given, old = _values(values, problem), before.outcome
+        given, old = read_values(values, problem), before.outcome
         was = dict(zip(problem.measured, old if isinstance(old, tuple) else (old,), strict=True))
         now = before.ran | was | given
         kb.study.records.check_names(problem, now, problem.measured)
-        value = _outcome(problem, now)
+        value = outcome_among(problem, now)
         told = study.correct(trial, value, point={name: now[name] for name in problem.names})
         if told.again:
             typer.echo(f"trial {trial} is as you say already: nothing changed")
             return
         lines = [
-            f"{problem.settings_text(settings.values())} "
+            f"{problem.inputs.settings_text(settings.values())} "
             f"{kb.study.records.told_text(problem, measured)}"
             for settings, measured in (
                 (before.ran, old),
@@ -439,7 +300,7 @@ def correct(
             )
         ]
         typer.echo(f"trial {trial} was: {lines[0]}\ntrial {trial} is:  {lines[1]}")
-        _certify(study)
+        certify(study)
 
 
 @study_app.command("note", no_args_is_help=True)
@@ -476,7 +337,7 @@ def trials(
             return
         rows = []
         for one in shown:
-            settings = problem.settings_text((one.ran or one.values).values())
+            settings = problem.inputs.settings_text((one.ran or one.values).values())
             result = f"({one.state})"
             if one.outcome is not None:
                 result = kb.study.records.told_text(problem, one.outcome)
@@ -520,13 +381,14 @@ def revise(
 
 @study_app.command("drop")
 def drop(
-    file: FileArgument,
-    trial: Annotated[int, typer.Option(min=1, help="A pending trial.")],
+    file: FileArgument, trial: Annotated[int, typer.Option(min=1, help="A pending trial.")]
 ) -> None:
     """Give up a pending trial that will have no outcome, but never because its outcome is bad."""
     with kb.Study(file) as study:
         gone = study.drop(trial)
-        typer.echo(f"dropped trial {trial}: {study.problem.settings_text(gone.values.values())}")
+        typer.echo(
+            f"dropped trial {trial}: {study.problem.inputs.settings_text(gone.values.values())}"
+        )
 
 
 @study_app.command("export")
@@ -592,40 +454,6 @@ def import_command(
         was = "was" if len(told) - new == 1 else "were"
         old = f", after {len(told) - new} that {was} imported before" if new < len(told) else ""
         typer.echo(f"imported {counted(new, 'run')}{old}; {counted(len(study), 'observation')}")
-        _ask_about_units(study, new)
+        ask_about_units(study, new)
         if told and not new:
-            say("note: the table has no new rows; if all are new runs: --skip 0", aside=True)
-
-
-def _ask_about_units(study: kb.Study, new: int) -> None:
-    """Ask whether outcomes are in the unit of the range, where it is the new ones that differ."""
-    sequence, doubtful = study.sequence, kb.problem.calibration.doubtful_unit
-    points, outcomes, before = sequence.points, sequence.outcomes, len(sequence) - new
-    question = doubtful(study.problem, points, outcomes) if new else ""
-    if question and not doubtful(study.problem, points[:before], outcomes[:before]):
-        say(f"note: {question}", aside=True)
-
-
-def _outcome(problem: kb.Problem, given: Mapping[str, Any]) -> Any:
-    """Return the outcome among values by name: a number, or successes and tries."""
-    found = tuple(given[name] for name in problem.measured)
-    return found[0] if problem.counts is None else found
-
-
-def _values(pairs: list[str], problem: kb.Problem) -> dict[str, Any]:
-    """Read ``name=value`` from the command line: a number, or the name of a level."""
-    found: dict[str, Any] = {}
-    for pair in pairs:
-        name, separator, text = (part.strip() for part in pair.rpartition("="))
-        if not separator or not name:
-            raise InputError(f"write name=value, such as temperature=200, got {pair!r}.")
-        if name in found:
-            raise InputError(f"{name} is given twice.")
-        if name in problem.categories_by_name:
-            found[name] = text
-            continue
-        if not kb.problem.quantities.NUMBER.fullmatch(text):
-            hint = "; write a point for the decimal comma" if "," in text else ""
-            raise InputError(f"{name} must be a number, got {text!r}{hint}.")
-        found[name] = float(text)
-    return found
+            remark("the table has no new rows; if all are new runs: --skip 0")

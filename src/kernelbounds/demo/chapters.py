@@ -23,8 +23,8 @@ from kernelbounds.bandits import Finite, KernelLUCB, KernelUCB
 from kernelbounds.bounds import AMM, AY, CMM, DMM, IGP, Bound, FixedDesign
 from kernelbounds.kernels.rkhs import RKHSFunction
 from kernelbounds.problem import Problem, assume, assuming
+from kernelbounds.problem.model import predicted_half_widths
 from kernelbounds.problem.plans import counts_up_to
-from kernelbounds.problem.problem import predicted_half_widths
 from kernelbounds.sequence import ConfidenceSequence
 
 Step = Callable[[], object]  # called now and then, to show progress

@@ -42,7 +42,7 @@ from kernelbounds.arrays import as_scalar, brief
 from kernelbounds.integrations.ax_trials import as_params, notes_of, refuse_misfit, trials_of
 from kernelbounds.integrations.outside_trials import COMPLETION, Reading, Record, point_of
 from kernelbounds.problem import Input, Problem
-from kernelbounds.problem.outcomes import checked_amount
+from kernelbounds.problem.outputs import checked_amount
 from kernelbounds.study.choosing import BEST, checked_purpose, new_trials
 
 __all__ = ["CertificateAnalysis", "KernelBoundsNode", "problem_of"]
@@ -179,7 +179,7 @@ class KernelBoundsNode(ExternalGenerationNode):
         except EmptyConfidenceSetError as error:
             self._record.warn_once({"refuted": f"{error} Parameters are now Ax's Sobol points."})
             raise  # Ax catches the error, and calls the generator that stands in for this one.
-        params = as_params(problem.named(new.point), self._space)
+        params = as_params(problem.inputs.named(new.point), self._space)
         self._given.append(point_of(problem, params) or new.point)
         return params
 

@@ -35,7 +35,7 @@ from kernelbounds.integrations.optuna_trials import (
 )
 from kernelbounds.integrations.outside_trials import COMPLETION, Reading, Record
 from kernelbounds.problem import Input, Problem
-from kernelbounds.problem.outcomes import checked_amount
+from kernelbounds.problem.outputs import checked_amount
 from kernelbounds.study.choosing import BEST, checked_purpose, new_trials
 
 __all__ = ["KernelBoundsSampler", "StopWhenCertified", "problem_of"]
@@ -204,13 +204,13 @@ class KernelBoundsSampler(optuna.samplers.BaseSampler):
         if safety is not None:
             self._record.warn_once(known.void | known.notes)
             chosen = safety.chosen(known, taken, last_distributions(study, known))
-            return search.problem.named(chosen)
+            return search.problem.inputs.named(chosen)
         try:
             (new,) = new_trials(search, known.sequence, taken, 1, self._purpose)
         except EmptyConfidenceSetError as error:
             self._record.warn_once({"refuted": f"{error} Parameters are now sampled at random."})
             return {}
-        return search.problem.named(new.point)
+        return search.problem.inputs.named(new.point)
 
     def sample_independent(
         self,

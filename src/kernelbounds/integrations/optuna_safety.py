@@ -103,7 +103,8 @@ class Safety:
         unit = problem.scaled(settings)
         if not np.array_equal(unit[0], x) and not policy.is_safe(unit)[0]:
             raise InputError(
-                f"{problem.named(settings[0])} cannot be set exactly enough to be known as safe."
+                f"{problem.inputs.named(settings[0])} cannot be set exactly enough to be known as "
+                "safe."
             )
         return tuple(settings[0].tolist())
 
@@ -115,7 +116,7 @@ def _settings(
     problem: Problem, unit: Array, distributions: Mapping[str, BaseDistribution]
 ) -> Array:
     """Turn points of the unit cube into settings, at the steps of Optuna's distributions."""
-    settings = problem.settable(unit)
+    settings = problem.inputs.settable(unit)
     for at, one in enumerate(problem.inputs):
         known = distributions.get(one.name)
         if isinstance(known, NUMBERS) and not one.levels:

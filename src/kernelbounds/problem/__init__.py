@@ -1,25 +1,33 @@
 """From a problem in the user's own words to bounds: ranges, turns, noise; no look at the data.
 
-=======================  ===============================================================
-file                     idea
-=======================  ===============================================================
-``quantities.py``        inputs and outputs with ranges and units
-``outcomes.py``          noise, percentages, and successes out of tries
-``problem.py``           :class:`Problem`, and what follows from it alone
-``facts_in_words.py``    what is known of the output: limits, shape, known values
-``random_functions.py``  random functions with a given range and number of turns
-``assuming.py``          :func:`assume`: the kernel and B from the norms of such functions
-``plans.py``             :func:`plan`: how many experiments it takes
-``calibration.py``       tables of runs; :func:`calibrate`: what pilot data suggest; doubts
-``pictures.py``          the functions that a problem admits, drawn
-=======================  ===============================================================
+=========================  ===================================================================
+file                       idea
+=========================  ===================================================================
+``problem.py``             :class:`Problem`: all that is stated, and its file
+``quantities.py``          names, ranges and units
+``inputs.py``              :class:`Input`, and points of all inputs, in units and in the unit cube
+``outputs.py``             :class:`Output`: its scale in the model; successes out of tries
+``noise_in_words.py``      what is stated of the noise
+``facts_in_words.py``      what is known of the output: limits, shape, known values
+``model.py``               the confidence sequence of a problem, and the widths that it predicts
+``random_functions.py``    random functions with a given range and number of turns
+``norms.py``               the norms of such functions
+``assuming.py``            :func:`assume`: the kernel and B from these norms
+``admitted_functions.py``  a picture of the functions that a problem admits
+``plans.py``               :func:`plan`: how many experiments it takes
+``worth.py``               what it is worth to know facts, or the noise, by simulation
+``runs.py``                tables of runs, and doubts about them
+``checked.py``             the least norm bound and noise that the data allow
+``calibration.py``         :func:`calibrate`: what pilot data suggest
+=========================  ===================================================================
 """
 
 from kernelbounds.problem.assuming import Assumed, Candidate, assume
 from kernelbounds.problem.calibration import Calibration, calibrate
+from kernelbounds.problem.inputs import Input
+from kernelbounds.problem.outputs import Output
 from kernelbounds.problem.plans import Plan, plan
 from kernelbounds.problem.problem import Problem
-from kernelbounds.problem.quantities import Input, Output
 
 __all__ = [
     "Assumed",

@@ -11,7 +11,7 @@ from kernelbounds.arrays import Array
 from kernelbounds.bandits import Box
 from kernelbounds.plot import canvas
 from kernelbounds.problem.assuming import Assumed
-from kernelbounds.problem.quantities import Input
+from kernelbounds.problem.inputs import Input
 
 # The picture shows this many functions that are admitted and this many that are not, each at this
 # many points of the slice that bends most, out of this many slices.
@@ -46,7 +46,7 @@ def admitted_functions(found: Assumed) -> Any:
     outside = [int(at) for at in np.argsort(-norms)[:EXCLUDED_SHOWN] if not within[at]]
     too_wild: dict[str, Any] = {"color": canvas.NO_GUARANTEE, "linestyle": canvas.DASHED}
     for at in outside:
-        slices = {axis: _along(found, at, axis) for axis in problem.numbers or [0]}
+        slices = {axis: _along(found, at, axis) for axis in problem.inputs.numbers or [0]}
         axis = max(slices, key=lambda one: _bend(slices[one]))
         one = problem.inputs[axis]
         panels[axis].plot(one.unscaled(_ticks(one)), slices[axis], **too_wild)

@@ -8,72 +8,41 @@ code                meaning
 ``width``           half of the predicted width of the band, mean over points
 ==================  ====================================================================
 
-Norms are computed from values of the functions on two grids. The norm of a function less a
-constant c, in the space of a kernel, is at least that of its interpolant on n points,
-
-    N_n^2(c) = (f - c)^T K^{-1} (f - c) = N_n^2(c*) + (c - c*)^2 1^T K^{-1} 1,
-
-and rises to it as the points fill the cube. :meth:`Problem.sequence` admits levels c with |c| up to
-``MAX_LEVEL``. The best of them is c* or the end next to it; without any turns c* is often further
-out. For a smooth function most of what is missing is in its
-slopes at the faces of the cube, so the points are those of a grid that is closer there (Chebyshev).
-With m points a side the rest then falls like m^{-2}, and two grids, of m and of m' < m points a
-side, tell how much it still is (Richardson's extrapolation):
-
-    ||f||^2 ~ N^2(m) + (N^2(m) - N^2(m')) / ((m / m')^2 - 1).
-
-With up to four inputs this is within four per cent of what grids with 4096 points tell. On points
-that are spread evenly, or at random, the rest falls much more slowly, and with many inputs there
-are never enough points: then norms look as if they had settled long before they have.
+See :mod:`kernelbounds.problem.norms` for how norms are computed, and
+:mod:`kernelbounds.problem.random_functions` for the functions.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
-from scipy.stats import beta, qmc
+from scipy.stats import beta
 from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
 
-from kernelbounds import kernels
 from kernelbounds.arrays import Array, shortened
 from kernelbounds.errors import InputError
 from kernelbounds.facts import Concave, Convex, Decreasing, Increasing
-from kernelbounds.kernels import OnInputs
-from kernelbounds.problem.facts_in_words import NO_FACTS, stated_facts, unit_region
-from kernelbounds.problem.problem import SUGGESTED, Problem, predicted_half_widths
+from kernelbounds.kernels import Levels, OnInputs, kernel_to_text
+from kernelbounds.problem.facts_in_words import NO_FACTS, open_ended, stated_facts, unit_region
+from kernelbounds.problem.model import predicted_half_widths
+from kernelbounds.problem.norms import GRID_SIDES, Sampled, norms_of
+from kernelbounds.problem.problem import SUGGESTED, Problem
 from kernelbounds.problem.random_functions import (
-    NO_CATEGORIES,
     Category,
     RandomFunction,
     Shapes,
-    at_all_levels,
     random_functions,
     subsets_of,
 )
 
-# The level of a function with values in [-1, 1] is at most the whole range away from the middle.
-MAX_LEVEL = 2.0
-# Points per side of the two grids, by the number of inputs that act together.
-GRID_SIDES = {1: (181, 256), 2: (17, 24), 3: (8, 11), 4: (5, 7)}
 # Norms are computed from values at no more points, which take some seconds for each kernel, and for
 # no more combinations of levels.
 MOST_POINTS, MOST_COMBINATIONS = 6000, 100
-# With more inputs, norms are computed at this many scattered points, and at twice as many; then one
-# cannot tell how much of a norm is missing.
-SCATTERED_POINTS = 1024
-# A norm counts as known where the extrapolation adds at most this share of it.
-MAX_EXTRAPOLATED_SHARE = 0.25
-# Rounding errors allowed in K, relative to k(x, x): the norms are then those of functions that pass
-# within its root of the values, and so a little lower. A larger one on the coarse grid shows which
-# functions are not in the space at all, so that only rounding limits their norm (RBF); it changes
-# other norms by one per cent at most.
-JITTER, COARSE_JITTER = 1e-10, 1e-8
 # With this many functions, the one that decides B is not always the same extreme one: in 19 of 20
 # sets of 200, the norm bound covers between 86 and 94 of 100 functions, and 90 of them on average.
 FUNCTIONS = 200
@@ -89,124 +58,6 @@ KERNELS: tuple[tuple[str, Callable[[Array], Kernel], float], ...] = (
     *(("Matérn-5/2", partial(Matern, nu=2.5), reach) for reach in REACHES),
     ("RBF", RBF, 0.75),
 )
-
-
-def grid(dim: int, side: int) -> Array:
-    """Return points of the unit cube, ``side`` along each input, closer together near its faces."""
-    axis = (1 - np.cos(np.pi * np.arange(side) / (side - 1))) / 2
-    return np.stack(np.meshgrid(*[axis] * dim, indexing="ij"), axis=-1).reshape(-1, dim)
-
-
-class Sampled:
-    """Values of functions, or of one of their parts, on two sets of points of some of the inputs.
-
-    Where some of the inputs are categories, each point of the others is at all combinations of
-    levels. These have an axis of their own, unless ``flat`` is asked for.
-
-    Attributes
-    ----------
-    coarse, fine : pairs of arrays
-        Points (n, number of inputs) and values (n, number of functions), or both with an axis of
-        combinations of levels after the first.
-    rest_per_rise : float
-        How much of a squared norm is missing on the fine points, for each unit by which it rises
-        from the coarse to the fine ones; infinite where this is not known.
-    """
-
-    def __init__(
-        self,
-        functions: Sequence[RandomFunction],
-        inputs: tuple[int, ...],
-        part: int | None = None,
-        *,
-        flat: bool = False,
-    ) -> None:
-        categories: Mapping[int, Category] = getattr(functions[0], "categories", NO_CATEGORIES)
-        own = {at: one for at, one in categories.items() if at in inputs}
-        numbers = [at for at in inputs if at not in own]
-        dim, combinations = len(numbers), math.prod(one.levels for one in own.values())
-        if dim == 0:
-            coarse = fine = np.empty((1, 0))
-            self.rest_per_rise = 0.0
-        elif dim in GRID_SIDES:
-            fewer, more = GRID_SIDES[dim]
-            coarse, fine = grid(dim, fewer), grid(dim, more)
-            self.rest_per_rise = 1 / ((more / fewer) ** 2 - 1)
-        else:
-            fine = qmc.Sobol(dim, rng=np.random.default_rng(2)).random(2 * SCATTERED_POINTS)
-            coarse = fine[:SCATTERED_POINTS]
-            self.rest_per_rise = np.inf
-
-        def values(points: Array) -> tuple[Array, Array]:
-            x = at_all_levels(points, numbers, own, functions[0].dim)
-            every = [f(x) if part is None else f.of_part(part, x) for f in functions]
-            found, seen = np.stack(every, 1), x[:, inputs]
-            if flat or not own:
-                return seen, found
-            shape = combinations, len(points), -1
-            return seen.reshape(shape).swapaxes(0, 1), found.reshape(shape).swapaxes(0, 1)
-
-        self.coarse, self.fine = values(coarse), values(fine)
-
-
-def norms_of(
-    pieces: Sequence[Sampled], kernels_of_pieces: Sequence[Kernel], quantile: float
-) -> tuple[Array, bool]:
-    """Return norms of the functions less their best levels, and whether they are known.
-
-    The norm in the space of a sum of kernels is at most the root of the sum of the squares for the
-    parts. Norms that are not known are lower bounds. The shape is (number of functions,).
-    """
-    both = list(zip(pieces, kernels_of_pieces, strict=True))
-    fine = _sum_of_squares([squared_norms(kernel, *piece.fine) for piece, kernel in both])
-    coarse = _sum_of_squares([squared_norms(k, *piece.coarse, COARSE_JITTER) for piece, k in both])
-    least, rest_per_rise = np.sqrt(fine), max(piece.rest_per_rise for piece in pieces)
-    if rest_per_rise == np.inf:
-        return least, False
-    estimated = np.sqrt(fine + np.maximum(fine - coarse, 0.0) * rest_per_rise)
-    most = (1 + MAX_EXTRAPOLATED_SHARE) * np.quantile(least, quantile)
-    return (estimated, True) if np.quantile(estimated, quantile) <= most else (least, False)
-
-
-class SquaredNorms(NamedTuple):
-    """Squared norms of functions less a constant c, as least + curvature (c - best)^2."""
-
-    least: Array
-    best: Array
-    curvature: float
-
-
-def _sum_of_squares(parts: list[SquaredNorms]) -> Array:
-    """Minimise the sum of squared norms over constants of the parts whose sum is at most MAX_LEVEL.
-
-    Where the best constants exceed it by e in all, each is moved in proportion to 1 / curvature:
-    that adds e^2 / sum(1 / curvature).
-    """
-    beyond = np.maximum(np.abs(sum(part.best for part in parts)) - MAX_LEVEL, 0.0)
-    stiffness = 1 / sum(1 / part.curvature for part in parts)
-    return np.asarray(sum(part.least for part in parts) + stiffness * beyond**2)
-
-
-def squared_norms(
-    kernel: Kernel, points: Array, values: Array, jitter: float = JITTER
-) -> SquaredNorms:
-    """Return (f - c)^T K^{-1} (f - c) as a function of c, for each column f of the values.
-
-    Points (n, c, d) and values (n, c, number of functions) are at c combinations of levels. The
-    kernel is then a product of one of the numbers and one of the levels, and so is its inverse.
-    """
-    if points.ndim == 2:
-        points, values = points[:, None], values[:, None]
-    matrix = kernels.cross(kernel, points[:, 0], points[:, 0])
-    of_levels = np.linalg.inv(kernels.cross(kernel, points[0], points[0]) / matrix[0, 0])
-    matrix.flat[:: len(points) + 1] *= 1 + jitter
-    columns = np.concatenate([np.ones((len(points), 1)), values.reshape(len(points), -1)], axis=1)
-    solved = cho_solve(cho_factor(matrix), columns)
-    weights = np.einsum("cb,nbj->ncj", of_levels, solved[:, 1:].reshape(values.shape))
-    energy = np.einsum("ncj,ncj->j", values, weights)
-    curvature = float(solved[:, 0].sum() * of_levels.sum())
-    best = weights.sum(axis=(0, 1)) / curvature
-    return SquaredNorms(np.maximum(energy - curvature * best**2, 0.0), best, curvature)
 
 
 @dataclass(frozen=True)
@@ -350,8 +201,8 @@ class Assumed:
         return self.problem.output.most(self.scaled_values(function, unit))
 
     def scaled_values(self, function: RandomFunction, unit: Array) -> Array:
-        """Evaluate it on the scale of the model, see :class:`Output`."""
-        low, high = self.problem.output.scaled(self.problem.plausible)
+        """Evaluate one of the functions as :meth:`values` does, on the scale of the model."""
+        low, high = self.problem.output.scaled(plausible_range(self.problem))
         return np.asarray(low + (high - low) * (function(unit) + 1) / 2)
 
 
@@ -381,15 +232,14 @@ def assume(
     rng = np.random.default_rng(seed)
     out, noise = problem.output, problem.stated_noise.planned
     subsets = subsets_of(problem.dim, problem.interactions)
-    combinations = math.prod(map(len, problem.categories.values()))
+    combinations = math.prod(map(len, problem.inputs.categories.values()))
     if combinations > MOST_COMBINATIONS:
         raise InputError(
             f"norms are not computed for categories with {combinations} combinations of levels, "
             f"only for up to {MOST_COMBINATIONS}: give both kernel and norm_bound, or leave "
             "levels out."
         )
-    given = problem.kernel is not None and problem.norm_bound is not None
-    if not given and not _can_be_told(problem, combinations):
+    if not problem.is_settled and not _can_be_told(problem, combinations):
         raise InputError(_cannot_be_told(problem))
     drawn, left_out = _drawn(problem, rng, subsets, functions, step)
     if problem.kernel is not None:
@@ -399,7 +249,7 @@ def assume(
     candidates = []
     for name, kernel, parts in _candidates(problem, subsets):
         norms, settled = norms_of(pieces, parts, problem.quantile)
-        norms = norms * np.subtract(*out.scaled(problem.plausible[::-1])) / 2
+        norms = norms * np.subtract(*out.scaled(plausible_range(problem)[::-1])) / 2
         bound = _covering(norms, problem.quantile)
         filled = problem.replace(kernel=kernel, norm_bound=problem.norm_bound or bound)
         width = predicted_half_widths(filled, problem.experiments, noise)[0] if settled else np.inf
@@ -430,19 +280,23 @@ def _drawn(
     step: Callable[[], object],
 ) -> tuple[list[RandomFunction], tuple[str, ...]]:
     """Draw functions that have the shapes stated, and name those that are too rare to be drawn."""
-    stated = stated_facts(problem)
-    shapes = Shapes(problem.facts, unit_region(problem.inputs))
-    slopes = shapes.without_bends()
-    for tried in (shapes, slopes, Shapes((), unit_region(problem.inputs))):
-        drawn = random_functions(
-            rng, problem.turns_of_inputs, subsets, tried, count, step, _levels(problem)
-        )
+    stated = Shapes.of(problem.facts, unit_region(problem.inputs))
+    levels = {
+        at: Category(len(one.levels), one.matters)
+        for at, one in enumerate(problem.inputs)
+        if one.levels
+    }
+    turns, bends = turns_along_inputs(problem), (Convex, Concave)
+    for shapes, too_rare in (
+        (stated, ()),
+        (Shapes(stated.slopes), bends),
+        (Shapes(), (Increasing, Decreasing, *bends)),
+    ):
+        drawn = random_functions(rng, turns, subsets, shapes, count, step, levels)
         if drawn is not None:
-            break
-    assert drawn is not None  # because all functions have no shapes
-    kept = Convex | Concave if tried is slopes else Increasing | Decreasing | Convex | Concave
-    rare = () if tried is shapes else tuple(w for w, fact in stated if isinstance(fact, kept))
-    return drawn, rare
+            known = stated_facts(problem)
+            return drawn, tuple(words for words, fact in known if isinstance(fact, too_rare))
+    raise AssertionError("Functions without any shape are never too rare.")
 
 
 def _chosen(problem: Problem, candidates: list[Candidate]) -> Candidate:
@@ -452,7 +306,7 @@ def _chosen(problem: Problem, candidates: list[Candidate]) -> Candidate:
     kernel, the larger the norms of the same functions. Where it is too small for all kernels, the
     one for which it covers the most functions is chosen.
     """
-    if problem.kernel is not None and problem.norm_bound is not None:
+    if problem.is_settled:
         return candidates[0]
     settled = [one for one in candidates if one.settled]
     if not settled:
@@ -475,15 +329,9 @@ def _covering(norms: Array, share: float) -> float:
     return float(np.sort(norms)[place - 1])
 
 
-def _levels(problem: Problem) -> dict[int, Category]:
-    """Return the categories of a problem for random functions."""
-    inputs = problem.inputs
-    return {at: Category(len(one), inputs[at].matters) for at, one in problem.categories.items()}
-
-
 def _most_acting_together(problem: Problem) -> int:
     """Return how many numbers act on each other at most: all of them if a kernel was given."""
-    numbers = set(problem.numbers)
+    numbers = set(problem.inputs.numbers)
     if problem.kernel is not None:
         return len(numbers)
     return max(len(numbers & set(one)) for one in subsets_of(problem.dim, problem.interactions))
@@ -503,7 +351,7 @@ def _cannot_be_told(problem: Problem) -> str:
     """Say why there is no suggestion, and what to do."""
     if problem.kernel is not None:
         return (
-            f"norms under {shortened(kernels.kernel_to_text(problem.kernel), 100)} of functions "
+            f"norms under {shortened(kernel_to_text(problem.kernel), 100)} of functions "
             "with that many turns are infinite or cannot be computed: give norm_bound too, or "
             "leave out the kernel."
         )
@@ -515,13 +363,40 @@ def _cannot_be_told(problem: Problem) -> str:
     )
 
 
+def turns_along_inputs(problem: Problem) -> Array:
+    """Return how many times the output may turn along each input, (d,).
+
+    Along an input with n whole numbers, the output cannot turn more than n - 2 times. It does not
+    turn where it is known to rise or to fall, and once at most where it is convex or concave. The
+    levels of a category have no order, and no turns.
+    """
+    most = []
+    for one in problem.inputs:
+        monotone = one.name in (*problem.increasing, *problem.decreasing)
+        bent = one.name in (*problem.convex, *problem.concave)
+        most.append(
+            min(
+                problem.turns if one.turns is None else one.turns,
+                one.range - 1 if one.integer else math.inf,
+                0 if one.levels or monotone else 1 if bent else math.inf,
+            )
+        )
+    return np.array(most, dtype=float)
+
+
+def plausible_range(problem: Problem) -> tuple[float, float]:
+    """Return the range of the output, as far as it is within the limits."""
+    low, high = open_ended(problem.limits)
+    return max(low, problem.output.low), min(high, problem.output.high)
+
+
 def steps(problem: Problem, functions: int = FUNCTIONS) -> int:
     """Return how often :func:`assume` calls ``step``."""
     return functions + (1 if problem.kernel is not None else len(KERNELS))
 
 
 def correlation(matters: float) -> float:
-    """Return the correlation between the levels of a category: what they share of the variance.
+    """Return the correlation between the levels of a category, given how much it matters.
 
     With 3 and 6 levels and 1 and 2 numbers, no other one is predicted to give a band that is
     narrower by more than 3 per cent.
@@ -533,20 +408,16 @@ def correlation(matters: float) -> float:
 def _candidates(
     problem: Problem, subsets: list[tuple[int, ...]]
 ) -> Iterator[tuple[str, Kernel, list[Kernel]]]:
-    """Yield the name of each candidate, its kernel, and the kernels of the parts of that."""
-    everything = tuple(range(problem.dim))
+    """Yield the name of each candidate, its kernel, and the kernels of its parts."""
     if problem.kernel is not None:
         yield "the kernel given", problem.kernel, [problem.kernel]
         return
-    levels = {at: correlation(one.matters) for at, one in _levels(problem).items()}
     for name, make, reach in KERNELS:
-        scales = reach / (problem.turns_of_inputs + 1)
-        parts = [_made(make, scales, levels, inputs, range(len(inputs))) for inputs in subsets]
-        kernel = parts[0]
-        if subsets != [everything]:
-            on_inputs = [_made(make, scales, levels, inputs, inputs) for inputs in subsets]
-            kernel = sum(on_inputs[1:], on_inputs[0])
-        of_numbers = scales[problem.numbers]
+        scales = reach / (turns_along_inputs(problem) + 1)
+        parts = [_kernel_on(problem, inputs, make, scales, alone=True) for inputs in subsets]
+        on_inputs = [_kernel_on(problem, inputs, make, scales) for inputs in subsets]
+        kernel = sum(on_inputs[1:], on_inputs[0])
+        of_numbers = scales[problem.inputs.numbers]
         if not of_numbers.size:
             yield "the kernel of categories", kernel, parts
             return
@@ -554,26 +425,28 @@ def _candidates(
         yield f"{name}, ℓ = {' to '.join(ends)}", kernel, parts
 
 
-def _made(
+def _kernel_on(
+    problem: Problem,
+    inputs: Sequence[int],
     make: Callable[[Array], Kernel],
     scales: Array,
-    levels: Mapping[int, float],
-    inputs: Sequence[int],
-    places: Sequence[int],
+    *,
+    alone: bool = False,
 ) -> Kernel:
-    """Return the kernel of some of the inputs, for points that have them at these places.
+    """Return the kernel of some of the inputs: that of the numbers, times Levels of each category.
 
-    It is a product of that of the numbers, and of Levels for each category.
+    It is for points of all inputs, or for points that have these ``alone``.
     """
-    placed = dict(zip(inputs, places, strict=True))
-    numbers = [one for one in inputs if one not in levels]
+    place = {at: column if alone else at for column, at in enumerate(inputs)}
+    numbers = [at for at in inputs if at in problem.inputs.numbers]
     factors = []
     if numbers:
-        kernel, at = make(scales[numbers]), [placed[one] for one in numbers]
-        if at == list(range(len(inputs))) and places is not inputs:
-            return kernel
-        factors.append(OnInputs(kernel, at))
+        kernel, columns = make(scales[numbers]), [place[at] for at in numbers]
+        everything = list(range(len(inputs) if alone else problem.dim))
+        factors.append(kernel if columns == everything else OnInputs(kernel, columns))
     factors += [
-        OnInputs(kernels.Levels(levels[one]), [placed[one]]) for one in inputs if one in levels
+        OnInputs(Levels(correlation(problem.inputs[at].matters)), [place[at]])
+        for at in inputs
+        if at not in numbers
     ]
     return math.prod(factors[1:], start=factors[0])

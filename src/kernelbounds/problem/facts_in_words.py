@@ -6,6 +6,7 @@ facts that follow are for inputs scaled to the unit cube, and outcomes on the sc
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,19 +17,12 @@ import numpy as np
 from kernelbounds.arrays import EPS, LARGEST, as_scalar, brief, shortened
 from kernelbounds.display.numbers import at_least
 from kernelbounds.errors import EmptyConfidenceSetError, FactRefutedError, InputError, did_you_mean
-from kernelbounds.facts import (
-    Between,
-    Concave,
-    Convex,
-    Decreasing,
-    Fact,
-    Increasing,
-    Region,
-    Value,
-)
+from kernelbounds.facts import Between, Concave, Convex, Decreasing, Fact, Increasing, Region, Value
 from kernelbounds.functionals import Difference
 from kernelbounds.kernels import kernel_to_text
-from kernelbounds.problem.quantities import NUMBER, Input, Output, in_digits
+from kernelbounds.problem.inputs import Input
+from kernelbounds.problem.outputs import Output
+from kernelbounds.problem.quantities import NUMBER, in_digits
 
 if TYPE_CHECKING:
     from kernelbounds.problem.problem import Problem
@@ -74,80 +68,83 @@ def checked_limits(given: Any, output: Output, *, of_rate: bool = False) -> Limi
     )
     if low is None and high is None:
         raise InputError(f"limits need a lower or an upper end, got {brief(given)}.")
-    if low is not None and high is not None and not low < high:
+    least, most = open_ended((low, high))
+    if not least < most:
         raise InputError(
-            f"the limits of {output.name} are upside down or equal: {in_digits(low)} is not below "
-            f"{in_digits(high)}."
+            f"the limits of {output.name} are upside down or equal: {in_digits(least)} is not "
+            f"below {in_digits(most)}."
         )
-    if (low is not None and low >= output.high) or (high is not None and high <= output.low):
+    if least >= output.high or most <= output.low:
         raise InputError(
             f"the limits {limits_text((low, high))} leave nothing of the range {output.written} "
             f"stated for {output.name}; correct one of the two."
         )
-    if output.log and low is not None and low <= 0:
+    if output.log and -math.inf < least <= 0:
         raise InputError(
             f"{output.name} is logarithmic, and so above 0 already: leave out the lower limit "
-            f"{in_digits(low)}, or state one above 0."
+            f"{in_digits(least)}, or state one above 0."
         )
-    if of_rate:
-        if (low is not None and low < 0) or (high is not None and high > 1):
-            raise InputError(
-                f"{output.name} is a rate of successes, so its limits are within 0:1, got "
-                f"{limits_text((low, high))}."
-            )
-        return (0.0 if low is None else low), (1.0 if high is None else high)
-    return low, high
+    if not of_rate:
+        return low, high
+    if -math.inf < least < 0 or 1 < most < math.inf:
+        raise InputError(
+            f"{output.name} is a rate of successes, so its limits are within 0:1, got "
+            f"{limits_text((low, high))}."
+        )
+    return max(least, 0.0), min(most, 1.0)
+
+
+def open_ended(limits: Limits | None) -> tuple[float, float]:
+    """Return limits with infinity in the place of an end that is not stated."""
+    low, high = limits or (None, None)
+    return -math.inf if low is None else low, math.inf if high is None else high
 
 
 def limits_text(limits: Limits) -> str:
-    """The text of limits, ``0:60``."""
+    """Write limits, ``0:60``."""
     return ":".join("" if end is None else in_digits(end) for end in limits)
 
 
-def checked_names(given: Any, what: str, inputs: Sequence[Input]) -> tuple[str, ...]:
-    """Return the names of inputs along which a shape is known, each once."""
-    if isinstance(given, str | bytes) or not isinstance(given, Sequence):
-        raise InputError(f"{what} must be a list of names of inputs, got {brief(given)}.")
-    for name in given:
-        one = _input(inputs, name, what)
-        if one.levels:
-            raise InputError(
-                f"{what} says something about larger and smaller values, and {one.name} is a "
-                "category, whose levels have no order: name an input that is a number."
-            )
-        if one.log and what in ("convex", "concave"):
-            raise InputError(
-                f"{what} says something about equal steps, and {one.name} is on a logarithmic "
-                f"scale: state {one.name} on a linear scale, or leave {what} out."
-            )
-    return tuple(dict.fromkeys(given))
-
-
-def refuse_both_ways(increasing: Sequence[str], decreasing: Sequence[str], output: Output) -> None:
-    """Refuse an input with which the output is said both to rise and to fall."""
-    for name in increasing:
-        if name in decreasing:
-            raise InputError(
-                f"{output.name} cannot both rise and fall with {name}: say increasing or "
-                "decreasing, or leave the input out if it has no effect."
-            )
-
-
-def refuse_bends_of_logarithms(shapes: Mapping[str, Sequence[str]], output: Output) -> None:
-    """Refuse what is said of the bends of an output that is modelled by its logarithm."""
-    for what in ("convex", "concave"):
-        if output.log and shapes[what]:
+def checked_shapes(
+    given: Mapping[str, Any], inputs: Sequence[Input], output: Output
+) -> dict[str, tuple[str, ...]]:
+    """Return the names of the inputs along which each of ``SHAPES`` is known, each once."""
+    for what, names in given.items():
+        if isinstance(names, str | bytes) or not isinstance(names, Sequence):
+            raise InputError(f"{what} must be a list of names of inputs, got {brief(names)}.")
+        bends = what in ("convex", "concave")
+        for name in names:
+            one = _input(inputs, name, what)
+            if one.levels:
+                raise InputError(
+                    f"{what} says something about larger and smaller values, and {one.name} is a "
+                    "category, whose levels have no order: name an input that is a number."
+                )
+            if bends and one.log:
+                raise InputError(
+                    f"{what} says something about equal steps, and {one.name} is on a logarithmic "
+                    f"scale: state {one.name} on a linear scale, or leave {what} out."
+                )
+        if bends and names and output.log:
             raise InputError(
                 f"{what} says something about equal steps of {output.name}, which is on a "
                 f"logarithmic scale: state it on a linear scale, or leave {what} out."
             )
+    for name in given["increasing"]:
+        if name in given["decreasing"]:
+            raise InputError(
+                f"{output.name} cannot both rise and fall with {name}: say increasing or "
+                "decreasing, or leave the input out if it has no effect."
+            )
+    return {what: tuple(dict.fromkeys(names)) for what, names in given.items()}
 
 
 @dataclass(frozen=True)
 class Known:
     """A value of the output that is known where some of the inputs, or all, have given values."""
 
-    where: tuple[tuple[str, float], ...]
+    output: Output
+    where: tuple[tuple[Input, float], ...]
     value: float
     within: float
 
@@ -170,12 +167,12 @@ class Known:
         where = []
         for named, setting in pairs:
             one = _input(inputs, named, "known")
-            value_there = one.number(setting)
-            if value_there is None or one.outside(np.array([value_there]))[0]:
+            x = one.number(setting)
+            if x is None or one.outside(np.array([x]))[0]:
                 raise InputError(
                     f"{brief(text)} is at {one.name} = {setting}, which is not {one.expected}."
                 )
-            where.append((one.name, value_there))
+            where.append((one, x))
         if output.log and not float(number) - float(within or 0) > 0:
             raise InputError(
                 f"{output.name} is logarithmic, so what is known of it must be above 0, got "
@@ -183,30 +180,32 @@ class Known:
             )
         if len(dict(where)) < len(where):
             raise InputError(f"{brief(text)} gives an input twice.")
-        return cls(tuple(where), float(number), float(within or 0))
+        return cls(output, tuple(where), float(number), float(within or 0))
 
-    def scaled(self, output: Output) -> tuple[float, float]:
-        """The value on the scale of the model, and how far from it the true one may be."""
-        if not output.log:
-            return self.value, self.within
-        if not self.within:
-            return float(output.scaled(self.value)), 0.0
-        low, high = output.scaled([self.value - self.within, self.value + self.within]).tolist()
+    def scaled(self) -> tuple[float, float]:
+        """Return the value on the scale of the model, and how far the true one may be from it."""
+        if not self.output.log or not self.within:
+            return float(self.output.scaled(self.value)), self.within
+        ends = [self.value - self.within, self.value + self.within]
+        low, high = self.output.scaled(ends).tolist()
         # Rounded up: the logarithms, their sum and their difference are rounded.
         return (low + high) / 2, (high - low) / 2 + 8 * EPS * (1 + abs(low) + abs(high))
 
-    def text(self, inputs: Sequence[Input], output: Output) -> str:
-        """The text from which :meth:`parse` makes the same."""
-        where = " & ".join(f"{name}={_value_text(inputs, name, x)}" for name, x in self.where)
+    @property
+    def text(self) -> str:
+        """The known value as :meth:`parse` reads it."""
+        values = [(one.name, one.value(x)) for one, x in self.where]
+        where = [f"{at}={x if isinstance(x, str) else in_digits(x)}" for at, x in values]
         within = f" +- {in_digits(self.within)}" if self.within else ""
-        return f"{where} -> {output.name}={in_digits(self.value)}{within}"
+        return f"{' & '.join(where)} -> {self.output.name}={in_digits(self.value)}{within}"
 
-    def sentence(self, inputs: Sequence[Input], output: Output) -> str:
+    @property
+    def sentence(self) -> str:
         """The known value as a sentence for people, with units."""
-        settings = [_input(inputs, name, "known").setting_text(x) for name, x in self.where]
+        where = " and ".join(one.setting_text(x) for one, x in self.where)
         within = f" ± {in_digits(self.within)}" if self.within else ""
-        value = f"{in_digits(self.value)}{within}{output.after_number}"
-        return f"{output.name} = {value} where {' and '.join(settings)}"
+        value = f"{in_digits(self.value)}{within}{self.output.after_number}"
+        return f"{self.output.name} = {value} where {where}"
 
 
 def checked_known(
@@ -218,22 +217,15 @@ def checked_known(
     texts = []
     for text in given:
         one = Known.parse(text, inputs, output)
-        for what, ends in (("limits", limits), ("range", (output.low, output.high))):
-            low, high = (None, None) if ends is None else ends
-            if (low is not None and one.value + one.within < low) or (
-                high is not None and one.value - one.within > high
-            ):
+        for what, ends in {"limits": limits, "range": (output.low, output.high)}.items():
+            low, high = open_ended(ends)
+            if ends and (one.value + one.within < low or one.value - one.within > high):
                 raise InputError(
-                    f"{brief(text)} is outside the {what} {limits_text((low, high))} stated for "
+                    f"{brief(text)} is outside the {what} {limits_text(ends)} stated for "
                     f"{output.name}; correct one of the two."
                 )
-        texts.append(one.text(inputs, output))
+        texts.append(one.text)
     return tuple(dict.fromkeys(texts))
-
-
-def _value_text(inputs: Sequence[Input], name: str, x: float) -> str:
-    value = _input(inputs, name, "known").value(x)
-    return value if isinstance(value, str) else in_digits(value)
 
 
 def _input(inputs: Sequence[Input], name: Any, what: str) -> Input:
@@ -249,7 +241,7 @@ def _input(inputs: Sequence[Input], name: Any, what: str) -> Input:
 
 
 def unit_region(inputs: Sequence[Input]) -> Region:
-    """The unit cube, in which an input that takes whole numbers has steps.
+    """Return the unit cube, in which an input that takes whole numbers has steps.
 
     A category goes from its first level to its last one, in steps of one. On a logarithmic scale
     whole numbers are not at equal steps; facts are then used at both ends.
@@ -267,24 +259,21 @@ def stated_facts(problem: Problem) -> list[tuple[str, Fact]]:
         found.append((_limits_sentence(problem.limits, out), _between(problem.limits, out, region)))
     for what, (kind, verb) in SHAPES.items():
         for name in getattr(problem, what):
-            found.append((f"{out.name} {verb} {name}", kind(problem.names.index(name), region)))
+            found.append((f"{out.name} {verb} {name}", kind(inputs.names.index(name), region)))
     for text in problem.known:
-        one = Known.parse(text, inputs, out)
-        where = {
-            problem.names.index(name): float(inputs[problem.names.index(name)].scaled(np.array(x)))
-            for name, x in one.where
-        }
-        value: dict[str, Any] = dict(zip(("y", "within"), one.scaled(out), strict=True))
-        if len(where) == problem.dim:
-            fact = Value([where[axis] for axis in range(problem.dim)], **value)
+        known = Known.parse(text, inputs, out)
+        where = {inputs.index(one): float(one.scaled(np.array(x))) for one, x in known.where}
+        y, within = known.scaled()
+        if len(where) == len(inputs):
+            fact = Value([where[axis] for axis in range(len(inputs))], y, within=within)
         else:
-            fact = Value(where=where, region=region, **value)
-        found.append((one.sentence(inputs, out), fact))
+            fact = Value(y=y, within=within, where=where, region=region)
+        found.append((known.sentence, fact))
     return found
 
 
 def _between(limits: Limits, out: Output, region: Region) -> Between:
-    """The limits on the scale of the model; logarithms are rounded outwards."""
+    """Return limits as a fact on the scale of the model; logarithms are rounded outwards."""
     low, high = (None if end is None else float(out.scaled(end)) for end in limits)
     if out.log:
         low = None if low is None else low - 8 * EPS * (1 + abs(low))
@@ -322,7 +311,7 @@ def contradiction(problem: Problem, sequence: ConfidenceSequence, error: FactRef
     """
     out, words = problem.output, in_users_words(problem, error.fact)
     several = " and " in error.fact
-    settings = [problem.settings_text(point) for point in problem.unscaled(error.places)]
+    settings = [problem.inputs.settings_text(point) for point in problem.unscaled(error.places)]
     where = ", ".join(settings[:PLACES_NAMED])
     said = f"the data contradict {'these together: ' if several else ''}{words}."
     if error.on_average:
@@ -338,7 +327,9 @@ def contradiction(problem: Problem, sequence: ConfidenceSequence, error: FactRef
             if out.log:
                 by = f"a factor of {at_least(float(out.least(amount)))}"
             change = f"{'falls' if falls else 'rises'} by at least {by}"
-            ends = " to ".join(problem.settings_text(x) for x in problem.unscaled([first, last]))
+            ends = " to ".join(
+                problem.inputs.settings_text(x) for x in problem.unscaled([first, last])
+            )
             return f"{said} From {ends}, the true {out.name} {change}."
         lower, upper = problem.unscaled_bounds(*plain.bounds(error.places))
     except EmptyConfidenceSetError:

@@ -16,8 +16,8 @@ from typing import Any
 from kernelbounds.arrays import EPS, LARGEST, brief
 from kernelbounds.errors import InputError, did_you_mean
 from kernelbounds.noise import Bounded, Gaussian, Noise, SubGaussian
-from kernelbounds.problem.outcomes import Counts, checked_amount
-from kernelbounds.problem.quantities import Output, in_digits
+from kernelbounds.problem.outputs import Counts, Output, checked_amount
+from kernelbounds.problem.quantities import in_digits
 
 UNKNOWN, AT_MOST, WITHIN = "unknown", "unknown, at most", "within"
 NOISE_IN_WORDS = re.compile(
@@ -29,9 +29,7 @@ MISSING_NOISE, UNKNOWN_NOISE = 0.01, 0.05
 
 
 def checked_noise(given: Any, output: Output) -> float | str:
-    """Return what is said of the noise, a number or text in one of the forms of this module.
-
-    This is the only place where the noise is read.
+    """Read what is said of the noise, and return a number or one of the texts of this module.
 
     >>> output = Output.parse("strength[MPa]=20:60")
     >>> [checked_noise(said, output) for said in ("0.5", "Unknown at most 2.0", "within .5")]
@@ -143,7 +141,7 @@ class StatedNoise:
 
     @property
     def scale(self) -> float | None:
-        """The number of :attr:`law`; None: it is unknown, or not said yet.
+        """The noise scale on the scale of the model; None: it is unknown, or not said yet.
 
         >>> from kernelbounds import Problem
         >>> round(Problem(["x=0:1"], "gain=1:9:log", noise="5%").stated_noise.scale, 4)  # ln 1.05

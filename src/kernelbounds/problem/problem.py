@@ -1,63 +1,47 @@
-"""A problem in the user's own words, and what follows from it alone."""
+"""A problem in the user's own words: what is stated, its checks, and its file."""
 
 from __future__ import annotations
 
 import dataclasses
 import inspect
 import json
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import qmc
-from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
+from sklearn.gaussian_process.kernels import Kernel
 
-from kernelbounds.arrays import (
-    EPS,
-    LARGEST,
-    Array,
-    as_points,
-    as_scalar,
-    as_whole,
-    brief,
-    shortened,
-)
+from kernelbounds.arrays import EPS, LARGEST, Array, as_scalar, as_whole, brief, shortened
 from kernelbounds.bandits import Box
 from kernelbounds.bounds import Bound
-from kernelbounds.categories import Categories
 from kernelbounds.display import cards as notebook
 from kernelbounds.errors import InputError, said
 from kernelbounds.facts import Fact
 from kernelbounds.io import files
-from kernelbounds.kernels import (
-    category_inputs,
-    checked_kernel,
-    kernel_from_text,
-    kernel_to_text,
+from kernelbounds.kernels import category_inputs, checked_kernel, kernel_from_text, kernel_to_text
+from kernelbounds.noise import Noise
+from kernelbounds.problem.facts_in_words import (
+    NO_FACTS,
+    SHAPES,
+    Limits,
+    checked_known,
+    checked_limits,
+    checked_shapes,
+    limits_text,
+    open_ended,
+    stated_facts,
 )
-from kernelbounds.noise import Noise, SubGaussian
-from kernelbounds.problem import facts_in_words
-from kernelbounds.problem.facts_in_words import NO_FACTS, SHAPES, Limits
-from kernelbounds.problem.noise_in_words import (
-    WITHIN,
-    StatedNoise,
-    checked_noise,
-    parts_of_noise,
-)
-from kernelbounds.problem.outcomes import Counts, checked_outcomes
-from kernelbounds.problem.quantities import Input, Output, checked_turns, in_digits
-from kernelbounds.problem.random_functions import with_corners
+from kernelbounds.problem.inputs import Input, Inputs, checked_turns
+from kernelbounds.problem.model import confidence_sequence
+from kernelbounds.problem.noise_in_words import WITHIN, StatedNoise, checked_noise, parts_of_noise
+from kernelbounds.problem.outputs import Counts, Output, checked_outcomes
 from kernelbounds.sequence import ConfidenceSequence
-from kernelbounds.structure.classes import AnyOf
 
 FORMAT = "kernelbounds problem 1"
 INTERACTIONS = ("all", "pairs", "none")
-# An unknown level adds this share to the square of the norm bound, and so two per cent to B.
-LEVEL_SHARE = 0.04
 # The arguments that can be suggested, and those that a suggestion follows from.
 SUGGESTED = ("kernel", "norm_bound", "candidates")
 SUGGESTED_FROM = {
@@ -65,9 +49,6 @@ SUGGESTED_FROM = {
     "successes",
 }  # fmt: skip
 KERNELS = ("one", "any")
-# Where widths are predicted: points that fill the cube, besides the corners, where bounds are
-# widest.
-WIDTH_POINTS = 128
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -139,7 +120,7 @@ class Problem:
     Offset(level=50.0, within=0.0)
     """
 
-    inputs: tuple[Input, ...]
+    inputs: Inputs
     output: Output
     noise: float | str | None
     turns: int
@@ -188,9 +169,9 @@ class Problem:
     ) -> None:
         if isinstance(inputs, str | bytes) or not isinstance(inputs, Sequence) or not inputs:
             raise InputError(f"inputs must be a sequence with at least one, got {brief(inputs)}.")
-        parsed = tuple(one if isinstance(one, Input) else Input.parse(one) for one in inputs)
+        parsed = Inputs(one if isinstance(one, Input) else Input.parse(one) for one in inputs)
         output = output if isinstance(output, Output) else Output.parse(output)
-        names = [one.name for one in (*parsed, output)]
+        names = [*parsed.names, output.name]
         for name in names:
             if names.count(name) > 1:
                 raise InputError(f"the name {name!r} is given {names.count(name)} times.")
@@ -203,36 +184,34 @@ class Problem:
         counts = Counts.parse(successes, tries)
         if counts is not None:
             counts.refuse_misfit(output, names, noise)
+        may_be_certain = False
         if noise is not None:
             noise = checked_noise(noise, output)
+            may_be_certain = parts_of_noise(noise)[0] == WITHIN
         if norm_bound is not None:
             norm_bound = _checked_norm_bound(norm_bound, output)
         if kernel is not None:
             kernel = _checked_kernel(kernel)
             _refuse_categories_as_numbers(kernel, parsed)
         shapes = dict(zip(SHAPES, (increasing, decreasing, convex, concave), strict=True))
-        shapes = {
-            what: facts_in_words.checked_names(given, what, parsed)
-            for what, given in shapes.items()
-        }
-        facts_in_words.refuse_both_ways(shapes["increasing"], shapes["decreasing"], output)
-        facts_in_words.refuse_bends_of_logarithms(shapes, output)
-        ends = facts_in_words.checked_limits(limits, output, of_rate=counts is not None)
+        ends = checked_limits(limits, output, of_rate=counts is not None)
         vars(self).update(
             inputs=parsed,
             output=output,
             noise=noise,
             turns=checked_turns(turns, "turns"),
             interactions=interactions,
-            delta=_checked_delta(delta, noise),
+            delta=as_scalar(
+                delta, "delta", **{"least" if may_be_certain else "above": 0.0}, most=1.0
+            ),
             quantile=as_scalar(quantile, "quantile", least=0.5, most=0.99),
             experiments=as_whole(experiments, "experiments", least=1, most=2000),
             kernel=kernel,
             norm_bound=norm_bound,
             suggested=tuple(name for name in SUGGESTED if name in suggested),
             limits=ends,
-            **shapes,
-            known=facts_in_words.checked_known(known, parsed, output, ends),
+            **checked_shapes(shapes, parsed, output),
+            known=checked_known(known, parsed, output, ends),
             kernels=kernels,
             candidates=tuple(
                 (_checked_kernel(one), _checked_norm_bound(norm, output))
@@ -245,9 +224,8 @@ class Problem:
     def __repr__(self) -> str:
         """Write the problem as Python code, without the arguments that have their defaults."""
         arguments = [f"{[one.text for one in self.inputs]}", repr(self.output.text)]
-        defaults = inspect.signature(Problem).parameters
         for name, value in self._arguments().items():
-            if name in ("inputs", "output", "suggested") or value == defaults[name].default:
+            if name in ("inputs", "output", "suggested") or _is_default(name, value):
                 continue
             text = f"{value:.6g}" if name == "norm_bound" else repr(_plain(name, value))
             arguments.append(f"{name}={text}")
@@ -277,7 +255,7 @@ class Problem:
             ],
         )
 
-    # --- units
+    # --- inputs
 
     @property
     def dim(self) -> int:
@@ -287,169 +265,25 @@ class Problem:
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the inputs."""
-        return tuple(one.name for one in self.inputs)
-
-    @property
-    def turns_of_inputs(self) -> Array:
-        """How many times the output may turn along each input, (d,).
-
-        Along an input with n whole numbers, the output cannot turn more than n - 2 times. It does
-        not turn where it is known to rise or to fall, and once at most where it is convex or
-        concave. The levels of a category have no order, and no turns.
-        """
-        stated = [self.turns if i.turns is None else i.turns for i in self.inputs]
-        most = [i.range - 1 if i.integer else math.inf for i in self.inputs]
-        most = [0 if i.levels else each for i, each in zip(self.inputs, most, strict=True)]
-        for at, name in enumerate(self.names):
-            if name in (*self.convex, *self.concave):
-                most[at] = min(most[at], 1)
-            if name in (*self.increasing, *self.decreasing):
-                most[at] = 0
-        return np.minimum(stated, most).astype(float)
-
-    @property
-    def plausible(self) -> tuple[float, float]:
-        """The range of the output, as far as it is within the limits."""
-        low, high = self.limits or (None, None)
-        out = self.output
-        return (
-            out.low if low is None else max(low, out.low),
-            out.high if high is None else min(high, out.high),
-        )
-
-    @property
-    def facts(self) -> tuple[Fact, ...]:
-        """What is known of the output, for inputs that are :meth:`scaled`.
-
-        >>> Problem(["speed=1:9"], "yield=0:100", increasing=["speed"]).facts[0].axis
-        0
-        """
-        return tuple(fact for _, fact in facts_in_words.stated_facts(self))
-
-    @property
-    def facts_in_words(self) -> tuple[str, ...]:
-        """What is known of the output, in the user's words.
-
-        >>> Problem(["rpm=1:9"], "yield[%]=0:99", limits="0:", increasing=["rpm"]).facts_in_words
-        ('yield at least 0 %', 'yield rises with rpm')
-        """
-        return tuple(words for words, _ in facts_in_words.stated_facts(self))
+        return self.inputs.names
 
     @property
     def box(self) -> Box:
         """The ranges of the inputs, in the user's units."""
-        ends = [i.low for i in self.inputs], [i.high for i in self.inputs]
-        return Box(*ends, self.names, self.categories)
-
-    @property
-    def categories(self) -> dict[int, Categories]:
-        """The inputs that are categories, by their positions."""
-        found = ((at, one.categories) for at, one in enumerate(self.inputs))
-        return {at: levels for at, levels in found if levels is not None}
-
-    @property
-    def categories_by_name(self) -> dict[str, Categories]:
-        """The inputs that are categories, by their names."""
-        return {self.names[at]: levels for at, levels in self.categories.items()}
-
-    @property
-    def numbers(self) -> list[int]:
-        """The positions of the inputs that are numbers, and no categories."""
-        return [at for at, one in enumerate(self.inputs) if not one.levels]
-
-    @property
-    def axes(self) -> dict[str, Any]:
-        """What pictures are told of the axes: logarithmic ones, and labels with units."""
-        return {
-            "log": [one.log for one in self.inputs],
-            "labels": [one.label for one in self.inputs],
-            "output": self.output.label,
-            "log_output": self.output.log,
-        }
+        return self.inputs.box
 
     @property
     def unit_box(self) -> Box:
         """The ranges of the scaled inputs: the unit cube, and the levels of categories."""
-        upper = [one.high if one.levels else 1.0 for one in self.inputs]
-        return Box(np.zeros(self.dim), upper, self.names, self.categories)
-
-    def points(self, X: Any) -> Array:
-        """Read points (m, d), in the user's units, from an array, a dict or a data frame."""
-        if isinstance(X, Mapping) or hasattr(X, "columns"):
-            missing = [name for name in self.names if name not in X]
-            if missing:
-                raise InputError(
-                    f"there is no value for {missing[0]!r}; the inputs are "
-                    f"{shortened(', '.join(self.names), 200)}."
-                )
-            columns = [one.numbers(X[one.name]) for one in self.inputs]
-            if len({column.shape for column in columns}) > 1:
-                raise InputError("all inputs must have the same number of values.")
-            X = np.stack(columns, axis=-1)
-        elif self.categories and not isinstance(X, np.ndarray):
-            rows = np.atleast_2d(np.asarray(X, dtype=object))
-            if rows.shape[1] == self.dim:  # Levels may be given by name.
-                for at, levels in self.categories.items():
-                    rows[:, at] = [levels.number(one, self.names[at]) for one in rows[:, at]]
-                X = rows.tolist()
-        return as_points(X, "X", self.dim, one=True)
-
-    def checked_points(self, X: Any, place: Callable[[int], str] = "row {}: ".format) -> Array:
-        """Read points as :meth:`points` does, and raise where a value is out of its range.
-
-        ``place`` says where a row is, at the beginning of the message.
-        """
-        points = self.points(X)
-        for one, values in zip(self.inputs, points.T, strict=True):
-            for row in np.flatnonzero(one.outside(values)):
-                raise InputError(
-                    f"{place(int(row))}{one.name} = {in_digits(values[row])} is not "
-                    f"{one.expected}; correct it, or state a wider range."
-                )
-        return points
+        return self.inputs.unit_box
 
     def scaled(self, X: Any) -> Array:
         """Scale points (m, d) in the user's units to the unit cube."""
-        return self.nearest(self.checked_points(X))
-
-    def nearest(self, points: Array) -> Array:
-        """Scale points (m, d), each from the nearest one that can be set.
-
-        The nearest point is in the ranges, and whole where an input takes whole numbers only.
-        """
-        columns = zip(self.inputs, points.T, strict=True)
-        return np.stack([one.scaled(values) for one, values in columns], axis=-1)
+        return self.inputs.scaled(X)
 
     def unscaled(self, unit: ArrayLike) -> Array:
         """Turn points (m, d) of the unit cube into the user's units."""
-        points = as_points(unit, "unit", self.dim, one=True)
-        columns = zip(self.inputs, points.T, strict=True)
-        return np.stack([one.unscaled(values) for one, values in columns], axis=-1)
-
-    def settable(self, unit: Array) -> Array:
-        """Turn points (m, d) of the unit cube into settings, with few digits."""
-        columns = zip(self.inputs, unit.T, strict=True)
-        return np.stack([one.settable(values) for one, values in columns], axis=-1)
-
-    def named(self, point: Iterable[float]) -> dict[str, Any]:
-        """Return the values of a point (d,) by the names of the inputs; levels are names."""
-        return {one.name: one.value(x) for one, x in zip(self.inputs, point, strict=True)}
-
-    def columns(self, points: Array) -> dict[str, Any]:
-        """Return points (m, d) as columns of a table, (m,) each; levels are names."""
-        return {
-            one.name: [one.value(x) for x in values] if one.levels else values
-            for one, values in zip(self.inputs, points.T, strict=True)
-        }
-
-    def settings_text(self, point: Iterable[float | str]) -> str:
-        """Write a point (d,) for people, with the units that were stated.
-
-        >>> problem = Problem(["temperature[°C]=180:220", "pH value=1:9"], "yield=0:100")
-        >>> problem.settings_text([200, 7.5])
-        'temperature=200 °C "pH value"=7.5'
-        """
-        return " ".join(one.setting_text(x) for one, x in zip(self.inputs, point, strict=True))
+        return self.inputs.unscaled(unit)
 
     # --- what is measured
 
@@ -479,6 +313,24 @@ class Problem:
         return StatedNoise(self.noise, self.output, self.counts, self.delta)
 
     @property
+    def facts(self) -> tuple[Fact, ...]:
+        """What is known of the output, for inputs that are :meth:`scaled`.
+
+        >>> Problem(["speed=1:9"], "yield=0:100", increasing=["speed"]).facts[0].axis
+        0
+        """
+        return tuple(fact for _, fact in stated_facts(self))
+
+    @property
+    def facts_in_words(self) -> tuple[str, ...]:
+        """What is known of the output, in the user's words.
+
+        >>> Problem(["rpm=1:9"], "yield[%]=0:99", limits="0:", increasing=["rpm"]).facts_in_words
+        ('yield at least 0 %', 'yield rises with rpm')
+        """
+        return tuple(words for words, _ in stated_facts(self))
+
+    @property
     def norm_text(self) -> str:
         """The norm bound as text, with its unit: ``B = 1718`` is ``1718``."""
         if self.norm_bound is None:
@@ -495,6 +347,16 @@ class Problem:
         'for certain'
         """
         return f"with probability {1 - self.delta:g}" if self.delta else "for certain"
+
+    @property
+    def axes(self) -> dict[str, Any]:
+        """What pictures are told of the axes: logarithmic ones, and labels with units."""
+        return {
+            "log": [one.log for one in self.inputs],
+            "labels": [one.label for one in self.inputs],
+            "output": self.output.label,
+            "log_output": self.output.log,
+        }
 
     def scaled_outcomes(
         self, y: Any, place: Callable[[int], str] = "row {}: ".format
@@ -557,14 +419,18 @@ class Problem:
     def unscaled_bounds(self, lower: ArrayLike, upper: ArrayLike) -> tuple[Array, Array]:
         """Turn lower and upper bounds of :meth:`sequence` into the user's units."""
         below, above = self.output.least(lower), self.output.most(upper)
-        if self.output.log and self.limits is not None:
+        if self.output.log:
             # A limit comes back from its logarithm as it was stated, and not a few digits beyond.
-            low, high = self.limits
-            below = _at_limit(below, low) if low is not None else below
-            above = _at_limit(above, high) if high is not None else above
+            low, high = open_ended(self.limits)
+            return _at_limit(below, low), _at_limit(above, high)
         return below, above
 
     # --- what follows
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the problem has a kernel and a norm bound."""
+        return self.kernel is not None and self.norm_bound is not None
 
     def settled(self) -> Problem:
         """Return the problem with a kernel and a norm bound, which follow from it where missing.
@@ -573,9 +439,7 @@ class Problem:
         """
         from kernelbounds.problem.assuming import assume
 
-        if self.kernel is not None and self.norm_bound is not None:
-            return self
-        return assume(self).problem
+        return self if self.is_settled else assume(self).problem
 
     def sequence(
         self,
@@ -587,60 +451,16 @@ class Problem:
         """Make a confidence sequence for points that are :meth:`scaled`.
 
         Its outcomes are :meth:`scaled_outcomes`, and its bounds are for :meth:`unscaled_bounds`;
-        both change nothing unless the output is logarithmic or a rate. On that scale,
+        both change nothing unless the output is logarithmic or a rate. On that scale, f* is the
+        middle of the output's range, plus an unknown level that is at most the range, plus a
+        function of norm at most B; with ``kernels="any"``, in any of the candidates' spaces.
 
-        f* = the middle of the output's range + b + g with ||g|| <= B, and an unknown constant b of
-        which |b| is at most the whole range: the level to which a function of least norm returns
-        may be outside of its values. With the kernel k + w^2 and w^2 = range^2 / (s B^2),
-        ||b + g||^2 <= b^2 / w^2 + B^2 <= (1 + s) B^2, s = LEVEL_SHARE. (``Offset(within=...)`` has
-        shares that follow the data, and then widths cannot be predicted as well.) That costs two
-        percent of the width, and more only where the range is thousands of times B, which no B
-        that :func:`assume` suggests is: then w^2 takes digits from k.
-
-        With ``kernels="any"`` f* is in any of the candidates' spaces. ``facts`` are in place of
-        those that the problem states, with the one kernel that was chosen; ``facts=()`` is what
-        widths can be predicted for. ``noise_scale`` is in place of that of the problem, under the
-        same law; noise that was unknown is then known. It may also be another law.
+        ``facts`` replace those that the problem states, with the one kernel that was chosen;
+        ``facts=()`` is what widths can be predicted for. ``noise_scale`` replaces that of the
+        problem, under the same law, so that noise that was unknown is then known; it may also be
+        another law.
         """
-        noise = self.stated_noise.law
-        if isinstance(noise_scale, Noise):
-            noise = noise_scale
-        elif noise_scale is not None:
-            noise = SubGaussian(noise_scale) if noise is None else noise.at_scale(noise_scale)
-        if noise is None:
-            raise InputError(
-                "the noise of the output is missing; 0 means that there is none, and 'unknown' "
-                "that the data bound it."
-            )
-        problem, out = self.settled(), self.output
-        several = problem.candidates if facts is None else ()
-        balls = [
-            self._with_level(*one)
-            for one in several or [(problem.kernel, float(problem.norm_bound or 0.0))]
-        ]
-        kernel, norm_bound = (AnyOf(balls), None) if several else balls[0]
-        try:
-            return ConfidenceSequence(
-                kernel, norm_bound, noise, self.delta, bound=bound,
-                offset=out.middle, facts=self.facts if facts is None else facts,
-            )  # fmt: skip
-        except InputError as error:
-            raise InputError(facts_in_words.in_users_words(self, str(error))) from None
-
-    def _with_level(self, kernel: Kernel, norm_bound: float) -> tuple[Kernel, float]:
-        """Add the unknown constant b to a kernel and its norm bound, see :meth:`sequence`."""
-        level = ConstantKernel((self.output.span / norm_bound) ** 2 / LEVEL_SHARE)
-        # Rounded up: the quotient above, the root and the product are rounded.
-        return kernel + level, norm_bound * math.sqrt(1 + LEVEL_SHARE) * (1 + 4 * EPS)
-
-    def norm_at_least(self, of_sequence: float) -> float:
-        """Return the least ||g|| for which the norm of b + g in :meth:`sequence` is at least this.
-
-        ||g||^2 >= ||b + g||^2 - s B^2 for all levels b that are admitted there, at most the range
-        away from its middle. So the result is above B where the data refute B.
-        """
-        level = LEVEL_SHARE * float(self.norm_bound or 0.0) ** 2
-        return math.sqrt(max(0.0, of_sequence**2 - level))
+        return confidence_sequence(self, bound, facts, noise_scale)
 
     def replace(self, **changes: Any) -> Problem:
         """Return the problem with some arguments changed, without suggestions made for the others.
@@ -664,18 +484,14 @@ class Problem:
 
     def as_data(self) -> dict[str, Any]:
         """Return the arguments as plain data for JSON."""
-        data = {"format": FORMAT} | self._arguments()
-        data["inputs"] = [_input_data(one) for one in self.inputs]
-        data["output"] = dataclasses.asdict(self.output)
+        # A problem looks as it did before there were these arguments, unless it states them.
+        newer = (*NO_FACTS, "kernels", "candidates", "successes", "tries")
+        data = {"format": FORMAT} | {
+            name: _plain(name, value)
+            for name, value in self._arguments().items()
+            if name not in newer or not _is_default(name, value)
+        }
         data["kernel"] = None if self.kernel is None else kernel_to_text(self.kernel)
-        data["suggested"] = list(self.suggested)
-        if not self.output.log:
-            del data["output"]["log"]
-        # A problem that states no facts looks as it did before there were any.
-        for name in (*NO_FACTS, "kernels", "candidates", "successes", "tries"):
-            value = data.pop(name)
-            if value != inspect.signature(Problem).parameters[name].default:
-                data[name] = _plain(name, value)
         return data
 
     @classmethod
@@ -712,11 +528,6 @@ class Problem:
         return cls.from_data(data)
 
 
-def _checked_delta(given: Any, noise: float | str | None) -> float:
-    within = noise is not None and parts_of_noise(noise)[0] == WITHIN
-    return as_scalar(given, "delta", **{"least" if within else "above": 0.0}, most=1.0)
-
-
 def _checked_norm_bound(given: Any, output: Output) -> float:
     # A smaller norm bound is lost in the rounding of the output.
     return as_scalar(given, "norm_bound", least=EPS * output.span, most=LARGEST)
@@ -726,40 +537,43 @@ def _at_limit(values: Array, limit: float) -> Array:
     return np.where(np.isclose(values, limit, rtol=1e-12, atol=0.0), limit, values)
 
 
-def _refuse_categories_as_numbers(kernel: Kernel, inputs: Sequence[Input]) -> None:
+def _refuse_categories_as_numbers(kernel: Kernel, inputs: Inputs) -> None:
     """Refuse a kernel that takes the number of a level for a number."""
-    seen = category_inputs(kernel, len(inputs))
-    for at, one in enumerate(inputs):
-        if one.levels and at not in seen:
-            numbers = [other for other in range(len(inputs)) if not inputs[other].levels]
-            raise InputError(
-                f"the kernel {shortened(_kernel_text(kernel), 100)} takes the levels of {one.name} "
-                f"for numbers: use Levels for it, as in OnInputs(Matern(0.5, nu=2.5), {numbers}) * "
-                f"OnInputs(Levels(0.5), [{at}])."
-            )
+    for at in sorted(inputs.categories.keys() - category_inputs(kernel, len(inputs))):
+        raise InputError(
+            f"the kernel {shortened(_kernel_text(kernel), 100)} takes the levels of "
+            f"{inputs[at].name} for numbers: use Levels for it, as in OnInputs(Matern(0.5, "
+            f"nu=2.5), {inputs.numbers}) * OnInputs(Levels(0.5), [{at}])."
+        )
 
 
 def _checked_kernel(given: Any) -> Kernel:
     return kernel_from_text(given) if isinstance(given, str) else checked_kernel(given)
 
 
-def _input_data(one: Input) -> dict[str, Any]:
-    """Return an input as plain data; only a category has ``levels``."""
-    data = dataclasses.asdict(one)
-    if not one.levels:
-        del data["levels"], data["matters"]
-    return data
+def _is_default(name: str, value: Any) -> bool:
+    return bool(value == inspect.signature(Problem).parameters[name].default)
 
 
 def _plain(name: str, value: Any) -> Any:
-    """Return the value of an argument as text, or as lists of it."""
+    """Return an argument as plain data: text, numbers, and lists or dicts of them."""
+    if name == "inputs":
+        of_categories = {"levels", "matters"}
+        return [_fields(one, set() if one.levels else of_categories) for one in value]
+    if name == "output":
+        return _fields(value, set() if value.log else {"log"})
     if name == "kernel":
         return _kernel_text(value)
-    if name == "limits":
-        return facts_in_words.limits_text(value)
+    if name == "limits" and value is not None:
+        return limits_text(value)
     if name == "candidates":
         return [[_kernel_text(kernel), norm_bound] for kernel, norm_bound in value]
     return list(value) if isinstance(value, tuple) else value
+
+
+def _fields(quantity: Input | Output, without: set[str]) -> dict[str, Any]:
+    data = dataclasses.asdict(quantity)
+    return {name: value for name, value in data.items() if name not in without}
 
 
 def _kernel_text(kernel: Kernel) -> str:
@@ -768,23 +582,3 @@ def _kernel_text(kernel: Kernel) -> str:
         return kernel_to_text(kernel)
     except InputError:
         return repr(kernel)
-
-
-def predicted_half_widths(
-    problem: Problem, experiments: int, noise_scale: float | None = None
-) -> tuple[float, float]:
-    """Bound half of upper - lower after a space-filling design: mean and largest over points.
-
-    Both are on the scale of the model, see :class:`Output`. They are for noise of that scale, or of
-    ``problem.stated_noise.planned``; where noise is unknown, nothing can be promised before the
-    data.
-
-    See :meth:`kernelbounds.ConfidenceSequence.predicted_width`.
-    """
-    points = qmc.Sobol(problem.dim, rng=np.random.default_rng(1)).random(WIDTH_POINTS)
-    points, design = problem.unit_box.scaled(points), problem.unit_box.filling(experiments)
-    corners = with_corners(points, {at: len(one) for at, one in problem.categories.items()})
-    noise = problem.stated_noise.planned if noise_scale is None else noise_scale
-    sequence = problem.sequence(facts=(), noise_scale=noise)
-    widths = sequence.predicted_width(corners, design)
-    return float(widths[:WIDTH_POINTS].mean() / 2), float(widths.max() / 2)

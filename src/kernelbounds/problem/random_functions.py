@@ -19,9 +19,11 @@ a little if they nearly have it, and left out otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import combinations, product, repeat
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, product
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,150 +122,105 @@ class _Wave:
 
 
 class _Seen(NamedTuple):
-    """Points as one term of a part needs them: the wave of each, and its angles."""
+    """The points with one combination of levels: their rows, and the angles of their wave there."""
 
-    which: NDArray[np.intp]
+    number: int
+    rows: NDArray[np.intp]
     angles: Array
 
 
+# What each term of a function needs to know about points; None: the term is left out.
+_Angles = list[list[_Seen] | None]
+_Ranges = list[tuple[float, float]]
+
+
 class _Term:
-    """A share of a part: waves, one for each combination of levels of some categories."""
+    """One term of a part of a function: waves, one for each combination of levels of categories.
 
-    def __init__(self, categories: Mapping[int, Category], waves: list[_Wave]) -> None:
-        self.share, self.waves = 1.0, waves
-        self.inputs, self._counts = list(categories), [one.levels for one in categories.values()]
-
-    def seen(self, x: Array) -> _Seen:
-        which = np.zeros(len(x), dtype=np.intp)
-        if len(self.waves) == 1:
-            return _Seen(which, self.waves[0].angles(x))
-        for at, count in zip(self.inputs, self._counts, strict=True):
-            which = count * which + np.rint(x[:, at]).astype(np.intp)
-        angles = np.empty((len(x), WAVE_TERMS))
-        for number in np.unique(which):
-            angles[which == number] = self.waves[number].angles(x[which == number])
-        return _Seen(which, angles)
-
-    def wave(self, seen: _Seen, speed: float) -> Array:
-        if len(self.waves) == 1:
-            return self.waves[0].wave(seen.angles, speed)
-        values = np.empty(len(seen.which))
-        for number in np.unique(seen.which):
-            here = seen.which == number
-            values[here] = self.waves[number].wave(seen.angles[here], speed)
-        return values
-
-    def ranges(self, seen: _Seen, speed: float) -> list[tuple[float, float]]:
-        """The range of each wave, at points in all levels."""
-        values = self.wave(seen, speed)
-        if not self.waves[0].inputs:  # without numbers a wave is a constant
-            return [(float(values.min()), float(values.max()))] * len(self.waves)
-        each = [values[seen.which == number] for number in range(len(self.waves))]
-        return [(float(one.min()), float(one.max())) for one in each]
-
-    def value(self, seen: _Seen, speed: float, ranges: list[tuple[float, float]]) -> Array:
-        if len(self.waves) == 1:
-            return self.share * self.waves[0].value(seen.angles, speed, *ranges[0])
-        values = np.empty(len(seen.which))
-        for number in np.unique(seen.which):
-            here, wave = seen.which == number, self.waves[number]
-            values[here] = wave.value(seen.angles[here], speed, *ranges[number])
-        return self.share * values
-
-
-class _Part:
-    """One part of a function, a_S h_S(g_S(w(x_S))), for points x of the whole cube."""
+    A part without categories has one term. A category of which the levels have something in common
+    makes two: one with waves of their own, and one without.
+    """
 
     def __init__(
         self,
         rng: np.random.Generator,
         turns: Array,
-        inputs: tuple[int, ...],
-        parts: int,
+        part: int,
+        numbers: tuple[int, ...],
         categories: Mapping[int, Category],
     ) -> None:
-        self.inputs = inputs
-        numbers = tuple(at for at in inputs if at not in categories)
-        named = {at: categories[at] for at in inputs if at in categories}
-        self.terms: list[_Term] = []
-        # Each category has a wave of its own for each level, or one for all; both for 0 < m < 1.
-        for chosen in product(*[[True, False][: 1 + (one.matters < 1)] for one in named.values()]):
-            own = {at: one for (at, one), yes in zip(named.items(), chosen, strict=True) if yes}
-            if not numbers and not own:
-                continue  # a constant
-            count = int(np.prod([one.levels for one in own.values()]))
-            waves = [_Wave(rng, turns, numbers) for _ in range(count)]
-            self.terms.append(_Term(own, waves))
-        # Some effects are larger than others.
-        self.weight = 1.0 if parts == 1 else float(rng.exponential())
-
-    def divide(self, special: Mapping[int, float]) -> None:
-        """Divide the part among its terms, given which share is special to levels, by category."""
-        for term in self.terms:
-            shares = [
-                special[at] if at in term.inputs else 1 - special[at]
-                for at in self.inputs
-                if at in special
-            ]
-            term.share = float(np.prod(shares))
+        self.part, self.numbers, self.categories, self.weight = part, numbers, categories, 1.0
+        self.waves = [_Wave(rng, turns, numbers) for _ in range(_combinations(categories))]
 
     def angles(self, x: Array) -> list[_Seen]:
-        """Return what the terms need to know about points."""
-        return [term.seen(x) for term in self.terms]
+        """Return what the waves need to know about points, by combinations of levels."""
+        which = np.zeros(len(x), dtype=np.intp)
+        for at, one in self.categories.items():
+            which = one.levels * which + np.rint(x[:, at]).astype(np.intp)
+        found = [(number, np.flatnonzero(which == number)) for number in np.unique(which).tolist()]
+        return [_Seen(number, rows, self.waves[number].angles(x[rows])) for number, rows in found]
 
-    def wave(self, angles: list[_Seen], speed: float) -> Array:
-        """Return the wave of a part that has one term, which turns where the part does."""
-        return self.terms[0].wave(angles[0], speed)
+    def wave(self, seen: list[_Seen], speed: float) -> Array:
+        """Return the waves at points, (m,)."""
+        return _in_rows(seen, [self.waves[one.number].wave(one.angles, speed) for one in seen])
 
-    def ranges(self, angles: list[_Seen], speed: float) -> list[list[tuple[float, float]]]:
-        both = zip(self.terms, angles, strict=True)
-        return [term.ranges(seen, speed) for term, seen in both]
+    def ranges(self, seen: list[_Seen], speed: float) -> _Ranges:
+        """Return the range of each wave, at points in all levels."""
+        values = [self.waves[one.number].wave(one.angles, speed) for one in seen]
+        if not self.numbers:  # Each wave is a constant.
+            values = [np.concatenate(values)] * len(values)
+        return [(float(one.min()), float(one.max())) for one in values]
 
-    def value(
-        self, angles: list[_Seen], speed: float, ranges: list[list[tuple[float, float]]]
-    ) -> Array:
-        each = zip(self.terms, angles, ranges, strict=True)
-        values = [term.value(seen, speed, ends) for term, seen, ends in each]
-        return self.weight * np.asarray(sum(values[1:], values[0]))
-
-    def align(self, axis: int, points: Array, speed: float) -> None:
-        """Mirror waves so that along a number all of them rise on average, or fall as the first."""
-        waves = [wave for term in self.terms for wave in term.waves if axis in wave.inputs]
-        rises = []
-        for wave in waves[: len(waves) * (len(waves) > 1)]:
-            ends = [points.copy(), points.copy()]
-            ends[0][:, axis], ends[1][:, axis] = 0.0, 1.0
-            low, high = (wave.wave(wave.angles(x), speed).mean() for x in ends)
-            rises.append(high > low)
-        for wave, rising in zip(waves, rises, strict=False):
-            wave.mirrored[wave.inputs.index(axis)] ^= rising != rises[0]
+    def value(self, seen: list[_Seen], speed: float, ranges: _Ranges) -> Array:
+        """Return the values of the term at points, (m,)."""
+        values = [
+            self.waves[number].value(angles, speed, *ranges[number]) for number, _, angles in seen
+        ]
+        return self.weight * _in_rows(seen, values)
 
 
+def _in_rows(seen: list[_Seen], values: list[Array]) -> Array:
+    """Put values back into the order of the points, (m,)."""
+    found = np.empty(sum(map(len, values)))
+    for one, there in zip(seen, values, strict=True):
+        found[one.rows] = there
+    return found
+
+
+def _combinations(categories: Mapping[int, Category]) -> int:
+    """Return the number of combinations of levels."""
+    return int(np.prod([one.levels for one in categories.values()]))
+
+
+@dataclass(frozen=True)
 class Shapes:
-    """Facts about shape along inputs, and the places at which they are looked at."""
+    """Facts about rising and falling, and about bends, along inputs.
 
-    def __init__(self, facts: Sequence[Fact], region: Region) -> None:
-        self.slopes: list[tuple[int, Array, Array]] = []
-        self.bends: list[tuple[int, Array, Array]] = []
-        for fact in facts:
-            if not isinstance(fact, Increasing | Decreasing | Convex | Concave):
-                continue
-            found = fact.constraints(region)
-            kinds = self.bends if isinstance(fact, Convex | Concave) else self.slopes
-            kinds.append((fact.axis, found.centres, found.rows))
+    Each is an axis, places (m, d), and rows of which the products with the values there are at
+    least 0.
+    """
+
+    slopes: tuple[tuple[int, Array, Array], ...] = ()
+    bends: tuple[tuple[int, Array, Array], ...] = ()
+
+    @classmethod
+    def of(cls, facts: Sequence[Fact], region: Region) -> Self:
+        """Return the facts about shape among these, at the places of a region."""
+
+        def at_places(*kinds: Any) -> tuple[tuple[int, Array, Array], ...]:
+            known = [fact for fact in facts if isinstance(fact, kinds)]
+            found = [(fact.axis, fact.constraints(region)) for fact in known]
+            return tuple((axis, one.centres, one.rows) for axis, one in found)
+
+        return cls(at_places(Increasing, Decreasing), at_places(Convex, Concave))
 
     def __bool__(self) -> bool:
         return bool(self.slopes or self.bends)
 
-    def without_bends(self) -> Shapes:
-        """The facts about rising and falling alone."""
-        fewer = Shapes((), Region((0.0,), (1.0,)))
-        fewer.slopes = self.slopes
-        return fewer
-
     def fitted(self, function: RandomFunction) -> bool:
         """Mirror a function so that it has these shapes, and tell whether it has them."""
-        for function.upside_down in (False, True)[: 1 + bool(self.bends)]:
+        for upside_down in (False, True) if self.bends else (False,):
+            function.upside_down = upside_down
             function.mirrored[:] = False
             for axis, centres, rows in self.slopes:
                 function.align(axis, centres)
@@ -272,6 +229,22 @@ class Shapes:
             if all(np.all(rows @ function(centres) >= 0) for _, centres, rows in every):
                 return True
         return False
+
+
+def _terms_of_part(
+    rng: np.random.Generator,
+    turns: Array,
+    part: int,
+    inputs: tuple[int, ...],
+    categories: Mapping[int, Category],
+) -> Iterator[_Term]:
+    """Yield the terms of a part: each category has waves of its own, or not; both if 0 < m < 1."""
+    numbers = tuple(at for at in inputs if at not in categories)
+    named = {at: categories[at] for at in inputs if at in categories}
+    for chosen in product(*[[True, False][: 1 + (one.matters < 1)] for one in named.values()]):
+        own = {at: one for (at, one), yes in zip(named.items(), chosen, strict=True) if yes}
+        if numbers or own:  # Otherwise the term is a constant.
+            yield _Term(rng, turns, part, numbers, own)
 
 
 class RandomFunction:
@@ -289,28 +262,31 @@ class RandomFunction:
         shapes: Shapes | None = None,
         categories: Mapping[int, Category] = NO_CATEGORIES,
     ):
-        self._turns, self.categories = turns, categories
+        self._turns, self.categories, self.parts = turns, categories, subsets
         self.mirrored, self.upside_down = np.zeros(len(turns), dtype=bool), False
-        self.parts = [_Part(rng, turns, inputs, len(subsets), categories) for inputs in subsets]
-        self._divide_parts()
-        self._one_wave = len(self.parts) == 1 and len(self.parts[0].terms) == 1
-        self._lines = LINES_PER_INPUT * min(self._combinations, MORE_WITH_LEVELS)
+        self._terms: list[_Term] = []
+        weights = []
+        for part, inputs in enumerate(subsets):
+            self._terms += _terms_of_part(rng, turns, part, inputs, categories)
+            # Some effects are larger than others.
+            weights.append(1.0 if len(subsets) == 1 else float(rng.exponential()))
+        self._weigh(weights)
+        self._lines = LINES_PER_INPUT * min(_combinations(categories), MORE_WITH_LEVELS)
         starts = rng.random((self._lines, len(turns)))
         for at, one in categories.items():
             starts[:, at] = np.floor(one.levels * starts[:, at])
         lines = self._angles_along(starts)
-        points = self._in_all_levels(rng)
-        everywhere = [part.angles(points) for part in self.parts]
+        everywhere = self._angles(self._in_all_levels(rng))
         slow, fast = SLOWEST_SPEED, FASTEST_SPEED
         for _ in range(SPEED_STEPS):
             middle = float(np.sqrt(slow * fast))
-            if not self._one_wave:  # The turns of a single wave do not depend on its range.
+            if len(self._terms) > 1:  # The turns of a single term do not depend on its range.
                 self._set_speed(middle, everywhere)
             too_fast = self._turns_too_often(lines, middle)
             slow, fast = (slow, middle) if too_fast else (middle, fast)
         for part_of_speed in SPEED_SHARES:
             self._set_speed(part_of_speed * slow, everywhere)
-            values = self._raw(everywhere)
+            values = self._sum(everywhere)
             self._low, self._high = float(values.min()), float(values.max())
             self.has_shapes = not shapes or shapes.fitted(self)
             if self.has_shapes:
@@ -324,96 +300,107 @@ class RandomFunction:
         """The number of inputs, d."""
         return len(self._turns)
 
-    def _divide_parts(self) -> None:
-        """Make what is special to the levels of a category a share of all, as much as it matters.
+    def _weigh(self, weights: list[float]) -> None:
+        """Divide the weights of parts among their terms.
 
-        The parts that depend on the category are not all, and so the share of these is larger.
+        What is special to the levels of a category is a share of the whole function, as much as
+        the category matters. The parts that depend on it are not the whole, so that its share of
+        these is larger.
         """
         special = {}
         for at, one in self.categories.items():
-            own = sum(part.weight for part in self.parts if at in part.inputs)
-            whole = sum(part.weight for part in self.parts)
-            special[at] = min(1.0, one.matters * whole / own)
-        for part in self.parts:
-            part.divide(special)
-
-    @property
-    def _combinations(self) -> int:
-        """The number of combinations of levels."""
-        return int(np.prod([one.levels for one in self.categories.values()]))
+            own = sum(
+                weight for weight, part in zip(weights, self.parts, strict=True) if at in part
+            )
+            special[at] = min(1.0, one.matters * sum(weights) / own)
+        for term in self._terms:
+            named = [at for at in self.parts[term.part] if at in special]
+            shares = [special[at] if at in term.categories else 1 - special[at] for at in named]
+            term.weight = weights[term.part] * float(np.prod(shares))
 
     def _in_all_levels(self, rng: np.random.Generator) -> Array:
-        """Points that fill the cube of the numbers, and its corners, at all levels; (m, d)."""
+        """Return points that fill the cube of the numbers, and corners, at all levels; (m, d)."""
         numbers = [at for at in range(self.dim) if at not in self.categories]
         unit = np.empty((1, 0))
         if numbers:
-            count = max(RANGE_POINTS * MORE_WITH_LEVELS // self._combinations, LINES_PER_INPUT)
-            unit = qmc.Sobol(len(numbers), rng=rng).random(min(RANGE_POINTS, count))
-            unit = with_corners(unit)
+            most = RANGE_POINTS * MORE_WITH_LEVELS // _combinations(self.categories)
+            count = min(RANGE_POINTS, max(most, LINES_PER_INPUT))
+            unit = with_corners(qmc.Sobol(len(numbers), rng=rng).random(count))
         return at_all_levels(unit, numbers, self.categories, self.dim)
 
     def align(self, axis: int, points: Array) -> None:
-        """Make the waves of all levels rise, or fall, together along an input."""
-        for part in self.parts:
-            part.align(axis, points, self._speed)
+        """Mirror waves so that along a number those of each part rise or fall as its first one."""
+        for part in range(len(self.parts)):
+            terms = [term for term in self._terms if term.part == part and axis in term.numbers]
+            waves = [wave for term in terms for wave in term.waves]
+            rises = []
+            for wave in waves:
+                ends = [points.copy(), points.copy()]
+                ends[0][:, axis], ends[1][:, axis] = 0.0, 1.0
+                low, high = (wave.wave(wave.angles(x), self._speed).mean() for x in ends)
+                rises.append(high > low)
+            for wave, rising in zip(waves, rises, strict=True):
+                wave.mirrored[wave.inputs.index(axis)] ^= rising != rises[0]
 
     def __call__(self, x: Array) -> Array:
         """Return values (m,) at points (m, d) of the unit cube."""
-        x = np.where(self.mirrored, 1 - x, x)
-        values = self._raw([part.angles(x) for part in self.parts])
-        return self._sign * np.asarray(2 * (values - self._low) / (self._high - self._low) - 1)
-
-    @property
-    def _sign(self) -> int:
-        return -1 if self.upside_down else 1
+        return self._scaled(self._sum(self._angles(np.where(self.mirrored, 1 - x, x))), 1.0)
 
     def of_part(self, at: int, x: Array) -> Array:
         """Return what one of the parts adds to the values, (m,), with its share of the constant."""
-        part, share = self.parts[at], 1 / len(self.parts)
-        value = part.value(
-            part.angles(np.where(self.mirrored, 1 - x, x)), self._speed, self._ranges[at]
-        )
-        return self._sign * (2 * (value - share * self._low) / (self._high - self._low) - share)
+        seen = self._angles(np.where(self.mirrored, 1 - x, x), [at])
+        return self._scaled(self._sum(seen), 1 / len(self.parts))
 
-    def _set_speed(self, speed: float, angles: list[list[_Seen]]) -> None:
+    def _scaled(self, values: Array, share: float) -> Array:
+        """Scale the range to [-1, 1], with a share of the constant by which it is moved."""
+        sign = -1 if self.upside_down else 1
+        return sign * (2 * (values - share * self._low) / (self._high - self._low) - share)
+
+    def _set_speed(self, speed: float, angles: _Angles) -> None:
         self._speed = speed
-        both = zip(self.parts, angles, strict=True)
-        self._ranges = [part.ranges(one, speed) for part, one in both]
-
-    def _raw(self, angles: Sequence[list[_Seen] | None]) -> Array:
-        """Return the sum of the parts whose angles are given."""
-        given = zip(self.parts, angles, self._ranges, strict=True)
-        values = [
-            part.value(one, self._speed, ends) for part, one, ends in given if one is not None
+        self._ranges = [
+            term.ranges(seen, speed) for term, seen in zip(self._terms, angles, strict=True) if seen
         ]
+
+    def _angles(self, x: Array, parts: Collection[int] | None = None) -> _Angles:
+        """Return what all terms, or those of some parts, need to know about points."""
+        return [
+            term.angles(x) if parts is None or term.part in parts else None for term in self._terms
+        ]
+
+    def _sum(self, angles: _Angles) -> Array:
+        """Return the sum of the terms whose angles are given."""
+        given = zip(self._terms, angles, self._ranges, strict=True)
+        values = [term.value(seen, self._speed, ends) for term, seen, ends in given if seen]
         return np.asarray(sum(values[1:], values[0]))
 
-    def _angles_along(self, lines: Array) -> list[list[list[_Seen] | None]]:
-        """Return angles on lines through points along each input, of the parts that vary there."""
-        found: list[list[list[_Seen] | None]] = []
-        for at, most in enumerate(self._turns):
+    def _angles_along(self, lines: Array) -> list[tuple[int, _Angles]]:
+        """Return the turns allowed along each number, and angles on lines along it.
+
+        The angles are those of the parts that vary there.
+        """
+        found = []
+        for at, most in enumerate(self._turns.astype(int).tolist()):
             if at in self.categories:  # along which nothing turns
                 continue
-            along = np.linspace(0, 1, POINTS_PER_TURN * (int(most) + 1) + 1)
+            along = np.linspace(0, 1, POINTS_PER_TURN * (most + 1) + 1)
             x = np.repeat(lines, len(along), axis=0)
             x[:, at] = np.tile(along, len(lines))
-            found.append([part.angles(x) if at in part.inputs else None for part in self.parts])
+            varying = [part for part, inputs in enumerate(self.parts) if at in inputs]
+            found.append((most, self._angles(x, varying)))
         return found
 
-    def _turns_too_often(self, lines: list[list[list[_Seen] | None]], speed: float) -> bool:
-        numbers = [most for at, most in enumerate(self._turns) if at not in self.categories]
-        for angles, most in zip(lines, numbers, strict=True):
-            # A single part turns where its wave does, because h is monotone.
-            one = angles[0] if self._one_wave else None
-            values = self._raw(angles) if one is None else self.parts[0].wave(one, speed)
-            if self._counted(values) > most:
+    def _turns_too_often(self, lines: list[tuple[int, _Angles]], speed: float) -> bool:
+        counts = Counter(term.part for term in self._terms)
+        for most, angles in lines:
+            # What is special to a level, and may be small, turns no more often than the whole. A
+            # single term turns where the function does, because h is monotone.
+            for term, seen in zip(self._terms, angles, strict=True):
+                checked = len(self._terms) == 1 or counts[term.part] > 1
+                if seen and checked and self._counted(term.wave(seen, speed)) > most:
+                    return True
+            if len(self._terms) > 1 and self._counted(self._sum(angles)) > most:
                 return True
-            # What is special to a level, and may be small, turns no more often than the whole.
-            for part, seen in zip(self.parts, angles, strict=True):
-                if seen is not None and len(part.terms) > 1:
-                    waves = map(_Term.wave, part.terms, seen, repeat(speed))
-                    if any(self._counted(wave) > most for wave in waves):
-                        return True
         return False
 
     def _counted(self, values: Array) -> int:

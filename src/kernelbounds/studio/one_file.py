@@ -18,9 +18,9 @@ def as_html(one: OpenStudy) -> str:
     """Return the whole page of a study, with the pictures at its best settings."""
     problem, nothing = one.study.problem, dict[str, list[str]]()
     parts = {"What is known": sections.summary(one, nothing)}
-    if len(one.study) and problem.numbers:
+    if len(one.study) and problem.inputs.numbers:
         parts["The band through the most promising settings"] = sections.bands(one)
-        if len(problem.numbers) > 1:
+        if len(problem.inputs.numbers) > 1:
             parts["Maps"] = sections.maps(one)
     if one.study.pending:
         parts["To be tried"] = sections.to_try(one, nothing)

@@ -19,6 +19,7 @@ from kernelbounds.display.numbers import about, at_least, at_most
 from kernelbounds.errors import EmptyConfidenceSetError, InputError, MissingExtraError
 from kernelbounds.kernels.text import kernel_to_text
 from kernelbounds.problem import Input, Problem
+from kernelbounds.problem.model import norm_at_least
 from kernelbounds.problem.quantities import NUMBER
 from kernelbounds.studio import svg
 from kernelbounds.studio.desk import OpenStudy
@@ -93,7 +94,7 @@ def frame(one: OpenStudy) -> dict[str, Any]:
         "output": problem.output,
         "inputs": problem.inputs,
         "count": len(study),
-        "drawn": bool(problem.numbers),
+        "drawn": bool(problem.inputs.numbers),
         "soon": len(study) > 0 and one.computes and not one.has("status"),
     }
 
@@ -111,7 +112,7 @@ def soon(one: OpenStudy, given: Answers) -> Section:
     return "soon.html", {
         "estimate": f"{about(float(estimate))}{problem.output.after_number}",
         "between": problem.output.between(float(lower), float(upper)),
-        "settings": settings(problem, problem.named(point[0]).values()),
+        "settings": settings(problem, problem.inputs.named(point[0]).values()),
     }
 
 
@@ -141,7 +142,7 @@ def summary(one: OpenStudy, given: Answers) -> Section:
         limit = float(found.limit or 0.0)
         beyond = at_least(limit, 4) if found.minimise else at_most(limit, 4)
         values["certificate"] = {
-            "settings": settings(problem, problem.named(proved.x).values()),
+            "settings": settings(problem, problem.inputs.named(proved.x).values()),
             "between": out.between(proved.lower, proved.upper),
             "within": out.amount(proved.regret),
             "limit": f"{beyond}{out.after_number}",
@@ -197,7 +198,7 @@ def look(one: OpenStudy, given: Answers) -> Section:
     if not one.computes:
         return "many.html", {"name": one.name, "count": len(one.study)}
     at, what = _place(one, given), first(given, "what", "bands")
-    names = [problem.inputs[i].name for i in problem.numbers]
+    names = [problem.inputs[i].name for i in problem.inputs.numbers]
     across, up = first(given, "across", names[0]), first(given, "up", names[-1])
     values = _seen(one, at, what, (across, up)) | {
         "name": one.name,
@@ -212,18 +213,18 @@ def bands(one: OpenStudy) -> Section:
     problem, at = one.study.problem, _place(one, {})
     values = _seen(one, at, "bands", ("", ""))
     return "look_pictures.html", values | {
-        "settings": settings(problem, problem.named(at).values())
+        "settings": settings(problem, problem.inputs.named(at).values())
     }
 
 
 def maps(one: OpenStudy) -> Section:
     """Draw maps of all quantities over the first two numbers."""
     problem, at = one.study.problem, _place(one, {})
-    across, up = (problem.inputs[i].name for i in problem.numbers[:2])
+    across, up = (problem.inputs[i].name for i in problem.inputs.numbers[:2])
     found = [_seen(one, at, what, (across, up)) for what in QUANTITIES]
     drawn = [picture for one in found for picture in one["pictures"]]
     return "look_pictures.html", found[0] | {
-        "pictures": drawn, "settings": settings(problem, problem.named(at).values())
+        "pictures": drawn, "settings": settings(problem, problem.inputs.named(at).values())
     }  # fmt: skip
 
 
@@ -231,7 +232,7 @@ def _seen(one: OpenStudy, at: Array, what: str, axes: tuple[str, str]) -> dict[s
     """Return what is known at settings (d,), and pictures through them."""
     problem, study = one.study.problem, one.study
     found: dict[str, Any] = {"pictures": [], "refuted": "", "settings": [], "here": {}}
-    is_map = what in QUANTITIES and len(problem.numbers) > 1
+    is_map = what in QUANTITIES and len(problem.inputs.numbers) > 1
     if is_map and axes[0] == axes[1]:
         raise InputError("a map needs two different inputs.")
 
@@ -264,14 +265,14 @@ def _place(one: OpenStudy, given: Answers) -> Array:
             text if i.levels else number(text, i.name)
             for i, text in zip(problem.inputs, typed, strict=True)
         ]
-        return np.asarray(problem.checked_points([values])[0])
+        return np.asarray(problem.inputs.checked_points([values])[0])
     if len(one.study):
         found = status(one)
         if found.most_promising is not None:
             best = {name: [value] for name, value in found.most_promising.values.items()}
-            return np.asarray(problem.points(best)[0])
+            return np.asarray(problem.inputs.points(best)[0])
     middle = [0.0 if i.levels else 0.5 for i in problem.inputs]
-    return np.asarray(problem.settable(np.array([middle]))[0])
+    return np.asarray(problem.inputs.settable(np.array([middle]))[0])
 
 
 def _control(one: Input, value: float) -> dict[str, Any]:
@@ -360,7 +361,7 @@ def _holds(one: OpenStudy, value: float) -> list[str]:
         found = study.sequence.sensitivity(**asked)
     except InputError as error:
         return [f"It does not hold as things are: {error}"]
-    largest = problem.norm_at_least(found.norm_bound)
+    largest = norm_at_least(problem, found.norm_bound)
     lines = [
         f"It holds for norm bounds up to {problem.output.norm_text(largest, _limit)} "
         f"(assumed: {problem.norm_text})."

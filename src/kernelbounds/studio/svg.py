@@ -80,9 +80,9 @@ def bands(study: Study, at: Array) -> list[tuple[str, str]]:
     """Draw bounds along each number, through the settings ``at`` (d,): names and pictures."""
     problem, found = study.problem, []
     box = canvas.drawable(problem.box, at)
-    for axis in problem.numbers:
+    for axis in problem.inputs.numbers:
         name = problem.inputs[axis].name
-        line = box.fixed({i: float(at[i]) for i in problem.numbers if i != axis})
+        line = box.fixed({i: float(at[i]) for i in problem.inputs.numbers if i != axis})
 
         def draw(line: Box = line) -> Any:
             return plot.band(
@@ -99,7 +99,7 @@ def map_of(
 ) -> tuple[str, str]:
     """Draw a map of one quantity over two inputs, at the other settings of ``at`` (d,)."""
     problem = study.problem
-    box = problem.box.fixed({i: float(at[i]) for i in problem.categories})
+    box = problem.box.fixed({i: float(at[i]) for i in problem.inputs.categories})
     drawn = as_svg(
         lambda: plot.maps(
             _bounds(study), box, data=_data(study), at=at, inputs=axes, show=(quantity,),
@@ -121,12 +121,12 @@ def _data(study: Study) -> Data | None:
     columns = study.observations
     if not len(study):
         return None
-    return study.problem.points(columns), columns[study.problem.output.name]
+    return study.problem.inputs.points(columns), columns[study.problem.output.name]
 
 
 def _bounds(study: Study) -> Callable[[Array], Any]:
     """Estimate and bounds at settings in the user's units, with steps between whole numbers."""
     problem, sequence = study.problem, study.sequence
     return lambda points: problem.unscaled_estimate(
-        *sequence.estimate_with_bounds(problem.nearest(points))
+        *sequence.estimate_with_bounds(problem.inputs.nearest(points))
     )

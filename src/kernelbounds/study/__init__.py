@@ -14,7 +14,7 @@ file                 idea
 ===================  =========================================================================
 """
 
-from kernelbounds.problem.calibration import Checked
+from kernelbounds.problem.checked import Checked
 from kernelbounds.study.records import Promising, Trial
 from kernelbounds.study.revision import Revision
 from kernelbounds.study.status import Status

@@ -86,7 +86,7 @@ def new_trials(
     for _ in range(count):
         pending = problem.scaled(taken) if taken else np.empty((0, problem.dim))
         chosen, why = _RULES[purpose](search, guess, pending)
-        taken.append(tuple(problem.settable(chosen[None])[0].tolist()))
+        taken.append(tuple(problem.inputs.settable(chosen[None])[0].tolist()))
         reasons.append(why)
     new = taken[len(waiting) :]
     unit = problem.scaled(new)

@@ -113,7 +113,7 @@ class Search:
 
     def feasible(self, unit: Array) -> Array:
         """Return the scaled settings that are nearest to points (m, d) of the unit box."""
-        return self.problem.scaled(self.problem.settable(unit))
+        return self.problem.scaled(self.problem.inputs.settable(unit))
 
     def most_promising(self, sequence: ConfidenceSequence, seconds: float = math.inf) -> Promising:
         """Find the settings with the best score, in the user's units; nothing is certified.
@@ -125,7 +125,7 @@ class Search:
             score = _Score(sequence, -1 if self.minimise else 1, self.problem.output.span)
             best = self.maximised(score, sequence.points, deadline)
             found = sequence.estimate_with_bounds(best[None])
-        values = self.problem.named(self.problem.unscaled(best[None])[0])
+        values = self.problem.inputs.named(self.problem.unscaled(best[None])[0])
         return Promising(values, *(float(one[0]) for one in self.problem.unscaled_estimate(*found)))
 
     def maximised(self, score: Function, also: Array, deadline: float = math.inf) -> Array:
@@ -177,7 +177,9 @@ class Search:
     def in_users_units(self, found: Certificate) -> Certificate:
         """Return a certificate of the model with its settings and numbers in the user's units."""
         point = self.problem.unscaled(found.x[None])[0]
-        return replace(self._unscaled(found), x=point, named=self.problem.named(point), index=None)
+        return replace(
+            self._unscaled(found), x=point, named=self.problem.inputs.named(point), index=None
+        )
 
     def _unscaled(self, found: Certificate) -> Certificate:
         """Return a certificate of the model with its bounds and its regret in the user's units."""

@@ -17,7 +17,7 @@ from kernelbounds.errors import EmptyConfidenceSetError
 from kernelbounds.io import files
 from kernelbounds.plot import canvas
 from kernelbounds.problem import Problem
-from kernelbounds.problem.calibration import checked_assumptions
+from kernelbounds.problem.checked import checked_assumptions
 from kernelbounds.study.deciding import evenly, replayed
 from kernelbounds.study.study_file import Outcome
 
@@ -164,7 +164,9 @@ def slices(study: Study, outcomes: list[Outcome], point: Array) -> Any:
     data = [one.point for one in outcomes], [one.value for one in outcomes]
 
     def bounds(points: Array) -> tuple[Array, Array, Array]:
-        return problem.unscaled_estimate(*sequence.estimate_with_bounds(problem.nearest(points)))
+        return problem.unscaled_estimate(
+            *sequence.estimate_with_bounds(problem.inputs.nearest(points))
+        )
 
     box = canvas.drawable(problem.box, point)
     return plot.slices(bounds, box, point, data=data, limits=problem.limits, **problem.axes)

@@ -21,7 +21,7 @@ from kernelbounds.display.numbers import about, at_most, interval
 from kernelbounds.errors import InputError, did_you_mean
 from kernelbounds.io import files
 from kernelbounds.problem import Problem
-from kernelbounds.problem.calibration import Runs
+from kernelbounds.problem.runs import Runs
 from kernelbounds.study.database import shown
 from kernelbounds.study.study_file import Note, Outcome, StoredTrial, Told
 
@@ -187,12 +187,13 @@ def trials_of(
             for value in (one.estimate, one.lower, one.upper, one.gain)
         )
         trial = Trial(
-            one.number, problem.named(one.point), estimate, lower, upper, gain, one.purpose or "",
-            one.why or "", state=one.state, asked=one.asked, notes=written.get(one.number, ()),
+            one.number, problem.inputs.named(one.point), estimate, lower, upper, gain,
+            one.purpose or "", one.why or "", state=one.state, asked=one.asked,
+            notes=written.get(one.number, ()),
         )  # fmt: skip
         if (got := told.get(one.number)) is not None:
             trial = dataclasses.replace(
-                trial, outcome=got.told, ran=problem.named(got.point), told=got.time
+                trial, outcome=got.told, ran=problem.inputs.named(got.point), told=got.time
             )
         found.append(trial)
     return found
@@ -209,7 +210,7 @@ def checked_point(problem: Problem, given: Any) -> tuple[float, ...]:
         raise InputError(
             f"a point has one value for each of {', '.join(problem.names)}, got {brief(given)}."
         )
-    return tuple(problem.checked_points(given, place=lambda _: "")[0].tolist())
+    return tuple(problem.inputs.checked_points(given, place=lambda _: "")[0].tolist())
 
 
 def check_names(problem: Problem, given: Mapping[str, Any], also: Sequence[str] = ()) -> None:
@@ -254,7 +255,7 @@ def tellings(problem: Problem, points: Any, values: Any, keys: Any) -> list[Outc
     """Make outcomes ready for the file: points in a list, an array, a dict or a data frame."""
     listed = list(points) if isinstance(points, list | tuple) else None
     if listed is None or not all(isinstance(one, Mapping | Trial) for one in listed):
-        listed = problem.checked_points(points).tolist()
+        listed = problem.inputs.checked_points(points).tolist()
     if problem.counts is None:
         outcomes = as_vector(values, problem.output.name, len(listed)).tolist()
     else:
@@ -374,7 +375,7 @@ class OldRuns:
         )
 
     def _said(self, one: Outcome) -> str:
-        return f"{self.problem.settings_text(one.point)} {told_text(self.problem, one.told)}"
+        return f"{self.problem.inputs.settings_text(one.point)} {told_text(self.problem, one.told)}"
 
 
 def told_text(problem: Problem, told: float | tuple[int, int]) -> str:

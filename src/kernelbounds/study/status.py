@@ -13,10 +13,10 @@ from kernelbounds.display.numbers import at_least, at_most, interval
 from kernelbounds.kernels import kernel_to_text
 from kernelbounds.noise import Bounded
 from kernelbounds.problem import Problem
-from kernelbounds.problem.calibration import Checked, noise_so_far
+from kernelbounds.problem.assuming import turns_along_inputs
+from kernelbounds.problem.checked import Checked, noise_so_far
 from kernelbounds.problem.noise_in_words import UNKNOWN, parts_of_noise
-from kernelbounds.problem.outcomes import checked_amount
-from kernelbounds.problem.quantities import Output
+from kernelbounds.problem.outputs import Output, checked_amount
 from kernelbounds.study.records import Promising, Trial
 from kernelbounds.study.revision import Revision
 
@@ -163,7 +163,7 @@ class Status:
         found = self.most_promising
         if found is None:
             return ""
-        settings = self.problem.settings_text(found.values.values())
+        settings = self.problem.inputs.settings_text(found.values.values())
         out = self.problem.output
         return f"{out.name} is {out.about(found.estimate, found.lower, found.upper, settings)}."
 
@@ -200,7 +200,7 @@ class Status:
             f"observations: {self.observations}{gone}",
         ]
         for trial in self.pending:
-            settings = problem.settings_text(trial.values.values())
+            settings = problem.inputs.settings_text(trial.values.values())
             lines.append(f"pending: trial {trial.number}: {settings}")
         if self.certificate is not None:
             best, limit = self.certificate, float(self.limit or 0.0)
@@ -208,7 +208,7 @@ class Status:
                 f"below {at_least(limit, 4)}" if self.minimise else f"above {at_most(limit, 4)}"
             )
             lines += [
-                f"best known: {problem.settings_text(best.x.tolist())}",
+                f"best known: {problem.inputs.settings_text(best.x.tolist())}",
                 f"  {out.name} there, without noise: {out.between(best.lower, best.upper)}",
                 f"  {out.name} anywhere: not {beyond}{unit}",
                 f"  within {out.amount(best.regret)} of the best possible {out.name}, "
@@ -242,14 +242,14 @@ class Status:
             ("observations", self.observations),
         ]
         facts += [
-            (f"trial {one.number} pending", problem.settings_text(one.values.values()))
+            (f"trial {one.number} pending", problem.inputs.settings_text(one.values.values()))
             for one in self.pending
         ]
         picture, note = None, " ".join(self.advice)
         if certificates:
             last, best = certificates[-1]
             facts += [
-                (f"best after {last}", problem.settings_text(best.x.tolist())),
+                (f"best after {last}", problem.inputs.settings_text(best.x.tolist())),
                 (f"{out.name} there", f"in {interval(best.lower, best.upper)}{unit}"),
                 ("certified", f"within {out.amount(best.regret)} of the best possible"),
             ]
@@ -383,7 +383,7 @@ def _remedies(status: Status) -> list[str]:
         if math.isfinite(norm.at_least)
         else ""
     )
-    turns = int(problem.turns_of_inputs.max()) + 1
+    turns = int(turns_along_inputs(problem).max()) + 1
     said += [
         "- if the output varies more, or faster, than was assumed: a new study with "
         f"{larger}--turns {turns} or more;",

@@ -29,7 +29,7 @@ from kernelbounds.io import files
 from kernelbounds.io.csv_table import write_csv
 from kernelbounds.plot import canvas
 from kernelbounds.problem import Problem
-from kernelbounds.problem.calibration import checked_assumptions
+from kernelbounds.problem.checked import checked_assumptions
 from kernelbounds.problem.facts_in_words import contradiction, kernels_sentence
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study import pictures, revision
@@ -171,7 +171,7 @@ class Study:
             told, copied = self._store.outcomes, self._store.everything
         if told:  # which must be possible under the new assumptions, too
             places = [f"trial {one.trial}: " for one in told]
-            new.checked_points(np.array([one.point for one in told]), places.__getitem__)
+            new.inputs.checked_points(np.array([one.point for one in told]), places.__getitem__)
             new.scaled_outcomes([one.told for one in told], places.__getitem__)
         goals = ["minimise" if one else "maximise" for one in (self.minimise, small)]
         also = [f"{goals[0]} -> {goals[1]}"] * (small != self.minimise)
@@ -410,7 +410,7 @@ class Study:
             The trial whose outcome is taken back; None: what was told last.
         """
         gone = self._store.undo(None if trial is None else number_of(trial))
-        return [(one.trial, self.problem.named(one.point), one.told) for one in gone]
+        return [(one.trial, self.problem.inputs.named(one.point), one.told) for one in gone]
 
     def correct(
         self,
@@ -495,7 +495,7 @@ class Study:
         """
         rows = self._store.outcomes
         points = np.array([one.point for one in rows]).reshape(-1, self.problem.dim)
-        inputs = self.problem.columns(points)
+        inputs = self.problem.inputs.columns(points)
         trials = np.array([one.trial for one in rows], dtype=np.int64)
         values = np.array([one.value for one in rows], dtype=float)
         found = {"trial": trials, **inputs}
@@ -594,7 +594,7 @@ class Study:
     def _with_facts(self, found: Status, sequence: ConfidenceSequence) -> Status:
         """Add at which share of the settings each fact matters, and which kernels are refuted."""
         if self.problem.facts:
-            settings = self.problem.settable(self.problem.unit_box.filling(FACT_POINTS))
+            settings = self.problem.inputs.settable(self.problem.unit_box.filling(FACT_POINTS))
             shares = sequence.binding_facts(self.problem.scaled(settings))
             words = self.problem.facts_in_words
             found = replace(found, binding=dict(zip(words, shares, strict=True)))
@@ -633,7 +633,7 @@ class Study:
             if not drawn:
                 raise InputError("there is nothing to draw before the first observation.")
             found = self._certificates.over_time()
-            if found and found[-1][0] == len(self._rows) and self.problem.numbers:
+            if found and found[-1][0] == len(self._rows) and self.problem.inputs.numbers:
                 drawn["slices"] = lambda: pictures.slices(self, self._rows, found[-1][1].x)
             return pictures.save_all(folder, drawn)
 
