@@ -26,17 +26,14 @@ from numpy.typing import NDArray
 
 from kernelbounds.arrays import Array
 from kernelbounds.bandits.answers import Certificate
-from kernelbounds.bandits.domains import Box
-from kernelbounds.bandits.maximisers import (
+from kernelbounds.bandits.branch_and_bound import (
     DEFAULT_TOLERANCE,
-    Ascent,
     BranchAndBound,
-    Maximum,
-    Negated,
     check_certifiable,
-    in_time,
     most_over,
 )
+from kernelbounds.bandits.domains import Box
+from kernelbounds.bandits.maximisers import Ascent, LowerBound, Maximum, in_time
 from kernelbounds.bounds import DualBound
 from kernelbounds.surface import Clipped, Surface
 from kernelbounds.surface.at_points import CROSSING, refuse_crossing
@@ -113,7 +110,7 @@ def certify_box(
     check_certifiable(optimistic)
     start = time.monotonic()
     deadline = start + maximiser.seconds
-    lower = Negated(Clipped(pessimistic))
+    lower = LowerBound(pessimistic)
     by = start + LOWER_BOUNDS_SHARE * maximiser.seconds
     if feasible is None:
         sure = Ascent().maximise(lower, box, played, by)
@@ -158,7 +155,7 @@ def certify_best(
 
 
 def _surest_feasible(
-    lower: Negated, box: Box, played: Array, whole: Sequence[int], feasible: Rounding, by: float
+    lower: LowerBound, box: Box, played: Array, whole: Sequence[int], feasible: Rounding, by: float
 ) -> Maximum:
     """Find a large lower bound at an action that can be carried out, by a time.
 

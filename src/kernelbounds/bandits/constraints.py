@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from kernelbounds.arrays import Array, as_scalar, brief
 from kernelbounds.bandits.domains import Domain
 from kernelbounds.bandits.policy import check_sequence
+from kernelbounds.bandits.tracker import limited_values
 from kernelbounds.bounds import DualBound
 from kernelbounds.errors import InputError
 from kernelbounds.sequence import ConfidenceSequence
@@ -98,6 +99,17 @@ class SafetyConstraints:
     def bands(self, points: Array) -> list[Band]:
         """Compute the bounds of all sequences at points (m, d)."""
         return [one.bounds(points) for one in self.sequences]
+
+    def bands_in_time(self, points: Array, deadline: float) -> list[Band]:
+        """Compute :meth:`bands`, with trivial bounds where the deadline comes too soon."""
+        found = []
+        for one in self.sequences:
+            minus_lower, upper = (
+                limited_values(side, points, side.most(points, side.trivial(points)), deadline)
+                for side in (one.surface(-1), one.surface(1))
+            )
+            found.append((-minus_lower, upper))
+        return found
 
     def sure(self, bands: Sequence[Band]) -> NDArray[np.bool_]:
         """Tell which points satisfy all constraints for sure, (m,)."""

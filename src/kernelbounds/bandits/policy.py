@@ -31,10 +31,10 @@ from kernelbounds.arrays import (
     brief,
 )
 from kernelbounds.bandits import saving
-from kernelbounds.bandits.answers import Certificate, History, Suggestion
+from kernelbounds.bandits.answers import Certificate, Entry, History, Ledger, Suggestion
+from kernelbounds.bandits.branch_and_bound import BranchAndBound
 from kernelbounds.bandits.certify import certify_box, certify_finite
-from kernelbounds.bandits.domains import Box, Domain, Finite
-from kernelbounds.bandits.maximisers import BranchAndBound
+from kernelbounds.bandits.domains import Box, Domain, Finite, among, key_of
 from kernelbounds.bandits.tracker import Tracker, limited_values
 from kernelbounds.bounds import Bound
 from kernelbounds.bounds.bound import require_sequential
@@ -42,6 +42,7 @@ from kernelbounds.copies import CopiedWhole
 from kernelbounds.display import late_progress
 from kernelbounds.engine import ExactEngine
 from kernelbounds.errors import EmptyConfidenceSetError, InputError, KernelBoundsError
+from kernelbounds.io import archive
 from kernelbounds.mixtures import Mixture
 from kernelbounds.sequence import ConfidenceSequence, storage
 from kernelbounds.structure.offset import Offset
@@ -52,42 +53,6 @@ Points = ArrayLike | Mapping[str, Any] | Suggestion | Sequence[Suggestion]
 # From this many different points on, an ask warns that it is slow: the first bounds after new
 # outcomes take about ten seconds on one core, and twenty at 4,000.
 MANY_POINTS = 3000
-Entry = tuple[float, float, float]  # lower and upper bound, and limit, before the outcome
-
-
-class Ledger:
-    """The actions asked for, under way, and told, with the bounds from before their outcomes."""
-
-    def __init__(self, minimise: bool) -> None:
-        self._minimise = minimise
-        self.pending: list[Array] = []
-        self.asked: dict[bytes, Entry] = {}
-        self.told: list[Entry] = []
-
-    def ask(self, one: Suggestion) -> None:
-        """Keep the bounds on an action until its outcome is told.
-
-        An action that is asked for in several rounds before that may be told for any of them, so
-        the loosest bounds are kept.
-        """
-        key, worst = key_of(one.x), min if self._minimise else max
-        lower, upper, limit = self.asked.get(key, (one.lower, one.upper, one.limit))
-        self.asked[key] = min(lower, one.lower), max(upper, one.upper), worst(limit, one.limit)
-
-    def tell(self, points: Array, entries: list[Entry]) -> None:
-        """Record that outcomes of these actions are known."""
-        self.told += entries
-        for point in points:
-            waiting = [at for at, one in enumerate(self.pending) if np.array_equal(one, point)]
-            if waiting:
-                del self.pending[waiting[0]]
-            if len(waiting) < 2:
-                self.asked.pop(key_of(point), None)
-
-
-def key_of(point: Array) -> bytes:
-    """Return a key that is equal for equal points, also for minus zero and zero."""
-    return (point + 0.0).tobytes()
 
 
 def check_sequence(sequence: Any, name: str, domain: Domain | None) -> None:
@@ -105,8 +70,9 @@ def check_sequence(sequence: Any, name: str, domain: Domain | None) -> None:
             f"{sequence.dim}."
         )
     # The kernel may not take such points, and then says so.
-    kernels.diagonal(sequence.kernel, domain.example)
-    kernels.cross(sequence.kernel, domain.example, domain.example)
+    example = domain.points[:1] if isinstance(domain, Finite) else domain.lower[None]
+    kernels.diagonal(sequence.kernel, example)
+    kernels.cross(sequence.kernel, example, example)
     if sequence.facts:
         sequence.use_facts_in(domain)
 
@@ -412,8 +378,10 @@ class Policy(CopiedWhole, ABC):
             raise InputError(f"experiment must be a function of actions, got {brief(experiment)}.")
         if as_flag(named, "named") and not (isinstance(self.domain, Box) and self.domain.names):
             raise InputError("named=True needs a Box with names as domain.")
-        if save_to is not None:
-            saving.check(self, save_to)
+        if save_to is not None:  # What cannot be saved is refused before the first experiment.
+            archive.check_writable(save_to)
+            with self.lock:
+                saving.pack(self)
         enough = stop_when_regret_below
         if enough is not None:
             enough = as_scalar(enough, "stop_when_regret_below", above=0.0)
@@ -445,7 +413,7 @@ class Policy(CopiedWhole, ABC):
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to one file, atomically; see :meth:`load`."""
         with self.lock:
-            saving.save(self, path)
+            archive.write(path, *saving.pack(self))
 
     @classmethod
     def load(
@@ -483,17 +451,15 @@ class Policy(CopiedWhole, ABC):
 
     def available(self, space: Finite, taken: list[Array]) -> NDArray[np.bool_]:
         """Tell which points of a finite set may be asked for, besides those taken in this batch."""
-        free = np.ones(len(space.points), dtype=bool)
-        if space.once:
-            tried = (*self.sequence.points, *self.ledger.pending, *taken)
-            used = {key_of(point) for point in tried}
-            free = np.array([key_of(point) not in used for point in space.points])
-            if not free.any():
-                here = f" or are in this batch of more than {len(taken)}" if taken else ""
-                raise InputError(
-                    f"all {len(free)} actions of the domain have been tried or are pending{here}, "
-                    "and once=True allows each of them one trial."
-                )
+        if not space.once:
+            return np.ones(len(space.points), dtype=bool)
+        free = ~among(space.points, [*self.sequence.points, *self.ledger.pending, *taken])
+        if not free.any():
+            here = f" or are in this batch of more than {len(taken)}" if taken else ""
+            raise InputError(
+                f"all {len(free)} actions of the domain have been tried or are pending{here}, "
+                "and once=True allows each of them one trial."
+            )
         return free
 
     def suggestion(
@@ -503,6 +469,12 @@ class Policy(CopiedWhole, ABC):
         lower, upper = (float(part[0]) for part in self.sequence.bounds(x[None]))
         named = space.named_values(x) if isinstance(space, Box) else {}
         return Suggestion(x.copy(), lower, upper, self.sign * limit, index, named)
+
+    def _suggested(self, space: Domain, chosen: Any, limit: float) -> Suggestion:
+        """Make the suggestion of an action of a finite set by its index, or of a point of a box."""
+        if isinstance(space, Finite):
+            return self.suggestion(space, space.points[chosen], limit, chosen)
+        return self.suggestion(space, chosen, limit)
 
     def _space(self, actions: ArrayLike | None, fixed: Mapping[Any, float] | None) -> Domain:
         """Return the set to choose from in a round."""

@@ -20,13 +20,14 @@ With one worker both are the same.
 from __future__ import annotations
 
 import math
+import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise, takewhile
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,9 +39,6 @@ from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study.deciding import Search
 from kernelbounds.study.study import checked_problem
 from kernelbounds.study.study_file import Point
-
-if TYPE_CHECKING:
-    from kernelbounds.integrations.optuna_safety import Safety
 
 ORDERS = COMPLETION, START = ("completion", "start")
 # A trial that was stopped had an outcome that somebody could see, and one that failed had none.
@@ -107,10 +105,16 @@ class Record:
     Everything is in the trials, so that a worker that is killed loses nothing. Only what is new is
     added to the sequence, and where the trials do not go on from what was read before, as when they
     are those of another study, the sequence begins anew.
+
+    ``constraints`` are settled problems by name, one for each value that trials have beside their
+    outcome. Threads that share a record hold its ``lock`` while they use it.
     """
 
     def __init__(
-        self, problem: Problem, order: str = COMPLETION, safety: Safety | None = None
+        self,
+        problem: Problem,
+        order: str = COMPLETION,
+        constraints: Mapping[str, Problem] = MappingProxyType({}),
     ) -> None:
         problem = checked_problem(problem)
         if problem.counts is not None:
@@ -120,40 +124,43 @@ class Record:
             )
         if order not in ORDERS:
             raise InputError(f"order must be one of {', '.join(ORDERS)}, got {brief(order)}.")
-        self.problem, self.order, self.safety = problem.settled(), order, safety
+        self.problem, self.order, self.constraints = problem.settled(), order, dict(constraints)
         self._warned: set[str] = set()
+        self.lock = threading.Lock()
         self._begin_anew(minimise=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what can be read from the trials."""
-        kept = ("problem", "order", "safety", "_warned")
+        """Leave out the lock, and what can be read from the trials."""
+        kept = ("problem", "order", "constraints", "_warned")
         return {name: vars(self)[name] for name in kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
+        self.lock = threading.Lock()
         self._begin_anew(minimise=False)
 
     def _begin_anew(self, minimise: bool) -> None:
         self._search = Search(self.problem, minimise)
         self._sequence, self._rows = self.problem.sequence(), list[Row]()
-        self._others = [] if self.safety is None else self.safety.sequences()
+        self._others = [one.sequence() for one in self.constraints.values()]
         self._best: Certificate | None = None
 
     def read(self, trials: Sequence[OutsideTrial], minimise: bool) -> Reading:
         """Read all trials, by their numbers, and bring the sequence up to date."""
         for trial in trials:
-            if trial.constraints and self.safety is None:
+            if trial.constraints and not self.constraints:
                 raise InputError(
                     f"trial {trial.number} has constraints, of which nothing is known; pass a "
                     "problem for each, as constraints={name: problem}, or leave out set_constraint."
                 )
         points = {one.number: point_of(self.problem, one.params) for one in trials}
         ended = in_order(trials, self.order)
+        limited = {one.number: self._constraints_of(one) for one in ended}
         rows = [
-            Row(one.number, point, value, limited)
+            Row(one.number, point, value, constraints)
             for one in ended
             if (value := outcome(one, self.problem)) is not None
-            and (limited := self._constraints_of(one)) is not None
+            and (constraints := limited[one.number]) is not None
             and (point := points[one.number]) is not None
         ]
         if self._search.minimise != minimise or rows[: len(self._rows)] != self._rows:
@@ -173,7 +180,7 @@ class Record:
             if one.state in others and (point := points[one.number]) is not None
         }
         void = {**_stopped(trials), **_impossible(ended, self.problem)}
-        void |= _impossible_constraints([one for one in ended if self._constraints_of(one) is None])
+        void |= _impossible_constraints([n for n, values in limited.items() if values is None])
         used = [one for one in ended if one.number in known]
         void |= _varying(used, self.problem)
         notes = {**_failed(trials), **_left_out(ended, points)}
@@ -182,21 +189,26 @@ class Record:
         return Reading(self._search, self._sequence, rows, taken, void, notes, self._others)
 
     def _constraints_of(self, trial: OutsideTrial) -> tuple[float, ...] | None:
-        """Return the values of constraints in a trial; None where no function has them."""
-        return () if self.safety is None else self.safety.values(trial)
+        """Return the values of all constraints in a trial; None where no function has them."""
+        if self.constraints.keys() != trial.constraints.keys():
+            raise InputError(
+                f"trial {trial.number} must have the constraints {', '.join(self.constraints)}, "
+                f"and has {', '.join(trial.constraints) or 'none'}; the objective must call "
+                "trial.set_constraint for each before it returns."
+            )
+        found = tuple(float(trial.constraints[name]) for name in self.constraints)
+        return found if all(abs(one) <= LARGEST for one in found) else None
 
     @property
     def assumed(self) -> str:
         """All that is assumed, as a text."""
-        limits = {} if self.safety is None else self.safety.problems
-        more = [f", {name} <= 0 with {one!r}" for name, one in limits.items()]
+        more = [f", {name} <= 0 with {one!r}" for name, one in self.constraints.items()]
         return repr(self.problem) + "".join(more)
 
     @property
     def delta(self) -> float:
         """The sum of the deltas of the problem and of all constraints."""
-        limits = [] if self.safety is None else self.safety.problems.values()
-        return self.problem.delta + sum(one.delta for one in limits)
+        return self.problem.delta + sum(one.delta for one in self.constraints.values())
 
     def certificate(
         self,
@@ -322,9 +334,9 @@ def _impossible(ended: Sequence[OutsideTrial], problem: Problem) -> dict[str, st
     ))  # fmt: skip
 
 
-def _impossible_constraints(found: Sequence[OutsideTrial]) -> dict[str, str]:
-    return _if(found, "impossible constraint", (
-        f"trial {found[0].number if found else 0} has a constraint of an infinite value; decide in "
+def _impossible_constraints(numbers: Sequence[int]) -> dict[str, str]:
+    return _if(numbers, "impossible constraint", (
+        f"trial {numbers[0] if numbers else 0} has a constraint of an infinite value; decide in "
         "advance what such a run counts as, and set that."
     ))  # fmt: skip
 
