@@ -39,7 +39,7 @@ class _Answer(ABC):
         return facts | ({"anywhere": best} if math.isfinite(limit) else {})
 
     def _text(self, *more: str) -> str:
-        """The repr, with more texts at its end."""
+        """Return the repr, with more texts at its end."""
         facts = self._facts()
         texts = [self._where(), f"value {facts['value there']}", facts.get("anywhere"), *more]
         return f"{type(self).__name__}({', '.join(filter(None, texts))})"
@@ -66,7 +66,7 @@ class _Answer(ABC):
         return data | {"x": self.x.tolist()}
 
     def _where(self) -> str:
-        """The action as text, by names where its coordinates have them."""
+        """Return the action as text, by the names of its coordinates if they have names."""
         place = f", index={self.index}" if self.index is not None else ""
         named = [f"{name}={coordinate(value)}" for name, value in self.named.items()]
         return (", ".join(named) or f"x={coordinates(self.x)}") + place

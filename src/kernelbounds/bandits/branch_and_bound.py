@@ -201,7 +201,7 @@ class _Cells:
 
 
 def check_certifiable(surface: Surface | Clipped) -> None:
-    """Refuse a surface of which it is not known how fast it varies."""
+    """Raise an error if it is not known how fast a surface varies."""
     if not kernels.differentiable(surface.kernel):
         raise InputError(
             f"a certified maximum is not available for the kernel {surface.kernel}: how fast it "

@@ -57,9 +57,9 @@ def certify_finite(
 ) -> Certificate:
     """Certify the best of a finite set, in ``seconds`` or little more, which may be infinite.
 
-    ``limit_by`` returns an upper bound on s f* over the set, computed by a given time as of
-    ``time.monotonic``. The best is one of those ``among`` them (m,), of which there is one at
-    least; None stands for all.
+    ``limit_by`` returns an upper bound on s f* over the set, computed by a deadline as of
+    ``time.monotonic``. ``among`` (m,) says which points may be the best, at least one of them; None
+    stands for all.
     """
     start = time.monotonic()
     deadline = start + seconds
@@ -130,7 +130,7 @@ def certify_best(
     enough: float = math.inf,
     limited: Callable[[Surface], Clipped] = Clipped,
 ) -> Certificate:
-    """Certify an action of a box with its lower bound, by a time as of ``time.monotonic``.
+    """Certify an action of a box with its lower bound, by a deadline as of ``time.monotonic``.
 
     ``limited`` makes what is maximised of a surface: it may be minus infinity at actions that need
     not be compared with.
@@ -157,7 +157,7 @@ def certify_best(
 def _surest_feasible(
     lower: LowerBound, box: Box, played: Array, whole: Sequence[int], feasible: Rounding, by: float
 ) -> Maximum:
-    """Find a large lower bound at an action that can be carried out, by a time.
+    """Find an action that can be carried out and has a large lower bound, by a deadline.
 
     The search is beside the best action played, with the same whole numbers and levels.
     """
@@ -196,7 +196,7 @@ def _largest_difference(optimistic: Surface, points: Array, at: int, deadline: f
 
 
 def _certificate(optimistic: Surface, best: Maximum, difference: float) -> Certificate:
-    """Make a certificate of an action with its lower bound, and of the limit, its ``ceiling``."""
+    """Make the certificate of an action, from its lower bound and the limit over all actions."""
     least, limit = best.value, best.ceiling
     most = float(Clipped(optimistic).values(best.x[None])[0])
     if min(most, limit) < least - CROSSING * float(optimistic.trivial(best.x[None])[0]):

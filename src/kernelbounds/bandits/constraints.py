@@ -1,4 +1,4 @@
-"""Constraints: what is known of unknown functions g that must keep within limits.
+"""Constraints on unknown functions g, and the points that are known to satisfy them.
 
 Each constraint has a confidence sequence of its own, and one limit or two. With the sign s = -1 for
 a limit from above, a limit says s g(x) >= least. Two sets follow from the bounds on s g:
@@ -42,7 +42,7 @@ def signed(band: Band, sign: int) -> Band:
 
 
 class SafetyLimit(NamedTuple):
-    """A limit of a constraint, s g(x) >= least, where g is that of one of the sequences."""
+    """A limit of a constraint, s g(x) >= least, on the function g of one of the sequences."""
 
     name: str
     at: int
@@ -55,7 +55,7 @@ class SafetyLimit(NamedTuple):
 
 @dataclass(frozen=True)
 class SafetyConstraints:
-    """The limits of all constraints, and the sequences that they are of.
+    """The limits of all constraints, and the confidence sequences of the limited functions.
 
     ``sequences`` begins with that of the objective, which may have limits, too.
     """
@@ -135,7 +135,7 @@ class SafetyConstraints:
         return found
 
     def relative_widths(self, points: Array, bands: Sequence[Band]) -> list[Array]:
-        """Return the widths of all bounds, each divided by what it is without data at most."""
+        """Return the widths of all bounds, as shares of the largest width without data."""
         found = []
         for one, (lower, upper) in zip(self.sequences, bands, strict=True):
             most = 2 * one.surface(1).trivial(points)
@@ -196,7 +196,7 @@ class Possible(Clipped):
 
     @property
     def smooth(self) -> bool:
-        """No: at the edge of what is possible there is a step."""
+        """False: the surface has a step at the edge of what is possible."""
         return False
 
     def values(self, points: Array) -> Array:

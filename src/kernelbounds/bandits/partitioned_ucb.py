@@ -44,7 +44,7 @@ class DyadicCell:
     place: tuple[int, ...]
 
     def halves(self, split: NDArray[np.bool_]) -> Iterator[DyadicCell]:
-        """The cells of the next level in this one; coordinates of no width have one half."""
+        """Yield the cells of the next level in this one; coordinates of no width are not halved."""
         steps = [(0, 1) if wide else (0,) for wide in split]
         for step in itertools.product(*steps):
             place = tuple(2 * at + one for at, one in zip(self.place, step, strict=True))

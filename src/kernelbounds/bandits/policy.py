@@ -172,7 +172,7 @@ class Policy(CopiedWhole, ABC):
         settings: dict[str, Any],
         others: list[ConfidenceSequence],
     ) -> Self:
-        """Make the policy from what was saved; a policy with ``others`` has its own way."""
+        """Make the policy from what was saved; a policy with ``others`` overrides this."""
         policy = cls(sequence, domain, minimise=minimise)
         policy.restore(settings)
         return policy
@@ -218,16 +218,7 @@ class Policy(CopiedWhole, ABC):
                 )
             for one in found:
                 self.ledger.ask(one)
-            engine = self.sequence.known.radius_engine
-            if isinstance(engine, ExactEngine) and engine.rows.count >= MANY_POINTS:
-                warnings.warn(
-                    f"with {MANY_POINTS} different points and more, the first bounds after new "
-                    "outcomes take seconds to minutes, because all outcomes are kept; "
-                    "ConfidenceSequence(..., engine=kb.Sparse()) keeps sums instead, which a Study "
-                    "does not (docs/how-to/large-data.md).",
-                    UserWarning,
-                    stacklevel=2,
-                )
+            _warn_if_slow(self.sequence)
         return found[0] if n is None else found
 
     def begin(self, X: Points) -> None:
@@ -264,25 +255,12 @@ class Policy(CopiedWhole, ABC):
             others = points[[entry is None for entry in asked]]
             if isinstance(self.domain, Box):
                 self.domain.warn_if_outside(others, stacklevel=2)
-            unasked = iter(self._entries(others))
+            unasked = iter(_entries(self.sequence, others, self.sign * math.inf))
             entries = [entry or next(unasked) for entry in asked]
             scales = self.sequence.checked_noise_scales(noise_scale, len(points))
             self.sequence.update_checked(points, outcomes, scales)
             self.ledger.tell(points, entries)
             self.told()
-
-    def _entries(self, points: Array) -> list[Entry]:
-        """Return the bounds on actions that were not asked for; no limit is known of them."""
-        if not len(points):
-            return []
-        try:
-            lower, upper = self.sequence.bounds(points)
-            limit = self.sign * math.inf
-        except EmptyConfidenceSetError:
-            # The next ask will say so; outcomes are taken all the same.
-            lower = upper = np.full(len(points), math.nan)
-            limit = math.nan
-        return [(float(a), float(b), limit) for a, b in zip(lower, upper, strict=True)]
 
     @property
     def history(self) -> History:
@@ -322,7 +300,7 @@ class Policy(CopiedWhole, ABC):
             return self._certify(space, maximiser, math.inf, maximiser.seconds)
 
     def is_good_enough(self, regret: float) -> bool:
-        """Whether the best action known is certified to have a smaller regret than this."""
+        """Tell whether the best action known is certified to have a regret below this number."""
         # A maximum this close to the limit is left undecided, and the answer is no.
         maximiser = BranchAndBound(tolerance=regret / 16)
         with self.lock:
@@ -403,11 +381,11 @@ class Policy(CopiedWhole, ABC):
         return self.history
 
     def _measured(self, value: Any) -> Any:
-        """Check what an experiment returned."""
+        """Check what an experiment returned, and return it as :meth:`_tell_measured` takes it."""
         return as_outcome(value, "the outcome of an experiment")
 
     def _tell_measured(self, points: Array, got: list[Any]) -> None:
-        """Tell what experiments returned."""
+        """Tell the outcomes of a batch, each as :meth:`_measured` returned it."""
         self.tell(points, got)
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -494,6 +472,32 @@ class Policy(CopiedWhole, ABC):
     def _actions(self, X: Points) -> Array:
         """Return one action or several as an array (n, d)."""
         return as_points(_by_position(X, self.domain), "X", self.dim, one=True)
+
+
+def _entries(sequence: ConfidenceSequence, points: Array, limit: float) -> list[Entry]:
+    """Return the entries of actions that were not asked for, of which no limit is known."""
+    if not len(points):
+        return []
+    try:
+        lower, upper = sequence.bounds(points)
+    except EmptyConfidenceSetError:
+        # The next ask will say so; outcomes are taken all the same.
+        return [(math.nan, math.nan, math.nan)] * len(points)
+    return [(float(a), float(b), limit) for a, b in zip(lower, upper, strict=True)]
+
+
+def _warn_if_slow(sequence: ConfidenceSequence) -> None:
+    """Warn of a sequence with so many points that asking is slow."""
+    engine = sequence.known.radius_engine
+    if isinstance(engine, ExactEngine) and engine.rows.count >= MANY_POINTS:
+        warnings.warn(
+            f"with {MANY_POINTS} different points and more, the first bounds after new outcomes "
+            "take seconds to minutes, because all outcomes are kept; "
+            "ConfidenceSequence(..., engine=kb.Sparse()) keeps sums instead, which a Study does "
+            "not (docs/how-to/large-data.md).",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _by_position(X: Any, domain: Domain | None) -> Any:

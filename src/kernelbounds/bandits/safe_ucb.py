@@ -139,7 +139,7 @@ class SafeUCB(Policy):
 
     @property
     def delta(self) -> float:
-        """The sum of the deltas of all sequences: all that is said holds but for this."""
+        """The sum of the deltas of all sequences, which all hold with probability 1 - delta."""
         return float(sum(one.assumptions.delta for one in self._constraints.sequences))
 
     def is_safe(self, X: Points) -> NDArray[np.bool_]:
@@ -255,7 +255,7 @@ class SafeUCB(Policy):
             return np.concatenate([points, self._moved(np.concatenate([*around, uphill]))])
 
     def _moved(self, points: Array) -> Array:
-        """Move points of a box to those that can be carried out."""
+        """Move points of a box to points near them that can be carried out."""
         return points if self._feasible is None else as_points(self._feasible(points), "feasible")
 
     # --- learning
@@ -387,5 +387,5 @@ def _way_up(function: Function, box: Box, start: Array) -> Array:
 
 
 def _halved(points: Array, anchor: Array) -> list[Array]:
-    """Move points towards another one by half the way, again and again."""
+    """Move points half of the way towards an anchor, again and again."""
     return [anchor + 2.0**-number * (points - anchor) for number in range(1, HALVINGS + 1)]

@@ -154,7 +154,7 @@ class KernelBoundsSampler(optuna.samplers.BaseSampler):
     def infer_relative_search_space(
         self, study: optuna.Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
-        """Return nothing: steps and choices are not known before the objective asks for them.
+        """Return no parameters: steps and choices are not known before the objective asks for them.
 
         All parameters are chosen together all the same, in :meth:`sample_relative`, and are handed
         out by :meth:`sample_independent`, where their distributions are known.

@@ -172,20 +172,15 @@ class Record:
             for at, own in enumerate(self._others):
                 own.update(scaled, [one.constraints[at] for one in new])
             self._rows = rows
-        known = {one.number for one in rows}
-        others = {RUNNING, FAILED, STOPPED}
         taken = {
             one.number: point
             for one in trials
-            if one.state in others and (point := points[one.number]) is not None
+            if one.state in (RUNNING, FAILED, STOPPED) and (point := points[one.number]) is not None
         }
-        void = {**_stopped(trials), **_impossible(ended, self.problem)}
-        void |= _impossible_constraints([n for n, values in limited.items() if values is None])
+        known = {one.number for one in rows}
         used = [one for one in ended if one.number in known]
-        void |= _varying(used, self.problem)
-        notes = {**_failed(trials), **_left_out(ended, points)}
-        if self.order == COMPLETION:
-            notes |= _overtaken(rows, trials)
+        void = _what_voids(trials, ended, limited, used, self.problem)
+        notes = _what_it_depends_on(trials, ended, points, rows, self.order)
         return Reading(self._search, self._sequence, rows, taken, void, notes, self._others)
 
     def _constraints_of(self, trial: OutsideTrial) -> tuple[float, ...] | None:
@@ -314,82 +309,78 @@ def outcome(trial: OutsideTrial, problem: Problem) -> float | None:
     return trial.value if possible else None
 
 
-# --- what voids the guarantee
+def _what_voids(
+    trials: Sequence[OutsideTrial],
+    ended: Sequence[OutsideTrial],
+    limited: Mapping[int, tuple[float, ...] | None],
+    used: Sequence[OutsideTrial],
+    problem: Problem,
+) -> dict[str, str]:
+    """Say what voids the guarantee, in a sentence each, by its kind.
+
+    ``limited`` has the values of constraints of the trials that ended, and ``used`` are those that
+    are in the sequence.
+    """
+    void = {}
+    if count := sum(one.state == STOPPED for one in trials):
+        void["stopped"] = (
+            f"{_counted(count)} pruned, stopped early or abandoned with data, and outcomes that "
+            "are selected by what they look like have no guarantee; run all trials to their ends."
+        )
+    if impossible := [one for one in ended if outcome(one, problem) is None]:
+        void["impossible"] = (
+            f"trial {impossible[0].number} has the outcome {impossible[0].value}, which "
+            f"{problem.output.text} cannot have; decide in advance what such a run counts as, and "
+            "report that."
+        )
+    if unlimited := [number for number, values in limited.items() if values is None]:
+        void["impossible constraint"] = (
+            f"trial {unlimited[0]} has a constraint of an infinite value; decide in advance what "
+            "such a run counts as, and set that."
+        )
+    every = {name for one in used for name in one.params}
+    for name in sorted(every - set(problem.names)):
+        # A parameter that some trials lack varies, too.
+        if len({str(one.params[name]) if name in one.params else None for one in used}) > 1:
+            void["varying"] = (
+                f"the parameter {name!r} varies and is no input of the problem, so that outcomes "
+                "are not a function of the inputs alone; state it as an input, or keep it constant."
+            )
+            break
+    return void
 
 
-def _stopped(trials: Sequence[OutsideTrial]) -> dict[str, str]:
-    count = sum(one.state == STOPPED for one in trials)
-    return _if(count, "stopped", (
-        f"{_counted(count)} pruned, stopped early or abandoned with data, and outcomes that are "
-        "selected by what they look like have no guarantee; run all trials to their ends."
-    ))  # fmt: skip
-
-
-def _impossible(ended: Sequence[OutsideTrial], problem: Problem) -> dict[str, str]:
-    found = [one for one in ended if outcome(one, problem) is None]
-    return _if(found, "impossible", (
-        f"trial {found[0].number if found else 0} has the outcome "
-        f"{found[0].value if found else 0}, which {problem.output.text} cannot have; decide in "
-        "advance what such a run counts as, and report that."
-    ))  # fmt: skip
-
-
-def _impossible_constraints(numbers: Sequence[int]) -> dict[str, str]:
-    return _if(numbers, "impossible constraint", (
-        f"trial {numbers[0] if numbers else 0} has a constraint of an infinite value; decide in "
-        "advance what such a run counts as, and set that."
-    ))  # fmt: skip
-
-
-def _varying(used: Sequence[OutsideTrial], problem: Problem) -> dict[str, str]:
-    values: dict[str, set[str]] = {}
-    for one in used:
-        for name in one.params.keys() - set(problem.names):
-            values.setdefault(name, set()).add(str(one.params[name]))
-    # A parameter that some trials lack varies, too.
-    counts = {name: sum(name in one.params for one in used) for name in values}
-    found = sorted(n for n in values if len(values[n]) > 1 or counts[n] < len(used))
-    return _if(found, "varying", (
-        f"the parameter {found[0] if found else ''!r} varies and is no input of the problem, so "
-        "that outcomes are not a function of the inputs alone; state it as an input, or keep it "
-        "constant."
-    ))  # fmt: skip
-
-
-# --- what the guarantee depends on
-
-
-def _failed(trials: Sequence[OutsideTrial]) -> dict[str, str]:
-    count = sum(one.state == FAILED for one in trials)
-    return _if(count, "failed", (
-        f"{_counted(count)} left out for having failed, which is right only if no trial fails "
-        "because of its outcome; otherwise decide in advance what a failure counts as, and report "
-        "that."
-    ))  # fmt: skip
-
-
-def _left_out(ended: Sequence[OutsideTrial], points: Mapping[int, Point | None]) -> dict[str, str]:
-    count = sum(points[one.number] is None for one in ended)
-    return _if(count, "left out", (
-        f"{_counted(count)} left out for lacking an input of the problem, or being out of its "
-        "ranges; the guarantee is for the problem as stated."
-    ))  # fmt: skip
-
-
-def _overtaken(rows: Sequence[Row], trials: Sequence[OutsideTrial]) -> dict[str, str]:
-    found = any(after.number < before.number for before, after in pairwise(rows))
+def _what_it_depends_on(
+    trials: Sequence[OutsideTrial],
+    ended: Sequence[OutsideTrial],
+    points: Mapping[int, Point | None],
+    rows: Sequence[Row],
+    order: str,
+) -> dict[str, str]:
+    """Say what the guarantee depends on besides the problem, in a sentence each, by its kind."""
+    notes = {}
+    if count := sum(one.state == FAILED for one in trials):
+        notes["failed"] = (
+            f"{_counted(count)} left out for having failed, which is right only if no trial fails "
+            "because of its outcome; otherwise decide in advance what a failure counts as, and "
+            "report that."
+        )
+    if count := sum(points[one.number] is None for one in ended):
+        notes["left out"] = (
+            f"{_counted(count)} left out for lacking an input of the problem, or being out of its "
+            "ranges; the guarantee is for the problem as stated."
+        )
     # Trials that still run are overtaken, too, by those that began after them.
     latest = max((one.number for one in rows), default=-1)
-    found |= any(one.state == RUNNING and one.number < latest for one in trials)
-    return _if(found, "overtaken", (
-        "trials ended in another order than they began, which is right only if run times do not "
-        "depend on outcomes; if they may, use order='start'."
-    ))  # fmt: skip
+    overtaken = any(one.state == RUNNING and one.number < latest for one in trials)
+    overtaken |= any(after.number < before.number for before, after in pairwise(rows))
+    if overtaken and order == COMPLETION:
+        notes["overtaken"] = (
+            "trials ended in another order than they began, which is right only if run times do "
+            "not depend on outcomes; if they may, use order='start'."
+        )
+    return notes
 
 
 def _counted(count: int) -> str:
     return "1 trial was" if count == 1 else f"{count} trials were"
-
-
-def _if(found: Any, kind: str, sentence: str) -> dict[str, str]:
-    return {kind: sentence} if found else {}

@@ -36,7 +36,7 @@ LAST_PASSES = 4  # over the largest ceilings, for the upper bound at the end
 
 
 def run_of(kernel: Kernel, X: ArrayLike, ridge: float) -> RunPass:
-    """Variances and log-determinants along the points X, (T, d), in their order."""
+    """Compute variances and log-determinants along the points X, (T, d), in their order."""
     k = kernels.checked_kernel(kernel)
     points = as_points(X, "X")
     gram = kernels.cross(k, points, points)
@@ -75,7 +75,7 @@ def potential_counts(kernel: Kernel, X: ArrayLike, ridge: float, threshold: floa
 
 
 def as_threshold(threshold: float) -> float:
-    """A threshold b > 0 whose square neither vanishes nor overflows."""
+    """Check a threshold b > 0, whose square must neither vanish nor overflow."""
     return as_scalar(threshold, "threshold", least=1 / LARGEST, most=LARGEST)
 
 
@@ -127,7 +127,7 @@ def self_consistent_counts(gains: ArrayLike, threshold: float = 1.0) -> Array:
 
 
 def information_gain(kernel: Kernel, X: ArrayLike, ridge: float) -> float:
-    """The information gain (1/2) ln det(I + K/alpha) of the points X, (t, d).
+    """Compute the information gain (1/2) ln det(I + K/alpha) of the points X, (t, d).
 
     Examples
     --------
@@ -141,7 +141,7 @@ def information_gain(kernel: Kernel, X: ArrayLike, ridge: float) -> float:
 
 
 def information_gains(kernel: Kernel, X: ArrayLike, ridge: float) -> Array:
-    """The information gains of the first t points, t = 1 .. T, from one factorisation; (T,).
+    """Compute the information gains of the first t points, for t = 1 .. T; (T,).
 
     Examples
     --------
@@ -220,7 +220,7 @@ def maximum_information_gain(
 
 
 def remaining_gains(potentials: Array, rounds: int) -> Array:
-    """The most that t more points can add, t = 1 .. T, given rho^2/alpha at all candidates.
+    """Bound the gain of t more points, for t = 1 .. T, given rho^2/alpha at all candidates.
 
     By submodularity m_i copies of candidate i add at most (1/2) ln(1 + m_i rho_i^2/alpha), and
     the candidates' contributions add up at most. So the answer is the sum of the t largest
