@@ -180,7 +180,7 @@ def _sequence_and_ends(name: Any, given: Any) -> tuple[Any, dict[int, float]]:
     if len(ends) == 2 and ends[1] > ends[-1]:
         raise InputError(
             f"the constraint {name!r} wants at least {ends[1]:g} and at most {ends[-1]:g}, which "
-            "no value is."
+            "no value can be."
         )
     return given[0], ends
 

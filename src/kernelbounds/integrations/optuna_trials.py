@@ -135,7 +135,10 @@ class Safety:
         checked_problem(problem)
         for name, one in constraints.items():
             _check_constraint(name, one, problem)
-        points = [] if safe is None else [_seed(problem, one) for one in _listed(safe)]
+        listed = [] if safe is None else [safe] if isinstance(safe, Mapping) else safe
+        if not isinstance(listed, list | tuple):
+            raise InputError(f"safe must be a list of parameters by name, got {brief(safe)}.")
+        points = [_safe_point(problem, one) for one in listed]
         return cls({name: one.settled() for name, one in constraints.items()}, points)
 
     def policy(self, known: Reading, distributions: Mapping[str, BaseDistribution]) -> SafeUCB:
@@ -212,15 +215,7 @@ def _check_constraint(name: Any, own: Any, problem: Problem) -> None:
         )
 
 
-def _listed(safe: Any) -> Sequence[Any]:
-    if isinstance(safe, Mapping):
-        return [safe]
-    if not isinstance(safe, list | tuple):
-        raise InputError(f"safe must be a list of parameters by name, got {brief(safe)}.")
-    return safe
-
-
-def _seed(problem: Problem, params: Any) -> Point:
+def _safe_point(problem: Problem, params: Any) -> Point:
     found = point_of(problem, params) if isinstance(params, Mapping) else None
     if found is None:
         raise InputError(

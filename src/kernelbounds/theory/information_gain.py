@@ -209,8 +209,9 @@ def maximum_information_gain(
         gains[t] = math.log1p(state.ceilings[chosen[t]] / alpha) / 2
         state.choose(int(chosen[t]))
         if (t + 1) & t == 0 or t + 1 == total:  # powers of two, and the end
-            if t + 1 == total:
-                _refresh_largest(state, total)
+            if t + 1 == total:  # Old ceilings are valid, but larger than they need be.
+                for _ in range(LAST_PASSES):
+                    state.refresh(_largest(state.ceilings, total))
             ahead = remaining_gains(state.ceilings / alpha, total)
             upper = np.minimum(upper, gains[: t + 1].sum() + ahead)
     lower = np.cumsum(gains)
@@ -249,11 +250,9 @@ def _copies(offsets: Array, u: float) -> NDArray[np.int64]:
     return np.asarray(np.maximum(np.floor(u - offsets) + 1, 0), dtype=np.int64)
 
 
-def _refresh_largest(state: LazyVariances, count: int) -> None:
-    """Update the largest ceilings a few times, as old ones are valid but larger."""
-    for _ in range(LAST_PASSES):
-        largest = np.argpartition(-state.ceilings, min(count, len(state.ceilings)) - 1)[:count]
-        state.refresh(largest)
+def _largest(values: Array, count: int) -> NDArray[np.intp]:
+    """Find the positions of the largest values, all of them if there are no more than ``count``."""
+    return np.argpartition(-values, min(count, len(values)) - 1)[:count]
 
 
 def _most_uncertain(state: LazyVariances) -> int:
@@ -263,6 +262,5 @@ def _most_uncertain(state: LazyVariances) -> int:
         best = int(state.ceilings.argmax())
         if state.levels[best] == state.count:
             return best
-        batch = min(batch, len(state.ceilings))
-        state.refresh(np.argpartition(-state.ceilings, batch - 1)[:batch])
+        state.refresh(_largest(state.ceilings, batch))
         batch *= 2
