@@ -226,6 +226,12 @@ class TestDecisions:
         again = kb.KernelLUCB.load(tmp_path / "policy")
         assert repr(again.domain) == repr(BOX) and again.ask().named == policy.ask().named
 
+    def test_random_actions_are_at_levels(self):
+        seq, _ = observed(count=5)
+        found = kb.RandomPolicy(seq, BOX).ask(n=12)
+        assert {one.named["quench"] for one in found} == set(QUENCH.names)
+        assert BOX.contains(np.array([one.x for one in found])).all()
+
     def test_what_is_no_level_is_told_with_a_warning(self):
         seq, _ = observed(count=5)
         with pytest.warns(UserWarning, match="outside of the box"):

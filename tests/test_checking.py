@@ -11,16 +11,17 @@ from problems import BOUNDS
 from scipy.stats import binom
 
 import kernelbounds as kb
+from kernelbounds import checking
 from kernelbounds.bounds import DualMinimum
 from kernelbounds.bounds.ellipsoids import Ellipsoids
-from kernelbounds.checking import BoundReport, check, clauses
+from kernelbounds.checking import BoundReport, clauses
 from kernelbounds.engine import Largest
 
 
 @pytest.mark.parametrize("name", BOUNDS)
 def test_the_packages_bounds_pass(name):
     report = kb.check_bound(BOUNDS[name])
-    assert report.runs == check.RUNS and report.misses <= report.expected == 6
+    assert report.runs == checking.RUNS and report.misses <= report.expected == 6
     assert report.p_value > 0.5
     assert report.follows_units
     assert report.width == 1 if name == "CMM" else 1 < report.width < 2
@@ -360,6 +361,6 @@ def test_a_refusal_of_noiseless_data_is_fine():
 
 def test_the_error_rate_is_as_stated():
     """With two looks, each at half of what is stated."""
-    most = max(k for k in range(61) if binom.sf(k - 1, 60, 0.1) >= check.FAILING_P_VALUE)
-    assert 2 * binom.sf(most, 60, 0.1) < 2 * check.FAILING_P_VALUE <= 1e-4
-    assert (check.RUNS, check.DELTA) == (60, 0.1)
+    most = max(k for k in range(61) if binom.sf(k - 1, 60, 0.1) >= checking.FAILING_P_VALUE)
+    assert 2 * binom.sf(most, 60, 0.1) < 2 * checking.FAILING_P_VALUE <= 1e-4
+    assert (checking.RUNS, checking.DELTA) == (60, 0.1)

@@ -2,10 +2,11 @@
 
 from kernelbounds.bandits.answers import Certificate, History, Suggestion
 from kernelbounds.bandits.batched_elimination import BatchedElimination
+from kernelbounds.bandits.branch_and_bound import BranchAndBound, Grid
 from kernelbounds.bandits.domains import Box, Finite
 from kernelbounds.bandits.kernel_lucb import KernelLUCB
 from kernelbounds.bandits.kernel_ucb import KernelUCB
-from kernelbounds.bandits.maximisers import Ascent, BranchAndBound, Grid, Maximum
+from kernelbounds.bandits.maximisers import Ascent, Maximum
 from kernelbounds.bandits.partitioned_ucb import PartitionedUCB
 from kernelbounds.bandits.policy import Policy
 from kernelbounds.bandits.safe_ucb import SafeUCB

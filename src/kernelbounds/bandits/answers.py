@@ -1,4 +1,4 @@
-"""The answers of policies: suggestions, certificates, and the history of a run."""
+"""The answers of policies: suggestions, certificates, and the record of a run."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from kernelbounds.arrays import Array
+from kernelbounds.bandits.domains import key_of
 from kernelbounds.display import cards
 from kernelbounds.display.numbers import at_least, at_most, coordinate, coordinates, interval
 
@@ -38,7 +39,7 @@ class _Answer(ABC):
         return facts | ({"anywhere": best} if math.isfinite(limit) else {})
 
     def _text(self, *more: str) -> str:
-        """The repr, with more texts at its end."""
+        """Return the repr, with more texts at its end."""
         facts = self._facts()
         texts = [self._where(), f"value {facts['value there']}", facts.get("anywhere"), *more]
         return f"{type(self).__name__}({', '.join(filter(None, texts))})"
@@ -65,7 +66,7 @@ class _Answer(ABC):
         return data | {"x": self.x.tolist()}
 
     def _where(self) -> str:
-        """The action as text, by names where its coordinates have them."""
+        """Return the action as text, by the names of its coordinates if they have names."""
         place = f", index={self.index}" if self.index is not None else ""
         named = [f"{name}={coordinate(value)}" for name, value in self.named.items()]
         return (", ".join(named) or f"x={coordinates(self.x)}") + place
@@ -240,3 +241,36 @@ class History:
         columns: dict[str, Array] = {"round": np.arange(1.0, len(self) + 1)}
         names = ("lower", "upper", "limit", "width", "regret_bound", "cumulative_regret_bound")
         return columns | {name: getattr(self, name) for name in names}
+
+
+Entry = tuple[float, float, float]  # lower and upper bound, and limit, before the outcome
+
+
+class Ledger:
+    """The actions asked for, under way, and told, with the bounds from before their outcomes."""
+
+    def __init__(self, minimise: bool) -> None:
+        self._minimise = minimise
+        self.pending: list[Array] = []
+        self.asked: dict[bytes, Entry] = {}
+        self.told: list[Entry] = []
+
+    def ask(self, one: Suggestion) -> None:
+        """Keep the bounds on an action until its outcome is told.
+
+        An action that is asked for in several rounds before that may be told for any of them, so
+        the loosest bounds are kept.
+        """
+        key, worst = key_of(one.x), min if self._minimise else max
+        lower, upper, limit = self.asked.get(key, (one.lower, one.upper, one.limit))
+        self.asked[key] = min(lower, one.lower), max(upper, one.upper), worst(limit, one.limit)
+
+    def tell(self, points: Array, entries: list[Entry]) -> None:
+        """Record that outcomes of these actions are known."""
+        self.told += entries
+        for point in points:
+            waiting = [at for at, one in enumerate(self.pending) if np.array_equal(one, point)]
+            if waiting:
+                del self.pending[waiting[0]]
+            if len(waiting) < 2:
+                self.asked.pop(key_of(point), None)

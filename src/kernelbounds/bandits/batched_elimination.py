@@ -112,20 +112,18 @@ class BatchedElimination(Policy):
     def choose(self, space: Domain, count: int) -> list[Suggestion]:
         """See :class:`Policy`."""
         assert isinstance(space, Finite)  # the constructor refuses boxes
-        limit = self.limit(space)
         remaining = self._remaining
         if space is not self.domain:
             remaining = self._may_be_best(space.points)
 
-        def choose_one(imagined: ConfidenceSequence, taken: list[Array]) -> Suggestion:
+        def choose_one(imagined: ConfidenceSequence, taken: list[Array]) -> int:
             free = self.available(space, taken)
             # With once=True all that may be best can be used up; then the others are looked at.
             allowed = free & remaining if (free & remaining).any() else free
             variances = Variance(imagined).values(space.points)
-            at = int(np.argmax(np.where(allowed, variances, -np.inf)))
-            return self.suggestion(space, space.points[at], limit, at)
+            return int(np.argmax(np.where(allowed, variances, -np.inf)))
 
-        return choose_in_turn(self, count, choose_one)
+        return choose_in_turn(self, space, count, choose_one)
 
     def settings(self) -> dict[str, Any]:
         """See :class:`Policy`."""

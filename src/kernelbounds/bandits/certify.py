@@ -26,17 +26,14 @@ from numpy.typing import NDArray
 
 from kernelbounds.arrays import Array
 from kernelbounds.bandits.answers import Certificate
-from kernelbounds.bandits.domains import Box
-from kernelbounds.bandits.maximisers import (
+from kernelbounds.bandits.branch_and_bound import (
     DEFAULT_TOLERANCE,
-    Ascent,
     BranchAndBound,
-    Maximum,
-    Negated,
     check_certifiable,
-    in_time,
     most_over,
 )
+from kernelbounds.bandits.domains import Box
+from kernelbounds.bandits.maximisers import Ascent, LowerBound, Maximum, in_time
 from kernelbounds.bounds import DualBound
 from kernelbounds.surface import Clipped, Surface
 from kernelbounds.surface.at_points import CROSSING, refuse_crossing
@@ -60,9 +57,9 @@ def certify_finite(
 ) -> Certificate:
     """Certify the best of a finite set, in ``seconds`` or little more, which may be infinite.
 
-    ``limit_by`` returns an upper bound on s f* over the set, computed by a given time as of
-    ``time.monotonic``. The best is one of those ``among`` them (m,), of which there is one at
-    least; None stands for all.
+    ``limit_by`` returns an upper bound on s f* over the set, computed by a deadline as of
+    ``time.monotonic``. ``among`` (m,) says which points may be the best, at least one of them; None
+    stands for all.
     """
     start = time.monotonic()
     deadline = start + seconds
@@ -113,7 +110,7 @@ def certify_box(
     check_certifiable(optimistic)
     start = time.monotonic()
     deadline = start + maximiser.seconds
-    lower = Negated(Clipped(pessimistic))
+    lower = LowerBound(pessimistic)
     by = start + LOWER_BOUNDS_SHARE * maximiser.seconds
     if feasible is None:
         sure = Ascent().maximise(lower, box, played, by)
@@ -133,7 +130,7 @@ def certify_best(
     enough: float = math.inf,
     limited: Callable[[Surface], Clipped] = Clipped,
 ) -> Certificate:
-    """Certify an action of a box with its lower bound, by a time as of ``time.monotonic``.
+    """Certify an action of a box with its lower bound, by a deadline as of ``time.monotonic``.
 
     ``limited`` makes what is maximised of a surface: it may be minus infinity at actions that need
     not be compared with.
@@ -158,9 +155,9 @@ def certify_best(
 
 
 def _surest_feasible(
-    lower: Negated, box: Box, played: Array, whole: Sequence[int], feasible: Rounding, by: float
+    lower: LowerBound, box: Box, played: Array, whole: Sequence[int], feasible: Rounding, by: float
 ) -> Maximum:
-    """Find a large lower bound at an action that can be carried out, by a time.
+    """Find an action that can be carried out and has a large lower bound, by a deadline.
 
     The search is beside the best action played, with the same whole numbers and levels.
     """
@@ -199,7 +196,7 @@ def _largest_difference(optimistic: Surface, points: Array, at: int, deadline: f
 
 
 def _certificate(optimistic: Surface, best: Maximum, difference: float) -> Certificate:
-    """Make a certificate of an action with its lower bound, and of the limit, its ``ceiling``."""
+    """Make the certificate of an action, from its lower bound and the limit over all actions."""
     least, limit = best.value, best.ceiling
     most = float(Clipped(optimistic).values(best.x[None])[0])
     if min(most, limit) < least - CROSSING * float(optimistic.trivial(best.x[None])[0]):

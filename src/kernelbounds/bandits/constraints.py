@@ -1,4 +1,4 @@
-"""Constraints: what is known of unknown functions g that must keep within limits.
+"""Constraints on unknown functions g, and the points that are known to satisfy them.
 
 Each constraint has a confidence sequence of its own, and one limit or two. With the sign s = -1 for
 a limit from above, a limit says s g(x) >= least. Two sets follow from the bounds on s g:
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from kernelbounds.arrays import Array, as_scalar, brief
 from kernelbounds.bandits.domains import Domain
 from kernelbounds.bandits.policy import check_sequence
+from kernelbounds.bandits.tracker import limited_values
 from kernelbounds.bounds import DualBound
 from kernelbounds.errors import InputError
 from kernelbounds.sequence import ConfidenceSequence
@@ -41,7 +42,7 @@ def signed(band: Band, sign: int) -> Band:
 
 
 class SafetyLimit(NamedTuple):
-    """A limit of a constraint, s g(x) >= least, where g is that of one of the sequences."""
+    """A limit of a constraint, s g(x) >= least, on the function g of one of the sequences."""
 
     name: str
     at: int
@@ -54,7 +55,7 @@ class SafetyLimit(NamedTuple):
 
 @dataclass(frozen=True)
 class SafetyConstraints:
-    """The limits of all constraints, and the sequences that they are of.
+    """The limits of all constraints, and the confidence sequences of the limited functions.
 
     ``sequences`` begins with that of the objective, which may have limits, too.
     """
@@ -99,6 +100,17 @@ class SafetyConstraints:
         """Compute the bounds of all sequences at points (m, d)."""
         return [one.bounds(points) for one in self.sequences]
 
+    def bands_in_time(self, points: Array, deadline: float) -> list[Band]:
+        """Compute :meth:`bands`, with trivial bounds where the deadline comes too soon."""
+        found = []
+        for one in self.sequences:
+            minus_lower, upper = (
+                limited_values(side, points, side.most(points, side.trivial(points)), deadline)
+                for side in (one.surface(-1), one.surface(1))
+            )
+            found.append((-minus_lower, upper))
+        return found
+
     def sure(self, bands: Sequence[Band]) -> NDArray[np.bool_]:
         """Tell which points satisfy all constraints for sure, (m,)."""
         lower = [signed(bands[one.at], one.sign)[0] >= one.least for one in self.limits]
@@ -123,7 +135,7 @@ class SafetyConstraints:
         return found
 
     def relative_widths(self, points: Array, bands: Sequence[Band]) -> list[Array]:
-        """Return the widths of all bounds, each divided by what it is without data at most."""
+        """Return the widths of all bounds, as shares of the largest width without data."""
         found = []
         for one, (lower, upper) in zip(self.sequences, bands, strict=True):
             most = 2 * one.surface(1).trivial(points)
@@ -168,7 +180,7 @@ def _sequence_and_ends(name: Any, given: Any) -> tuple[Any, dict[int, float]]:
     if len(ends) == 2 and ends[1] > ends[-1]:
         raise InputError(
             f"the constraint {name!r} wants at least {ends[1]:g} and at most {ends[-1]:g}, which "
-            "no value is."
+            "no value can be."
         )
     return given[0], ends
 
@@ -184,7 +196,7 @@ class Possible(Clipped):
 
     @property
     def smooth(self) -> bool:
-        """No: at the edge of what is possible there is a step."""
+        """False: the surface has a step at the edge of what is possible."""
         return False
 
     def values(self, points: Array) -> Array:

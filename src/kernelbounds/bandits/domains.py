@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.stats import qmc
 
 from kernelbounds.arrays import Array, as_flag, as_points, as_scalar, as_vector, as_whole, brief
@@ -66,10 +66,9 @@ class Finite:
         """The upper end of the box around the points, (d,)."""
         return np.asarray(self.points.max(axis=0))
 
-    @property
-    def example(self) -> Array:
-        """One point of the domain, (1, d)."""
-        return self.points[:1]
+    def contains(self, points: Array) -> NDArray[np.bool_]:
+        """Tell which points (m, d) are in the set."""
+        return among(points, self.points)
 
 
 class Box:
@@ -147,11 +146,6 @@ class Box:
     def dim(self) -> int:
         """The number of coordinates, d."""
         return len(self.lower)
-
-    @property
-    def example(self) -> Array:
-        """One point of the domain, (1, d)."""
-        return self.lower[None]
 
     def fixed(self, values: Mapping[Any, float]) -> Box:
         """Return the box with some coordinates held at given values, by name or by position.
@@ -237,11 +231,13 @@ class Box:
         unit = qmc.Sobol(self.dim, scramble=True, rng=np.random.default_rng(0)).random_base2(power)
         return self.scaled(unit[:number])
 
+    def contains(self, points: Array) -> NDArray[np.bool_]:
+        """Tell which points (m, d) are in the box, and at levels of its categories."""
+        return np.asarray((self.clipped(points) == points).all(axis=1))
+
     def warn_if_outside(self, points: Array, stacklevel: int) -> None:
         """Warn of points (m, d) outside of the box: they may be data, or in wrong units."""
-        outside = (points < self.lower) | (points > self.upper)
-        levels = list(self.categories)
-        outside[:, levels] |= points[:, levels] != np.rint(points[:, levels])
+        outside = self.clipped(points) != points
         if outside.any():
             row, at = np.argwhere(outside)[0]
             warnings.warn(
@@ -268,6 +264,17 @@ class Box:
 
 
 Domain = Finite | Box
+
+
+def key_of(point: Array) -> bytes:
+    """Return a key that is equal for equal points, also for minus zero and zero."""
+    return (point + 0.0).tobytes()
+
+
+def among(points: Array, others: Iterable[Array]) -> NDArray[np.bool_]:
+    """Tell which points (m, d) are equal to one of some others."""
+    keys = {key_of(point) for point in others}
+    return np.array([key_of(point) in keys for point in points], dtype=bool)
 
 
 def _checked_names(names: Any, size: int) -> tuple[str, ...]:

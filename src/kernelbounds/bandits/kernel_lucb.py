@@ -10,12 +10,11 @@ from kernelbounds.arrays import Array
 from kernelbounds.bandits.answers import Suggestion
 from kernelbounds.bandits.domains import Box, Domain, Finite
 from kernelbounds.bandits.kernel_ucb import choose_in_turn
-from kernelbounds.bandits.maximisers import Ascent, Negated
+from kernelbounds.bandits.maximisers import Ascent, LowerBound
 from kernelbounds.bandits.policy import Policy
 from kernelbounds.bounds import DualBound
 from kernelbounds.errors import InputError
 from kernelbounds.sequence import ConfidenceSequence
-from kernelbounds.surface import Clipped
 
 
 class KernelLUCB(Policy):
@@ -58,15 +57,13 @@ class KernelLUCB(Policy):
 
     def choose(self, space: Domain, count: int) -> list[Suggestion]:
         """See :class:`Policy`."""
-        limit = self.limit(space) if isinstance(space, Finite) else np.inf
 
-        def choose_one(imagined: ConfidenceSequence, taken: list[Array]) -> Suggestion:
+        def choose_one(imagined: ConfidenceSequence, taken: list[Array]) -> int | Array:
             if isinstance(space, Box):
-                return self.suggestion(space, self._of_box(imagined, space), limit)
-            index = self._of_finite(imagined, space, taken)
-            return self.suggestion(space, space.points[index], limit, index)
+                return self._of_box(imagined, space)
+            return self._of_finite(imagined, space, taken)
 
-        return choose_in_turn(self, count, choose_one)
+        return choose_in_turn(self, space, count, choose_one)
 
     def _of_finite(self, imagined: ConfidenceSequence, space: Finite, taken: list[Array]) -> int:
         """Choose the index of an action of a finite set."""
@@ -87,7 +84,7 @@ class KernelLUCB(Policy):
     def _of_box(self, imagined: ConfidenceSequence, box: Box) -> Array:
         """Choose an action of a box."""
         tried = box.clipped(imagined.landmarks)
-        best = Ascent().maximise(Negated(Clipped(imagined.surface(-self.sign))), box, tried).x
+        best = Ascent().maximise(LowerBound(imagined.surface(-self.sign)), box, tried).x
         difference = replace(imagined.surface(self.sign), reference=best)
         challenger = Ascent().maximise(difference, box, tried).x
         lower, upper = imagined.bounds(np.array([best, challenger]))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import math
 import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -16,8 +17,9 @@ import numpy as np
 
 from kernelbounds.arrays import Array, brief
 from kernelbounds.bandits.answers import Suggestion
+from kernelbounds.bandits.branch_and_bound import BranchAndBound, Grid, most_over
 from kernelbounds.bandits.domains import Box, Domain, Finite
-from kernelbounds.bandits.maximisers import Ascent, BranchAndBound, Grid, Maximiser, most_over
+from kernelbounds.bandits.maximisers import Ascent, Maximiser
 from kernelbounds.bandits.policy import Policy
 from kernelbounds.bandits.tracker import Tracker
 from kernelbounds.bounds import CMM
@@ -56,19 +58,26 @@ def _imagine(sequence: ConfidenceSequence, point: Array) -> None:
 
 def choose_in_turn(
     policy: Policy,
+    space: Domain,
     count: int,
-    choose_one: Callable[[ConfidenceSequence, list[Array]], Suggestion],
+    choose_one: Callable[[ConfidenceSequence, list[Array]], int | Array],
+    limit: float | None = None,
 ) -> list[Suggestion]:
     """Choose actions in turn, each with imagined outcomes of the pending ones and those before it.
 
     ``choose_one`` takes the sequence with these outcomes, which is the policy's own while there are
-    none, and the actions chosen so far.
+    none, and the actions chosen so far. It returns the index of an action of a finite set, or the
+    point of a box. ``limit`` is an upper bound on s f* over the space; None is the policy's own for
+    a finite set, and infinity for a box.
     """
+    if limit is None:
+        limit = policy.limit(space) if isinstance(space, Finite) else math.inf
     imagined, chosen = policy.sequence, list[Suggestion]()
     if policy.ledger.pending:
         imagined = with_imagined_outcomes(policy.sequence, policy.ledger.pending)
     while True:
-        chosen.append(choose_one(imagined, [one.x for one in chosen]))
+        found = choose_one(imagined, [one.x for one in chosen])
+        chosen.append(policy._suggested(space, found, limit))
         if len(chosen) == count:
             return chosen
         if imagined is policy.sequence:
@@ -147,12 +156,11 @@ class KernelUCB(Policy):
         if space is self.domain and self.tracker is not None:
             tracker = copy.deepcopy(self.tracker)
 
-        def choose_one(imagined: ConfidenceSequence, taken: list[Array]) -> Suggestion:
+        def choose_one(imagined: ConfidenceSequence, taken: list[Array]) -> int:
             free = self.available(space, taken)
-            index = tracker.largest(imagined.surface(self.sign), free)[1]
-            return self.suggestion(space, space.points[index], limit, index)
+            return tracker.largest(imagined.surface(self.sign), free)[1]
 
-        return choose_in_turn(self, count, choose_one)
+        return choose_in_turn(self, space, count, choose_one, limit)
 
     def _largest(self, space: Finite) -> Suggestion:
         """Choose among all actions of a set by both bounds at once."""
@@ -180,13 +188,12 @@ class KernelUCB(Policy):
         if np.isfinite(limit):
             limit = min(limit, most_over(surface, space)[0])
 
-        def choose_one(imagined: ConfidenceSequence, _: list[Array]) -> Suggestion:
-            found = first
-            if imagined is not self.sequence:
-                found = self.maximiser.maximise(imagined.surface(self.sign), space, starts)
-            return self.suggestion(space, found.x, limit)
+        def choose_one(imagined: ConfidenceSequence, _: list[Array]) -> Array:
+            if imagined is self.sequence:
+                return first.x
+            return self.maximiser.maximise(imagined.surface(self.sign), space, starts).x
 
-        return choose_in_turn(self, count, choose_one)
+        return choose_in_turn(self, space, count, choose_one, limit)
 
     def settings(self) -> dict[str, Any]:
         """See :class:`Policy`."""

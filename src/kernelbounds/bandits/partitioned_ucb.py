@@ -44,7 +44,7 @@ class DyadicCell:
     place: tuple[int, ...]
 
     def halves(self, split: NDArray[np.bool_]) -> Iterator[DyadicCell]:
-        """The cells of the next level in this one; coordinates of no width have one half."""
+        """Yield the cells of the next level in this one; coordinates of no width are not halved."""
         steps = [(0, 1) if wide else (0,) for wide in split]
         for step in itertools.product(*steps):
             place = tuple(2 * at + one for at, one in zip(self.place, step, strict=True))
@@ -143,15 +143,14 @@ class PartitionedUCB(Policy):
             for cell in sequences.keys() - tops.keys():
                 tops[cell] = self._top(cell, sequences[cell], space)
             if isinstance(space, Box):
-                best = max((one for one in tops.values() if one), key=lambda one: one.value)
-                chosen.append(self.suggestion(space, best.x, limit))
+                best = max((one for one in tops.values() if one), key=lambda one: one.value).x
             else:
                 values = np.full(len(space.points), -np.inf)
                 for at, found in tops.values():
                     values[at] = found
                 values[~self.available(space, [one.x for one in chosen])] = -np.inf
-                index = int(values.argmax())
-                chosen.append(self.suggestion(space, space.points[index], limit, index))
+                best = int(values.argmax())
+            chosen.append(self._suggested(space, best, limit))
             if len(chosen) == count:
                 return chosen
             tops.pop(_imagine_in_cell(self, sequences, chosen[-1].x))

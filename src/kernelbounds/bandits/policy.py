@@ -31,10 +31,10 @@ from kernelbounds.arrays import (
     brief,
 )
 from kernelbounds.bandits import saving
-from kernelbounds.bandits.answers import Certificate, History, Suggestion
+from kernelbounds.bandits.answers import Certificate, Entry, History, Ledger, Suggestion
+from kernelbounds.bandits.branch_and_bound import BranchAndBound
 from kernelbounds.bandits.certify import certify_box, certify_finite
-from kernelbounds.bandits.domains import Box, Domain, Finite
-from kernelbounds.bandits.maximisers import BranchAndBound
+from kernelbounds.bandits.domains import Box, Domain, Finite, among, key_of
 from kernelbounds.bandits.tracker import Tracker, limited_values
 from kernelbounds.bounds import Bound
 from kernelbounds.bounds.bound import require_sequential
@@ -42,6 +42,7 @@ from kernelbounds.copies import CopiedWhole
 from kernelbounds.display import late_progress
 from kernelbounds.engine import ExactEngine
 from kernelbounds.errors import EmptyConfidenceSetError, InputError, KernelBoundsError
+from kernelbounds.io import archive
 from kernelbounds.mixtures import Mixture
 from kernelbounds.sequence import ConfidenceSequence, storage
 from kernelbounds.structure.offset import Offset
@@ -52,42 +53,6 @@ Points = ArrayLike | Mapping[str, Any] | Suggestion | Sequence[Suggestion]
 # From this many different points on, an ask warns that it is slow: the first bounds after new
 # outcomes take about ten seconds on one core, and twenty at 4,000.
 MANY_POINTS = 3000
-Entry = tuple[float, float, float]  # lower and upper bound, and limit, before the outcome
-
-
-class Ledger:
-    """The actions asked for, under way, and told, with the bounds from before their outcomes."""
-
-    def __init__(self, minimise: bool) -> None:
-        self._minimise = minimise
-        self.pending: list[Array] = []
-        self.asked: dict[bytes, Entry] = {}
-        self.told: list[Entry] = []
-
-    def ask(self, one: Suggestion) -> None:
-        """Keep the bounds on an action until its outcome is told.
-
-        An action that is asked for in several rounds before that may be told for any of them, so
-        the loosest bounds are kept.
-        """
-        key, worst = key_of(one.x), min if self._minimise else max
-        lower, upper, limit = self.asked.get(key, (one.lower, one.upper, one.limit))
-        self.asked[key] = min(lower, one.lower), max(upper, one.upper), worst(limit, one.limit)
-
-    def tell(self, points: Array, entries: list[Entry]) -> None:
-        """Record that outcomes of these actions are known."""
-        self.told += entries
-        for point in points:
-            waiting = [at for at, one in enumerate(self.pending) if np.array_equal(one, point)]
-            if waiting:
-                del self.pending[waiting[0]]
-            if len(waiting) < 2:
-                self.asked.pop(key_of(point), None)
-
-
-def key_of(point: Array) -> bytes:
-    """Return a key that is equal for equal points, also for minus zero and zero."""
-    return (point + 0.0).tobytes()
 
 
 def check_sequence(sequence: Any, name: str, domain: Domain | None) -> None:
@@ -105,8 +70,9 @@ def check_sequence(sequence: Any, name: str, domain: Domain | None) -> None:
             f"{sequence.dim}."
         )
     # The kernel may not take such points, and then says so.
-    kernels.diagonal(sequence.kernel, domain.example)
-    kernels.cross(sequence.kernel, domain.example, domain.example)
+    example = domain.points[:1] if isinstance(domain, Finite) else domain.lower[None]
+    kernels.diagonal(sequence.kernel, example)
+    kernels.cross(sequence.kernel, example, example)
     if sequence.facts:
         sequence.use_facts_in(domain)
 
@@ -206,7 +172,7 @@ class Policy(CopiedWhole, ABC):
         settings: dict[str, Any],
         others: list[ConfidenceSequence],
     ) -> Self:
-        """Make the policy from what was saved; a policy with ``others`` has its own way."""
+        """Make the policy from what was saved; a policy with ``others`` overrides this."""
         policy = cls(sequence, domain, minimise=minimise)
         policy.restore(settings)
         return policy
@@ -252,16 +218,7 @@ class Policy(CopiedWhole, ABC):
                 )
             for one in found:
                 self.ledger.ask(one)
-            engine = self.sequence.known.radius_engine
-            if isinstance(engine, ExactEngine) and engine.rows.count >= MANY_POINTS:
-                warnings.warn(
-                    f"with {MANY_POINTS} different points and more, the first bounds after new "
-                    "outcomes take seconds to minutes, because all outcomes are kept; "
-                    "ConfidenceSequence(..., engine=kb.Sparse()) keeps sums instead, which a Study "
-                    "does not (docs/how-to/large-data.md).",
-                    UserWarning,
-                    stacklevel=2,
-                )
+            _warn_if_slow(self.sequence)
         return found[0] if n is None else found
 
     def begin(self, X: Points) -> None:
@@ -298,25 +255,12 @@ class Policy(CopiedWhole, ABC):
             others = points[[entry is None for entry in asked]]
             if isinstance(self.domain, Box):
                 self.domain.warn_if_outside(others, stacklevel=2)
-            unasked = iter(self._entries(others))
+            unasked = iter(_entries(self.sequence, others, self.sign * math.inf))
             entries = [entry or next(unasked) for entry in asked]
             scales = self.sequence.checked_noise_scales(noise_scale, len(points))
             self.sequence.update_checked(points, outcomes, scales)
             self.ledger.tell(points, entries)
             self.told()
-
-    def _entries(self, points: Array) -> list[Entry]:
-        """Return the bounds on actions that were not asked for; no limit is known of them."""
-        if not len(points):
-            return []
-        try:
-            lower, upper = self.sequence.bounds(points)
-            limit = self.sign * math.inf
-        except EmptyConfidenceSetError:
-            # The next ask will say so; outcomes are taken all the same.
-            lower = upper = np.full(len(points), math.nan)
-            limit = math.nan
-        return [(float(a), float(b), limit) for a, b in zip(lower, upper, strict=True)]
 
     @property
     def history(self) -> History:
@@ -356,7 +300,7 @@ class Policy(CopiedWhole, ABC):
             return self._certify(space, maximiser, math.inf, maximiser.seconds)
 
     def is_good_enough(self, regret: float) -> bool:
-        """Whether the best action known is certified to have a smaller regret than this."""
+        """Tell whether the best action known is certified to have a regret below this number."""
         # A maximum this close to the limit is left undecided, and the answer is no.
         maximiser = BranchAndBound(tolerance=regret / 16)
         with self.lock:
@@ -412,8 +356,10 @@ class Policy(CopiedWhole, ABC):
             raise InputError(f"experiment must be a function of actions, got {brief(experiment)}.")
         if as_flag(named, "named") and not (isinstance(self.domain, Box) and self.domain.names):
             raise InputError("named=True needs a Box with names as domain.")
-        if save_to is not None:
-            saving.check(self, save_to)
+        if save_to is not None:  # What cannot be saved is refused before the first experiment.
+            archive.check_writable(save_to)
+            with self.lock:
+                saving.pack(self)
         enough = stop_when_regret_below
         if enough is not None:
             enough = as_scalar(enough, "stop_when_regret_below", above=0.0)
@@ -435,17 +381,17 @@ class Policy(CopiedWhole, ABC):
         return self.history
 
     def _measured(self, value: Any) -> Any:
-        """Check what an experiment returned."""
+        """Check what an experiment returned, and return it as :meth:`_tell_measured` takes it."""
         return as_outcome(value, "the outcome of an experiment")
 
     def _tell_measured(self, points: Array, got: list[Any]) -> None:
-        """Tell what experiments returned."""
+        """Tell the outcomes of a batch, each as :meth:`_measured` returned it."""
         self.tell(points, got)
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to one file, atomically; see :meth:`load`."""
         with self.lock:
-            saving.save(self, path)
+            archive.write(path, *saving.pack(self))
 
     @classmethod
     def load(
@@ -483,17 +429,15 @@ class Policy(CopiedWhole, ABC):
 
     def available(self, space: Finite, taken: list[Array]) -> NDArray[np.bool_]:
         """Tell which points of a finite set may be asked for, besides those taken in this batch."""
-        free = np.ones(len(space.points), dtype=bool)
-        if space.once:
-            tried = (*self.sequence.points, *self.ledger.pending, *taken)
-            used = {key_of(point) for point in tried}
-            free = np.array([key_of(point) not in used for point in space.points])
-            if not free.any():
-                here = f" or are in this batch of more than {len(taken)}" if taken else ""
-                raise InputError(
-                    f"all {len(free)} actions of the domain have been tried or are pending{here}, "
-                    "and once=True allows each of them one trial."
-                )
+        if not space.once:
+            return np.ones(len(space.points), dtype=bool)
+        free = ~among(space.points, [*self.sequence.points, *self.ledger.pending, *taken])
+        if not free.any():
+            here = f" or are in this batch of more than {len(taken)}" if taken else ""
+            raise InputError(
+                f"all {len(free)} actions of the domain have been tried or are pending{here}, "
+                "and once=True allows each of them one trial."
+            )
         return free
 
     def suggestion(
@@ -503,6 +447,12 @@ class Policy(CopiedWhole, ABC):
         lower, upper = (float(part[0]) for part in self.sequence.bounds(x[None]))
         named = space.named_values(x) if isinstance(space, Box) else {}
         return Suggestion(x.copy(), lower, upper, self.sign * limit, index, named)
+
+    def _suggested(self, space: Domain, chosen: Any, limit: float) -> Suggestion:
+        """Make the suggestion of an action of a finite set by its index, or of a point of a box."""
+        if isinstance(space, Finite):
+            return self.suggestion(space, space.points[chosen], limit, chosen)
+        return self.suggestion(space, chosen, limit)
 
     def _space(self, actions: ArrayLike | None, fixed: Mapping[Any, float] | None) -> Domain:
         """Return the set to choose from in a round."""
@@ -522,6 +472,32 @@ class Policy(CopiedWhole, ABC):
     def _actions(self, X: Points) -> Array:
         """Return one action or several as an array (n, d)."""
         return as_points(_by_position(X, self.domain), "X", self.dim, one=True)
+
+
+def _entries(sequence: ConfidenceSequence, points: Array, limit: float) -> list[Entry]:
+    """Return the entries of actions that were not asked for, of which no limit is known."""
+    if not len(points):
+        return []
+    try:
+        lower, upper = sequence.bounds(points)
+    except EmptyConfidenceSetError:
+        # The next ask will say so; outcomes are taken all the same.
+        return [(math.nan, math.nan, math.nan)] * len(points)
+    return [(float(a), float(b), limit) for a, b in zip(lower, upper, strict=True)]
+
+
+def _warn_if_slow(sequence: ConfidenceSequence) -> None:
+    """Warn of a sequence with so many points that asking is slow."""
+    engine = sequence.known.radius_engine
+    if isinstance(engine, ExactEngine) and engine.rows.count >= MANY_POINTS:
+        warnings.warn(
+            f"with {MANY_POINTS} different points and more, the first bounds after new outcomes "
+            "take seconds to minutes, because all outcomes are kept; "
+            "ConfidenceSequence(..., engine=kb.Sparse()) keeps sums instead, which a Study does "
+            "not (docs/how-to/large-data.md).",
+            UserWarning,
+            stacklevel=3,
+        )
 
 
 def _by_position(X: Any, domain: Domain | None) -> Any:

@@ -22,21 +22,13 @@ from numpy.typing import ArrayLike, NDArray
 from kernelbounds import kernels
 from kernelbounds.arrays import Array, as_floats, as_outcome, as_points, as_vector, brief
 from kernelbounds.bandits.answers import Certificate, Suggestion
+from kernelbounds.bandits.branch_and_bound import BranchAndBound, check_certifiable
 from kernelbounds.bandits.certify import Rounding, certify_best, certify_finite
 from kernelbounds.bandits.constraints import Band, Possible, SafetyConstraints, signed
-from kernelbounds.bandits.domains import Box, Domain, Finite
+from kernelbounds.bandits.domains import Box, Domain, Finite, among
 from kernelbounds.bandits.kernel_ucb import choose_in_turn, with_imagined_outcomes
-from kernelbounds.bandits.maximisers import (
-    Ascent,
-    BranchAndBound,
-    Function,
-    Maximum,
-    Negated,
-    check_certifiable,
-    spread,
-)
-from kernelbounds.bandits.policy import Points, Policy, key_of
-from kernelbounds.bandits.tracker import limited_values
+from kernelbounds.bandits.maximisers import Ascent, Function, LowerBound, Maximum, spread
+from kernelbounds.bandits.policy import Points, Policy
 from kernelbounds.errors import InputError
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.surface import Clipped
@@ -129,21 +121,12 @@ class SafeUCB(Policy):
         self._constraints = SafetyConstraints.checked(sequence, constraints, domain)
         self.seed = np.empty((0, 0))
         if seed is not None and not (isinstance(seed, Sized) and not len(seed)):
-            self.seed = self._checked_seed(self._actions(seed))
+            self.seed = self._actions(seed)
+            inside = np.array(True) if domain is None else domain.contains(self.seed)
+            if not inside.all():
+                wrong = self.seed[int(inside.argmin())]
+                raise InputError(f"seed must be points of the domain, got {wrong}.")
         self.seed.flags.writeable = False
-
-    def _checked_seed(self, points: Array) -> Array:
-        """Return points that are all in the domain; raise where one is not."""
-        outside = np.zeros(len(points), dtype=bool)
-        if isinstance(self.domain, Box):
-            outside = ~_inside(self.domain, points)
-        elif isinstance(self.domain, Finite):
-            outside = ~_among(points, self.domain.points)
-        if outside.any():
-            raise InputError(
-                f"seed must be points of the domain, got {points[int(outside.argmax())]}."
-            )
-        return points
 
     def __repr__(self) -> str:
         return f"{super().__repr__()[:-1]}, {', '.join(map(str, self._constraints.limits))})"
@@ -156,7 +139,7 @@ class SafeUCB(Policy):
 
     @property
     def delta(self) -> float:
-        """The sum of the deltas of all sequences: all that is said holds but for this."""
+        """The sum of the deltas of all sequences, which all hold with probability 1 - delta."""
         return float(sum(one.assumptions.delta for one in self._constraints.sequences))
 
     def is_safe(self, X: Points) -> NDArray[np.bool_]:
@@ -171,7 +154,7 @@ class SafeUCB(Policy):
         A seed that the outcomes of a constraint show to violate it was declared wrongly, unless the
         assumptions are wrong; it is not asked for any more.
         """
-        seeds = _among(points, self.seed)
+        seeds = among(points, self.seed)
         wrong = seeds & ~self._constraints.possible(points, bands)
         if wrong.any():
             warnings.warn(
@@ -195,16 +178,15 @@ class SafeUCB(Policy):
 
     def choose(self, space: Domain, count: int) -> list[Suggestion]:
         """See :class:`Policy`."""
-        finite = isinstance(space, Finite)
         points = space.points if isinstance(space, Finite) else self.candidates(space)
         bands = self._constraints.bands(points)
         safe = self._some_safe(points, bands)
         limit = math.inf
-        if finite:
+        if isinstance(space, Finite):
             possible = self._constraints.possible(points, bands)
             limit = float(signed(bands[0], self.sign)[1][possible].max())
 
-        def choose_one(imagined: ConfidenceSequence, taken: list[Array]) -> Suggestion:
+        def choose_one(imagined: ConfidenceSequence, taken: list[Array]) -> int | Array:
             allowed, known, believed = safe, self._constraints, bands
             if isinstance(space, Finite):
                 allowed = safe & self.available(space, taken)
@@ -220,9 +202,9 @@ class SafeUCB(Policy):
                 known = replace(known, sequences=[imagined, *others])
                 believed = known.bands(points)
             at = self._best_or_expander(points, known, believed, safe, allowed)
-            return self.suggestion(space, points[at], limit, at if finite else None)
+            return at if isinstance(space, Finite) else points[at]
 
-        return choose_in_turn(self, count, choose_one)
+        return choose_in_turn(self, space, count, choose_one, limit)
 
     def _best_or_expander(
         self,
@@ -259,7 +241,7 @@ class SafeUCB(Policy):
                 return box.points
             tried = np.unique(box.clipped(self.sequence.landmarks), axis=0)
             seeds = self.seed.reshape(-1, box.dim)
-            seeds = seeds[_inside(box, seeds)]
+            seeds = seeds[box.contains(seeds)]
             points = np.concatenate([seeds, tried, self._moved(box.filling(FILLING))])
             bands = self._constraints.bands(points)
             safe = self._safe(points, bands)
@@ -273,7 +255,7 @@ class SafeUCB(Policy):
             return np.concatenate([points, self._moved(np.concatenate([*around, uphill]))])
 
     def _moved(self, points: Array) -> Array:
-        """Move points of a box to those that can be carried out."""
+        """Move points of a box to points near them that can be carried out."""
         return points if self._feasible is None else as_points(self._feasible(points), "feasible")
 
     # --- learning
@@ -338,7 +320,7 @@ class SafeUCB(Policy):
         bands = self._constraints.bands(points)
         safe = self._some_safe(points, bands)
         start = points[np.where(safe, signed(bands[0], self.sign)[0], -np.inf).argmax()]
-        lower = Negated(Clipped(self.surface(-self.sign)))
+        lower = LowerBound(self.surface(-self.sign))
         way = self._moved(_way_up(lower, space, start))
         way = np.concatenate([start[None], way[self.is_safe(way)]])
         sure = lower.values(way)
@@ -355,7 +337,7 @@ class SafeUCB(Policy):
         """Certify the best safe point of a set; points not looked at in time are possible."""
         start = time.monotonic()
         by = start + CONSTRAINTS_SHARE * seconds
-        bands = [_band_in_time(one, points, by) for one in self._constraints.sequences]
+        bands = self._constraints.bands_in_time(points, by)
         safe, possible = self._some_safe(points, bands), self._constraints.possible(points, bands)
         within, left = Finite(points[possible]), seconds - (time.monotonic() - start)
         found = certify_finite(
@@ -397,15 +379,6 @@ class SafeUCB(Policy):
         return cls(sequence, domain, constraints=constraints, seed=seed, minimise=minimise)
 
 
-def _band_in_time(sequence: ConfidenceSequence, points: Array, deadline: float) -> Band:
-    """Bound f* at points, by trivial bounds where a deadline comes too soon."""
-    minus_lower, upper = (
-        limited_values(side, points, side.most(points, side.trivial(points)), deadline)
-        for side in (sequence.surface(-1), sequence.surface(1))
-    )
-    return -minus_lower, upper
-
-
 def _way_up(function: Function, box: Box, start: Array) -> Array:
     """Return points on the way from a point to a maximum of a function near it, (m, d)."""
     face = box.fixed({at: float(start[at]) for at in box.categories})
@@ -414,16 +387,5 @@ def _way_up(function: Function, box: Box, start: Array) -> Array:
 
 
 def _halved(points: Array, anchor: Array) -> list[Array]:
-    """Move points towards another one by half the way, again and again."""
+    """Move points half of the way towards an anchor, again and again."""
     return [anchor + 2.0**-number * (points - anchor) for number in range(1, HALVINGS + 1)]
-
-
-def _inside(box: Box, points: Array) -> NDArray[np.bool_]:
-    """Tell which points (m, d) are in a box, and at levels of its categories."""
-    return np.asarray((box.clipped(points) == points).all(axis=1))
-
-
-def _among(points: Array, others: Array) -> NDArray[np.bool_]:
-    """Tell which points are equal to one of some others."""
-    keys = {key_of(point) for point in others}
-    return np.array([key_of(point) in keys for point in points], dtype=bool)

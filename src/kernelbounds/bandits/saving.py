@@ -25,20 +25,8 @@ FORMAT, VERSION = "kernelbounds.Policy", storage.VERSION
 NAMES = storage.NAMES | {"domain", "pending", "asked", "asked_bounds", "records"}
 
 
-def save(policy: Policy, path: str | PathLike[str]) -> None:
-    """Write a policy to a file, atomically."""
-    archive.write(path, *_pack(policy))
-
-
-def check(policy: Policy, path: str | PathLike[str]) -> None:
-    """Refuse a policy or a path that :func:`save` would refuse."""
-    archive.check_writable(path)
-    with policy.lock:
-        _pack(policy)
-
-
-def _pack(policy: Policy) -> archive.Packed:
-    """Return the contents of a file: plain data, and arrays by name."""
+def pack(policy: Policy) -> archive.Packed:
+    """Return the contents of a policy's file: plain data, and arrays by name."""
     settings = policy.settings()
     try:
         json.dumps(settings)
@@ -74,7 +62,7 @@ def _pack(policy: Policy) -> archive.Packed:
 
 
 def load(cls: type[P], path: str | PathLike[str], own: storage.UserObjects) -> P:
-    """Read a policy that :func:`save` wrote, with what :meth:`Policy.load` was passed."""
+    """Read a saved policy, with the objects of a user's own that :meth:`Policy.load` was passed."""
     header, _ = archive.read(path, FORMAT, VERSION, "a saved policy", ())
     with archive.damage_reported(path):
         others = [(f"{at}.", dict(one)) for at, one in enumerate(header.get("others", ()))]

@@ -298,10 +298,10 @@ class RandomPolicy(Policy):
         for _ in range(count):
             if isinstance(space, Finite):
                 free = self.available(space, [one.x for one in found])
-                index = int(rng.choice(np.flatnonzero(free)))
-                found.append(self.suggestion(space, space.points[index], limit, index))
+                chosen: int | Array = int(rng.choice(np.flatnonzero(free)))
             else:
-                found.append(self.suggestion(space, space.scaled(rng.random(space.dim)), limit))
+                chosen = space.scaled(rng.random((1, space.dim)))[0]
+            found.append(self._suggested(space, chosen, limit))
         return found
 
     def settings(self) -> dict[str, Any]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from kernelbounds.arrays import Array
 from kernelbounds.bandits.answers import Suggestion
-from kernelbounds.bandits.domains import Box, Domain, Finite
+from kernelbounds.bandits.domains import Box, Domain
 from kernelbounds.bandits.kernel_ucb import choose_in_turn
 from kernelbounds.bandits.maximisers import Ascent
 from kernelbounds.bandits.policy import Policy
@@ -19,11 +17,9 @@ class Variance:
     """The variance of ridge regression as a function of x, which no outcome changes.
 
     The ridge is sigma^2/c, with the scale that settings are chosen for where sigma is unknown, and
-    parts of f* have equal shares: neither depends on outcomes. Without data it is k(x, x).
+    parts of f* have equal shares: neither depends on outcomes. Without data it is k(x, x). A scan,
+    and a few steps without gradients, place its maximum well enough for a choice.
     """
-
-    # A scan, and a few steps without gradients, place a maximum well enough for a choice.
-    smooth = False
 
     def __init__(self, sequence: ConfidenceSequence) -> None:
         self._known = known = sequence.known.with_fixed_shares()
@@ -36,10 +32,6 @@ class Variance:
         if not self._known.count:
             return self._known.prior(points)
         return np.asarray(self._known.predict(points, self._ridges).variance[0])
-
-    def values_and_gradients(self, points: Array) -> tuple[Array, Array]:
-        """Not available; ``smooth`` says so."""
-        raise NotImplementedError
 
 
 class VarianceReduction(Policy):
@@ -64,6 +56,7 @@ class VarianceReduction(Policy):
 
     Examples
     --------
+    >>> from kernelbounds import Finite
     >>> from sklearn.gaussian_process.kernels import RBF
     >>> seq = ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
     >>> policy = VarianceReduction(seq, Finite([[0.0], [0.1], [1.0]]))
@@ -74,15 +67,12 @@ class VarianceReduction(Policy):
 
     def choose(self, space: Domain, count: int) -> list[Suggestion]:
         """See :class:`Policy`."""
-        limit = self.limit(space) if isinstance(space, Finite) else math.inf
 
-        def choose_one(imagined: ConfidenceSequence, taken: list[Array]) -> Suggestion:
+        def choose_one(imagined: ConfidenceSequence, taken: list[Array]) -> int | Array:
             variance = Variance(imagined)
             if isinstance(space, Box):
-                found = Ascent().maximise(variance, space, np.empty((0, space.dim)))
-                return self.suggestion(space, found.x, limit)
+                return Ascent().maximise(variance, space, np.empty((0, space.dim))).x
             free = self.available(space, taken)
-            at = int(np.argmax(np.where(free, variance.values(space.points), -np.inf)))
-            return self.suggestion(space, space.points[at], limit, at)
+            return int(np.argmax(np.where(free, variance.values(space.points), -np.inf)))
 
-        return choose_in_turn(self, count, choose_one)
+        return choose_in_turn(self, space, count, choose_one)

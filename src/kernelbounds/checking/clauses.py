@@ -49,7 +49,7 @@ class CheckCase:
         return AGREEMENT * self.known.trivial(self.points)
 
     def contained(self, upper: Array, opposite: Array) -> bool:
-        """Whether the truth is within bounds on f* and on -f*, (m,) each."""
+        """Tell whether the truth is within bounds on f* and on -f*, (m,) each."""
         truth, slack = self.truth(self.points), self.slack
         return not (np.any(truth > upper + slack) or np.any(-truth > opposite + slack))
 
@@ -283,7 +283,7 @@ def dual(bound: Bound) -> None:
 
 
 def _dual_function(case: CheckCase, ridges: Array, scales: Array, joint_bound: Array) -> Array:
-    """s mu + rho^2 / (2 scale) + scale (joint_bound - E / alpha) / 2, all arrays (signs, m)."""
+    """Compute s mu + rho^2 / (2 scale) + scale (joint_bound - E / alpha) / 2; all (signs, m)."""
     result = np.empty_like(scales)
     for i, j in np.ndindex(scales.shape):
         ridge, scale = ridges[i, j], scales[i, j]
@@ -305,7 +305,7 @@ def _check_exact(case: CheckCase, values: Array) -> None:
 
 
 def follows_units(bound: Bound) -> bool:
-    """Whether the bounds are multiplied by s when outcomes, B and sigma are."""
+    """Tell whether the bounds are multiplied by s when outcomes, B and sigma are."""
     case, unit = make_case(20), 2.0**10
     other = ConfidenceSequence(KERNEL, unit * NORM, unit * NOISE, CASE_DELTA)
     other.update(case.known.points, unit * case.known.outcomes)

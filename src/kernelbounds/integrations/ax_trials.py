@@ -154,36 +154,25 @@ def as_params(
     return {name: found[name] for name in space.parameters}
 
 
-# --- what the guarantee depends on
-
-
 def notes_of(
     rows: Sequence[Row], experiment: Experiment, data: Data, problem: Problem
 ) -> dict[str, str]:
-    """Return what only Ax knows of the trials in a sequence, in a sentence each, by its kind."""
-    outcomes = _outcomes(experiment, data)
+    """Say what the guarantee depends on that only Ax knows, in a sentence each, by its kind."""
+    outcomes, noise, notes = _outcomes(experiment, data), problem.stated_noise, {}
     used = {one.number: outcomes[one.number] for one in rows}
-    return _standard_errors(used, problem) | _steps(used)
-
-
-def _standard_errors(used: Mapping[int, Any], problem: Problem) -> dict[str, str]:
-    noise = problem.stated_noise
     for number, one in used.items():
         relative = one.sem / one.mean if problem.output.log else one.sem
         if noise.scale is not None and relative > noise.scale:
-            return {"standard errors": (
+            notes["standard errors"] = (
                 f"trial {number} has a standard error of {one.sem:g}, above the noise of the "
                 f"problem, {noise.text()}; standard errors are not used, so state a noise that "
                 "covers them."
-            )}  # fmt: skip
-    return {}
-
-
-def _steps(used: Mapping[int, Any]) -> dict[str, str]:
+            )
+            break
     # Data without a progression have the step nan, which is not equal to itself.
-    if len({str(getattr(one, "step", None)) for one in used.values()}) < 2:
-        return {}
-    return {"steps": (
-        "trials were completed at different progressions, which is right only if how far a trial "
-        "went does not depend on its outcomes."
-    )}  # fmt: skip
+    if len({str(getattr(one, "step", None)) for one in used.values()}) > 1:
+        notes["steps"] = (
+            "trials were completed at different progressions, which is right only if how far a "
+            "trial went does not depend on its outcomes."
+        )
+    return notes

@@ -134,7 +134,7 @@ class ConfidenceBound(AcquisitionFunction):
         return sign * self._side * values, sign * self._side * gradients
 
     def _looked_at(self) -> ConfidenceSequence:
-        """The sequence, or a copy of it in which pending points have imagined outcomes."""
+        """Return the sequence, or a copy of it in which pending points have imagined outcomes."""
         if self.X_pending is None or not len(self.X_pending):
             return self._sequence
         if self._imagined is None or self._imagined[0] != len(self._sequence):
@@ -276,7 +276,7 @@ def _refuse_other_models(model: Any) -> None:
 
 
 def _kernel_of(module: Any) -> tuple[Kernel, float]:
-    """The kernel k and the outputscale s of a covariance s k."""
+    """Return the kernel k and the outputscale s of a covariance s k."""
     outputscale, base = 1.0, module
     if type(module) is ScaleKernel:
         outputscale, base = module.outputscale.item(), module.base_kernel
@@ -293,7 +293,7 @@ def _kernel_of(module: Any) -> tuple[Kernel, float]:
 
 
 def _noise_variance(likelihood: Any) -> float:
-    """The variance v of a likelihood that has one for all observations."""
+    """Return the variance v of a likelihood with the same noise for all observations."""
     if type(likelihood) not in (GaussianLikelihood, FixedNoiseGaussianLikelihood):
         raise InputError(
             f"the model's likelihood is a {type(likelihood).__name__}, where a GaussianLikelihood "
@@ -310,7 +310,7 @@ def _noise_variance(likelihood: Any) -> float:
 
 
 def _level_of(mean: Any) -> float:
-    """The constant m of a mean that is one."""
+    """Return the constant m of a constant mean."""
     if type(mean) is ZeroMean:
         return 0.0
     if type(mean) is ConstantMean and not mean.batch_shape:

@@ -6,7 +6,6 @@ that they know besides is read from the trials of the study.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -25,9 +24,9 @@ except ImportError:
     raise MissingExtraError("Using kernelbounds from Optuna", "optuna") from None
 
 from kernelbounds.arrays import as_scalar, as_whole, brief
-from kernelbounds.integrations.optuna_safety import Safety
 from kernelbounds.integrations.optuna_trials import (
     PLAN,
+    Safety,
     as_params,
     fitted,
     last_distributions,
@@ -138,23 +137,15 @@ class KernelBoundsSampler(optuna.samplers.BaseSampler):
         seed: int | None = None,
     ) -> None:
         checked_purpose(purpose)
-        safety = Safety.checked(problem, constraints, safe)
-        if safety is not None and purpose != BEST:
+        self._safety = Safety.checked(problem, constraints, safe)
+        if self._safety.constraints and purpose != BEST:
             raise InputError(
                 f"with constraints there is one way to choose, got the purpose {purpose!r}; leave "
                 "it out."
             )
-        self._record, self._purpose = Record(problem, safety=safety), purpose
+        self._record = Record(problem, constraints=self._safety.constraints)
+        self._purpose = purpose
         self._independent = independent_sampler or optuna.samplers.RandomSampler(seed=seed)
-        self._lock = threading.Lock()
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave out the lock, which each process has for its own threads."""
-        return {name: value for name, value in vars(self).items() if name != "_lock"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._lock = threading.Lock()
 
     def reseed_rng(self) -> None:
         """Reseed the random sampler."""
@@ -163,7 +154,7 @@ class KernelBoundsSampler(optuna.samplers.BaseSampler):
     def infer_relative_search_space(
         self, study: optuna.Study, trial: FrozenTrial
     ) -> dict[str, BaseDistribution]:
-        """Return nothing: steps and choices are not known before the objective asks for them.
+        """Return no parameters: steps and choices are not known before the objective asks for them.
 
         All parameters are chosen together all the same, in :meth:`sample_relative`, and are handed
         out by :meth:`sample_independent`, where their distributions are known.
@@ -174,7 +165,7 @@ class KernelBoundsSampler(optuna.samplers.BaseSampler):
         self, study: optuna.Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         """Choose all inputs of the problem, and keep them in the trial."""
-        with self._lock:
+        with self._record.lock:
             beside: set[int] | None = None
             kept = False
             while True:
@@ -200,10 +191,10 @@ class KernelBoundsSampler(optuna.samplers.BaseSampler):
 
         With constraints, refuted assumptions end the run, because nothing is known to be safe.
         """
-        safety, search = self._record.safety, known.search
-        if safety is not None:
+        search = known.search
+        if self._safety.constraints:
             self._record.warn_once(known.void | known.notes)
-            chosen = safety.chosen(known, taken, last_distributions(study, known))
+            chosen = self._safety.chosen(known, taken, last_distributions(study, known))
             return search.problem.inputs.named(chosen)
         try:
             (new,) = new_trials(search, known.sequence, taken, 1, self._purpose)
@@ -224,7 +215,7 @@ class KernelBoundsSampler(optuna.samplers.BaseSampler):
         if param_name in plan:
             value = fitted(param_name, chosen := plan[param_name], param_distribution)
             moved = value != chosen and str(value) != str(chosen)  # a choice is a level by its text
-            if moved and self._record.safety is not None:
+            if moved and self._safety.constraints:
                 raise InputError(
                     f"{param_name} = {chosen} is known to be safe, and the objective can only have "
                     f"{value}; state the parameter with the same range and steps in all trials, "
@@ -322,21 +313,16 @@ class StopWhenCertified:
         seconds: float = 5.0,
         every: int = 1,
     ) -> None:
-        self._record = Record(problem, order, Safety.checked(problem, constraints, safe))
+        self._safety = Safety.checked(problem, constraints, safe)
+        self._record = Record(problem, order, self._safety.constraints)
         self._aim = checked_amount(regret, "regret", self._record.problem.output, above=0.0)
         self._seconds = as_scalar(seconds, "seconds", above=0.0)
         self._every = as_whole(every, "every", least=1)
-        self._lock = threading.Lock()
         self._looked = 0  # the number of outcomes at the last look
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out the lock, and what can be read from the study."""
-        kept = {name: value for name, value in vars(self).items() if name != "_lock"}
-        return kept | {"_looked": 0}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._lock = threading.Lock()
+        """Forget what was looked at, because the copy may be for another study."""
+        return vars(self) | {"_looked": 0}
 
     def __call__(self, study: optuna.Study, trial: FrozenTrial) -> None:
         """Stop the study if its best parameters are good enough."""
@@ -359,13 +345,13 @@ class StopWhenCertified:
 
     def _certified(self, study: optuna.Study, at_once: bool) -> bool:
         """Write a certificate where one is due, and tell whether it is good enough."""
-        with self._lock:
+        with self._record.lock:
             known = self._record.read(*trials_of(study))
             if not at_once and 0 <= len(known.rows) - self._looked < self._every:
                 return False
             self._looked = len(known.rows)
-            steps, safety = last_distributions(study, known), self._record.safety
-            policy = None if safety is None else safety.policy(known, steps)
+            steps = last_distributions(study, known)
+            policy = self._safety.policy(known, steps) if self._safety.constraints else None
             data = self._record.certificate(
                 known, self._seconds, self._aim, at_once=at_once, policy=policy
             )

@@ -20,13 +20,14 @@ With one worker both are the same.
 from __future__ import annotations
 
 import math
+import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise, takewhile
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,9 +39,6 @@ from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study.deciding import Search
 from kernelbounds.study.study import checked_problem
 from kernelbounds.study.study_file import Point
-
-if TYPE_CHECKING:
-    from kernelbounds.integrations.optuna_safety import Safety
 
 ORDERS = COMPLETION, START = ("completion", "start")
 # A trial that was stopped had an outcome that somebody could see, and one that failed had none.
@@ -107,10 +105,16 @@ class Record:
     Everything is in the trials, so that a worker that is killed loses nothing. Only what is new is
     added to the sequence, and where the trials do not go on from what was read before, as when they
     are those of another study, the sequence begins anew.
+
+    ``constraints`` are settled problems by name, one for each value that trials have beside their
+    outcome. Threads that share a record hold its ``lock`` while they use it.
     """
 
     def __init__(
-        self, problem: Problem, order: str = COMPLETION, safety: Safety | None = None
+        self,
+        problem: Problem,
+        order: str = COMPLETION,
+        constraints: Mapping[str, Problem] = MappingProxyType({}),
     ) -> None:
         problem = checked_problem(problem)
         if problem.counts is not None:
@@ -120,40 +124,43 @@ class Record:
             )
         if order not in ORDERS:
             raise InputError(f"order must be one of {', '.join(ORDERS)}, got {brief(order)}.")
-        self.problem, self.order, self.safety = problem.settled(), order, safety
+        self.problem, self.order, self.constraints = problem.settled(), order, dict(constraints)
         self._warned: set[str] = set()
+        self.lock = threading.Lock()
         self._begin_anew(minimise=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what can be read from the trials."""
-        kept = ("problem", "order", "safety", "_warned")
+        """Leave out the lock, and what can be read from the trials."""
+        kept = ("problem", "order", "constraints", "_warned")
         return {name: vars(self)[name] for name in kept}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
+        self.lock = threading.Lock()
         self._begin_anew(minimise=False)
 
     def _begin_anew(self, minimise: bool) -> None:
         self._search = Search(self.problem, minimise)
         self._sequence, self._rows = self.problem.sequence(), list[Row]()
-        self._others = [] if self.safety is None else self.safety.sequences()
+        self._others = [one.sequence() for one in self.constraints.values()]
         self._best: Certificate | None = None
 
     def read(self, trials: Sequence[OutsideTrial], minimise: bool) -> Reading:
         """Read all trials, by their numbers, and bring the sequence up to date."""
         for trial in trials:
-            if trial.constraints and self.safety is None:
+            if trial.constraints and not self.constraints:
                 raise InputError(
                     f"trial {trial.number} has constraints, of which nothing is known; pass a "
                     "problem for each, as constraints={name: problem}, or leave out set_constraint."
                 )
         points = {one.number: point_of(self.problem, one.params) for one in trials}
         ended = in_order(trials, self.order)
+        limited = {one.number: self._constraints_of(one) for one in ended}
         rows = [
-            Row(one.number, point, value, limited)
+            Row(one.number, point, value, constraints)
             for one in ended
             if (value := outcome(one, self.problem)) is not None
-            and (limited := self._constraints_of(one)) is not None
+            and (constraints := limited[one.number]) is not None
             and (point := points[one.number]) is not None
         ]
         if self._search.minimise != minimise or rows[: len(self._rows)] != self._rows:
@@ -165,38 +172,38 @@ class Record:
             for at, own in enumerate(self._others):
                 own.update(scaled, [one.constraints[at] for one in new])
             self._rows = rows
-        known = {one.number for one in rows}
-        others = {RUNNING, FAILED, STOPPED}
         taken = {
             one.number: point
             for one in trials
-            if one.state in others and (point := points[one.number]) is not None
+            if one.state in (RUNNING, FAILED, STOPPED) and (point := points[one.number]) is not None
         }
-        void = {**_stopped(trials), **_impossible(ended, self.problem)}
-        void |= _impossible_constraints([one for one in ended if self._constraints_of(one) is None])
+        known = {one.number for one in rows}
         used = [one for one in ended if one.number in known]
-        void |= _varying(used, self.problem)
-        notes = {**_failed(trials), **_left_out(ended, points)}
-        if self.order == COMPLETION:
-            notes |= _overtaken(rows, trials)
+        void = _what_voids(trials, ended, limited, used, self.problem)
+        notes = _what_it_depends_on(trials, ended, points, rows, self.order)
         return Reading(self._search, self._sequence, rows, taken, void, notes, self._others)
 
     def _constraints_of(self, trial: OutsideTrial) -> tuple[float, ...] | None:
-        """Return the values of constraints in a trial; None where no function has them."""
-        return () if self.safety is None else self.safety.values(trial)
+        """Return the values of all constraints in a trial; None where no function has them."""
+        if self.constraints.keys() != trial.constraints.keys():
+            raise InputError(
+                f"trial {trial.number} must have the constraints {', '.join(self.constraints)}, "
+                f"and has {', '.join(trial.constraints) or 'none'}; the objective must call "
+                "trial.set_constraint for each before it returns."
+            )
+        found = tuple(float(trial.constraints[name]) for name in self.constraints)
+        return found if all(abs(one) <= LARGEST for one in found) else None
 
     @property
     def assumed(self) -> str:
         """All that is assumed, as a text."""
-        limits = {} if self.safety is None else self.safety.problems
-        more = [f", {name} <= 0 with {one!r}" for name, one in limits.items()]
+        more = [f", {name} <= 0 with {one!r}" for name, one in self.constraints.items()]
         return repr(self.problem) + "".join(more)
 
     @property
     def delta(self) -> float:
         """The sum of the deltas of the problem and of all constraints."""
-        limits = [] if self.safety is None else self.safety.problems.values()
-        return self.problem.delta + sum(one.delta for one in limits)
+        return self.problem.delta + sum(one.delta for one in self.constraints.values())
 
     def certificate(
         self,
@@ -302,82 +309,78 @@ def outcome(trial: OutsideTrial, problem: Problem) -> float | None:
     return trial.value if possible else None
 
 
-# --- what voids the guarantee
+def _what_voids(
+    trials: Sequence[OutsideTrial],
+    ended: Sequence[OutsideTrial],
+    limited: Mapping[int, tuple[float, ...] | None],
+    used: Sequence[OutsideTrial],
+    problem: Problem,
+) -> dict[str, str]:
+    """Say what voids the guarantee, in a sentence each, by its kind.
+
+    ``limited`` has the values of constraints of the trials that ended, and ``used`` are those that
+    are in the sequence.
+    """
+    void = {}
+    if count := sum(one.state == STOPPED for one in trials):
+        void["stopped"] = (
+            f"{_counted(count)} pruned, stopped early or abandoned with data, and outcomes that "
+            "are selected by what they look like have no guarantee; run all trials to their ends."
+        )
+    if impossible := [one for one in ended if outcome(one, problem) is None]:
+        void["impossible"] = (
+            f"trial {impossible[0].number} has the outcome {impossible[0].value}, which "
+            f"{problem.output.text} cannot have; decide in advance what such a run counts as, and "
+            "report that."
+        )
+    if unlimited := [number for number, values in limited.items() if values is None]:
+        void["impossible constraint"] = (
+            f"trial {unlimited[0]} has a constraint of an infinite value; decide in advance what "
+            "such a run counts as, and set that."
+        )
+    every = {name for one in used for name in one.params}
+    for name in sorted(every - set(problem.names)):
+        # A parameter that some trials lack varies, too.
+        if len({str(one.params[name]) if name in one.params else None for one in used}) > 1:
+            void["varying"] = (
+                f"the parameter {name!r} varies and is no input of the problem, so that outcomes "
+                "are not a function of the inputs alone; state it as an input, or keep it constant."
+            )
+            break
+    return void
 
 
-def _stopped(trials: Sequence[OutsideTrial]) -> dict[str, str]:
-    count = sum(one.state == STOPPED for one in trials)
-    return _if(count, "stopped", (
-        f"{_counted(count)} pruned, stopped early or abandoned with data, and outcomes that are "
-        "selected by what they look like have no guarantee; run all trials to their ends."
-    ))  # fmt: skip
-
-
-def _impossible(ended: Sequence[OutsideTrial], problem: Problem) -> dict[str, str]:
-    found = [one for one in ended if outcome(one, problem) is None]
-    return _if(found, "impossible", (
-        f"trial {found[0].number if found else 0} has the outcome "
-        f"{found[0].value if found else 0}, which {problem.output.text} cannot have; decide in "
-        "advance what such a run counts as, and report that."
-    ))  # fmt: skip
-
-
-def _impossible_constraints(found: Sequence[OutsideTrial]) -> dict[str, str]:
-    return _if(found, "impossible constraint", (
-        f"trial {found[0].number if found else 0} has a constraint of an infinite value; decide in "
-        "advance what such a run counts as, and set that."
-    ))  # fmt: skip
-
-
-def _varying(used: Sequence[OutsideTrial], problem: Problem) -> dict[str, str]:
-    values: dict[str, set[str]] = {}
-    for one in used:
-        for name in one.params.keys() - set(problem.names):
-            values.setdefault(name, set()).add(str(one.params[name]))
-    # A parameter that some trials lack varies, too.
-    counts = {name: sum(name in one.params for one in used) for name in values}
-    found = sorted(n for n in values if len(values[n]) > 1 or counts[n] < len(used))
-    return _if(found, "varying", (
-        f"the parameter {found[0] if found else ''!r} varies and is no input of the problem, so "
-        "that outcomes are not a function of the inputs alone; state it as an input, or keep it "
-        "constant."
-    ))  # fmt: skip
-
-
-# --- what the guarantee depends on
-
-
-def _failed(trials: Sequence[OutsideTrial]) -> dict[str, str]:
-    count = sum(one.state == FAILED for one in trials)
-    return _if(count, "failed", (
-        f"{_counted(count)} left out for having failed, which is right only if no trial fails "
-        "because of its outcome; otherwise decide in advance what a failure counts as, and report "
-        "that."
-    ))  # fmt: skip
-
-
-def _left_out(ended: Sequence[OutsideTrial], points: Mapping[int, Point | None]) -> dict[str, str]:
-    count = sum(points[one.number] is None for one in ended)
-    return _if(count, "left out", (
-        f"{_counted(count)} left out for lacking an input of the problem, or being out of its "
-        "ranges; the guarantee is for the problem as stated."
-    ))  # fmt: skip
-
-
-def _overtaken(rows: Sequence[Row], trials: Sequence[OutsideTrial]) -> dict[str, str]:
-    found = any(after.number < before.number for before, after in pairwise(rows))
+def _what_it_depends_on(
+    trials: Sequence[OutsideTrial],
+    ended: Sequence[OutsideTrial],
+    points: Mapping[int, Point | None],
+    rows: Sequence[Row],
+    order: str,
+) -> dict[str, str]:
+    """Say what the guarantee depends on besides the problem, in a sentence each, by its kind."""
+    notes = {}
+    if count := sum(one.state == FAILED for one in trials):
+        notes["failed"] = (
+            f"{_counted(count)} left out for having failed, which is right only if no trial fails "
+            "because of its outcome; otherwise decide in advance what a failure counts as, and "
+            "report that."
+        )
+    if count := sum(points[one.number] is None for one in ended):
+        notes["left out"] = (
+            f"{_counted(count)} left out for lacking an input of the problem, or being out of its "
+            "ranges; the guarantee is for the problem as stated."
+        )
     # Trials that still run are overtaken, too, by those that began after them.
     latest = max((one.number for one in rows), default=-1)
-    found |= any(one.state == RUNNING and one.number < latest for one in trials)
-    return _if(found, "overtaken", (
-        "trials ended in another order than they began, which is right only if run times do not "
-        "depend on outcomes; if they may, use order='start'."
-    ))  # fmt: skip
+    overtaken = any(one.state == RUNNING and one.number < latest for one in trials)
+    overtaken |= any(after.number < before.number for before, after in pairwise(rows))
+    if overtaken and order == COMPLETION:
+        notes["overtaken"] = (
+            "trials ended in another order than they began, which is right only if run times do "
+            "not depend on outcomes; if they may, use order='start'."
+        )
+    return notes
 
 
 def _counted(count: int) -> str:
     return "1 trial was" if count == 1 else f"{count} trials were"
-
-
-def _if(found: Any, kind: str, sentence: str) -> dict[str, str]:
-    return {kind: sentence} if found else {}

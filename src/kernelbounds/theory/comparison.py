@@ -101,7 +101,7 @@ def gap_to_igp(assumptions: Assumptions, log_det: float, eta: float, count: int)
 
 
 def _noise_part(assumptions: Assumptions, log_det: float, more: float) -> float:
-    """sigma sqrt(l + more + 2 ln(1/delta))."""
+    """Return sigma sqrt(l + more + 2 ln(1/delta))."""
     a, level = checked_assumptions(assumptions), as_scalar(log_det, "log_det", least=0.0)
     return a.noise_scale * math.sqrt(level + more - 2 * math.log(a.delta))
 
@@ -168,7 +168,7 @@ class Comparison:
         raise InputError(f"no bound is called {brief(name)}; there are {known}.")
 
     def _repr_html_(self) -> str:
-        """A card for notebooks."""
+        """Show a card in notebooks."""
         return cards.shown(self, self._card)
 
     def _card(self) -> cards.Html:
@@ -194,7 +194,7 @@ class Comparison:
         return "\n".join(lines)
 
     def _notes(self) -> list[str]:
-        """A sentence for each bound that promises another thing, or that was refused."""
+        """Write a sentence for each bound that promises something else, or that was refused."""
         notes = [
             f"{row.name} holds for {row.guarantee}."
             for row in self.rows
@@ -267,7 +267,7 @@ def compare(
 def _further(
     sequence: ConfidenceSequence, dim: int, given: Any, taken: Iterable[str]
 ) -> dict[str, Bound]:
-    """Bounds by name, from what users give."""
+    """Return the further bounds that a user gives, by name."""
     if given is None:
         return {}
     if isinstance(given, str | Bound) or not isinstance(given, Iterable):
@@ -295,7 +295,7 @@ def _further(
 
 
 def _name_of(one: object) -> str:
-    """The text that was given, or the class of a bound with the settings that are not default."""
+    """Return the text that was given, or the class of a bound with its settings but defaults."""
     if isinstance(one, str):
         return one
     known: Any = one

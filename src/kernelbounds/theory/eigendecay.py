@@ -42,7 +42,7 @@ from kernelbounds.theory.information_gain import as_threshold
 
 @dataclass(frozen=True)
 class PolynomialDecay:
-    """xi_i <= C_p i^(-beta_p) with C_p > 0 and beta_p > 1.
+    """Polynomial decay of eigenvalues: xi_i <= C_p i^(-beta_p) with C_p > 0 and beta_p > 1.
 
     Examples
     --------
@@ -61,7 +61,7 @@ class PolynomialDecay:
         _check(self, exponent={"above": 1.0})
 
     def envelope(self, index: ArrayLike) -> Array:
-        """C_p i^(-beta_p), for i = 1, 2, ..."""
+        """Compute C_p i^(-beta_p), for i = 1, 2, ..."""
         i = as_numbers(index, "index", least=1.0)
         return np.asarray(self.constant * i**-self.exponent)
 
@@ -75,10 +75,31 @@ class PolynomialDecay:
         """
         return self.constant * max(1.0, 1 / (self.exponent - 1))
 
+    def _directions(self, T: Array, alpha: Array, log_term: Array) -> Array:
+        """(C psi^2 T/(alpha ln(1 + kappa T/alpha)))^(1/beta_p), Eq. (32)."""
+        scaled = self.tail_constant * self.eigenfunction_bound**2 * T / alpha
+        return np.asarray((scaled / log_term) ** (1 / self.exponent))
+
+    def _count_components(self, alpha: Array, per_gain: float) -> dict[str, Array]:
+        """Bound tau <= A ln(1 + kappa tau/alpha), with one A or the other, by Cor. D.6.
+
+        The second A is (4/ln(1 + b^2))^(beta/(beta - 1)) (C psi^2/alpha)^(1/(beta - 1)). Cor. D.6
+        puts e/(e - 1) outside the power; the print has it inside, which is larger.
+        """
+        p = 1 / (self.exponent - 1)
+        spread = self.tail_constant * self.eigenfunction_bound**2 / alpha
+        power = (4 * per_gain) ** (1 + p) * spread**p
+        return {
+            "logarithmic": solve_log1p(4 * per_gain, self.kernel_bound / alpha),
+            "polynomial": solve_log1p(power, self.kernel_bound / alpha),
+        }
+
 
 @dataclass(frozen=True)
 class ExponentialDecay:
-    """xi_i <= C_e1 exp(-C_e2 i^beta_e) with C_e1, C_e2 > 0 and 0 < beta_e <= 1.
+    """Exponential decay of eigenvalues: xi_i <= C_e1 exp(-C_e2 i^beta_e), 0 < beta_e <= 1.
+
+    C_e1 and C_e2 are positive.
 
     Examples
     --------
@@ -98,7 +119,7 @@ class ExponentialDecay:
         _check(self, rate={"above": 0.0}, exponent={"above": 0.0, "most": 1.0})
 
     def envelope(self, index: ArrayLike) -> Array:
-        """C_e1 exp(-C_e2 i^beta_e), for i = 1, 2, ..."""
+        """Compute C_e1 exp(-C_e2 i^beta_e), for i = 1, 2, ..."""
         i = as_numbers(index, "index", least=1.0)
         return np.asarray(self.constant * np.exp(-self.rate * i**self.exponent))
 
@@ -116,6 +137,34 @@ class ExponentialDecay:
         """
         scale = self.constant * self.eigenfunction_bound**2 / self.rate
         return scale if self.exponent == 1 else 2 * scale / self.exponent
+
+    def _directions(self, T: Array, alpha: Array, log_term: Array) -> Array:
+        """((2/C_e2) (ln T + C_beta))^(1/beta_e), Eq. (33); ``log_term`` is not used."""
+        bracket = np.log(T * self.growth / alpha) + self.shape_term
+        return np.asarray((2 / self.rate * np.maximum(bracket, 0.0)) ** (1 / self.exponent))
+
+    def _count_components(self, alpha: Array, per_gain: float) -> dict[str, Array]:
+        """Return the components of Lemma D.11, by what decides the bound in each case.
+
+        A: ln T + C_beta <= 0. B: there are few directions. C and D: kappa. E: G. F: C~_beta.
+        """
+        kappa, beta, shape = self.kernel_bound, self.exponent, self.shape_term
+        # For beta_e < 1, bounding ln(G tau/alpha) + C~_beta by 2 ln(G tau/alpha) doubles the
+        # 2/C_e2.
+        width = (2 if beta == 1 else 4) / self.rate
+        scale = 4 * per_gain * width ** (1 / beta)
+        found = {
+            "A": alpha * math.exp(min(-shape, 600.0)) / self.growth,
+            "B": solve_log1p(4 * per_gain, kappa / alpha),
+            "C": np.full_like(alpha, scale * math.log(2) ** (1 + 1 / beta)),
+            "D": _power_of_log(scale, 2 * kappa / alpha, beta),
+            "E": _power_of_log(scale, self.growth / alpha, beta),
+        }
+        if beta < 1:
+            few = (4 * max(shape, 0.0) / self.rate) ** (1 / beta) + 1
+            bound = solve_log1p(2 * per_gain * few, kappa / alpha)
+            found["F"] = bound if shape >= 0 else np.zeros_like(bound)
+        return found
 
 
 Decay = PolynomialDecay | ExponentialDecay
@@ -166,7 +215,7 @@ def information_gain_bound(decay: Decay, rounds: ArrayLike, ridge: ArrayLike) ->
     T, alpha = as_numbers(rounds, "rounds", least=1.0), as_numbers(ridge, "ridge")
     check_shapes(rounds=T, ridge=alpha)
     log_term = np.log1p(decay_checked(decay).kernel_bound * T / alpha)
-    return np.asarray((_directions(decay, T, alpha, log_term) + 1) * log_term)
+    return np.asarray((decay._directions(T, alpha, log_term) + 1) * log_term)
 
 
 def decay_checked(decay: Decay) -> Decay:
@@ -178,19 +227,11 @@ def decay_checked(decay: Decay) -> Decay:
     return decay
 
 
-def _directions(decay: Decay, T: Array, alpha: Array, log_term: Array) -> Array:
-    if isinstance(decay, PolynomialDecay):
-        scaled = decay.tail_constant * decay.eigenfunction_bound**2 * T / alpha
-        return np.asarray((scaled / log_term) ** (1 / decay.exponent))
-    bracket = np.log(T * decay.growth / alpha) + decay.shape_term
-    return np.asarray((2 / decay.rate * np.maximum(bracket, 0.0)) ** (1 / decay.exponent))
-
-
 INVERSION_FACTOR = math.e / (math.e - 1)  # the factor of Lemma D.7 at eta = 1/e
 
 
 def solve_log1p(a: ArrayLike, b: ArrayLike) -> Array:
-    """X <= A ln(1 + B X) implies X <= e/(e - 1) A ln(1 + A B) (Cor. D.6).
+    """Bound X by e/(e - 1) A ln(1 + A B), given that X <= A ln(1 + B X) (Cor. D.6).
 
     Examples
     --------
@@ -203,7 +244,7 @@ def solve_log1p(a: ArrayLike, b: ArrayLike) -> Array:
 
 
 def solve_log(a: ArrayLike, b: ArrayLike) -> Array:
-    """X <= A ln(B X) implies X <= e/(e - 1) A ln(A B) (Lemma D.7 at eta = 1/e).
+    """Bound X by e/(e - 1) A ln(A B), given that X <= A ln(B X) (Lemma D.7 at eta = 1/e).
 
     Where A B < 1 no X > 0 satisfies the premise, and this is 0.
 
@@ -256,56 +297,14 @@ def count_components(decay: Decay, ridge: ArrayLike, threshold: float = 1.0) -> 
     {'logarithmic': 37.2, 'polynomial': 422.0}
     """
     alpha, b = as_numbers(ridge, "ridge"), as_threshold(threshold)
-    per_gain = 1 / math.log1p(b**2)
-    checked = decay_checked(decay)
-    if isinstance(checked, PolynomialDecay):
-        return _polynomial(checked, alpha, per_gain)
-    return _exponential(checked, alpha, per_gain)
-
-
-def _polynomial(decay: PolynomialDecay, alpha: Array, per_gain: float) -> dict[str, Array]:
-    """tau <= A ln(1 + kappa tau/alpha), with one A or the other, then Cor. D.6.
-
-    The second A is (4/ln(1 + b^2))^(beta/(beta - 1)) (C psi^2/alpha)^(1/(beta - 1)). Cor. D.6
-    puts e/(e - 1) outside the power; the print has it inside, which is larger.
-    """
-    p = 1 / (decay.exponent - 1)
-    spread = decay.tail_constant * decay.eigenfunction_bound**2 / alpha
-    return {
-        "logarithmic": solve_log1p(4 * per_gain, decay.kernel_bound / alpha),
-        "polynomial": solve_log1p(
-            (4 * per_gain) ** (1 + p) * spread**p, decay.kernel_bound / alpha
-        ),
-    }
-
-
-def _exponential(decay: ExponentialDecay, alpha: Array, per_gain: float) -> dict[str, Array]:
-    """The components of Lemma D.11, by what decides the bound in each case.
-
-    A: ln T + C_beta <= 0. B: there are few directions. C and D: kappa. E: G. F: C~_beta.
-    """
-    kappa, beta, shape = decay.kernel_bound, decay.exponent, decay.shape_term
-    # For beta_e < 1, bounding ln(G tau/alpha) + C~_beta by 2 ln(G tau/alpha) doubles the 2/C_e2.
-    width = (2 if beta == 1 else 4) / decay.rate
-    scale = 4 * per_gain * width ** (1 / beta)
-    found = {
-        "A": alpha * math.exp(min(-shape, 600.0)) / decay.growth,
-        "B": solve_log1p(4 * per_gain, kappa / alpha),
-        "C": np.full_like(alpha, scale * math.log(2) ** (1 + 1 / beta)),
-        "D": _power_of_log(scale, 2 * kappa / alpha, beta),
-        "E": _power_of_log(scale, decay.growth / alpha, beta),
-    }
-    if beta < 1:
-        few = (4 * max(shape, 0.0) / decay.rate) ** (1 / beta) + 1
-        bound = solve_log1p(2 * per_gain * few, kappa / alpha)
-        found["F"] = bound if shape >= 0 else np.zeros_like(bound)
-    return found
+    return decay_checked(decay)._count_components(alpha, 1 / math.log1p(b**2))
 
 
 def _power_of_log(scale: float, inside: Array, beta: float) -> Array:
-    """tau <= scale ln(inside tau)^(1 + 1/beta), by Lemma D.7 for X = tau^s, s = beta/(1 + beta).
+    """Bound tau, given that tau <= scale ln(inside tau)^(1 + 1/beta), by Lemma D.7.
 
-    X <= (scale^s/s) ln(inside^s X), hence X <= e/(e - 1) (scale^s/s) ln((scale inside)^s/s).
+    With s = beta/(1 + beta), X = tau^s is at most (scale^s/s) ln(inside^s X), and therefore at most
+    e/(e - 1) (scale^s/s) ln((scale inside)^s/s).
     """
     s = beta / (1 + beta)
     return np.asarray(solve_log(scale**s / s, inside**s) ** (1 / s))

@@ -36,7 +36,7 @@ LAST_PASSES = 4  # over the largest ceilings, for the upper bound at the end
 
 
 def run_of(kernel: Kernel, X: ArrayLike, ridge: float) -> RunPass:
-    """Variances and log-determinants along the points X, (T, d), in their order."""
+    """Compute variances and log-determinants along the points X, (T, d), in their order."""
     k = kernels.checked_kernel(kernel)
     points = as_points(X, "X")
     gram = kernels.cross(k, points, points)
@@ -75,7 +75,7 @@ def potential_counts(kernel: Kernel, X: ArrayLike, ridge: float, threshold: floa
 
 
 def as_threshold(threshold: float) -> float:
-    """A threshold b > 0 whose square neither vanishes nor overflows."""
+    """Check a threshold b > 0, whose square must neither vanish nor overflow."""
     return as_scalar(threshold, "threshold", least=1 / LARGEST, most=LARGEST)
 
 
@@ -127,7 +127,7 @@ def self_consistent_counts(gains: ArrayLike, threshold: float = 1.0) -> Array:
 
 
 def information_gain(kernel: Kernel, X: ArrayLike, ridge: float) -> float:
-    """The information gain (1/2) ln det(I + K/alpha) of the points X, (t, d).
+    """Compute the information gain (1/2) ln det(I + K/alpha) of the points X, (t, d).
 
     Examples
     --------
@@ -141,7 +141,7 @@ def information_gain(kernel: Kernel, X: ArrayLike, ridge: float) -> float:
 
 
 def information_gains(kernel: Kernel, X: ArrayLike, ridge: float) -> Array:
-    """The information gains of the first t points, t = 1 .. T, from one factorisation; (T,).
+    """Compute the information gains of the first t points, for t = 1 .. T; (T,).
 
     Examples
     --------
@@ -209,8 +209,9 @@ def maximum_information_gain(
         gains[t] = math.log1p(state.ceilings[chosen[t]] / alpha) / 2
         state.choose(int(chosen[t]))
         if (t + 1) & t == 0 or t + 1 == total:  # powers of two, and the end
-            if t + 1 == total:
-                _refresh_largest(state, total)
+            if t + 1 == total:  # Old ceilings are valid, but larger than they need be.
+                for _ in range(LAST_PASSES):
+                    state.refresh(_largest(state.ceilings, total))
             ahead = remaining_gains(state.ceilings / alpha, total)
             upper = np.minimum(upper, gains[: t + 1].sum() + ahead)
     lower = np.cumsum(gains)
@@ -220,7 +221,7 @@ def maximum_information_gain(
 
 
 def remaining_gains(potentials: Array, rounds: int) -> Array:
-    """The most that t more points can add, t = 1 .. T, given rho^2/alpha at all candidates.
+    """Bound the gain of t more points, for t = 1 .. T, given rho^2/alpha at all candidates.
 
     By submodularity m_i copies of candidate i add at most (1/2) ln(1 + m_i rho_i^2/alpha), and
     the candidates' contributions add up at most. So the answer is the sum of the t largest
@@ -249,11 +250,9 @@ def _copies(offsets: Array, u: float) -> NDArray[np.int64]:
     return np.asarray(np.maximum(np.floor(u - offsets) + 1, 0), dtype=np.int64)
 
 
-def _refresh_largest(state: LazyVariances, count: int) -> None:
-    """Update the largest ceilings a few times, as old ones are valid but larger."""
-    for _ in range(LAST_PASSES):
-        largest = np.argpartition(-state.ceilings, min(count, len(state.ceilings)) - 1)[:count]
-        state.refresh(largest)
+def _largest(values: Array, count: int) -> NDArray[np.intp]:
+    """Find the positions of the largest values, all of them if there are no more than ``count``."""
+    return np.argpartition(-values, min(count, len(values)) - 1)[:count]
 
 
 def _most_uncertain(state: LazyVariances) -> int:
@@ -263,6 +262,5 @@ def _most_uncertain(state: LazyVariances) -> int:
         best = int(state.ceilings.argmax())
         if state.levels[best] == state.count:
             return best
-        batch = min(batch, len(state.ceilings))
-        state.refresh(np.argpartition(-state.ceilings, batch - 1)[:batch])
+        state.refresh(_largest(state.ceilings, batch))
         batch *= 2

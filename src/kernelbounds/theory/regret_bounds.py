@@ -59,12 +59,10 @@ def largest_value(norm_bound: float, kernel_bound: float) -> float:
 
 
 def radius_bound(assumptions: Assumptions, gain: ArrayLike) -> Array:
-    """Bound the radius R~ at the ridge sigma^2/c, Eq. (17), by
+    """Bound the radius R~ at the ridge sigma^2/c (Eq. 17).
 
-    sqrt(2 sigma^2 gamma + sigma^2 B^2/c + 2 sigma^2 ln(1/delta)).
-
-    With another mixture than the paper's, its price is added to 2 ln(1/delta), as in
-    :func:`regret_bound`.
+    The bound is sqrt(2 sigma^2 gamma + sigma^2 B^2/c + 2 sigma^2 ln(1/delta)). With another mixture
+    than the paper's, its price is added to 2 ln(1/delta), as in :func:`regret_bound`.
 
     Examples
     --------
@@ -87,9 +85,9 @@ def regret_bound(
     count: ArrayLike,
     value_bound: float,
 ) -> Array:
-    """Bound the regret with probability 1 - delta, for all T at once (Thm. 6.2), by
+    """Bound the regret with probability 1 - delta, for all T at once (Thm. 6.2).
 
-    2 C tau_T + sigma sqrt(24 T gamma_T (gamma_T + B^2/(2 c) + ln(1/delta))).
+    The bound is 2 C tau_T + sigma sqrt(24 T gamma_T (gamma_T + B^2/(2 c) + ln(1/delta))).
 
     Examples
     --------
@@ -116,9 +114,9 @@ def noiseless_regret_bound(
     count: ArrayLike,
     value_bound: float,
 ) -> Array:
-    """Bound the regret without noise, at any ridge alpha > 0 (Eq. 56), by
+    """Bound the regret without noise, at any ridge alpha > 0 (Eq. 56).
 
-    2 C tau_T(alpha) + sqrt(12 alpha B^2 T gamma_T(alpha)).
+    The bound is 2 C tau_T(alpha) + sqrt(12 alpha B^2 T gamma_T(alpha)).
 
     Examples
     --------
@@ -192,7 +190,7 @@ def noiseless_regret_bound_under(
 
 
 def log_level(a: Assumptions) -> float:
-    """2 ln(1/delta), and what the mixture adds to the paper's radius."""
+    """Return 2 ln(1/delta) plus what the mixture adds to it in the paper's radius."""
     if math.isinf(a.mixture.excess_over_paper):
         raise InputError(f"no regret bound is known for the radius of {a.mixture}.")
     return a.mixture.excess_over_paper - 2 * math.log(a.delta)
@@ -201,7 +199,7 @@ def log_level(a: Assumptions) -> float:
 def _numbers_of_run(
     rounds: ArrayLike, ridge: ArrayLike, gain: ArrayLike, count: ArrayLike
 ) -> tuple[Array, Array, Array, Array]:
-    """T, alpha, gamma_T and tau_T as arrays that fit together."""
+    """Return T, alpha, gamma_T and tau_T as arrays that fit together."""
     T, alpha = as_rounds(rounds), as_numbers(ridge, "ridge")
     gamma, tau = (
         as_numbers(gain, "gain", positive=False),
@@ -217,13 +215,13 @@ def as_rounds(rounds: ArrayLike) -> Array:
 
 
 def _with_noise(a: Assumptions, c: Array, T: Array, gamma: Array, start: Array) -> Array:
-    """The bound of Thm. 6.2, in which ``start`` is 2 C tau_T."""
+    """Compute the bound of Thm. 6.2, in which ``start`` is 2 C tau_T."""
     inside = gamma + a.norm_bound**2 / (2 * c) + log_level(a) / 2
     return np.asarray(start + a.noise_scale * np.sqrt(24 * T * gamma * inside))
 
 
 def checked_assumptions(assumptions: Assumptions) -> Assumptions:
-    """Refuse assumptions that the theorems are not about."""
+    """Return the assumptions, if the theorems are about such; raise an error otherwise."""
     if not isinstance(assumptions, Assumptions):
         raise InputError(f"assumptions must be kernelbounds.Assumptions, got {brief(assumptions)}.")
     if assumptions.misspecification:
@@ -241,7 +239,7 @@ def checked_assumptions(assumptions: Assumptions) -> Assumptions:
 
 
 def _noisy(assumptions: Assumptions) -> Assumptions:
-    """Refuse assumptions without noise, for which there are bounds of their own."""
+    """Return the assumptions, if there is noise; other bounds are for those without."""
     if checked_assumptions(assumptions).noise_scale == 0:
         raise InputError(
             "noise_scale is 0: use noiseless_regret_bound, which holds at every ridge."
@@ -357,7 +355,7 @@ def noiseless_exponential_rate(exponent: float) -> Rate:
 
 
 def regret_rate(kernel: Kernel, dim: int, *, noiseless: bool = False) -> Rate:
-    """The proved rate for an RBF or Matern kernel in [0, 1]^dim.
+    """Return the proved rate for an RBF or Matern kernel in [0, 1]^dim.
 
     For Matern kernels nu > 1/2 is assumed (App. D.4).
 

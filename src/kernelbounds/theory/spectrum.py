@@ -82,7 +82,7 @@ def nystrom_spectrum(kernel: Kernel, dim: int, count: int = 64, points: int = 10
 
 
 def sobol(count: int, dim: int) -> Array:
-    """The first points of Sobol's sequence, moved to the middle of their cells; (count, dim)."""
+    """Return the first points of Sobol's sequence, at the middle of their cells; (count, dim)."""
     if dim > qmc.Sobol.MAXDIM:
         raise InputError(f"dim must be at most {qmc.Sobol.MAXDIM}, got {dim}.")
     size = 2 ** int(np.ceil(np.log2(count)))
@@ -155,7 +155,7 @@ def fitted_decay(kernel: Kernel, dim: int, count: int = 64, points: int = 1024) 
 
 
 def is_above(decay: Decay, eigenvalues: ArrayLike) -> bool:
-    """Whether an envelope is above some eigenvalues, given in falling order.
+    """Tell whether an envelope is above some eigenvalues, given in falling order.
 
     Examples
     --------
