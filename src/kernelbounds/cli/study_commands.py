@@ -256,7 +256,7 @@ def tell(
         given, output = _values(values, study.problem), study.problem.output
         names = study.problem.measured
         asked = {} if trial is None else study.trial(trial).values
-        kb.study.records.check_names(study.problem, asked | given, names)
+        kb.study.telling.check_names(study.problem, asked | given, names)
         point = {name: (asked | given)[name] for name in study.problem.names}
         value = _outcome(study.problem, given)
         expected = _expected(study, point, value)
@@ -270,14 +270,14 @@ def tell(
         again = ", which was told before: nothing changed" if told.again else ""
         typer.echo(
             f"trial {told.trial}: {study.problem.settings_text(point.values())} "
-            f"{kb.study.records.told_text(study.problem, value)}{again}; "
+            f"{kb.study.telling.told_text(study.problem, value)}{again}; "
             f"{counted(count, 'observation')}"
         )
         (scaled,), scales = study.problem.scaled_outcomes([value])
         noise = study.problem.stated_noise.planned if scales is None else scales[0]
         if abs(scaled - output.middle) > 10 * noise + output.span:
             say(
-                f"note: {kb.study.records.told_text(study.problem, value)} is far from the range "
+                f"note: {kb.study.telling.told_text(study.problem, value)} is far from the range "
                 f"{output.written}; if that is a slip: kernelbounds study correct {_quoted(file)} "
                 f"--trial {told.trial} {_measured(study.problem)}",
                 aside=True,
@@ -389,7 +389,7 @@ def undo(
         gone = study.undo(trial)
         for number, values, value in gone[:10]:
             settings = study.problem.settings_text(values.values())
-            told = kb.study.records.told_text(study.problem, value)
+            told = kb.study.telling.told_text(study.problem, value)
             typer.echo(f"taken back: trial {number}: {settings} {told}")
         if len(gone) > 10:
             typer.echo(f"taken back: and {len(gone) - 10} more, imported together")
@@ -424,7 +424,7 @@ def correct(
         given, old = _values(values, problem), before.outcome
         was = dict(zip(problem.measured, old if isinstance(old, tuple) else (old,), strict=True))
         now = before.ran | was | given
-        kb.study.records.check_names(problem, now, problem.measured)
+        kb.study.telling.check_names(problem, now, problem.measured)
         value = _outcome(problem, now)
         told = study.correct(trial, value, point={name: now[name] for name in problem.names})
         if told.again:
@@ -432,7 +432,7 @@ def correct(
             return
         lines = [
             f"{problem.settings_text(settings.values())} "
-            f"{kb.study.records.told_text(problem, measured)}"
+            f"{kb.study.telling.told_text(problem, measured)}"
             for settings, measured in (
                 (before.ran, old),
                 ({name: now[name] for name in problem.names}, value),
@@ -479,7 +479,7 @@ def trials(
             settings = problem.settings_text((one.ran or one.values).values())
             result = f"({one.state})"
             if one.outcome is not None:
-                result = kb.study.records.told_text(problem, one.outcome)
+                result = kb.study.telling.told_text(problem, one.outcome)
             rows.append([str(one.number), settings, result, "; ".join(map(str, one.notes))])
         title = f"{file}: {counted(len(found), 'trial')}"
         title += f", of which the last {last}" if len(found) > last else ""

@@ -24,7 +24,7 @@ from kernelbounds.integrations.outside_trials import OutsideTrial, Reading, poin
 from kernelbounds.problem import Problem
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study.study import checked_problem
-from kernelbounds.study.study_file import Point
+from kernelbounds.study.trials import Point
 
 
 @dataclass(frozen=True)

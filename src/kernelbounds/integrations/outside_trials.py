@@ -35,9 +35,9 @@ from kernelbounds.bandits import Certificate, SafeUCB
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
 from kernelbounds.problem import Problem
 from kernelbounds.sequence import ConfidenceSequence
-from kernelbounds.study.deciding import Search
+from kernelbounds.study.search import Search
 from kernelbounds.study.study import checked_problem
-from kernelbounds.study.study_file import Point
+from kernelbounds.study.trials import Point
 
 if TYPE_CHECKING:
     from kernelbounds.integrations.optuna_safety import Safety

@@ -23,7 +23,8 @@ from kernelbounds.problem.quantities import NUMBER
 from kernelbounds.studio import svg
 from kernelbounds.studio.desk import OpenStudy
 from kernelbounds.study import Status, Trial
-from kernelbounds.study.records import told_text
+from kernelbounds.study.status import checked_in_words
+from kernelbounds.study.telling import told_text
 from kernelbounds.surface import unlimited_estimate
 from kernelbounds.version import __version__
 
@@ -304,7 +305,7 @@ def assumptions(one: OpenStudy, given: Answers) -> Section:
     rows: list[tuple[str, str, str, str]] = []
     if found is not None:
         noise = found.noise
-        for name, checked, assumed, least in found.checked:
+        for name, checked, assumed, least in checked_in_words(found):
             state = "strained" if checked.strained else "fine"
             state = "refuted" if checked.at_least > checked.assumed else state
             needed = f"the data need at least {least}" if checked.at_least > 0 else ""

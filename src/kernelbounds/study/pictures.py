@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kernelbounds import plot
-from kernelbounds.arrays import Array, brief
+from kernelbounds.arrays import Array
 from kernelbounds.bandits import Certificate
 from kernelbounds.errors import EmptyConfidenceSetError
-from kernelbounds.io import files
 from kernelbounds.plot import canvas
 from kernelbounds.problem import Problem
 from kernelbounds.problem.calibration import checked_assumptions
-from kernelbounds.study.deciding import evenly, replayed
-from kernelbounds.study.study_file import Outcome
+from kernelbounds.study.search import evenly, replayed
+from kernelbounds.study.trials import Outcome
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,21 +29,10 @@ MAX_HISTORY_COUNTS = 60
 HISTORY_POINTS_AT_ONCE = 256
 
 
-def save_all(folder: str | PathLike[str], drawings: Mapping[str, Callable[[], Any]]) -> list[Path]:
-    """Write each drawing to a PNG file of its name in a folder."""
-    where = files.as_path(folder)
-    with files.failure_reported(f"make the folder {brief(str(folder))}"):
-        where.mkdir(parents=True, exist_ok=True)
-    paths = {where / f"{name}.png": draw for name, draw in drawings.items()}
-    for path, draw in paths.items():
-        canvas.save(draw(), path)
-    return list(paths)
-
-
 def over_time(
     study: Study, outcomes: list[Outcome], certificates: list[tuple[int, Certificate]]
 ) -> dict[str, Callable[[], Axes]]:
-    """Return what draws the history, the certificates, and an unknown noise as it closes in."""
+    """Return functions that draw the history, the certificates, and how unknown noise closes in."""
     output = study.problem.output
     # A logarithmic output has factors, 1 where the best settings known are the best possible.
     one, enough = float(output.log), study.stop_within
@@ -155,16 +141,28 @@ def _noise(problem: Problem, outcomes: list[Outcome]) -> Axes:
     )
 
 
-def slices(study: Study, outcomes: list[Outcome], point: Array) -> Any:
+def slices(study: Study, point: Array) -> Any:
     """Draw the band along each input through a point, with steps between whole numbers.
 
     There is a band for each level of categories, or one for those of the point if they are many.
     """
+    problem = study.problem
+    return plot.slices(
+        estimate_with_bounds(study), canvas.drawable(problem.box, point), point,
+        data=observed(study), limits=problem.limits, **problem.axes,
+    )  # fmt: skip
+
+
+def estimate_with_bounds(study: Study) -> Callable[[Array], tuple[Array, Array, Array]]:
+    """Return a function of any settings in the user's units, with steps between whole numbers."""
     problem, sequence = study.problem, study.sequence
-    data = [one.point for one in outcomes], [one.value for one in outcomes]
+    return lambda points: problem.unscaled_estimate(
+        *sequence.estimate_with_bounds(problem.nearest(points))
+    )
 
-    def bounds(points: Array) -> tuple[Array, Array, Array]:
-        return problem.unscaled_estimate(*sequence.estimate_with_bounds(problem.nearest(points)))
 
-    box = canvas.drawable(problem.box, point)
-    return plot.slices(bounds, box, point, data=data, limits=problem.limits, **problem.axes)
+def observed(study: Study) -> tuple[Array, Array]:
+    """Return the settings (n, d) and the outcomes (n,) of a study, in the user's units."""
+    columns = study.observations
+    points = study.problem.points(columns) if len(study) else np.empty((0, study.problem.dim))
+    return points, columns[study.problem.output.name]

@@ -1,4 +1,4 @@
-"""How good the best settings are, and which ones look best; and the certificates of a study.
+"""The search for the best settings, and certificates of how good they are.
 
 Settings must be feasible: with few digits, and whole where an input takes whole numbers only. With
 some whole inputs and some not, the box is searched as if all were continuous. The limits found are
@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import product
 from typing import Any
@@ -26,8 +26,8 @@ from kernelbounds.display import late_progress
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
 from kernelbounds.problem import Problem
 from kernelbounds.sequence import ConfidenceSequence
-from kernelbounds.study.records import Promising
-from kernelbounds.study.study_file import Outcome, StudyFile
+from kernelbounds.study.study_file import StudyFile
+from kernelbounds.study.trials import Outcome
 from kernelbounds.surface import Clipped
 
 # Settings are looked for at this many points that fill the box, and at those observed; the best of
@@ -86,15 +86,56 @@ class _Score:
 
 
 @dataclass(frozen=True)
+class Promising:
+    """The settings with the best estimate, which need not be proved to be good.
+
+    They are the ``most_promising`` of a :class:`Status`: what one would use today.
+
+    Attributes
+    ----------
+    values : dict
+        The settings by the names of the inputs, in their units.
+    estimate : float
+        An estimate of the true output there, :meth:`ConfidenceSequence.estimate`. It carries no
+        guarantee.
+    lower, upper : float
+        Bounds on the true output there, which do carry one.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> problem = kb.Problem(
+    ...     ["batches=1:9:integer"], "yield[%]=0:100", noise=0.5, kernel="Matern(0.8, nu=2.5)",
+    ...     norm_bound=80.0,
+    ... )
+    >>> study = kb.Study.create(":memory:", problem)
+    >>> told = study.tell({"batches": 4}, 63.1)
+    >>> found = study.status(seconds=0.1).most_promising
+    >>> list(found.values), found.lower < found.estimate < found.upper
+    (['batches'], True)
+    """
+
+    values: dict[str, Any]
+    estimate: float
+    lower: float
+    upper: float
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the attributes as plain data for JSON, with the settings as ``named``."""
+        data = asdict(self)
+        return {"named": data.pop("values")} | data
+
+
+@dataclass(frozen=True)
 class Search:
-    """What is looked for in a problem: settings with large values of the output, or with small."""
+    """The search for settings with large values of the output, or with small ones."""
 
     problem: Problem
     minimise: bool
 
     @cached_property
     def domain(self) -> Box | Finite:
-        """Where to look: in the unit box, or among all combinations of whole numbers."""
+        """The unit box, or all combinations where there are only whole numbers, and not many."""
         inputs = self.problem.inputs
         counts = [int(one.range) + 1 if one.integer else math.inf for one in inputs]
         if math.prod(counts) > MAX_COMBINATIONS:
@@ -177,21 +218,21 @@ class Search:
     def in_users_units(self, found: Certificate) -> Certificate:
         """Return a certificate of the model with its settings and numbers in the user's units."""
         point = self.problem.unscaled(found.x[None])[0]
-        return replace(self._unscaled(found), x=point, named=self.problem.named(point), index=None)
-
-    def _unscaled(self, found: Certificate) -> Certificate:
-        """Return a certificate of the model with its bounds and its regret in the user's units."""
-        problem = self.problem
-        (lower, least), (upper, most) = problem.unscaled_bounds(
-            [found.lower, _or_nan(found.min_lower)], [found.upper, _or_nan(found.max_upper)]
+        # An end that is not known becomes nan, and None again.
+        (lower, least), (upper, most) = self.problem.unscaled_bounds(
+            np.array([found.lower, found.min_lower], dtype=float),
+            np.array([found.upper, found.max_upper], dtype=float),
         )
         return replace(
             found,
+            x=point,
+            named=self.problem.named(point),
+            index=None,
             lower=float(lower),
             upper=float(upper),
             max_upper=None if found.max_upper is None else float(most),
             min_lower=None if found.min_lower is None else float(least),
-            regret=float(problem.output.difference(found.regret)),
+            regret=float(self.problem.output.difference(found.regret)),
         )
 
     def with_the_past(self, now: Certificate, past: Sequence[Certificate]) -> Certificate:
@@ -222,7 +263,7 @@ class Certificates:
 
     def kept(self) -> list[tuple[int, Certificate]]:
         """Return the last certificate for each number of observations, as it was made."""
-        return [(one.count, _restored(one.data)) for one in self._store.certificates]
+        return [(count, _restored(data)) for count, _, data in self._store.certificates]
 
     def over_time(self) -> list[tuple[int, Certificate]]:
         """Return the certificates with what those before them say, so that none is worse."""
@@ -236,10 +277,13 @@ class Certificates:
         self, sequence: ConfidenceSequence, outcomes: list[Outcome], seconds: float
     ) -> Certificate:
         """Return the certificate of all outcomes, a kept one if it had at least as much time."""
-        count, kept = len(outcomes), self._store.certificates
-        past = [_restored(one.data) for one in kept if one.count < count]
-        now = [one.data for one in kept if one.count == count and one.seconds >= seconds]
-        found = _restored(now[0]) if now else self._made(sequence, outcomes, seconds)
+        past, found = [], None
+        for count, spent, data in self._store.certificates:
+            if count < len(outcomes):
+                past.append(_restored(data))
+            elif count == len(outcomes) and spent >= seconds:
+                found = _restored(data)
+        found = found or self._made(sequence, outcomes, seconds)
         return self._search.with_the_past(found, past)
 
     def fill(self, outcomes: list[Outcome], most: int, seconds: float) -> None:
@@ -248,7 +292,7 @@ class Certificates:
         They are for ``most`` numbers of observations, spread evenly. A few of them are made first,
         then those between, so that what there is when time is up is spread evenly, too.
         """
-        there = {len(outcomes)} | {one.count for one in self._store.certificates}
+        there = {len(outcomes)} | {count for count, _, _ in self._store.certificates}
         wanted = set(evenly(len(outcomes), most)) - there
         deadline = time.monotonic() + seconds
         with late_progress("certificates of the past", len(wanted)) as report:
@@ -284,10 +328,6 @@ def _restored(data: dict[str, Any]) -> Certificate:
     return Certificate(**(data | {"x": np.array(data["x"]), "regret": regret}))
 
 
-def _or_nan(value: float | None) -> float:
-    return math.nan if value is None else value
-
-
 def evenly(count: int, most: int) -> list[int]:
     """Return at most ``most`` numbers of observations, spread from 1 to ``count``."""
     return sorted({round(float(one)) for one in np.linspace(1, count, min(count, most))})
@@ -302,7 +342,11 @@ def replayed(
     """
     sequence = problem.sequence()
     for count in counts:
-        new = outcomes[len(sequence) : count]
-        outcomes_of_new = problem.scaled_outcomes([one.told for one in new])
-        sequence.update(problem.scaled([one.point for one in new]), *outcomes_of_new)
+        observe(problem, sequence, outcomes[len(sequence) : count])
         yield count, sequence
+
+
+def observe(problem: Problem, sequence: ConfidenceSequence, new: Sequence[Outcome]) -> None:
+    """Add outcomes to a sequence of the problem."""
+    points = problem.scaled([one.point for one in new])
+    sequence.update(points, *problem.scaled_outcomes([one.told for one in new]))

@@ -1,4 +1,6 @@
-"""What to try next, for one of three purposes. Bounds hold for any rule, and the rule may change.
+"""The choice of the next trials, for one of three purposes.
+
+Bounds hold for any rule of choice, and the rule may change at any time.
 
 ``best``
     Settings that make it clear which settings are good. The first 2d + 1 trials fill the ranges
@@ -38,8 +40,8 @@ from kernelbounds.bandits.kernel_ucb import with_imagined_outcomes
 from kernelbounds.display.numbers import about, at_least, at_most
 from kernelbounds.errors import InputError
 from kernelbounds.sequence import ConfidenceSequence
-from kernelbounds.study.deciding import FILLING_POINTS, Search
-from kernelbounds.study.study_file import NewTrial, Point
+from kernelbounds.study.search import FILLING_POINTS, Search
+from kernelbounds.study.trials import Point, StoredTrial
 from kernelbounds.surface import Clipped, Covariances, deviations, unlimited_estimate
 
 PURPOSES = BEST, CERTIFICATE, LEARNING = ("best", "certificate", "learning")
@@ -48,7 +50,7 @@ PURPOSES = BEST, CERTIFICATE, LEARNING = ("best", "certificate", "learning")
 DISTINCT = 0.05
 # The settings z that may be the best: this many with the highest mean plus three deviations.
 RIVALS, HIGHEST_DEVIATIONS = 200, 3.0
-# So many settings around the best estimate are looked at, in boxes of these shares of the ranges:
+# This many settings around the best estimate are looked at, in boxes of these shares of the ranges:
 # points that fill the ranges are too far apart to tell where a maximum is.
 POINTS_AROUND, AROUND = 64, (0.4, 0.1)
 # Expectations over Z are weighted sums over these.
@@ -57,7 +59,7 @@ WEIGHTS = WEIGHTS / WEIGHTS.sum()
 
 
 def checked_purpose(purpose: Any) -> None:
-    """Raise where a purpose is none of those that there are."""
+    """Raise where there is no such purpose."""
     if purpose not in PURPOSES:
         raise InputError(f"a purpose is one of {', '.join(PURPOSES)}, got {brief(purpose)}.")
 
@@ -73,16 +75,14 @@ def new_trials(
     waiting: Sequence[Point],
     count: int,
     purpose: str,
-) -> list[NewTrial]:
-    """Choose settings to try beside those waiting."""
-    problem, taken = search.problem, list(waiting)
-    reasons = []
+) -> list[StoredTrial]:
+    """Choose settings to try beside those that are waiting for their outcomes."""
+    problem, taken, reasons = search.problem, list(waiting), list[str]()
+    guess = sequence
     if math.isinf(sequence.known.assumptions.noise_scale) and purpose != BEST:
         # While an unknown noise may be any, all points look alike.
         guess = copy.deepcopy(sequence)
         guess.keep_noise_scale()
-    else:
-        guess = sequence
     for _ in range(count):
         pending = problem.scaled(taken) if taken else np.empty((0, problem.dim))
         chosen, why = _RULES[purpose](search, guess, pending)
@@ -96,22 +96,14 @@ def new_trials(
         gain = sequence.upper(observed).min() - lower
     else:
         gain = upper - sequence.lower(observed).max()
-    columns = np.stack(
-        [
-            *problem.unscaled_estimate(estimate, lower, upper),
-            problem.output.difference(np.maximum(gain, 0.0)),
-        ],
-        axis=1,
-    )
+    better = problem.output.difference(np.maximum(gain, 0.0))
+    known = [one.tolist() for one in (*problem.unscaled_estimate(estimate, lower, upper), better)]
     return [
-        NewTrial(
-            point, middle, low, high, better, purpose,
-            why or _why(search, purpose, low, high, better),
+        StoredTrial(
+            point, middle, low, high, more, purpose, why or _why(search, purpose, low, high, more)
         )
-        for point, why, (middle, low, high, better) in zip(
-            new, reasons, columns.tolist(), strict=True
-        )
-    ]  # fmt: skip
+        for point, why, middle, low, high, more in zip(new, reasons, *known, strict=True)
+    ]
 
 
 def _why(search: Search, purpose: str, lower: float, upper: float, gain: float) -> str:
@@ -131,7 +123,7 @@ def _why(search: Search, purpose: str, lower: float, upper: float, gain: float) 
 def _probably_good(
     search: Search, sequence: ConfidenceSequence, pending: Array
 ) -> tuple[Array, str]:
-    """Choose settings (d,) for ``best``, and say why."""
+    """Choose settings (d,) that are probably good, and say why."""
     problem, planned = search.problem, len(sequence) + len(pending)
     first = first_runs(problem.dim)
     if planned < first:
@@ -200,7 +192,7 @@ class _Knowledge:
         return np.asarray(np.where(apart < DISTINCT, apart - DISTINCT, np.maximum(gains, 0.0)))
 
     def values_and_gradients(self, points: Array) -> tuple[Array, Array]:
-        """Gradients are not known."""
+        """Raise: the score is not smooth, so nobody asks for its gradients."""
         raise NotImplementedError
 
     def why(self, search: Search, point: Array) -> str:
@@ -222,7 +214,7 @@ class _Knowledge:
 
 
 def _excluding(search: Search, sequence: ConfidenceSequence, pending: Array) -> tuple[Array, str]:
-    """Choose settings (d,) for ``certificate``."""
+    """Choose settings (d,) that a certificate must exclude."""
     domain = search.domain
     policy = KernelUCB(sequence, domain, minimise=search.minimise)
     if len(pending):
@@ -237,7 +229,7 @@ def _excluding(search: Search, sequence: ConfidenceSequence, pending: Array) -> 
 
 
 def _unknown(search: Search, sequence: ConfidenceSequence, pending: Array) -> tuple[Array, str]:
-    """Choose settings (d,) for ``learning``."""
+    """Choose settings (d,) at which the band is widest."""
     if len(pending):
         sequence = with_imagined_outcomes(sequence, pending)
     with sequence.lock:
@@ -245,7 +237,7 @@ def _unknown(search: Search, sequence: ConfidenceSequence, pending: Array) -> tu
 
 
 class _Width:
-    """The width of the band, upper(x) - lower(x)."""
+    """The width of the band, upper(x) - lower(x), as a function that can be climbed."""
 
     def __init__(self, sequence: ConfidenceSequence) -> None:
         self._sides = [Clipped(sequence.surface(sign)) for sign in (1, -1)]
@@ -253,8 +245,7 @@ class _Width:
 
     def values(self, points: Array) -> Array:
         """Return values (m,) at points (m, d)."""
-        upper, minus_lower = (one.values(points) for one in self._sides)
-        return np.asarray(upper + minus_lower)
+        return np.asarray(sum(one.values(points) for one in self._sides))
 
     def values_and_gradients(self, points: Array) -> tuple[Array, Array]:
         """Return values (m,) and gradients (m, d) at points (m, d)."""
