@@ -552,11 +552,11 @@ def report(
     It has what is known and certified, the band and maps, the progress, what is assumed and all
     trials. The page of kernelbounds studio is the same, with which one can also ask and tell.
     """
-    from kernelbounds.studio import one_file
+    from kernelbounds.studio import sections
 
     page = file.with_suffix(".html") if out is None else out
     with Console(stderr=True).status("computing bounds and pictures"):
-        one_file.save(file, page)
+        sections.save_report(file, page)
     typer.echo(f"wrote {page}")
 
 
