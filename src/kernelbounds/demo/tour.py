@@ -76,7 +76,7 @@ PLAN_TURNS = (0, 1, 2)
 
 @dataclass(frozen=True)
 class Size:
-    """How much the tour computes."""
+    """The amount that the tour computes."""
 
     places: int  # points of a curve or a band
     counts: tuple[int, ...]  # numbers of observations of the second chapter
@@ -105,7 +105,7 @@ class Tour:
     def rows(self) -> list[tuple[str, float, float, float, float | None]]:
         """Return name, mean width, width over CMM's, share inside and regret of each bound.
 
-        The share is that of the truth inside of the band, and the regret is that in the race.
+        The share is the part of the truth that is inside of the band; the regret is from the race.
         """
         regrets = {one["id"]: one["regret"][-1] for one in self.race["methods"]}
         last = [(one["id"], one["frames"][-1]) for one in self.bands["bounds"]]
@@ -174,7 +174,7 @@ def numbers(values: Any) -> list[float | None]:
 
 
 def norms(size: Size, seed: int) -> dict[str, Any]:
-    """Draw functions of norm 1, for each length scale; times B they are those of norm B.
+    """Draw functions of norm 1, for each length scale; multiplied by B, they have norm B.
 
     With k(x, x) = 1 a function of norm B has values in [-B, B].
     """
@@ -300,7 +300,7 @@ def closing(size: Size, seed: int, step: Step) -> dict[str, Any]:
 
 
 def plan(size: Size, step: Step) -> dict[str, Any]:
-    """Compute half-widths by the number of experiments, for functions that turn more or less often."""
+    """Compute half-widths by the number of experiments, for functions that turn 0, 1 or 2 times."""
     counts = [int(count) for count in counts_up_to(size.experiments)]
     curves = []
     for turns in PLAN_TURNS:

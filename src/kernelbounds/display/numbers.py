@@ -93,7 +93,7 @@ def coordinate(value: float | str) -> str:
 
 
 def _step(value: float, digits: int) -> int:
-    """The power of ten of the last digit that is written."""
+    """Return the power of ten of the last digit that is written."""
     if not math.isfinite(value) or value == 0:
         return 0
     return math.floor(math.log10(abs(value))) + 1 - digits

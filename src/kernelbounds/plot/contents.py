@@ -1,4 +1,4 @@
-"""What is drawn: bounds, data, the truth, and overlays without a guarantee.
+"""The contents of pictures: bounds, data, the truth, and overlays without a guarantee.
 
 One overlay is made here, a Gaussian process, because people ask for one beside the bounds.
 """
@@ -39,7 +39,7 @@ class Sides(NamedTuple):
     estimate: Array | None = None
 
     def part(self, of_points: slice) -> Sides:
-        """The sides at some of the points."""
+        """Return the sides at some of the points."""
         middle = None if self.estimate is None else self.estimate[of_points]
         return Sides(self.lower[of_points], self.upper[of_points], middle)
 
@@ -113,7 +113,7 @@ def as_overlays(without_guarantee: Overlay | None) -> dict[str, Pair]:
 
 @dataclass
 class Slice:
-    """What is drawn along one input, at points (m, d): bounds, overlays, the truth and data."""
+    """The contents of a picture along one input, at points (m, d)."""
 
     inputs: Inputs
     shown: int  # the input
@@ -157,7 +157,6 @@ class Slice:
             shown = observed[:, self.shown]
             draw_dots(ax, shown, outcomes, opacity, label if first else None, colour)
         self.inputs.label_axis(ax, "x", self.shown)
-        canvas.tidy(ax)
 
 
 def shade_beyond(ax: Axes, limits: tuple[float | None, float | None] | None) -> None:
@@ -355,7 +354,7 @@ def _called(function: Any, points: Array, name: str) -> Any:
 
 
 def checked_numbers(values: Any, count: int, what: str) -> Array:
-    """Check that values are ``count`` numbers, which need not be finite; ``what`` must be those."""
+    """Check that values are ``count`` numbers, finite or not; ``what`` begins the message."""
     try:
         found = np.array(values, dtype=float)
     except (TypeError, ValueError):

@@ -72,11 +72,9 @@ def regret(
                 error = total.std(axis=0, ddof=1) / np.sqrt(len(total))
                 low, high = mean - error, mean + error
             axes.fill_between(rounds, low, high, color=style["color"], alpha=0.15, linewidth=0)
-    axes.set(xlabel="round", ylabel=canvas.as_written(output))
     axes.set_ylim(bottom=0)
     axes.set_xlim(left=0)
-    canvas.round_ticks(axes.xaxis, 8, whole=True)
-    canvas.finish(axes, own=ax is None)
+    canvas.finish(axes, ax is None, output, "round")
     return axes
 
 
@@ -137,13 +135,16 @@ def certificate(
 
     [axes] = canvas.axes_for(ax)
     if "limits" in curves:
-        _interval(axes, t, curves["limits"], curves["best"])
+        limit, achieved = curves["limits"], curves["best"]
+        axes.fill_between(
+            t, achieved, limit, step="post", color=canvas.BAND, alpha=0.16, linewidth=0
+        )
+        _step(axes, t, limit, canvas.BAND, "no action can beat this")
+        _step(axes, t, achieved, canvas.COLOURS[1], "the best action reaches this")
     else:
-        _steps(axes, t, curves["regrets"], line)
+        _regret_steps(axes, t, curves["regrets"], line)
     label = "certified regret" if limits is None else "f(x)"
-    axes.set(xlabel="observations", ylabel=label if output is None else canvas.as_written(output))
-    canvas.round_ticks(axes.xaxis, 8, whole=True)
-    canvas.finish(axes, own=ax is None)
+    canvas.finish(axes, ax is None, label if output is None else output, "observations")
     return axes
 
 
@@ -208,9 +209,7 @@ def noise(
     seen = seen[np.isfinite(seen)]
     if len(seen):
         canvas.log_ticks(axes.yaxis, seen.min(), seen.max())
-    axes.set(xlabel="observations", ylabel=canvas.as_written(output))
-    canvas.round_ticks(axes.xaxis, 8, whole=True)
-    canvas.finish(axes, own=ax is None)
+    canvas.finish(axes, ax is None, output, "observations")
     return axes
 
 
@@ -221,23 +220,16 @@ def _checked_rounds(given: ArrayLike) -> Array:
     return t
 
 
-def _interval(ax: Axes, t: Array, limit: Array, achieved: Array) -> None:
-    """Draw the interval from the best action's guaranteed value to what nothing exceeds."""
-    colour, other = canvas.COLOURS[0], canvas.COLOURS[1]
-    ax.fill_between(t, achieved, limit, step="post", color=colour, alpha=0.16, linewidth=0)
-    _step(ax, t, limit, colour, "no action can beat this")
-    _step(ax, t, achieved, other, "the best action reaches this")
-
-
 def _step(ax: Axes, t: Array, values: Array, colour: str, name: str | None = None) -> None:
-    """Draw steps, because a number holds until the next one; a dot is the newest."""
+    """Draw steps, because a number holds until the next one; a dot marks the newest."""
     ax.step(
         t, values, where="post", color=colour, linewidth=1.5, label=name, marker="o", markersize=4,
         markevery=[len(t) - 1],
     )  # fmt: skip
 
 
-def _steps(ax: Axes, t: Array, regrets: Array, enough: float | None) -> None:
+def _regret_steps(ax: Axes, t: Array, regrets: Array, enough: float | None) -> None:
+    """Draw certified regrets and the one that is good enough, on a logarithmic axis if it helps."""
     _step(ax, t, regrets, canvas.BAND)
     seen = regrets[np.isfinite(regrets)]
     if enough is not None:

@@ -272,6 +272,7 @@ def slices(
         if canvas.is_leftmost(ax):
             ax.set_ylabel(canvas.as_written(output))
     for ax in panels:
+        canvas.tidy(ax)
         if log_output:
             canvas.log_values(ax)
         contents.shade_beyond(ax, limits)

@@ -1,4 +1,4 @@
-"""Studies that are open in the studio, and what was computed of them until they change."""
+"""The studies that are open in the studio, and results about them, kept until they change."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 class OpenStudy:
-    """A study, and results about it that are kept until somebody adds to it or takes back."""
+    """An open study, with results about it that are kept until the study changes."""
 
     def __init__(self, name: str, path: Path) -> None:
         self.name, self.path = name, path
@@ -37,7 +37,7 @@ class OpenStudy:
 
     @property
     def computes(self) -> bool:
-        """Whether bounds are computed unasked: not where there are very many outcomes."""
+        """Whether bounds are computed unasked, which they are not with very many outcomes."""
         return self._asked_for_bounds or len(self.study) <= MANY_OUTCOMES
 
     def compute(self) -> None:
@@ -49,7 +49,7 @@ class OpenStudy:
         return self._revision == self.revision and key in self._results
 
     def kept(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what ``make`` does, computed once for each key and state of the study."""
+        """Return what ``make`` returns; it is called once for each key and state of the study."""
         with self._lock:
             now = self.revision
             if now != self._revision:
@@ -104,7 +104,7 @@ class Desk:
         return next(name for name, one in self.paths().items() if one == path)
 
     def listed(self) -> list[dict[str, Any]]:
-        """Return a line about each study, or why it cannot be opened."""
+        """Return a line about each study, which says why if the study cannot be opened."""
         lines: list[dict[str, Any]] = []
         for name, path in self.paths().items():
             try:
@@ -117,6 +117,6 @@ class Desk:
         return lines
 
     def close(self) -> None:
-        """Give all files back."""
+        """Close all files."""
         for one in self._open.values():
             one.study.close()

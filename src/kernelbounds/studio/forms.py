@@ -60,7 +60,7 @@ CHOICES = {
 
 
 def first(given: Answers, name: str, default: str = "") -> str:
-    """Return an answer without spaces around it."""
+    """Return the first answer to a question, without spaces around it."""
     return (given.get(name) or [default])[0].strip()
 
 
@@ -132,7 +132,7 @@ def undo(one: OpenStudy, given: Answers) -> str:
 
 
 def correct(one: OpenStudy, given: Answers) -> str:
-    """Put right an outcome that was typed wrongly."""
+    """Correct an outcome that was typed wrongly."""
     problem, trial = one.study.problem, _trial_number(given)
     value = _outcome(problem, given)
     told = one.study.correct(trial, value)
@@ -141,7 +141,7 @@ def correct(one: OpenStudy, given: Answers) -> str:
 
 
 def note(one: OpenStudy, given: Answers) -> str:
-    """Write something down on a trial."""
+    """Add a note to a trial."""
     return f"Noted on trial {one.study.note(_trial_number(given), first(given, 'text')).trial}."
 
 

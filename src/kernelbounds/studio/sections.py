@@ -83,7 +83,7 @@ def _setting_text(value: float | str) -> str:
 
 
 def soon(one: OpenStudy, given: Answers) -> Section:
-    """Say the best estimate at settings tried, while the search for more than that goes on."""
+    """Show the best estimate at settings tried, while the search for better ones goes on."""
     study, problem = one.study, one.study.problem
     sequence, sign = study.sequence, -1 if study.minimise else 1
     at = int((sign * unlimited_estimate(sequence.known, sequence.points)).argmax())
@@ -97,12 +97,12 @@ def soon(one: OpenStudy, given: Answers) -> Section:
 
 
 def status(one: OpenStudy) -> Status:
-    """Return how the study stands; it is computed once for each state of the study."""
+    """Return the status of the study, which is computed once until the study changes."""
     return one.kept("status", lambda: one.study.status(CERTIFICATE_SECONDS))
 
 
 def summary(one: OpenStudy, given: Answers) -> Section:
-    """Say the estimate first, then what is guaranteed, and what that means."""
+    """Show the best estimate first, then what is guaranteed, and what that means."""
     if not one.computes:
         return "many.html", {}
     return "summary.html", {"status": status(one)}
@@ -183,7 +183,7 @@ def _place(one: OpenStudy, given: Answers) -> Array:
 
 
 def progress(one: OpenStudy, given: Answers) -> Section:
-    """Draw outcomes and what was known at each time, and the certificate of each time."""
+    """Draw the outcomes with what was known at each time, and the certificates over time."""
     if not one.computes:
         return "many.html", {}
     if not len(one.study):
@@ -193,7 +193,7 @@ def progress(one: OpenStudy, given: Answers) -> Section:
 
 
 def assumptions(one: OpenStudy, given: Answers) -> Section:
-    """Say what is assumed, and what the data say of it."""
+    """Show the assumptions, and what the data say about them."""
     problem, study = one.study.problem, one.study
     found = status(one) if one.computes else None
     rows: list[tuple[str, str, str, str]] = []
@@ -220,7 +220,7 @@ def assumptions(one: OpenStudy, given: Answers) -> Section:
 
 
 def holds(one: OpenStudy, given: Answers) -> Section:
-    """Say how wrong B and the noise may be before a statement about the best settings fails."""
+    """Show how wrong B and the noise may be before a statement about the best settings fails."""
     study, problem = one.study, one.study.problem
     value = number(first(given, "value"), problem.output.name)
     found = one.kept(("holds", value), lambda: _holds(one, value))
@@ -257,7 +257,10 @@ def _limit(value: float) -> str:
 
 
 def trials(one: OpenStudy, given: Answers, most: int = TRIALS_OF_PAGE) -> Section:
-    """List what was told, newest first, a page at a time; ``filter`` is looked for everywhere."""
+    """List the trials that were told, the newest first, a page at a time.
+
+    The answer ``filter`` is a text that is looked for in all columns.
+    """
     wanted = first(given, "filter").lower()
     rows = [_told(trial) for trial in reversed(one.study.trials) if trial.state == "told"]
     rows = [row for row in rows if wanted in " ".join(map(str, row.values())).lower()]

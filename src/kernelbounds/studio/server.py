@@ -85,7 +85,7 @@ class OnlyFromHere(BaseHTTPMiddleware):
 
 
 class Studio:
-    """The pages and what they do, for the studies of a desk."""
+    """The pages of the studio and their addresses, for the studies of a desk."""
 
     def __init__(self, desk: Desk, token: str) -> None:
         self.desk, self._secret = desk, token[::-1]
@@ -246,7 +246,7 @@ def _attachment(content: str | bytes, name: str, media_type: str) -> Response:
 
 
 def application(desk: Desk, token: str, port: int) -> Starlette:
-    """Return the whole application."""
+    """Return the application, which answers requests with the right token only."""
     guard = Middleware(OnlyFromHere, token=token, port=port)
     return Starlette(routes=Studio(desk, token).routes(), middleware=[guard])
 

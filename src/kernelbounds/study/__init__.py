@@ -1,4 +1,4 @@
-"""Studies on disk: experiments that are asked for and told, in one file, for people at a bench.
+"""Studies: series of experiments in one file each, for people at a bench.
 
 ==================  ==========================================================================
 file                idea

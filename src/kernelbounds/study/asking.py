@@ -107,7 +107,7 @@ def new_trials(
 
 
 def _why(search: Search, purpose: str, lower: float, upper: float, gain: float) -> str:
-    """Say why settings were chosen by their bounds."""
+    """Explain in a sentence why settings were chosen by their bounds."""
     out = search.problem.output
     if purpose == LEARNING:
         return f"Least is known there: {out.name} is {out.between(lower, upper)}."
@@ -196,7 +196,7 @@ class _Knowledge:
         raise NotImplementedError
 
     def why(self, search: Search, point: Array) -> str:
-        """Say in a sentence why settings were chosen."""
+        """Explain in a sentence why settings were chosen."""
         out = search.problem.output
         mean = float(self._means(point[None])[0])
         here, best = (

@@ -149,7 +149,7 @@ class Database:
             db.execute(f"PRAGMA user_version = {VERSION}")
 
     def close(self) -> None:
-        """Give the file back; nothing is left to be written."""
+        """Close the file; nothing is left to be written."""
         with self._lock:
             self._db.close()
 
@@ -286,7 +286,7 @@ def _check_there(path: Path, name: str) -> None:
 
 
 def refuse_existing(path: Path) -> None:
-    """Raise where there is something at the path that a new :class:`Database` would not replace.
+    """Raise where there is a file at the path, other than an empty one.
 
     An empty file was left by a process that was killed when it had just begun, and is replaced.
     """
@@ -328,7 +328,7 @@ def _code(error: Exception) -> int:
 
 
 def _explained(error: Exception, name: str) -> Exception:
-    """Say in one sentence what an error of SQLite means for the user of a study."""
+    """Explain in one sentence what an error of SQLite means for the user of a study."""
     cannot_write = f"cannot write to {name}: the"
     read_only = f"{cannot_write} file or its folder is read-only."
     if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_READONLY_DBMOVED:

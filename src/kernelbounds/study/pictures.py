@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kernelbounds import plot
-from kernelbounds.arrays import Array
+from kernelbounds.arrays import Array, brief
 from kernelbounds.bandits import Certificate
 from kernelbounds.errors import EmptyConfidenceSetError
+from kernelbounds.io import files
 from kernelbounds.plot import canvas
 from kernelbounds.problem import Problem
 from kernelbounds.problem.calibration import checked_assumptions
@@ -27,6 +30,17 @@ if TYPE_CHECKING:
 MAX_HISTORY_COUNTS = 60
 # Bounds at 1,000 settings at once would take 150 MB.
 HISTORY_POINTS_AT_ONCE = 256
+
+
+def save_all(folder: str | PathLike[str], drawings: Mapping[str, Callable[[], Any]]) -> list[Path]:
+    """Write each drawing to a PNG file of its name in a folder."""
+    where = files.as_path(folder)
+    with files.failure_reported(f"make the folder {brief(str(folder))}"):
+        where.mkdir(parents=True, exist_ok=True)
+    paths = [where / f"{name}.png" for name in drawings]
+    for path, draw in zip(paths, drawings.values(), strict=True):
+        canvas.save(draw(), path)
+    return paths
 
 
 def over_time(
@@ -51,7 +65,7 @@ def over_time(
 
 
 def _history(problem: Problem, outcomes: list[Outcome], minimise: bool) -> Axes:
-    """Draw outcomes in the order told, and what was known of the best settings at each time.
+    """Draw outcomes in the order told, and bounds on the best settings known at each time.
 
     The band is that of the settings observed that surely have the best value. The line is the best
     estimate at settings observed, which may be other ones. There is neither where the data had
@@ -77,7 +91,6 @@ def _history(problem: Problem, outcomes: list[Outcome], minimise: bool) -> Axes:
     axes.plot(
         1 + np.arange(len(values)), values, "o", color="black", markersize=3.5, label="outcomes"
     )
-    axes.set(xlabel="observations", ylabel=canvas.as_written(problem.output.label))
     # Bounds after the first few observations may be far out, where there is nothing else to see.
     out = problem.output
     low, high = out.scaled([min(values.min(), out.low), max(values.max(), out.high)])
@@ -87,8 +100,7 @@ def _history(problem: Problem, outcomes: list[Outcome], minimise: bool) -> Axes:
         axes.set_yscale("log")
         canvas.log_ticks(axes.yaxis, *ends)
     axes.set_ylim(*ends)
-    canvas.round_ticks(axes.xaxis, 8, whole=True)
-    canvas.finish(axes, own=True)
+    canvas.finish(axes, True, problem.output.label, "observations")
     return axes
 
 
@@ -154,7 +166,10 @@ def slices(study: Study, point: Array) -> Any:
 
 
 def estimate_with_bounds(study: Study) -> Callable[[Array], tuple[Array, Array, Array]]:
-    """Return a function of any settings in the user's units, with steps between whole numbers."""
+    """Return the estimate and its bounds as a function of points (m, d) in the user's units.
+
+    Between whole numbers the function has steps.
+    """
     problem, sequence = study.problem, study.sequence
     return lambda points: problem.unscaled_estimate(
         *sequence.estimate_with_bounds(problem.nearest(points))

@@ -38,7 +38,7 @@ KEPT, STATED, WEAKER, NONE = LEVELS = ("kept", "if true", "weaker", "none")
 
 @dataclass(frozen=True)
 class Revision:
-    """How a study was made from another one, and what that does to the guarantee.
+    """A revision of a study: the study it was made from, and what remains of the guarantee.
 
     Attributes
     ----------
@@ -103,13 +103,13 @@ class Revision:
 
 
 def revisions_from(text: str | None) -> tuple[Revision, ...]:
-    """Read what the file of a study says of the studies it was made from, the oldest first."""
+    """Read the revisions by which a study was made from the text in its file, the oldest first."""
     made = json.loads(text or "[]")
     return tuple(Revision(**(one | {"changes": tuple(one["changes"])})) for one in made)
 
 
 def level_of(old: Problem, new: Problem) -> str:
-    """Return what a change of assumptions leaves of the guarantee, see :class:`Revision`."""
+    """Return the level of the guarantee that remains after a change, see :class:`Revision`."""
     (old_kind, old_noise), (new_kind, new_noise) = _noise(old), _noise(new)
     if not _same_functions(old, new) or old_kind != new_kind:
         return NONE
@@ -150,7 +150,7 @@ def _guarantee(level: str, old_delta: float, new_delta: float) -> str:
 
 
 def _changes_in_words(old: Problem, new: Problem) -> list[str]:
-    """List what is assumed otherwise."""
+    """List the differences between the assumptions of two problems, in words."""
     found = [
         f"{a.text} -> {b.text}"
         for a, b in zip((*old.inputs, old.output), (*new.inputs, new.output), strict=True)
@@ -195,7 +195,7 @@ def check_possible(new: Problem, told: Sequence[Outcome]) -> None:
 
 
 def _same_functions(old: Problem, new: Problem) -> bool:
-    """Whether functions are on the same inputs, with the same kernels and levels."""
+    """Tell whether two problems are about functions of the same inputs, with the same kernels."""
     before, now = (
         (
             [(one.low, one.high, one.log, one.integer, one.levels) for one in problem.inputs],
@@ -225,7 +225,7 @@ def _noise(problem: Problem) -> tuple[str, float]:
 
 
 def _statements_follow(old: Problem, new: Problem) -> bool:
-    """Whether all that is stated of the output in the new problem is stated in the old one."""
+    """Tell whether all that the new problem states of the output was stated in the old one."""
     (low, high), (below, above) = (
         (-math.inf if low is None else low, math.inf if high is None else high)
         for low, high in (old.limits or (None, None), new.limits or (None, None))

@@ -43,7 +43,7 @@ FIRST_CERTIFICATES, SHORT_SECONDS = 8, 1.0
 
 
 class _Score:
-    """The score by which settings are promising, as a function that can be climbed.
+    """The score by which settings are called promising, as a function that can be climbed.
 
     It is the estimate of s f* at x, with the sign s = -1 when minimising, see
     :meth:`ConfidenceSequence.estimate`. Where data are far away an estimate says little, so beyond
@@ -196,8 +196,8 @@ class Search:
     ) -> Certificate:
         """Certify the best settings known and their regret, in the user's units.
 
-        Over a box, only as much work is done as it takes to see whether the regret is below
-        ``enough``, in the user's units, too.
+        Over a box, no more work is done than it takes to see whether the regret is below
+        ``enough``, which is in the user's units, too.
         """
         if isinstance(self.domain, Finite):
             policy = KernelUCB(sequence, self.domain, minimise=self.minimise)
@@ -236,7 +236,7 @@ class Search:
         )
 
     def with_the_past(self, now: Certificate, past: Sequence[Certificate]) -> Certificate:
-        """Return the best that this certificate and earlier ones, of fewer outcomes, say together.
+        """Join a certificate with earlier ones, of fewer outcomes, to the best one that follows.
 
         All certificates are true at once, with probability 1 - delta. So what an earlier one has
         excluded stays excluded, even if there was less time to look this time.
@@ -256,7 +256,7 @@ class Search:
 
 
 class Certificates:
-    """The certificates of a study, by their numbers of observations; they are kept in its file."""
+    """The certificates of a study by numbers of observations, which are kept in its file."""
 
     def __init__(self, store: StudyFile, search: Search) -> None:
         self._store, self._search = store, search
@@ -266,7 +266,7 @@ class Certificates:
         return [(count, _restored(data)) for count, _, data in self._store.certificates]
 
     def over_time(self) -> list[tuple[int, Certificate]]:
-        """Return the certificates with what those before them say, so that none is worse."""
+        """Return the certificates, each joined with those before it, so that none gets worse."""
         found: list[tuple[int, Certificate]] = []
         for count, one in self.kept():
             before = [certificate for _, certificate in found[-1:]]

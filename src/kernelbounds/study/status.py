@@ -1,4 +1,4 @@
-"""How a study stands: what is certified, whether to go on, and whether the assumptions hold."""
+"""The state of a study: what is certified, whether to go on, and whether the assumptions hold."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FACT_POINTS = 128
 
 @dataclass(frozen=True)
 class Status:
-    """How a study stands, from :meth:`Study.status`.
+    """The state of a study, from :meth:`Study.status`.
 
     ``str(status)`` is a readable text, and :meth:`as_data` is for JSON.
 
@@ -124,7 +124,7 @@ class Status:
 
     @property
     def advice(self) -> list[str]:
-        """What to do now and why, in one or two sentences each."""
+        """Advice on what to do now and why, one or two sentences each."""
         if self.refuted:
             return _remedies(self)
         said = [
@@ -153,7 +153,7 @@ class Status:
 
     @property
     def _why_smaller(self) -> str:
-        """Why the regret is less than the numbers printed above it seem to say."""
+        """The reason why the regret is less than the numbers printed above it seem to say."""
         best = self.certificate
         if best is None or self.limit is None:
             return ""
@@ -168,7 +168,7 @@ class Status:
 
     @property
     def headline(self) -> str:
-        """What one would tell a colleague: the best estimate, where it is, and its guarantee."""
+        """The best estimate, where it is, and its guarantee: what one would tell a colleague."""
         found = self.most_promising
         if found is None:
             return ""
@@ -178,7 +178,7 @@ class Status:
 
     @property
     def _facts(self) -> list[str]:
-        """What is known of the output besides the data, and where it makes a difference."""
+        """The facts about the output in words, and where they make a difference."""
         return [
             words
             if share is None
@@ -285,7 +285,7 @@ def more_needed(
 
 
 def checked_in_words(status: Status) -> list[tuple[str, Checked, str, str]]:
-    """Name the norm bound and the noise: numbers, what is assumed and what the data need."""
+    """Return name, numbers, assumption and need of the data, of the norm bound and of the noise."""
     problem, norm, noise = status.problem, status.norm_bound, status.noise
     least = problem.stated_noise.text(noise.at_least, partial(at_least, digits=4))
     needed = problem.output.norm_text(norm.at_least, partial(at_least, digits=4))
@@ -297,7 +297,7 @@ def checked_in_words(status: Status) -> list[tuple[str, Checked, str, str]]:
 
 
 def effect_of_facts(problem: Problem, sequence: ConfidenceSequence) -> dict[str, Any]:
-    """Return ``binding`` and ``kernels`` of a status, as far as there are facts and kernels."""
+    """Compute ``binding`` and ``kernels`` of a status, where there are facts or several kernels."""
     found: dict[str, Any] = {}
     if problem.facts:
         settings = problem.settable(problem.unit_box.filling(FACT_POINTS))
@@ -311,7 +311,7 @@ def effect_of_facts(problem: Problem, sequence: ConfidenceSequence) -> dict[str,
 def card_of(
     status: Status, title: str, certificates: list[tuple[int, Certificate]]
 ) -> notebook.Html:
-    """Return a card for notebooks: what is sought, what is known, and the certificates."""
+    """Make a card for notebooks: the goal, what is known, and the certificates."""
     problem, out = status.problem, status.problem.output
     facts: list[tuple[object, object]] = [
         *[("most promising", status.headline)] * bool(status.headline),
@@ -386,7 +386,7 @@ def _remedies(status: Status) -> list[str]:
 
 
 def _noise_remedy(problem: Problem, noise: Checked) -> list[str]:
-    """Say what to do if the noise is what was assumed wrongly, as far as it may be."""
+    """Say what to do if the noise was assumed wrongly; nothing where it cannot be the reason."""
     stated = problem.stated_noise
     if problem.counts is not None:
         return [

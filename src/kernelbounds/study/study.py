@@ -24,33 +24,18 @@ from kernelbounds.errors import (
     StoredFileError,
     said,
 )
-from kernelbounds.io import files
 from kernelbounds.io.csv_table import write_csv
 from kernelbounds.plot import canvas
 from kernelbounds.problem import Problem
 from kernelbounds.problem.calibration import checked_assumptions
 from kernelbounds.problem.facts_in_words import contradiction
 from kernelbounds.sequence import ConfidenceSequence
-from kernelbounds.study import pictures
+from kernelbounds.study import pictures, revision, telling
 from kernelbounds.study.asking import checked_purpose, new_trials
 from kernelbounds.study.database import checked_new_path, checked_path
-from kernelbounds.study.revision import (
-    Revision,
-    check_possible,
-    check_same_quantities,
-    revisions_from,
-)
 from kernelbounds.study.search import Certificates, Search, observe
 from kernelbounds.study.status import Status, card_of, checked_aim, effect_of_facts, more_needed
 from kernelbounds.study.study_file import StudyFile
-from kernelbounds.study.telling import (
-    OldRuns,
-    checked_note,
-    checked_outcome,
-    checked_outcomes,
-    name_from,
-    number_of,
-)
 from kernelbounds.study.trials import (
     Note,
     Outcome,
@@ -71,7 +56,7 @@ GOALS = {False: "maximise", True: "minimise"}
 
 
 class Study:
-    """Experiments that are asked for and told, kept in a file that several programs may use.
+    """A series of experiments, kept in a file that several programs may use at once.
 
     All settings and outcomes are in the user's units. The problem, and with it the kernel and the
     norm bound, is fixed when the study is made: assumptions are chosen before the data. An
@@ -175,17 +160,19 @@ class Study:
         """
         where = checked_new_path(path)
         new = checked_problem(self.problem if problem is None else problem)
-        check_same_quantities(self.problem, new)
+        revision.check_same_quantities(self.problem, new)
         new = new.settled()
         small = self.minimise if minimise is None else as_flag(minimise, "minimise")
         aim = self.stop_within if stop_within is None else checked_aim(stop_within, new.output)
         with self._lock:
             told, copied = self._store.outcomes, self._store.everything
-        check_possible(new, told)
+        revision.check_possible(new, told)
         also = [f"{GOALS[self.minimise]} -> {GOALS[small]}"] * (small != self.minimise)
         also += [f"aim {self.stop_within} -> {aim}"] * (aim != self.stop_within)
-        name = name_from(where, self.path) if isinstance(self.path, Path) else str(self.path)
-        made = Revision.of(self.problem, new, self.revisions, name, also)
+        name = (
+            telling.name_from(where, self.path) if isinstance(self.path, Path) else str(self.path)
+        )
+        made = revision.Revision.of(self.problem, new, self.revisions, name, also)
         study = self._made(StudyFile(where, _meta(new, small, aim, *self.revisions, made), copied))
         for one in study._store.pending:  # which may be out of new ranges
             try:
@@ -202,7 +189,7 @@ class Study:
             self.problem = Problem.from_data(json.loads(meta["problem"]))
             self.minimise = bool(json.loads(meta["minimise"]))
             self.stop_within: float | None = json.loads(meta["stop_within"])
-            self.revisions = revisions_from(meta.get("revisions"))
+            self.revisions = revision.revisions_from(meta.get("revisions"))
         except (KeyError, TypeError, ValueError) as error:
             store.close()
             raise StoredFileError(f"the study {store.name} is damaged: {said(error)}.") from error
@@ -238,7 +225,7 @@ class Study:
         return self._store.stamp
 
     def close(self) -> None:
-        """Give the file back; everything is in it already."""
+        """Close the file; everything is in it already."""
         self._store.close()
 
     def __enter__(self) -> Self:
@@ -256,7 +243,7 @@ class Study:
     def ask(
         self, n: int | None = None, *, more: bool = False, purpose: str = "best"
     ) -> Trial | list[Trial]:
-        """Choose what to try next: a trial that is pending in the file until it is told.
+        """Choose the next trial, which is pending in the file until its outcome is told.
 
         Asking again gives the same trial, in this process or another.
 
@@ -294,12 +281,12 @@ class Study:
 
     @property
     def pending(self) -> list[Trial]:
-        """Trials that were asked for and not told, in their order."""
+        """The trials that were asked for and not told yet, in their order."""
         return self._trials(self._store.pending)
 
     @property
     def trials(self) -> list[Trial]:
-        """All trials by their numbers, those told, pending and dropped, with their notes."""
+        """All trials in the order of their numbers: told, pending and dropped, with their notes."""
         return self._trials(self._store.trials)
 
     def trial(self, number: int) -> Trial:
@@ -311,7 +298,7 @@ class Study:
 
         Do not drop a trial because of its outcome: with only good ones there is no guarantee.
         """
-        return self._trials([self._store.drop(number_of(trial))])[0]
+        return self._trials([self._store.drop(telling.number_of(trial))])[0]
 
     def _trials(self, stored: list[StoredTrial]) -> list[Trial]:
         waiting = all(one.state == "pending" for one in stored)
@@ -347,7 +334,9 @@ class Study:
             Text that names this outcome. Telling it again with the same key and content is
             acknowledged and changes nothing; so after a failure one may simply tell again.
         """
-        return self._store.tell([checked_outcome(self.problem, point, value, trial, key)])[0]
+        return self._store.tell([telling.checked_outcome(self.problem, point, value, trial, key)])[
+            0
+        ]
 
     def tell_many(
         self, points: Any, values: ArrayLike, *, keys: Sequence[str] | None = None
@@ -356,7 +345,7 @@ class Study:
 
         Where the output is a rate, values are pairs (n, 2) of successes and tries.
         """
-        return self._store.tell(checked_outcomes(self.problem, points, values, keys))
+        return self._store.tell(telling.checked_outcomes(self.problem, points, values, keys))
 
     def import_runs(
         self, runs: Any, *, skip: int | None = None, name: str | None = None
@@ -390,7 +379,7 @@ class Study:
             One for each run that is new, after those that were imported from this file before,
             which have ``again=True``.
         """
-        table = OldRuns.read(self.problem, runs, self.path, name)
+        table = telling.OldRuns.read(self.problem, runs, self.path, name)
         with self._store.transaction():
             again, new = table.sorted_out(self._store.outcomes, skip)
             return again + self._store.tell(new)
@@ -413,7 +402,7 @@ class Study:
         trial : Trial or int, optional
             The trial whose outcome is taken back; None: what was told last.
         """
-        gone = self._store.undo(None if trial is None else number_of(trial))
+        gone = self._store.undo(None if trial is None else telling.number_of(trial))
         return [(one.trial, self.problem.named(one.point), one.told) for one in gone]
 
     def correct(
@@ -443,10 +432,10 @@ class Study:
         :class:`Told`
             With ``again=True`` where this is what was told already.
         """
-        number = number_of(trial)
+        number = telling.number_of(trial)
         with self._store.transaction():
             old = self._store.outcome(number)
-            new = checked_outcome(
+            new = telling.checked_outcome(
                 self.problem,
                 old.point if point is None else point,
                 old.told if value is None else value,
@@ -464,7 +453,7 @@ class Study:
         *,
         attach: str | PathLike[str] | None = None,
     ) -> Note:
-        """Write something down on a trial; notes are never changed, only added.
+        """Add a note to a trial; notes are never changed, only added.
 
         Parameters
         ----------
@@ -476,7 +465,9 @@ class Study:
             A file that belongs to the trial, a photo say. Its path is kept, from the folder of the
             study, so that both may be moved together; its content is not.
         """
-        return self._store.note(number_of(trial), *checked_note(self.path, text, attach))
+        return self._store.note(
+            telling.number_of(trial), *telling.checked_note(self.path, text, attach)
+        )
 
     # --- what is known
 
@@ -491,7 +482,7 @@ class Study:
 
     @property
     def sequence(self) -> ConfidenceSequence:
-        """The confidence sequence of all that is in the file, as :meth:`Problem.sequence`."""
+        """The confidence sequence of all observations in the file, on the scale of the model."""
         with self._lock:
             rows = self._store.outcomes
             if self._rows != rows[: len(self._rows)]:  # Some outcomes were withdrawn.
@@ -527,7 +518,7 @@ class Study:
             return self._certificates.of(sequence, self._rows, limit)
 
     def status(self, seconds: float = 10.0, stop_within: float | str | None = None) -> Status:
-        """Return how the study stands; ``str`` of the result is a readable text.
+        """Return the state of the study; ``str`` of the result is a readable text.
 
         ``seconds`` limits the search for the certificate, and that for the most promising settings.
         ``stop_within`` is an aim in place of that of the study.
@@ -557,7 +548,7 @@ class Study:
             )
 
     def _status(self, sequence: ConfidenceSequence, count: int, aim: float | None) -> Status:
-        """Return what is known of the study without a search."""
+        """Return the state of the study as far as no search is needed."""
         norm, noise = checked_assumptions(self.problem, sequence)
         refuted = norm.at_least > norm.assumed or noise.at_least > noise.assumed
         return Status(
@@ -585,7 +576,7 @@ class Study:
             return self._certificates.over_time()
 
     def plot(self, folder: str | PathLike[str], seconds: float = 20.0) -> list[Path]:
-        """Draw the study: ``history.png``, ``certificate.png`` and ``slices.png`` in a folder.
+        """Draw ``history.png``, ``certificate.png`` and ``slices.png`` into a folder.
 
         Where the noise is unknown, ``noise.png`` shows how it closes in. Needs
         ``kernelbounds[plot]``. Returns what was written; there are no slices where the assumptions
@@ -599,13 +590,7 @@ class Study:
             found = self._certificates.over_time()
             if found and found[-1][0] == len(self._rows) and self.problem.numbers:
                 drawn["slices"] = lambda: pictures.slices(self, found[-1][1].x)
-            where = files.as_path(folder)
-            with files.failure_reported(f"make the folder {brief(str(folder))}"):
-                where.mkdir(parents=True, exist_ok=True)
-            paths = [where / f"{name}.png" for name in drawn]
-            for path, draw in zip(paths, drawn.values(), strict=True):
-                canvas.save(draw(), path)
-            return paths
+            return pictures.save_all(folder, drawn)
 
     def drawings(self, seconds: float = 20.0) -> dict[str, Callable[[], Axes]]:
         """Return functions that draw the study over time, by name; each returns its axes.
@@ -625,7 +610,7 @@ class Study:
 
 
 def checked_problem(problem: Any) -> Problem:
-    """Raise where this is no problem, or one that does not state its noise."""
+    """Check that this is a problem, and that it states its noise."""
     if not isinstance(problem, Problem):
         raise InputError(f"problem must be a kernelbounds.Problem, got {brief(problem)}.")
     if problem.stated_noise.law is None:
@@ -637,9 +622,9 @@ def checked_problem(problem: Any) -> Problem:
 
 
 def _meta(
-    problem: Problem, minimise: bool, stop_within: float | None, *revisions: Revision
+    problem: Problem, minimise: bool, stop_within: float | None, *revisions: revision.Revision
 ) -> dict[str, str]:
-    """Return what the file of a study says of itself."""
+    """Return the texts that a file keeps about its study."""
     found = {
         "problem": json.dumps(problem.as_data(), ensure_ascii=False),
         "minimise": json.dumps(minimise),

@@ -23,9 +23,10 @@ END_TRIAL = "UPDATE trials SET state = ?, place = NULL, digest = NULL WHERE numb
 
 
 class StudyFile:
-    """The open file of a study, which threads may share; with ``meta``, a new one is made.
+    """The rows of a study in its open file, which threads may share.
 
-    ``copied`` has rows of other tables for a new file, as :attr:`everything` returns them.
+    With ``meta``, a new file is made; ``copied`` has rows of other tables for it, as
+    :attr:`everything` returns them.
     """
 
     def __init__(
@@ -48,7 +49,7 @@ class StudyFile:
 
     @property
     def everything(self) -> dict[str, list[tuple[Any, ...]]]:
-        """All rows of trials, outcomes and notes, with their checksums: what a copy begins with."""
+        """All rows of trials, outcomes and notes, with their checksums, for a copy of the study."""
         with self._file.reading():
             return {
                 name: self._file.rows(f"SELECT * FROM {name}")
@@ -76,7 +77,7 @@ class StudyFile:
 
     @property
     def pending(self) -> list[StoredTrial]:
-        """Trials that were asked for and not told, in their order."""
+        """The trials that were asked for and not told yet, in their order."""
         return self._trials("state = 'pending'")
 
     def trial(self, number: int) -> StoredTrial:
@@ -89,10 +90,10 @@ class StudyFile:
     def add_pending(
         self, new: Sequence[StoredTrial], beside: Sequence[int]
     ) -> list[StoredTrial] | None:
-        """Add pending trials.
+        """Add pending trials, unless another process has asked or told in the meantime.
 
-        Returns None, and adds nothing, where the pending trials are not those ``beside`` which the
-        new ones were chosen: another process has asked or told in the meantime.
+        ``beside`` are the numbers of the trials that were pending when the new ones were chosen.
+        Where others are pending now, nothing is added and None is returned.
         """
         with self.transaction() as db:
             if [one.number for one in self.pending] != list(beside):
@@ -210,7 +211,7 @@ class StudyFile:
     # --- notes
 
     def note(self, trial: int, text: str, path: str | None) -> Note:
-        """Keep a note on a trial."""
+        """Add a note to a trial."""
         with self.transaction() as db:
             added = Note(self.trial(trial).number, text, path, utc_now())
             db.execute("INSERT INTO notes (trial, text, path, time) VALUES (?, ?, ?, ?)", added)
@@ -227,7 +228,7 @@ class StudyFile:
     def add_certificate(
         self, outcomes: Sequence[Outcome], seconds: float, data: dict[str, Any]
     ) -> None:
-        """Keep what was certified from these outcomes, all that there are up to some place."""
+        """Keep a certificate that was made from these outcomes, the first ones of the study."""
         basis = _bases(one.id for one in outcomes)[-1]
         with self.transaction() as db:
             db.execute(
@@ -292,5 +293,5 @@ def _stored(one: Outcome) -> float | str:
 
 
 def utc_now() -> str:
-    """Return the time as it is written in the file."""
+    """Return the present time as text, as it is written in the file."""
     return datetime.now(UTC).isoformat(timespec="seconds")

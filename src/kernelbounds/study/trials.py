@@ -139,22 +139,22 @@ class Trial:
     lower, upper : float
         Bounds on it, from the same.
     gain : float
-        By how much the output there may at most be better than what was sure then: than the best
-        lower bound at a setting observed (the best upper bound when minimising). Of a logarithmic
-        output by which share, 0.1 for 1.1 times as good.
+        The most by which the output there may be better than what was sure then: than the best
+        lower bound at a setting observed (the best upper bound when minimising). For a logarithmic
+        output it is a share, 0.1 for 1.1 times as good.
     purpose, why : str
-        What it was asked for, see :meth:`Study.ask`, and in a sentence why these settings; empty
-        for settings that the user chose.
+        The purpose that it was asked for, see :meth:`Study.ask`, and a sentence that says why
+        these settings were chosen; empty for settings that the user chose.
     state : str
         "pending", "told" or "dropped".
     outcome : float, (successes, tries) or None
-        What was told of it.
+        The outcome that was told.
     ran : dict or None
         The settings at which that was measured, which need not be those asked for.
     asked, told : str or None
         When it was asked for, and when its outcome was told, in UTC.
     notes : tuple of :class:`Note`
-        What was written down on it.
+        The notes on it.
 
     Examples
     --------
