@@ -19,16 +19,9 @@ from kernelbounds.study import Study
 from kernelbounds.study.pictures import estimate_with_bounds, observed
 
 # Colours of pictures, and what they are on the page: black is the colour of its text.
-PAGE_COLOURS = {
-    "#000000": "currentColor",
-    **{
-        colour: f"var(--{name})"
-        for colour, name in zip(
-            (*canvas.COLOURS[:5], canvas.NO_GUARANTEE),
-            ("one", "three", "four", "five", "six", "two"),
-            strict=True,
-        )
-    },
+PAGE_COLOURS = {"#000000": "currentColor", canvas.NO_GUARANTEE: "var(--two)"} | {
+    colour: f"var(--{name})"
+    for colour, name in zip(canvas.COLOURS, ("one", "three", "four", "five", "six"), strict=False)
 }
 STYLE: Any = {
     "svg.fonttype": "none",  # Letters stay letters, in the font of the page.

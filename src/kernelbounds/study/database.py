@@ -192,9 +192,15 @@ class Database:
         with self._lock, self._reported():
             return self._patiently(sql, values).fetchall()
 
-    def number(self, sql: str) -> int:
+    def number(self, sql: str, *values: Any) -> int:
         """Return the whole number that a query finds."""
-        return int(self.rows(sql)[0][0])
+        return int(self.rows(sql, *values)[0][0])
+
+    def insert(self, table: str, **values: Any) -> int:
+        """Add a row by the names of its columns, within a transaction; returns its number."""
+        marks = ", ".join("?" * len(values))
+        sql = f"INSERT INTO {table} ({', '.join(values)}) VALUES ({marks})"
+        return int(self._db.execute(sql, tuple(values.values())).lastrowid or 0)
 
     def _patiently(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
         """Execute a statement, again and again while others hold the lock."""

@@ -34,6 +34,20 @@ from kernelbounds.study.trials import Outcome
 
 # From the strongest to the weakest.
 KEPT, STATED, WEAKER, NONE = LEVELS = ("kept", "if true", "weaker", "none")
+# What remains of the guarantee, with the probabilities of the old bounds, of the new ones, and of
+# both together.
+GUARANTEES = {
+    KEPT: "The guarantee remains: what is assumed now was assumed before the data, and if it is "
+    "true, bounds hold with probability {old:g}, whatever made you change your mind.",
+    STATED: "Bounds hold with probability {old:g} if what you state now is true. That the data "
+    "look like it is no proof of it.",
+    WEAKER: "The new assumptions are weaker: they follow from the old ones. If you would have "
+    "taken these numbers without the data, the new bounds hold with probability {new:g}, and old "
+    "and new ones together with {both:g}. For numbers that were tuned to the data there is no "
+    "guarantee.",
+    NONE: "There is no guarantee, unless you would have made the new assumptions without these "
+    "data: then bounds hold with probability {new:g}.",
+}
 
 
 @dataclass(frozen=True)
@@ -84,7 +98,9 @@ class Revision:
         changed besides the assumptions.
         """
         level, past = level_of(old, new), before[-1].delta if before else old.delta
-        sentence = _guarantee(level, past, new.delta)
+        sentence = GUARANTEES[level].format(
+            old=1 - past, new=1 - new.delta, both=1 - past - new.delta
+        )
         worst = max([level, *(one.level for one in before)], key=LEVELS.index)
         if worst != level:
             sentence += f" But this adds to what was said of {file}, which had been revised itself."
@@ -121,32 +137,6 @@ def level_of(old: Problem, new: Problem) -> str:
         return KEPT if stated else STATED
     larger = all(b >= a for a, b in zip(_norms(old), _norms(new), strict=True))
     return WEAKER if larger and stated else NONE
-
-
-def _guarantee(level: str, old_delta: float, new_delta: float) -> str:
-    """Say what remains of the guarantee after a change of assumptions."""
-    before, now, both = 1 - old_delta, 1 - new_delta, 1 - old_delta - new_delta
-    if level == KEPT:
-        return (
-            "The guarantee remains: what is assumed now was assumed before the data, and if it is "
-            f"true, bounds hold with probability {before:g}, whatever made you change your mind."
-        )
-    if level == STATED:
-        return (
-            f"Bounds hold with probability {before:g} if what you state now is true. That the data "
-            "look like it is no proof of it."
-        )
-    if level == WEAKER:
-        return (
-            "The new assumptions are weaker: they follow from the old ones. If you would have "
-            "taken these numbers without the data, the new bounds hold with probability "
-            f"{now:g}, and old and new ones together with {both:g}. For numbers that were tuned to "
-            "the data there is no guarantee."
-        )
-    return (
-        "There is no guarantee, unless you would have made the new assumptions without these "
-        f"data: then bounds hold with probability {now:g}."
-    )
 
 
 def _changes_in_words(old: Problem, new: Problem) -> list[str]:

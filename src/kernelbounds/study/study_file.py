@@ -95,14 +95,12 @@ class StudyFile:
         ``beside`` are the numbers of the trials that were pending when the new ones were chosen.
         Where others are pending now, nothing is added and None is returned.
         """
-        with self.transaction() as db:
+        with self.transaction():
             if [one.number for one in self.pending] != list(beside):
                 return None
-            db.executemany(
-                "INSERT INTO trials (point, state, asked, estimate, lower, upper, gain, purpose, "
-                "why) VALUES (?, 'pending', ?, ?, ?, ?, ?, ?, ?)",
-                [(json.dumps(one.point), utc_now(), *one[1:7]) for one in new],
-            )
+            for one in new:
+                own = {"number": None, "point": json.dumps(one.point), "asked": utc_now()}
+                self._file.insert("trials", **(one._asdict() | own))
             return self.pending[len(beside) :]
 
     def drop(self, number: int) -> StoredTrial:
@@ -137,6 +135,7 @@ class StudyFile:
             return [self._tell(db, one, batch) for one in outcomes]
 
     def _tell(self, db: sqlite3.Connection, one: Outcome, batch: int) -> Told:
+        """Add an outcome at the place of the one that was taken back, or else as the last."""
         for old in self._outcomes("key = ?", one.key):
             if (old.point, old.told) != (one.point, one.told) or one.trial not in (0, old.trial):
                 raise InputError(
@@ -145,17 +144,20 @@ class StudyFile:
                     "undo."
                 )
             return Told(old.trial, True)
-        number, point = self._trial_of(db, one), json.dumps(one.point)
-        db.execute(
-            "INSERT INTO outcomes (place, batch, trial, point, value, key, source, row, time) "
-            "VALUES (coalesce((SELECT place FROM trials WHERE number = ?), "
-            "(SELECT coalesce(max(place), 0) + 1 FROM outcomes)), ?, ?, ?, ?, ?, ?, ?, ?)",
-            (number, batch, number, point, _stored(one), one.key, one.source, one.row, utc_now()),
+        number = self._trial_of(one)
+        place = self._file.number(
+            "SELECT coalesce((SELECT place FROM trials WHERE number = ?), "
+            "(SELECT coalesce(max(place), 0) + 1 FROM outcomes))",
+            number,
         )
+        self._file.insert(
+            "outcomes", place=place, batch=batch, trial=number, point=json.dumps(one.point),
+            value=_stored(one), key=one.key, source=one.source, row=one.row, time=utc_now(),
+        )  # fmt: skip
         db.execute(END_TRIAL, ("told", number))
         return Told(number, False)
 
-    def _trial_of(self, db: sqlite3.Connection, one: Outcome) -> int:
+    def _trial_of(self, one: Outcome) -> int:
         """Return the number of the trial that an outcome belongs to; a new one if there is none."""
         if one.trial:
             if self.trial(one.trial).state == "told":
@@ -168,8 +170,7 @@ class StudyFile:
         for waiting in self.pending:
             if waiting.point == one.point:
                 return waiting.number
-        new = "INSERT INTO trials (point, state) VALUES (?, 'told')"
-        return int(db.execute(new, (json.dumps(one.point),)).lastrowid or 0)
+        return self._file.insert("trials", point=json.dumps(one.point), state="told")
 
     def undo(self, trial: int | None = None) -> list[Outcome]:
         """Withdraw the outcome of a trial, or the last batch.
@@ -212,9 +213,9 @@ class StudyFile:
 
     def note(self, trial: int, text: str, path: str | None) -> Note:
         """Add a note to a trial."""
-        with self.transaction() as db:
+        with self.transaction():
             added = Note(self.trial(trial).number, text, path, utc_now())
-            db.execute("INSERT INTO notes (trial, text, path, time) VALUES (?, ?, ?, ?)", added)
+            self._file.insert("notes", **added._asdict())
             return added
 
     @property
@@ -230,12 +231,11 @@ class StudyFile:
     ) -> None:
         """Keep a certificate that was made from these outcomes, the first ones of the study."""
         basis = _bases(one.id for one in outcomes)[-1]
-        with self.transaction() as db:
-            db.execute(
-                "INSERT INTO certificates (count, basis, seconds, computed, data) "
-                "VALUES (?, ?, ?, ?, ?)",
-                (len(outcomes), basis, seconds, utc_now(), json.dumps(data)),
-            )
+        with self.transaction():
+            self._file.insert(
+                "certificates", count=len(outcomes), basis=basis, seconds=seconds,
+                computed=utc_now(), data=json.dumps(data),
+            )  # fmt: skip
 
     @property
     def certificates(self) -> list[tuple[int, float, dict[str, Any]]]:
