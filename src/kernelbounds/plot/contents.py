@@ -32,7 +32,7 @@ Overlay = Pair | Mapping[str, Pair]
 
 
 class Sides(NamedTuple):
-    """Bounds at m points, (m,) each, and an estimate between them where there is one."""
+    """Bounds at m points, (m,) each, and an estimate where there is one; nan is not drawn."""
 
     lower: Array
     upper: Array
@@ -56,8 +56,7 @@ NUGGET = 1e-8
 def evaluate(bounds: Bounds, points: Array, name: str = "bounds") -> Sides:
     """Compute lower and upper bounds (m,) at points (m, d), and the estimate if there is one."""
     if isinstance(bounds, ConfidenceSequence):
-        estimate, lower, upper = bounds.estimate_with_bounds(points)
-        return Sides(lower, upper, estimate)
+        bounds = bounds.estimate_with_bounds
     found = _called(bounds, points, name)
     if not isinstance(found, tuple | list) or len(found) not in (2, 3):
         raise InputError(
@@ -134,12 +133,10 @@ class Slice:
             if self.level:  # whose name is enough after the first one's
                 name = f"{self.level}: {name}" if first or number else self.level
             if number == 0:
-                lower, upper = map(finite, sides[:2])
-                ax.fill_between(x, lower, upper, color=style["color"], alpha=0.16, linewidth=0)
+                colour, label = style["color"], "estimate" if first else None
+                ax.fill_between(x, *sides[:2], color=colour, alpha=0.16, linewidth=0)
                 if sides.estimate is not None:
-                    label = "estimate" if first else None
-                    colour = style["color"]
-                    ax.plot(x, finite(sides.estimate), color=colour, linewidth=1.8, label=label)
+                    ax.plot(x, sides.estimate, color=colour, linewidth=1.8, label=label)
             _draw_sides(ax, x, sides, name, linewidth=0.9, **style)
         for name, sides in self.overlays.items():
             # What has no guarantee is dashed and not filled.
@@ -147,7 +144,7 @@ class Slice:
             _draw_sides(ax, x, sides, name if first else "", **style)
         if self.truth is not None:
             label = "truth" if first else None
-            ax.plot(x, finite(self.truth), color="black", linewidth=0.9, label=label)
+            ax.plot(x, self.truth, color="black", linewidth=0.9, label=label)
         if self.data is not None:
             observed, outcomes = self.data
             opacity = self.inputs.nearness(observed, self.points[0], [self.shown], reach)
@@ -218,9 +215,8 @@ def slices_along(
 
 
 def _draw_sides(ax: Axes, x: Array, sides: Sides, label: str, **style: Any) -> None:
-    lower, upper = map(finite, sides[:2])
-    ax.plot(x, upper, label=canvas.as_written(label) or None, **style)
-    ax.plot(x, lower, **style)
+    ax.plot(x, sides.upper, label=canvas.as_written(label) or None, **style)
+    ax.plot(x, sides.lower, **style)
 
 
 def draw_dots(
@@ -342,7 +338,7 @@ def _likeliest_ridge(engine: Engine, noise: float) -> float:
 
 
 def finite(values: Array) -> Array:
-    """Replace what is infinite by nan, which is not drawn."""
+    """Replace infinite values by nan, which is not drawn."""
     return np.where(np.isfinite(values), values, np.nan)
 
 
@@ -354,11 +350,14 @@ def _called(function: Any, points: Array, name: str) -> Any:
 
 
 def checked_numbers(values: Any, count: int, what: str) -> Array:
-    """Check that values are ``count`` numbers, finite or not; ``what`` begins the message."""
+    """Check that values are ``count`` numbers; infinite ones become nan, which is not drawn.
+
+    ``what`` begins the message.
+    """
     try:
         found = np.array(values, dtype=float)
     except (TypeError, ValueError):
         raise InputError(f"{what} numbers, got {brief(values)}.") from None
     if found.shape != (count,):
         raise InputError(f"{what} {count} numbers, got an array of shape {found.shape}.")
-    return found
+    return finite(found)

@@ -134,9 +134,9 @@ def compare(
         raise InputError("compare draws one level; hold categories with box.fixed().")
     [found] = contents.slices_along(inputs, line, {}, None, truth, observed)
     for name, bound in _named((CMM(), AMM()) if bounds is None else bounds).items():
-        sides = contents.Sides(*sequence.bounds(found.points, bound))
-        width = np.mean(sides.upper - sides.lower)
-        found.bounds[f"{name}, mean width {width:#.3g}"] = sides
+        lower, upper = sequence.bounds(found.points, bound)
+        sides = contents.Sides(contents.finite(lower), contents.finite(upper))
+        found.bounds[f"{name}, mean width {np.mean(upper - lower):#.3g}"] = sides
     return _drawn([found], ax, output)
 
 

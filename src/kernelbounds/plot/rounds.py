@@ -12,7 +12,7 @@ from kernelbounds.arrays import Array, as_floats, as_scalar, brief
 from kernelbounds.bandits.simulation import Trace
 from kernelbounds.errors import InputError
 from kernelbounds.plot import canvas
-from kernelbounds.plot.contents import checked_numbers, finite
+from kernelbounds.plot.contents import checked_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -128,7 +128,7 @@ def certificate(
     line = None if enough is None else as_scalar(enough, "enough", above=0.0)
     given = {"regrets": regrets, "limits": limits, "best": best}
     curves = {
-        name: finite(checked_numbers(values, len(t), f"{name} must be"))
+        name: checked_numbers(values, len(t), f"{name} must be")
         for name, values in given.items()
         if values is not None
     }
@@ -190,9 +190,9 @@ def noise(
     t = _checked_rounds(rounds)
     most = checked_numbers(at_most, len(t), "at_most must be")
     line = None if truth is None else as_scalar(truth, "truth", above=0.0)
-    drawn = {"at most, whatever the function is": finite(most)}
+    drawn = {"at most, whatever the function is": most}
     if at_least is not None:
-        least = finite(checked_numbers(at_least, len(t), "at_least must be"))
+        least = checked_numbers(at_least, len(t), "at_least must be")
         drawn["at least, if B and the kernel are right"] = np.where(least > 0, least, np.nan)
 
     [axes] = canvas.axes_for(ax)
