@@ -47,7 +47,7 @@ DELTA = 0.01
 # Length scales of chapter 1, and what they are called on the page.
 NORMS_LENGTH_SCALES = {"slowly": 0.4, "moderately": 0.15, "quickly": 0.06}
 NORMS_FUNCTIONS = 6
-NORMS_LARGEST, NORMS_FIRST = 10.0, 6.0  # values of the slider over B
+NORMS_LARGEST, NORMS_FIRST = 10.0, 6.0  # The slider of B ends at one and begins at the other.
 
 BANDS_KERNEL = Matern(length_scale=0.2, nu=2.5)
 BANDS_NORM, BANDS_NORM_BOUND, BANDS_NOISE = 4.0, 5.0, 0.3
@@ -125,8 +125,8 @@ def steps(size: Size) -> int:
 
 def take(size: Size = FULL, seed: int = 1, step: Step = bool) -> Tour:
     """Compute all chapters; ``step`` is called now and then."""
-    # The matrices are small: more threads wait for each other most of the time, on a busy computer
-    # ten times as long as one takes alone.
+    # The matrices are small, and several threads mostly wait for each other: on a busy computer
+    # they take ten times as long as one.
     with threadpool_limits(limits=1):
         return Tour(
             norms(size, seed),
@@ -201,7 +201,7 @@ def bands(size: Size, seed: int, step: Step) -> dict[str, Any]:
     frames: dict[str, list[dict[str, Any]]] = {name: [] for name in bounds}
     for count in counts:
         for name, bound in bounds.items():
-            # Each look at a fixed design is one on its own, so the sequence is new.
+            # A fixed design allows one look only, so each look has a new sequence.
             sequence = ConfidenceSequence(
                 BANDS_KERNEL, BANDS_NORM_BOUND, BANDS_NOISE, DELTA, bound=bound
             )
@@ -304,7 +304,7 @@ def plan(size: Size, step: Step) -> dict[str, Any]:
     counts = [int(count) for count in counts_up_to(size.experiments)]
     curves = []
     for turns in PLAN_TURNS:
-        # Chosen from fewer functions than `kernelbounds plan` draws, to be there in a moment.
+        # Fewer functions are drawn than by `kernelbounds plan`, to be quick.
         known = assume(_problem(turns), functions=size.functions, step=step).problem
         widths = [predicted_half_widths(known, count)[0] for count in counts]
         norm_bound = number(float(known.norm_bound or 0.0))

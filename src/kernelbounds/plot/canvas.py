@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
-# Pairs of bounds and runs are told apart in grey, too, by the style of their lines. Dashes and the
-# colour beside them are for what has no guarantee alone.
+# Pairs of bounds and runs are told apart in grey, too, by the style of their lines. Dashes, and the
+# colour NO_GUARANTEE, are used only for what has no guarantee.
 COLOURS = ("#0014a8", "#4b8b3b", "#9b2335", "#0a7e8c", "#6b4c9a", "#7a7a7a")
 STYLES: tuple[Any, ...] = (
     "-", (0, (7, 1.5, 1.5, 1.5)), (0, (1, 1.2)), (0, (12, 2)), (0, (7, 1.5, 1, 1.5, 1, 1.5)), "-",
@@ -318,7 +318,7 @@ class Inputs:
         levels = list(self.box.categories)
         same = (x[:, levels] == here[levels]).all(axis=1)  # A level is near to no other one.
         hidden = [at for at in range(self.box.dim) if at not in (*shown, *levels)]
-        with np.errstate(invalid="ignore"):  # nan, if neither has a place on a logarithmic axis
+        with np.errstate(invalid="ignore"):  # Two points without a place on a log axis.
             apart, width = np.abs(x - here)[:, hidden], (high - low)[hidden]
             unit = np.where(width > 0, width, np.maximum(apart.max(axis=0, initial=0.0), 1e-300))
             near = 1 - np.sqrt(np.square(apart / unit).sum(axis=1)) / reach
@@ -339,7 +339,7 @@ class Inputs:
 
     def _to_axes(self, points: Array) -> Array:
         """Return points (.., d) with logarithms where axes are logarithmic."""
-        # What is not positive is infinitely far from everything on such an axis.
+        # Values that are not positive are infinitely far from all others on such an axis.
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = np.where(points > 0, np.log(points), -np.inf)
         return np.where(self.log, logs, points)

@@ -45,7 +45,7 @@ class Sides(NamedTuple):
 
 
 # The variance of the process is looked for in this range, in units of sigma^2 over the mean of
-# k(x,x): from nothing but noise to next to none.
+# k(x,x): from noise alone to next to no noise.
 LEAST_VARIANCE, MOST_VARIANCE = 1e-6, 1e12
 TRIED_RIDGES = 73  # four a decade; the best of them is then refined
 # Without noise the ridge is this times the trace of the kernel matrix, so that double precision
@@ -130,7 +130,7 @@ class Slice:
         first = self.number == 0
         for number, (name, sides) in enumerate(self.bounds.items()):
             style = canvas.line_style(number + self.number)
-            if self.level:  # whose name is enough after the first one's
+            if self.level:  # After the first level, the name of the level is enough.
                 name = f"{self.level}: {name}" if first or number else self.level
             if number == 0:
                 colour, label = style["color"], "estimate" if first else None
@@ -231,7 +231,7 @@ def draw_dots(
     from matplotlib.colors import to_rgb
 
     seen = opacity > 0
-    if label is not None:  # a key that is not faded as the first dot may be
+    if label is not None:  # The key in the legend is not faded, as the first dot may be.
         ax.scatter([], [], s=14, color="black", label=label)
     ax.scatter(
         x[seen], y[seen], s=16, zorder=3, linewidths=0.5,
@@ -317,7 +317,7 @@ def gaussian_process(sequence: ConfidenceSequence, deviations: float = 2.0) -> G
             "a Gaussian process needs the noise scale, which is unknown, and the data give no "
             "limit yet; some 20 to 40 observations are needed."
         )
-    if noise == 0:  # the likeliest variance is y' K^-1 y / t
+    if noise == 0:  # The likeliest variance is y' K^-1 y / t.
         ridge = NUGGET * engine.data.trace
         variance = engine.path().energy_and_log_det(ridge)[0] / (ridge * engine.data.count)
         return GaussianProcess(engine, ridge, variance, offset, times)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SPREADS = ("range", "error")
-LOG_FACTOR = 10.0  # between regrets, from which on their axis is logarithmic
+LOG_FACTOR = 10.0  # Regrets that differ by more than this factor have a logarithmic axis.
 
 
 def regret(
@@ -202,7 +202,7 @@ def noise(
     if line is not None:
         axes.axhline(line, color="black", linewidth=0.9, linestyle="--", label="the true noise")
     unknown = np.flatnonzero(~np.isfinite(most))
-    if len(unknown):  # up to the first number at which it is known
+    if len(unknown):  # The grey ends at the first number of observations with a bound.
         end = t[min(unknown[-1] + 1, len(t) - 1)]
         axes.axvspan(t[0], end, color="0.9", linewidth=0, label="not known yet")
     seen = np.concatenate([*drawn.values(), [np.nan if line is None else line]])

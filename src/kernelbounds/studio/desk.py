@@ -13,7 +13,7 @@ from kernelbounds.study import Study
 # Bounds from more outcomes than this take minutes and gigabytes, so they are not computed unless
 # somebody asks for them.
 MANY_OUTCOMES = 3000
-# Results that are kept of each study: pictures at places that were looked at lately, mostly.
+# This many results are kept of each study: mostly pictures at places that were looked at lately.
 MOST_RESULTS = 64
 SUFFIX = ".db"
 

@@ -23,7 +23,8 @@ from kernelbounds.study.telling import told_text
 
 Answers = Mapping[str, list[str]]
 
-# Enough to see what is admitted; the study itself is made with as many as everywhere else.
+# The preview draws this many functions, enough to see what is admitted; the study itself is made
+# with as many as everywhere else.
 PREVIEW_FUNCTIONS = 40
 # The choices of the questions about a new study: what is sent, and what the page says.
 CHOICES = {

@@ -31,10 +31,10 @@ from kernelbounds.version import __version__
 
 Section = tuple[str, dict[str, Any]]
 
-# A page is looked at often, so a certificate has less time than one that is asked for.
+# A page is looked at often, so its certificates have less time than those that are asked for.
 CERTIFICATE_SECONDS, HISTORY_SECONDS = 4.0, 10.0
 TRIALS_OF_PAGE = 50
-MOST_TRIALS = 1000  # in the table of the report, the newest
+MOST_TRIALS = 1000  # The table of the report has the newest ones, up to this many.
 AIMS = {
     "best": "the most promising settings",
     "certificate": "what proves soonest how good the best is",
@@ -214,7 +214,7 @@ def assumptions(one: OpenStudy, given: Answers) -> Section:
     kernel = "" if problem.kernel is None else kernel_to_text(problem.kernel)
     rows.append(("kernel", kernel, "of inputs scaled to [0, 1]", ""))
     rows.append(("probability that a bound ever fails", f"{problem.delta:g}", "delta", ""))
-    # What was asked of the assumptions is asked again when the study has changed.
+    # A question about the assumptions is asked again when the study has changed.
     asked = first(given, "value") if first(given, "asked") else ""
     return "assumptions.html", {"status": found, "rows": rows, "default": default, "asked": asked}
 

@@ -18,7 +18,7 @@ from kernelbounds.plot import canvas
 from kernelbounds.study import Study
 from kernelbounds.study.pictures import estimate_with_bounds, observed
 
-# Colours of pictures, and what they are on the page: black is the colour of its text.
+# The colours of pictures, and those of the page in their place; black is the colour of its text.
 PAGE_COLOURS = {"#000000": "currentColor", canvas.NO_GUARANTEE: "var(--two)"} | {
     colour: f"var(--{name})"
     for colour, name in zip(canvas.COLOURS, ("one", "three", "four", "five", "six"), strict=False)
@@ -36,7 +36,7 @@ CAPTIONS = {
     "noise": "What the data say of the noise",
 }
 BAND_POINTS, MAP_SIDE = 121, 33
-# matplotlib's pyplot, which makes the figures, is not for several threads at once.
+# Only one thread at a time may use matplotlib's pyplot, which makes the figures.
 _drawing = threading.RLock()
 
 
@@ -60,7 +60,7 @@ def as_svg(draw: Callable[[], Any], what: str) -> str:
     # Groups have the same names in all pictures, and the page decides on the size.
     text = re.sub(r'<g id="[^"]*"', "<g", text)
     view = re.search(r'viewBox="[^"]*"', text)
-    # What has no colour is black, by the rules of SVG.
+    # Elements without a colour are black, by the rules of SVG.
     label = f'class="picture" fill="currentColor" role="img" aria-label="{escape(what)}"'
     label = f"{label} {view[0] if view else ''}"
     text = re.sub(r"<svg [^>]*>", f'<svg xmlns:xlink="http://www.w3.org/1999/xlink" {label}>', text)

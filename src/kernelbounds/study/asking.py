@@ -45,15 +45,15 @@ from kernelbounds.study.trials import Point, StoredTrial
 from kernelbounds.surface import Clipped, Covariances, deviations, unlimited_estimate
 
 PURPOSES = BEST, CERTIFICATE, LEARNING = ("best", "certificate", "learning")
-# The settings of a batch differ by this share of the range of some input: about as good as 0 and
-# 0.1 on three systems together, and better with one input (``python -m benchmarks.asks batches``).
+# The settings of a batch differ by this share of the range of some input. It is about as good as 0
+# and 0.1 on three systems together, and better with one input (``python -m benchmarks.asks batches``).
 DISTINCT = 0.05
 # The settings z that may be the best: this many with the highest mean plus three deviations.
 RIVALS, HIGHEST_DEVIATIONS = 200, 3.0
 # This many settings around the best estimate are looked at, in boxes of these shares of the ranges:
 # points that fill the ranges are too far apart to tell where a maximum is.
 POINTS_AROUND, AROUND = 64, (0.4, 0.1)
-# Expectations over Z are weighted sums over these.
+# Expectations over Z are sums over these nodes with these weights.
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(12)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
 
@@ -80,7 +80,7 @@ def new_trials(
     problem, taken, reasons = search.problem, list(waiting), list[str]()
     guess = sequence
     if math.isinf(sequence.known.assumptions.noise_scale) and purpose != BEST:
-        # While an unknown noise may be any, all points look alike.
+        # While an unknown noise may have any size, all points look alike.
         guess = copy.deepcopy(sequence)
         guess.keep_noise_scale()
     for _ in range(count):
@@ -153,7 +153,7 @@ class _Knowledge:
     def __init__(self, search: Search, sequence: ConfidenceSequence, pending: Array) -> None:
         self._known, self._sign = sequence.known, -1 if search.minimise else 1
         self._points, self._pending = sequence.points, pending
-        # Of settings that are only pending, no outcome is known.
+        # Settings that are only pending have no outcome yet.
         tried = self._points[: len(self._points) - len(pending)]
         self.best = float(self._means(tried if len(tried) else self._points).max())
         self.rivals = self._highest(search)

@@ -34,8 +34,8 @@ from kernelbounds.errors import InputError, StoredFileError, said
 from kernelbounds.io import files
 
 MEMORY = ":memory:"
-# Seconds to wait in all while others write, which takes milliseconds; for each try, so that an
-# interrupt is noticed; and between two tries.
+# Seconds to wait while others write, which takes milliseconds: in all; for each try, which is short
+# so that an interrupt is noticed; and between two tries.
 PATIENCE, TRY_SECONDS, PAUSE_SECONDS = 30.0, 0.2, 0.005
 
 
@@ -47,8 +47,8 @@ SCHEMA = (
     "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL, digest TEXT)",
     # A point is a JSON list of numbers in the units of the inputs, in their order. ``asked`` is
     # NULL for a trial that was told without being asked for; estimate, lower, upper and gain are
-    # what was known when it was asked for, purpose and why say what for. ``place`` is that of an
-    # outcome that was taken back: the right outcome of the run will have it.
+    # what was known when it was asked for, and purpose and why say why it was. ``place`` is the
+    # place of an outcome that was taken back, which the right outcome of the run will have.
     """CREATE TABLE trials (
         number INTEGER PRIMARY KEY,
         point TEXT NOT NULL,
@@ -63,9 +63,9 @@ SCHEMA = (
         place INTEGER,
         digest TEXT
     )""",
-    # Outcomes are in the order of their places. A new one is the last, and one that corrects
-    # another has the place of that, which is withdrawn. Those of one batch were told together. The
-    # point is where the outcome was measured, which need not be the point of its trial. For an
+    # Outcomes are in the order of their places. A new outcome is the last, and one that corrects
+    # another has the place of the other, which is withdrawn. Those of one batch were told together.
+    # The point is where the outcome was measured, which need not be the point of its trial. For an
     # outcome that was imported, source is the name of its table, if that has one, and row its
     # number in the table, from 1 on. The value of a rate is a JSON list of successes and tries.
     """CREATE TABLE outcomes (
@@ -85,7 +85,7 @@ SCHEMA = (
     "CREATE UNIQUE INDEX one_outcome_of_a_trial ON outcomes (trial) WHERE withdrawn IS NULL",
     "CREATE UNIQUE INDEX one_outcome_of_a_key ON outcomes (key) WHERE withdrawn IS NULL",
     "CREATE UNIQUE INDEX one_outcome_of_a_place ON outcomes (place) WHERE withdrawn IS NULL",
-    # Text on a trial, the path of a file, or both.
+    # A note on a trial is a text, the path of a file, or both.
     """CREATE TABLE notes (
         id INTEGER PRIMARY KEY,
         trial INTEGER NOT NULL REFERENCES trials (number),
@@ -94,7 +94,7 @@ SCHEMA = (
         time TEXT NOT NULL,
         digest TEXT
     )""",
-    # What was certified from the first ``count`` outcomes; ``basis`` is a checksum of their ids.
+    # A certificate is made from the first ``count`` outcomes; ``basis`` is a checksum of their ids.
     """CREATE TABLE certificates (
         id INTEGER PRIMARY KEY,
         count INTEGER NOT NULL,
@@ -356,7 +356,7 @@ def _explained(error: Exception, name: str) -> Exception:
         return _damaged(name, said(error))
     if isinstance(error, sqlite3.ProgrammingError) and "closed" in text:
         return InputError(f"the study {name} was closed; open it again with Study({name}).")
-    # The function is the checksum, which any row can have unless there is broken text in it.
+    # The only function is the checksum, which fails only where there is broken text in a row.
     broken = "user-defined function" in text or "UTF-8" in text
     if broken or isinstance(error, UnicodeDecodeError):
         return _damaged(name, "there is text in it that cannot be read")

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # The picture of the history has bounds at no more numbers of observations than this.
 MAX_HISTORY_COUNTS = 60
-# Bounds at 1,000 settings at once would take 150 MB.
+# Bounds are computed at this many settings at a time: 1,000 at once would take 150 MB.
 HISTORY_POINTS_AT_ONCE = 256
 
 
@@ -48,7 +48,7 @@ def over_time(
 ) -> dict[str, Callable[[], Axes]]:
     """Return functions that draw the history, the certificates, and how unknown noise closes in."""
     output = study.problem.output
-    # A logarithmic output has factors, 1 where the best settings known are the best possible.
+    # The regret of a logarithmic output is drawn as a factor, which is 1 where there is none.
     one, enough = float(output.log), study.stop_within
     what = f"certified factor, {output.name}" if output.log else f"certified regret, {output.label}"
     drawn = {"history": lambda: _history(study.problem, outcomes, study.minimise)}

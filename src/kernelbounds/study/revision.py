@@ -32,7 +32,7 @@ from kernelbounds.problem.noise_in_words import parts_of_noise
 from kernelbounds.study.study_file import utc_now
 from kernelbounds.study.trials import Outcome
 
-# From the strongest to the weakest.
+# The levels of a guarantee, from the strongest to the weakest.
 KEPT, STATED, WEAKER, NONE = LEVELS = ("kept", "if true", "weaker", "none")
 # What remains of the guarantee, with the probabilities of the old bounds, of the new ones, and of
 # both together.

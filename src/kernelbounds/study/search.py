@@ -218,7 +218,7 @@ class Search:
     def in_users_units(self, found: Certificate) -> Certificate:
         """Return a certificate of the model with its settings and numbers in the user's units."""
         point = self.problem.unscaled(found.x[None])[0]
-        # An end that is not known becomes nan, and None again.
+        # An end that is not known is nan here, and None in the certificate.
         (lower, least), (upper, most) = self.problem.unscaled_bounds(
             np.array([found.lower, found.min_lower], dtype=float),
             np.array([found.upper, found.max_upper], dtype=float),
@@ -300,7 +300,7 @@ class Certificates:
             while wanted:
                 now = sorted(wanted & set(evenly(len(outcomes), min(number, most))))
                 each = SHORT_SECONDS
-                if number == FIRST_CERTIFICATES:  # There should be time for each of these.
+                if number == FIRST_CERTIFICATES:  # There should be time for each of the first ones.
                     each = min(each, seconds / max(len(now), 1))
                 for count, sequence in replayed(self._search.problem, outcomes, now):
                     left = deadline - time.monotonic()

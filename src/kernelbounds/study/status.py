@@ -29,7 +29,7 @@ SLOWEST_POWER, FASTEST_POWER = 0.25, 2.0
 # A certified regret above this share of limit - lower bound needs no explanation: with the three
 # digits printed, nobody would notice the difference.
 UNNOTICED_SHARE = 0.995
-# The share of the settings at which a fact matters is told from this many that fill the ranges.
+# The share of the settings at which a fact matters is that of this many which fill the ranges.
 FACT_POINTS = 128
 
 

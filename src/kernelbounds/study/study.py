@@ -50,7 +50,7 @@ from kernelbounds.version import __version__
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# A curve of certificates has no more numbers of observations than this.
+# A curve of certificates has at most this many of them.
 MAX_CERTIFICATES = 60
 GOALS = {False: "maximise", True: "minimise"}
 
@@ -174,7 +174,7 @@ class Study:
         )
         made = revision.Revision.of(self.problem, new, self.revisions, name, also)
         study = self._made(StudyFile(where, _meta(new, small, aim, *self.revisions, made), copied))
-        for one in study._store.pending:  # which may be out of new ranges
+        for one in study._store.pending:  # Some may be out of the new ranges.
             try:
                 new.checked_points([one.point])
             except InputError:
@@ -532,7 +532,7 @@ class Study:
             if not len(sequence) or (found.refuted and not self.problem.facts):
                 return found
             try:
-                sequence.bounds(sequence.points[:1])  # which says what is refuted, if anything is
+                sequence.bounds(sequence.points[:1])  # This raises where anything is refuted.
                 best = self.certificate(seconds)
                 promising = self._search.most_promising(sequence, seconds)
                 facts = effect_of_facts(self.problem, sequence)

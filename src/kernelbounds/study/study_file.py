@@ -18,7 +18,7 @@ from kernelbounds.errors import InputError
 from kernelbounds.study.database import Database
 from kernelbounds.study.trials import Note, Outcome, Point, StoredTrial, Told
 
-# The place that is given up here is that of an outcome that was taken back.
+# A trial that is told or dropped no longer holds the place of an outcome that was taken back.
 END_TRIAL = "UPDATE trials SET state = ?, place = NULL, digest = NULL WHERE number = ?"
 
 

@@ -178,7 +178,7 @@ class Trial:
     gain: float
     purpose: str = ""
     why: str = ""
-    # A trial is the same trial when it was told.
+    # What happens to a trial later does not make it another trial, so it is not compared.
     state: str = field(default="pending", compare=False)
     outcome: float | tuple[int, int] | None = field(default=None, compare=False)
     ran: dict[str, Any] | None = field(default=None, compare=False)
