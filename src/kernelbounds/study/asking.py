@@ -45,8 +45,9 @@ from kernelbounds.study.trials import Point, StoredTrial
 from kernelbounds.surface import Clipped, Covariances, deviations, unlimited_estimate
 
 PURPOSES = BEST, CERTIFICATE, LEARNING = ("best", "certificate", "learning")
-# The settings of a batch differ by this share of the range of some input. It is about as good as 0
-# and 0.1 on three systems together, and better with one input (``python -m benchmarks.asks batches``).
+# The settings of a batch differ by this share of the range of some input. By
+# ``python -m benchmarks.asks batches`` it is about as good as 0 and 0.1 on three systems together,
+# and better with one input.
 DISTINCT = 0.05
 # The settings z that may be the best: this many with the highest mean plus three deviations.
 RIVALS, HIGHEST_DEVIATIONS = 200, 3.0

@@ -40,6 +40,9 @@ MAX_COMBINATIONS = 5000
 # seconds each: after 30 runs of the documentation's oven, 0.2 s, 1 s and 4 s certify a regret of
 # 361, 39.6 and 36.8 MPa.
 FIRST_CERTIFICATES, SHORT_SECONDS = 8, 1.0
+# The regret is taken to fall with a power of the number of observations between these two, whatever
+# the last certificates say: the trend of a few is rough.
+SLOWEST_POWER, FASTEST_POWER = 0.25, 2.0
 
 
 class _Score:
@@ -326,6 +329,25 @@ class Certificates:
 def _restored(data: dict[str, Any]) -> Certificate:
     regret = math.inf if data["regret"] is None else data["regret"]
     return Certificate(**(data | {"x": np.array(data["x"]), "regret": regret}))
+
+
+def more_needed(
+    old: list[tuple[int, float]], count: int, regret: float, aim: float | None
+) -> int | None:
+    """Guess how many more observations are needed, if the regret goes on falling as it did lately.
+
+    ``old`` has numbers of observations and regrets of earlier certificates. The trend is since
+    there were a third as many observations. None is returned where there is no trend yet, no aim,
+    or one that is reached.
+    """
+    if aim is None or regret <= aim:
+        return None
+    for before, then in old:
+        if count / 3 <= before < count and regret < then < math.inf:
+            power = math.log(then / regret) / math.log(count / before)
+            times = math.pow(regret / aim, 1 / min(max(power, SLOWEST_POWER), FASTEST_POWER))
+            return math.ceil(count * (times - 1))
+    return None
 
 
 def evenly(count: int, most: int) -> list[int]:

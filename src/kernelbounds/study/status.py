@@ -23,9 +23,6 @@ from kernelbounds.study.revision import Revision
 from kernelbounds.study.search import Promising
 from kernelbounds.study.trials import Trial
 
-# The regret is taken to fall with a power of the number of observations between these two, whatever
-# the last certificates say: the trend of a few is rough.
-SLOWEST_POWER, FASTEST_POWER = 0.25, 2.0
 # A certified regret above this share of limit - lower bound needs no explanation: with the three
 # digits printed, nobody would notice the difference.
 UNNOTICED_SHARE = 0.995
@@ -263,25 +260,6 @@ class Status:
 def checked_aim(aim: Any, output: Output) -> float | None:
     """Return the regret that is good enough, or None where there is no aim."""
     return None if aim is None else checked_amount(aim, "stop_within", output, above=0.0)
-
-
-def more_needed(
-    old: list[tuple[int, float]], count: int, regret: float, aim: float | None
-) -> int | None:
-    """Guess how many more observations are needed, if the regret goes on falling as it did lately.
-
-    ``old`` has numbers of observations and regrets of earlier certificates. The trend is since
-    there were a third as many observations. None is returned where there is no trend yet, no aim,
-    or one that is reached.
-    """
-    if aim is None or regret <= aim:
-        return None
-    for before, then in old:
-        if count / 3 <= before < count and regret < then < math.inf:
-            power = math.log(then / regret) / math.log(count / before)
-            times = math.pow(regret / aim, 1 / min(max(power, SLOWEST_POWER), FASTEST_POWER))
-            return math.ceil(count * (times - 1))
-    return None
 
 
 def checked_in_words(status: Status) -> list[tuple[str, Checked, str, str]]:

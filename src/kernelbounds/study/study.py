@@ -33,8 +33,8 @@ from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study import pictures, revision, telling
 from kernelbounds.study.asking import checked_purpose, new_trials
 from kernelbounds.study.database import checked_new_path, checked_path
-from kernelbounds.study.search import Certificates, Search, observe
-from kernelbounds.study.status import Status, card_of, checked_aim, effect_of_facts, more_needed
+from kernelbounds.study.search import Certificates, Search, more_needed, observe
+from kernelbounds.study.status import Status, card_of, checked_aim, effect_of_facts
 from kernelbounds.study.study_file import StudyFile
 from kernelbounds.study.trials import (
     Note,
