@@ -24,16 +24,11 @@ class OpenStudy:
     """An open study, with results about it that are kept until the study changes."""
 
     def __init__(self, name: str, path: Path) -> None:
-        self.name, self.path = name, path
+        self.name = name
         self.study = Study(path)
         self._lock = threading.RLock()
-        self._revision, self._results = "", dict[Hashable, Any]()
+        self._stamp, self._results = "", dict[Hashable, Any]()
         self._asked_for_bounds = False
-
-    @property
-    def revision(self) -> str:
-        """A text that changes whenever the study does."""
-        return self.study.stamp
 
     @property
     def computes(self) -> bool:
@@ -46,14 +41,13 @@ class OpenStudy:
 
     def has(self, key: Hashable) -> bool:
         """Tell whether something was computed for the present state of the study."""
-        return self._revision == self.revision and key in self._results
+        return self._stamp == self.study.stamp and key in self._results
 
     def kept(self, key: Hashable, make: Callable[[], T]) -> T:
         """Return what ``make`` returns; it is called once for each key and state of the study."""
         with self._lock:
-            now = self.revision
-            if now != self._revision:
-                self._revision, self._results = now, {}
+            if (now := self.study.stamp) != self._stamp:
+                self._stamp, self._results = now, {}
             if key not in self._results:
                 if len(self._results) >= MOST_RESULTS:
                     self._results.pop(next(iter(self._results)))

@@ -72,7 +72,7 @@ def render(template: str, **values: Any) -> str:
 def render_of_study(one: OpenStudy, template: str, live: bool = True, **values: Any) -> str:
     """Fill a template about a study."""
     return render(
-        template, one=one, name=one.name, study=one.study, problem=one.study.problem, live=live,
+        template, name=one.name, study=one.study, problem=one.study.problem, live=live,
         confidence=f"{100 * (1 - one.study.problem.delta):.6g} %", **values,
     )  # fmt: skip
 

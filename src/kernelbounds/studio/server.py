@@ -190,7 +190,7 @@ class Studio:
 
     def revision(self, one: OpenStudy, given: Answers) -> Response:
         """Tell the page whether the study has changed since it looked last."""
-        if given.get("seen") == [one.revision]:
+        if given.get("seen") == [one.study.stamp]:
             return Response(status_code=204)
         found = self._of_study(one, "revision.html")
         found.headers["HX-Trigger"] = "changed"
