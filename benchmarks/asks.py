@@ -25,7 +25,7 @@ import kernelbounds as kb
 from benchmarks.estimate import SYSTEMS
 from benchmarks.problem import Array
 from benchmarks.report import Row, progress
-from kernelbounds.study import choosing
+from kernelbounds.study import asking
 
 ROUNDS, SEEDS = 30, 10
 COMPARED = ("oven", "pump", "fermentation, logarithms")
@@ -125,11 +125,11 @@ def _outcome(
 
 def batched(system: str) -> dict[str, Array]:
     """Regrets after 28 runs in batches of four, by the distance between settings of a batch."""
-    found, usual = {}, choosing.DISTINCT
+    found, usual = {}, asking.DISTINCT
     for distance in (0.0, usual, 2 * usual):
-        choosing.DISTINCT = distance
+        asking.DISTINCT = distance
         found[f"ask -n 4, {distance:g} apart"] = regrets(system, "best", batch=4)
-    choosing.DISTINCT = usual
+    asking.DISTINCT = usual
     return found
 
 

@@ -39,7 +39,7 @@ def truth(X: Array) -> Array:
 def runs(count: int, seed: int) -> tuple[Array, Array]:
     """Return settings that were drawn at random, and what was measured there."""
     rng = np.random.default_rng(seed)
-    X = Problem(INPUTS, "productivity=1:5").settable(rng.random((count, 3)))
+    X = Problem(INPUTS, "productivity=1:5").inputs.settable(rng.random((count, 3)))
     return X, truth(X) * np.exp(NOISE * rng.standard_normal(count))
 
 

@@ -38,7 +38,7 @@ from kernelbounds.integrations.ax import (
     KernelBoundsNode,
     problem_of,
 )
-from kernelbounds.study.choosing import PURPOSES
+from kernelbounds.study.asking import PURPOSES
 
 pytestmark = [
     pytest.mark.usefixtures("short_searches"),

@@ -34,8 +34,8 @@ from kernelbounds.integrations.optuna import (  # noqa: E402
     problem_of,
     trials_of,
 )
-from kernelbounds.study.choosing import PURPOSES  # noqa: E402
-from kernelbounds.study.deciding import Search  # noqa: E402
+from kernelbounds.study.asking import PURPOSES  # noqa: E402
+from kernelbounds.study.search import Search  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("short_searches")
 optuna.logging.set_verbosity(optuna.logging.ERROR)

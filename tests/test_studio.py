@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import kernelbounds as kb
-from kernelbounds.studio import desk as desks, one_file, sections
+from kernelbounds.studio import desk as desks, sections
 
 pytest.importorskip("starlette")
 from starlette.testclient import TestClient
@@ -297,7 +297,7 @@ def test_names_are_text(tmp_path, quick):
         pages = [made.get(f"/study/odd?token={TOKEN}").text]
         pages += [made.get(f"/study/odd/{part}").text for part in PARTS]
     one = desks.OpenStudy("odd", tmp_path / "odd.db")
-    pages.append(one_file.as_html(one))
+    pages.append(sections.report(one))
     one.study.close()
     for page in pages:
         assert wild not in page and "y & <b>" not in page

@@ -19,9 +19,10 @@ from typer.testing import CliRunner
 import kernelbounds as kb
 from kernelbounds.cli import app
 from kernelbounds.display.numbers import at_most
-from kernelbounds.study import database, study_file
-from kernelbounds.study.deciding import Search, _Score
-from kernelbounds.study.status import Checked, more_needed
+from kernelbounds.study import database
+from kernelbounds.study.search import Search, _Score, more_needed
+from kernelbounds.study.status import Checked
+from kernelbounds.study.trials import StoredTrial
 
 pytestmark = pytest.mark.usefixtures("short_searches")
 
@@ -653,9 +654,7 @@ def test_a_study_that_cannot_be_made_leaves_no_file(tmp_path, monkeypatch):
         kb.Study.create(path, problem(noise=None))
     with pytest.raises(kb.InputError, match=r"must be a kernelbounds\.Problem"):
         kb.Study.create(path, "yield")
-    monkeypatch.setattr(
-        study_file, "FORMAT", replace(study_file.FORMAT, schema=["CREATE TABLE broken"])
-    )
+    monkeypatch.setattr(database, "SCHEMA", ["CREATE TABLE broken"])
     with pytest.raises(kb.KernelBoundsError):
         kb.Study.create(path, problem())
     assert not list(tmp_path.iterdir())
@@ -710,7 +709,7 @@ def test_a_damaged_file_is_refused(study, path):
 
 def pending(*point):
     """A trial that was asked for, without the search for the best settings."""
-    return study_file.NewTrial(point, 0.5, 0.0, 1.0, 1.0, "best", "to see")
+    return StoredTrial(point, 0.5, 0.0, 1.0, 1.0, "best", "to see")
 
 
 @pytest.fixture(scope="module")

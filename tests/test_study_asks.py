@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 import kernelbounds as kb
 from kernelbounds.cli import app, study_report
-from kernelbounds.study.choosing import DISTINCT, PURPOSES, _Knowledge, first_runs
-from kernelbounds.study.deciding import Search
+from kernelbounds.study.asking import DISTINCT, PURPOSES, _Knowledge, first_runs
 from kernelbounds.study.pictures import best_known
+from kernelbounds.study.search import Search
 from kernelbounds.surface.estimate import likeliest, unlimited_estimate
 
 pytestmark = pytest.mark.usefixtures("short_searches")

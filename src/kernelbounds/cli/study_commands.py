@@ -160,7 +160,7 @@ def tell(
         given, output = read_values(values, study.problem), study.problem.output
         names = study.problem.measured
         asked = {} if trial is None else study.trial(trial).values
-        kb.study.records.check_names(study.problem, asked | given, names)
+        kb.study.telling.check_names(study.problem, asked | given, names)
         point = {name: (asked | given)[name] for name in study.problem.names}
         value = outcome_among(study.problem, given)
         expected = unexpected_at(study, point, value)
@@ -174,7 +174,7 @@ def tell(
         again = ", which was told before: nothing changed" if told.again else ""
         typer.echo(
             f"trial {told.trial}: {study.problem.inputs.settings_text(point.values())} "
-            f"{kb.study.records.told_text(study.problem, value)}{again}; "
+            f"{kb.study.telling.told_text(study.problem, value)}{again}; "
             f"{counted(count, 'observation')}"
         )
         (scaled,), scales = study.problem.scaled_outcomes([value])
@@ -182,7 +182,7 @@ def tell(
         correct_it = command_line(study, "correct", told.trial)
         if abs(scaled - output.middle) > 10 * noise + output.span:
             remark(
-                f"{kb.study.records.told_text(study.problem, value)} is far from the range "
+                f"{kb.study.telling.told_text(study.problem, value)} is far from the range "
                 f"{output.written}; if that is a slip: {correct_it}"
             )
         elif expected and not told.again:
@@ -251,7 +251,7 @@ def undo(
         gone = study.undo(trial)
         for number, values, value in gone[:10]:
             settings = study.problem.inputs.settings_text(values.values())
-            told = kb.study.records.told_text(study.problem, value)
+            told = kb.study.telling.told_text(study.problem, value)
             typer.echo(f"taken back: trial {number}: {settings} {told}")
         if len(gone) > 10:
             typer.echo(f"taken back: and {len(gone) - 10} more, imported together")
@@ -285,7 +285,7 @@ def correct(
         given, old = read_values(values, problem), before.outcome
         was = dict(zip(problem.measured, old if isinstance(old, tuple) else (old,), strict=True))
         now = before.ran | was | given
-        kb.study.records.check_names(problem, now, problem.measured)
+        kb.study.telling.check_names(problem, now, problem.measured)
         value = outcome_among(problem, now)
         told = study.correct(trial, value, point={name: now[name] for name in problem.names})
         if told.again:
@@ -293,7 +293,7 @@ def correct(
             return
         lines = [
             f"{problem.inputs.settings_text(settings.values())} "
-            f"{kb.study.records.told_text(problem, measured)}"
+            f"{kb.study.telling.told_text(problem, measured)}"
             for settings, measured in (
                 (before.ran, old),
                 ({name: now[name] for name in problem.names}, value),
@@ -340,7 +340,7 @@ def trials(
             settings = problem.inputs.settings_text((one.ran or one.values).values())
             result = f"({one.state})"
             if one.outcome is not None:
-                result = kb.study.records.told_text(problem, one.outcome)
+                result = kb.study.telling.told_text(problem, one.outcome)
             rows.append([str(one.number), settings, result, "; ".join(map(str, one.notes))])
         title = f"{file}: {counted(len(found), 'trial')}"
         title += f", of which the last {last}" if len(found) > last else ""
@@ -414,11 +414,11 @@ def report(
     It has what is known and certified, the band and maps, the progress, what is assumed and all
     trials. The page of kernelbounds studio is the same, with which one can also ask and tell.
     """
-    from kernelbounds.studio import one_file
+    from kernelbounds.studio import sections
 
     page = file.with_suffix(".html") if out is None else out
     with Console(stderr=True).status("computing bounds and pictures"):
-        one_file.save(file, page)
+        sections.save_report(file, page)
     typer.echo(f"wrote {page}")
 
 

@@ -1,8 +1,7 @@
 """The demonstration: a tour of the library in five chapters, as one page for a browser.
 
-``chapters.py`` runs the library and returns numbers, and ``tour.py`` makes the page of them: it is
-``tour.html`` with the style of ``tour.css``, after that of all pages, and ``tour.js`` draws the
-numbers.
+``tour.py`` runs the library and makes a page of the numbers: ``tour.html`` with the style of
+``tour.css``, after that of all pages, and ``tour.js`` draws the numbers.
 """
 
 from kernelbounds.demo.tour import FULL, QUICK, Size, Tour, as_html, steps, take

@@ -1,4 +1,4 @@
-"""What people see: numbers as text, cards in notebooks, and progress on the terminal.
+"""Output for people: numbers as text, cards in notebooks, and progress on the terminal.
 
 Numbers are in ``numbers.py`` and cards in ``cards.py``. Progress, for what takes longer than a
 moment, is here, and so is the style that all pages share.
@@ -23,10 +23,10 @@ def page_style() -> str:
 def late_progress(
     title: str, total: int | None = None, show: bool | None = None
 ) -> Iterator[Callable[..., None]]:
-    """Yield a function to call now and then: with a text, and the number of steps done or added.
+    """Yield a function that reports progress: a text, and the number of steps done or added.
 
     A bar is shown on a terminal's standard error once PATIENCE has passed, and nothing elsewhere.
-    With ``show`` the bar is shown at once, also where there is no terminal, or else never.
+    If ``show`` is true, the bar is shown at once, even without a terminal; if false, never.
     """
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn

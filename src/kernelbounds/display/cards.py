@@ -1,4 +1,4 @@
-"""How objects look in a notebook: a small card of HTML, with an inline picture where it helps.
+"""Cards, which show objects in a notebook: a little HTML, with an inline picture where it helps.
 
 Everything that is text is escaped here, in one place. Colours are those of the page around the
 card, so that it can be read on light and on dark ones; there are no scripts, no style sheets and no
@@ -34,9 +34,9 @@ class Html(str):
 
 
 def shown(thing: object, make: Callable[[], Html]) -> str:
-    """Return what ``make`` does or, where it fails, the repr; this is what ``_repr_html_`` returns.
+    """Return the card that ``make`` makes or, where that fails, the repr, for ``_repr_html_``.
 
-    To look at an object must not stop a notebook, whatever state it is in.
+    To look at an object must not stop a notebook, whatever state the object is in.
     """
     try:
         return make()
@@ -143,7 +143,7 @@ def interval_picture(lower: float, upper: float, limit: float, what: str) -> Htm
 
 
 class _Frame:
-    """Both axes of a picture: from values to pixels, and the ends in numbers."""
+    """The axes of a picture: the way from values to pixels, and the numbers at the ends."""
 
     def __init__(self, x: Sequence[float], y: Sequence[float], log: bool = False) -> None:
         self._scale = (lambda value: math.log(max(value, 1e-300))) if log else float
@@ -172,7 +172,7 @@ class _Frame:
 
 
 def _axis(values: Sequence[float], start: float, end: float) -> Callable[[float], float]:
-    """A function from values to pixels; what is no number is in the middle."""
+    """Return a function from values to pixels; values that are not finite are in the middle."""
     known = [float(value) for value in values if math.isfinite(value)]
     low, high = (min(known), max(known)) if known else (0.0, 0.0)
     # Halves, because the difference of the two may overflow.

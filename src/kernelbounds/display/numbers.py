@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 
-DIGITS = 3  # significant, of a width or a regret: what one looks at
+DIGITS = 3  # significant digits of a width or a regret, which is what one looks at
 # Enough digits for the difference of two float64 numbers and their common digits before it.
 EXACT_CONTEXT = Context(prec=800)
 # Numbers smaller or larger than these are written with an exponent.
@@ -93,14 +93,14 @@ def coordinate(value: float | str) -> str:
 
 
 def _step(value: float, digits: int) -> int:
-    """The power of ten of the last digit that is written."""
+    """Return the power of ten of the last digit that is written."""
     if not math.isfinite(value) or value == 0:
         return 0
     return math.floor(math.log10(abs(value))) + 1 - digits
 
 
 def _rounded(value: float, step: int, direction: str) -> str:
-    value = float(value)  # the repr of a NumPy scalar is another
+    value = float(value)  # The repr of a NumPy scalar looks different.
     if not math.isfinite(value):
         return f"{value:g}"
     unit = Decimal(1).scaleb(step, EXACT_CONTEXT)

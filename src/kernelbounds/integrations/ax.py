@@ -43,7 +43,7 @@ from kernelbounds.integrations.ax_trials import as_params, notes_of, refuse_misf
 from kernelbounds.integrations.outside_trials import COMPLETION, Reading, Record, point_of
 from kernelbounds.problem import Input, Problem
 from kernelbounds.problem.outputs import checked_amount
-from kernelbounds.study.choosing import BEST, checked_purpose, new_trials
+from kernelbounds.study.asking import BEST, checked_purpose, new_trials
 
 __all__ = ["CertificateAnalysis", "KernelBoundsNode", "problem_of"]
 

@@ -35,7 +35,7 @@ from kernelbounds.integrations.optuna_trials import (
 from kernelbounds.integrations.outside_trials import COMPLETION, Reading, Record
 from kernelbounds.problem import Input, Problem
 from kernelbounds.problem.outputs import checked_amount
-from kernelbounds.study.choosing import BEST, checked_purpose, new_trials
+from kernelbounds.study.asking import BEST, checked_purpose, new_trials
 
 __all__ = ["KernelBoundsSampler", "StopWhenCertified", "problem_of"]
 

@@ -27,7 +27,7 @@ from kernelbounds.integrations import outside_trials as states
 from kernelbounds.integrations.outside_trials import OutsideTrial, Reading, point_of
 from kernelbounds.problem import Problem
 from kernelbounds.study.study import checked_problem
-from kernelbounds.study.study_file import Point
+from kernelbounds.study.trials import Point
 
 # Where a trial keeps the parameters that were chosen for it, until the objective asks for them.
 PLAN = "kernelbounds:plan"
@@ -176,7 +176,8 @@ class Safety:
         unit = problem.scaled(settings)
         if not np.array_equal(unit[0], x) and not policy.is_safe(unit)[0]:
             raise InputError(
-                f"{problem.inputs.named(settings[0])} cannot be set exactly enough to be known as safe."
+                f"{problem.inputs.named(settings[0])} cannot be set exactly enough to be known as "
+                "safe."
             )
         return tuple(settings[0].tolist())
 

@@ -36,9 +36,9 @@ from kernelbounds.bandits import Certificate, SafeUCB
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
 from kernelbounds.problem import Problem
 from kernelbounds.sequence import ConfidenceSequence
-from kernelbounds.study.deciding import Search
+from kernelbounds.study.search import Search
 from kernelbounds.study.study import checked_problem
-from kernelbounds.study.study_file import Point
+from kernelbounds.study.trials import Point
 
 ORDERS = COMPLETION, START = ("completion", "start")
 # A trial that was stopped had an outcome that somebody could see, and one that failed had none.

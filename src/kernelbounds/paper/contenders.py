@@ -25,8 +25,8 @@ from kernelbounds.arrays import Array
 from kernelbounds.bandits import KernelUCB
 from kernelbounds.problem import Problem
 from kernelbounds.study import Study
-from kernelbounds.study.choosing import first_runs
-from kernelbounds.study.deciding import Search
+from kernelbounds.study.asking import first_runs
+from kernelbounds.study.search import Search
 
 # How hard BoTorch looks for the maximum of an acquisition function, for its own and for ours.
 SEARCH = {"q": 1, "num_restarts": 4, "raw_samples": 128}

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
-# Pairs of bounds and runs are told apart in grey, too, by the style of their lines. Dashes and the
-# colour beside them are for what has no guarantee alone.
+# Pairs of bounds and runs are told apart in grey, too, by the style of their lines. Dashes, and the
+# colour NO_GUARANTEE, are used only for what has no guarantee.
 COLOURS = ("#0014a8", "#4b8b3b", "#9b2335", "#0a7e8c", "#6b4c9a", "#7a7a7a")
 STYLES: tuple[Any, ...] = (
     "-", (0, (7, 1.5, 1.5, 1.5)), (0, (1, 1.2)), (0, (12, 2)), (0, (7, 1.5, 1, 1.5, 1, 1.5)), "-",
@@ -58,9 +58,10 @@ def new_axes(
     space: float = 0.06,
     most_columns: int = MOST_COLUMNS,
 ) -> list[Axes]:
-    """Make the axes of a new figure, in rows of at most ``most_columns``; ``size`` is each one's.
+    """Make the axes of a new figure, in rows of at most ``most_columns``.
 
-    The figure is pyplot's, so that a notebook or ``pyplot.show()`` shows it.
+    Each panel has a ``size`` in inches, by default one that suits their number. The figure is
+    pyplot's, so that a notebook or ``pyplot.show()`` shows it.
     """
     require_matplotlib()
     from matplotlib import pyplot
@@ -155,14 +156,22 @@ def log_values(ax: Axes) -> None:
     log_ticks(ax.yaxis, *ax.get_ylim())
 
 
-def finish(ax: Axes, own: bool) -> None:
-    """Tidy a picture of one panel, and add its legend; ``own`` is a figure that we made."""
+def finish(ax: Axes, own: bool, output: str, counted: str = "") -> None:
+    """Label a picture of one panel, tidy it and add its legend.
+
+    ``output`` is the label of the values. Where the other axis counts something, ``counted`` says
+    what. ``own`` tells whether the figure is one that we made.
+    """
+    ax.set_ylabel(as_written(output))
+    if counted:
+        ax.set_xlabel(counted)
+        round_ticks(ax.xaxis, 8, whole=True)
     tidy(ax)
     legend([ax], own)
 
 
 def is_leftmost(ax: Axes) -> bool:
-    """Whether axes are in the first column of a grid of panels, or in no grid."""
+    """Tell whether axes are in the first column of a grid of panels, or in no grid."""
     spec = ax.get_subplotspec()
     return spec is None or spec.is_first_col()
 
@@ -189,7 +198,7 @@ def legend(axes: list[Axes], own: bool) -> None:
 
 @dataclass(frozen=True)
 class Inputs:
-    """A box, which of its coordinates have logarithmic axes, and their labels; d each."""
+    """The inputs that axes show: a box, and a scale and a label for each of its coordinates."""
 
     box: Box
     log: tuple[bool, ...]
@@ -197,7 +206,7 @@ class Inputs:
 
     @classmethod
     def checked(cls, domain: Any, log: Log, labels: Sequence[str] | None) -> Inputs:
-        """Check what users pass; by default no axis is logarithmic, and labels are names."""
+        """Check what users pass; by default no axis is logarithmic, and names are the labels."""
         if not isinstance(domain, Box):
             raise InputError(f"domain must be a kernelbounds.Box, got {brief(domain)}.")
         numbered = ("x",) if domain.dim == 1 else tuple(f"x{at}" for at in range(domain.dim))
@@ -217,7 +226,7 @@ class Inputs:
 
     @property
     def free(self) -> list[int]:
-        """The coordinates that are not fixed, and no categories."""
+        """The coordinates that are neither fixed nor categories."""
         extended = np.flatnonzero(self.box.lower < self.box.upper).tolist()
         return [at for at in extended if at not in self.box.categories]
 
@@ -230,7 +239,7 @@ class Inputs:
         return np.where(self.log, np.exp(np.where(self.log, middle, 0.0)), middle)
 
     def faces(self) -> list[tuple[str, Array]]:
-        """The combinations of levels that a picture shows: their names, and points at them, (d,).
+        """Return the combinations of levels that a picture shows: names, and points (d,) at them.
 
         Of each point only the categories are to be used. Where none varies, the name is empty.
         """
@@ -309,7 +318,7 @@ class Inputs:
         levels = list(self.box.categories)
         same = (x[:, levels] == here[levels]).all(axis=1)  # A level is near to no other one.
         hidden = [at for at in range(self.box.dim) if at not in (*shown, *levels)]
-        with np.errstate(invalid="ignore"):  # nan, if neither has a place on a logarithmic axis
+        with np.errstate(invalid="ignore"):  # Two points without a place on a log axis.
             apart, width = np.abs(x - here)[:, hidden], (high - low)[hidden]
             unit = np.where(width > 0, width, np.maximum(apart.max(axis=0, initial=0.0), 1e-300))
             near = 1 - np.sqrt(np.square(apart / unit).sum(axis=1)) / reach
@@ -329,8 +338,8 @@ class Inputs:
             getattr(ax, f"set_{which}ticks")(range(len(levels)), map(as_written, levels.names))
 
     def _to_axes(self, points: Array) -> Array:
-        """Points (.., d) with logarithms where axes are logarithmic."""
-        # What is not positive is infinitely far from everything on such an axis.
+        """Return points (.., d) with logarithms where axes are logarithmic."""
+        # Values that are not positive are infinitely far from all others on such an axis.
         with np.errstate(divide="ignore", invalid="ignore"):
             logs = np.where(points > 0, np.log(points), -np.inf)
         return np.where(self.log, logs, points)

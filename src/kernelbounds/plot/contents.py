@@ -1,4 +1,4 @@
-"""What is drawn: bounds, data, the truth, and overlays without a guarantee.
+"""The contents of pictures: bounds, data, the truth, and overlays without a guarantee.
 
 One overlay is made here, a Gaussian process, because people ask for one beside the bounds.
 """
@@ -32,20 +32,20 @@ Overlay = Pair | Mapping[str, Pair]
 
 
 class Sides(NamedTuple):
-    """Bounds at m points, (m,) each, and an estimate between them where there is one."""
+    """Bounds at m points, (m,) each, and an estimate where there is one; nan is not drawn."""
 
     lower: Array
     upper: Array
     estimate: Array | None = None
 
     def part(self, of_points: slice) -> Sides:
-        """The sides at some of the points."""
+        """Return the sides at some of the points."""
         middle = None if self.estimate is None else self.estimate[of_points]
         return Sides(self.lower[of_points], self.upper[of_points], middle)
 
 
 # The variance of the process is looked for in this range, in units of sigma^2 over the mean of
-# k(x,x): from nothing but noise to next to none.
+# k(x,x): from noise alone to next to no noise.
 LEAST_VARIANCE, MOST_VARIANCE = 1e-6, 1e12
 TRIED_RIDGES = 73  # four a decade; the best of them is then refined
 # Without noise the ridge is this times the trace of the kernel matrix, so that double precision
@@ -56,8 +56,7 @@ NUGGET = 1e-8
 def evaluate(bounds: Bounds, points: Array, name: str = "bounds") -> Sides:
     """Compute lower and upper bounds (m,) at points (m, d), and the estimate if there is one."""
     if isinstance(bounds, ConfidenceSequence):
-        estimate, lower, upper = bounds.estimate_with_bounds(points)
-        return Sides(lower, upper, estimate)
+        bounds = bounds.estimate_with_bounds
     found = _called(bounds, points, name)
     if not isinstance(found, tuple | list) or len(found) not in (2, 3):
         raise InputError(
@@ -113,7 +112,7 @@ def as_overlays(without_guarantee: Overlay | None) -> dict[str, Pair]:
 
 @dataclass
 class Slice:
-    """What is drawn along one input, at points (m, d): bounds, overlays, the truth and data."""
+    """The contents of a picture along one input, at points (m, d)."""
 
     inputs: Inputs
     shown: int  # the input
@@ -131,15 +130,13 @@ class Slice:
         first = self.number == 0
         for number, (name, sides) in enumerate(self.bounds.items()):
             style = canvas.line_style(number + self.number)
-            if self.level:  # whose name is enough after the first one's
+            if self.level:  # After the first level, the name of the level is enough.
                 name = f"{self.level}: {name}" if first or number else self.level
             if number == 0:
-                lower, upper = map(finite, sides[:2])
-                ax.fill_between(x, lower, upper, color=style["color"], alpha=0.16, linewidth=0)
+                colour, label = style["color"], "estimate" if first else None
+                ax.fill_between(x, *sides[:2], color=colour, alpha=0.16, linewidth=0)
                 if sides.estimate is not None:
-                    label = "estimate" if first else None
-                    colour = style["color"]
-                    ax.plot(x, finite(sides.estimate), color=colour, linewidth=1.8, label=label)
+                    ax.plot(x, sides.estimate, color=colour, linewidth=1.8, label=label)
             _draw_sides(ax, x, sides, name, linewidth=0.9, **style)
         for name, sides in self.overlays.items():
             # What has no guarantee is dashed and not filled.
@@ -147,7 +144,7 @@ class Slice:
             _draw_sides(ax, x, sides, name if first else "", **style)
         if self.truth is not None:
             label = "truth" if first else None
-            ax.plot(x, finite(self.truth), color="black", linewidth=0.9, label=label)
+            ax.plot(x, self.truth, color="black", linewidth=0.9, label=label)
         if self.data is not None:
             observed, outcomes = self.data
             opacity = self.inputs.nearness(observed, self.points[0], [self.shown], reach)
@@ -157,7 +154,6 @@ class Slice:
             shown = observed[:, self.shown]
             draw_dots(ax, shown, outcomes, opacity, label if first else None, colour)
         self.inputs.label_axis(ax, "x", self.shown)
-        canvas.tidy(ax)
 
 
 def shade_beyond(ax: Axes, limits: tuple[float | None, float | None] | None) -> None:
@@ -219,9 +215,8 @@ def slices_along(
 
 
 def _draw_sides(ax: Axes, x: Array, sides: Sides, label: str, **style: Any) -> None:
-    lower, upper = map(finite, sides[:2])
-    ax.plot(x, upper, label=canvas.as_written(label) or None, **style)
-    ax.plot(x, lower, **style)
+    ax.plot(x, sides.upper, label=canvas.as_written(label) or None, **style)
+    ax.plot(x, sides.lower, **style)
 
 
 def draw_dots(
@@ -236,7 +231,7 @@ def draw_dots(
     from matplotlib.colors import to_rgb
 
     seen = opacity > 0
-    if label is not None:  # a key that is not faded as the first dot may be
+    if label is not None:  # The key in the legend is not faded, as the first dot may be.
         ax.scatter([], [], s=14, color="black", label=label)
     ax.scatter(
         x[seen], y[seen], s=16, zorder=3, linewidths=0.5,
@@ -322,7 +317,7 @@ def gaussian_process(sequence: ConfidenceSequence, deviations: float = 2.0) -> G
             "a Gaussian process needs the noise scale, which is unknown, and the data give no "
             "limit yet; some 20 to 40 observations are needed."
         )
-    if noise == 0:  # the likeliest variance is y' K^-1 y / t
+    if noise == 0:  # The likeliest variance is y' K^-1 y / t.
         ridge = NUGGET * engine.data.trace
         variance = engine.path().energy_and_log_det(ridge)[0] / (ridge * engine.data.count)
         return GaussianProcess(engine, ridge, variance, offset, times)
@@ -343,7 +338,7 @@ def _likeliest_ridge(engine: Engine, noise: float) -> float:
 
 
 def finite(values: Array) -> Array:
-    """Replace what is infinite by nan, which is not drawn."""
+    """Replace infinite values by nan, which is not drawn."""
     return np.where(np.isfinite(values), values, np.nan)
 
 
@@ -355,11 +350,14 @@ def _called(function: Any, points: Array, name: str) -> Any:
 
 
 def checked_numbers(values: Any, count: int, what: str) -> Array:
-    """Check that values are ``count`` numbers, which need not be finite; ``what`` must be those."""
+    """Check that values are ``count`` numbers; infinite ones become nan, which is not drawn.
+
+    ``what`` begins the message.
+    """
     try:
         found = np.array(values, dtype=float)
     except (TypeError, ValueError):
         raise InputError(f"{what} numbers, got {brief(values)}.") from None
     if found.shape != (count,):
         raise InputError(f"{what} {count} numbers, got an array of shape {found.shape}.")
-    return found
+    return finite(found)

@@ -135,7 +135,7 @@ def compare(
     [found] = contents.slices_along(inputs, line, {}, None, truth, observed)
     for name, bound in _named((CMM(), AMM()) if bounds is None else bounds).items():
         lower, upper = sequence.bounds(found.points, bound)
-        sides = contents.Sides(lower, upper)
+        sides = contents.Sides(contents.finite(lower), contents.finite(upper))
         found.bounds[f"{name}, mean width {np.mean(upper - lower):#.3g}"] = sides
     return _drawn([found], ax, output)
 
@@ -143,7 +143,7 @@ def compare(
 def _only_line(
     domain: Box, log: Log, labels: Sequence[str] | None, what: str, resolution: int
 ) -> tuple[Inputs, dict[int, Array]]:
-    """The inputs of a picture, and points (m, d) along the only one that is not fixed."""
+    """Return the inputs of a picture, and points (m, d) along the only one that is not fixed."""
     canvas.require_matplotlib()
     inputs = Inputs.checked(domain, log, labels)
     if len(inputs.free) != 1:
@@ -167,8 +167,7 @@ def _drawn(
     if log_output:
         canvas.log_values(axes)
     contents.shade_beyond(axes, limits)
-    axes.set_ylabel(canvas.as_written(output))
-    canvas.legend([axes], own=ax is None)
+    canvas.finish(axes, ax is None, output)
     return axes
 
 
@@ -246,6 +245,5 @@ def functions(
     inputs.label_axis(axes, "x", 0)
     if log_output:
         canvas.log_values(axes)
-    axes.set_ylabel(canvas.as_written(output))
-    canvas.finish(axes, own=ax is None)
+    canvas.finish(axes, ax is None, output)
     return axes

@@ -12,13 +12,13 @@ from kernelbounds.arrays import Array, as_floats, as_scalar, brief
 from kernelbounds.bandits.simulation import Trace
 from kernelbounds.errors import InputError
 from kernelbounds.plot import canvas
-from kernelbounds.plot.contents import checked_numbers, finite
+from kernelbounds.plot.contents import checked_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SPREADS = ("range", "error")
-LOG_FACTOR = 10.0  # between regrets, from which on their axis is logarithmic
+LOG_FACTOR = 10.0  # Regrets that differ by more than this factor have a logarithmic axis.
 
 
 def regret(
@@ -72,11 +72,9 @@ def regret(
                 error = total.std(axis=0, ddof=1) / np.sqrt(len(total))
                 low, high = mean - error, mean + error
             axes.fill_between(rounds, low, high, color=style["color"], alpha=0.15, linewidth=0)
-    axes.set(xlabel="round", ylabel=canvas.as_written(output))
     axes.set_ylim(bottom=0)
     axes.set_xlim(left=0)
-    canvas.round_ticks(axes.xaxis, 8, whole=True)
-    canvas.finish(axes, own=ax is None)
+    canvas.finish(axes, ax is None, output, "round")
     return axes
 
 
@@ -130,20 +128,23 @@ def certificate(
     line = None if enough is None else as_scalar(enough, "enough", above=0.0)
     given = {"regrets": regrets, "limits": limits, "best": best}
     curves = {
-        name: finite(checked_numbers(values, len(t), f"{name} must be"))
+        name: checked_numbers(values, len(t), f"{name} must be")
         for name, values in given.items()
         if values is not None
     }
 
     [axes] = canvas.axes_for(ax)
     if "limits" in curves:
-        _interval(axes, t, curves["limits"], curves["best"])
+        limit, achieved = curves["limits"], curves["best"]
+        axes.fill_between(
+            t, achieved, limit, step="post", color=canvas.BAND, alpha=0.16, linewidth=0
+        )
+        _step(axes, t, limit, canvas.BAND, "no action can beat this")
+        _step(axes, t, achieved, canvas.COLOURS[1], "the best action reaches this")
     else:
-        _steps(axes, t, curves["regrets"], line)
+        _regret_steps(axes, t, curves["regrets"], line)
     label = "certified regret" if limits is None else "f(x)"
-    axes.set(xlabel="observations", ylabel=label if output is None else canvas.as_written(output))
-    canvas.round_ticks(axes.xaxis, 8, whole=True)
-    canvas.finish(axes, own=ax is None)
+    canvas.finish(axes, ax is None, label if output is None else output, "observations")
     return axes
 
 
@@ -189,9 +190,9 @@ def noise(
     t = _checked_rounds(rounds)
     most = checked_numbers(at_most, len(t), "at_most must be")
     line = None if truth is None else as_scalar(truth, "truth", above=0.0)
-    drawn = {"at most, whatever the function is": finite(most)}
+    drawn = {"at most, whatever the function is": most}
     if at_least is not None:
-        least = finite(checked_numbers(at_least, len(t), "at_least must be"))
+        least = checked_numbers(at_least, len(t), "at_least must be")
         drawn["at least, if B and the kernel are right"] = np.where(least > 0, least, np.nan)
 
     [axes] = canvas.axes_for(ax)
@@ -201,16 +202,14 @@ def noise(
     if line is not None:
         axes.axhline(line, color="black", linewidth=0.9, linestyle="--", label="the true noise")
     unknown = np.flatnonzero(~np.isfinite(most))
-    if len(unknown):  # up to the first number at which it is known
+    if len(unknown):  # The grey ends at the first number of observations with a bound.
         end = t[min(unknown[-1] + 1, len(t) - 1)]
         axes.axvspan(t[0], end, color="0.9", linewidth=0, label="not known yet")
     seen = np.concatenate([*drawn.values(), [np.nan if line is None else line]])
     seen = seen[np.isfinite(seen)]
     if len(seen):
         canvas.log_ticks(axes.yaxis, seen.min(), seen.max())
-    axes.set(xlabel="observations", ylabel=canvas.as_written(output))
-    canvas.round_ticks(axes.xaxis, 8, whole=True)
-    canvas.finish(axes, own=ax is None)
+    canvas.finish(axes, ax is None, output, "observations")
     return axes
 
 
@@ -221,23 +220,16 @@ def _checked_rounds(given: ArrayLike) -> Array:
     return t
 
 
-def _interval(ax: Axes, t: Array, limit: Array, achieved: Array) -> None:
-    """Draw the interval from the best action's guaranteed value to what nothing exceeds."""
-    colour, other = canvas.COLOURS[0], canvas.COLOURS[1]
-    ax.fill_between(t, achieved, limit, step="post", color=colour, alpha=0.16, linewidth=0)
-    _step(ax, t, limit, colour, "no action can beat this")
-    _step(ax, t, achieved, other, "the best action reaches this")
-
-
 def _step(ax: Axes, t: Array, values: Array, colour: str, name: str | None = None) -> None:
-    """Draw steps, because a number holds until the next one; a dot is the newest."""
+    """Draw steps, because a number holds until the next one; a dot marks the newest."""
     ax.step(
         t, values, where="post", color=colour, linewidth=1.5, label=name, marker="o", markersize=4,
         markevery=[len(t) - 1],
     )  # fmt: skip
 
 
-def _steps(ax: Axes, t: Array, regrets: Array, enough: float | None) -> None:
+def _regret_steps(ax: Axes, t: Array, regrets: Array, enough: float | None) -> None:
+    """Draw certified regrets and the one that is good enough, on a logarithmic axis if it helps."""
     _step(ax, t, regrets, canvas.BAND)
     seen = regrets[np.isfinite(regrets)]
     if enough is not None:

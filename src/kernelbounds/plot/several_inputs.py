@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MAP_SIZE = (3.6, 3.1)  # inches
 MAP_SPACE = 0.05  # between maps, for the label of a colour bar
 MOST_LEVELS = 15  # colours to tell apart
-# Both get darker or lighter all the way, so that they can be read in grey.
+# Both colour maps get darker or lighter all the way, so that they can be read in grey.
 VALUE_COLOURS, WIDTH_COLOURS = "viridis", "YlOrBr"
 SHOWN = "estimate", "lower", "upper", "width"
 MOST_TITLED = 4  # inputs whose values fit a title
@@ -107,7 +107,7 @@ def maps(
 
     width, both = upper / lower if log_output else upper - lower, np.stack([lower, upper])
     last = "upper / lower" if log_output else "width"
-    # Of each map: its title, its values, those that its colours are for, the colours, their label.
+    # Each map has a title, values, the values that its colours span, colours, and a label of these.
     maps_of = {
         "lower": ("lower bound", lower, both if shared else lower, VALUE_COLOURS, output),
         "upper": ("upper bound", upper, both if shared else upper, VALUE_COLOURS, output),
@@ -141,7 +141,7 @@ def maps(
             ax.set_title(canvas.as_written(named), fontsize="medium")
             beside.append(ax)
             if values is lower and shared and "upper" in show:
-                continue  # it has the colours of the next one, and their bar
+                continue  # Both maps share the colour bar beside the upper one.
             bar = ax.figure.colorbar(contours, ax=beside, label=canvas.as_written(name))
             beside = []
             if log_output:
@@ -272,6 +272,7 @@ def slices(
         if canvas.is_leftmost(ax):
             ax.set_ylabel(canvas.as_written(output))
     for ax in panels:
+        canvas.tidy(ax)
         if log_output:
             canvas.log_values(ax)
         contents.shade_beyond(ax, limits)

@@ -4,11 +4,10 @@
 file                idea
 ==================  ==========================================================================
 ``server.py``       the server on this computer: routes, the token, edits
-``desk.py``         studies that are open, and what was computed of them, until they change
-``sections.py``     what the page shows of a study, as plain values for the templates
+``desk.py``         the studies that are open, and results about them until they change
+``sections.py``     the sections of the page of a study, and the page as one self-contained file
+``forms.py``        edits of a study, and the questions that state a new one
 ``svg.py``          pictures as SVG that follows the colours of the page
-``new_study.py``    questions an engineer can answer, and the problem that the answers state
-``one_file.py``     the page as one self-contained file
 ==================  ==========================================================================
 
 The page is made of the templates in ``templates/``; htmx replaces a section at a time, so that

@@ -1,4 +1,4 @@
-"""Studies that are open in the studio, and what was computed of them until they change."""
+"""The studies that are open in the studio, and results about them, kept until they change."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kernelbounds.study import Study
 # Bounds from more outcomes than this take minutes and gigabytes, so they are not computed unless
 # somebody asks for them.
 MANY_OUTCOMES = 3000
-# Results that are kept of each study: pictures at places that were looked at lately, mostly.
+# This many results are kept of each study: mostly pictures at places that were looked at lately.
 MOST_RESULTS = 64
 SUFFIX = ".db"
 
@@ -21,23 +21,18 @@ T = TypeVar("T")
 
 
 class OpenStudy:
-    """A study, and results about it that are kept until somebody adds to it or takes back."""
+    """An open study, with results about it that are kept until the study changes."""
 
     def __init__(self, name: str, path: Path) -> None:
-        self.name, self.path = name, path
+        self.name = name
         self.study = Study(path)
         self._lock = threading.RLock()
-        self._revision, self._results = "", dict[Hashable, Any]()
+        self._stamp, self._results = "", dict[Hashable, Any]()
         self._asked_for_bounds = False
 
     @property
-    def revision(self) -> str:
-        """A text that changes whenever the study does."""
-        return self.study.stamp
-
-    @property
     def computes(self) -> bool:
-        """Whether bounds are computed unasked: not where there are very many outcomes."""
+        """Whether bounds are computed unasked, which they are not with very many outcomes."""
         return self._asked_for_bounds or len(self.study) <= MANY_OUTCOMES
 
     def compute(self) -> None:
@@ -46,14 +41,13 @@ class OpenStudy:
 
     def has(self, key: Hashable) -> bool:
         """Tell whether something was computed for the present state of the study."""
-        return self._revision == self.revision and key in self._results
+        return self._stamp == self.study.stamp and key in self._results
 
     def kept(self, key: Hashable, make: Callable[[], T]) -> T:
-        """Return what ``make`` does, computed once for each key and state of the study."""
+        """Return what ``make`` returns; it is called once for each key and state of the study."""
         with self._lock:
-            now = self.revision
-            if now != self._revision:
-                self._revision, self._results = now, {}
+            if (now := self.study.stamp) != self._stamp:
+                self._stamp, self._results = now, {}
             if key not in self._results:
                 if len(self._results) >= MOST_RESULTS:
                     self._results.pop(next(iter(self._results)))
@@ -104,7 +98,7 @@ class Desk:
         return next(name for name, one in self.paths().items() if one == path)
 
     def listed(self) -> list[dict[str, Any]]:
-        """Return a line about each study, or why it cannot be opened."""
+        """Return a line about each study, which says why if the study cannot be opened."""
         lines: list[dict[str, Any]] = []
         for name, path in self.paths().items():
             try:
@@ -117,6 +111,6 @@ class Desk:
         return lines
 
     def close(self) -> None:
-        """Give all files back."""
+        """Close all files."""
         for one in self._open.values():
             one.study.close()

@@ -14,6 +14,7 @@ import secrets
 import socket
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,10 @@ from urllib.parse import parse_qs, quote
 
 from kernelbounds.display import page_style
 from kernelbounds.errors import InputError, KernelBoundsError, MissingExtraError
-from kernelbounds.studio import new_study, one_file, sections
+from kernelbounds.studio import forms, sections
 from kernelbounds.studio.desk import Desk, OpenStudy
+from kernelbounds.studio.forms import Answers
+from kernelbounds.studio.sections import Section
 
 try:
     import uvicorn
@@ -47,7 +50,7 @@ POLICY = (
     "frame-ancestors 'none'"
 )
 MARK = files("kernelbounds.display").joinpath("mark.svg")
-Answers = dict[str, list[str]]
+OF_STUDY = "/study/{name}"
 
 
 class OnlyFromHere(BaseHTTPMiddleware):
@@ -85,184 +88,163 @@ class OnlyFromHere(BaseHTTPMiddleware):
 
 
 class Studio:
-    """The pages and what they do, for the studies of a desk."""
+    """The pages of the studio and their addresses, for the studies of a desk."""
 
     def __init__(self, desk: Desk, token: str) -> None:
         self.desk, self._secret = desk, token[::-1]
 
     def routes(self) -> list[Any]:
         """Return all addresses and what answers them."""
-        of_study: list[tuple[str, Callable[..., Response], str]] = [
-            ("", self.page, "GET"),
-            ("/revision", self.revision, "GET"),
-            ("/summary", self.section(sections.summary), "GET"),
-            ("/soon", self.section(sections.soon), "GET"),
-            ("/next", self.section(sections.to_try), "GET"),
-            ("/look", self.section(sections.look), "GET"),
-            ("/progress", self.section(sections.progress), "GET"),
-            ("/assumptions", self.section(sections.assumptions), "GET"),
-            ("/holds", self.section(sections.holds), "GET"),
-            ("/trials", self.section(sections.trials), "GET"),
-            ("/compute", self.edit(sections.compute), "POST"),
-            ("/ask", self.edit(sections.ask), "POST"),
-            ("/tell", self.edit(sections.tell), "POST"),
-            ("/drop", self.edit(sections.drop), "POST"),
-            ("/undo", self.edit(sections.undo), "POST"),
-            ("/correct", self.edit(sections.correct), "POST"),
-            ("/note", self.edit(sections.note), "POST"),
-            ("/report.html", self.report, "GET"),
-            ("/observations.csv", self.table, "GET"),
-        ]
+        gets: dict[str, Callable[..., Response]] = {
+            "/": self.index,
+            "/new": self.new,
+            "/new/input": self.new_input,
+            OF_STUDY: self.page,
+            f"{OF_STUDY}/revision": self.revision,
+            f"{OF_STUDY}/report.html": self.report,
+            f"{OF_STUDY}/observations.csv": self.table,
+        }
+        for name, make in sections.SECTIONS.items():
+            gets[f"{OF_STUDY}/{name}"] = partial(self.section, make)
+        posts: dict[str, Callable[..., Response]] = {
+            "/new": self.create,
+            "/new/preview": self.preview,
+        }
+        for name, change in forms.EDITS.items():
+            posts[f"{OF_STUDY}/{name}"] = partial(self.edit, change)
         return [
-            Route("/", self._answer(self.index)),
-            Route("/new", self._answer(self.new)),
-            Route("/new/input", self._answer(self.new_input)),
-            Route("/new/preview", self._answer(self.preview), methods=["POST"]),
-            Route("/new", self._answer(self.create), methods=["POST"]),
-            Route("/study/{name}/import", self.import_runs, methods=["POST"]),
-            *(
-                Route(f"/study/{{name}}{path}", self._answer(endpoint), methods=[method])
-                for path, endpoint, method in of_study
-            ),
+            *(Route(path, self._answer(endpoint)) for path, endpoint in gets.items()),
+            *(Route(p, self._answer(endpoint), methods=["POST"]) for p, endpoint in posts.items()),
+            Route(f"{OF_STUDY}/import", self.import_runs, methods=["POST"]),
             Route("/page.css", lambda _: Response(page_style(), media_type="text/css")),
             Route("/mark.svg", lambda _: Response(MARK.read_bytes(), media_type="image/svg+xml")),
             Mount("/static", StaticFiles(packages=[("kernelbounds.studio", "static")])),
         ]
 
-    def _answer(self, endpoint: Callable[[Request, Answers], Response]) -> Any:
-        """Answer in a thread; the library's own errors become one sentence on the page."""
+    def _answer(self, endpoint: Callable[..., Response]) -> Any:
+        """Return a handler of requests that calls an endpoint with the study, if any, and answers.
+
+        The answers are those of a form, or of the query.
+        """
 
         async def answer(request: Request) -> Response:
             text = await request.body() if request.method == "POST" else request.url.query
             given = parse_qs(text if isinstance(text, str) else text.decode(), True)
-            try:
-                return await run_in_threadpool(endpoint, request, given)
-            except KernelBoundsError as error:
-                return self._error(error)
+            return await self._in_thread(request, endpoint, given)
 
         return answer
 
-    def _html(self, template: str, **values: Any) -> HTMLResponse:
-        page = sections.render(template, secret=self._secret, live=True, **values)
+    async def _in_thread(
+        self, request: Request, endpoint: Callable[..., Response], *arguments: Any
+    ) -> Response:
+        """Call an endpoint in a thread; errors of the library become one sentence on the page."""
+
+        def called() -> Response:
+            of_study = [self.desk.study(name) for name in request.path_params.values()]
+            return endpoint(*of_study, *arguments)
+
+        try:
+            return await run_in_threadpool(called)
+        except KernelBoundsError as error:
+            return self._error(str(error))
+
+    def _error(self, said: str) -> Response:
+        return HTMLResponse(sections.render("error.html", said=said), 422)
+
+    def _html(self, template: str, **values: Any) -> Response:
+        return HTMLResponse(sections.render(template, secret=self._secret, **values))
+
+    def _of_study(self, one: OpenStudy, template: str, **values: Any) -> Response:
+        page = sections.render_of_study(one, template, secret=self._secret, **values)
         return HTMLResponse(page)
-
-    def _error(self, error: Exception) -> Response:
-        return HTMLResponse(sections.render("error.html", said=str(error)), 422)
-
-    def _open(self, request: Request) -> OpenStudy:
-        return self.desk.study(request.path_params["name"])
 
     # --- all studies
 
-    def index(self, request: Request, given: Answers) -> Response:
-        """Show all studies; or the only one."""
+    def index(self, given: Answers) -> Response:
+        """List all studies."""
         return self._html("index.html", studies=self.desk.listed(), folder=self.desk.folder)
 
-    def new(self, request: Request, given: Answers) -> Response:
+    def new(self, given: Answers) -> Response:
         """Ask the questions that state a problem."""
-        return self._html("new.html", folder=self.desk.folder, **new_study.questions())
+        return self._html("new.html", **forms.CHOICES)
 
-    def new_input(self, request: Request, given: Answers) -> Response:
+    def new_input(self, given: Answers) -> Response:
         """Return the questions about one more input."""
-        return self._html("new_input.html", **new_study.one_input())
+        return self._html("new_input.html", **forms.CHOICES)
 
-    def preview(self, request: Request, given: Answers) -> Response:
+    def preview(self, given: Answers) -> Response:
         """Draw the functions that the answers so far admit."""
-        return self._html("preview.html", **new_study.preview(given))
+        return self._html("preview.html", **forms.preview(given))
 
-    def create(self, request: Request, given: Answers) -> Response:
+    def create(self, given: Answers) -> Response:
         """Make the study, and go to its page."""
-        name = self.desk.add(new_study.create(given, self.desk.folder))
+        name = self.desk.add(forms.create(given, self.desk.folder))
         return Response(headers={"HX-Redirect": f"/study/{quote(name)}"})
 
     # --- one study
 
-    def page(self, request: Request, given: Answers) -> Response:
+    def page(self, one: OpenStudy, given: Answers) -> Response:
         """Show the page of a study; its sections are fetched one by one."""
-        one = self._open(request)
-        return self._html("study.html", several=len(self.desk.paths()) > 1, **sections.frame(one))
+        soon = len(one.study) > 0 and one.computes and not one.has("status")
+        return self._of_study(one, "study.html", soon=soon)
 
-    def revision(self, request: Request, given: Answers) -> Response:
+    def revision(self, one: OpenStudy, given: Answers) -> Response:
         """Tell the page whether the study has changed since it looked last."""
-        one = self._open(request)
-        if given.get("seen") == [one.revision]:
+        if given.get("seen") == [one.study.stamp]:
             return Response(status_code=204)
-        found = self._html("revision.html", name=one.name, revision=one.revision)
+        found = self._of_study(one, "revision.html")
         found.headers["HX-Trigger"] = "changed"
         return found
 
-    def section(self, make: Callable[..., tuple[str, dict[str, Any]]]) -> Any:
-        """Return an endpoint that shows a section."""
+    def section(self, make: Callable[..., Section], one: OpenStudy, given: Answers) -> Response:
+        """Show a section."""
+        template, values = make(one, given)
+        return self._of_study(one, template, **values)
 
-        def show(request: Request, given: Answers) -> Response:
-            template, values = make(self._open(request), given)
-            return self._html(template, **values)
-
-        return show
-
-    def edit(self, change: Callable[[OpenStudy, Answers], str]) -> Any:
-        """Return an endpoint that changes the study, says what it did, and refreshes the page."""
-
-        def changed(request: Request, given: Answers) -> Response:
-            one = self._open(request)
-            return self._done(one, change(one, given))
-
-        return changed
-
-    def _done(self, one: OpenStudy, said: str) -> Response:
-        """Say what was done; the page then fetches its sections anew."""
-        found = self._html("done.html", said=said, name=one.name, revision=one.revision)
+    def edit(self, change: Callable[..., str], one: OpenStudy, *given: Any) -> Response:
+        """Change the study and say what was done; the page then fetches its sections anew."""
+        found = self._of_study(one, "done.html", said=change(one, *given))
         found.headers["HX-Trigger-After-Settle"] = "changed"
         return found
 
     async def import_runs(self, request: Request) -> Response:
         """Add the runs of a table that was dropped on the page; the body is the file."""
-        try:
-            if int(request.headers.get("content-length") or 0) > LARGEST_UPLOAD:
-                raise InputError("the file has more than 50 MB; use kernelbounds study import.")
-            body, given = await request.body(), parse_qs(request.url.query)
-            return await run_in_threadpool(self._imported, request, body, given)
-        except KernelBoundsError as error:
-            return self._error(error)
+        if int(request.headers.get("content-length") or 0) > LARGEST_UPLOAD:
+            return self._error("the file has more than 50 MB; use kernelbounds study import.")
+        body, given = await request.body(), parse_qs(request.url.query)
+        return await self._in_thread(request, partial(self.edit, _imported), body, given)
 
-    def _imported(self, request: Request, body: bytes, given: Answers) -> Response:
-        one = self._open(request)
-        name = Path((given.get("file") or ["table.csv"])[0].replace("\\", "/")).name
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / (name or "table.csv")
-            path.write_bytes(body)
-            try:
-                said = sections.import_runs(one, path, given)
-            except KernelBoundsError as error:  # The user knows the file by its name alone.
-                raise InputError(str(error).replace(str(path), path.name)) from error
-        return self._done(one, said)
-
-    def report(self, request: Request, given: Answers) -> Response:
+    def report(self, one: OpenStudy, given: Answers) -> Response:
         """Return the page of a study as one file."""
-        one = self._open(request)
-        name = quote(f"{one.name}.html")
-        return HTMLResponse(
-            one_file.as_html(one),
-            headers={"Content-Disposition": f"attachment; filename*=UTF-8''{name}"},
-        )
+        return _attachment(sections.report(one), f"{one.name}.html", "text/html")
 
-    def table(self, request: Request, given: Answers) -> Response:
+    def table(self, one: OpenStudy, given: Answers) -> Response:
         """Return all observations as a CSV file."""
-        one = self._open(request)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "observations.csv"
             one.study.export(path)
-            text = path.read_bytes()
-        name = quote(f"{one.name}.csv")
-        return Response(
-            text,
-            media_type="text/csv",
-            headers={"Content-Disposition": f"attachment; filename*=UTF-8''{name}"},
-        )
+            return _attachment(path.read_bytes(), f"{one.name}.csv", "text/csv")
+
+
+def _imported(one: OpenStudy, body: bytes, given: Answers) -> str:
+    """Add the runs of a table to a study, and say how many there were."""
+    name = Path((given.get("file") or ["table.csv"])[0].replace("\\", "/")).name
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / (name or "table.csv")
+        path.write_bytes(body)
+        try:
+            return forms.import_runs(one, path, given)
+        except KernelBoundsError as error:  # The user knows the file by its name alone.
+            raise InputError(str(error).replace(str(path), path.name)) from error
+
+
+def _attachment(content: str | bytes, name: str, media_type: str) -> Response:
+    header = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(name)}"}
+    return Response(content, media_type=media_type, headers=header)
 
 
 def application(desk: Desk, token: str, port: int) -> Starlette:
-    """Return the whole application."""
+    """Return the application, which answers requests with the right token only."""
     guard = Middleware(OnlyFromHere, token=token, port=port)
     return Starlette(routes=Studio(desk, token).routes(), middleware=[guard])
 

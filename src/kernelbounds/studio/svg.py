@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Callable
+from functools import partial
 from html import escape
 from io import StringIO
 from typing import Any
@@ -13,22 +14,14 @@ import numpy as np
 
 from kernelbounds import plot
 from kernelbounds.arrays import Array
-from kernelbounds.bandits import Box
 from kernelbounds.plot import canvas
-from kernelbounds.plot.contents import Data
 from kernelbounds.study import Study
+from kernelbounds.study.pictures import estimate_with_bounds, observed
 
-# Colours of pictures, and what they are on the page: black is the colour of its text.
-PAGE_COLOURS = {
-    "#000000": "currentColor",
-    **{
-        colour: f"var(--{name})"
-        for colour, name in zip(
-            (*canvas.COLOURS[:5], canvas.NO_GUARANTEE),
-            ("one", "three", "four", "five", "six", "two"),
-            strict=True,
-        )
-    },
+# The colours of pictures, and those of the page in their place; black is the colour of its text.
+PAGE_COLOURS = {"#000000": "currentColor", canvas.NO_GUARANTEE: "var(--two)"} | {
+    colour: f"var(--{name})"
+    for colour, name in zip(canvas.COLOURS, ("one", "three", "four", "five", "six"), strict=False)
 }
 STYLE: Any = {
     "svg.fonttype": "none",  # Letters stay letters, in the font of the page.
@@ -43,7 +36,7 @@ CAPTIONS = {
     "noise": "What the data say of the noise",
 }
 BAND_POINTS, MAP_SIDE = 121, 33
-# matplotlib's pyplot, which makes the figures, is not for several threads at once.
+# Only one thread at a time may use matplotlib's pyplot, which makes the figures.
 _drawing = threading.RLock()
 
 
@@ -67,7 +60,7 @@ def as_svg(draw: Callable[[], Any], what: str) -> str:
     # Groups have the same names in all pictures, and the page decides on the size.
     text = re.sub(r'<g id="[^"]*"', "<g", text)
     view = re.search(r'viewBox="[^"]*"', text)
-    # What has no colour is black, by the rules of SVG.
+    # Elements without a colour are black, by the rules of SVG.
     label = f'class="picture" fill="currentColor" role="img" aria-label="{escape(what)}"'
     label = f"{label} {view[0] if view else ''}"
     text = re.sub(r"<svg [^>]*>", f'<svg xmlns:xlink="http://www.w3.org/1999/xlink" {label}>', text)
@@ -83,13 +76,10 @@ def bands(study: Study, at: Array) -> list[tuple[str, str]]:
     for axis in problem.inputs.numbers:
         name = problem.inputs[axis].name
         line = box.fixed({i: float(at[i]) for i in problem.inputs.numbers if i != axis})
-
-        def draw(line: Box = line) -> Any:
-            return plot.band(
-                _bounds(study), line, data=_data(study), limits=problem.limits,
-                resolution=BAND_POINTS, **problem.axes,
-            )  # fmt: skip
-
+        draw = partial(
+            plot.band, estimate_with_bounds(study), line, data=observed(study),
+            limits=problem.limits, resolution=BAND_POINTS, **problem.axes,
+        )  # fmt: skip
         found.append((name, as_svg(draw, f"Bounds on {problem.output.name} along {name}")))
     return found
 
@@ -100,33 +90,14 @@ def map_of(
     """Draw a map of one quantity over two inputs, at the other settings of ``at`` (d,)."""
     problem = study.problem
     box = problem.box.fixed({i: float(at[i]) for i in problem.inputs.categories})
-    drawn = as_svg(
-        lambda: plot.maps(
-            _bounds(study), box, data=_data(study), at=at, inputs=axes, show=(quantity,),
-            resolution=MAP_SIDE, **problem.axes,
-        ),
-        f"{words} over {axes[0]} and {axes[1]}",
+    draw = partial(
+        plot.maps, estimate_with_bounds(study), box, data=observed(study), at=at, inputs=axes,
+        show=(quantity,), resolution=MAP_SIDE, **problem.axes,
     )  # fmt: skip
-    return words, drawn
+    return words, as_svg(draw, f"{words} over {axes[0]} and {axes[1]}")
 
 
 def over_time(study: Study, seconds: float) -> list[tuple[str, str]]:
     """Draw the history of a study, its certificates, and an unknown noise as it closes in."""
     drawn = study.drawings(seconds)
     return [(CAPTIONS[name], as_svg(draw, CAPTIONS[name])) for name, draw in drawn.items()]
-
-
-def _data(study: Study) -> Data | None:
-    """The observations, in the user's units; None where there are none."""
-    columns = study.observations
-    if not len(study):
-        return None
-    return study.problem.inputs.points(columns), columns[study.problem.output.name]
-
-
-def _bounds(study: Study) -> Callable[[Array], Any]:
-    """Estimate and bounds at settings in the user's units, with steps between whole numbers."""
-    problem, sequence = study.problem, study.sequence
-    return lambda points: problem.unscaled_estimate(
-        *sequence.estimate_with_bounds(problem.inputs.nearest(points))
-    )

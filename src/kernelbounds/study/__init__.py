@@ -1,24 +1,26 @@
-"""Studies on disk: experiments that are asked for and told, in one file, for people at a bench.
+"""Studies: series of experiments in one file each, for people at a bench.
 
-===================  =========================================================================
-file                 idea
-===================  =========================================================================
-``study.py``         the object
-``study_file.py``    the file: its tables
-``database.py``      SQLite: transactions, versions, errors
-``records.py``       what users hand in, outcomes and tables, and what they are handed
-``deciding.py``      what to try next, certificates, and the most promising settings
-``status.py``        how the study stands, and what to do
-``revision.py``      other assumptions for the same observations, and what is guaranteed then
-``pictures.py``      its history, its certificates over time, and slices
-===================  =========================================================================
+==================  ==========================================================================
+file                idea
+==================  ==========================================================================
+``study.py``        :class:`Study`, the object
+``asking.py``       ``ask``: the choice of the next trials, for one of three purposes
+``telling.py``      ``tell`` and ``import_runs``: checks of outcomes, tables and notes
+``search.py``       ``certificate``: the search for the best settings, and certificates over time
+``status.py``       ``status``: how the study stands, and what to do
+``revision.py``     ``revise``: other assumptions for the same observations
+``pictures.py``     ``plot``: the history, the certificates over time, and slices
+``trials.py``       trials, their outcomes and notes: as rows of the file, and as users get them
+``study_file.py``   what is read from the tables of the file and written to them
+``database.py``     the tables, and SQLite: transactions, versions, errors
+==================  ==========================================================================
 """
 
 from kernelbounds.problem.checked import Checked
-from kernelbounds.study.records import Promising, Trial
 from kernelbounds.study.revision import Revision
+from kernelbounds.study.search import Promising
 from kernelbounds.study.status import Status
 from kernelbounds.study.study import Study
-from kernelbounds.study.study_file import Note, Told
+from kernelbounds.study.trials import Note, Told, Trial
 
 __all__ = ["Checked", "Note", "Promising", "Revision", "Status", "Study", "Told", "Trial"]

@@ -1,7 +1,8 @@
-"""One SQLite file that several processes write to: opening, transactions, versions, errors.
+"""The SQLite file of a study: its tables, transactions, versions and errors.
 
 Once a transaction has ended, what it wrote is on the disk and is there once. Others may write to
-the same file at the same time, and any of them may be killed at any instant.
+the same file at the same time, and any of them may be killed at any instant. Nothing is ever
+deleted: outcomes that are taken back stay in the file as withdrawn.
 
 * Each write is one transaction, begun with the lock for writing (``BEGIN IMMEDIATE``), so that what
   it checked is still true when it is committed.
@@ -23,9 +24,8 @@ import sqlite3
 import stat
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -34,79 +34,135 @@ from kernelbounds.errors import InputError, StoredFileError, said
 from kernelbounds.io import files
 
 MEMORY = ":memory:"
-# Seconds to wait in all while others write, which takes milliseconds; for each try, so that an
-# interrupt is noticed; and between two tries.
+# Seconds to wait while others write, which takes milliseconds: in all; for each try, which is short
+# so that an interrupt is noticed; and between two tries.
 PATIENCE, TRY_SECONDS, PAUSE_SECONDS = 30.0, 0.2, 0.005
 
 
-@dataclass(frozen=True)
-class Format:
-    """What a file of one kind has: the number of its application, its version and its tables.
-
-    Each table has a column ``digest``. A statement that changes a row sets it to NULL, and the
-    checksum is written when the transaction ends.
-    """
-
-    application: int
-    version: int
-    schema: Sequence[str]
+APPLICATION = 0x6B625354  # "kbST"
+VERSION = 4
+# Each table has a column ``digest``. A statement that changes a row sets it to NULL, and the
+# checksum is written when the transaction ends.
+SCHEMA = (
+    "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL, digest TEXT)",
+    # A point is a JSON list of numbers in the units of the inputs, in their order. ``asked`` is
+    # NULL for a trial that was told without being asked for; estimate, lower, upper and gain are
+    # what was known when it was asked for, and purpose and why say why it was. ``place`` is the
+    # place of an outcome that was taken back, which the right outcome of the run will have.
+    """CREATE TABLE trials (
+        number INTEGER PRIMARY KEY,
+        point TEXT NOT NULL,
+        state TEXT NOT NULL CHECK (state IN ('pending', 'told', 'dropped')),
+        asked TEXT,
+        estimate REAL,
+        lower REAL,
+        upper REAL,
+        gain REAL,
+        purpose TEXT,
+        why TEXT,
+        place INTEGER,
+        digest TEXT
+    )""",
+    # Outcomes are in the order of their places. A new outcome is the last, and one that corrects
+    # another has the place of the other, which is withdrawn. Those of one batch were told together.
+    # The point is where the outcome was measured, which need not be the point of its trial. For an
+    # outcome that was imported, source is the name of its table, if that has one, and row its
+    # number in the table, from 1 on. The value of a rate is a JSON list of successes and tries.
+    """CREATE TABLE outcomes (
+        id INTEGER PRIMARY KEY,
+        place INTEGER NOT NULL,
+        batch INTEGER NOT NULL,
+        trial INTEGER NOT NULL REFERENCES trials (number),
+        point TEXT NOT NULL,
+        value REAL NOT NULL,
+        key TEXT,
+        source TEXT,
+        row INTEGER,
+        time TEXT NOT NULL,
+        withdrawn TEXT,
+        digest TEXT
+    )""",
+    "CREATE UNIQUE INDEX one_outcome_of_a_trial ON outcomes (trial) WHERE withdrawn IS NULL",
+    "CREATE UNIQUE INDEX one_outcome_of_a_key ON outcomes (key) WHERE withdrawn IS NULL",
+    "CREATE UNIQUE INDEX one_outcome_of_a_place ON outcomes (place) WHERE withdrawn IS NULL",
+    # A note on a trial is a text, the path of a file, or both.
+    """CREATE TABLE notes (
+        id INTEGER PRIMARY KEY,
+        trial INTEGER NOT NULL REFERENCES trials (number),
+        text TEXT NOT NULL,
+        path TEXT,
+        time TEXT NOT NULL,
+        digest TEXT
+    )""",
+    # A certificate is made from the first ``count`` outcomes; ``basis`` is a checksum of their ids.
+    """CREATE TABLE certificates (
+        id INTEGER PRIMARY KEY,
+        count INTEGER NOT NULL,
+        basis TEXT NOT NULL,
+        seconds REAL NOT NULL,
+        computed TEXT NOT NULL,
+        data TEXT NOT NULL,
+        digest TEXT
+    )""",
+)
 
 
 class Database:
-    """An open file, which threads may share.
+    """The open file of a study, which threads may share.
 
-    With ``fill``, which writes the first rows, a new file is made: complete, or not there at all.
+    With ``content``, the rows of each table, a new file is made: complete, or not there at all.
     """
 
     def __init__(
-        self,
-        path: Path | str,
-        form: Format,
-        fill: Callable[[sqlite3.Connection], object] | None = None,
+        self, path: Path | str, content: Mapping[str, Iterable[Sequence[Any]]] | None = None
     ) -> None:
-        self.path = path
-        self.name = shown(path)
+        self.path, self.name = path, shown(path)
         self._lock = threading.RLock()
         if isinstance(path, Path):
-            if fill is None:
-                _check_there(path, self.name)
-            else:
-                _claim(path, self.name)
+            (_check_there if content is None else _claim)(path, self.name)
         self._connect()
         try:
-            if fill is None:
-                self._check_format(form)
-                self._check_content(form)
+            if content is None:
+                self._check_format()
+                self._check_content()
             else:
-                self._create(form, fill)
+                self._create(content)
         except BaseException:
             self.close()
-            if fill is not None and isinstance(path, Path):
+            if content is not None and isinstance(path, Path):
                 with suppress(OSError):
                     if path.stat().st_size == 0:
                         path.unlink()
             raise
 
-    def _create(self, form: Format, fill: Callable[[sqlite3.Connection], object]) -> None:
+    def _create(self, content: Mapping[str, Iterable[Sequence[Any]]]) -> None:
         """Make the tables and fill them, in one transaction."""
         with self.writing() as db:
             if self.number("PRAGMA application_id") or self.number("PRAGMA schema_version"):
                 raise _exists(self.name)  # Another process has made it at the same time.
-            for statement in form.schema:
+            for statement in SCHEMA:
                 db.execute(statement)
-            fill(db)
-            db.execute(f"PRAGMA application_id = {form.application}")
-            db.execute(f"PRAGMA user_version = {form.version}")
+            for table, rows in content.items():
+                for row in rows:
+                    db.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)
+            db.execute(f"PRAGMA application_id = {APPLICATION}")
+            db.execute(f"PRAGMA user_version = {VERSION}")
 
     def close(self) -> None:
-        """Give the file back; nothing is left to be written."""
+        """Close the file; nothing is left to be written."""
         with self._lock:
             self._db.close()
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """Begin a transaction that is committed at the end of the block, or leaves no trace."""
+        """Begin a transaction that is committed at the end of the block, or leaves no trace.
+
+        A block within another one belongs to the transaction of that.
+        """
         with self._lock, self._reported():
+            if self._db.in_transaction:
+                yield self._db
+                return
             self._patiently("BEGIN IMMEDIATE")
             try:
                 yield self._db
@@ -122,11 +178,8 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Begin a block in which all queries see the file at the same time."""
+        """Begin a block in which all queries see the file as it is at one moment."""
         with self._lock, self._reported():
-            if self._db.in_transaction:
-                yield
-                return
             self._patiently("BEGIN")
             try:
                 yield
@@ -139,9 +192,15 @@ class Database:
         with self._lock, self._reported():
             return self._patiently(sql, values).fetchall()
 
-    def number(self, sql: str) -> int:
+    def number(self, sql: str, *values: Any) -> int:
         """Return the whole number that a query finds."""
-        return int(self.rows(sql)[0][0])
+        return int(self.rows(sql, *values)[0][0])
+
+    def insert(self, table: str, **values: Any) -> int:
+        """Add a row by the names of its columns, within a transaction; returns its number."""
+        marks = ", ".join("?" * len(values))
+        sql = f"INSERT INTO {table} ({', '.join(values)}) VALUES ({marks})"
+        return int(self._db.execute(sql, tuple(values.values())).lastrowid or 0)
 
     def _patiently(self, sql: str, values: Sequence[Any] = ()) -> sqlite3.Cursor:
         """Execute a statement, again and again while others hold the lock."""
@@ -173,23 +232,23 @@ class Database:
                 self._db.close()
                 raise
 
-    def _check_format(self, form: Format) -> None:
-        if self.number("PRAGMA application_id") != form.application:
+    def _check_format(self) -> None:
+        if self.number("PRAGMA application_id") != APPLICATION:
             raise StoredFileError(f"{self.name} is not a study of kernelbounds.")
         version = self.number("PRAGMA user_version")
-        if version != form.version:
+        if version != VERSION:
             raise StoredFileError(
                 f"{self.name} is a study in format {version}, and this kernelbounds reads format "
-                f"{form.version} only: pip install -U kernelbounds, or export its runs with the "
+                f"{VERSION} only: pip install -U kernelbounds, or export its runs with the "
                 "release that wrote it (study export), and import them into a new study."
             )
 
-    def _check_content(self, form: Format) -> None:
+    def _check_content(self) -> None:
         """Raise where the structure, the tables or the rows are not as they were written."""
         found = self.rows("PRAGMA integrity_check(1)")[0][0]
         if found != "ok":
             raise _damaged(self.name, " ".join(found.split()))
-        if not set(form.schema) <= {sql for (sql,) in self.rows("SELECT sql FROM sqlite_master")}:
+        if not set(SCHEMA) <= {sql for (sql,) in self.rows("SELECT sql FROM sqlite_master")}:
             raise _damaged(self.name, "its tables are not those of a study")
         for table, columns in self._tables.items():
             wrong = f"SELECT rowid FROM {table} WHERE digest IS NOT checksum({columns}) LIMIT 1"
@@ -233,7 +292,7 @@ def _check_there(path: Path, name: str) -> None:
 
 
 def refuse_existing(path: Path) -> None:
-    """Raise where there is something at the path that a new :class:`Database` would not replace.
+    """Raise where there is a file at the path, other than an empty one.
 
     An empty file was left by a process that was killed when it had just begun, and is replaced.
     """
@@ -275,7 +334,7 @@ def _code(error: Exception) -> int:
 
 
 def _explained(error: Exception, name: str) -> Exception:
-    """Say in one sentence what an error of SQLite means for the user of a study."""
+    """Explain in one sentence what an error of SQLite means for the user of a study."""
     cannot_write = f"cannot write to {name}: the"
     read_only = f"{cannot_write} file or its folder is read-only."
     if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_READONLY_DBMOVED:
@@ -297,7 +356,7 @@ def _explained(error: Exception, name: str) -> Exception:
         return _damaged(name, said(error))
     if isinstance(error, sqlite3.ProgrammingError) and "closed" in text:
         return InputError(f"the study {name} was closed; open it again with Study({name}).")
-    # The function is the checksum, which any row can have unless there is broken text in it.
+    # The only function is the checksum, which fails only where there is broken text in a row.
     broken = "user-defined function" in text or "UTF-8" in text
     if broken or isinstance(error, UnicodeDecodeError):
         return _damaged(name, "there is text in it that cannot be read")
@@ -307,3 +366,11 @@ def _explained(error: Exception, name: str) -> Exception:
 def checked_path(path: Any) -> Path | str:
     """Return a path, or the name of a study that lives in memory only."""
     return MEMORY if path == MEMORY else files.as_path(path)
+
+
+def checked_new_path(path: Any) -> Path | str:
+    """Return a path at which there is nothing yet, or the name of a study in memory."""
+    found = checked_path(path)
+    if isinstance(found, Path):
+        refuse_existing(found)
+    return found

@@ -18,8 +18,8 @@ from kernelbounds.io import files
 from kernelbounds.plot import canvas
 from kernelbounds.problem import Problem
 from kernelbounds.problem.checked import checked_assumptions
-from kernelbounds.study.deciding import evenly, replayed
-from kernelbounds.study.study_file import Outcome
+from kernelbounds.study.search import evenly, replayed
+from kernelbounds.study.trials import Outcome
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # The picture of the history has bounds at no more numbers of observations than this.
 MAX_HISTORY_COUNTS = 60
-# Bounds at 1,000 settings at once would take 150 MB.
+# Bounds are computed at this many settings at a time: 1,000 at once would take 150 MB.
 HISTORY_POINTS_AT_ONCE = 256
 
 
@@ -37,18 +37,18 @@ def save_all(folder: str | PathLike[str], drawings: Mapping[str, Callable[[], An
     where = files.as_path(folder)
     with files.failure_reported(f"make the folder {brief(str(folder))}"):
         where.mkdir(parents=True, exist_ok=True)
-    paths = {where / f"{name}.png": draw for name, draw in drawings.items()}
-    for path, draw in paths.items():
+    paths = [where / f"{name}.png" for name in drawings]
+    for path, draw in zip(paths, drawings.values(), strict=True):
         canvas.save(draw(), path)
-    return list(paths)
+    return paths
 
 
 def over_time(
     study: Study, outcomes: list[Outcome], certificates: list[tuple[int, Certificate]]
 ) -> dict[str, Callable[[], Axes]]:
-    """Return what draws the history, the certificates, and an unknown noise as it closes in."""
+    """Return functions that draw the history, the certificates, and how unknown noise closes in."""
     output = study.problem.output
-    # A logarithmic output has factors, 1 where the best settings known are the best possible.
+    # The regret of a logarithmic output is drawn as a factor, which is 1 where there is none.
     one, enough = float(output.log), study.stop_within
     what = f"certified factor, {output.name}" if output.log else f"certified regret, {output.label}"
     drawn = {"history": lambda: _history(study.problem, outcomes, study.minimise)}
@@ -65,7 +65,7 @@ def over_time(
 
 
 def _history(problem: Problem, outcomes: list[Outcome], minimise: bool) -> Axes:
-    """Draw outcomes in the order told, and what was known of the best settings at each time.
+    """Draw outcomes in the order told, and bounds on the best settings known at each time.
 
     The band is that of the settings observed that surely have the best value. The line is the best
     estimate at settings observed, which may be other ones. There is neither where the data had
@@ -91,7 +91,6 @@ def _history(problem: Problem, outcomes: list[Outcome], minimise: bool) -> Axes:
     axes.plot(
         1 + np.arange(len(values)), values, "o", color="black", markersize=3.5, label="outcomes"
     )
-    axes.set(xlabel="observations", ylabel=canvas.as_written(problem.output.label))
     # Bounds after the first few observations may be far out, where there is nothing else to see.
     out = problem.output
     low, high = out.scaled([min(values.min(), out.low), max(values.max(), out.high)])
@@ -101,8 +100,7 @@ def _history(problem: Problem, outcomes: list[Outcome], minimise: bool) -> Axes:
         axes.set_yscale("log")
         canvas.log_ticks(axes.yaxis, *ends)
     axes.set_ylim(*ends)
-    canvas.round_ticks(axes.xaxis, 8, whole=True)
-    canvas.finish(axes, own=True)
+    canvas.finish(axes, True, problem.output.label, "observations")
     return axes
 
 
@@ -155,18 +153,33 @@ def _noise(problem: Problem, outcomes: list[Outcome]) -> Axes:
     )
 
 
-def slices(study: Study, outcomes: list[Outcome], point: Array) -> Any:
+def slices(study: Study, point: Array) -> Any:
     """Draw the band along each input through a point, with steps between whole numbers.
 
     There is a band for each level of categories, or one for those of the point if they are many.
     """
+    problem = study.problem
+    return plot.slices(
+        estimate_with_bounds(study), canvas.drawable(problem.box, point), point,
+        data=observed(study), limits=problem.limits, **problem.axes,
+    )  # fmt: skip
+
+
+def estimate_with_bounds(study: Study) -> Callable[[Array], tuple[Array, Array, Array]]:
+    """Return the estimate and its bounds as a function of points (m, d) in the user's units.
+
+    Between whole numbers the function has steps.
+    """
     problem, sequence = study.problem, study.sequence
-    data = [one.point for one in outcomes], [one.value for one in outcomes]
+    return lambda points: problem.unscaled_estimate(
+        *sequence.estimate_with_bounds(problem.inputs.nearest(points))
+    )
 
-    def bounds(points: Array) -> tuple[Array, Array, Array]:
-        return problem.unscaled_estimate(
-            *sequence.estimate_with_bounds(problem.inputs.nearest(points))
-        )
 
-    box = canvas.drawable(problem.box, point)
-    return plot.slices(bounds, box, point, data=data, limits=problem.limits, **problem.axes)
+def observed(study: Study) -> tuple[Array, Array]:
+    """Return the settings (n, d) and the outcomes (n,) of a study, in the user's units."""
+    columns = study.observations
+    points = (
+        study.problem.inputs.points(columns) if len(study) else np.empty((0, study.problem.dim))
+    )
+    return points, columns[study.problem.output.name]

@@ -1,4 +1,4 @@
-"""Other assumptions for the same observations: what a change of mind does to the guarantee.
+"""Revisions of a study: other assumptions for the same observations, and what is guaranteed then.
 
 All bounds of a study hold unless the energy of the noise exceeds R_t^2 at some time, an event of
 probability at most delta that depends on the kernel, B, the noise and delta, and on no fact. So
@@ -21,6 +21,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from kernelbounds.errors import InputError
 from kernelbounds.kernels import kernel_to_text
 from kernelbounds.noise import SubGaussian
@@ -28,14 +30,29 @@ from kernelbounds.problem import Problem
 from kernelbounds.problem.facts_in_words import SHAPES
 from kernelbounds.problem.noise_in_words import parts_of_noise
 from kernelbounds.study.study_file import utc_now
+from kernelbounds.study.trials import Outcome
 
-# From the strongest to the weakest.
+# The levels of a guarantee, from the strongest to the weakest.
 KEPT, STATED, WEAKER, NONE = LEVELS = ("kept", "if true", "weaker", "none")
+# What remains of the guarantee, with the probabilities of the old bounds, of the new ones, and of
+# both together.
+GUARANTEES = {
+    KEPT: "The guarantee remains: what is assumed now was assumed before the data, and if it is "
+    "true, bounds hold with probability {old:g}, whatever made you change your mind.",
+    STATED: "Bounds hold with probability {old:g} if what you state now is true. That the data "
+    "look like it is no proof of it.",
+    WEAKER: "The new assumptions are weaker: they follow from the old ones. If you would have "
+    "taken these numbers without the data, the new bounds hold with probability {new:g}, and old "
+    "and new ones together with {both:g}. For numbers that were tuned to the data there is no "
+    "guarantee.",
+    NONE: "There is no guarantee, unless you would have made the new assumptions without these "
+    "data: then bounds hold with probability {new:g}.",
+}
 
 
 @dataclass(frozen=True)
 class Revision:
-    """How a study was made from another one, and what that does to the guarantee.
+    """A revision of a study: the study it was made from, and what remains of the guarantee.
 
     Attributes
     ----------
@@ -75,13 +92,16 @@ class Revision:
     def of(
         cls, old: Problem, new: Problem, before: Sequence[Revision], file: str, also: Sequence[str]
     ) -> Revision:
-        """Compare assumptions; ``before`` has the revisions that the old study was made by.
+        """Compare the assumptions of the old study, in ``file``, with new ones.
 
-        ``also`` has what is changed besides the assumptions.
+        ``before`` are the revisions by which the old study was made, and ``also`` says what is
+        changed besides the assumptions.
         """
         level, past = level_of(old, new), before[-1].delta if before else old.delta
-        sentence = _guarantee(level, past, new.delta)
-        worst = max(level, *(one.level for one in before), key=LEVELS.index) if before else level
+        sentence = GUARANTEES[level].format(
+            old=1 - past, new=1 - new.delta, both=1 - past - new.delta
+        )
+        worst = max([level, *(one.level for one in before)], key=LEVELS.index)
         if worst != level:
             sentence += f" But this adds to what was said of {file}, which had been revised itself."
         delta = past if level in (KEPT, STATED) else new.delta
@@ -99,20 +119,19 @@ class Revision:
 
 
 def revisions_from(text: str | None) -> tuple[Revision, ...]:
-    """Read what the file of a study says of the studies it was made from, the oldest first."""
+    """Read the revisions by which a study was made from the text in its file, the oldest first."""
     made = json.loads(text or "[]")
     return tuple(Revision(**(one | {"changes": tuple(one["changes"])})) for one in made)
 
 
 def level_of(old: Problem, new: Problem) -> str:
-    """Return what a change of assumptions leaves of the guarantee, see :class:`Revision`."""
-    if not _same_functions(old, new):
+    """Return the level of the guarantee that remains after a change, see :class:`Revision`."""
+    (old_kind, old_noise), (new_kind, new_noise) = _noise(old), _noise(new)
+    if not _same_functions(old, new) or old_kind != new_kind:
+        return NONE
+    if new.delta > old.delta or new_noise < old_noise:
         return NONE
     stated = _statements_follow(old, new)
-    old_noise, new_noise = _noise(old), _noise(new)
-    larger_delta = new.delta > old.delta
-    if larger_delta or old_noise[0] != new_noise[0] or new_noise[1] < old_noise[1]:
-        return NONE
     same_event = new.delta == old.delta or isinstance(old.stated_noise.law, SubGaussian)
     if same_event and _norms(new) == _norms(old) and old_noise == new_noise:
         return KEPT if stated else STATED
@@ -120,34 +139,8 @@ def level_of(old: Problem, new: Problem) -> str:
     return WEAKER if larger and stated else NONE
 
 
-def _guarantee(level: str, old_delta: float, new_delta: float) -> str:
-    """Say what remains of the guarantee after a change of assumptions."""
-    before, now, both = 1 - old_delta, 1 - new_delta, 1 - old_delta - new_delta
-    if level == KEPT:
-        return (
-            "The guarantee remains: what is assumed now was assumed before the data, and if it is "
-            f"true, bounds hold with probability {before:g}, whatever made you change your mind."
-        )
-    if level == STATED:
-        return (
-            f"Bounds hold with probability {before:g} if what you state now is true. That the data "
-            "look like it is no proof of it."
-        )
-    if level == WEAKER:
-        return (
-            "The new assumptions are weaker: they follow from the old ones. If you would have "
-            "taken these numbers without the data, the new bounds hold with probability "
-            f"{now:g}, and old and new ones together with {both:g}. For numbers that were tuned to "
-            "the data there is no guarantee."
-        )
-    return (
-        "There is no guarantee, unless you would have made the new assumptions without these "
-        f"data: then bounds hold with probability {now:g}."
-    )
-
-
 def _changes_in_words(old: Problem, new: Problem) -> list[str]:
-    """List what is assumed otherwise."""
+    """List the differences between the assumptions of two problems, in words."""
     found = [
         f"{a.text} -> {b.text}"
         for a, b in zip((*old.inputs, old.output), (*new.inputs, new.output), strict=True)
@@ -171,11 +164,11 @@ def _changes_in_words(old: Problem, new: Problem) -> list[str]:
 
 def check_same_quantities(old: Problem, new: Problem) -> None:
     """Raise where outcomes of the old problem are not outcomes of the new one."""
-    kinds = [
-        [(one.name, one.levels) for one in problem.inputs] + [(problem.measured, ())]
+    columns, others = (
+        [problem.measured, *((one.name, one.levels) for one in problem.inputs)]
         for problem in (old, new)
-    ]
-    if kinds[0] != kinds[1]:
+    )
+    if columns != others:
         raise InputError(
             "a revised study has the same inputs, levels and columns measured, in the same order: "
             f"{', '.join((*old.names, *old.measured))}; for others, make a new study and import "
@@ -183,14 +176,25 @@ def check_same_quantities(old: Problem, new: Problem) -> None:
         )
 
 
+def check_possible(new: Problem, told: Sequence[Outcome]) -> None:
+    """Raise where outcomes that were told are impossible under the new assumptions."""
+    if told:
+        places = [f"trial {one.trial}: " for one in told]
+        new.inputs.checked_points(np.array([one.point for one in told]), places.__getitem__)
+        new.scaled_outcomes([one.told for one in told], places.__getitem__)
+
+
 def _same_functions(old: Problem, new: Problem) -> bool:
-    """Whether functions are on the same inputs, with the same kernels and levels."""
-    scales = [
-        [(one.low, one.high, one.log, one.integer, one.levels) for one in problem.inputs]
+    """Tell whether two problems are about functions of the same inputs, with the same kernels."""
+    before, now = (
+        (
+            [(one.low, one.high, one.log, one.integer, one.levels) for one in problem.inputs],
+            (problem.output.low, problem.output.high, problem.output.log),
+            _kernels(problem),
+        )
         for problem in (old, new)
-    ]
-    outputs = [(one.output.low, one.output.high, one.output.log) for one in (old, new)]
-    return scales[0] == scales[1] and outputs[0] == outputs[1] and _kernels(old) == _kernels(new)
+    )
+    return before == now
 
 
 def _kernels(problem: Problem) -> list[str]:
@@ -203,7 +207,7 @@ def _norms(problem: Problem) -> list[float]:
 
 
 def _noise(problem: Problem) -> tuple[str, float]:
-    """The kind of noise and its number, which is larger for weaker assumptions."""
+    """Return the kind of noise and its number, which is larger for weaker assumptions."""
     if problem.noise is None:  # It follows from the tries.
         return "tries", 0.0
     words, amount = parts_of_noise(problem.noise)
@@ -211,11 +215,10 @@ def _noise(problem: Problem) -> tuple[str, float]:
 
 
 def _statements_follow(old: Problem, new: Problem) -> bool:
-    """Whether all that is stated of the output in the new problem is stated in the old one."""
+    """Tell whether all that the new problem states of the output was stated in the old one."""
     (low, high), (below, above) = (
-        [math.inf * side if end is None else end for side, end in zip((-1, 1), limits, strict=True)]
-        for limits in (old.limits or (None, None), new.limits or (None, None))
+        (-math.inf if low is None else low, math.inf if high is None else high)
+        for low, high in (old.limits or (None, None), new.limits or (None, None))
     )
-    names = (*SHAPES, "known")
-    kept = all(set(getattr(new, name)) <= set(getattr(old, name)) for name in names)
+    kept = all(set(getattr(new, name)) <= set(getattr(old, name)) for name in (*SHAPES, "known"))
     return bool(below <= low and high <= above and kept)

@@ -1,4 +1,4 @@
-"""How a study stands: what is certified, whether to go on, and whether the assumptions hold."""
+"""The state of a study: what is certified, whether to go on, and whether the assumptions hold."""
 
 from __future__ import annotations
 
@@ -15,22 +15,24 @@ from kernelbounds.noise import Bounded
 from kernelbounds.problem import Problem
 from kernelbounds.problem.assuming import turns_along_inputs
 from kernelbounds.problem.checked import Checked, noise_so_far
+from kernelbounds.problem.facts_in_words import kernels_sentence
 from kernelbounds.problem.noise_in_words import UNKNOWN, parts_of_noise
 from kernelbounds.problem.outputs import Output, checked_amount
-from kernelbounds.study.records import Promising, Trial
+from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study.revision import Revision
+from kernelbounds.study.search import Promising
+from kernelbounds.study.trials import Trial
 
-# The regret is taken to fall with a power of the number of observations between these two, whatever
-# the last certificates say: the trend of a few is rough.
-SLOWEST_POWER, FASTEST_POWER = 0.25, 2.0
 # A certified regret above this share of limit - lower bound needs no explanation: with the three
 # digits printed, nobody would notice the difference.
 UNNOTICED_SHARE = 0.995
+# The share of the settings at which a fact matters is that of this many which fill the ranges.
+FACT_POINTS = 128
 
 
 @dataclass(frozen=True)
 class Status:
-    """How a study stands, from :meth:`Study.status`.
+    """The state of a study, from :meth:`Study.status`.
 
     ``str(status)`` is a readable text, and :meth:`as_data` is for JSON.
 
@@ -119,10 +121,15 @@ class Status:
 
     @property
     def advice(self) -> list[str]:
-        """What to do now and why, in one or two sentences each."""
+        """Advice on what to do now and why, one or two sentences each."""
         if self.refuted:
             return _remedies(self)
-        said = [_strain(*one) for one in self.checked if one[1].strained]
+        said = [
+            f"The {name} is nearly refuted: {assumed} is assumed, and the data need {needed} at "
+            "least. Certificates still hold if you still believe it."
+            for name, checked, assumed, needed in checked_in_words(self)
+            if checked.strained
+        ]
         if not self.observations:
             said.append("Nothing is observed yet: ask for a trial, run it and tell its outcome.")
         elif self.stop:
@@ -143,13 +150,12 @@ class Status:
 
     @property
     def _why_smaller(self) -> str:
-        """Why the regret is less than the numbers printed above it seem to say."""
+        """The reason why the regret is less than the numbers printed above it seem to say."""
         best = self.certificate
         if best is None or self.limit is None:
             return ""
         ends = (self.limit, best.upper) if self.minimise else (best.lower, self.limit)
-        difference = self.problem.output.between_values(*ends)
-        if best.regret > UNNOTICED_SHARE * difference:
+        if best.regret > UNNOTICED_SHARE * self.problem.output.between_values(*ends):
             return ""
         what = "ratio" if self.problem.output.log else "difference"
         return (
@@ -159,7 +165,7 @@ class Status:
 
     @property
     def headline(self) -> str:
-        """What one would tell a colleague: the best estimate, where it is, and its guarantee."""
+        """The best estimate, where it is, and its guarantee: what one would tell a colleague."""
         found = self.most_promising
         if found is None:
             return ""
@@ -168,25 +174,13 @@ class Status:
         return f"{out.name} is {out.about(found.estimate, found.lower, found.upper, settings)}."
 
     @property
-    def _known(self) -> list[str]:
-        """What is known of the output besides the data, and where it makes a difference."""
+    def _facts(self) -> list[str]:
+        """The facts about the output in words, and where they make a difference."""
         return [
             words
             if share is None
             else f"{words} (makes bounds narrower at {100 * share:.0f} % of the settings)"
             for words, share in self.binding.items()
-        ]
-
-    @property
-    def checked(self) -> list[tuple[str, Checked, str, str]]:
-        """The norm bound and the noise: name, numbers, what is assumed and what the data need."""
-        problem, norm, noise = self.problem, self.norm_bound, self.noise
-        least = problem.stated_noise.text(noise.at_least, partial(at_least, digits=4))
-        needed = problem.output.norm_text(norm.at_least, partial(at_least, digits=4))
-        name = "limit of the noise" if problem.stated_noise.is_unknown else "noise"
-        return [
-            ("norm bound", norm, problem.output.norm_text(norm.assumed), needed),
-            (name, noise, problem.stated_noise.text(), least),
         ]
 
     def __str__(self) -> str:
@@ -219,52 +213,17 @@ class Status:
             f"{problem.norm_text}, kernel {kernel_to_text(problem.kernel)}"
             f"{f' and {len(problem.candidates) - 1} others' if problem.candidates else ''}"
         )
-        lines += [f"known: {line}" for line in self._known]
+        lines += [f"known: {line}" for line in self._facts]
         lines += [self.kernels] * bool(self.kernels)
         lines += map(str, self.revisions)
         return "\n".join(lines + self.advice)
 
-    def __repr__(self) -> str:
-        return str(self)
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         """Return a card for notebooks."""
         found = [] if self.certificate is None else [(self.observations, self.certificate)]
-        return notebook.shown(self, lambda: self.card("Status", found))
-
-    def card(self, title: str, certificates: list[tuple[int, Certificate]]) -> notebook.Html:
-        """Return a card for notebooks: what is sought, what is known, and the certificates."""
-        problem, out, unit = self.problem, self.problem.output, self.problem.output.after_number
-        facts: list[tuple[object, object]] = [
-            *[("most promising", self.headline)] * bool(self.headline),
-            ("minimise" if self.minimise else "maximise", out.label),
-            *((one.name, one.description) for one in problem.inputs),
-            ("observations", self.observations),
-        ]
-        facts += [
-            (f"trial {one.number} pending", problem.inputs.settings_text(one.values.values()))
-            for one in self.pending
-        ]
-        picture, note = None, " ".join(self.advice)
-        if certificates:
-            last, best = certificates[-1]
-            facts += [
-                (f"best after {last}", problem.inputs.settings_text(best.x.tolist())),
-                (f"{out.name} there", f"in {interval(best.lower, best.upper)}{unit}"),
-                ("certified", f"within {out.amount(best.regret)} of the best possible"),
-            ]
-            picture = best.picture()
-        facts.append(("noise", noise_so_far(problem, self.noise)))
-        facts += [("known", line) for line in self._known]
-        facts += [("revised", str(one)) for one in self.revisions]
-        if self.stop_within is not None:
-            facts.append(("aim", f"within {self._aim}"))
-        if len(certificates) > 1:
-            counts, regrets = [n for n, _ in certificates], [one.regret for _, one in certificates]
-            what = "Certified regret against observations, both on logarithmic scales."
-            picture = notebook.line_picture(counts, regrets, what, log=True, aim=self.stop_within)
-            note = note or what
-        return notebook.card(title, facts, picture, note)
+        return notebook.shown(self, lambda: card_of(self, "Status", found))
 
     def as_data(self) -> dict[str, Any]:
         """Return the attributes as plain data for JSON; an infinite number becomes None."""
@@ -303,97 +262,134 @@ def checked_aim(aim: Any, output: Output) -> float | None:
     return None if aim is None else checked_amount(aim, "stop_within", output, above=0.0)
 
 
-def more_needed(
-    old: list[tuple[int, float]], count: int, regret: float, aim: float | None
-) -> int | None:
-    """Guess how many more observations are needed, if the regret goes on falling as it did lately.
-
-    ``old`` has numbers of observations and regrets of earlier certificates. The trend is since
-    there were a third as many observations. None is returned where there is no trend yet, no aim,
-    or one that is reached.
-    """
-    if aim is None or regret <= aim:
-        return None
-    for before, then in old:
-        if count / 3 <= before < count and regret < then < math.inf:
-            power = math.log(then / regret) / math.log(count / before)
-            times = math.pow(regret / aim, 1 / min(max(power, SLOWEST_POWER), FASTEST_POWER))
-            return math.ceil(count * (times - 1))
-    return None
+def checked_in_words(status: Status) -> list[tuple[str, Checked, str, str]]:
+    """Return name, numbers, assumption and need of the data, of the norm bound and of the noise."""
+    problem, norm, noise = status.problem, status.norm_bound, status.noise
+    least = problem.stated_noise.text(noise.at_least, partial(at_least, digits=4))
+    needed = problem.output.norm_text(norm.at_least, partial(at_least, digits=4))
+    name = "limit of the noise" if problem.stated_noise.is_unknown else "noise"
+    return [
+        ("norm bound", norm, problem.output.norm_text(norm.assumed), needed),
+        (name, noise, problem.stated_noise.text(), least),
+    ]
 
 
-def _strain(name: str, _: Checked, assumed: str, needed: str) -> str:
-    return (
-        f"The {name} is nearly refuted: {assumed} is assumed, and the data need {needed} at least. "
-        "Certificates still hold if you still believe it."
-    )
+def effect_of_facts(problem: Problem, sequence: ConfidenceSequence) -> dict[str, Any]:
+    """Compute ``binding`` and ``kernels`` of a status, where there are facts or several kernels."""
+    found: dict[str, Any] = {}
+    if problem.facts:
+        settings = problem.inputs.settable(problem.unit_box.filling(FACT_POINTS))
+        shares = sequence.binding_facts(problem.scaled(settings))
+        found["binding"] = dict(zip(problem.facts_in_words, shares, strict=True))
+    if sequence.classes is not None:
+        found["kernels"] = kernels_sentence(problem, sequence)
+    return found
+
+
+def card_of(
+    status: Status, title: str, certificates: list[tuple[int, Certificate]]
+) -> notebook.Html:
+    """Make a card for notebooks: the goal, what is known, and the certificates."""
+    problem, out = status.problem, status.problem.output
+    facts: list[tuple[object, object]] = [
+        *[("most promising", status.headline)] * bool(status.headline),
+        ("minimise" if status.minimise else "maximise", out.label),
+        *((one.name, one.description) for one in problem.inputs),
+        ("observations", status.observations),
+    ]
+    facts += [
+        (f"trial {one.number} pending", problem.inputs.settings_text(one.values.values()))
+        for one in status.pending
+    ]
+    picture, note = None, " ".join(status.advice)
+    if certificates:
+        last, best = certificates[-1]
+        facts += [
+            (f"best after {last}", problem.inputs.settings_text(best.x.tolist())),
+            (f"{out.name} there", f"in {interval(best.lower, best.upper)}{out.after_number}"),
+            ("certified", f"within {out.amount(best.regret)} of the best possible"),
+        ]
+        picture = best.picture()
+    facts.append(("noise", noise_so_far(problem, status.noise)))
+    facts += [("known", line) for line in status._facts]
+    facts += [("revised", str(one)) for one in status.revisions]
+    if status.stop_within is not None:
+        facts.append(("aim", f"within {status._aim}"))
+    if len(certificates) > 1:
+        counts, regrets = [n for n, _ in certificates], [one.regret for _, one in certificates]
+        what = "Certified regret against observations, both on logarithmic scales."
+        picture = notebook.line_picture(counts, regrets, what, log=True, aim=status.stop_within)
+        note = note or what
+    return notebook.card(title, facts, picture, note)
 
 
 def _remedies(status: Status) -> list[str]:
     """Say what to do when the assumptions are refuted."""
-    problem, noise, norm = status.problem, status.noise, status.norm_bound
+    problem, norm = status.problem, status.norm_bound
     by_chance = f", or something of probability {problem.delta:g} has happened"
     by_chance *= problem.delta > 0
     if status.contradicted:
-        return [
+        said = (
             f"{status.contradicted[:1].upper()}{status.contradicted[1:]} So that is wrong, or "
-            f"another assumption is{by_chance}. "
-            "All observations are safe in the file, and more can be told; but there are no bounds "
-            "any more. What to do:",
-            "- if what you stated is not true everywhere: a new study without it;",
-            "- if the noise or the norm bound may be larger: a new study with larger ones;"
-            if problem.noise != UNKNOWN
-            else "- if the norm bound may be larger: a new study with a larger one;",
-            *_SAME_OBSERVATIONS,
+            f"another assumption is{by_chance}."
+        )
+        larger = (
+            "- if the norm bound may be larger: a new study with a larger one;"
+            if problem.noise == UNKNOWN
+            else "- if the noise or the norm bound may be larger: a new study with larger ones;"
+        )
+        ways = ["- if what you stated is not true everywhere: a new study without it;", larger]
+    else:
+        said = (
+            "The data refute the assumptions: no function with this kernel and norm bound fits the "
+            f"outcomes, with {problem.stated_noise.clause}. One of the assumptions is wrong"
+            f"{by_chance}."
+        )
+        larger = f"--norm-bound {at_most(norm.at_least, 2)} or more, or "
+        larger *= math.isfinite(norm.at_least)
+        turns = int(turns_along_inputs(problem).max()) + 1
+        ways = [
+            *_noise_remedy(problem, status.noise),
+            "- if the output varies more, or faster, than was assumed: a new study with "
+            f"{larger}--turns {turns} or more;",
         ]
-    said = [
-        "The data refute the assumptions: no function with this kernel and norm bound fits the "
-        f"outcomes, with {problem.stated_noise.clause}. One of the assumptions is wrong{by_chance}."
-        " All observations are safe in the file, and more can be told; but there are no bounds any "
-        "more. What to do:"
+    return [
+        f"{said} All observations are safe in the file, and more can be told; but there are no "
+        "bounds any more. What to do:",
+        *ways,
+        "- if an outcome was typed wrongly: study correct.",
+        "A new study with the same observations is made by study revise. Its guarantee holds only "
+        "if the new assumptions would have been made without these data.",
     ]
+
+
+def _noise_remedy(problem: Problem, noise: Checked) -> list[str]:
+    """Say what to do if the noise was assumed wrongly; nothing where it cannot be the reason."""
+    stated = problem.stated_noise
     if problem.counts is not None:
-        said.append(
+        return [
             "- if the tries of a run are not independent, or the rate drifts among them: a new "
             "study of rates as they are, without --successes and --tries, with --noise that "
             "repeated runs show;"
-        )
-    elif noise.assumed <= noise.at_least and not problem.stated_noise.exceeds_range(noise.at_least):
-        least = f"{at_most(100 * noise.at_least, 2)}%" if problem.output.log else (
-            at_most(noise.at_least, 2)
-        )  # fmt: skip
+        ]
+    if noise.assumed <= noise.at_least and not stated.exceeds_range(noise.at_least):
+        least = at_most(noise.at_least, 2)
+        if problem.output.log:
+            least = f"{at_most(100 * noise.at_least, 2)}%"
         words = parts_of_noise(problem.noise or 0.0)[0]
-        larger_noise = f"--noise '{words} {least}'" if words else f"--noise {least}"
-        said.append(
+        larger = f"--noise '{words} {least}'" if words else f"--noise {least}"
+        return [
             "- if single outcomes scatter more than was assumed: a new study with "
-            f"{larger_noise} or more;"
-        )
-    elif isinstance(problem.stated_noise.law, Bounded):
-        said.append(
+            f"{larger} or more;"
+        ]
+    if isinstance(stated.law, Bounded):
+        return [
             "- if a measurement may be farther from the true value: a new study with a larger "
             "limit in --noise 'within ...';"
-        )
-    elif problem.stated_noise.is_unknown:
-        said.append(
+        ]
+    if stated.is_unknown:
+        return [
             "- if the noise is larger in some runs than in others: a new study with --noise that "
             "repeated runs show where it is largest;"
-        )
-    larger = (
-        f"--norm-bound {at_most(norm.at_least, 2)} or more, or "
-        if math.isfinite(norm.at_least)
-        else ""
-    )
-    turns = int(turns_along_inputs(problem).max()) + 1
-    said += [
-        "- if the output varies more, or faster, than was assumed: a new study with "
-        f"{larger}--turns {turns} or more;",
-        *_SAME_OBSERVATIONS,
-    ]
-    return said
-
-
-_SAME_OBSERVATIONS = (
-    "- if an outcome was typed wrongly: study correct.",
-    "A new study with the same observations is made by study revise. Its guarantee holds only if "
-    "the new assumptions would have been made without these data.",
-)
+        ]
+    return []

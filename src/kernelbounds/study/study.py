@@ -11,7 +11,6 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from kernelbounds.arrays import Array, as_flag, as_scalar, as_whole, brief
@@ -25,41 +24,39 @@ from kernelbounds.errors import (
     StoredFileError,
     said,
 )
-from kernelbounds.io import files
 from kernelbounds.io.csv_table import write_csv
 from kernelbounds.plot import canvas
 from kernelbounds.problem import Problem
 from kernelbounds.problem.checked import checked_assumptions
-from kernelbounds.problem.facts_in_words import contradiction, kernels_sentence
+from kernelbounds.problem.facts_in_words import contradiction
 from kernelbounds.sequence import ConfidenceSequence
-from kernelbounds.study import pictures, revision
-from kernelbounds.study.choosing import checked_purpose, new_trials
-from kernelbounds.study.database import checked_path, refuse_existing
-from kernelbounds.study.deciding import Certificates, Search
-from kernelbounds.study.records import (
-    OldRuns,
+from kernelbounds.study import pictures, revision, telling
+from kernelbounds.study.asking import checked_purpose, new_trials
+from kernelbounds.study.database import checked_new_path, checked_path
+from kernelbounds.study.search import Certificates, Search, more_needed, observe
+from kernelbounds.study.status import Status, card_of, checked_aim, effect_of_facts
+from kernelbounds.study.study_file import StudyFile
+from kernelbounds.study.trials import (
+    Note,
+    Outcome,
+    StoredTrial,
+    Told,
     Trial,
-    name_from,
-    number_of,
-    telling,
-    tellings,
+    columns_of,
     trials_of,
 )
-from kernelbounds.study.status import Status, checked_aim, more_needed
-from kernelbounds.study.study_file import Note, Outcome, StoredTrial, StudyFile, Told
 from kernelbounds.version import __version__
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# The share of the settings at which a fact matters is told from this many that fill the ranges.
-FACT_POINTS = 128
-# A curve of certificates has no more numbers of observations than this.
+# A curve of certificates has at most this many of them.
 MAX_CERTIFICATES = 60
+GOALS = {False: "maximise", True: "minimise"}
 
 
 class Study:
-    """Experiments that are asked for and told, kept in a file that several programs may use.
+    """A series of experiments, kept in a file that several programs may use at once.
 
     All settings and outcomes are in the user's units. The problem, and with it the kernel and the
     norm bound, is fixed when the study is made: assumptions are chosen before the data. An
@@ -114,14 +111,16 @@ class Study:
             The aim: to be certified within this of the best possible, in units of the output;
             ``"10%"`` for a logarithmic one.
         """
-        where = checked_path(path)
-        problem = checked_problem(problem)
-        if isinstance(where, Path):
-            refuse_existing(where)  # This is better said before minutes are spent on assumptions.
-        aim = checked_aim(stop_within, problem.output)
-        new = cls.__new__(cls)
-        new._open(StudyFile(where, _meta(problem.settled(), as_flag(minimise, "minimise"), aim)))
-        return new
+        # All is checked before minutes are spent on assumptions.
+        problem, where = checked_problem(problem), checked_new_path(path)
+        small, aim = as_flag(minimise, "minimise"), checked_aim(stop_within, problem.output)
+        return cls._made(StudyFile(where, _meta(problem.settled(), small, aim)))
+
+    @classmethod
+    def _made(cls, store: StudyFile) -> Self:
+        study = cls.__new__(cls)
+        study._open(store)
+        return study
 
     def revise(
         self,
@@ -159,9 +158,7 @@ class Study:
         >>> len(other), other.revisions[0].changes, other.revisions[0].level
         (1, ('no longer stated: yield between 0 and 100 %',), 'kept')
         """
-        where = checked_path(path)
-        if isinstance(where, Path):
-            refuse_existing(where)
+        where = checked_new_path(path)
         new = checked_problem(self.problem if problem is None else problem)
         revision.check_same_quantities(self.problem, new)
         new = new.settled()
@@ -169,24 +166,18 @@ class Study:
         aim = self.stop_within if stop_within is None else checked_aim(stop_within, new.output)
         with self._lock:
             told, copied = self._store.outcomes, self._store.everything
-        if told:  # which must be possible under the new assumptions, too
-            places = [f"trial {one.trial}: " for one in told]
-            new.inputs.checked_points(np.array([one.point for one in told]), places.__getitem__)
-            new.scaled_outcomes([one.told for one in told], places.__getitem__)
-        goals = ["minimise" if one else "maximise" for one in (self.minimise, small)]
-        also = [f"{goals[0]} -> {goals[1]}"] * (small != self.minimise)
+        revision.check_possible(new, told)
+        also = [f"{GOALS[self.minimise]} -> {GOALS[small]}"] * (small != self.minimise)
         also += [f"aim {self.stop_within} -> {aim}"] * (aim != self.stop_within)
-        name = name_from(where, self.path) if isinstance(self.path, Path) else str(self.path)
+        name = (
+            telling.name_from(where, self.path) if isinstance(self.path, Path) else str(self.path)
+        )
         made = revision.Revision.of(self.problem, new, self.revisions, name, also)
-        meta = _meta(new, small, aim) | {
-            "revisions": json.dumps(
-                [one.as_data() for one in (*self.revisions, made)], ensure_ascii=False
-            )
-        }
-        study = type(self).__new__(type(self))
-        study._open(StudyFile(where, meta, copied))
-        for one in study._store.pending:  # which may be out of new ranges
-            if any(i.outside(np.array([x]))[0] for i, x in zip(new.inputs, one.point, strict=True)):
+        study = self._made(StudyFile(where, _meta(new, small, aim, *self.revisions, made), copied))
+        for one in study._store.pending:  # Some may be out of the new ranges.
+            try:
+                new.inputs.checked_points([one.point])
+            except InputError:
                 study._store.drop(one.number)
         return study
 
@@ -222,7 +213,7 @@ class Study:
 
     def _card(self) -> notebook.Html:
         known = self._status(self.problem.sequence(), len(self), self.stop_within)
-        return known.card("Study", self._certificates.kept())
+        return card_of(known, "Study", self._certificates.kept())
 
     def __len__(self) -> int:
         """Return the number of observations."""
@@ -234,7 +225,7 @@ class Study:
         return self._store.stamp
 
     def close(self) -> None:
-        """Give the file back; everything is in it already."""
+        """Close the file; everything is in it already."""
         self._store.close()
 
     def __enter__(self) -> Self:
@@ -252,7 +243,7 @@ class Study:
     def ask(
         self, n: int | None = None, *, more: bool = False, purpose: str = "best"
     ) -> Trial | list[Trial]:
-        """Choose what to try next: a trial that is pending in the file until it is told.
+        """Choose the next trial, which is pending in the file until its outcome is told.
 
         Asking again gives the same trial, in this process or another.
 
@@ -290,12 +281,12 @@ class Study:
 
     @property
     def pending(self) -> list[Trial]:
-        """Trials that were asked for and not told, in their order."""
+        """The trials that were asked for and not told yet, in their order."""
         return self._trials(self._store.pending)
 
     @property
     def trials(self) -> list[Trial]:
-        """All trials by their numbers, those told, pending and dropped, with their notes."""
+        """All trials in the order of their numbers: told, pending and dropped, with their notes."""
         return self._trials(self._store.trials)
 
     def trial(self, number: int) -> Trial:
@@ -307,7 +298,7 @@ class Study:
 
         Do not drop a trial because of its outcome: with only good ones there is no guarantee.
         """
-        return self._trials([self._store.drop(number_of(trial))])[0]
+        return self._trials([self._store.drop(telling.number_of(trial))])[0]
 
     def _trials(self, stored: list[StoredTrial]) -> list[Trial]:
         waiting = all(one.state == "pending" for one in stored)
@@ -343,8 +334,9 @@ class Study:
             Text that names this outcome. Telling it again with the same key and content is
             acknowledged and changes nothing; so after a failure one may simply tell again.
         """
-        one = telling(self.problem, point, value, trial, key)
-        return self._store.tell(lambda _: [one])[0]
+        return self._store.tell([telling.checked_outcome(self.problem, point, value, trial, key)])[
+            0
+        ]
 
     def tell_many(
         self, points: Any, values: ArrayLike, *, keys: Sequence[str] | None = None
@@ -353,8 +345,7 @@ class Study:
 
         Where the output is a rate, values are pairs (n, 2) of successes and tries.
         """
-        given = tellings(self.problem, points, values, keys)
-        return self._store.tell(lambda _: given)
+        return self._store.tell(telling.checked_outcomes(self.problem, points, values, keys))
 
     def import_runs(
         self, runs: Any, *, skip: int | None = None, name: str | None = None
@@ -388,8 +379,10 @@ class Study:
             One for each run that is new, after those that were imported from this file before,
             which have ``again=True``.
         """
-        table = OldRuns.of(self.problem, runs, self.path, name)
-        return self._store.tell(lambda store: table.to_tell(store.outcomes, skip))
+        table = telling.OldRuns.read(self.problem, runs, self.path, name)
+        with self._store.transaction():
+            again, new = table.sorted_out(self._store.outcomes, skip)
+            return again + self._store.tell(new)
 
     def undo(
         self, trial: Trial | int | None = None
@@ -409,7 +402,7 @@ class Study:
         trial : Trial or int, optional
             The trial whose outcome is taken back; None: what was told last.
         """
-        gone = self._store.undo(None if trial is None else number_of(trial))
+        gone = self._store.undo(None if trial is None else telling.number_of(trial))
         return [(one.trial, self.problem.inputs.named(one.point), one.told) for one in gone]
 
     def correct(
@@ -439,19 +432,19 @@ class Study:
         :class:`Told`
             With ``again=True`` where this is what was told already.
         """
-        number = number_of(trial)
-
-        def changed(old: Outcome) -> Outcome:
-            new = telling(
+        number = telling.number_of(trial)
+        with self._store.transaction():
+            old = self._store.outcome(number)
+            new = telling.checked_outcome(
                 self.problem,
                 old.point if point is None else point,
                 old.told if value is None else value,
-                number,
-                None,
             )
-            return old._replace(point=new.point, value=new.value, tries=new.tries)
-
-        return Told(number, not self._store.correct(number, changed))
+            if (new.point, new.told) == (old.point, old.told):
+                return Told(number, again=True)
+            self._store.undo(number)
+            right = old._replace(point=new.point, value=new.value, tries=new.tries)
+            return self._store.tell([right])[0]
 
     def note(
         self,
@@ -460,7 +453,7 @@ class Study:
         *,
         attach: str | PathLike[str] | None = None,
     ) -> Note:
-        """Write something down on a trial; notes are never changed, only added.
+        """Add a note to a trial; notes are never changed, only added.
 
         Parameters
         ----------
@@ -472,17 +465,9 @@ class Study:
             A file that belongs to the trial, a photo say. Its path is kept, from the folder of the
             study, so that both may be moved together; its content is not.
         """
-        if not isinstance(text, str):
-            raise InputError(f"text must be text, got {brief(text)}.")
-        words, path = " ".join(text.split()), None
-        if attach is not None:
-            file = files.as_path(attach)
-            if not file.exists():
-                raise InputError(f"there is no file {brief(str(attach))} to attach.")
-            path = name_from(self.path, file)
-        if not words and path is None:
-            raise InputError("a note needs some text, or a file to attach.")
-        return self._store.note(number_of(trial), words, path)
+        return self._store.note(
+            telling.number_of(trial), *telling.checked_note(self.path, text, attach)
+        )
 
     # --- what is known
 
@@ -493,36 +478,17 @@ class Study:
         Where the output is a rate, successes and tries are before it. Columns of categories are
         lists of the names of levels. Where there are notes, the last column has them, ``note``.
         """
-        rows = self._store.outcomes
-        points = np.array([one.point for one in rows]).reshape(-1, self.problem.dim)
-        inputs = self.problem.inputs.columns(points)
-        trials = np.array([one.trial for one in rows], dtype=np.int64)
-        values = np.array([one.value for one in rows], dtype=float)
-        found = {"trial": trials, **inputs}
-        if self.problem.counts is not None:
-            told = np.array([one.told for one in rows], dtype=np.int64).reshape(-1, 2)
-            found |= dict(zip(self.problem.measured, told.T, strict=True))
-        found |= {self.problem.output.name: values}
-        written: dict[int, str] = {}
-        for note in self._store.notes:
-            so_far = written.get(note.trial)
-            written[note.trial] = str(note) if so_far is None else f"{so_far}; {note}"
-        if written and "note" not in found:
-            found["note"] = [written.get(one.trial, "") for one in rows]
-        return found
+        return columns_of(self.problem, self._store.outcomes, self._store.notes)
 
     @property
     def sequence(self) -> ConfidenceSequence:
-        """The confidence sequence of all that is in the file, as :meth:`Problem.sequence`."""
+        """The confidence sequence of all observations in the file, on the scale of the model."""
         with self._lock:
             rows = self._store.outcomes
             if self._rows != rows[: len(self._rows)]:  # Some outcomes were withdrawn.
                 self._sequence, self._rows = self.problem.sequence(), []
-            new = rows[len(self._rows) :]
-            if new:
-                points = self.problem.scaled([one.point for one in new])
-                outcomes = self.problem.scaled_outcomes([one.told for one in new])
-                self._sequence.update(points, *outcomes)
+            if new := rows[len(self._rows) :]:
+                observe(self.problem, self._sequence, new)
                 self._rows = rows
             return self._sequence
 
@@ -552,7 +518,7 @@ class Study:
             return self._certificates.of(sequence, self._rows, limit)
 
     def status(self, seconds: float = 10.0, stop_within: float | str | None = None) -> Status:
-        """Return how the study stands; ``str`` of the result is a readable text.
+        """Return the state of the study; ``str`` of the result is a readable text.
 
         ``seconds`` limits the search for the certificate, and that for the most promising settings.
         ``stop_within`` is an aim in place of that of the study.
@@ -566,10 +532,10 @@ class Study:
             if not len(sequence) or (found.refuted and not self.problem.facts):
                 return found
             try:
-                sequence.bounds(sequence.points[:1])  # which says what is refuted, if anything is
+                sequence.bounds(sequence.points[:1])  # This raises where anything is refuted.
                 best = self.certificate(seconds)
                 promising = self._search.most_promising(sequence, seconds)
-                found = self._with_facts(found, sequence)
+                facts = effect_of_facts(self.problem, sequence)
             except FactRefutedError as error:
                 said = contradiction(self.problem, sequence, error)
                 return replace(found, refuted=True, contradicted=said)
@@ -578,11 +544,11 @@ class Study:
             old = [(count, one.regret) for count, one in self._certificates.kept()]
             more = more_needed(old, len(sequence), best.regret, aim)
             return replace(
-                found, certificate=best, more_observations=more, most_promising=promising
+                found, certificate=best, more_observations=more, most_promising=promising, **facts
             )
 
     def _status(self, sequence: ConfidenceSequence, count: int, aim: float | None) -> Status:
-        """Return what is known of the study without a search."""
+        """Return the state of the study as far as no search is needed."""
         norm, noise = checked_assumptions(self.problem, sequence)
         refuted = norm.at_least > norm.assumed or noise.at_least > noise.assumed
         return Status(
@@ -590,17 +556,6 @@ class Study:
             aim, refuted=refuted, binding=dict.fromkeys(self.problem.facts_in_words),
             revisions=self.revisions,
         )  # fmt: skip
-
-    def _with_facts(self, found: Status, sequence: ConfidenceSequence) -> Status:
-        """Add at which share of the settings each fact matters, and which kernels are refuted."""
-        if self.problem.facts:
-            settings = self.problem.inputs.settable(self.problem.unit_box.filling(FACT_POINTS))
-            shares = sequence.binding_facts(self.problem.scaled(settings))
-            words = self.problem.facts_in_words
-            found = replace(found, binding=dict(zip(words, shares, strict=True)))
-        if sequence.classes is not None:
-            found = replace(found, kernels=kernels_sentence(self.problem, sequence))
-        return found
 
     def certificates(
         self, most: int = MAX_CERTIFICATES, seconds: float = 20.0
@@ -621,7 +576,7 @@ class Study:
             return self._certificates.over_time()
 
     def plot(self, folder: str | PathLike[str], seconds: float = 20.0) -> list[Path]:
-        """Draw the study: ``history.png``, ``certificate.png`` and ``slices.png`` in a folder.
+        """Draw ``history.png``, ``certificate.png`` and ``slices.png`` into a folder.
 
         Where the noise is unknown, ``noise.png`` shows how it closes in. Needs
         ``kernelbounds[plot]``. Returns what was written; there are no slices where the assumptions
@@ -634,7 +589,7 @@ class Study:
                 raise InputError("there is nothing to draw before the first observation.")
             found = self._certificates.over_time()
             if found and found[-1][0] == len(self._rows) and self.problem.inputs.numbers:
-                drawn["slices"] = lambda: pictures.slices(self, self._rows, found[-1][1].x)
+                drawn["slices"] = lambda: pictures.slices(self, found[-1][1].x)
             return pictures.save_all(folder, drawn)
 
     def drawings(self, seconds: float = 20.0) -> dict[str, Callable[[], Axes]]:
@@ -655,7 +610,7 @@ class Study:
 
 
 def checked_problem(problem: Any) -> Problem:
-    """Raise where this is no problem, or one that does not state its noise."""
+    """Check that this is a problem, and that it states its noise."""
     if not isinstance(problem, Problem):
         raise InputError(f"problem must be a kernelbounds.Problem, got {brief(problem)}.")
     if problem.stated_noise.law is None:
@@ -666,11 +621,17 @@ def checked_problem(problem: Any) -> Problem:
     return problem
 
 
-def _meta(problem: Problem, minimise: bool, stop_within: float | None) -> dict[str, str]:
-    """Return what the file of a study says of itself."""
-    return {
+def _meta(
+    problem: Problem, minimise: bool, stop_within: float | None, *revisions: revision.Revision
+) -> dict[str, str]:
+    """Return the texts that a file keeps about its study."""
+    found = {
         "problem": json.dumps(problem.as_data(), ensure_ascii=False),
         "minimise": json.dumps(minimise),
         "stop_within": json.dumps(stop_within),
         "kernelbounds": __version__,
     }
+    if revisions:
+        made = [one.as_data() for one in revisions]
+        found["revisions"] = json.dumps(made, ensure_ascii=False)
+    return found

@@ -1,4 +1,6 @@
-"""What to try next, for one of three purposes. Bounds hold for any rule, and the rule may change.
+"""The choice of the next trials, for one of three purposes.
+
+Bounds hold for any rule of choice, and the rule may change at any time.
 
 ``best``
     Settings that make it clear which settings are good. The first 2d + 1 trials fill the ranges
@@ -38,26 +40,27 @@ from kernelbounds.bandits.kernel_ucb import with_imagined_outcomes
 from kernelbounds.display.numbers import about, at_least, at_most
 from kernelbounds.errors import InputError
 from kernelbounds.sequence import ConfidenceSequence
-from kernelbounds.study.deciding import FILLING_POINTS, Search
-from kernelbounds.study.study_file import NewTrial, Point
+from kernelbounds.study.search import FILLING_POINTS, Search
+from kernelbounds.study.trials import Point, StoredTrial
 from kernelbounds.surface import Clipped, Covariances, deviations, unlimited_estimate
 
 PURPOSES = BEST, CERTIFICATE, LEARNING = ("best", "certificate", "learning")
-# The settings of a batch differ by this share of the range of some input: about as good as 0 and
-# 0.1 on three systems together, and better with one input (``python -m benchmarks.asks batches``).
+# The settings of a batch differ by this share of the range of some input. By
+# ``python -m benchmarks.asks batches`` it is about as good as 0 and 0.1 on three systems together,
+# and better with one input.
 DISTINCT = 0.05
 # The settings z that may be the best: this many with the highest mean plus three deviations.
 RIVALS, HIGHEST_DEVIATIONS = 200, 3.0
-# So many settings around the best estimate are looked at, in boxes of these shares of the ranges:
+# This many settings around the best estimate are looked at, in boxes of these shares of the ranges:
 # points that fill the ranges are too far apart to tell where a maximum is.
 POINTS_AROUND, AROUND = 64, (0.4, 0.1)
-# Expectations over Z are weighted sums over these.
+# Expectations over Z are sums over these nodes with these weights.
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(12)
 WEIGHTS = WEIGHTS / WEIGHTS.sum()
 
 
 def checked_purpose(purpose: Any) -> None:
-    """Raise where a purpose is none of those that there are."""
+    """Raise where there is no such purpose."""
     if purpose not in PURPOSES:
         raise InputError(f"a purpose is one of {', '.join(PURPOSES)}, got {brief(purpose)}.")
 
@@ -73,16 +76,14 @@ def new_trials(
     waiting: Sequence[Point],
     count: int,
     purpose: str,
-) -> list[NewTrial]:
-    """Choose settings to try beside those waiting."""
-    problem, taken = search.problem, list(waiting)
-    reasons = []
+) -> list[StoredTrial]:
+    """Choose settings to try beside those that are waiting for their outcomes."""
+    problem, taken, reasons = search.problem, list(waiting), list[str]()
+    guess = sequence
     if math.isinf(sequence.known.assumptions.noise_scale) and purpose != BEST:
-        # While an unknown noise may be any, all points look alike.
+        # While an unknown noise may have any size, all points look alike.
         guess = copy.deepcopy(sequence)
         guess.keep_noise_scale()
-    else:
-        guess = sequence
     for _ in range(count):
         pending = problem.scaled(taken) if taken else np.empty((0, problem.dim))
         chosen, why = _RULES[purpose](search, guess, pending)
@@ -96,26 +97,18 @@ def new_trials(
         gain = sequence.upper(observed).min() - lower
     else:
         gain = upper - sequence.lower(observed).max()
-    columns = np.stack(
-        [
-            *problem.unscaled_estimate(estimate, lower, upper),
-            problem.output.difference(np.maximum(gain, 0.0)),
-        ],
-        axis=1,
-    )
+    better = problem.output.difference(np.maximum(gain, 0.0))
+    known = [one.tolist() for one in (*problem.unscaled_estimate(estimate, lower, upper), better)]
     return [
-        NewTrial(
-            point, middle, low, high, better, purpose,
-            why or _why(search, purpose, low, high, better),
+        StoredTrial(
+            point, middle, low, high, more, purpose, why or _why(search, purpose, low, high, more)
         )
-        for point, why, (middle, low, high, better) in zip(
-            new, reasons, columns.tolist(), strict=True
-        )
-    ]  # fmt: skip
+        for point, why, middle, low, high, more in zip(new, reasons, *known, strict=True)
+    ]
 
 
 def _why(search: Search, purpose: str, lower: float, upper: float, gain: float) -> str:
-    """Say why settings were chosen by their bounds."""
+    """Explain in a sentence why settings were chosen by their bounds."""
     out = search.problem.output
     if purpose == LEARNING:
         return f"Least is known there: {out.name} is {out.between(lower, upper)}."
@@ -131,7 +124,7 @@ def _why(search: Search, purpose: str, lower: float, upper: float, gain: float) 
 def _probably_good(
     search: Search, sequence: ConfidenceSequence, pending: Array
 ) -> tuple[Array, str]:
-    """Choose settings (d,) for ``best``, and say why."""
+    """Choose settings (d,) that are probably good, and say why."""
     problem, planned = search.problem, len(sequence) + len(pending)
     first = first_runs(problem.dim)
     if planned < first:
@@ -156,10 +149,12 @@ class _Knowledge:
     which is negative, so that such settings are taken only where there are no others.
     """
 
+    smooth = False
+
     def __init__(self, search: Search, sequence: ConfidenceSequence, pending: Array) -> None:
         self._known, self._sign = sequence.known, -1 if search.minimise else 1
         self._points, self._pending = sequence.points, pending
-        # Of settings that are only pending, no outcome is known.
+        # Settings that are only pending have no outcome yet.
         tried = self._points[: len(self._points) - len(pending)]
         self.best = float(self._means(tried if len(tried) else self._points).max())
         self.rivals = self._highest(search)
@@ -197,8 +192,12 @@ class _Knowledge:
         apart = np.abs(points[:, None] - self._pending).max(axis=2).min(axis=1)
         return np.asarray(np.where(apart < DISTINCT, apart - DISTINCT, np.maximum(gains, 0.0)))
 
+    def values_and_gradients(self, points: Array) -> tuple[Array, Array]:
+        """Raise: the score is not smooth, so nobody asks for its gradients."""
+        raise NotImplementedError
+
     def why(self, search: Search, point: Array) -> str:
-        """Say in a sentence why settings were chosen."""
+        """Explain in a sentence why settings were chosen."""
         out = search.problem.output
         mean = float(self._means(point[None])[0])
         here, best = (
@@ -216,7 +215,7 @@ class _Knowledge:
 
 
 def _excluding(search: Search, sequence: ConfidenceSequence, pending: Array) -> tuple[Array, str]:
-    """Choose settings (d,) for ``certificate``."""
+    """Choose settings (d,) that a certificate must exclude."""
     domain = search.domain
     policy = KernelUCB(sequence, domain, minimise=search.minimise)
     if len(pending):
@@ -231,7 +230,7 @@ def _excluding(search: Search, sequence: ConfidenceSequence, pending: Array) -> 
 
 
 def _unknown(search: Search, sequence: ConfidenceSequence, pending: Array) -> tuple[Array, str]:
-    """Choose settings (d,) for ``learning``."""
+    """Choose settings (d,) at which the band is widest."""
     if len(pending):
         sequence = with_imagined_outcomes(sequence, pending)
     with sequence.lock:
@@ -239,7 +238,7 @@ def _unknown(search: Search, sequence: ConfidenceSequence, pending: Array) -> tu
 
 
 class _Width:
-    """The width of the band, upper(x) - lower(x)."""
+    """The width of the band, upper(x) - lower(x), as a function that can be climbed."""
 
     def __init__(self, sequence: ConfidenceSequence) -> None:
         self._sides = [Clipped(sequence.surface(sign)) for sign in (1, -1)]
@@ -247,8 +246,7 @@ class _Width:
 
     def values(self, points: Array) -> Array:
         """Return values (m,) at points (m, d)."""
-        upper, minus_lower = (one.values(points) for one in self._sides)
-        return np.asarray(upper + minus_lower)
+        return np.asarray(sum(one.values(points) for one in self._sides))
 
     def values_and_gradients(self, points: Array) -> tuple[Array, Array]:
         """Return values (m,) and gradients (m, d) at points (m, d)."""

@@ -1,4 +1,4 @@
-"""How good the best settings are, and which ones look best; and the certificates of a study.
+"""The search for the best settings, and certificates of how good they are.
 
 Settings must be feasible: with few digits, and whole where an input takes whole numbers only. With
 some whole inputs and some not, the box is searched as if all were continuous. The limits found are
@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import product
 from typing import Any
@@ -26,8 +26,8 @@ from kernelbounds.display import late_progress
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
 from kernelbounds.problem import Problem
 from kernelbounds.sequence import ConfidenceSequence
-from kernelbounds.study.records import Promising
-from kernelbounds.study.study_file import Outcome, StudyFile
+from kernelbounds.study.study_file import StudyFile
+from kernelbounds.study.trials import Outcome
 from kernelbounds.surface import Clipped
 
 # Settings are looked for at this many points that fill the box, and at those observed; the best of
@@ -40,10 +40,13 @@ MAX_COMBINATIONS = 5000
 # seconds each: after 30 runs of the documentation's oven, 0.2 s, 1 s and 4 s certify a regret of
 # 361, 39.6 and 36.8 MPa.
 FIRST_CERTIFICATES, SHORT_SECONDS = 8, 1.0
+# The regret is taken to fall with a power of the number of observations between these two, whatever
+# the last certificates say: the trend of a few is rough.
+SLOWEST_POWER, FASTEST_POWER = 0.25, 2.0
 
 
 class _Score:
-    """The score by which settings are promising, as a function that can be climbed.
+    """The score by which settings are called promising, as a function that can be climbed.
 
     It is the estimate of s f* at x, with the sign s = -1 when minimising, see
     :meth:`ConfidenceSequence.estimate`. Where data are far away an estimate says little, so beyond
@@ -86,15 +89,56 @@ class _Score:
 
 
 @dataclass(frozen=True)
+class Promising:
+    """The settings with the best estimate, which need not be proved to be good.
+
+    They are the ``most_promising`` of a :class:`Status`: what one would use today.
+
+    Attributes
+    ----------
+    values : dict
+        The settings by the names of the inputs, in their units.
+    estimate : float
+        An estimate of the true output there, :meth:`ConfidenceSequence.estimate`. It carries no
+        guarantee.
+    lower, upper : float
+        Bounds on the true output there, which do carry one.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> problem = kb.Problem(
+    ...     ["batches=1:9:integer"], "yield[%]=0:100", noise=0.5, kernel="Matern(0.8, nu=2.5)",
+    ...     norm_bound=80.0,
+    ... )
+    >>> study = kb.Study.create(":memory:", problem)
+    >>> told = study.tell({"batches": 4}, 63.1)
+    >>> found = study.status(seconds=0.1).most_promising
+    >>> list(found.values), found.lower < found.estimate < found.upper
+    (['batches'], True)
+    """
+
+    values: dict[str, Any]
+    estimate: float
+    lower: float
+    upper: float
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the attributes as plain data for JSON, with the settings as ``named``."""
+        data = asdict(self)
+        return {"named": data.pop("values")} | data
+
+
+@dataclass(frozen=True)
 class Search:
-    """What is looked for in a problem: settings with large values of the output, or with small."""
+    """The search for settings with large values of the output, or with small ones."""
 
     problem: Problem
     minimise: bool
 
     @cached_property
     def domain(self) -> Box | Finite:
-        """Where to look: in the unit box, or among all combinations of whole numbers."""
+        """The unit box, or all combinations where there are only whole numbers, and not many."""
         inputs = self.problem.inputs
         counts = [int(one.range) + 1 if one.integer else math.inf for one in inputs]
         if math.prod(counts) > MAX_COMBINATIONS:
@@ -155,8 +199,8 @@ class Search:
     ) -> Certificate:
         """Certify the best settings known and their regret, in the user's units.
 
-        Over a box, only as much work is done as it takes to see whether the regret is below
-        ``enough``, in the user's units, too.
+        Over a box, no more work is done than it takes to see whether the regret is below
+        ``enough``, which is in the user's units, too.
         """
         if isinstance(self.domain, Finite):
             policy = KernelUCB(sequence, self.domain, minimise=self.minimise)
@@ -177,27 +221,25 @@ class Search:
     def in_users_units(self, found: Certificate) -> Certificate:
         """Return a certificate of the model with its settings and numbers in the user's units."""
         point = self.problem.unscaled(found.x[None])[0]
-        return replace(
-            self._unscaled(found), x=point, named=self.problem.inputs.named(point), index=None
-        )
-
-    def _unscaled(self, found: Certificate) -> Certificate:
-        """Return a certificate of the model with its bounds and its regret in the user's units."""
-        problem = self.problem
-        (lower, least), (upper, most) = problem.unscaled_bounds(
-            [found.lower, _or_nan(found.min_lower)], [found.upper, _or_nan(found.max_upper)]
+        # An end that is not known is nan here, and None in the certificate.
+        (lower, least), (upper, most) = self.problem.unscaled_bounds(
+            np.array([found.lower, found.min_lower], dtype=float),
+            np.array([found.upper, found.max_upper], dtype=float),
         )
         return replace(
             found,
+            x=point,
+            named=self.problem.inputs.named(point),
+            index=None,
             lower=float(lower),
             upper=float(upper),
             max_upper=None if found.max_upper is None else float(most),
             min_lower=None if found.min_lower is None else float(least),
-            regret=float(problem.output.difference(found.regret)),
+            regret=float(self.problem.output.difference(found.regret)),
         )
 
     def with_the_past(self, now: Certificate, past: Sequence[Certificate]) -> Certificate:
-        """Return the best that this certificate and earlier ones, of fewer outcomes, say together.
+        """Join a certificate with earlier ones, of fewer outcomes, to the best one that follows.
 
         All certificates are true at once, with probability 1 - delta. So what an earlier one has
         excluded stays excluded, even if there was less time to look this time.
@@ -217,17 +259,17 @@ class Search:
 
 
 class Certificates:
-    """The certificates of a study, by their numbers of observations; they are kept in its file."""
+    """The certificates of a study by numbers of observations, which are kept in its file."""
 
     def __init__(self, store: StudyFile, search: Search) -> None:
         self._store, self._search = store, search
 
     def kept(self) -> list[tuple[int, Certificate]]:
         """Return the last certificate for each number of observations, as it was made."""
-        return [(one.count, _restored(one.data)) for one in self._store.certificates]
+        return [(count, _restored(data)) for count, _, data in self._store.certificates]
 
     def over_time(self) -> list[tuple[int, Certificate]]:
-        """Return the certificates with what those before them say, so that none is worse."""
+        """Return the certificates, each joined with those before it, so that none gets worse."""
         found: list[tuple[int, Certificate]] = []
         for count, one in self.kept():
             before = [certificate for _, certificate in found[-1:]]
@@ -238,10 +280,13 @@ class Certificates:
         self, sequence: ConfidenceSequence, outcomes: list[Outcome], seconds: float
     ) -> Certificate:
         """Return the certificate of all outcomes, a kept one if it had at least as much time."""
-        count, kept = len(outcomes), self._store.certificates
-        past = [_restored(one.data) for one in kept if one.count < count]
-        now = [one.data for one in kept if one.count == count and one.seconds >= seconds]
-        found = _restored(now[0]) if now else self._made(sequence, outcomes, seconds)
+        past, found = [], None
+        for count, spent, data in self._store.certificates:
+            if count < len(outcomes):
+                past.append(_restored(data))
+            elif count == len(outcomes) and spent >= seconds:
+                found = _restored(data)
+        found = found or self._made(sequence, outcomes, seconds)
         return self._search.with_the_past(found, past)
 
     def fill(self, outcomes: list[Outcome], most: int, seconds: float) -> None:
@@ -250,7 +295,7 @@ class Certificates:
         They are for ``most`` numbers of observations, spread evenly. A few of them are made first,
         then those between, so that what there is when time is up is spread evenly, too.
         """
-        there = {len(outcomes)} | {one.count for one in self._store.certificates}
+        there = {len(outcomes)} | {count for count, _, _ in self._store.certificates}
         wanted = set(evenly(len(outcomes), most)) - there
         deadline = time.monotonic() + seconds
         with late_progress("certificates of the past", len(wanted)) as report:
@@ -258,7 +303,7 @@ class Certificates:
             while wanted:
                 now = sorted(wanted & set(evenly(len(outcomes), min(number, most))))
                 each = SHORT_SECONDS
-                if number == FIRST_CERTIFICATES:  # There should be time for each of these.
+                if number == FIRST_CERTIFICATES:  # There should be time for each of the first ones.
                     each = min(each, seconds / max(len(now), 1))
                 for count, sequence in replayed(self._search.problem, outcomes, now):
                     left = deadline - time.monotonic()
@@ -286,8 +331,23 @@ def _restored(data: dict[str, Any]) -> Certificate:
     return Certificate(**(data | {"x": np.array(data["x"]), "regret": regret}))
 
 
-def _or_nan(value: float | None) -> float:
-    return math.nan if value is None else value
+def more_needed(
+    old: list[tuple[int, float]], count: int, regret: float, aim: float | None
+) -> int | None:
+    """Guess how many more observations are needed, if the regret goes on falling as it did lately.
+
+    ``old`` has numbers of observations and regrets of earlier certificates. The trend is since
+    there were a third as many observations. None is returned where there is no trend yet, no aim,
+    or one that is reached.
+    """
+    if aim is None or regret <= aim:
+        return None
+    for before, then in old:
+        if count / 3 <= before < count and regret < then < math.inf:
+            power = math.log(then / regret) / math.log(count / before)
+            times = math.pow(regret / aim, 1 / min(max(power, SLOWEST_POWER), FASTEST_POWER))
+            return math.ceil(count * (times - 1))
+    return None
 
 
 def evenly(count: int, most: int) -> list[int]:
@@ -304,7 +364,11 @@ def replayed(
     """
     sequence = problem.sequence()
     for count in counts:
-        new = outcomes[len(sequence) : count]
-        outcomes_of_new = problem.scaled_outcomes([one.told for one in new])
-        sequence.update(problem.scaled([one.point for one in new]), *outcomes_of_new)
+        observe(problem, sequence, outcomes[len(sequence) : count])
         yield count, sequence
+
+
+def observe(problem: Problem, sequence: ConfidenceSequence, new: Sequence[Outcome]) -> None:
+    """Add outcomes to a sequence of the problem."""
+    points = problem.scaled([one.point for one in new])
+    sequence.update(points, *problem.scaled_outcomes([one.told for one in new]))
