@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 from kernelbounds.errors import InputError
@@ -33,22 +34,21 @@ def fact_to_data(fact: Fact) -> dict[str, Any]:
     if KINDS.get(kind.__name__) is not kind:
         raise InputError(f"a fact of your own cannot be saved: {fact!r}.")
     if isinstance(fact, AtLeast):
-        if isinstance(fact.functional, Derivative):
-            point, axis = fact.functional.point.tolist(), fact.functional.axis
-            return {"fact": "AtLeast", "point": point, "axis": axis, "value": fact.value}
-        points, weights = fact.functional.points.tolist(), fact.functional.weights.tolist()
-        return {"fact": "AtLeast", "points": points, "weights": weights, "value": fact.value}
-    known: Any = fact
+        one = fact.functional
+        about = (
+            {"point": one.point.tolist(), "axis": one.axis}
+            if isinstance(one, Derivative)
+            else {"points": one.points.tolist(), "weights": one.weights.tolist()}
+        )
+        return {"fact": "AtLeast", **about, "value": fact.value}
     data: dict[str, Any] = {"fact": kind.__name__}
-    for one in dataclasses.fields(known):
-        value = getattr(fact, one.name)
-        if value is None or value in (float("inf"), float("-inf")):
-            continue
+    for name, value in vars(fact).items():
         if isinstance(value, Region):
-            if getattr(fact, "x", None) is not None:  # a point is its own region
-                continue
-            value = [list(one) for one in dataclasses.astuple(value) if one]
-        data[one.name] = list(value) if isinstance(value, tuple) else value
+            value = [list(part) for part in dataclasses.astuple(value) if part]
+        if value not in (None, math.inf, -math.inf):
+            data[name] = list(value) if isinstance(value, tuple) else value
+    if "x" in data:
+        del data["region"]  # A point is its own region.
     return data
 
 
@@ -65,10 +65,13 @@ def fact_from_data(data: dict[str, Any]) -> Fact:
     kind = settings.pop("fact", None)
     if kind not in KINDS:
         raise InputError(f"{kind!r} is not a fact; facts are {', '.join(KINDS)}.")
-    if kind == "AtLeast" and "axis" in settings:
-        return AtLeast(Derivative(settings["point"], settings["axis"]), settings["value"])
     if kind == "AtLeast":
-        return AtLeast(Sum(settings["points"], settings["weights"]), settings["value"])
+        about: Sum | Derivative = (
+            Derivative(settings["point"], settings["axis"])
+            if "axis" in settings
+            else Sum(settings["points"], settings["weights"])
+        )
+        return AtLeast(about, settings["value"])
     if "where" in settings:
         settings["where"] = dict(map(tuple, settings["where"]))
     try:

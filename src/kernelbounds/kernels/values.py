@@ -71,6 +71,12 @@ FEWEST_PAIRS_OF_PRODUCT = 5000
 LARGEST_SQUARES_OF_PRODUCT = 8.0
 
 
+def nested_kernels(kernel: Kernel) -> list[Kernel]:
+    """The kernel itself, and all kernels of which it is made."""
+    parts = (kernel, *kernel.get_params(deep=True).values())
+    return [part for part in parts if isinstance(part, Kernel)]
+
+
 def evaluation_error(kernel: Kernel, dim: int) -> float | None:
     """The error of :func:`cross` in units of eps; None where it is not known."""
     if type(kernel) in (Sum, Product):
