@@ -175,7 +175,7 @@ def grow(known: ConfidenceSet, rows: Intake, start: Statistics | None, pieces: l
     """Make the second pass over a range, from ``start``, or from what is known where it is None."""
     engine = sparse_engine(known)
     grown = engine.snapshot() if start is None else resumed(engine, start)
-    before = grown.statistics
+    before = grown.data.statistics
     append_in_blocks(known, grown, _observed(rows, pieces))
     return Part.between(before, grown)
 
@@ -183,7 +183,7 @@ def grow(known: ConfidenceSet, rows: Intake, start: Statistics | None, pieces: l
 def statistics(part: Part) -> Statistics:
     """The statistics of all rows up to the end of a range."""
     assert part.engine is not None
-    return part.engine.statistics
+    return part.engine.data.statistics
 
 
 def without_engine(part: Part) -> Part:
@@ -280,7 +280,7 @@ def ranges(engine: SparseEngine, count: int, threads: int) -> list[tuple[int, in
     them, which grows while the others are summed. A single thread needs no sums.
     """
     ends = np.array(chunk_ends(engine, count), dtype=int)
-    number = max(threads, math.ceil(count / longest_range(len(engine.dictionary))))
+    number = max(threads, math.ceil(count / longest_range(len(engine.data.dictionary))))
     if threads == 1 or not len(ends):
         number = 0
     length = count / (number + FIRST_PASS)

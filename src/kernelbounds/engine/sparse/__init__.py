@@ -29,6 +29,7 @@ of the outcomes is one more direction. So nothing is needed but sums over the ob
 from kernelbounds.engine.sparse.dictionary import Block, Dictionary, Growth
 from kernelbounds.engine.sparse.dual import DualMaximiser
 from kernelbounds.engine.sparse.engine import SparseEngine
+from kernelbounds.engine.sparse.observations import SparseObservations
 from kernelbounds.engine.sparse.statistics import Chunk, Forecaster, Statistics
 
 __all__ = [
@@ -39,5 +40,6 @@ __all__ = [
     "Forecaster",
     "Growth",
     "SparseEngine",
+    "SparseObservations",
     "Statistics",
 ]
