@@ -214,15 +214,13 @@ class SparseEngine(Engine):
         return self._fixed_design().query(self.data.dictionary, path, points)
 
     def _fixed_design(self) -> Design:
+        """The directions of a design whose points were fixed before the outcomes."""
         if self._design is None:
-            self.data.settle()
-            floor = design_floor(self.data.statistics, self.data.excess, self.data.typical)
+            data = self.data
+            data.settle()
+            floor = design_floor(data.statistics, data.excess, data.typical)
             self._design = Design.of(
-                self.data.dictionary,
-                self.data.statistics,
-                self._scales(floor),
-                floor,
-                self.data.excess,
+                data.dictionary, data.statistics, self._scales(floor), floor, data.excess
             )
         return self._design
 
