@@ -31,7 +31,7 @@ SOBOL_PLACES, SOBOL_STEPS = 128, 8  # and the steps along an axis, in its extent
 
 
 def set_checked(one: Any, **fields: Any) -> None:
-    """Give fields of a frozen dataclass their checked values, while it is made."""
+    """Give fields of a frozen dataclass their checked values while the object is made."""
     for name, value in fields.items():
         object.__setattr__(one, name, value)
 
@@ -112,7 +112,7 @@ class Region:
         return Region(tuple(lower), tuple(upper), self.steps)
 
     def at_levels(self, axes: Iterable[int]) -> Region:
-        """The region with a step from level to level along categories: between, nothing holds."""
+        """The region with steps from level to level along axes that are categories."""
         steps = list(self._steps)
         for axis in axes:
             low, high = self.lower[axis], self.upper[axis]
@@ -212,12 +212,12 @@ class Constraints:
         return cls(centres, rows, least, np.zeros(len(least), dtype=np.intp))
 
     def take(self, which: NDArray[Any]) -> Constraints:
-        """Some of the inequalities, by their numbers or a mask."""
+        """Select some of the inequalities, by their numbers or a mask."""
         return Constraints(self.centres, self.rows[which], self.least[which], self.owners[which])
 
     @classmethod
     def joined(cls, parts: Sequence[Constraints]) -> Constraints:
-        """All inequalities of several facts, with places that are used twice only once."""
+        """Join the inequalities of several facts; a place that two of them use occurs once."""
         every = np.concatenate([part.centres for part in parts])
         centres, at = np.unique(every, axis=0, return_inverse=True)
         rows = np.zeros((sum(len(part.rows) for part in parts), len(centres)))
@@ -293,7 +293,7 @@ class Fact(ABC):
 
 
 def checked_facts(given: Any, dim: int | None = None) -> tuple[Fact, ...]:
-    """The facts that a user passed, refused where they are not facts, or of another dimension."""
+    """Check the facts that a user passed: that they are facts, and of the same dimension."""
     if given is None:
         return ()
     if isinstance(given, Fact):

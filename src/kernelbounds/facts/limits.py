@@ -22,7 +22,7 @@ STEP_OF_DERIVATIVE = 3e-4
 
 
 def checked_range(low: float | None, high: float | None, of: str) -> tuple[float, float]:
-    """Two ends of a range, None for none, refused where they are upside down or both missing."""
+    """Check the ends of a range, of which one may be None, but not both."""
     ends = []
     for name, given, none in (("low", low, -math.inf), ("high", high, math.inf)):
         open_ = given is None or (isinstance(given, float) and given == none)

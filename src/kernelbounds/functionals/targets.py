@@ -248,7 +248,7 @@ def differences(points: Array, reference: Array) -> Shifted:
 
 
 class Several(Functionals):
-    """Single functionals, stacked."""
+    """A stack of single functionals."""
 
     def __init__(self, parts: Sequence[Functionals]) -> None:
         self._parts = parts

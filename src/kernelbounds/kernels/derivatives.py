@@ -189,7 +189,7 @@ def _on_diagonal(kernel: Kernel, points: Array) -> tuple[Array, Array]:
 
 
 def derivative_error(kernel: Kernel, dim: int) -> float:
-    """How far computed derivatives are from the exact ones, in units of eps.
+    """Bound how far computed derivatives are from the exact ones, in units of eps.
 
     This is a bound, for all points of a dimension, on the error of dk(x, z) / dx_a relative to
     |d_a phi(x)| sqrt(k(z, z)), and on that of |d_a phi(x)|^2 relative to itself. With C for this
@@ -227,7 +227,7 @@ def _require_derivatives(
 
 
 def category_inputs(kernel: Kernel, dim: int) -> set[int]:
-    """The coordinates that are categories for the kernel: functions may jump along these."""
+    """The coordinates that are categories for the kernel, along which functions may jump."""
     if type(kernel) in (Sum, Product):
         return category_inputs(kernel.k1, dim) | category_inputs(kernel.k2, dim)
     if type(kernel) is Exponentiation:
@@ -300,7 +300,9 @@ def features_in_boxes(kernel: Kernel, centres: Array, half_widths: Array) -> Fea
 
 
 def _stationary_features(kernel: Kernel, half_widths: Array) -> Features:
-    """Features of a stationary kernel in boxes. At distance r from the centre,
+    """Bound the features of a stationary kernel in boxes.
+
+    At distance r from the centre,
 
         |phi(x) - phi(c)|^2               =  2 (1 - kappa(r))
         |phi(x) - phi(c) - D phi(c) h|^2  =  2 (1 - kappa(r)) + 2 r kappa'(r) - kappa''(0) r^2,
@@ -323,7 +325,7 @@ def _stationary_features(kernel: Kernel, half_widths: Array) -> Features:
 
 
 def _power(base: Features, exponent: int) -> Features:
-    """Features of a power, by squaring: the product is associative, and powers may be large."""
+    """Bound the features of a power, by squaring: the product is associative, and powers large."""
     if exponent == 1:
         return base
     root = _power(base, exponent // 2)
@@ -332,7 +334,7 @@ def _power(base: Features, exponent: int) -> Features:
 
 
 def _product(one: Features, two: Features) -> Features:
-    """Features phi = phi_1 (x) phi_2 of a product, by the product rule."""
+    """Bound the features phi = phi_1 (x) phi_2 of a product, by the product rule."""
     return Features(
         one.size * two.size,
         one.moved * two.size + one.size * two.moved,

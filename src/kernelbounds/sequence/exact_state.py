@@ -46,7 +46,7 @@ def pack(engine: ExactEngine, made: Forecasts) -> dict[str, Array]:
 
 
 def forecasts(arrays: dict[str, Array]) -> Forecasts:
-    """The stored forecasts; raise a ValueError if they cannot be those of the outcomes."""
+    """Read the forecasts; raise a ValueError if they cannot be those of the outcomes."""
     stored, count = arrays["forecasts"], len(arrays["outcomes"])
     if stored.ndim != 2 or len(stored) != 2 or stored.shape[1] > count:
         raise ValueError(f"forecasts of shape {stored.shape}")
@@ -76,7 +76,7 @@ def restore(evidence: Evidence, engine: ExactEngine, arrays: dict[str, Array]) -
 
 
 def _blocks(arrays: dict[str, Array], count: int, cuts: Sequence[int]) -> tuple[NoiseBlock, ...]:
-    """The blocks of correlated noise; files without them have no such arrays."""
+    """Read the blocks of correlated noise; files without them have no such arrays."""
     if "blocks" not in arrays:
         return ()
     found: list[NoiseBlock] = []

@@ -26,7 +26,7 @@ BAND_MARGIN = 0.05
 
 
 def summary(known: ConfidenceSet, bound: Bound) -> str:
-    """The repr of a sequence."""
+    """Describe a sequence in a line of text, its repr."""
     a, count, dim = known.stated, known.count, known.radius_engine.dim
     kernel = f"{known.radius_engine.data.kernel}, norm_bound={a.norm_bound:g}"
     if known.evidence.classes is not None:
@@ -49,7 +49,7 @@ def summary(known: ConfidenceSet, bound: Bound) -> str:
 
 
 def _noise(law: Noise) -> str:
-    """A law of noise; a number, as users pass it, where it is sub-Gaussian."""
+    """Describe a law of noise: by a number, as users pass it, where it is sub-Gaussian."""
     return f"{law.scale:g}" if isinstance(law, SubGaussian) else str(law)
 
 

@@ -121,7 +121,7 @@ def _ridges(future: ConfidenceSet, bound: Bound, penalty: float, least: float) -
 
 
 def outcome_free(known: ConfidenceSet) -> tuple[float, float]:
-    """P and a least ridge: R_t^2 <= E_alpha + P at all ridges above it, whatever the outcomes.
+    """P and a least ridge, above which R_t^2 <= E_alpha + P whatever the outcomes.
 
     P is infinite where the mixture knows no such bound. Where f* has parts, R_t comes from the
     kernel with equal shares s, and E_alpha from one that is at most max_i s / s_i times as

@@ -65,7 +65,7 @@ class UserObjects(NamedTuple):
 
     @classmethod
     def checked(cls, kernel: Any, bound: Any, mixture: Any, offset: Any) -> UserObjects:
-        """Make it from what a user passed; raise where that is of another kind."""
+        """Check the objects that a user passed; raise where one is of another kind."""
         if mixture is not None and not isinstance(mixture, Mixture):
             raise InputError(f"mixture must be one of kernelbounds.mixtures, got {brief(mixture)}.")
         known_bound = None if bound is None else checked_bound(bound)
@@ -256,7 +256,7 @@ def _another(path: str | PathLike[str], noun: str, stored: object, given: object
 
 
 def _in_words(stored: Any) -> str:
-    """All that defines a kernel, with all digits; the limits of hyperparameter searches do not."""
+    """Describe all that defines a kernel, which limits of hyperparameter searches do not."""
     if isinstance(stored, list):
         return f"[{', '.join(map(_in_words, stored))}]"
     if not (isinstance(stored, dict) and "class" in stored):
@@ -318,7 +318,7 @@ def _chosen(
 
 
 def _through_json(data: dict[str, Any]) -> Any:
-    """The data as they come out of a file."""
+    """Return data as they would come out of a file."""
     return json.loads(json.dumps(data))
 
 

@@ -30,14 +30,12 @@ from kernelbounds.engine.sparse.dictionary import Block, Dictionary, Growth
 from kernelbounds.engine.sparse.dual import DualMaximiser
 from kernelbounds.engine.sparse.engine import SparseEngine
 from kernelbounds.engine.sparse.observations import SparseObservations
-from kernelbounds.engine.sparse.statistics import Chunk, Forecaster, Statistics
+from kernelbounds.engine.sparse.statistics import Statistics
 
 __all__ = [
     "Block",
-    "Chunk",
     "Dictionary",
     "DualMaximiser",
-    "Forecaster",
     "Growth",
     "SparseEngine",
     "SparseObservations",

@@ -60,7 +60,7 @@ class SparseEngine(Engine):
         return other
 
     def whole_blocks(self, count: int) -> int:
-        """How many of ``count`` new observations are in blocks that are complete.
+        """Count those of ``count`` new observations that fill whole blocks.
 
         Appended up to there, and then the others with those after them, they are in the same blocks
         as all in one go.
@@ -99,7 +99,7 @@ class SparseEngine(Engine):
         return losses_of.at(np.empty(0) if lost is None else lost, noise_scale)
 
     def approximation(self) -> Approximation:
-        """How far K' is from K."""
+        """Measure how far K' is from K."""
         data, count = self.data, len(self.data.dictionary)
         mean = data.statistics.residual / max(data.squared_weights, 1e-300)
         return Approximation(count, data.floor, mean, can_grow=count < data.growth.most)
@@ -133,7 +133,7 @@ class SparseEngine(Engine):
         return self.query(points).predict(ridges)
 
     def path(self, finest: float = 0.0, finest_per_point: float = 0.0) -> RidgePath:
-        """Energies at all ridges."""
+        """The path of energies at all ridges."""
         return self._path_and_basis()[0]
 
     def _path_and_basis(self) -> tuple[RidgePath, Basis]:
@@ -146,7 +146,7 @@ class SparseEngine(Engine):
     def query(
         self, points: Targets, finest: float = 0.0, finest_per_point: float = 0.0
     ) -> PathQuery:
-        """Means, variances and energies at ``points``."""
+        """A query for means, variances and energies at ``points``."""
         path, basis = self._path_and_basis()
         phi, rest, _ = self.data.dictionary.features(points)
         seen, border = basis.coordinates(phi), basis.coordinates(self._border)
@@ -169,10 +169,11 @@ class SparseEngine(Engine):
 
     def dual(self, targets: Targets) -> SparseDual:
         """The dual of bounds on targets, which tells what attains them and how they change."""
-        (path, basis), stats = self._path_and_basis(), self.data.statistics
-        return SparseDual.of(
-            self.data.dictionary, stats, basis.scales, path.eigen.floor, self._enlarging(basis),
-            self._moments(), targets,
+        (path, basis), data = self._path_and_basis(), self.data
+        phi, residuals, magnitudes = data.dictionary.features(targets)
+        return SparseDual(
+            data.dictionary, data.statistics, basis.scales, *self._moments(), path.eigen.floor,
+            self._enlarging(basis), basis.scales[:, None] * phi, residuals, magnitudes,
         )  # fmt: skip
 
     def _moments(self) -> tuple[Array, Array]:

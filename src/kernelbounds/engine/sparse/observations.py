@@ -214,5 +214,5 @@ class SparseObservations:
 
 
 def size_of_block(count: int) -> int:
-    """How many of the next observations are taken together."""
+    """The number of observations, after ``count`` of them, that make the next block."""
     return min(max(count // BLOCK_OF_COUNT, SMALLEST_BLOCK), LARGEST_BLOCK)

@@ -191,7 +191,7 @@ def misfit(engine: SparseEngine) -> str | None:
 
 
 def _take(header: dict[str, Any], arrays: dict[str, Array], name: str, part: Any) -> None:
-    """Put the fields of a dataclass among the arrays, or if they are numbers in the header."""
+    """Put the arrays of a dataclass among the arrays, and its numbers into the header."""
     header[name] = {}
     for one in fields(part):
         value = getattr(part, one.name)
@@ -202,7 +202,7 @@ def _take(header: dict[str, Any], arrays: dict[str, Array], name: str, part: Any
 
 
 def _given(header: dict[str, Any], arrays: dict[str, Array], name: str, kind: type[T]) -> T:
-    """Return a part made from its numbers and arrays, each of the type that its field has."""
+    """Make a part from its numbers and arrays, each of the type that its field has."""
     given: dict[str, Any] = {}
     for one in fields(kind):
         if f"{name}.{one.name}" in arrays:
