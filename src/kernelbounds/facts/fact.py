@@ -301,9 +301,6 @@ def checked_facts(given: Any, dim: int | None = None) -> tuple[Fact, ...]:
     if not isinstance(given, Iterable) or isinstance(given, str):
         raise InputError(f"facts must be a list of kernelbounds.facts, got {brief(given)}.")
     facts = tuple(given)
-    if dim is None:  # the first region says it
-        found = (fact.region for fact in facts if isinstance(fact, Fact))
-        dim = next((region.dim for region in found if region is not None), None)
     for fact in facts:
         if not isinstance(fact, Fact):
             raise InputError(
@@ -316,13 +313,14 @@ def checked_facts(given: Any, dim: int | None = None) -> tuple[Fact, ...]:
             raise InputError(
                 f"a fact must be hashable, as a frozen dataclass is: {fact}."
             ) from None
-        size = dim if fact.region is None else fact.region.dim
-        if size is None:
-            continue
-        if dim is not None and size != dim:
+    sizes = [None if fact.region is None else fact.region.dim for fact in facts]
+    if dim is None:  # the first region says it
+        dim = next((size for size in sizes if size is not None), None)
+    for fact, size in zip(facts, sizes, strict=True):
+        if size not in (None, dim):
             raise InputError(f"{fact} is about {size} inputs, but there are {dim}.")
-        if missing := [axis for axis in fact.axes() if axis >= size]:
+        if missing := [axis for axis in fact.axes() if dim is not None and axis >= dim]:
             raise InputError(
-                f"{fact} speaks of input {missing[0]}, but there are {size}, counted from 0."
+                f"{fact} speaks of input {missing[0]}, but there are {dim}, counted from 0."
             )
     return facts

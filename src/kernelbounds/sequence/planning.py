@@ -110,12 +110,12 @@ def _ridges(future: ConfidenceSet, bound: Bound, penalty: float, least: float) -
     ridges = np.array([ridge for ridge in allowed if ridge >= least])
     if not allowed:
         raise InputError(
-            f"only the widths of CMM, DMM, AMM and FixedDesign can be told, not of {bound}."
+            f"only the widths of CMM, DMM, AMM and FixedDesign can be predicted, not that of {bound}."
         )
     if not len(ridges):
         raise InputError(
-            f"how wide {bound} will be depends on the outcomes: its ridges are below {least:.3g}, "
-            "from where on it does not."
+            f"how wide {bound} will be depends on the outcomes, because its ridges are below "
+            f"{least:.3g}; for ridges from there on it does not."
         )
     return ridges
 

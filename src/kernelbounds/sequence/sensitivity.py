@@ -102,7 +102,7 @@ def conclusion(bound: Bound, dim: int | None, asked: dict[str, Any]) -> Conclusi
     points = as_points(parts[1], "points", x.shape[1], one=True)
     others = points[(points != x).any(axis=1)]
     if not len(others):
-        raise InputError("points must have one other than x, whose own regret is 0.")
+        raise InputError("points must include one other than x, whose own regret is 0.")
     value = as_scalar(parts[2], "value", least=-LARGEST, most=LARGEST)
     return Conclusion(differences(others, x[0]), 1, value, "f(p) - f(x)", bound)
 
@@ -202,7 +202,9 @@ class Sensitivity:
         a, now = known.assumptions, known.assuming()
         margin = conclusion.margin(now)
         if not margin > 0:
-            raise InputError(f"there is no conclusion to be doubted: {conclusion.failure(margin)}.")
+            raise InputError(
+                f"the conclusion does not hold to begin with: {conclusion.failure(margin)}."
+            )
         size = float(np.sqrt(now.prior(conclusion.targets).max()))
 
         def under(**changed: float) -> float:

@@ -60,11 +60,11 @@ class Intake:
 
         def transformed(inputs: Array) -> Array:
             assert self.transform is not None
-            points = as_points(self.transform(inputs.copy()), "what transform makes", dim)
+            points = as_points(self.transform(inputs.copy()), "the result of transform", dim)
             if len(points) != len(inputs):
                 raise InputError(
-                    f"transform made {len(points)} points of {len(inputs)} rows; it must make one "
-                    "of each."
+                    f"transform made {len(points)} points from {len(inputs)} rows; it must make "
+                    "one point from each row."
                 )
             return points
 
