@@ -110,7 +110,8 @@ def _ridges(future: ConfidenceSet, bound: Bound, penalty: float, least: float) -
     ridges = np.array([ridge for ridge in allowed if ridge >= least])
     if not allowed:
         raise InputError(
-            f"only the widths of CMM, DMM, AMM and FixedDesign can be predicted, not that of {bound}."
+            "only the widths of CMM, DMM, AMM and FixedDesign can be predicted, not that of "
+            f"{bound}."
         )
     if not len(ridges):
         raise InputError(
