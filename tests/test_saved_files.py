@@ -118,7 +118,7 @@ def test_kernels_of_ones_own(tmp_path):
 @pytest.mark.parametrize("block", [1, 100, 2**20])
 @pytest.mark.parametrize("at", [0, 1, 17, 464])
 def test_a_matrix_that_is_not_the_kernels_is_damage(tmp_path, monkeypatch, at, block):
-    monkeypatch.setattr(storage, "ENTRIES_AT_ONCE", block)
+    monkeypatch.setattr(exact_state, "ENTRIES_AT_ONCE", block)
     _saved(tmp_path / "x.npz", Matern(0.5, nu=1.5))
     with np.load(tmp_path / "x.npz") as file:
         arrays = dict(file)

@@ -15,7 +15,7 @@ from kernelbounds.arrays import Array, as_floats, as_points, as_scalar, as_vecto
 from kernelbounds.errors import InputError, said
 from kernelbounds.kernels.levels import Levels
 from kernelbounds.kernels.on_inputs import OnInputs
-from kernelbounds.kernels.values import cross, nested_kernels
+from kernelbounds.kernels.values import cross
 
 # Points are at most 1e100, and so neither distances in length scales nor their squares overflow.
 SHORTEST_LENGTH_SCALE = 1e-40
@@ -38,7 +38,7 @@ def checked_kernel(kernel: Any) -> Kernel:
     try:
         # scikit-learn's clone would drop attributes that are not hyperparameters.
         copied = copy.deepcopy(kernel)
-        parts = nested_kernels(copied)
+        parts = [copied, *copied.get_params(deep=True).values()]
     except Exception as error:
         name = type(kernel).__name__
         raise InputError(f"a kernel {name} cannot be copied: {said(error)}.") from error
@@ -50,7 +50,7 @@ def checked_kernel(kernel: Any) -> Kernel:
     if any(isinstance(part, sklearn_kernels.CompoundKernel) for part in parts):
         raise InputError("kernel contains a CompoundKernel, which is several kernels, not one.")
     for part in parts:
-        if is_known(type(part)):
+        if isinstance(part, Kernel) and is_known(type(part)):
             _check_parameters(part)
     return copied
 

@@ -72,9 +72,12 @@ LARGEST_SQUARES_OF_PRODUCT = 8.0
 
 
 def nested_kernels(kernel: Kernel) -> list[Kernel]:
-    """The kernel itself, and all kernels of which it is made."""
-    parts = (kernel, *kernel.get_params(deep=True).values())
-    return [part for part in parts if isinstance(part, Kernel)]
+    """The kernel itself, and all kernels of which it is a sum, a product and so on."""
+    if type(kernel) in (Sum, Product):
+        return [kernel, *nested_kernels(kernel.k1), *nested_kernels(kernel.k2)]
+    if type(kernel) in (Exponentiation, OnInputs):
+        return [kernel, *nested_kernels(kernel.kernel)]
+    return [kernel]
 
 
 def evaluation_error(kernel: Kernel, dim: int) -> float | None:
