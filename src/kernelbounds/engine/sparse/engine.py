@@ -82,8 +82,8 @@ class SparseEngine(Engine):
             data.begin(Dictionary.empty(data.kernel, dim, data.accuracy_in(dim)))
         while start < len(points):
             stop = min(start + data.ends_at - data.count, len(points))
-            block, same = data.append(points[start:stop], known.rows(start, stop))
-            if not same or len(grown._outcomes) + len(block) > BORDER_ROWS:
+            block, basis_lasts = data.append(points[start:stop], known.rows(start, stop))
+            if not basis_lasts or len(grown._outcomes) + len(block) > BORDER_ROWS:
                 grown._basis = None
             if grown._basis is not None:
                 grown._border = np.concatenate([grown._border, block.phi], axis=1)

@@ -142,8 +142,8 @@ class SparseObservations:
     def append(self, points: Array, outcomes: Outcomes) -> tuple[Block, bool]:
         """Append the rows of one block, or some of them.
 
-        Return their features and whether all other features and sums are as precise as before, and
-        no more in number.
+        Return the rows with their features, and whether a basis made from earlier sums can still be
+        used: not where inducing points joined, or where more precise sums took their place.
         """
         block = Block.of(self.dictionary, points, outcomes)
         self.dictionary, joined = self.growth.joining(self.dictionary, block)
