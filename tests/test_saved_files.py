@@ -18,7 +18,7 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct, Kernel, Matern, Pa
 
 import kernelbounds as kb
 from kernelbounds.io import archive
-from kernelbounds.sequence import storage
+from kernelbounds.sequence import exact_state, storage
 
 X = np.random.default_rng(0).random((30, 2))
 Y = np.sin(X.sum(axis=1))
@@ -118,7 +118,7 @@ def test_kernels_of_ones_own(tmp_path):
 @pytest.mark.parametrize("block", [1, 100, 2**20])
 @pytest.mark.parametrize("at", [0, 1, 17, 464])
 def test_a_matrix_that_is_not_the_kernels_is_damage(tmp_path, monkeypatch, at, block):
-    monkeypatch.setattr(storage, "ENTRIES_AT_ONCE", block)
+    monkeypatch.setattr(exact_state, "ENTRIES_AT_ONCE", block)
     _saved(tmp_path / "x.npz", Matern(0.5, nu=1.5))
     with np.load(tmp_path / "x.npz") as file:
         arrays = dict(file)
@@ -147,11 +147,11 @@ def test_the_check_needs_little_memory(tmp_path):
     engine = seq.known.engine
     tracemalloc.start()
     try:
-        assert storage._misfit(engine) is None
+        assert exact_state.misfit(engine) is None
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak < 8 * 8 * storage.ENTRIES_AT_ONCE
+    assert peak < 8 * 8 * exact_state.ENTRIES_AT_ONCE
 
 
 class OwnBound(kb.Bound):

@@ -14,6 +14,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, DotProduct, Ma
 import kernelbounds as kb
 from kernelbounds.bounds.ellipsoids import EllipsoidBound, Ellipsoids
 from kernelbounds.engine import SparseEngine
+from kernelbounds.engine.sparse import SparseObservations
 from kernelbounds.functionals import Difference
 
 KERNELS = {
@@ -191,14 +192,16 @@ def test_appending_in_other_pieces_gives_valid_and_similar_bounds():
 def test_statistics_add_up():
     kernel = KERNELS["RBF"]
     _, X, y, _ = data(2, 300, kernel)
-    whole, first, second = (SparseEngine(kernel, BOX.filling(20), 0.1, 1.0) for _ in range(3))
-    whole.append(X, y)
-    first.append(X[:130], y[:130])
-    second.append(X[130:], y[130:])
-    both = first.statistics + second.statistics
-    assert both.count == whole.statistics.count == 300
-    np.testing.assert_allclose(both.moments, whole.statistics.moments, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(both.products, whole.statistics.products, rtol=1e-10, atol=1e-12)
+    found = []
+    for rows in (slice(300), slice(130), slice(130, 300)):
+        engine = SparseEngine(SparseObservations(kernel, BOX.filling(20), 0.1, 1.0))
+        engine.append(X[rows], y[rows])
+        found.append(engine.data.statistics)
+    whole, first, second = found
+    both = first + second
+    assert both.count == whole.count == 300
+    np.testing.assert_allclose(both.moments, whole.moments, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(both.products, whole.products, rtol=1e-10, atol=1e-12)
 
 
 def test_kernel_ucb_plays_on_finite_sets_and_certifies():

@@ -99,7 +99,7 @@ def test_the_dual_is_above_its_value_in_fifty_digits(name):
     dual = engine.dual(points)
     ridges, scales = np.array([1e-3, 1.0, 50.0, 3.0]), np.array([1e-6, 1e-4, -1e-3, 1e-2])
     found = dual.at(ridges, scales, np.zeros(4))
-    features = [engine.dictionary.features(one)[0] for one in (X, points)]
+    features = [engine.data.dictionary.features(one)[0] for one in (X, points)]
     phi, asked = (mp.matrix((dual.factors[:, None] * one).tolist()) for one in features)
     for at in range(4):
         column = asked[:, at]

@@ -43,7 +43,7 @@ def directions(seq):
     """V = Phi S U D^-1/2 of a short sequence, in 50 digits, from all that was computed."""
     engine = seq.known.radius_engine
     engine.eigenpath()
-    rows, basis = engine._newest.rows, engine._design.basis
+    rows, basis = engine.data.newest.rows, engine._design.basis
     assert len(rows) == len(seq)  # none of them is gone
     # of_features is D^1/2 U' S
     along = mp.matrix(basis.of_features.tolist()) * mp.matrix(rows.phi.tolist())

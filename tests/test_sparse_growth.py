@@ -14,7 +14,11 @@ from tests.test_sparse import BOUNDS, BOX, KERNELS, data, looseness, pair
 
 import kernelbounds as kb
 from kernelbounds.engine import Growth, SparseEngine
-from kernelbounds.engine.sparse import engine as engine_module, statistics as residuals
+from kernelbounds.engine.sparse import (
+    SparseObservations,
+    observations as blocks,
+    statistics as residuals,
+)
 
 PARTS = kb.Parts([(RBF(0.4), 2.0), (Matern(0.3, nu=1.5), 1.0)])
 TOLERANCES = [0.004, 0.1, 1.0]
@@ -92,8 +96,8 @@ def test_in_pieces_or_at_once_the_same_points_join(name):
             sequence.update(X[start : start + size], y[start : start + size])
         found.append(sequence)
     for other in found[1:]:
-        chosen = other.known.radius_engine.dictionary.inducing
-        np.testing.assert_array_equal(chosen, found[0].known.radius_engine.dictionary.inducing)
+        chosen = other.known.radius_engine.data.dictionary.inducing
+        np.testing.assert_array_equal(chosen, found[0].known.radius_engine.data.dictionary.inducing)
         # Forecasts know later what earlier rows say of a point that joined.
         assert other.radius == pytest.approx(found[0].radius, rel=5e-3)
         np.testing.assert_allclose(other.bounds(points), found[0].bounds(points), atol=0.02)
@@ -105,18 +109,18 @@ def test_what_is_forecast_of_a_row_depends_on_no_later_row(name, monkeypatch):
 
     Of the last of these none joins: a forecast does not know how many points will have joined.
     """
-    monkeypatch.setattr(engine_module, "SMALLEST_BLOCK", 64)
+    monkeypatch.setattr(blocks, "SMALLEST_BLOCK", 64)
     _, X, y, _ = data(5, 64, KERNELS[name])
     _, others, outcomes, _ = data(6, 64, KERNELS[name])
     found = []
     for tail in ((X, y), (others, 50 * outcomes), (np.tile(X[0], (64, 1)), 50 * outcomes)):
         made = []
-        engine = SparseEngine(
-            KERNELS[name], None, 0.3, 1e-3, recorder(made), Growth(tolerance=0.01, most=60)
-        )
+        growth = Growth(tolerance=0.01, most=60)
+        sums = SparseObservations(KERNELS[name], None, 0.3, 1e-3, recorder(made), growth)
+        engine = SparseEngine(sums)
         engine.append(np.concatenate([X[:32], tail[0][32:]]), np.append(y[:32], tail[1][32:]))
         assert len(made) == 1  # all in one block
-        found.append((made[0], engine.dictionary.inducing))
+        found.append((made[0], engine.data.dictionary.inducing))
     (first, points), *rest = found
     joined = len({tuple(one) for one in points} & {tuple(one) for one in X[:32]})
     assert len(rest[-1][1]) == joined < len(points)
@@ -133,7 +137,8 @@ def test_forecasts_are_those_of_ridge_regression_on_all_rows_before():
     kernel = KERNELS["Matern"]
     _, X, y, _ = data(7, 60, kernel)
     made = []
-    engine = SparseEngine(kernel, None, 0.3, 1e-3, recorder(made), Growth(1e-9, 10_000))
+    growth = Growth(1e-9, 10_000)
+    engine = SparseEngine(SparseObservations(kernel, None, 0.3, 1e-3, recorder(made), growth))
     engine.append(X, y)
     # Row s of a Cholesky factor of K + ridge I is the forecast of y_s.
     factor = np.linalg.cholesky(kernel(X) + 0.3 * np.eye(60))
@@ -200,7 +205,7 @@ def test_it_grows_where_data_are_and_keeps_room():
     far = 0.7 + 0.3 * rng.random((50, 2))
     sequence.update(far, np.sin(far[:, 0]) + 0.1 * rng.standard_normal(50))
     assert before < sequence.approximation.inducing <= 30
-    assert np.all(sequence.known.radius_engine.dictionary.inducing[before:] > 0.6)
+    assert np.all(sequence.known.radius_engine.data.dictionary.inducing[before:] > 0.6)
 
 
 def test_more_noise_scales_can_be_believed_without_the_forecasts():
@@ -315,4 +320,4 @@ def test_memory_does_not_grow_with_observations():
 
 
 def test_the_constants_of_blocks_fit_together():
-    assert engine_module.LARGEST_BLOCK <= residuals.CHUNK_ROWS  # a chunk ends with a block
+    assert blocks.LARGEST_BLOCK <= residuals.CHUNK_ROWS  # a chunk ends with a block

@@ -13,7 +13,7 @@ import kernelbounds as kb
 from kernelbounds.arrays import EPS
 from kernelbounds.engine import Growth, Outcomes, SparseEngine
 from kernelbounds.engine.ridge_path import dot_error
-from kernelbounds.engine.sparse import Block, Dictionary, Statistics
+from kernelbounds.engine.sparse import Block, Dictionary, SparseObservations, Statistics
 
 mp.mp.dps = 50
 
@@ -66,9 +66,11 @@ def test_features_are_as_precise_as_claimed(name):
 def matrix_of_engine(engine, x):
     """K' of the observations and of a query x, as the engine computes with it, in 50 digits."""
     query, path = engine.query(x[None]), engine.path()
-    basis, count = engine._basis, engine.statistics.count
-    assert len(engine._newest.rows) == count  # none of them is gone
-    phi = np.column_stack([engine._newest.rows.phi, engine.dictionary.features(x[None])[0]])
+    basis, count = engine._basis, engine.data.statistics.count
+    assert len(engine.data.newest.rows) == count  # none of them is gone
+    phi = np.column_stack(
+        [engine.data.newest.rows.phi, engine.data.dictionary.features(x[None])[0]]
+    )
     seen = basis.coordinates(phi)
     # Observations in the basis see the directions that are kept, and others see all.
     kept = mp.matrix((seen.along / np.sqrt(basis.values)[:, None]).tolist())
@@ -90,7 +92,7 @@ def test_the_larger_matrix_is_larger(name, grown, border):
     X, w = points(rng, 13), 10 ** rng.uniform(-3, 3, 13)
     inducing = None if grown else np.concatenate([points(rng, 6), X[:3]])
     growth = Growth(0.01, 8) if grown else Growth(0.0, 0)
-    engine = SparseEngine(kernel, inducing, 0.3, 1e-4, growth=growth)
+    engine = SparseEngine(SparseObservations(kernel, inducing, 0.3, 1e-4, growth=growth))
     y = rng.standard_normal(13)
     for rows in (slice(13 - border), slice(13 - border, 13)):
         engine.append(X[rows], Outcomes(y[rows], y[rows], w[rows]))

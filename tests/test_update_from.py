@@ -443,7 +443,7 @@ def test_files_that_are_refused(tmp_path):
         ({"progress": "yes"}, "progress must be"),
         ({"transform": 3}, "transform must be a function"),
         ({"transform": lambda x: x[:-1]}, "transform made|is empty"),
-        ({"transform": lambda x: x[:, :1]}, "row 0 .*: what transform makes has 1 columns"),
+        ({"transform": lambda x: x[:, :1]}, "row 0 .*: the result of transform has 1 columns"),
     ],
 )
 def test_arguments_that_are_refused(options, said):

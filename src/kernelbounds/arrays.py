@@ -23,7 +23,7 @@ MISSING_TYPES = ("NoneType", "NAType", "NaTType")  # types of missing values; tw
 
 
 def as_points(values: ArrayLike, name: str, dim: int | None = None, *, one: bool = False) -> Array:
-    """A finite ``(n, d)`` array with n, d >= 1, copied so that the caller's array is not shared.
+    """Check points: a finite ``(n, d)`` array with n, d >= 1, which is a copy of the caller's.
 
     With ``one``, a single point may have the shape (d,). Several numbers in one dimension stay
     an error: they may be meant as several points.
@@ -50,7 +50,7 @@ def _check_points(points: Array, name: str, dim: int | None) -> None:
 
 
 def as_observations(points: ArrayLike, outcomes: ArrayLike, dim: int | None) -> tuple[Array, Array]:
-    """Matching ``(n, d)`` points and ``(n,)`` outcomes; or one point and a scalar outcome."""
+    """Check ``(n, d)`` points and their ``(n,)`` outcomes, or one point and a scalar outcome."""
     y, x = as_floats(outcomes, "y"), as_floats(points, "X")
     if y.ndim == 0:
         x = np.atleast_2d(x)
@@ -67,7 +67,7 @@ def as_flag(value: Any, name: str) -> bool:
 
 
 def as_vector(values: ArrayLike, name: str, size: int) -> Array:
-    """A finite array of shape ``(size,)``, one number for each point."""
+    """Check a finite array of shape ``(size,)``, which has one number for each point."""
     return _sized(as_floats(values, name), name, size)
 
 
@@ -88,7 +88,7 @@ def as_scalar(
     least: float = -math.inf,
     most: float = math.inf,
 ) -> float:
-    """A finite float with ``above < value``, ``least <= value <= most``."""
+    """Check a finite number with ``above < value`` and ``least <= value <= most``."""
     try:
         unusual = isinstance(value, str | bytes | bool | np.bool_ | np.complexfloating)
         if unusual or _count_masked(value):
@@ -109,7 +109,7 @@ def as_scalar(
 
 
 def as_outcome(value: Any, name: str) -> float:
-    """A finite number, also when it comes as an array of one."""
+    """Check a finite number, which may come as an array of one."""
     array = as_floats(value, name)
     if array.size != 1:
         raise InputError(f"{name} must be a number, got {brief(value)}.")
@@ -117,7 +117,7 @@ def as_outcome(value: Any, name: str) -> float:
 
 
 def as_whole(value: Any, name: str, *, least: int, most: int = LARGEST_COUNT) -> int:
-    """A whole number with ``least <= value <= most``."""
+    """Check a whole number with ``least <= value <= most``."""
     number = as_scalar(value, name, least=least, most=most)
     if not number.is_integer():
         raise InputError(f"{name} must be a whole number, got {number:g}.")
@@ -125,14 +125,14 @@ def as_whole(value: Any, name: str, *, least: int, most: int = LARGEST_COUNT) ->
 
 
 def as_generator(value: Any, name: str) -> np.random.Generator:
-    """A source of randomness, which the caller has seeded."""
+    """Check a source of randomness, which the caller has seeded."""
     if not isinstance(value, np.random.Generator):
         raise InputError(f"{name} must be a numpy.random.Generator, got {brief(value)}.")
     return value
 
 
 def as_floats(values: ArrayLike, name: str, *, largest: float = LARGEST) -> Array:
-    """A finite array of any shape, copied; True and False become 1 and 0, success and failure."""
+    """Check a finite array of any shape, and copy it; True and False become 1 and 0."""
     refuse_masked(values, name)
     try:
         raw = np.asarray(values)
@@ -265,7 +265,7 @@ def column_dots(left: Array, right: Array) -> Array:
 
 
 def with_room(buffer: NDArray[Any], count: int, used: int, *, axes: int = 1) -> NDArray[Any]:
-    """The buffer if it has room for ``count`` rows, or else a larger one with its ``used`` rows.
+    """Return the buffer if it has room for ``count`` rows, or a larger one with its ``used`` rows.
 
     A square buffer grows along two ``axes``. Capacities grow by half at least, so that appending a
     row takes O(1) copies of a row, amortised.

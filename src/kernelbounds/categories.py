@@ -109,7 +109,7 @@ class Categories:
         return [self.name(float(one)) for one in as_floats(list(numbers), "levels")]
 
     def why_not(self, given: Any) -> str:
-        """Say why something is no level, and what it may have been meant to be."""
+        """Say why a value is not a level, and which level may have been meant."""
         listed = shortened(", ".join(self.names), 120)
         if isinstance(given, str):
             for name in self.names:

@@ -30,6 +30,12 @@ PLACES_TO_A_SIDE = {1: 33, 2: 9, 3: 5}
 SOBOL_PLACES, SOBOL_STEPS = 128, 8  # and the steps along an axis, in its extent
 
 
+def set_checked(one: Any, **fields: Any) -> None:
+    """Give fields of a frozen dataclass their checked values while the object is made."""
+    for name, value in fields.items():
+        object.__setattr__(one, name, value)
+
+
 @dataclass(frozen=True)
 class Region:
     """A box on which a fact holds, lower_i <= x_i <= upper_i.
@@ -60,12 +66,7 @@ class Region:
         steps = tuple(as_whole(one, "steps of a region", least=0) for one in self.steps)
         if len(steps) not in (0, size):
             raise InputError(f"steps of a region must be {size} numbers, got {brief(self.steps)}.")
-        for name, value in (
-            ("lower", tuple(lower.tolist())),
-            ("upper", tuple(upper.tolist())),
-            ("steps", steps),
-        ):
-            object.__setattr__(self, name, value)
+        set_checked(self, lower=tuple(lower.tolist()), upper=tuple(upper.tolist()), steps=steps)
 
     @classmethod
     def checked(cls, given: Any) -> Region | None:
@@ -111,8 +112,8 @@ class Region:
         return Region(tuple(lower), tuple(upper), self.steps)
 
     def at_levels(self, axes: Iterable[int]) -> Region:
-        """The region with a step from level to level along categories: between, nothing holds."""
-        steps = list(self.steps or [0] * self.dim)
+        """The region with steps from level to level along axes that are categories."""
+        steps = list(self._steps)
         for axis in axes:
             low, high = self.lower[axis], self.upper[axis]
             whole = low.is_integer() and high.is_integer()
@@ -153,8 +154,7 @@ class Region:
             along, last = np.moveaxis(grid, axis, 0), max(len(sides[axis]) - count + 1, 0)
             shifted = [along[i : last + i].reshape(-1, self.dim) for i in range(count)]
             return np.stack(shifted, axis=1)
-        parts = (self.steps[axis] if self.steps else 0) or SOBOL_STEPS
-        step = (self.upper[axis] - self.lower[axis]) / parts
+        step = (self.upper[axis] - self.lower[axis]) / (self._steps[axis] or SOBOL_STEPS)
         first = np.minimum(places[:, axis], self.upper[axis] - (count - 1) * step)
         runs = np.tile(places[:, None], (1, count, 1))
         runs[:, :, axis] = np.minimum(first[:, None] + step * np.arange(count), self.upper[axis])
@@ -166,13 +166,16 @@ class Region:
         most = PLACES_TO_A_SIDE.get(int(free.sum()), None if free.any() else 1)
         if most is None:
             return None
-        sides = []
-        for axis, extended in enumerate(free):
-            side, count = np.linspace(0.0, 1.0, most), self.steps[axis] if self.steps else 0
-            if count:
-                side = np.unique(np.rint(side * count)) / count
+        sides, even = [], np.linspace(0.0, 1.0, most)
+        for extended, count in zip(free, self._steps, strict=True):
+            side = np.unique(np.rint(even * count)) / count if count else even
             sides.append(side if extended else np.zeros(1))
         return sides
+
+    @property
+    def _steps(self) -> tuple[int, ...]:
+        """The number of steps along each axis, where 0 stands for none."""
+        return self.steps or (0,) * self.dim
 
 
 @dataclass(frozen=True)
@@ -209,21 +212,20 @@ class Constraints:
         return cls(centres, rows, least, np.zeros(len(least), dtype=np.intp))
 
     def take(self, which: NDArray[Any]) -> Constraints:
-        """Some of the inequalities, by their numbers or a mask."""
+        """Select some of the inequalities, by their numbers or a mask."""
         return Constraints(self.centres, self.rows[which], self.least[which], self.owners[which])
 
     @classmethod
     def joined(cls, parts: Sequence[Constraints]) -> Constraints:
-        """All inequalities of several facts, with places that are used twice only once."""
+        """Join the inequalities of several facts; a place that two of them use occurs once."""
         every = np.concatenate([part.centres for part in parts])
         centres, at = np.unique(every, axis=0, return_inverse=True)
-        rows, start = np.zeros((sum(len(part.least) for part in parts), len(centres))), 0
-        column = 0
+        rows = np.zeros((sum(len(part.rows) for part in parts), len(centres)))
+        row = column = 0
         for part in parts:
-            own = at.reshape(-1)[column : column + len(part.centres)]
-            for i, place in enumerate(own):
-                rows[start : start + len(part.least), place] += part.rows[:, i]
-            start, column = start + len(part.least), column + len(part.centres)
+            below, right = row + len(part.rows), column + len(part.centres)
+            np.add.at(rows[row:below].T, at.reshape(-1)[column:right], part.rows.T)
+            row, column = below, right
         least = np.concatenate([part.least for part in parts])
         owners = np.repeat(np.arange(len(parts)), [len(part.least) for part in parts])
         return cls(centres, rows, least, owners)
@@ -291,7 +293,7 @@ class Fact(ABC):
 
 
 def checked_facts(given: Any, dim: int | None = None) -> tuple[Fact, ...]:
-    """The facts that a user passed, refused where they are not facts, or of another dimension."""
+    """Check the facts that a user passed: that they are facts, and of the same dimension."""
     if given is None:
         return ()
     if isinstance(given, Fact):
@@ -299,9 +301,6 @@ def checked_facts(given: Any, dim: int | None = None) -> tuple[Fact, ...]:
     if not isinstance(given, Iterable) or isinstance(given, str):
         raise InputError(f"facts must be a list of kernelbounds.facts, got {brief(given)}.")
     facts = tuple(given)
-    if dim is None:  # the first region says it
-        found = (fact.region for fact in facts if isinstance(fact, Fact))
-        dim = next((region.dim for region in found if region is not None), None)
     for fact in facts:
         if not isinstance(fact, Fact):
             raise InputError(
@@ -314,13 +313,14 @@ def checked_facts(given: Any, dim: int | None = None) -> tuple[Fact, ...]:
             raise InputError(
                 f"a fact must be hashable, as a frozen dataclass is: {fact}."
             ) from None
-        size = dim if fact.region is None else fact.region.dim
-        if size is None:
-            continue
-        if dim is not None and size != dim:
+    sizes = [None if fact.region is None else fact.region.dim for fact in facts]
+    if dim is None:  # the first region says it
+        dim = next((size for size in sizes if size is not None), None)
+    for fact, size in zip(facts, sizes, strict=True):
+        if size not in (None, dim):
             raise InputError(f"{fact} is about {size} inputs, but there are {dim}.")
-        if missing := [axis for axis in fact.axes() if axis >= size]:
+        if missing := [axis for axis in fact.axes() if dim is not None and axis >= dim]:
             raise InputError(
-                f"{fact} speaks of input {missing[0]}, but there are {size}, counted from 0."
+                f"{fact} speaks of input {missing[0]}, but there are {dim}, counted from 0."
             )
     return facts

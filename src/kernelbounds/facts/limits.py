@@ -13,7 +13,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from kernelbounds import kernels
 from kernelbounds.arrays import EPS, LARGEST, Array, as_scalar, as_vector, as_whole, brief
 from kernelbounds.errors import InputError
-from kernelbounds.facts.fact import Constraints, Fact, Region
+from kernelbounds.facts.fact import Constraints, Fact, Region, set_checked
 from kernelbounds.functionals import Derivative, Sum
 
 # The step of a difference quotient that stands for a derivative, in length scales. What it may be
@@ -22,7 +22,7 @@ STEP_OF_DERIVATIVE = 3e-4
 
 
 def checked_range(low: float | None, high: float | None, of: str) -> tuple[float, float]:
-    """Two ends of a range, None for none, refused where they are upside down or both missing."""
+    """Check the ends of a range, of which one may be None, but not both."""
     ends = []
     for name, given, none in (("low", low, -math.inf), ("high", high, math.inf)):
         open_ = given is None or (isinstance(given, float) and given == none)
@@ -78,9 +78,7 @@ class Between(Fact):
 
     def __post_init__(self) -> None:
         low, high = checked_range(self.low, self.high, "Between")
-        object.__setattr__(self, "low", low)
-        object.__setattr__(self, "high", high)
-        object.__setattr__(self, "region", Region.checked(self.region))
+        set_checked(self, low=low, high=high, region=Region.checked(self.region))
 
     def constraints(self, region: Region) -> Constraints:
         """See :class:`Fact`."""
@@ -132,17 +130,15 @@ class Value(Fact):
     region: Any = None
 
     def __post_init__(self) -> None:
-        for name, least in (("y", -LARGEST), ("within", 0.0)):
-            value = as_scalar(getattr(self, name), f"{name} of Value", least=least, most=LARGEST)
-            object.__setattr__(self, name, value)
-        object.__setattr__(self, "region", Region.checked(self.region))
+        y = as_scalar(self.y, "y of Value", least=-LARGEST, most=LARGEST)
+        within = as_scalar(self.within, "within of Value", least=0.0, most=LARGEST)
+        set_checked(self, y=y, within=within, region=Region.checked(self.region))
         if (self.x is None) == (self.where is None):
             raise InputError("Value needs either a point x or a dict where, such as {0: 0.0}.")
         if self.x is not None:
-            point = np.atleast_1d(np.asarray(self.x, dtype=object))
-            x = as_vector(self.x, "x of Value", point.size)
-            object.__setattr__(self, "x", tuple(x.tolist()))
-            object.__setattr__(self, "region", Region(self.x, self.x))
+            size = np.size(np.asarray(self.x, dtype=object))
+            x = tuple(as_vector(self.x, "x of Value", size).tolist())
+            set_checked(self, x=x, region=Region(x, x))
             return
         given = dict(self.where) if isinstance(self.where, tuple) else self.where
         if not isinstance(given, dict) or not given:
@@ -151,7 +147,7 @@ class Value(Fact):
             (as_whole(axis, "an axis of where", least=0), as_scalar(value, "a value of where"))
             for axis, value in given.items()
         )
-        object.__setattr__(self, "where", tuple(sorted(where)))
+        set_checked(self, where=tuple(sorted(where)))
 
     def __str__(self) -> str:
         place = dict(self.where) if self.x is None else list(self.x)
@@ -227,7 +223,7 @@ class AtLeast(Fact):
                 f"kernelbounds.functionals, got {brief(given)}."
             )
         value = as_scalar(self.value, "value of AtLeast", least=-LARGEST, most=LARGEST)
-        object.__setattr__(self, "value", value)
+        set_checked(self, value=value)
 
     @property
     def region(self) -> Region:  # type: ignore[override]
@@ -256,12 +252,10 @@ class AtLeast(Fact):
             return self.constraints(region)
         x, axis = self.functional.point[None], self.functional.axis
         steepness = float(kernels.derivative_diagonal(kernel, x, np.array([axis]))[0])
-        if steepness == 0:  # all functions of the space are constant along the axis
-            return Constraints.of_one(x, np.zeros((0, 1)), np.zeros(0))
+        size = float(kernels.diagonal(kernel, x)[0])
         step = np.zeros_like(x)
-        step[0, axis] = STEP_OF_DERIVATIVE * math.sqrt(
-            float(kernels.diagonal(kernel, x)[0]) / steepness
-        )
+        if steepness > 0:  # otherwise all functions of the space are constant along the axis
+            step[0, axis] = STEP_OF_DERIVATIVE * math.sqrt(size / steepness)
         centres = np.concatenate([x, x + step])
         length = float(centres[1, axis] - centres[0, axis])  # as it is after rounding
         if length <= 0:

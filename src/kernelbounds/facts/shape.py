@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from kernelbounds.arrays import Array, as_whole
 from kernelbounds.errors import InputError
-from kernelbounds.facts.fact import Constraints, Fact, Region
+from kernelbounds.facts.fact import Constraints, Fact, Region, set_checked
 from kernelbounds.facts.limits import both_sides, checked_range
 
 
@@ -36,12 +36,6 @@ def divided_differences(region: Region, axis: int, order: int) -> tuple[Array, A
     return centres, rows
 
 
-def of_one_sign(region: Region, axis: int, order: int, sign: int) -> Constraints:
-    """The sign of slopes (order 1) or of bends (order 2) along an axis."""
-    centres, rows = divided_differences(region, axis, order)
-    return Constraints.of_one(centres, sign * rows, np.zeros(len(rows)))
-
-
 class _Shape(Fact):
     """A fact about the shape of f* along one input."""
 
@@ -50,9 +44,8 @@ class _Shape(Fact):
 
     def __post_init__(self) -> None:
         name = type(self).__name__
-        object.__setattr__(self, "axis", as_whole(self.axis, f"axis of {name}", least=0))
-        region = Region.checked(self.region)
-        object.__setattr__(self, "region", region)
+        axis, region = as_whole(self.axis, f"axis of {name}", least=0), Region.checked(self.region)
+        set_checked(self, axis=axis, region=region)
         if region is None or self.axis >= region.dim:  # A sequence refuses such an axis.
             return
         if region.lower[self.axis] == region.upper[self.axis]:
@@ -66,7 +59,22 @@ class _Shape(Fact):
 
 
 @dataclass(frozen=True)
-class Increasing(_Shape):
+class _OneSign(_Shape):
+    """A fact that slopes (``order`` 1) or bends (``order`` 2) have one sign along an input."""
+
+    order: ClassVar[int]
+    sign: ClassVar[int]
+
+    axis: int
+    region: Any = None
+
+    def constraints(self, region: Region) -> Constraints:
+        """See :class:`Fact`."""
+        centres, rows = divided_differences(region, self.axis, self.order)
+        return Constraints.of_one(centres, self.sign * rows, np.zeros(len(rows)))
+
+
+class Increasing(_OneSign):
     """f* does not fall as one input rises, the others being as they are.
 
     Parameters
@@ -87,16 +95,10 @@ class Increasing(_Shape):
     True
     """
 
-    axis: int
-    region: Any = None
-
-    def constraints(self, region: Region) -> Constraints:
-        """See :class:`Fact`."""
-        return of_one_sign(region, self.axis, 1, 1)
+    order, sign = 1, 1
 
 
-@dataclass(frozen=True)
-class Decreasing(_Shape):
+class Decreasing(_OneSign):
     """f* does not rise as one input rises, the others being as they are; see :class:`Increasing`.
 
     Examples
@@ -106,12 +108,7 @@ class Decreasing(_Shape):
     Decreasing(1)
     """
 
-    axis: int
-    region: Any = None
-
-    def constraints(self, region: Region) -> Constraints:
-        """See :class:`Fact`."""
-        return of_one_sign(region, self.axis, 1, -1)
+    order, sign = 1, -1
 
 
 @dataclass(frozen=True)
@@ -142,16 +139,14 @@ class Slope(_Shape):
     def __post_init__(self) -> None:
         super().__post_init__()
         low, high = checked_range(self.low, self.high, "Slope")
-        object.__setattr__(self, "low", low)
-        object.__setattr__(self, "high", high)
+        set_checked(self, low=low, high=high)
 
     def constraints(self, region: Region) -> Constraints:
         """See :class:`Fact`."""
         return both_sides(*divided_differences(region, self.axis, 1), self.low, self.high)
 
 
-@dataclass(frozen=True)
-class Convex(_Shape):
+class Convex(_OneSign):
     """f* lies below its chords along one input: it may have a valley there, and no hill.
 
     Examples
@@ -162,16 +157,10 @@ class Convex(_Shape):
     True
     """
 
-    axis: int
-    region: Any = None
-
-    def constraints(self, region: Region) -> Constraints:
-        """See :class:`Fact`."""
-        return of_one_sign(region, self.axis, 2, 1)
+    order, sign = 2, 1
 
 
-@dataclass(frozen=True)
-class Concave(_Shape):
+class Concave(_OneSign):
     """f* lies above its chords along one input: it may have a hill there, and no valley.
 
     Examples
@@ -181,9 +170,4 @@ class Concave(_Shape):
     Concave(0)
     """
 
-    axis: int
-    region: Any = None
-
-    def constraints(self, region: Region) -> Constraints:
-        """See :class:`Fact`."""
-        return of_one_sign(region, self.axis, 2, -1)
+    order, sign = 2, -1

@@ -26,8 +26,7 @@ COVERED_KERNEL_ERROR = 4.0  # the error of values that bounds allow for, in unit
 class Functional(Functionals):
     """One linear functional L of f*, to be bounded by :meth:`ConfidenceSequence.bounds_of`.
 
-    Differences, sums, averages and derivatives are functionals, and several of them may be bounded
-    together.
+    Differences, sums, averages and derivatives are functionals. Several may be bounded together.
 
     Examples
     --------
@@ -53,7 +52,7 @@ class Functional(Functionals):
         return self
 
 
-class Sum(Functional):
+class Sum(Functional, WeightedSums):
     """sum_i w_i f(z_i), with the representer sum_i w_i k(., z_i).
 
     Parameters
@@ -75,39 +74,16 @@ class Sum(Functional):
     """
 
     def __init__(self, points: ArrayLike, weights: ArrayLike) -> None:
-        self.points = as_points(points, "points")
-        self.weights = as_vector(weights, "weights", len(self.points))
+        centres = as_points(points, "points")
+        WeightedSums.__init__(self, centres, as_vector(weights, "weights", len(centres)))
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({len(self.points)} points in {self.dim} dimensions)"
 
     @property
-    def dim(self) -> int:
-        """The number of coordinates, d."""
-        return int(self.points.shape[1])
-
-    def of_mean(self, offset: Offset) -> Level:
-        """sum_i w_i m(z_i)."""
-        return self._terms().of_mean(offset)
-
-    def amplification(self) -> Array:
-        """sum_i |w_i|."""
-        return self._terms().amplification()
-
-    def squared_norms(self, kernel: Kernel) -> Array:
-        """w' K w."""
-        return self._terms().squared_norms(kernel)
-
-    def magnitudes(self, kernel: Kernel) -> Array:
-        """(sum_i |w_i| sqrt(k(z_i, z_i)))^2, enlarged where there are many terms."""
-        return self._terms().magnitudes(kernel)
-
-    def vectors(self, kernel: Kernel, points: Array) -> Array:
-        """sum_i w_i k(z_i, x_s)."""
-        return self._terms().vectors(kernel, points)
-
-    def _terms(self) -> WeightedSums:
-        return WeightedSums(self.points, self.weights[None])
+    def points(self) -> Array:
+        """The points z_i, (n, d)."""
+        return self.centres
 
 
 class Difference(Sum):

@@ -106,51 +106,57 @@ TERMS_PER_MAGNITUDE = 8.0
 class WeightedSums(Functionals):
     """sum_j w_ij f(z_j) for shared centres z_j (n, d) and weights (m, n).
 
-    The weights of centres that a sum does not use are zero, and these are not counted as terms.
+    A single sum may have weights (n,). The weights of centres that a sum does not use are zero, and
+    these are not counted as terms.
     """
 
     def __init__(self, centres: Array, weights: Array) -> None:
         self.centres, self.weights = centres, weights
 
+    @property
+    def rows(self) -> Array:
+        """The weights as a matrix, (m, n)."""
+        return np.atleast_2d(self.weights)
+
     def __len__(self) -> int:
         """The number of sums."""
-        return len(self.weights)
+        return len(self.rows)
 
     @property
     def dim(self) -> int:
         """The number of coordinates, d."""
         return int(self.centres.shape[1])
 
-    def __getitem__(self, which: Any) -> WeightedSums:
+    def __getitem__(self, which: Any) -> Functionals:
         """Select sums by a slice or an array of indices."""
-        return WeightedSums(self.centres, self.weights[which])
+        return WeightedSums(self.centres, self.rows[which])
 
     def squared_norms(self, kernel: Kernel) -> Array:
         """w' K w."""
         gram = kernels.cross(kernel, self.centres, self.centres)
-        return np.asarray(np.vecdot(self.weights @ gram, self.weights))
+        return np.asarray(np.vecdot(self.rows @ gram, self.rows))
 
     def magnitudes(self, kernel: Kernel) -> Array:
         """(sum_j |w_j| sqrt(k(z_j, z_j)))^2, enlarged where there are many terms."""
-        norms = np.abs(self.weights) @ np.sqrt(kernels.diagonal(kernel, self.centres))
+        norms = np.abs(self.rows) @ np.sqrt(kernels.diagonal(kernel, self.centres))
         return np.asarray(((1 + self.terms() / TERMS_PER_MAGNITUDE) * norms) ** 2)
 
     def vectors(self, kernel: Kernel, points: Array) -> Array:
         """sum_j w_j k(z_j, x_s)."""
-        return np.asarray(self.weights @ kernels.cross(kernel, self.centres, points))
+        return np.asarray(self.rows @ kernels.cross(kernel, self.centres, points))
 
     def of_mean(self, offset: Offset) -> Level:
         """sum_j w_j m(z_j)."""
-        terms = self.weights * offset.at(self.centres)
+        terms = self.rows * offset.at(self.centres)
         return Level(terms.sum(axis=1), EPS * self.terms() * np.abs(terms).sum(axis=1))
 
     def amplification(self) -> Array:
         """sum_j |w_j|."""
-        return np.asarray(np.abs(self.weights).sum(axis=1) * (1 + EPS * self.terms()))
+        return np.asarray(np.abs(self.rows).sum(axis=1) * (1 + EPS * self.terms()))
 
     def terms(self) -> NDArray[np.intp]:
         """The number of terms of each sum, (m,)."""
-        return np.asarray(np.count_nonzero(self.weights, axis=1))
+        return np.asarray(np.count_nonzero(self.rows, axis=1))
 
 
 class Shifted(Functionals):
@@ -242,7 +248,7 @@ def differences(points: Array, reference: Array) -> Shifted:
 
 
 class Several(Functionals):
-    """Single functionals, stacked."""
+    """A stack of single functionals."""
 
     def __init__(self, parts: Sequence[Functionals]) -> None:
         self._parts = parts

@@ -85,7 +85,7 @@ def read(
 
 
 def _member(archive: zipfile.ZipFile, name: str) -> Array:
-    """An array of the archive, as :func:`numpy.savez` writes it."""
+    """Read an array of the archive, as :func:`numpy.savez` writes it."""
     info = archive.getinfo(f"{name}.npy")
     if info.compress_type != zipfile.ZIP_STORED:
         raise ValueError(f"{name} is compressed")

@@ -67,7 +67,7 @@ Record = tuple[int, list[str]]  # the line on which it begins, and its cells
 
 @dataclass(frozen=True, eq=False)
 class CsvTable:
-    """Columns of a CSV file.
+    """A table of columns that were read from a CSV file.
 
     Attributes
     ----------
@@ -147,7 +147,7 @@ def csv_batches(
 
 
 def _encoding(binary: BinaryIO, name: str) -> str:
-    """The encoding of a file, which is read from its beginning and rewound.
+    """Find the encoding of a file, which is read from its beginning and rewound.
 
     Text that is not UTF-8, and that Windows-1252 explains, was most likely written on Windows. If
     that is wrong, letters beyond ASCII are others. Numbers are the same, and the names of columns
@@ -192,27 +192,24 @@ def _batches(
     others = tuple(one for at, one in enumerate(file.header) if at not in places and one)
     cells = _CellReader(name, commas_separate=file.separator == ",")
     lines: list[int] = []
-    values: list[list[float]] = []
+    values: dict[str, list[Any]] = {column: [] for column in columns}
 
     def table() -> CsvTable:
-        arrays = np.array(values, dtype=np.float64).reshape(len(lines), len(columns)).T
-        found: dict[str, Any] = {}
-        for column, array in zip(columns, arrays, strict=True):
-            levels = categories.get(column)
-            found[column] = array.copy() if levels is None else levels.names_of(array)
+        found = {
+            column: given if column in categories else np.array(given, dtype=np.float64)
+            for column, given in values.items()
+        }
         return CsvTable(found, np.array(lines, dtype=np.int64), others)
 
     for line, record in file.rows():
         if len(lines) == rows:
             yield table()
-            lines, values = [], []
+            lines, values = [], {column: [] for column in columns}
         lines.append(line)
-        values.append([
-            cells.number(record[at], line, file.header[at])
-            if column not in categories
-            else cells.level(record[at], line, file.header[at], categories[column])
-            for column, at in zip(columns, places, strict=True)
-        ])  # fmt: skip
+        for column, at in zip(columns, places, strict=True):
+            levels, place = categories.get(column), (record[at], line, file.header[at])
+            value = cells.number(*place) if levels is None else cells.level(*place, levels)
+            values[column].append(value)
     if not lines:
         raise InputError(f"{name} has a header and no rows; add at least one.")
     cells.refuse_unclear_commas()
@@ -220,7 +217,7 @@ def _batches(
 
 
 class _CellReader:
-    """Reads cells as numbers, and settles what commas mean in the whole file."""
+    """A reader of cells, which settles what commas mean in the whole file."""
 
     def __init__(self, file: str, *, commas_separate: bool) -> None:
         self._file, self._commas_separate = file, commas_separate
@@ -248,11 +245,11 @@ class _CellReader:
             raise self._refused(cell, line, column, IS_NO_NUMBER + HOW_TO_WRITE)
         return number
 
-    def level(self, cell: str, line: int, column: str, levels: Categories) -> float:
-        """The number of the level that a cell names."""
+    def level(self, cell: str, line: int, column: str, levels: Categories) -> str:
+        """The level that a cell names."""
         text = cell.strip()
         if text in levels.names:
-            return levels.number(text)
+            return text
         missing = text.casefold() in MISSING_MARKS
         raise self._refused(cell, line, column, HAS_NO_VALUE if missing else levels.why_not(text))
 
@@ -328,7 +325,7 @@ class _CsvFile:
             ) from error
 
     def _found_header(self, asked: list[str]) -> tuple[str, list[str]]:
-        """The separator with which most of the names asked for are there, and most names."""
+        """Find the separator that gives most of the names asked for, and the header it gives."""
         headers: dict[str, list[str]] = {}
         for separator in SEPARATORS:
             with suppress(InputError):  # quotes that are closed before another separator
@@ -349,7 +346,7 @@ class _CsvFile:
 
 
 def _is_filled(record: Record) -> bool:
-    """Whether there is anything but blanks and separators, of whichever kind."""
+    """Whether a record has anything but blanks and separators, of whichever kind."""
     return not all(_BLANK.fullmatch(cell) for cell in record[1])
 
 
@@ -375,26 +372,17 @@ def write_csv(path: str | PathLike[str], columns: Mapping[str, ArrayLike]) -> No
         if not isinstance(name, str) or not name.isprintable() or _BLANK.fullmatch(name):
             raise InputError(f"a column name must be a line of text, got {brief(name)}.")
     names = [name.strip() for name in columns]
-    arrays = [
-        np.array(values)
-        if isinstance(values, list) and values and all(isinstance(one, str) for one in values)
-        else as_floats(values, f"column {brief(name)}")
-        for name, values in columns.items()
-    ]
-    shapes = [array.shape for array in arrays]
+    cells = [_written(name, values) for name, values in columns.items()]
+    shapes = [np.shape(column) for column in cells]
     if len(set(names)) < len(names) or len(set(shapes)) != 1 or len(shapes[0]) != 1:
         raise InputError(
             "a table needs one or more 1-D columns that are equally long and have distinct names, "
             f"got {brief(names)} of shapes {brief(shapes)}."
         )
-    cells = [
-        (array.astype(int) if np.asarray(values).dtype.kind in "iu" else array).tolist()
-        for array, values in zip(arrays, columns.values(), strict=True)
-    ]
     text = io.StringIO()
     # Other separators in names must not be taken for those of the file.
-    texts = [*names, *(one for array in arrays if array.dtype.kind == "U" for one in set(array))]
-    quoted = any(separator in text for separator in SEPARATORS for text in texts)
+    texts = {*names, *(one for column in cells for one in column if isinstance(one, str))}
+    quoted = any(separator in one for separator in SEPARATORS for one in texts)
     writer = csv.writer(
         text, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC if quoted else csv.QUOTE_MINIMAL
     )
@@ -404,24 +392,34 @@ def write_csv(path: str | PathLike[str], columns: Mapping[str, ArrayLike]) -> No
         files.write_text(target, text.getvalue())
 
 
+def _written(name: str, values: ArrayLike) -> Any:
+    """A column to be written: names, whole numbers or floats."""
+    if isinstance(values, list) and values and all(isinstance(one, str) for one in values):
+        return values
+    floats = as_floats(values, f"column {brief(name)}")
+    whole = np.asarray(values).dtype.kind in "iu"
+    return (floats.astype(int) if whole else floats).tolist()
+
+
 def named(path: Path) -> str:
-    """A path as it is called in messages, where its end says more than its beginning."""
+    """The name of a path in messages, where its end says more than its beginning."""
     text = repr(str(path))
     return text if len(text) <= 80 else f"'...{text[-76:]}"
 
 
 def position(name: str, names: Sequence[str], source: str) -> int:
-    """The place of the column with this name among all columns of a source.
+    """Find the place of the column with this name among all columns of a source.
 
     A unit may follow the name there, ``temperature [K]`` or ``temperature (K)``.
     """
     count = names.count(name)
-    with_unit = re.compile(re.escape(name.strip()) + r"\s*(\[[^][]*\]|\([^()]*\))")
-    if not count and sum(with_unit.fullmatch(one) is not None for one in names) == 1:
-        return next(at for at, one in enumerate(names) if with_unit.fullmatch(one))
     if count == 1:
         return names.index(name)
-    if count > 1:
+    with_unit = re.compile(re.escape(name.strip()) + r"\s*(\[[^][]*\]|\([^()]*\))")
+    places = [at for at, one in enumerate(names) if with_unit.fullmatch(one)]
+    if not count and len(places) == 1:
+        return places[0]
+    if count:
         raise InputError(
             f"{source} has {count} columns named {brief(name)}; give each a name of its own."
         )

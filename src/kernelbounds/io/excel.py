@@ -67,7 +67,7 @@ class Sheet:
 
 
 def _filled(sheet: Any) -> Iterator[tuple[int, list[str]]]:
-    """The rows with anything in them, by their numbers in the sheet, without blanks at the end."""
+    """The rows that are not blank, by their numbers in the sheet, without blanks at the end."""
     for line, row in enumerate(sheet.iter_rows(), start=1):
         cells = [_text(cell) for cell in row]
         while cells and not cells[-1]:

@@ -89,7 +89,7 @@ def failure_reported(doing: str) -> Iterator[None]:
 
 
 def _mode(path: Path) -> int | None:
-    """The permissions of a file; None where there is no such file."""
+    """The permissions of a file, or None where there is no such file."""
     try:
         found = os.stat(path).st_mode
     except FileNotFoundError:

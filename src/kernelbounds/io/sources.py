@@ -40,7 +40,7 @@ READ_AHEAD = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class RowBatch:
-    """Some rows of a source.
+    """A batch of rows of a source.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class RowBatch:
     lines: NDArray[np.int64] | None = None
 
     def place(self, row: int) -> str:
-        """Where the row with this number in the batch is, for messages."""
+        """The place of a row of the batch in its source, for messages."""
         if self.lines is not None:
             return f"{self.file}, line {self.lines[row]}"
         return _place(self.file, self.first + row)
@@ -72,7 +72,7 @@ def _place(file: str, row: int) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """Files, in their order, or a stream, or a Dask dataframe."""
+    """A source of rows: files in their order, a stream, or a Dask dataframe."""
 
     paths: tuple[Path, ...] = ()
     stream: Any = None
@@ -84,7 +84,7 @@ class Source:
         return bool(self.paths)
 
     def rows(self, columns: Sequence[str], most: int) -> Iterator[RowBatch]:
-        """All rows, in batches of at most ``most``."""
+        """Read all rows, in batches of at most ``most``."""
         if self.stream is not None:
             yield from stream_rows(self.stream, columns, most)
         if self.frame is not None:
@@ -102,7 +102,7 @@ class Source:
 
 
 def as_source(given: Any) -> Source:
-    """The source that a user's path, list of paths or table stands for."""
+    """Make a source of a path, a list of paths or a table that a user passed."""
     package = type(given).__module__.partition(".")[0]  # so that Dask need not be imported
     if package in ("dask", "dask_expr") and hasattr(given, "columns"):
         return Source(frame=given)
@@ -119,7 +119,7 @@ def as_source(given: Any) -> Source:
 
 
 def _files(given: Any) -> list[Path]:
-    """A file, or all files of a folder, by name."""
+    """List a file, or all files of a folder in the order of their names."""
     if not isinstance(given, str | os.PathLike):
         raise InputError(
             "a source must be a CSV or Parquet file, a folder of them, a list of paths, a table "
@@ -164,7 +164,7 @@ def is_parquet(path: Path) -> bool:
 def parquet_rows(
     path: Path, columns: Sequence[str], most: int, start: int = 0, stop: int | None = None
 ) -> Iterator[RowBatch]:
-    """The rows of a file from ``start`` to ``stop``, in batches of at most ``most``.
+    """Read the rows of a Parquet file from ``start`` to ``stop``, at most ``most`` at a time.
 
     Row groups without any of these rows are not read.
     """
@@ -194,7 +194,7 @@ def parquet_count(path: Path) -> int:
 
 @contextmanager
 def _parquet_file(path: Path) -> Iterator[tuple[Any, Any]]:
-    """Give pyarrow, and the file opened by it."""
+    """Open a Parquet file, and give pyarrow and the open file."""
     file = named(path)
     pyarrow = _imported_pyarrow(f"Reading {file}, a Parquet file,")
     from pyarrow import parquet
@@ -208,7 +208,7 @@ def _parquet_file(path: Path) -> Iterator[tuple[Any, Any]]:
 
 
 def _between(batches: Any, start: int, stop: int) -> Iterator[Any]:
-    """The rows of batches from number ``start`` to ``stop``, counted over all of them."""
+    """Cut batches down to the rows from ``start`` to ``stop``, counted over all batches."""
     first = 0
     for batch in batches:
         if first >= stop:
@@ -220,7 +220,7 @@ def _between(batches: Any, start: int, stop: int) -> Iterator[Any]:
 
 
 def partitions(frame: Any, columns: Sequence[str]) -> list[Any]:
-    """The partitions of a Dask dataframe, as Delayed, with these columns only to be read."""
+    """The partitions of a Dask dataframe, as Delayed objects that read these columns only."""
     for name in columns:
         position(name, list(frame.columns), "the Dask dataframe")
     return list(frame[list(columns)].to_delayed())
@@ -229,7 +229,7 @@ def partitions(frame: Any, columns: Sequence[str]) -> list[Any]:
 def stream_rows(
     stream: Any, columns: Sequence[str], most: int, file: str = ""
 ) -> Iterator[RowBatch]:
-    """The rows of anything with ``__arrow_c_stream__``, which messages call ``file``."""
+    """Read the rows of a table with ``__arrow_c_stream__``, which messages call ``file``."""
     pyarrow, whole = _imported_pyarrow("Reading tables of other libraries"), file or "the source"
     with _failures(pyarrow, f"{whole} cannot be read as a table of columns"):
         # A reader of pyarrow's own is taken as it is: its exceptions come through unchanged.
@@ -259,7 +259,7 @@ def _failures(pyarrow: Any, what: str) -> Iterator[None]:
 
 
 def _check_columns(pyarrow: Any, schema: Any, columns: Sequence[str], source: str) -> None:
-    """Raise where a column is not there, or is not of numbers."""
+    """Raise where a column is missing, or does not hold numbers."""
     types = pyarrow.types
     # Nulls are found row by row.
     allowed = (
@@ -291,7 +291,7 @@ def _rows(
 
 
 def _floats(pyarrow: Any, column: Any, name: str, file: str, first: int) -> Array:
-    """A column of a batch, whose first row has this number in the file."""
+    """Convert a column of a batch, whose first row has this number in the file, to floats."""
 
     def refuse(wrong: Any, what: str) -> None:
         for row in np.flatnonzero(wrong)[:1].tolist():

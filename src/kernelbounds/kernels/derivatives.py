@@ -58,26 +58,33 @@ from kernelbounds.kernels.stationary import (
     profile,
     squares,
 )
-from kernelbounds.kernels.values import SQUARED_DISTANCES, cross, diagonal, evaluation_error
+from kernelbounds.kernels.values import (
+    SQUARED_DISTANCES,
+    cross,
+    diagonal,
+    evaluation_error,
+    nested_kernels,
+)
+
+# Kernels that have gradients, besides stationary ones and whole powers.
+DIFFERENTIABLE = (DotProduct, ConstantKernel, Levels, OnInputs, Sum, Product)
 
 
 def differentiable(kernel: Kernel) -> bool:
     """Whether gradients of the kernel are known, and how far its features move."""
-    if type(kernel) in (Sum, Product):
-        return differentiable(kernel.k1) and differentiable(kernel.k2)
-    if type(kernel) is Exponentiation:
-        whole = float(kernel.exponent).is_integer() and kernel.exponent >= 1
-        return differentiable(kernel.kernel) and whole
-    if type(kernel) is OnInputs:
-        return differentiable(kernel.kernel)
-    return is_stationary(kernel) or type(kernel) in (DotProduct, ConstantKernel, Levels)
+    return all(
+        float(part.exponent).is_integer() and part.exponent >= 1
+        if type(part) is Exponentiation
+        else is_stationary(part) or type(part) in DIFFERENTIABLE
+        for part in nested_kernels(kernel)
+    )
 
 
 def has_derivatives(kernel: Kernel) -> bool:
     """Whether all functions in the space are known to have derivatives: Matern needs nu > 1."""
-    leaves = (kernel, *kernel.get_params(deep=True).values())
-    rough = (is_stationary(one) and math.isinf(profile(one).bend) for one in leaves)
-    return differentiable(kernel) and not any(rough)
+    parts = nested_kernels(kernel)
+    rough = any(is_stationary(part) and math.isinf(profile(part).bend) for part in parts)
+    return differentiable(kernel) and not rough
 
 
 def pull_back(kernel: Kernel, points: Array, centres: Array, weights: Array) -> Array:
@@ -170,8 +177,9 @@ def _on_diagonal(kernel: Kernel, points: Array) -> tuple[Array, Array]:
         more = p * (p - 1) * base ** max(p - 2, 0.0) * (half * half)  # zero for p = 1
         return outer * steep, outer * inner + more
     if type(kernel) is OnInputs:
-        steep, inner = _on_diagonal(kernel.kernel, kernel.select(points))
-        return _spread(kernel, points, steep), _spread(kernel, points, inner)
+        spread = np.zeros((2, *points.shape))
+        spread[:, :, kernel.inputs] = _on_diagonal(kernel.kernel, kernel.select(points))
+        return spread[0], spread[1]
     if type(kernel) is DotProduct:
         return 2 * points, np.ones_like(points)
     zero = np.zeros_like(points)
@@ -180,15 +188,8 @@ def _on_diagonal(kernel: Kernel, points: Array) -> tuple[Array, Array]:
     return zero, zero + profile(kernel).bend / length_scales(kernel, points.shape[1]) ** 2
 
 
-def _spread(kernel: OnInputs, points: Array, values: Array) -> Array:
-    """Values for the selected inputs as values for all of them, zero for the others."""
-    spread = np.zeros_like(points)
-    spread[:, kernel.inputs] = values
-    return spread
-
-
 def derivative_error(kernel: Kernel, dim: int) -> float:
-    """How far computed derivatives are from the exact ones, in units of eps.
+    """Bound how far computed derivatives are from the exact ones, in units of eps.
 
     This is a bound, for all points of a dimension, on the error of dk(x, z) / dx_a relative to
     |d_a phi(x)| sqrt(k(z, z)), and on that of |d_a phi(x)|^2 relative to itself. With C for this
@@ -226,7 +227,7 @@ def _require_derivatives(
 
 
 def category_inputs(kernel: Kernel, dim: int) -> set[int]:
-    """The coordinates that are categories for the kernel: functions may jump along these."""
+    """The coordinates that are categories for the kernel, along which functions may jump."""
     if type(kernel) in (Sum, Product):
         return category_inputs(kernel.k1, dim) | category_inputs(kernel.k2, dim)
     if type(kernel) is Exponentiation:
@@ -295,11 +296,13 @@ def features_in_boxes(kernel: Kernel, centres: Array, half_widths: Array) -> Fea
         return Features(
             np.hypot(largest, kernel.sigma_0), np.linalg.norm(half_widths, axis=1), zero
         )
-    return _stationary(kernel, half_widths)
+    return _stationary_features(kernel, half_widths)
 
 
-def _stationary(kernel: Kernel, half_widths: Array) -> Features:
-    """Features of a stationary kernel in boxes. At distance r from the centre,
+def _stationary_features(kernel: Kernel, half_widths: Array) -> Features:
+    """Bound the features of a stationary kernel in boxes.
+
+    At distance r from the centre,
 
         |phi(x) - phi(c)|^2               =  2 (1 - kappa(r))
         |phi(x) - phi(c) - D phi(c) h|^2  =  2 (1 - kappa(r)) + 2 r kappa'(r) - kappa''(0) r^2,
@@ -322,7 +325,7 @@ def _stationary(kernel: Kernel, half_widths: Array) -> Features:
 
 
 def _power(base: Features, exponent: int) -> Features:
-    """Features of a power, by squaring: the product is associative, and powers may be large."""
+    """Bound the features of a power, by squaring: the product is associative, and powers large."""
     if exponent == 1:
         return base
     root = _power(base, exponent // 2)
@@ -331,7 +334,7 @@ def _power(base: Features, exponent: int) -> Features:
 
 
 def _product(one: Features, two: Features) -> Features:
-    """Features phi = phi_1 (x) phi_2 of a product, by the product rule."""
+    """Bound the features phi = phi_1 (x) phi_2 of a product, by the product rule."""
     return Features(
         one.size * two.size,
         one.moved * two.size + one.size * two.moved,

@@ -68,7 +68,7 @@ class Levels(Kernel):  # type: ignore[misc]  # scikit-learn has no types
         return np.ones(len(np.atleast_2d(np.asarray(X))))
 
     def is_stationary(self) -> bool:
-        """Whether k(x, z) is a function of x - z, as it is."""
+        """Return True, because k(x, z) is a function of x - z."""
         return True
 
     def __repr__(self) -> str:

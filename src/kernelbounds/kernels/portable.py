@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 import sys
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,9 +37,11 @@ from sklearn.gaussian_process.kernels import (
 from kernelbounds.errors import InputError
 from kernelbounds.kernels.levels import Levels
 from kernelbounds.kernels.on_inputs import OnInputs
-from kernelbounds.kernels.stationary import SMALLEST_ALPHA, length_scales
-from kernelbounds.kernels.values import evaluation_error
+from kernelbounds.kernels.stationary import SMALLEST_ALPHA, is_stationary, length_scales
+from kernelbounds.kernels.values import evaluation_error, nested_kernels
 
+# The kernels that have a formula here; Matern and powers have one for some of their settings.
+PORTABLE = (RBF, RationalQuadratic, DotProduct, ConstantKernel, Levels, OnInputs, Sum, Product)
 SMOOTHNESS = (0.5, 1.5, 2.5, math.inf)  # of the Matern kernels that have a short closed form
 # Values may be off by this many times what is derived for our own (``values.py``), and this many
 # units of eps: that counts exp and log1p right to one unit in the last place, and other libraries
@@ -47,57 +50,33 @@ TIMES_THE_ERROR, MORE_ERROR = 2.0, 2.0
 
 
 def portable_error(kernel: Kernel, dim: int) -> float:
-    """The error of :func:`values` in units of eps, relative to sqrt(k(x, x) k(z, z))."""
-    refuse_unportable(kernel)
+    """Bound the error of :func:`values` in units of eps, relative to sqrt(k(x, x) k(z, z)).
+
+    Kernels without a formula here are refused.
+    """
+    powers = 0.0
+    for part in nested_kernels(kernel):
+        known = type(part) in PORTABLE
+        if type(part) is Matern:
+            known = float(part.nu) in SMOOTHNESS
+        elif type(part) is Exponentiation:
+            known = part.exponent >= 1 and part.exponent % 1 == 0
+            powers += float(part.exponent)
+        if not known:
+            raise InputError(
+                f"{part} has no formula that all array libraries share; use RBF, Matern with nu "
+                "0.5, 1.5, 2.5 or inf, RationalQuadratic, DotProduct, ConstantKernel, Levels, and "
+                "OnInputs, sums, products and whole powers of these."
+            )
     error = evaluation_error(kernel, dim)
     assert error is not None  # it is known for all kernels that are not refused
     # A power may be computed by multiplications, which have an error of half a unit each.
-    powers = sum(v for name, v in kernel.get_params().items() if name.endswith("exponent"))
-    return TIMES_THE_ERROR * error + MORE_ERROR + float(powers) / 2
-
-
-def refuse_unportable(kernel: Kernel) -> None:
-    """Refuse kernels without a formula here."""
-    if type(kernel) in (Sum, Product):
-        refuse_unportable(kernel.k1)
-        refuse_unportable(kernel.k2)
-        return
-    if type(kernel) is OnInputs:
-        return refuse_unportable(kernel.kernel)
-    if type(kernel) is Exponentiation and kernel.exponent >= 1 and kernel.exponent % 1 == 0:
-        return refuse_unportable(kernel.kernel)
-    short = type(kernel) is Matern and float(kernel.nu) in SMOOTHNESS
-    if not short and type(kernel) not in (
-        RBF, RationalQuadratic, DotProduct, ConstantKernel, Levels,
-    ):  # fmt: skip
-        raise InputError(
-            f"{kernel} has no formula that all array libraries share; use RBF, Matern with nu 0.5, "
-            "1.5, 2.5 or inf, RationalQuadratic, DotProduct, ConstantKernel, Levels, and OnInputs, "
-            "sums, products and whole powers of these."
-        )
+    return TIMES_THE_ERROR * error + MORE_ERROR + powers / 2
 
 
 def values(xp: Any, kernel: Kernel, X: Any, Z: Any) -> Any:
     """k(x_i, z_j) for points X (m, d) and Z (n, d); (m, n)."""
-    if type(kernel) is Sum:
-        return values(xp, kernel.k1, X, Z) + values(xp, kernel.k2, X, Z)
-    if type(kernel) is Product:
-        return values(xp, kernel.k1, X, Z) * values(xp, kernel.k2, X, Z)
-    if type(kernel) is Exponentiation:
-        return values(xp, kernel.kernel, X, Z) ** int(kernel.exponent)
-    if type(kernel) is OnInputs:
-        chosen = _selection(xp, kernel, X)
-        return values(xp, kernel.kernel, X @ chosen, Z @ chosen)
-    if type(kernel) is ConstantKernel:
-        return 0.0 * (X[:, :1] + Z[None, :, 0]) + float(kernel.constant_value)
-    if type(kernel) is DotProduct:
-        total = float(kernel.sigma_0) ** 2
-        for a in range(X.shape[1]):
-            total = X[:, a : a + 1] * Z[None, :, a] + total
-        return total
-    if type(kernel) is Levels:
-        return _levels(xp, kernel, X, Z)
-    return _profile(xp, kernel, _squares(kernel, X, Z))[0]
+    return _evaluated(xp, kernel, X, Z, with_partials=False).values
 
 
 def partials(xp: Any, kernel: Kernel, X: Any, Z: Any) -> list[Any]:
@@ -105,69 +84,96 @@ def partials(xp: Any, kernel: Kernel, X: Any, Z: Any) -> list[Any]:
 
     At x_i = z_j the kernel exp(-r) has no gradient; zero is in its subdifferential.
     """
-    zero, dim = 0.0 * (X[:, :1] + Z[None, :, 0]), X.shape[1]
-    if type(kernel) in (Sum, Product):
-        one, two = partials(xp, kernel.k1, X, Z), partials(xp, kernel.k2, X, Z)
-        if type(kernel) is Sum:
-            return [a + b for a, b in zip(one, two, strict=True)]
-        k1, k2 = values(xp, kernel.k1, X, Z), values(xp, kernel.k2, X, Z)
-        return [a * k2 + k1 * b for a, b in zip(one, two, strict=True)]
-    if type(kernel) is Exponentiation:
-        p = int(kernel.exponent)
-        outer = p * values(xp, kernel.kernel, X, Z) ** (p - 1)
-        return [outer * part for part in partials(xp, kernel.kernel, X, Z)]
-    if type(kernel) is OnInputs:
-        chosen = _selection(xp, kernel, X)
-        inner = partials(xp, kernel.kernel, X @ chosen, Z @ chosen)
-        seen = dict(zip(kernel.inputs, inner, strict=True))
-        return [seen.get(a, zero) for a in range(dim)]
-    if type(kernel) in (ConstantKernel, Levels):
-        return [zero] * dim
-    if type(kernel) is DotProduct:
-        return [zero + Z[None, :, a] for a in range(dim)]
-    slope = _profile(xp, kernel, _squares(kernel, X, Z))[1]
-    return [
-        slope * ((X[:, a : a + 1] - Z[None, :, a]) / scale**2)
-        for a, scale in enumerate(_scales(kernel, dim))
-    ]
+    return _evaluated(xp, kernel, X, Z, with_partials=True).partials
 
 
 def diagonal(xp: Any, kernel: Kernel, X: Any) -> Any:
     """k(x_i, x_i) at points X (m, d); (m,)."""
-    if type(kernel) is Sum:
-        return diagonal(xp, kernel.k1, X) + diagonal(xp, kernel.k2, X)
-    if type(kernel) is Product:
-        return diagonal(xp, kernel.k1, X) * diagonal(xp, kernel.k2, X)
-    if type(kernel) is Exponentiation:
-        return diagonal(xp, kernel.kernel, X) ** int(kernel.exponent)
-    if type(kernel) is OnInputs:
-        return diagonal(xp, kernel.kernel, X @ _selection(xp, kernel, X))
-    if type(kernel) is DotProduct:
-        return xp.sum(X * X, axis=1) + float(kernel.sigma_0) ** 2
-    constant = float(kernel.constant_value) if type(kernel) is ConstantKernel else 1.0
-    return 0.0 * xp.sum(X, axis=1) + constant  # nan if a coordinate is not finite
+    return _evaluated(xp, kernel, X, None, with_partials=False).values
 
 
 def diagonal_partials(xp: Any, kernel: Kernel, X: Any) -> list[Any]:
     """dk(x_i, x_i) / dx_a, (m,), for each coordinate a."""
-    dim = X.shape[1]
+    return _evaluated(xp, kernel, X, None, with_partials=True).partials
+
+
+@dataclass(frozen=True)
+class _Jet:
+    """The values of a function of x and, if they are asked for, its partial derivatives."""
+
+    values: Any
+    partials: list[Any]  # one for each coordinate, or empty
+
+    def __add__(self, other: _Jet) -> _Jet:
+        pairs = zip(self.partials, other.partials, strict=True)
+        return _Jet(self.values + other.values, [a + b for a, b in pairs])
+
+    def __mul__(self, other: _Jet) -> _Jet:
+        pairs = zip(self.partials, other.partials, strict=True)
+        parts = [a * other.values + self.values * b for a, b in pairs]
+        return _Jet(self.values * other.values, parts)
+
+    def __pow__(self, p: int) -> _Jet:
+        outer = p * self.values ** (p - 1) if self.partials else None
+        return _Jet(self.values**p, [outer * part for part in self.partials])
+
+
+def _evaluated(xp: Any, kernel: Kernel, X: Any, Z: Any, with_partials: bool) -> _Jet:
+    """Evaluate k(x_i, z_j), or k(x_i, x_i) where Z is None."""
     if type(kernel) in (Sum, Product):
-        one, two = diagonal_partials(xp, kernel.k1, X), diagonal_partials(xp, kernel.k2, X)
-        if type(kernel) is Sum:
-            return [a + b for a, b in zip(one, two, strict=True)]
-        k1, k2 = diagonal(xp, kernel.k1, X), diagonal(xp, kernel.k2, X)
-        return [a * k2 + k1 * b for a, b in zip(one, two, strict=True)]
+        one, two = (_evaluated(xp, k, X, Z, with_partials) for k in (kernel.k1, kernel.k2))
+        return one + two if type(kernel) is Sum else one * two
     if type(kernel) is Exponentiation:
-        p = int(kernel.exponent)
-        outer = p * diagonal(xp, kernel.kernel, X) ** (p - 1)
-        return [outer * part for part in diagonal_partials(xp, kernel.kernel, X)]
-    if type(kernel) is OnInputs:
-        inner = diagonal_partials(xp, kernel.kernel, X @ _selection(xp, kernel, X))
-        seen = dict(zip(kernel.inputs, inner, strict=True))
-        return [seen.get(a, 0.0 * X[:, 0]) for a in range(dim)]
+        return _evaluated(xp, kernel.kernel, X, Z, with_partials) ** int(kernel.exponent)
+    if type(kernel) is not OnInputs:
+        dim = X.shape[1] if with_partials else 0
+        return _at_points(xp, kernel, X, dim) if Z is None else _at_pairs(xp, kernel, X, Z, dim)
+    chosen = _selection(xp, kernel, X)
+    seen = X @ chosen, None if Z is None else Z @ chosen
+    inner = _evaluated(xp, kernel.kernel, *seen, with_partials)
+    if not with_partials:
+        return inner
+    zero = 0.0 * (X[:, 0] if Z is None else X[:, :1] + Z[None, :, 0])
+    along = dict(zip(kernel.inputs, inner.partials, strict=True))
+    return _Jet(inner.values, [along.get(a, zero) for a in range(X.shape[1])])
+
+
+def _at_pairs(xp: Any, kernel: Kernel, X: Any, Z: Any, dim: int) -> _Jet:
+    """Evaluate a kernel that is not made of others at all pairs, with ``dim`` partials."""
+    if is_stationary(kernel):
+        scales = np.broadcast_to(length_scales(kernel, X.shape[1]), X.shape[1]).tolist()
+        squares = 0.0
+        for a, scale in enumerate(scales):
+            moved = (X[:, a : a + 1] - Z[None, :, a]) / scale
+            squares = moved * moved + squares
+        kappa, slope = _profile(xp, kernel, squares)
+        parts = [
+            slope * ((X[:, a : a + 1] - Z[None, :, a]) / scale**2)
+            for a, scale in enumerate(scales[:dim])
+        ]
+        return _Jet(kappa, parts)
+    zero = 0.0 * (X[:, :1] + Z[None, :, 0])
     if type(kernel) is DotProduct:
-        return [2.0 * X[:, a] for a in range(dim)]
-    return [0.0 * X[:, 0]] * dim
+        total = float(kernel.sigma_0) ** 2
+        for a in range(X.shape[1]):
+            total = X[:, a : a + 1] * Z[None, :, a] + total
+        return _Jet(total, [zero + Z[None, :, a] for a in range(dim)])
+    if type(kernel) is ConstantKernel:
+        return _Jet(zero + float(kernel.constant_value), [zero] * dim)
+    same = X[:, :1] == Z[None, :, 0]
+    for a in range(1, X.shape[1]):
+        same = same & (X[:, a : a + 1] == Z[None, :, a])
+    return _Jet(xp.where(same, zero + 1.0, zero + float(kernel.correlation)), [zero] * dim)
+
+
+def _at_points(xp: Any, kernel: Kernel, X: Any, dim: int) -> _Jet:
+    """Evaluate a kernel that is not made of others on the diagonal, with ``dim`` partials."""
+    if type(kernel) is DotProduct:
+        squares = xp.sum(X * X, axis=1) + float(kernel.sigma_0) ** 2
+        return _Jet(squares, [2.0 * X[:, a] for a in range(dim)])
+    constant = float(kernel.constant_value) if type(kernel) is ConstantKernel else 1.0
+    # The sum makes the value nan where a coordinate is not finite.
+    return _Jet(0.0 * xp.sum(X, axis=1) + constant, [0.0 * X[:, 0]] * dim)
 
 
 def namespace(X: Any) -> Any:
@@ -210,28 +216,6 @@ def _profile(xp: Any, kernel: Kernel, s: Any) -> tuple[Any, Any]:
     if nu == 1.5:
         return (1.0 + z) * fall, -3.0 * fall
     return (1.0 + z + z * z / 3.0) * fall, -5.0 / 3.0 * (1.0 + z) * fall
-
-
-def _squares(kernel: Kernel, X: Any, Z: Any) -> Any:
-    """Squared distances in length scales, (m, n)."""
-    total = 0.0
-    for a, scale in enumerate(_scales(kernel, X.shape[1])):
-        moved = (X[:, a : a + 1] - Z[None, :, a]) / scale
-        total = moved * moved + total
-    return total
-
-
-def _scales(kernel: Kernel, dim: int) -> list[float]:
-    """The length scale of each coordinate."""
-    return [float(one) for one in np.broadcast_to(length_scales(kernel, dim), dim)]
-
-
-def _levels(xp: Any, kernel: Levels, X: Any, Z: Any) -> Any:
-    same = X[:, :1] == Z[None, :, 0]
-    for a in range(1, X.shape[1]):
-        same = same & (X[:, a : a + 1] == Z[None, :, a])
-    zero = 0.0 * (X[:, :1] + Z[None, :, 0])
-    return xp.where(same, zero + 1.0, zero + float(kernel.correlation))
 
 
 def _selection(xp: Any, kernel: OnInputs, X: Any) -> Any:

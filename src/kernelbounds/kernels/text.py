@@ -114,7 +114,7 @@ def from_data(data: dict[str, Any]) -> Kernel:
 
 
 def _plain(value: Any, sequence: type | None = None) -> Any:
-    """Python numbers in place of NumPy's; lists and tuples become ``sequence``, if it is given."""
+    """Turn NumPy's numbers into Python's, and lists and tuples into ``sequence`` if given."""
     if isinstance(value, np.ndarray | np.generic):
         value = value.tolist()
     if isinstance(value, list | tuple):

@@ -71,6 +71,15 @@ FEWEST_PAIRS_OF_PRODUCT = 5000
 LARGEST_SQUARES_OF_PRODUCT = 8.0
 
 
+def nested_kernels(kernel: Kernel) -> list[Kernel]:
+    """The kernel itself, and all kernels of which it is a sum, a product and so on."""
+    if type(kernel) in (Sum, Product):
+        return [kernel, *nested_kernels(kernel.k1), *nested_kernels(kernel.k2)]
+    if type(kernel) in (Exponentiation, OnInputs):
+        return [kernel, *nested_kernels(kernel.kernel)]
+    return [kernel]
+
+
 def evaluation_error(kernel: Kernel, dim: int) -> float | None:
     """The error of :func:`cross` in units of eps; None where it is not known."""
     if type(kernel) in (Sum, Product):

@@ -156,7 +156,7 @@ def _passes(sequence: ConfidenceSequence, rng: np.random.Generator) -> dict[str,
     engine: Any = sequence.known.radius_engine
     X = rng.random((BLOCK_ROWS * BLOCKS, DIM))
     y = specs.NOISE * rng.standard_normal(len(X))
-    phi = rng.random((len(engine.dictionary), BLOCK_ROWS))
+    phi = rng.random((len(engine.data.dictionary), BLOCK_ROWS))
 
     def product() -> None:
         for _ in range(BLOCKS):

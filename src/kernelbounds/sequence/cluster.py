@@ -64,7 +64,7 @@ Piece = tuple[Path | Observed, int, int]
 
 
 class Tasks:
-    """Functions that the workers of a cluster are asked to call.
+    """The tasks that are submitted to the workers of a cluster.
 
     Futures that nobody holds are forgotten when those that depend on them are done.
     """
@@ -75,7 +75,7 @@ class Tasks:
         self.wanted: list[Any] = []  # the futures that are waited for
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """A future of the result, which Dask computes anew if the worker that has it dies."""
+        """Return a future of the result, which Dask computes anew if its worker dies."""
         return self.client.submit(function, *arguments, pure=False)
 
 
@@ -175,7 +175,7 @@ def grow(known: ConfidenceSet, rows: Intake, start: Statistics | None, pieces: l
     """Make the second pass over a range, from ``start``, or from what is known where it is None."""
     engine = sparse_engine(known)
     grown = engine.snapshot() if start is None else resumed(engine, start)
-    before = grown.statistics
+    before = grown.data.statistics
     append_in_blocks(known, grown, _observed(rows, pieces))
     return Part.between(before, grown)
 
@@ -183,7 +183,7 @@ def grow(known: ConfidenceSet, rows: Intake, start: Statistics | None, pieces: l
 def statistics(part: Part) -> Statistics:
     """The statistics of all rows up to the end of a range."""
     assert part.engine is not None
-    return part.engine.statistics
+    return part.engine.data.statistics
 
 
 def without_engine(part: Part) -> Part:
@@ -241,7 +241,7 @@ def _partitions(tasks: Tasks, frame: Any, rows: Intake, progress: bool | None) -
 
 
 def pieces(tables: Sequence[Table], start: int, stop: int) -> list[tuple[Any, int, int]]:
-    """The pieces of tables that are the rows from ``start`` to ``stop`` of all of them together."""
+    """Cut the rows from ``start`` to ``stop`` out of tables, counted over all of them."""
     found, first = [], 0
     for table in tables:
         a, b = max(start - first, 0), min(stop - first, table.size)
@@ -280,7 +280,7 @@ def ranges(engine: SparseEngine, count: int, threads: int) -> list[tuple[int, in
     them, which grows while the others are summed. A single thread needs no sums.
     """
     ends = np.array(chunk_ends(engine, count), dtype=int)
-    number = max(threads, math.ceil(count / longest_range(len(engine.dictionary))))
+    number = max(threads, math.ceil(count / longest_range(len(engine.data.dictionary))))
     if threads == 1 or not len(ends):
         number = 0
     length = count / (number + FIRST_PASS)
@@ -295,7 +295,7 @@ def longest_range(inducing: int) -> int:
 
 
 def join(engine: SparseEngine, parts: Sequence[Part]) -> SparseEngine:
-    """The engine after all ranges; a source that gave other rows the second time is refused."""
+    """Join all ranges into one engine; refuse a source that gave other rows the second time."""
     for before, after in itertools.pairwise(parts):
         off = np.abs(before.after - after.before).max(initial=0.0)
         if off > SUMS_AGREE * np.abs(before.after).max(initial=0.0):
@@ -308,7 +308,7 @@ def join(engine: SparseEngine, parts: Sequence[Part]) -> SparseEngine:
 
 
 def client_for(given: Any, source: Source, engine: Engine) -> Any:
-    """The client to use, or None for this machine."""
+    """Choose the client to use, or None for this machine."""
     if given is None:
         exact = engine.approximation() is None
         if source.frame is None or exact or "distributed" not in sys.modules:

@@ -26,8 +26,8 @@ BAND_MARGIN = 0.05
 
 
 def summary(known: ConfidenceSet, bound: Bound) -> str:
-    """The repr of a sequence."""
-    a, count, dim = known.stated, known.count, known.radius_engine.dim
+    """Describe a sequence in a line of text, its repr."""
+    a, count = known.stated, known.count
     kernel = f"{known.radius_engine.data.kernel}, norm_bound={a.norm_bound:g}"
     if known.evidence.classes is not None:
         kernel = f"{known.evidence.classes}"
@@ -41,7 +41,7 @@ def summary(known: ConfidenceSet, bound: Bound) -> str:
     more += "" if a.mixture == Hybrid() else f"mixture={a.mixture}, "
     more += f"facts=[{', '.join(map(str, known.stated_facts))}], " if known.stated_facts else ""
     seen = f"{count} observation{'' if count == 1 else 's'}"
-    seen += f" of {dim} input{'' if dim == 1 else 's'}" if count else ""
+    seen += f" of {_inputs(known)}" if count else ""
     return (
         f"ConfidenceSequence({kernel}, noise_scale={_noise(a.noise)}, delta={a.delta:g}, "
         f"{more}bound={bound}) with {seen}"
@@ -49,7 +49,7 @@ def summary(known: ConfidenceSet, bound: Bound) -> str:
 
 
 def _noise(law: Noise) -> str:
-    """A law of noise; a number, as users pass it, where it is sub-Gaussian."""
+    """Describe a law of noise: by a number, as users pass it, where it is sub-Gaussian."""
     return f"{law.scale:g}" if isinstance(law, SubGaussian) else str(law)
 
 
@@ -62,33 +62,8 @@ def _own_parts(known: ConfidenceSet) -> Sequence[tuple[Kernel, float]]:
 
 def card(known: ConfidenceSet, bound: Bound) -> cards.Html:
     """Draw a card with what is assumed, what is observed and, over one input, the band."""
-    a, count = known.stated, known.count
-    facts: list[tuple[object, object]] = [("kernel", known.radius_engine.data.kernel)]
-    if known.evidence.classes is not None:
-        facts[0] = (type(known.evidence.classes).__name__, known.evidence.classes)
-    elif known.evidence.parts is None:
-        facts.append(("norm bound B", f"{a.norm_bound:.4g}"))
-    else:
-        own = _own_parts(known)
-        facts[0] = ("kernel", ", ".join(f"{one} with B = {b:.4g}" for one, b in own))
-    if isinstance(a.noise, SubGaussian):
-        facts.append(("noise scale σ", f"{a.noise_scale:.4g}" if a.noise_scale else "0, no noise"))
-    elif a.noise.scale_is_stated:
-        facts.append(("noise", a.noise))
-    else:
-        found = noise_upper_bound(known) if count else math.inf
-        so_far = f"at most {found:.4g} so far" if math.isfinite(found) else "not known yet"
-        facts.append(("noise", f"{a.noise}, σ {so_far}"))
-    if a.misspecification:
-        facts.append(("misspecification", f"{a.misspecification:.4g}"))
-    if known.evidence.offset != Offset():
-        facts.append(("offset", known.evidence.offset))
-    if known.evidence.classes is not None and count:
-        refuted = [str(at) for at, one in enumerate(known.in_classes()) if is_refuted(one)]
-        facts.append(("refuted by the data", ", ".join(refuted) or "none of them"))
-    facts += [("known", fact) for fact in known.stated_facts]
-    facts += [("bound", bound), ("observations", _observed(known))]
-    likely = f"with probability {1 - a.delta:g}" if a.delta else "for certain"
+    delta, count = known.stated.delta, known.count
+    likely = f"with probability {1 - delta:g}" if delta else "for certain"
     note = f"Bounds hold {likely}, if these assumptions do."
     picture = None
     if count and known.radius_engine.approximation() is None:
@@ -105,17 +80,48 @@ def card(known: ConfidenceSet, bound: Bound) -> cards.Html:
                 "The data refute the assumptions: the norm bound, the noise scale or the kernel "
                 "is wrong, and there are no bounds."
             )
-    return cards.card("Confidence sequence", facts, picture, note)
+    observed = "none yet"
+    if count:
+        sparse = known.radius_engine.approximation() is not None
+        observed = f"{count}, of {_inputs(known)}"
+        observed += ", kept as sums by a sparse engine" if sparse else ""
+    rows = [*_assumed(known), ("bound", bound), ("observations", observed)]
+    return cards.card("Confidence sequence", rows, picture, note)
 
 
-def _observed(known: ConfidenceSet) -> str:
-    if not known.count:
-        return "none yet"
-    kept = (
-        "" if known.radius_engine.approximation() is None else ", kept as sums by a sparse engine"
-    )
-    inputs = known.radius_engine.data.dim or known.radius_engine.dim
-    return f"{known.count}, of {inputs} input{'' if inputs == 1 else 's'}{kept}"
+def _assumed(known: ConfidenceSet) -> list[tuple[object, object]]:
+    """The rows of a card that say what is assumed."""
+    a, classes, offset = known.stated, known.evidence.classes, known.evidence.offset
+    rows: list[tuple[object, object]] = []
+    if classes is not None:
+        rows.append((type(classes).__name__, classes))
+    elif known.evidence.parts is not None:
+        parts = (f"{one} with B = {b:.4g}" for one, b in _own_parts(known))
+        rows.append(("kernel", ", ".join(parts)))
+    else:
+        kernel = known.radius_engine.data.kernel
+        rows += [("kernel", kernel), ("norm bound B", f"{a.norm_bound:.4g}")]
+    if isinstance(a.noise, SubGaussian):
+        rows.append(("noise scale σ", f"{a.noise_scale:.4g}" if a.noise_scale else "0, no noise"))
+    elif a.noise.scale_is_stated:
+        rows.append(("noise", a.noise))
+    else:
+        found = noise_upper_bound(known) if known.count else math.inf
+        so_far = f"at most {found:.4g} so far" if math.isfinite(found) else "not known yet"
+        rows.append(("noise", f"{a.noise}, σ {so_far}"))
+    if a.misspecification:
+        rows.append(("misspecification", f"{a.misspecification:.4g}"))
+    if offset != Offset():
+        rows.append(("offset", offset))
+    if classes is not None and known.count:
+        refuted = [str(at) for at, one in enumerate(known.in_classes()) if is_refuted(one)]
+        rows.append(("refuted by the data", ", ".join(refuted) or "none of them"))
+    return rows + [("known", fact) for fact in known.stated_facts]
+
+
+def _inputs(known: ConfidenceSet) -> str:
+    dim = known.radius_engine.dim
+    return f"{dim} input{'' if dim == 1 else 's'}"
 
 
 def _picture(known: ConfidenceSet, bound: Bound) -> cards.Html:

@@ -110,18 +110,19 @@ def _ridges(future: ConfidenceSet, bound: Bound, penalty: float, least: float) -
     ridges = np.array([ridge for ridge in allowed if ridge >= least])
     if not allowed:
         raise InputError(
-            f"only the widths of CMM, DMM, AMM and FixedDesign can be told, not of {bound}."
+            "only the widths of CMM, DMM, AMM and FixedDesign can be predicted, not that of "
+            f"{bound}."
         )
     if not len(ridges):
         raise InputError(
-            f"how wide {bound} will be depends on the outcomes: its ridges are below {least:.3g}, "
-            "from where on it does not."
+            f"how wide {bound} will be depends on the outcomes, because its ridges are below "
+            f"{least:.3g}; for ridges from there on it does not."
         )
     return ridges
 
 
 def outcome_free(known: ConfidenceSet) -> tuple[float, float]:
-    """P and a least ridge: R_t^2 <= E_alpha + P at all ridges above it, whatever the outcomes.
+    """P and a least ridge, above which R_t^2 <= E_alpha + P whatever the outcomes.
 
     P is infinite where the mixture knows no such bound. Where f* has parts, R_t comes from the
     kernel with equal shares s, and E_alpha from one that is at most max_i s / s_i times as

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kernelbounds.arrays import LARGEST, as_points, as_scalar, as_whole, brief
+from kernelbounds.arrays import LARGEST, Array, as_points, as_scalar, as_whole, brief
 from kernelbounds.bounds import Assumptions, Bound, ConfidenceSet, DualBound
 from kernelbounds.bounds.constrained import least_norm_with_facts
 from kernelbounds.errors import InputError, KernelBoundsError, MissingExtraError
@@ -52,7 +52,7 @@ class Conclusion:
     bound: Bound
 
     def margin(self, known: ConfidenceSet) -> float:
-        """The margin of the module's docstring, positive where the conclusion holds."""
+        """Compute by how much the conclusion holds; positive where it does."""
         seen = self.bound.view_of(known)
         # Where a bound is the smaller one of several, the two sides tell whether these are
         # compatible; that of one set says so itself.
@@ -90,25 +90,29 @@ def conclusion(bound: Bound, dim: int | None, asked: dict[str, Any]) -> Conclusi
     }
     if not isinstance(parts, tuple | list) or len(parts) != forms[name].count(",") + 1:
         raise InputError(f"{name} must be {forms[name]}, got {brief(parts)}.")
-    x = as_points(parts[0], "x", dim, one=True)
-    if len(x) != 1:
-        raise InputError(f"x must be one point, got {len(x)}.")
+    x = _one_point(parts[0], "x", dim)
     if name in ("above", "below"):
         value = as_scalar(parts[1], "value", least=-LARGEST, most=LARGEST)
         return Conclusion(x, 1 if name == "below" else -1, value, "f(x)", bound)
     if not isinstance(bound, DualBound):
         raise InputError(f"{bound!r} bounds values only; {name} needs a DualBound.")
     if name == "better":
-        other = as_points(parts[1], "x2", x.shape[1], one=True)
-        if len(other) != 1:
-            raise InputError(f"x2 must be one point, got {len(other)}.")
+        other = _one_point(parts[1], "x2", x.shape[1])
         return Conclusion(differences(x, other[0]), -1, 0.0, "f(x) - f(x2)", bound)
     points = as_points(parts[1], "points", x.shape[1], one=True)
     others = points[(points != x).any(axis=1)]
     if not len(others):
-        raise InputError("points must have one other than x, whose own regret is 0.")
+        raise InputError("points must include one other than x, whose own regret is 0.")
     value = as_scalar(parts[2], "value", least=-LARGEST, most=LARGEST)
     return Conclusion(differences(others, x[0]), 1, value, "f(p) - f(x)", bound)
+
+
+def _one_point(values: Any, name: str, dim: int | None) -> Array:
+    """Check a single point, and return it in the shape (1, d)."""
+    point = as_points(values, name, dim, one=True)
+    if len(point) != 1:
+        raise InputError(f"{name} must be one point, got {len(point)}.")
+    return point
 
 
 class SensitivityRow(NamedTuple):
@@ -198,7 +202,9 @@ class Sensitivity:
         a, now = known.assumptions, known.assuming()
         margin = conclusion.margin(now)
         if not margin > 0:
-            raise InputError(f"there is no conclusion to be doubted: {conclusion.failure(margin)}.")
+            raise InputError(
+                f"the conclusion does not hold to begin with: {conclusion.failure(margin)}."
+            )
         size = float(np.sqrt(now.prior(conclusion.targets).max()))
 
         def under(**changed: float) -> float:
@@ -263,7 +269,7 @@ class Sensitivity:
         return rows
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the bounds against B, and where the conclusion ends; returns the axes."""
+        """Draw the bounds against B and where the conclusion ends, and return the axes."""
         try:
             from matplotlib import pyplot
         except ImportError as error:
@@ -291,7 +297,7 @@ class Sensitivity:
 
 
 def largest(margin: Callable[[float], float], assumed: float, unit: float) -> float:
-    """The largest value, from ``assumed`` on, with a positive margin; inf where all have one.
+    """Find the largest value, from ``assumed`` on, with a positive margin; inf if all have one.
 
     ``unit`` is something to start from where 0 is assumed. Halving the bracket on a log scale takes
     at most ten steps, whatever the margin looks like.

@@ -24,6 +24,7 @@ from kernelbounds.confidence.evidence import Evidence
 from kernelbounds.confidence.radius import Radius
 from kernelbounds.display import late_progress
 from kernelbounds.engine import Engine, Growth, SparseEngine
+from kernelbounds.engine.sparse import SparseObservations
 from kernelbounds.errors import EmptyConfidenceSetError, InputError, KernelBoundsError
 from kernelbounds.mixtures import Hybrid, Single
 from kernelbounds.mixtures.ledger import RunningLosses
@@ -141,7 +142,8 @@ class Sparse:
         ridge = min(a.noise_scale**2 / max(a.mixture_scale, 1e-300), LARGEST**2)
         losses = RunningLosses(a.mixture, ridge, a.noise_scale)
         growth = Growth(self.tolerance, self.most)
-        return SparseEngine(kernel, self.points, ridge, ratio**2, losses, growth)
+        data = SparseObservations(kernel, self.points, ridge, ratio**2, losses, growth)
+        return SparseEngine(data)
 
 
 class Observed(NamedTuple):

@@ -1,7 +1,6 @@
 """Save and load a sequence as one npz file of arrays and JSON, without pickle.
 
-The kernel matrix is part of the file, so that a loaded sequence computes with the same numbers
-even where a kernel evaluates differently, bit for bit, one point at a time or many at once.
+The arrays are those of its engine, see ``exact_state.py`` and ``engine/sparse/state.py``.
 """
 
 from __future__ import annotations
@@ -10,19 +9,17 @@ import dataclasses
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping
 from os import PathLike
-from types import ModuleType
 from typing import Any, NamedTuple
 
-import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import bounds, kernels, mixtures, noise
-from kernelbounds.arrays import LARGEST, Array, brief, shortened
+from kernelbounds.arrays import Array, brief, shortened
 from kernelbounds.bounds import Assumptions, Bound, ConfidenceSet
 from kernelbounds.confidence.evidence import Evidence
-from kernelbounds.engine import ExactEngine, Forecasts, NoiseBlock, SparseEngine, Whitening
+from kernelbounds.engine import ExactEngine, Forecasts, SparseEngine
 from kernelbounds.engine.sparse import state as sparse_state
 from kernelbounds.errors import InputError, StoredFileError
 from kernelbounds.facts import Region, fact_from_data, fact_to_data
@@ -31,6 +28,7 @@ from kernelbounds.io.archive import Packed, damage_reported
 from kernelbounds.mixtures import Mixture
 from kernelbounds.mixtures.ledger import RunningLosses
 from kernelbounds.noise import Noise
+from kernelbounds.sequence import exact_state
 from kernelbounds.sequence.asking import checked_bound
 from kernelbounds.structure.classes import AllOf, AnyOf, Classes, sum_of
 from kernelbounds.structure.offset import Offset, checked_offset
@@ -38,22 +36,23 @@ from kernelbounds.structure.parts import Parts, as_parts
 
 FORMAT, VERSION = "kernelbounds.ConfidenceSequence", 4
 # All arrays that a saved sequence may have; others in its file are not looked at.
-NAMES = frozenset(
-    ("points", "outcomes", "weights", "blocks", "factors", "merged_at", "gram", "forecasts")
-) | {f"sparse.{name}" for name in sparse_state.ARRAY_SHAPES}
-BOUNDS = (
-    "AMM", "AY", "CMM", "DMM", "FixedDesign", "IGP",
-    "Emmenegger", "Fiedler", "Neiswanger", "OnlineToSet", "Srinivas", "Vakili",
-)  # fmt: skip
-MIXTURES = ("Hybrid", "Single")
+NAMES = exact_state.NAMES | {f"sparse.{name}" for name in sparse_state.ARRAY_SHAPES}
 STORED_CONSTANTS = ("norm_bound", "delta", "misspecification")
-LAWS = ("Bounded", "Energy", "Gaussian", "SubGaussian")
 
-# Kernel values are computed again on loading, perhaps by another release or on another machine:
-# each may be off by the engine's accuracy, which is itself an estimate for kernels it cannot know.
-MISFIT_ERRORS = 64.0
-SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
-ENTRIES_AT_ONCE = 2**20  # entries of the kernel matrix that are computed at a time, 8 MB
+
+def _by_name(*classes: type[Any]) -> dict[str, type[Any]]:
+    return {cls.__name__: cls for cls in classes}
+
+
+# The classes whose objects a file can hold.
+BOUNDS = _by_name(
+    bounds.AMM, bounds.AY, bounds.CMM, bounds.DMM, bounds.FixedDesign, bounds.IGP,
+    bounds.Emmenegger, bounds.Fiedler, bounds.Neiswanger, bounds.OnlineToSet, bounds.Srinivas,
+    bounds.Vakili,
+)  # fmt: skip
+MIXTURES = _by_name(mixtures.Hybrid, mixtures.Single)
+LAWS = _by_name(noise.Bounded, noise.Energy, noise.Gaussian, noise.SubGaussian)
+CLASSES = _by_name(AnyOf, AllOf)
 
 
 class UserObjects(NamedTuple):
@@ -66,7 +65,7 @@ class UserObjects(NamedTuple):
 
     @classmethod
     def checked(cls, kernel: Any, bound: Any, mixture: Any, offset: Any) -> UserObjects:
-        """Make it from what a user passed; raise where that is of another kind."""
+        """Check the objects that a user passed; raise where one is of another kind."""
         if mixture is not None and not isinstance(mixture, Mixture):
             raise InputError(f"mixture must be one of kernelbounds.mixtures, got {brief(mixture)}.")
         known_bound = None if bound is None else checked_bound(bound)
@@ -94,8 +93,8 @@ def pack(known: ConfidenceSet, bound: Bound) -> Packed:
         ),
         "offset": _offset_to_data(known.evidence.offset),
         "assumptions": {name: getattr(a, name) for name in STORED_CONSTANTS},
-        "bound": _to_data(bound, bounds, BOUNDS),
-        "mixture": _to_data(a.mixture, mixtures, MIXTURES),
+        "bound": _to_data(bound, BOUNDS),
+        "mixture": _to_data(a.mixture, MIXTURES),
         "noise": _noise_to_data(a.noise),
     }
     if known.stated_facts:
@@ -106,22 +105,7 @@ def pack(known: ConfidenceSet, bound: Bound) -> Packed:
         header["sparse"], own = sparse_state.pack(engine)
         return header, {f"sparse.{name}": part for name, part in own.items()}
     assert isinstance(engine, ExactEngine)
-    data, rows = engine.data, engine.rows
-    arrays = {
-        "points": data.points,
-        "outcomes": data.observed,
-        "weights": data.weights,
-        "merged_at": np.array(data.merged_at, dtype=np.float64),
-        "gram": rows.lower[np.tril_indices(rows.count)],
-        "forecasts": np.array(_complete_or_made(known)),
-    }
-    if data.blocks:
-        # Where each block of correlated noise starts and how long it is, (n, 2), and the lower
-        # triangles of all factors, row by row.
-        arrays["blocks"] = np.array([(one.start, len(one.factor)) for one in data.blocks], float)
-        triangles = (one.factor[np.tril_indices(len(one.factor))] for one in data.blocks)
-        arrays["factors"] = np.concatenate(list(triangles))
-    return header, arrays
+    return header, exact_state.pack(engine, _complete_or_made(known))
 
 
 def unpack(
@@ -132,8 +116,8 @@ def unpack(
     with damage_reported(path):
         stored = {noun: dict(header[noun]) for noun in ("offset", "bound", "mixture")}
     offset = _offset(path, stored["offset"], own.offset)
-    bound: Bound = _chosen(path, "bound", stored["bound"], own.bound, bounds, BOUNDS)
-    mixture = _chosen(path, "mixture", stored["mixture"], own.mixture, mixtures, MIXTURES)
+    bound: Bound = _chosen(path, "bound", stored["bound"], own.bound, BOUNDS)
+    mixture = _chosen(path, "mixture", stored["mixture"], own.mixture, MIXTURES)
     classes = kernel if isinstance(kernel, Classes) else None
     if isinstance(kernel, Classes):
         parts = as_parts(sum_of(kernel), None, offset.within)[0]
@@ -141,19 +125,24 @@ def unpack(
         parts = kernel if isinstance(kernel, Parts) else None
     whole = kernel if parts is None else parts.kernel(parts.equal_shares)
     with damage_reported(path):
-        law = _noise_from_data(header)
+        law = _made(header["noise"], LAWS, "noise law")
         a = Assumptions(**header["assumptions"], noise_scale=law, mixture=mixture)
+        engine: ExactEngine | SparseEngine
         if "sparse" in header:
-            sparse = _sparse_engine(whole, header["sparse"], arrays, a)
-            known = ConfidenceSet(Evidence(sparse, law.unit, parts, offset), a)
+            engine = _sparse_engine(whole, header["sparse"], arrays, a)
+            known = ConfidenceSet(Evidence(engine, law.unit, parts, offset), a)
         else:
             engine = ExactEngine(whole)
-            forecasts = _forecasts(arrays["forecasts"], len(arrays["outcomes"]))
+            forecasts = exact_state.forecasts(arrays)
             known = ConfidenceSet(Evidence(engine, law.unit, parts, offset, forecasts, classes), a)
-            _restore(known.evidence, engine, arrays)
+            exact_state.restore(known.evidence, engine, arrays)
     # Only the caller of a kernel of their own is to blame for one that fails.
     with damage_reported(path, but=InputError if own.kernel is not None else ()):
-        misfit = sparse_state.misfit(sparse) if "sparse" in header else _misfit(engine)
+        misfit = (
+            exact_state.misfit(engine)
+            if isinstance(engine, ExactEngine)
+            else sparse_state.misfit(engine)
+        )
     if misfit and own.kernel is None:
         raise StoredFileError(f"{str(path)!r} is damaged: {misfit}.")
     if misfit:
@@ -165,7 +154,7 @@ def unpack(
 
 
 def _noise_to_data(law: Noise) -> dict[str, Any]:
-    if type(law).__name__ not in LAWS or getattr(noise, type(law).__name__) is not type(law):
+    if LAWS.get(type(law).__name__) is not type(law):
         raise InputError(f"a noise law of your own cannot be saved: {law!r}.")
     settings: Any = law  # a dataclass
     stated = {
@@ -174,15 +163,6 @@ def _noise_to_data(law: Noise) -> dict[str, Any]:
         if one.init and (value := getattr(law, one.name)) not in (None, math.inf)
     }
     return {"name": type(law).__name__, **stated}
-
-
-def _noise_from_data(header: dict[str, Any]) -> Any:
-    """The law of the noise that a header states."""
-    settings = dict(header["noise"])
-    name = settings.pop("name")
-    if name not in LAWS:
-        raise ValueError(f"no noise law is called {name!r}")
-    return getattr(noise, name)(**settings)
 
 
 def _sparse_engine(
@@ -233,8 +213,7 @@ def _kernel(
             return _from_data(header["kernel"])
     kernel = given if isinstance(given, Parts | Classes) else kernels.checked_kernel(given)
     with damage_reported(path):
-        # Through JSON, as the stored one came.
-        found = _in_words(json.loads(json.dumps(_kernel_to_data(kernel))))
+        found = _in_words(_through_json(_kernel_to_data(kernel)))
         stored = _in_words(header["kernel"])
     if found != stored:
         raise _another(path, "kernel", stored, found)
@@ -244,9 +223,10 @@ def _kernel(
 def _from_data(data: dict[str, Any]) -> Kernel | Parts | Classes:
     """Make what :func:`_kernel_to_data` described."""
     if "members" in data:
-        members = [_parts_from_data(one) for one in data["members"]]
-        kind: Any = {"AnyOf": AnyOf, "AllOf": AllOf}[data["class"]]
-        made: Classes = kind([one.pairs[0] if len(one.pairs) == 1 else one for one in members])
+        members = map(_parts_from_data, data["members"])
+        made: Classes = CLASSES[data["class"]](
+            [one.pairs[0] if len(one.pairs) == 1 else one for one in members]
+        )
         return made
     if "parts" in data:
         return _parts_from_data(data)
@@ -276,7 +256,7 @@ def _another(path: str | PathLike[str], noun: str, stored: object, given: object
 
 
 def _in_words(stored: Any) -> str:
-    """All that defines a kernel, with all digits; the limits of hyperparameter searches do not."""
+    """Describe all that defines a kernel, which limits of hyperparameter searches do not."""
     if isinstance(stored, list):
         return f"[{', '.join(map(_in_words, stored))}]"
     if not (isinstance(stored, dict) and "class" in stored):
@@ -293,43 +273,21 @@ def _in_words(stored: Any) -> str:
     return f"{stored['class']}({', '.join(words)})"
 
 
-def _misfit(engine: ExactEngine) -> str | None:
-    """Describe where the kernel does not give the stored matrix; None where it does everywhere."""
-    data = engine.rows
-    if not data.count:
-        return None
-    M, prior = data.whitening, kernels.diagonal(data.kernel, data.points)
-    # Each entry is off by the errors of its terms, and so is not in proportion to itself.
-    scales, tolerance = M.sizes(np.sqrt(prior)), MISFIT_ERRORS * data.accuracy
-    rows = max(1, ENTRIES_AT_ONCE // data.count)
-    stop = 0
-    while stop < data.count:
-        start, stop = stop, min(stop + rows, data.count)
-        for one in M.blocks:  # no part ends within a block
-            stop = max(stop, one.rows.stop) if one.start < stop else stop
-        found = kernels.cross(data.kernel, data.points[start:stop], data.points[:stop])
-        # On the diagonal the engine has what the kernel itself says of k(x, x).
-        diagonal = np.arange(start, stop)[:, None] == np.arange(stop)
-        found = np.where(diagonal, prior[:stop], found)
-        found = M.part(start, stop).between(found, M.part(0, stop))
-        misfit = np.abs(np.tril(found - data.lower[start:stop, :stop], start))
-        # Below the smallest normal number nothing is precise.
-        allowed = tolerance * np.multiply.outer(scales[start:stop], scales[:stop]) + SMALLEST_NORMAL
-        if not np.all(misfit <= allowed):
-            i, j = np.unravel_index(np.argmax(misfit - allowed), misfit.shape)
-            return (
-                f"its kernel matrix has {data.lower[start + i, j]:.9g} for points {start + i} and "
-                f"{j}, where {shortened(str(data.kernel))} gives {found[i, j]:.9g}"
-            )
-    return None
-
-
-def _to_data(one: Any, package: ModuleType, names: Sequence[str]) -> dict[str, Any]:
-    """Describe the package's bounds and mixtures by their settings, others by their repr."""
+def _to_data(one: Any, known: Mapping[str, type[Any]]) -> dict[str, Any]:
+    """Describe an object of a known class by its settings, and others by their repr."""
     cls = type(one)
-    if cls.__name__ in names and getattr(package, cls.__name__) is cls:
+    if known.get(cls.__name__) is cls:
         return {"name": cls.__name__, **vars(one)}
     return {"name": cls.__qualname__, "own": True, "repr": _without_address(repr(one))}
+
+
+def _made(stored: dict[str, Any], known: Mapping[str, type[Any]], noun: str) -> Any:
+    """Make an object of a known class from its settings."""
+    settings = dict(stored)
+    name = settings.pop("name")
+    if name not in known:
+        raise ValueError(f"no {noun} is called {name!r}")
+    return known[name](**settings)
 
 
 def _chosen(
@@ -337,8 +295,7 @@ def _chosen(
     noun: str,
     stored: dict[str, Any],
     given: Any,
-    package: ModuleType,
-    names: Sequence[str],
+    known: Mapping[str, type[Any]],
 ) -> Any:
     """The stored bound or mixture, or the one given, which must be the same.
 
@@ -348,20 +305,21 @@ def _chosen(
         own, name = stored.get("own", False), stored["name"]
         text = stored["repr"] if own else name
         if not own:
-            if name not in names:
-                raise ValueError(f"no {noun} is called {name!r}")
-            settings = {key: value for key, value in stored.items() if key != "name"}
-            made = getattr(package, name)(**settings)
+            made = _made(stored, known, noun)
             if given is None:
                 return made
-            # A setting that a file does not have yet is at its default.
-            stored = json.loads(json.dumps(_to_data(made, package, names)))
+            stored = _to_data(made, known)  # A setting that a file does not have is at its default.
     if given is None:
         raise _not_stored(path, noun, text)
-    found = _to_data(given, package, names)
-    if (own or noun == "mixture") and json.loads(json.dumps(found)) != stored:
+    found = _to_data(given, known)
+    if (own or noun == "mixture") and _through_json(found) != _through_json(stored):
         raise _another(path, noun, f"{name}: {text}", f"{found['name']}: {given!r}")
     return given
+
+
+def _through_json(data: dict[str, Any]) -> Any:
+    """Return data as they would come out of a file."""
+    return json.loads(json.dumps(data))
 
 
 def _without_address(text: str) -> str:
@@ -375,53 +333,3 @@ def _complete_or_made(known: ConfidenceSet) -> Forecasts:
         return known.forecasts()
     except InputError:
         return known.evidence.ledger.made
-
-
-def _forecasts(stored: Array, count: int) -> Forecasts:
-    if stored.ndim != 2 or len(stored) != 2 or stored.shape[1] > count:
-        raise ValueError(f"forecasts of shape {stored.shape}")
-    if not (np.all(np.isfinite(stored)) and np.all(stored[1] >= 0)):
-        raise ValueError("forecasts that are not finite")
-    return Forecasts(*stored)
-
-
-def _restore(evidence: Evidence, engine: ExactEngine, arrays: dict[str, Array]) -> None:
-    """Give stored observations and their kernel matrix to an engine without any."""
-    names = ("points", "outcomes", "weights", "merged_at", "gram")
-    points, outcomes, weights, merged_at, packed = (arrays[name] for name in names)
-    count = len(outcomes)
-    shapes = points.shape[:1], weights.shape, merged_at.shape
-    fit = shapes == ((count,), (count,), (merged_at.size,)) and np.all(weights > 0)
-    for part in (points, outcomes, weights, packed):
-        fit = fit and np.all(np.abs(part) <= LARGEST)
-    if merged_at.size:
-        fit = fit and np.all(np.diff(merged_at, prepend=0, append=count) > 0)
-    if not fit:
-        raise ValueError("observations of other shapes, not finite or out of order")
-    if count:
-        cuts = merged_at.astype(np.intp).tolist()
-        whitening = Whitening(weights, _blocks(arrays, count, cuts))
-        told = evidence.with_whitening(points, outcomes, whitening)
-        engine.data.restore(points, told, packed, cuts)
-
-
-def _blocks(arrays: dict[str, Array], count: int, cuts: Sequence[int]) -> tuple[NoiseBlock, ...]:
-    """The blocks of correlated noise; files without them have no such arrays."""
-    if "blocks" not in arrays:
-        return ()
-    found: list[NoiseBlock] = []
-    packed, taken, end = arrays["factors"], 0, 0
-    for start, size in arrays["blocks"].astype(np.intp).tolist():
-        stop, length = start + size, size * (size + 1) // 2
-        within = any(start < cut < stop for cut in cuts)
-        if not (size > 0 and end <= start and stop <= count) or within:
-            raise ValueError(f"a block of {size} observations from number {start} on")
-        factor = np.zeros((size, size))
-        factor[np.tril_indices(size)] = packed[taken : taken + length]
-        if not (np.all(np.abs(factor) <= LARGEST) and np.all(factor.diagonal() > 0)):
-            raise ValueError("a block whose factor is not one")
-        found.append(NoiseBlock.restored(start, factor))
-        taken, end = taken + length, stop
-    if packed.shape != (taken,):
-        raise ValueError(f"blocks of {packed.shape} numbers")
-    return tuple(found)

@@ -20,7 +20,7 @@ Transform = Callable[[Array], Any]
 
 @dataclass(frozen=True, eq=False)
 class Intake:
-    """A source, and how its rows become checked observations.
+    """A source of rows, and how they become checked observations.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class Intake:
     most: int
 
     def batches(self) -> Iterator[Observed]:
-        """All observations, in order."""
+        """Read and check all observations, in order."""
         dim = self.dim
         for rows in self.source.rows(self.columns, self.most):
             some = self.observed(rows, dim)
@@ -56,28 +56,28 @@ class Intake:
             yield some
 
     def observed(self, rows: RowBatch, dim: int | None) -> Observed:
-        """The checked observations of a batch of rows, whose points have dimension ``dim``."""
+        """Check a batch of rows, whose points have dimension ``dim``, as observations."""
 
         def transformed(inputs: Array) -> Array:
             assert self.transform is not None
-            points = as_points(self.transform(inputs.copy()), "what transform makes", dim)
+            points = as_points(self.transform(inputs.copy()), "the result of transform", dim)
             if len(points) != len(inputs):
                 raise InputError(
-                    f"transform made {len(points)} points of {len(inputs)} rows; it must make one "
-                    "of each."
+                    f"transform made {len(points)} points from {len(inputs)} rows; it must make "
+                    "one point from each row."
                 )
             return points
+
+        def checked_scales(given: Array) -> Array | None:
+            return self.assumptions.checked_noise_scales(given, len(given))
 
         points, outcomes = rows.values[:, : self.inputs], rows.values[:, self.inputs]
         if self.transform is not None:
             points = _by_row(rows, transformed, points)
         scales = None
         if len(self.columns) > self.inputs + 1:
-            scales = _by_row(rows, self._scales, rows.values[:, -1])
+            scales = _by_row(rows, checked_scales, rows.values[:, -1])
         return Observed(points, outcomes, scales)
-
-    def _scales(self, given: Array) -> Array | None:
-        return self.assumptions.checked_noise_scales(given, len(given))
 
 
 def intake(
@@ -153,7 +153,7 @@ def take_over(known: ConfidenceSet, before: Engine, start: int, grown: Engine) -
 def _watched(
     given: Intake, doing: str, total: int | None, progress: bool | None
 ) -> Iterator[Observed]:
-    """The batches of observations, with progress on the terminal."""
+    """Read the batches of observations, and show progress on the terminal."""
     done = 0
     with late_progress(doing, total, progress) as report:
         for some in given.batches():

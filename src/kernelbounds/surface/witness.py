@@ -238,7 +238,7 @@ class OfInducingPoints(Witness):
         asked: Targets,
         found: DualMinimum,
     ) -> None:
-        super().__init__(surface, points, asked, found, engine.dictionary.inducing)
+        super().__init__(surface, points, asked, found, engine.data.dictionary.inducing)
         self._dual = engine.dual(asked)
         self.magnitudes = self._dual.magnitudes
         self.error = self._dual.dictionary.least_residual

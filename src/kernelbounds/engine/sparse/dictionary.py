@@ -238,7 +238,7 @@ class Growth:
     mean_unknown: float = math.inf  # the mean of rho_alpha^2 over them
 
     def after(self, known: Statistics, typical: float) -> Growth:
-        """The rule with rho_alpha^2 brought up to date, if enough is new."""
+        """Bring rho_alpha^2 up to date, if enough observations are new."""
         if known.count < self.count + self.count // BLOCK_OF_COUNT:
             return self
         ridge = typical_ridge(typical, known.count)
@@ -275,7 +275,7 @@ class Growth:
         return np.asarray(np.clip(enough, most / LARGEST_REDUCTION, most))
 
     def joining(self, dictionary: Dictionary, block: Block) -> tuple[Dictionary, Joined]:
-        """The dictionary with the rows that join, none of which depends on rows after it."""
+        """Extend the dictionary by the rows that join, none of which depends on rows after it."""
         size, (points, w) = len(dictionary), (block.points, block.weights)
         rows: list[int] = []
         room = min(self.most - size, len(block))

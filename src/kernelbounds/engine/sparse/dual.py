@@ -29,7 +29,6 @@ from kernelbounds.arrays import Array, column_dots
 from kernelbounds.engine.ridge_path import dot_error
 from kernelbounds.engine.sparse.dictionary import RESIDUAL_MARGIN, Dictionary
 from kernelbounds.engine.sparse.statistics import Statistics
-from kernelbounds.functionals.targets import Targets
 
 
 class DualMaximiser(NamedTuple):
@@ -60,18 +59,6 @@ class SparseDual(NamedTuple):
     features: Array  # S phi, (k, m)
     residuals: Array  # rounded up, (m,)
     magnitudes: Array  # see :meth:`Dictionary.features`
-
-    @classmethod
-    def of(
-        cls, dictionary: Dictionary, statistics: Statistics, factors: Array,
-        floor: float, enlarging: float, decomposed: tuple[Array, Array], targets: Targets,
-    ) -> SparseDual:  # fmt: skip
-        """The dual of targets, in the features of the dictionary."""
-        phi, residuals, magnitudes = dictionary.features(targets)
-        return cls(
-            dictionary, statistics, factors, *decomposed, floor, enlarging,
-            factors[:, None] * phi, residuals, magnitudes,
-        )  # fmt: skip
 
     @property
     def error(self) -> float:

@@ -6,6 +6,7 @@ on. A range that begins there needs no more, and gives what a single machine wou
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -15,7 +16,8 @@ import numpy as np
 from kernelbounds.arrays import Array
 from kernelbounds.engine.observations import Outcomes
 from kernelbounds.engine.sparse.dictionary import Block
-from kernelbounds.engine.sparse.engine import SparseEngine, size_of_block
+from kernelbounds.engine.sparse.engine import SparseEngine
+from kernelbounds.engine.sparse.observations import size_of_block
 from kernelbounds.engine.sparse.statistics import CHUNK_ROWS, Chunk, Forecaster, Statistics
 
 
@@ -32,15 +34,15 @@ class Part(NamedTuple):
     @classmethod
     def between(cls, before: Statistics, grown: SparseEngine) -> Part:
         """The part of an engine that had these statistics before."""
-        after = grown.statistics
+        after = grown.data.statistics
         size, excess = after.count - before.count, after.excess - before.excess
-        return cls(size, grown._lost, excess, before.products, after.products, grown)
+        return cls(size, grown.data.lost, excess, before.products, after.products, grown)
 
 
 def chunk_ends(engine: SparseEngine, count: int) -> list[int]:
     """The numbers of new observations, below ``count``, at which a chunk is complete."""
-    before, newest = engine.statistics.count, len(engine._newest.rows)
-    ends, start, stop = list[int](), 0, engine._ends_at - before
+    before, newest = engine.data.count, len(engine.data.newest.rows)
+    ends, start, stop = list[int](), 0, engine.data.ends_at - before
     while stop < count:
         newest += stop - start
         if newest >= CHUNK_ROWS:
@@ -55,10 +57,9 @@ def travelling(engine: SparseEngine) -> SparseEngine:
 
     Its losses are counted from here on.
     """
-    other = engine.snapshot()
-    other._lost, other._basis, other._path = None, None, None
-    other._border, other._outcomes = other._border[:, :0], other._outcomes[:0]
-    return other
+    data = copy.copy(engine.data)
+    data.lost = None
+    return SparseEngine(data)
 
 
 def sums(engine: SparseEngine, first: int, batches: Iterable[tuple[Array, Outcomes]]) -> Statistics:
@@ -66,13 +67,13 @@ def sums(engine: SparseEngine, first: int, batches: Iterable[tuple[Array, Outcom
 
     Blocks are no larger than on one machine, so that rounding errors are no larger either.
     """
-    total = Statistics.none(len(engine.dictionary))
-    length = size_of_block(engine.statistics.count + first)
+    total = Statistics.none(len(engine.data.dictionary))
+    length = size_of_block(engine.data.count + first)
     for points, outcomes in batches:
         for start in range(0, len(points), length):
             stop = start + length
             some = outcomes.rows(start, stop)
-            block = Block.of(engine.dictionary, points[start:stop], some)
+            block = Block.of(engine.data.dictionary, points[start:stop], some)
             total = total.carrying(Statistics.of(block))
     return total
 
@@ -82,12 +83,12 @@ def resumed(engine: SparseEngine, known: Statistics) -> SparseEngine:
 
     The last of these observations completed a chunk. Losses are counted from here on.
     """
-    other, dim = travelling(engine), engine.dictionary.inducing.shape[1]
-    other.statistics, other.data = known, engine.data.of(known)
-    other._closed = known
-    other._newest = Chunk.empty(len(engine.dictionary), dim)
-    other._forecaster = Forecaster.of(engine._forecaster.ridge, known)
-    other._ends_at = known.count + size_of_block(known.count)
+    other = travelling(engine)
+    data = other.data
+    data.statistics = data.closed = known
+    data.newest = Chunk.empty(*data.dictionary.inducing.shape)
+    data.forecaster = Forecaster.of(data.ridge, known)
+    data.ends_at = known.count + size_of_block(known.count)
     return other
 
 
@@ -95,11 +96,12 @@ def joined(before: SparseEngine, parts: Sequence[Part]) -> SparseEngine:
     """The engine after all ranges, which are in order."""
     last = parts[-1].engine
     assert last is not None
-    whole, known = last.snapshot(), before.statistics
-    excess = known.excess + sum(part.excess for part in parts)
-    whole.statistics = replace(last.statistics, excess=excess)
-    whole._closed = replace(last._closed, excess=excess)
-    lost = [one for one in (before._lost, *(part.losses for part in parts)) if one is not None]
-    whole._lost = np.sum(lost, axis=0) if lost else None
-    whole.dictionary = before.dictionary  # Both are equal; one of them is enough in memory.
-    return whole
+    data = copy.copy(last.data)
+    excess = before.data.statistics.excess + sum(part.excess for part in parts)
+    data.statistics = replace(data.statistics, excess=excess)
+    data.closed = replace(data.closed, excess=excess)
+    each = (before.data.lost, *(part.losses for part in parts))
+    lost = [one for one in each if one is not None]
+    data.lost = np.sum(lost, axis=0) if lost else None
+    data.dictionary = before.data.dictionary  # Both are equal; one of them is enough in memory.
+    return SparseEngine(data)

@@ -13,7 +13,8 @@ from kernelbounds.engine.ridge_fit import Forecasts
 from kernelbounds.engine.ridge_path import dot_error
 from kernelbounds.engine.sparse.basis import Basis
 from kernelbounds.engine.sparse.dictionary import Block, Dictionary, Growth, gram_with_jitter
-from kernelbounds.engine.sparse.engine import LARGEST_BLOCK, Losses, SparseEngine, features_scaled
+from kernelbounds.engine.sparse.engine import SparseEngine, features_scaled
+from kernelbounds.engine.sparse.observations import LARGEST_BLOCK, Losses, SparseObservations
 from kernelbounds.engine.sparse.statistics import Chunk, Forecaster, Statistics
 
 T = TypeVar("T", Statistics, Forecaster, Growth, Basis, Block)
@@ -21,7 +22,6 @@ T = TypeVar("T", Statistics, Forecaster, Growth, Basis, Block)
 # How many times their precision kernel values may differ by from those in a file. They are computed
 # again on loading, perhaps by another release.
 LARGEST_MISFIT = 64.0
-ENGINE_ARRAYS = ("_excess_at_joining", "_lost")  # attributes of the engine itself
 # The shapes of all arrays in a file, with a letter for each length: m inducing points in k
 # dimensions, n newest observations, c features in the sums of complete chunks, g features in the
 # growth rule, j sums of losses, r directions of the basis with s = r + 1 outcomes, and q directions
@@ -38,39 +38,36 @@ ARRAY_SHAPES = {
     "_basis.values": "r", "_basis.of_features": "rm", "_basis.outcomes": "s", "_basis.scales": "m",
     "_basis.squares": "q", "_basis.of_dropped": "qm",
 }  # fmt: skip
+NUMBERS = ("dim", "ridge", "typical", "ends_at")  # numbers of the observations' state
 LARGEST_DIFFERENCE = 1e-6  # the relative difference up to which numbers computed again are the same
 LARGEST_SUM = 1e250  # the largest sum of squares of the largest numbers there may be
 LARGEST_WHOLE = 2**53  # larger whole numbers are not exact as floats
+# Parts of the observations' state, by their names in a file: those of attributes in old releases.
 STATE_CLASSES = {
     "statistics": Statistics,
     "_closed": Statistics,
     "_forecaster": Forecaster,
     "_growth": Growth,
-    "_basis": Basis,
 }
 
 
 def pack(engine: SparseEngine) -> tuple[dict[str, Any], dict[str, Array]]:
     """Return the state of an engine as data for JSON, and arrays by name."""
-    header: dict[str, Any] = {
-        "dim": engine.dim,
-        "ridge": engine._ridge,
-        "typical": engine._typical,
-        "ends_at": engine._ends_at,
-    }
-    arrays: dict[str, Array] = {}
-    _take(header, arrays, "_growth", engine._growth)
-    if engine.dim is None:
+    data, arrays = engine.data, dict[str, Array]()
+    header: dict[str, Any] = {name: vars(data)[name] for name in NUMBERS}
+    _take(header, arrays, "_growth", data.growth)
+    if data.dim is None:
         return header, arrays
-    chunk = engine._newest
-    header |= {"settled": chunk.settled, "excess": chunk.excess}
+    header |= {"settled": data.newest.settled, "excess": data.newest.excess}
     for name in STATE_CLASSES:
-        _take(header, arrays, name, getattr(engine, name))
-    _take(header, arrays, "rows", chunk.rows)
-    arrays |= {"inducing": engine.dictionary.inducing, "factor": engine.dictionary.factor}
-    arrays |= {
-        name: np.asarray(part) for name in ENGINE_ARRAYS if (part := vars(engine)[name]) is not None
-    }
+        _take(header, arrays, name, vars(data)[name.lstrip("_")])
+    if engine._basis is not None:
+        _take(header, arrays, "_basis", engine._basis)
+    _take(header, arrays, "rows", data.newest.rows)
+    arrays |= {"inducing": data.dictionary.inducing, "factor": data.dictionary.factor}
+    arrays["_excess_at_joining"] = data.excess_at_joining
+    if data.lost is not None:
+        arrays["_lost"] = data.lost
     return header, arrays
 
 
@@ -83,29 +80,29 @@ def unpack(
     ridge, typical = _number(header, "ridge"), _number(header, "typical")
     if not ridge:
         raise ValueError("a ridge of 0")
-    engine = SparseEngine(kernel, None, ridge, typical, losses, growth)
-    engine._ends_at = _whole(header, "ends_at")
+    data = SparseObservations(kernel, None, ridge, typical, losses, growth)
+    engine = SparseEngine(data)
+    data.ends_at = _whole(header, "ends_at")
     if header["dim"] is None:
-        _check(sizes.get("g", 0) == 0 < engine._ends_at <= LARGEST_BLOCK, "blocks")
+        _check(sizes.get("g", 0) == 0 < data.ends_at <= LARGEST_BLOCK, "blocks")
         return engine
     dim = _whole(header, "dim")
-    accuracy = engine.data.accuracy_in(dim)
-    dictionary = Dictionary(kernel, arrays["inducing"], arrays["factor"], accuracy)
+    accuracy = data.accuracy_in(dim)
     _check(sizes["k"] == dim, "dimensions")
-    engine._begin(dictionary)
+    data.begin(Dictionary(kernel, arrays["inducing"], arrays["factor"], accuracy))
     for name, kind in STATE_CLASSES.items():
-        if name in header or name != "_basis":
-            setattr(engine, name, _given(header, arrays, name, kind))
+        setattr(data, name.lstrip("_"), _given(header, arrays, name, kind))
     rows = _given(header, arrays, "rows", Block)
-    engine._newest = Chunk(rows, _whole(header, "settled"), _number(header, "excess"))
-    engine._excess_at_joining, engine._lost = arrays["_excess_at_joining"], arrays.get("_lost")
-    _check_engine(engine, sizes)
-    if engine._basis is not None:
-        border = len(rows) - (engine.statistics.count - engine._basis.count)
+    data.newest = Chunk(rows, _whole(header, "settled"), _number(header, "excess"))
+    data.excess_at_joining, data.lost = arrays["_excess_at_joining"], arrays.get("_lost")
+    _check_observations(data, sizes)
+    if "_basis" in header:
+        engine._basis = _given(header, arrays, "_basis", Basis)
+        _check_basis(engine._basis, data, sizes)
+        border = len(rows) - (data.count - engine._basis.count)
         _check(border >= 0, "border")
         engine._border = np.ascontiguousarray(rows.phi[:, border:])
         engine._outcomes = rows.outcomes[border:]
-    engine.data = engine.data.of(engine.statistics)
     return engine
 
 
@@ -124,49 +121,47 @@ def _checked_sizes(arrays: dict[str, Array]) -> dict[str, int]:
     return sizes
 
 
-def _check_engine(engine: SparseEngine, sizes: dict[str, int]) -> None:
-    """Raise a ValueError for parts that cannot be those of one engine."""
-    total, closed, newest, basis = engine.statistics, engine._closed, engine._newest, engine._basis
-    rows, late = newest.rows, engine._excess_at_joining
-    _check(sizes["c"] <= sizes["m"], "complete chunks")
-    _check(sizes["g"] <= sizes["m"], "growth")
-    _check(closed.count + len(rows) == total.count, "numbers of observations")
-    _check(total.count < engine._ends_at <= total.count + LARGEST_BLOCK, "blocks")
-    _check(engine._forecaster.ridge == engine._ridge, "forecasts")
-    _check(newest.settled <= len(rows), "settled observations")
-    _check(np.all(rows.weights > 0), "weights")
-    _check(np.all(rows.residuals >= 0), "residuals")
+def _check_observations(data: SparseObservations, sizes: dict[str, int]) -> None:
+    """Raise a ValueError for parts that cannot be those of one sequence of observations."""
+    rows, late, count = data.newest.rows, data.excess_at_joining, data.count
     # |phi(x)|^2 is at most k(x,x), up to rounding errors that are far from this.
     seen = np.einsum("mn,mn->n", rows.phi, rows.phi)
-    _check(
-        np.all(seen <= 2 * rows.prior + LARGEST_DIFFERENCE * rows.prior.max(initial=0.0)),
-        "features",
-    )
-    _check(np.all(np.diff(late, prepend=0.0, append=total.excess) >= 0), "directions")
-    if engine._lost is None or engine._losses_of is None:
-        _check(not total.count, "losses")
+    most = 2 * rows.prior + LARGEST_DIFFERENCE * rows.prior.max(initial=0.0)
+    _check(sizes["c"] <= sizes["m"], "complete chunks")
+    _check(sizes["g"] <= sizes["m"], "growth")
+    _check(data.closed.count + len(rows) == count, "numbers of observations")
+    _check(count < data.ends_at <= count + LARGEST_BLOCK, "blocks")
+    _check(data.forecaster.ridge == data.ridge, "forecasts")
+    _check(data.newest.settled <= len(rows), "settled observations")
+    _check(np.all(rows.weights > 0), "weights")
+    _check(np.all(rows.residuals >= 0), "residuals")
+    _check(np.all(seen <= most), "features")
+    _check(np.all(np.diff(late, prepend=0.0, append=data.statistics.excess) >= 0), "directions")
+    if data.lost is None or data.losses_of is None:
+        _check(not count, "losses")
     else:
-        _check(
-            engine._lost.shape == engine._losses_of(Forecasts(np.zeros(1), np.zeros(1))).shape[1:],
-            "losses",
-        )
-    if basis is not None:
-        _check(sizes["s"] == sizes["r"] + 1, "outcomes of the basis")
-        _check(basis.count <= total.count and np.all(basis.values > 0), "values of the basis")
-        _check(np.all((basis.squares >= 0) & (basis.squares < basis.room)), "directions left out")
-        scales = features_scaled(late, basis.floor if late.any() else 1.0)
-        _check(
-            np.allclose(basis.scales, scales, rtol=LARGEST_DIFFERENCE, atol=0),
-            "scales of the basis",
-        )
-        # Directions are orthonormal, so that rows of ``of_features`` have the length D^1/2, and
-        # those of ``of_dropped`` the length 1.
-        lengths = np.linalg.norm(basis.of_features / scales, axis=1) / np.sqrt(basis.values)
-        others = np.linalg.norm(basis.of_dropped / scales, axis=1)
-        _check(
-            np.allclose(np.append(lengths, others), 1.0, rtol=LARGEST_DIFFERENCE, atol=0),
-            "directions",
-        )
+        one = data.losses_of(Forecasts(np.zeros(1), np.zeros(1)))
+        _check(data.lost.shape == one.shape[1:], "losses")
+
+
+def _check_basis(basis: Basis, data: SparseObservations, sizes: dict[str, int]) -> None:
+    """Raise a ValueError for a basis that cannot be of these observations."""
+    late = data.excess_at_joining
+    scales = features_scaled(late, basis.floor if late.any() else 1.0)
+    _check(sizes["s"] == sizes["r"] + 1, "outcomes of the basis")
+    _check(basis.count <= data.count and np.all(basis.values > 0), "values of the basis")
+    _check(np.all((basis.squares >= 0) & (basis.squares < basis.room)), "directions left out")
+    _check(_equal(basis.scales, scales), "scales of the basis")
+    # Directions are orthonormal, so that rows of ``of_features`` have the length D^1/2, and those
+    # of ``of_dropped`` the length 1.
+    lengths = np.linalg.norm(basis.of_features / scales, axis=1) / np.sqrt(basis.values)
+    others = np.linalg.norm(basis.of_dropped / scales, axis=1)
+    _check(_equal(np.append(lengths, others), 1.0), "directions")
+
+
+def _equal(found: Array, expected: Array | float) -> bool:
+    """Whether numbers that are computed again are the same, up to rounding errors."""
+    return np.allclose(found, expected, rtol=LARGEST_DIFFERENCE, atol=0)
 
 
 def _check(fits: Any, noun: str) -> None:
@@ -176,7 +171,7 @@ def _check(fits: Any, noun: str) -> None:
 
 def misfit(engine: SparseEngine) -> str | None:
     """Say where the kernel does not give the matrix of the factor; None if it does."""
-    kept = engine.dictionary
+    kept = engine.data.dictionary
     if not len(kept):
         return None
     stored = kept.factor @ kept.factor.T
@@ -196,9 +191,7 @@ def misfit(engine: SparseEngine) -> str | None:
 
 
 def _take(header: dict[str, Any], arrays: dict[str, Array], name: str, part: Any) -> None:
-    """Put the fields of a dataclass among the arrays, or if they are numbers in the header."""
-    if part is None:
-        return
+    """Put the arrays of a dataclass among the arrays, and its numbers into the header."""
     header[name] = {}
     for one in fields(part):
         value = getattr(part, one.name)
@@ -209,7 +202,7 @@ def _take(header: dict[str, Any], arrays: dict[str, Array], name: str, part: Any
 
 
 def _given(header: dict[str, Any], arrays: dict[str, Array], name: str, kind: type[T]) -> T:
-    """Return a part made from its numbers and arrays, each of the type that its field has."""
+    """Make a part from its numbers and arrays, each of the type that its field has."""
     given: dict[str, Any] = {}
     for one in fields(kind):
         if f"{name}.{one.name}" in arrays:

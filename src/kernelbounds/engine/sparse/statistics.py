@@ -56,7 +56,7 @@ class Statistics:
         return Statistics(**added | {"terms": max(self.terms, other.terms) + 4})
 
     def carrying(self, other: Statistics) -> Statistics:
-        """The sums over both with the rests of rounding carried along, so that errors do not grow.
+        """Add the sums over both with the rests of rounding, so that errors do not grow.
 
         Ten million observations are ten thousand blocks of a thousand: added one after another,
         they would count as sums of 41,000 terms in place of a thousand. Where the other has more
@@ -157,7 +157,7 @@ class Chunk:
         return self.excess + float(self.rows.residuals[self.settled :].sum())
 
     def settle(self, dictionary: Dictionary, negligible: float) -> Chunk:
-        """The chunk with all rows settled, if that is worth its time.
+        """Bound the residuals of all rows together, if that is worth its time.
 
         The largest eigenvalue is bounded by norms that need no iteration: the largest sum of a row,
         |R|_infinity, and |R^2|_F^1/2. The errors eta of features change R by at most
