@@ -5,7 +5,8 @@ import sys
 import pytest
 
 # Two test processes share the cores; more threads than that only get in each other's way.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
 # Pictures are drawn without a screen.
 os.environ.setdefault("MPLBACKEND", "Agg")
 
