@@ -55,3 +55,11 @@ def run(capsys, monkeypatch, tmp_path):
         return caught.value.code or 0, " ".join(said.out.split()), " ".join(said.err.split())
 
     return command
+
+
+@pytest.fixture
+def without_pictures(monkeypatch):
+    """Commands that draw nothing, where only their tables and words matter."""
+    from kernelbounds.cli.options import Results
+
+    monkeypatch.setattr(Results, "picture", lambda *_: None)

@@ -59,12 +59,6 @@ def shelf(tmp_path_factory):
     return shelf
 
 
-@pytest.fixture
-def without_pictures(monkeypatch):
-    """For what is about tables."""
-    monkeypatch.setattr(Results, "picture", lambda *_: None)
-
-
 def _inputs(dim, *more):
     words = [f"--input={name}=0:1" for name in LETTERS[:dim]]
     return [*words, "--output", "y=0:100", *(more or KNOWN)]
