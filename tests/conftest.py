@@ -58,6 +58,15 @@ def run(capsys, monkeypatch, tmp_path):
 
 
 @pytest.fixture
+def few_functions(monkeypatch):
+    """B from 20 random functions in place of 200, where B itself does not matter."""
+    from kernelbounds.problem import assuming
+
+    monkeypatch.setattr(assuming.assume, "__defaults__", (20, *assuming.assume.__defaults__[1:]))
+    monkeypatch.setattr(assuming.steps, "__defaults__", (20,))
+
+
+@pytest.fixture
 def without_pictures(monkeypatch):
     """Commands that draw nothing, where only their tables and words matter."""
     from kernelbounds.cli.options import Results

@@ -233,13 +233,6 @@ def test_plan(run, tmp_path):
     assert re.search(rf"as stated │ \S+ │ ±\S+ │ {count} │", said) and "0 turns" in said
 
 
-@pytest.fixture
-def few_functions(monkeypatch):
-    """B from 20 random functions in place of 200, where B itself does not matter."""
-    monkeypatch.setattr(assuming.assume, "__defaults__", (20, *assuming.assume.__defaults__[1:]))
-    monkeypatch.setattr(assuming.steps, "__defaults__", (20,))
-
-
 @pytest.mark.usefixtures("few_functions")
 def test_assume_does_not_replace_other_assumptions(run, tmp_path):
     (tmp_path / "assume").mkdir()
