@@ -5,7 +5,8 @@ import sys
 import pytest
 
 # Two test processes share the cores; more threads than that only get in each other's way.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(_name, "1")
 # Pictures are drawn without a screen.
 os.environ.setdefault("MPLBACKEND", "Agg")
 
@@ -54,3 +55,20 @@ def run(capsys, monkeypatch, tmp_path):
         return caught.value.code or 0, " ".join(said.out.split()), " ".join(said.err.split())
 
     return command
+
+
+@pytest.fixture
+def few_functions(monkeypatch):
+    """B from 20 random functions in place of 200, where B itself does not matter."""
+    from kernelbounds.problem import assuming
+
+    monkeypatch.setattr(assuming.assume, "__defaults__", (20, *assuming.assume.__defaults__[1:]))
+    monkeypatch.setattr(assuming.steps, "__defaults__", (20,))
+
+
+@pytest.fixture
+def without_pictures(monkeypatch):
+    """Commands that draw nothing, where only their tables and words matter."""
+    from kernelbounds.cli.options import Results
+
+    monkeypatch.setattr(Results, "picture", lambda *_: None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import mpmath as mp
 from sklearn.gaussian_process.kernels import (
@@ -23,13 +24,19 @@ import kernelbounds as kb
 def exact(kernel, x, z) -> mp.mpf:
     """k(x, z) for points given as sequences of floats, which are taken to be exact."""
     with mp.workdps(40):
-        return _value(kernel, [mp.mpf(float(a)) for a in x], [mp.mpf(float(b)) for b in z])
+        return _value(kernel, _exactly(tuple(x)), _exactly(tuple(z)))
+
+
+@lru_cache(maxsize=1024)
+def _exactly(point) -> list[mp.mpf]:
+    """The coordinates of a point, which no number of digits rounds."""
+    return [mp.mpf(float(a)) for a in point]
 
 
 def exact_derivative(kernel, x, axis, z, unit=1.0) -> mp.mpf:
     """dk(x, z)/dx_a, by a difference quotient over 1e-30 of a unit of length."""
     with mp.workdps(140):
-        x, z = ([mp.mpf(float(a)) for a in point] for point in (x, z))
+        x, z = (_exactly(tuple(point)) for point in (x, z))
         step = mp.mpf(10) ** -30 * mp.mpf(unit)
         ahead, behind = (_value(kernel, _moved(x, axis, h), z) for h in (step, -step))
         return (ahead - behind) / (2 * step)
@@ -38,10 +45,10 @@ def exact_derivative(kernel, x, axis, z, unit=1.0) -> mp.mpf:
 def exact_squared_norm(kernel, x, axis, unit=1.0) -> mp.mpf:
     """d^2 k(x, x') / dx_a dx'_a at x' = x, by difference quotients over 1e-200 of a unit."""
     with mp.workdps(600):
-        x = [mp.mpf(float(a)) for a in x]
+        x = _exactly(tuple(x))
         step = mp.mpf(10) ** -200 * mp.mpf(unit)
         ahead, behind = (_moved(x, axis, h) for h in (step, -step))
-        mixed = _value(kernel, ahead, behind) + _value(kernel, behind, ahead)
+        mixed = 2 * _value(kernel, ahead, behind)  # kernels are symmetric
         return (_value(kernel, ahead, ahead) - mixed + _value(kernel, behind, behind)) / (
             4 * step**2
         )
@@ -93,11 +100,13 @@ def profile(nu: float, r: mp.mpf) -> mp.mpf:
 
 
 def _square(length_scale, x, z):
+    apart = [a - b for a, b in zip(x, z)]
     try:
-        scales = [mp.mpf(float(l)) for l in length_scale]  # noqa: E741
+        apart = [d / mp.mpf(float(scale)) for d, scale in zip(apart, length_scale)]
+        unit = mp.mpf(1)
     except TypeError:
-        scales = [mp.mpf(float(length_scale))] * len(x)
-    return mp.fsum(((a - b) / scale) ** 2 for a, b, scale in zip(x, z, scales))
+        unit = mp.mpf(float(length_scale))
+    return mp.fsum(d * d for d in apart) / (unit * unit)
 
 
 class ExactFunction:

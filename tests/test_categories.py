@@ -216,6 +216,7 @@ class TestDecisions:
         assert highest <= limit <= highest + 0.1
         assert found.named["quench"] == QUENCH.name(found.x[2])
 
+    @pytest.mark.usefixtures("short_searches")  # it matters that both find the same
     def test_lucb_and_runs_by_name(self, tmp_path):
         seq, f = observed(count=5)
         policy = kb.KernelLUCB(seq, BOX)

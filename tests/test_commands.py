@@ -13,8 +13,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import kernelbounds as kb
+from kernelbounds.cli import app
 from kernelbounds.cli.options import Results
 from kernelbounds.display import late_progress
 from kernelbounds.display.numbers import at_least, at_most
@@ -55,12 +57,6 @@ def shelf(tmp_path_factory):
         y = 50 + 30 * np.sin(3 * X.mean(1)) + 0.5 * rng.standard_normal(30)
         write_csv(shelf / f"{dim}.csv", dict(zip(LETTERS, X.T)) | {"y": y})
     return shelf
-
-
-@pytest.fixture
-def without_pictures(monkeypatch):
-    """For what is about tables."""
-    monkeypatch.setattr(Results, "picture", lambda *_: None)
 
 
 def _inputs(dim, *more):
@@ -125,12 +121,8 @@ def assumed(tmp_path_factory):
     """As in the how-to."""
     out = tmp_path_factory.mktemp("assume")
     words = ["assume", *REACTOR, "--noise", "0.5", "--turns", "1", "--out", str(out)]
-    env = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "COLUMNS": "200"}
-    done = subprocess.run(
-        [sys.executable, "-m", "kernelbounds", *words], env=env, capture_output=True, text=True,
-        check=False, encoding="utf-8",
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    done = CliRunner().invoke(app, words, env={"COLUMNS": "200"})
+    assert done.exit_code == 0, done.output
     return out, done.stdout
 
 
@@ -239,13 +231,6 @@ def test_plan(run, tmp_path):
     assert len(problem.scaled(design)) == 7
     count = needed(problem, 30, 17)
     assert re.search(rf"as stated │ \S+ │ ±\S+ │ {count} │", said) and "0 turns" in said
-
-
-@pytest.fixture
-def few_functions(monkeypatch):
-    """B from 20 random functions in place of 200, where B itself does not matter."""
-    monkeypatch.setattr(assuming.assume, "__defaults__", (20, *assuming.assume.__defaults__[1:]))
-    monkeypatch.setattr(assuming.steps, "__defaults__", (20,))
 
 
 @pytest.mark.usefixtures("few_functions")
@@ -646,9 +631,8 @@ def test_completion_is_for_the_command_that_people_type(tmp_path):
         assert done.returncode == 0, done.stderr
         return done.stdout.split()
 
-    assert (
-        completed()[-1] == "kernelbounds" and "_KERNELBOUNDS_COMPLETE=complete_bash" in completed()
-    )
+    script = completed()
+    assert script[-1] == "kernelbounds" and "_KERNELBOUNDS_COMPLETE=complete_bash" in script
     words = {"COMP_WORDS": "kernelbounds stu", "COMP_CWORD": "1"}
     assert completed(_KERNELBOUNDS_COMPLETE="complete_bash", **words) == ["studio", "study"]
 

@@ -22,7 +22,6 @@ from typer.testing import CliRunner
 import kernelbounds as kb
 from kernelbounds import bandits, bounds, facts, functionals, mixtures, noise, theory
 from kernelbounds.cli import app
-from kernelbounds.problem import assuming
 
 # Here it matters that snippets and commands run, and not how well they search a box.
 pytestmark = pytest.mark.usefixtures("short_searches")
@@ -60,13 +59,11 @@ SHORTER = {
 }
 
 
+@pytest.mark.usefixtures("few_functions")
 @pytest.mark.parametrize("page", having("sh"), ids=name_of)
 def test_commands_run(page, tmp_path, monkeypatch):
     """In their order, beside a table of the simulated reactor."""
     monkeypatch.chdir(tmp_path)
-    # B from 200 random functions takes seconds, and 20 will do for seeing that commands run.
-    monkeypatch.setattr(assuming.assume, "__defaults__", (20, *assuming.assume.__defaults__[1:]))
-    monkeypatch.setattr(assuming.steps, "__defaults__", (20,))
     monkeypatch.setattr("uvicorn.Server.run", lambda *_: None)  # which ends when somebody ends it
     run_script("examples/reactor.py", ["--seed", "1", "--out", "runs.csv"], monkeypatch)
     ran = 0

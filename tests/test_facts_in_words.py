@@ -16,6 +16,9 @@ from kernelbounds.problem.assuming import turns_along_inputs
 from kernelbounds.problem.facts_in_words import unit_region
 from kernelbounds.problem.worth import ALL, worth_of_facts, worth_steps
 
+# Here it matters what is computed and said, and not what is drawn or how well a box is searched.
+pytestmark = pytest.mark.usefixtures("short_searches", "without_pictures")
+
 INPUTS = ["temperature[°C]=140:190", "minutes=10:40", "stages=1:5:integer", "dose=1:100:log"]
 OUTPUT = "strength[MPa]=0:60"
 STATED = {
@@ -234,6 +237,7 @@ def test_study_keeps_facts(run, runs):
     assert 0 < data["facts"][0]["binding_share"] <= 1
 
 
+@pytest.mark.usefixtures("few_functions")
 def test_assume_says_what_facts_do(run):
     code, out, _ = run("assume", "--input", "x=0:1", "--output", "y=0:10", "--noise", 0.1,
                        "--limits", "2:8", "--known", "x=0 -> y=3", "--kernels", "any")  # fmt: skip
@@ -251,6 +255,7 @@ def test_pictures_shade_what_is_beyond_the_limits():
     pyplot.close("all")
 
 
+@pytest.mark.usefixtures("few_functions")
 def test_assume_does_not_replace_a_problem_with_other_facts(run):
     said = ("assume", "--input", "x=0:1", "--output", "y=0:10", "--noise", 0.1)
     assert run(*said, "--limits", "0:10", "--kernels", "any")[0] == 0
@@ -269,6 +274,7 @@ def test_assume_says_which_shapes_are_too_rare(run, monkeypatch):
     assert "For too few random functions it is true that y is convex along x" in out
 
 
+@pytest.mark.usefixtures("few_functions")
 def test_plan_says_what_facts_buy(run):
     small = ("--input", "x=0:1", "--input", "y=0:1", "--output", "z=0:10", "--noise", 0.3,
              "--turns", 0, "--experiments", 12, "--most", 12, "--no-compare")  # fmt: skip

@@ -288,6 +288,7 @@ class TestStudies:
         )
 
 
+@pytest.mark.usefixtures("short_searches")
 class TestCommands:
     @pytest.fixture
     def table(self, tmp_path):

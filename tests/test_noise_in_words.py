@@ -28,6 +28,8 @@ WORDS = [
     *(word for one in INPUTS for word in ("--input", one)), "--output", "strength[MPa]=20:60",
     "--turns", "1", "--kernel", "Matern([1.5, 1.5], nu=2.5)", "--norm-bound", "512",
 ]  # fmt: skip
+# What the command says does not depend on how fine its grid is.
+BOUND = ["bound", "runs.csv", *WORDS, "--grid", "9"]
 
 
 def _problem(noise, output="strength[MPa]=20:60", **options):
@@ -283,21 +285,22 @@ def test_bound_with_noise_that_is_unknown(run, table, tmp_path):
     assert json.loads((tmp_path / "b" / "problem.json").read_text())["noise"] == "unknown"
 
 
+@pytest.mark.usefixtures("without_pictures")
 def test_bound_with_too_few_runs(run, tmp_path):
     _write(tmp_path / "runs.csv", *_runs(8))
-    code, out, err = run("bound", "runs.csv", *WORDS, "--noise", "unknown")
+    code, out, err = run(*BOUND, "--noise", "unknown")
     assert code == 0 and "8 runs are too few to bound an unknown noise" in err
     assert "these runs do not bound it yet" in out
-    code, out, err = run("bound", "runs.csv", *WORDS, "--noise", "unknown, at most 2")
+    code, out, err = run(*BOUND, "--noise", "unknown, at most 2")
     assert code == 0 and "at most 2 MPa, as you stated; these runs do not bound it" in out
-    code, _, err = run("bound", "runs.csv", *WORDS, "--noise", "unknown", "--gaussian-process")
+    code, _, err = run(*BOUND, "--noise", "unknown", "--gaussian-process")
     assert code == 1 and "a Gaussian process needs the noise scale, which is unknown" in err
 
 
-@pytest.mark.usefixtures("table")
+@pytest.mark.usefixtures("table", "without_pictures")
 def test_bound_with_noise_within_a_limit(run, tmp_path):
     for more in ([], ["--delta", "0"]):
-        code, out, _ = run("bound", "runs.csv", *WORDS, "--noise", "within 2", *more, "--out", "b")
+        code, out, _ = run(*BOUND, "--noise", "within 2", *more, "--out", "b")
         assert code == 0 and "no measurement farther than 2 MPa from the true value" in out
         assert ("errors that are 0 on average" in out) == (not more)
         assert f"{'For certain,' if more else 'With probability 0.99'} the true" in out
@@ -314,14 +317,16 @@ def test_bound_with_noise_within_a_limit(run, tmp_path):
     ],
 )
 def test_refusals_are_in_the_users_units(run, noise, more, match):
-    code, out, err = run("bound", "runs.csv", *WORDS, "--noise", noise, *more)
+    code, out, err = run(*BOUND, "--noise", noise, *more)
     assert code == 1 and re.search(match, err) and "wrote" not in out
     assert re.search(r"rows before line \d+ do not", err)
 
 
-def test_plan_says_what_an_unknown_noise_costs(run, tmp_path):
+@pytest.mark.usefixtures("without_pictures")
+def test_plan_says_what_an_unknown_noise_costs(run):
     words = ["plan", "--input", "x=0:1", "--output", "y[V]=0:10", "--turns", "1", "--experiments",
-             "20", "--most", "50", "--no-compare"]  # fmt: skip
+             "20", "--most", "50", "--no-compare", "--kernel", "Matern(0.75, nu=2.5)",
+             "--norm-bound", "60"]  # fmt: skip
     code, out, _ = run(*words, "--noise", "unknown")
     assert code == 0 and "What an unknown noise costs" in out
     assert "these tables are for noise that is known to be 0.5 V, 5 % of the range" in out

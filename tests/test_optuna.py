@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import math
 import pickle
@@ -583,18 +584,12 @@ def test_four_workers_of_which_two_are_killed(tmp_path):
     check_workers(study, 2, 200)
 
 
-def test_without_optuna_one_sentence_names_the_extra():
-    code = """
-import sys
-sys.modules["optuna"] = None
-import kernelbounds as kb
-try:
-    import kernelbounds.integrations.optuna
-except kb.MissingExtraError as error:
-    print(error)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == (
+def test_without_optuna_one_sentence_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "optuna", None)
+    monkeypatch.delitem(sys.modules, "kernelbounds.integrations.optuna")
+    with pytest.raises(kb.MissingExtraError) as caught:
+        importlib.import_module("kernelbounds.integrations.optuna")
+    assert str(caught.value) == (
         "Using kernelbounds from Optuna needs an optional dependency: "
         "pip install 'kernelbounds[optuna]'."
     )

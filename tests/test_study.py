@@ -458,7 +458,7 @@ def test_whole_numbers_among_others_do_not_stall():
         )
     stages = study.observations["stages"]
     assert set(stages) == {1.0, 2.0, 3.0}
-    best = study.certificate(seconds=2)
+    best = study.certificate(seconds=0.5)
     assert best.named["stages"].is_integer()
     assert (
         80 - (50 + 10 * best.named["stages"] - abs(best.named["temperature"] - 200)) <= best.regret
@@ -612,11 +612,11 @@ def test_pictures(study, tmp_path):
         study.plot(tmp_path)
     run(study, 5)
     out = tmp_path / "deep" / "folder"
-    names = [file.name for file in study.plot(out, seconds=2)]
+    names = [file.name for file in study.plot(out, seconds=0.3)]
     assert names == ["history.png", "certificate.png", "slices.png"]
     assert all((out / name).stat().st_size > 5000 for name in names)
     study.tell_many([[200.0, 0.4]] * 4, [10.0, 90.0, 20.0, 80.0])
-    assert [file.name for file in study.plot(out, seconds=2)] == names[:2]
+    assert [file.name for file in study.plot(out, seconds=0.3)] == names[:2]
 
 
 def test_pictures_of_names_and_units_with_dollar_signs(tmp_path):
@@ -627,7 +627,7 @@ def test_pictures_of_names_and_units_with_dollar_signs(tmp_path):
     )  # fmt: skip
     with kb.Study.create(tmp_path / "dollars.db", described) as study:
         study.tell_many([[2.0, 0.1], [5.0, 0.5], [8.0, 0.9]], [10.0, 30.0, 20.0])
-        assert len(study.plot(tmp_path, seconds=1)) == 3
+        assert len(study.plot(tmp_path, seconds=0.3)) == 3
 
 
 # --- files
@@ -793,7 +793,7 @@ def test_other_formats_are_refused(path, version, message):
 def test_a_file_that_cannot_be_written_to_may_be_read(study):
     run(study, 2)
     study._store._file.rows("PRAGMA query_only = ON")
-    assert study.status(seconds=1).observations == 2
+    assert study.status(seconds=0.3).observations == 2
     for writing in (lambda: study.tell(settings_of(), 1.0), study.ask, study.undo):
         with pytest.raises(kb.InputError, match="the file or its folder is read-only"):
             writing()

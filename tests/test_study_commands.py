@@ -14,6 +14,9 @@ from typer.testing import CliRunner
 import kernelbounds as kb
 from kernelbounds.cli import app
 
+# Here it matters what is said, and not how well a box is searched.
+pytestmark = pytest.mark.usefixtures("short_searches")
+
 CREATE = [
     "--input", "temperature=180:220", "--input", "pressure=1e5:3e5", "--input",
     "catalyst=0.1:0.9", "--output", "yield=0:100", "--noise", "0.5", "--turns", "2",
@@ -69,11 +72,11 @@ def test_a_day_at_the_bench(reactor):
     # Run with another temperature than asked for.
     told = done("tell", reactor, "--trial", "4", "temperature=199", "yield=60")
     assert told.startswith("trial 4: temperature=199 pressure=")
-    status = json.loads(done("status", reactor, "--json", "--seconds", "2"))
+    status = json.loads(done("status", reactor, "--json", "--seconds", "0.3"))
     assert status["observations"] == 3
     assert [one["number"] for one in status["pending"]] == [3, 5]
     assert status["best"]["regret"] > 5 and status["stop"] is False
-    text = done("status", reactor, "--seconds", "2", "--stop-within", "1000")
+    text = done("status", reactor, "--seconds", "0.3", "--stop-within", "1000")
     assert status["most_promising"]["lower"] < status["most_promising"]["estimate"]
     assert text.startswith("reactor.db: yield is about ")
     assert ", guaranteed between " in text.splitlines()[0]
@@ -95,7 +98,7 @@ def test_a_day_at_the_bench(reactor):
     assert "imported 2 runs; 6 obs" in done("import", reactor, "one.csv", "--skip", "0")
     for _ in range(3):
         done("undo", reactor)
-    assert done("plot", reactor, "--out", "pictures", "--seconds", "2").count("wrote ") == 3
+    assert done("plot", reactor, "--out", "pictures", "--seconds", "0.3").count("wrote ") == 3
 
 
 def test_assumptions_are_settled_at_creation():

@@ -273,6 +273,7 @@ class TestStudies:
             ]
 
 
+@pytest.mark.usefixtures("short_searches")
 class TestCommands:
     @pytest.fixture
     def runs(self, tmp_path):
