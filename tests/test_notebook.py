@@ -18,7 +18,7 @@ from kernelbounds.display.numbers import at_least, at_most, interval
 from kernelbounds.problem import Input, Plan, assume
 from kernelbounds.problem.plans import counts_up_to
 from kernelbounds.sequence import overview
-from kernelbounds.study.trials import Trial
+from kernelbounds.study.trial import Trial
 
 NASTY = "<script>alert('1')</script> & \"x\""
 

@@ -22,7 +22,7 @@ from kernelbounds.display.numbers import at_most
 from kernelbounds.study import database
 from kernelbounds.study.search import Search, _Score, more_needed
 from kernelbounds.study.status import Checked
-from kernelbounds.study.trials import StoredTrial
+from kernelbounds.study.trial import StoredTrial
 
 pytestmark = pytest.mark.usefixtures("short_searches")
 

@@ -257,7 +257,7 @@ class Policy(CopiedWhole, ABC):
                 self.domain.warn_if_outside(others, stacklevel=2)
             unasked = iter(_entries(self.sequence, others, self.sign * math.inf))
             entries = [entry or next(unasked) for entry in asked]
-            scales = self.sequence.checked_noise_scales(noise_scale, len(points))
+            scales = self.sequence.assumptions.checked_noise_scales(noise_scale, len(points))
             self.sequence.update_checked(points, outcomes, scales)
             self.ledger.tell(points, entries)
             self.told()

@@ -38,7 +38,7 @@ from kernelbounds.problem import Problem
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study.search import Search
 from kernelbounds.study.study import checked_problem
-from kernelbounds.study.trials import Point
+from kernelbounds.study.trial import Point
 
 ORDERS = COMPLETION, START = ("completion", "start")
 # A trial that was stopped had an outcome that somebody could see, and one that failed had none.

@@ -197,7 +197,7 @@ def legend(axes: list[Axes], own: bool) -> None:
 
 
 @dataclass(frozen=True)
-class Inputs:
+class PlottedInputs:
     """The inputs that axes show: a box, and a scale and a label for each of its coordinates."""
 
     box: Box
@@ -205,7 +205,7 @@ class Inputs:
     labels: tuple[str, ...]
 
     @classmethod
-    def checked(cls, domain: Any, log: Log, labels: Sequence[str] | None) -> Inputs:
+    def checked(cls, domain: Any, log: Log, labels: Sequence[str] | None) -> PlottedInputs:
         """Check what users pass; by default no axis is logarithmic, and names are the labels."""
         if not isinstance(domain, Box):
             raise InputError(f"domain must be a kernelbounds.Box, got {brief(domain)}.")

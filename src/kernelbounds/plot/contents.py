@@ -17,7 +17,7 @@ from kernelbounds.arrays import Array, as_floats, as_observations, as_points, as
 from kernelbounds.engine import Engine
 from kernelbounds.errors import InputError
 from kernelbounds.plot import canvas
-from kernelbounds.plot.canvas import Inputs
+from kernelbounds.plot.canvas import PlottedInputs
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.structure.offset import Offset
 
@@ -114,7 +114,7 @@ def as_overlays(without_guarantee: Overlay | None) -> dict[str, Pair]:
 class Slice:
     """The contents of a picture along one input, at points (m, d)."""
 
-    inputs: Inputs
+    inputs: PlottedInputs
     shown: int  # the input
     points: Array
     bounds: dict[str, Sides]  # by their names in the legend; the first is filled
@@ -173,7 +173,7 @@ def shade_beyond(ax: Axes, limits: tuple[float | None, float | None] | None) -> 
 
 
 def slices_along(
-    inputs: Inputs,
+    inputs: PlottedInputs,
     lines: Mapping[int, Array],
     bounds: Mapping[str, Bounds],
     without_guarantee: Overlay | None,

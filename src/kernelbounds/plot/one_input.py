@@ -13,7 +13,7 @@ from kernelbounds.bandits import Box
 from kernelbounds.bounds import AMM, CMM, Bound
 from kernelbounds.errors import InputError
 from kernelbounds.plot import canvas, contents
-from kernelbounds.plot.canvas import Inputs, Log
+from kernelbounds.plot.canvas import Log, PlottedInputs
 from kernelbounds.plot.contents import Bounds, Data, Overlay, Slice
 from kernelbounds.sequence import ConfidenceSequence
 
@@ -142,10 +142,10 @@ def compare(
 
 def _only_line(
     domain: Box, log: Log, labels: Sequence[str] | None, what: str, resolution: int
-) -> tuple[Inputs, dict[int, Array]]:
+) -> tuple[PlottedInputs, dict[int, Array]]:
     """Return the inputs of a picture, and points (m, d) along the only one that is not fixed."""
     canvas.require_matplotlib()
-    inputs = Inputs.checked(domain, log, labels)
+    inputs = PlottedInputs.checked(domain, log, labels)
     if len(inputs.free) != 1:
         raise InputError(
             f"{what} needs one input, the box has {len(inputs.free)}; use slices or maps, or "
@@ -230,7 +230,7 @@ def functions(
             f"shapes {x.shape} and {rows.shape}."
         )
     box = Box([x.min()], [x.max()]) if domain is None else domain
-    inputs = Inputs.checked(box, log, labels)
+    inputs = PlottedInputs.checked(box, log, labels)
     if box.dim != 1:
         raise InputError(f"functions needs one input, the box has {box.dim}.")
     observed = contents.observed_data(data, None, 1)

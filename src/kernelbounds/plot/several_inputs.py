@@ -12,7 +12,7 @@ from kernelbounds.arrays import Array, as_scalar, brief
 from kernelbounds.bandits import Box
 from kernelbounds.errors import InputError
 from kernelbounds.plot import canvas, contents
-from kernelbounds.plot.canvas import REACH, Inputs, Log
+from kernelbounds.plot.canvas import REACH, Log, PlottedInputs
 from kernelbounds.plot.contents import Bounds, Data, Overlay
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def maps(
     >>> pyplot.close("all")
     """
     canvas.require_matplotlib()
-    known = Inputs.checked(domain, log, labels)
+    known = PlottedInputs.checked(domain, log, labels)
     across, up = _two(known, inputs)
     point = known.point(at, "at")
     x, y = known.ticks(across, resolution), known.ticks(up, resolution)
@@ -183,7 +183,7 @@ def _map(
     return drawn
 
 
-def _two(known: Inputs, inputs: tuple[Any, Any] | None) -> tuple[int, int]:
+def _two(known: PlottedInputs, inputs: tuple[Any, Any] | None) -> tuple[int, int]:
     if len(known.free) < 2:
         raise InputError(f"maps needs two inputs, the box has {len(known.free)}; use band.")
     if inputs is None:
@@ -252,7 +252,7 @@ def slices(
     >>> pyplot.close("all")
     """
     canvas.require_matplotlib()
-    inputs = Inputs.checked(domain, log, labels)
+    inputs = PlottedInputs.checked(domain, log, labels)
     point, far = inputs.point(through, "through"), as_scalar(reach, "reach", above=0.0)
     if not inputs.free:
         raise InputError(f"there is nothing to draw: all inputs of {domain!r} are fixed.")

@@ -46,7 +46,7 @@ from kernelbounds.mixtures import Hybrid, Mixture, Single
 from kernelbounds.noise import Noise
 from kernelbounds.noise.laws import checked_noise
 from kernelbounds.sequence import cluster, overview, sparse, storage, streaming
-from kernelbounds.sequence.asking import Looks, allowed_bound, refute_facts
+from kernelbounds.sequence.allowed_bounds import Looks, allowed_bound, refute_facts
 from kernelbounds.sequence.planning import Fillable, as_design, predicted_width
 from kernelbounds.sequence.sensitivity import Sensitivity, conclusion
 from kernelbounds.sequence.sparse import Observed, Sparse
@@ -340,7 +340,10 @@ class ConfidenceSequence:
             if self.facts:
                 checked_facts(self.facts, points.shape[1])
             if covariance is None:
-                scales, block = self.checked_noise_scales(noise_scale, len(points)), None
+                scales, block = (
+                    self.assumptions.checked_noise_scales(noise_scale, len(points)),
+                    None,
+                )
             elif noise_scale is not None:
                 raise InputError("pass either noise_scale or covariance, not both.")
             else:
@@ -449,10 +452,6 @@ class ConfidenceSequence:
                 stated=known.assumptions if told else known.chosen_for,
                 settings_for=known.chosen_for,
             )
-
-    def checked_noise_scales(self, given: ArrayLike | None, count: int) -> Array | None:
-        """Check the noise scales of ``count`` observations; None is the usual noise scale."""
-        return self.assumptions.checked_noise_scales(given, count)
 
     def _checked_covariance(self, given: ArrayLike, count: int) -> tuple[Array, NoiseBlock | None]:
         """The noise scales of observations, and their block where they are correlated."""
@@ -564,7 +563,7 @@ class ConfidenceSequence:
         with self.lock:
             points = as_points(X, "X", self.dim, one=True)
             number = len(points) if count is None else as_whole(count, "count", least=1)
-            scales = self.checked_noise_scales(noise_scale, len(points))
+            scales = self.assumptions.checked_noise_scales(noise_scale, len(points))
             lower, upper = self.bounds(points, bound)
             law, rate = self._known.assumptions.noise, self.assumptions.delta
             if delta is not None:
@@ -755,7 +754,7 @@ class ConfidenceSequence:
         with self.lock:
             points = as_points(X, "X", self.dim, one=True)
             planned = as_design(design, domain, points.shape[1])
-            scales = self.checked_noise_scales(noise_scale, len(planned))
+            scales = self.assumptions.checked_noise_scales(noise_scale, len(planned))
             return predicted_width(self._known, chosen, points, planned, scales)
 
     @property

@@ -29,7 +29,7 @@ from kernelbounds.mixtures import Mixture
 from kernelbounds.mixtures.ledger import RunningLosses
 from kernelbounds.noise import Noise
 from kernelbounds.sequence import exact_state
-from kernelbounds.sequence.asking import checked_bound
+from kernelbounds.sequence.allowed_bounds import checked_bound
 from kernelbounds.structure.classes import AllOf, AnyOf, Classes, sum_of
 from kernelbounds.structure.offset import Offset, checked_offset
 from kernelbounds.structure.parts import Parts, as_parts

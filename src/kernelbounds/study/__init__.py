@@ -10,7 +10,7 @@ file                idea
 ``status.py``       ``status``: how the study stands, and what to do
 ``revision.py``     ``revise``: other assumptions for the same observations
 ``pictures.py``     ``plot``: the history, the certificates over time, and slices
-``trials.py``       trials, their outcomes and notes: as rows of the file, and as users get them
+``trial.py``        trials, their outcomes and notes: as rows of the file, and as users get them
 ``study_file.py``   what is read from the tables of the file and written to them
 ``database.py``     the tables, and SQLite: transactions, versions, errors
 ==================  ==========================================================================
@@ -21,6 +21,6 @@ from kernelbounds.study.revision import Revision
 from kernelbounds.study.search import Promising
 from kernelbounds.study.status import Status
 from kernelbounds.study.study import Study
-from kernelbounds.study.trials import Note, Told, Trial
+from kernelbounds.study.trial import Note, Told, Trial
 
 __all__ = ["Checked", "Note", "Promising", "Revision", "Status", "Study", "Told", "Trial"]

@@ -41,7 +41,7 @@ from kernelbounds.display.numbers import about, at_least, at_most
 from kernelbounds.errors import InputError
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study.search import FILLING_POINTS, Search
-from kernelbounds.study.trials import Point, StoredTrial
+from kernelbounds.study.trial import Point, StoredTrial
 from kernelbounds.surface import Clipped, Covariances, deviations, unlimited_estimate
 
 PURPOSES = BEST, CERTIFICATE, LEARNING = ("best", "certificate", "learning")

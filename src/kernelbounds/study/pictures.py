@@ -19,7 +19,7 @@ from kernelbounds.plot import canvas
 from kernelbounds.problem import Problem
 from kernelbounds.problem.checked import checked_assumptions
 from kernelbounds.study.search import evenly, replayed
-from kernelbounds.study.trials import Outcome
+from kernelbounds.study.trial import Outcome
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -30,7 +30,7 @@ from kernelbounds.problem import Problem
 from kernelbounds.problem.facts_in_words import SHAPES
 from kernelbounds.problem.noise_in_words import parts_of_noise
 from kernelbounds.study.study_file import utc_now
-from kernelbounds.study.trials import Outcome
+from kernelbounds.study.trial import Outcome
 
 # The levels of a guarantee, from the strongest to the weakest.
 KEPT, STATED, WEAKER, NONE = LEVELS = ("kept", "if true", "weaker", "none")

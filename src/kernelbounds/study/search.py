@@ -27,7 +27,7 @@ from kernelbounds.errors import EmptyConfidenceSetError, InputError
 from kernelbounds.problem import Problem
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study.study_file import StudyFile
-from kernelbounds.study.trials import Outcome
+from kernelbounds.study.trial import Outcome
 from kernelbounds.surface import Clipped
 
 # Settings are looked for at this many points that fill the box, and at those observed; the best of

@@ -21,7 +21,7 @@ from kernelbounds.problem.outputs import Output, checked_amount
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study.revision import Revision
 from kernelbounds.study.search import Promising
-from kernelbounds.study.trials import Trial
+from kernelbounds.study.trial import Trial
 
 # A certified regret above this share of limit - lower bound needs no explanation: with the three
 # digits printed, nobody would notice the difference.

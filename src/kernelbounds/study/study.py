@@ -36,7 +36,7 @@ from kernelbounds.study.database import checked_new_path, checked_path
 from kernelbounds.study.search import Certificates, Search, more_needed, observe
 from kernelbounds.study.status import Status, card_of, checked_aim, effect_of_facts
 from kernelbounds.study.study_file import StudyFile
-from kernelbounds.study.trials import (
+from kernelbounds.study.trial import (
     Note,
     Outcome,
     StoredTrial,

@@ -16,7 +16,7 @@ from typing import Any
 from kernelbounds.arrays import brief
 from kernelbounds.errors import InputError
 from kernelbounds.study.database import Database
-from kernelbounds.study.trials import Note, Outcome, Point, StoredTrial, Told
+from kernelbounds.study.trial import Note, Outcome, Point, StoredTrial, Told
 
 # A trial that is told or dropped no longer holds the place of an outcome that was taken back.
 END_TRIAL = "UPDATE trials SET state = ?, place = NULL, digest = NULL WHERE number = ?"

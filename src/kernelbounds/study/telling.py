@@ -18,7 +18,7 @@ from kernelbounds.io import files
 from kernelbounds.problem import Problem
 from kernelbounds.problem.runs import Runs
 from kernelbounds.study.database import shown
-from kernelbounds.study.trials import Outcome, Point, Told, Trial
+from kernelbounds.study.trial import Outcome, Point, Told, Trial
 
 
 def checked_point(problem: Problem, given: Any) -> Point:

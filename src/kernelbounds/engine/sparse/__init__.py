@@ -25,24 +25,24 @@ K' is Phi Phi' on the span of Phi, and constant elsewhere. With A = U D U' that 
 Q = Phi U D^-1/2, in which k'(x) is D^1/2 U' phi(x) and the outcomes are D^-1/2 U' b; what is left
 of the outcomes is one more direction. So nothing is needed but sums over the observations.
 
-===================  ======================================================================
-file                 idea
-===================  ======================================================================
-``dictionary.py``    inducing points, features, and which observations become inducing points
-``statistics.py``    the sums, the bound rho on residuals, and forecasts from sums
-``observations.py``  the observations so far, as sums that grow a block at a time
-``basis.py``         the span of the features, for CMM and for fixed designs
-``dual.py``          the dual function and what attains it, for gradients and ceilings
-``engine.py``        the engine: means, variances and energies of K'
-``ranges.py``        parts of a long sequence, each worked on by another machine
-``state.py``         all of this in a file, and back
-===================  ======================================================================
+==========================  ======================================================================
+file                        idea
+==========================  ======================================================================
+``dictionary.py``           inducing points, features, and which observations become inducing points
+``statistics.py``           the sums, the bound rho on residuals, and forecasts from sums
+``sparse_observations.py``  the observations so far, as sums that grow a block at a time
+``basis.py``                the span of the features, for CMM and for fixed designs
+``dual.py``                 the dual function and what attains it, for gradients and ceilings
+``engine.py``               the engine: means, variances and energies of K'
+``ranges.py``               parts of a long sequence, each worked on by another machine
+``state.py``                all of this in a file, and back
+==========================  ======================================================================
 """
 
 from kernelbounds.engine.sparse.dictionary import Block, Dictionary, Growth
 from kernelbounds.engine.sparse.dual import DualMaximiser
 from kernelbounds.engine.sparse.engine import SparseEngine
-from kernelbounds.engine.sparse.observations import SparseObservations
+from kernelbounds.engine.sparse.sparse_observations import SparseObservations
 from kernelbounds.engine.sparse.statistics import Statistics
 
 __all__ = [

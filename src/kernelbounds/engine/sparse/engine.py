@@ -20,7 +20,7 @@ from kernelbounds.engine.ridge_path import RidgePath, dot_error
 from kernelbounds.engine.sparse.basis import LEAST_KEPT, Basis, Coordinates, Design, design_floor
 from kernelbounds.engine.sparse.dictionary import FEATURE_MARGIN, SHARE_OF_ERROR, Dictionary
 from kernelbounds.engine.sparse.dual import SparseDual
-from kernelbounds.engine.sparse.observations import SparseObservations, size_of_block
+from kernelbounds.engine.sparse.sparse_observations import SparseObservations, size_of_block
 from kernelbounds.errors import InputError
 from kernelbounds.functionals.targets import Targets
 

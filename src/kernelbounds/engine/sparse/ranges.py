@@ -17,7 +17,7 @@ from kernelbounds.arrays import Array
 from kernelbounds.engine.observations import Outcomes
 from kernelbounds.engine.sparse.dictionary import Block
 from kernelbounds.engine.sparse.engine import SparseEngine
-from kernelbounds.engine.sparse.observations import size_of_block
+from kernelbounds.engine.sparse.sparse_observations import size_of_block
 from kernelbounds.engine.sparse.statistics import CHUNK_ROWS, Chunk, Forecaster, Statistics
 
 

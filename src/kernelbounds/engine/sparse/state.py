@@ -14,7 +14,7 @@ from kernelbounds.engine.ridge_path import dot_error
 from kernelbounds.engine.sparse.basis import Basis
 from kernelbounds.engine.sparse.dictionary import Block, Dictionary, Growth, gram_with_jitter
 from kernelbounds.engine.sparse.engine import SparseEngine, features_scaled
-from kernelbounds.engine.sparse.observations import LARGEST_BLOCK, Losses, SparseObservations
+from kernelbounds.engine.sparse.sparse_observations import LARGEST_BLOCK, Losses, SparseObservations
 from kernelbounds.engine.sparse.statistics import Chunk, Forecaster, Statistics
 
 T = TypeVar("T", Statistics, Forecaster, Growth, Basis, Block)
