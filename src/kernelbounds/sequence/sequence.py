@@ -654,7 +654,7 @@ class ConfidenceSequence:
         ----------
         ridges : float or sequence of float, optional
             The ridges of AMM, any of which are valid; of several, the best bound is taken at each
-            point, in so many times the time. None: one that suits ``near``.
+            point, and time grows with their number. None: one that suits ``near``.
         near : array of shape (n, d), optional
             Points at which bounds should be narrow; None: between those observed.
         """
