@@ -374,7 +374,7 @@ def test_with_constraints_choices_are_those_of_the_safe_policy(given, direction)
     policy = natively(given, limit, safe, direction == "minimize")
     for trial in study.trials:
         point = [trial.params[name] for name in given.names]
-        chosen = given.settable(policy.ask().x[None])[0]
+        chosen = given.inputs.settable(policy.ask().x[None])[0]
         np.testing.assert_allclose(chosen, point, rtol=1e-12)
         assert trial.constraints["heat"] <= 0
         policy.tell(given.scaled([point]), [trial.value], {"heat": [trial.constraints["heat"]]})
