@@ -18,7 +18,13 @@ from kernelbounds.checking import BoundReport, clauses
 from kernelbounds.engine import Largest
 
 
-@pytest.mark.parametrize("name", BOUNDS)
+# An exact bound, one around a ridge estimate, and one that is not made from R_t.
+QUICK = ("CMM", "AMM", "AY")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in BOUNDS]
+)
 def test_the_packages_bounds_pass(name):
     report = kb.check_bound(BOUNDS[name])
     assert report.runs == checking.RUNS and report.misses <= report.expected == 6

@@ -69,7 +69,7 @@ RELATIVE_NOISE = (1e-14, 1e-11, 1e-8, 1e-4, 1.0, 1e6)
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("t", [3, 30, 120])
+@pytest.mark.parametrize("t", [3, pytest.param(30, marks=pytest.mark.slow), 120])
 def test_the_truth_stays_inside(case, t):
     kernel, draw = CASES[case]
     for seed, noise_scale in enumerate(RELATIVE_NOISE):

@@ -41,7 +41,8 @@ OWN = {
 
 
 @pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.slow if n == "OnlineToSet" else ()) for n in OWN]
+    "name",
+    [pytest.param(n, marks=() if n in ("Srinivas", "Vakili") else pytest.mark.slow) for n in OWN],
 )
 def test_contract(name):
     report = kb.check_bound(OWN[name])

@@ -16,7 +16,7 @@ import kernelbounds as kb
 from kernelbounds.engine import Growth, SparseEngine
 from kernelbounds.engine.sparse import (
     SparseObservations,
-    observations as blocks,
+    sparse_observations as blocks,
     statistics as residuals,
 )
 
