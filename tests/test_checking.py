@@ -17,7 +17,6 @@ from kernelbounds.bounds.ellipsoids import Ellipsoids
 from kernelbounds.checking import BoundReport, clauses
 from kernelbounds.engine import Largest
 
-
 # An exact bound, one around a ridge estimate, and one that is not made from R_t.
 QUICK = ("CMM", "AMM", "AY")
 
