@@ -5,7 +5,7 @@ file                       idea
 =========================  ===================================================================
 ``problem.py``             :class:`Problem`: all that is stated, and its file
 ``quantities.py``          names, ranges and units
-``inputs.py``              :class:`Input`, and points of all inputs, in units and in the unit cube
+``inputs.py``              :class:`Input`, and :class:`Inputs`: points in units and in the unit cube
 ``outputs.py``             :class:`Output`: its scale in the model; successes out of tries
 ``noise_in_words.py``      what is stated of the noise
 ``facts_in_words.py``      what is known of the output: limits, shape, known values
@@ -24,7 +24,7 @@ file                       idea
 
 from kernelbounds.problem.assuming import Assumed, Candidate, assume
 from kernelbounds.problem.calibration import Calibration, calibrate
-from kernelbounds.problem.inputs import Input
+from kernelbounds.problem.inputs import Input, Inputs
 from kernelbounds.problem.outputs import Output
 from kernelbounds.problem.plans import Plan, plan
 from kernelbounds.problem.problem import Problem
@@ -34,6 +34,7 @@ __all__ = [
     "Calibration",
     "Candidate",
     "Input",
+    "Inputs",
     "Output",
     "Plan",
     "Problem",

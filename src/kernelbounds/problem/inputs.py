@@ -254,6 +254,15 @@ class Inputs(tuple[Input, ...]):
     """The inputs of a problem: the box of their ranges, and points in it.
 
     Points are arrays (m, d) with a column for each input.
+
+    Examples
+    --------
+    >>> import kernelbounds as kb
+    >>> problem = kb.Problem(["temperature=180:220", "quench=oil|water"], "yield=0:100", 0.5)
+    >>> problem.inputs.points({"temperature": [200.0], "quench": ["water"]}).tolist()
+    [[200.0, 1.0]]
+    >>> problem.inputs.named([200.0, 1.0])
+    {'temperature': 200.0, 'quench': 'water'}
     """
 
     __slots__ = ()
