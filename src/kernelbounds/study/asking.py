@@ -149,8 +149,6 @@ class _Knowledge:
     which is negative, so that such settings are taken only where there are no others.
     """
 
-    smooth = False
-
     def __init__(self, search: Search, sequence: ConfidenceSequence, pending: Array) -> None:
         self._known, self._sign = sequence.known, -1 if search.minimise else 1
         self._points, self._pending = sequence.points, pending
@@ -191,10 +189,6 @@ class _Knowledge:
             return np.asarray(gains)
         apart = np.abs(points[:, None] - self._pending).max(axis=2).min(axis=1)
         return np.asarray(np.where(apart < DISTINCT, apart - DISTINCT, np.maximum(gains, 0.0)))
-
-    def values_and_gradients(self, points: Array) -> tuple[Array, Array]:
-        """Raise: the score is not smooth, so nobody asks for its gradients."""
-        raise NotImplementedError
 
     def why(self, search: Search, point: Array) -> str:
         """Explain in a sentence why settings were chosen."""
