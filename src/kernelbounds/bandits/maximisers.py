@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, runtime_checkable
 
@@ -187,38 +188,46 @@ class Ascent:
     ) -> Maximum:
         """Ascend from one point, in coordinates where the box is the unit cube."""
         low, width = box.lower[free], (box.upper - box.lower)[free]
-        x = start.copy()
+        best = Maximum(start, -math.inf)
 
         def place(unit: Array) -> Array:
+            x = start.copy()
             x[free] = np.clip(low + unit * width, low, box.upper[free])
             return x[None]
 
-        def stop_late(_: Array) -> None:
+        def loss(x: Array, value: Array) -> float:
+            """Keep the best point, and stop when it is late: between any two evaluations."""
+            nonlocal best
+            if value[0] > best.value:
+                best = Maximum(x[0], float(value[0]))
             if time.monotonic() >= deadline:
-                raise StopIteration  # SciPy then returns the best point so far
+                raise _OutOfTimeError
+            return -float(value[0])
 
         unit, sides = (start[free] - low) / width, [(0.0, 1.0)] * len(free)
         if isinstance(function, SmoothFunction) and function.smooth:
 
             def loss_and_gradient(unit: Array) -> tuple[float, Array]:
-                value, gradient = function.values_and_gradients(place(unit))
-                return -float(value[0]), -gradient[0, free] * width
+                value, gradient = function.values_and_gradients(x := place(unit))
+                return loss(x, value), -gradient[0, free] * width
 
-            found = minimize(
-                loss_and_gradient, unit, jac=True, method="L-BFGS-B", bounds=sides,
-                callback=stop_late, options={"maxiter": 60},
-            )  # fmt: skip
+            with suppress(_OutOfTimeError):
+                minimize(
+                    loss_and_gradient, unit, jac=True, method="L-BFGS-B", bounds=sides,
+                    options={"maxiter": 60},
+                )  # fmt: skip
         else:
+            with suppress(_OutOfTimeError):
+                minimize(
+                    lambda unit: loss(x := place(unit), function.values(x)),
+                    unit, method="Nelder-Mead", bounds=sides,
+                    options={"maxfev": 100 * len(free), "xatol": 1e-6, "fatol": 1e-9},
+                )  # fmt: skip
+        return best
 
-            def loss(unit: Array) -> float:
-                return -float(function.values(place(unit))[0])
 
-            found = minimize(
-                loss, unit, method="Nelder-Mead", bounds=sides, callback=stop_late,
-                options={"maxfev": 100 * len(free), "xatol": 1e-6, "fatol": 1e-9},
-            )  # fmt: skip
-        place(found.x)
-        return Maximum(x.copy(), -float(found.fun))
+class _OutOfTimeError(Exception):
+    """The deadline has passed."""
 
 
 def in_time(points: Array, deadline: float) -> Iterator[NDArray[np.intp]]:
