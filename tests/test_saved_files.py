@@ -200,6 +200,23 @@ def test_a_bound_given_takes_the_place_of_one_of_the_packages(tmp_path):
             assert load(bound=bound).bound == bound
 
 
+@pytest.mark.parametrize(
+    ("kernel", "options", "bound", "why"),
+    [
+        (RBF(0.5), {"engine": kb.Sparse()}, kb.AY(), "sparse engine"),
+        (RBF(0.5), {"facts": [kb.facts.Between(-5, 5)]}, kb.FixedDesign(), "facts"),
+        (kb.AnyOf([(RBF(0.5), 3.0), (RBF(0.2), 3.0)]), {}, kb.AY(), "all classes"),
+        (RBF(0.5), {"misspecification": 0.1}, kb.IGP(eta=0.1), "misspecification"),
+    ],
+)
+def test_a_bound_given_must_hold_for_what_was_saved(tmp_path, kernel, options, bound, why):
+    norm_bound = None if isinstance(kernel, kb.AnyOf) else 3.0
+    seq = kb.ConfidenceSequence(kernel, norm_bound, 0.1, **options)
+    seq.update(X, Y)
+    seq.save(tmp_path / "x.npz")
+    refused(lambda: kb.ConfidenceSequence.load(tmp_path / "x.npz", bound=bound), why)
+
+
 def test_a_stored_bound_is_one_of_the_packages_or_own(tmp_path):
     _saved(tmp_path / "x.npz", RBF(0.5), bound=Wider(0.1))
     with np.load(tmp_path / "x.npz") as file:

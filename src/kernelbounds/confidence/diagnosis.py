@@ -12,14 +12,16 @@ from collections.abc import Callable
 
 import numpy as np
 
-from kernelbounds.arrays import LARGEST, Array
+from kernelbounds.arrays import LARGEST, Array, brief
 from kernelbounds.confidence.confidence_set import ConfidenceSet
 from kernelbounds.engine import RidgePath
-from kernelbounds.errors import EmptyConfidenceSetError
+from kernelbounds.errors import EmptyConfidenceSetError, InputError
+from kernelbounds.kernels.rkhs import RKHSFunction
 from kernelbounds.noise.laws import SHARE_OF_ENERGY, SMALLEST_NOISE
 from kernelbounds.noise.unknown import largest_energy
 from kernelbounds.structure.classes import AnyOf
 
+NORM_TOLERANCE = 1e-9  # relative, of rounding errors in a function that a user passes
 # A grid over all ridges, refined around its best point: each pass narrows log alpha by 2/47, so
 # that after four passes it is known to about 3e-4 of a unit and the value, at a maximum, to 1e-7.
 GRID_POINTS, GRID_PASSES = 48, 4
@@ -31,6 +33,22 @@ CERTAIN_FAILURE = 1e-12
 # this fraction of what is certain, radii are all rounding errors, or come from forecasts alone,
 # which any noise scale allows.
 NOISE_ACCURACY, LEAST_NOISE = 1e-3, 1e-6
+
+
+def contains(known: ConfidenceSet, function: RKHSFunction) -> bool:
+    """Whether ||f|| <= B and ||f_t - y_t|| <= R_t, up to rounding errors of the function."""
+    kernel, tolerance = known.radius_engine.data.kernel, NORM_TOLERANCE
+    if not isinstance(function, RKHSFunction):
+        raise InputError(f"contains() takes a kernelbounds.RKHSFunction, got {brief(function)}.")
+    if function.kernel != kernel:
+        raise InputError(f"the function's kernel is {function.kernel}, the sequence's is {kernel}.")
+    if function.norm > known.assumptions.norm_bound * (1 + tolerance):
+        return False
+    if not known.count:
+        return True
+    misfit = np.linalg.norm(known.data.whitening.times(function(known.points)) - known.outcomes)
+    most = math.sqrt(known.radius.squared) * (1 + tolerance)
+    return bool(misfit <= most + tolerance * np.linalg.norm(known.outcomes))
 
 
 def norm_lower_bound(known: ConfidenceSet) -> float:

@@ -1,19 +1,15 @@
-"""Decide which bound may be asked for, at how many points, and how often."""
+"""Decide which bound may be asked for, of what, and how often."""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 from kernelbounds.arrays import brief
 from kernelbounds.bounds import Bound, ConfidenceSet, DualBound, FixedDesign
-from kernelbounds.bounds.constrained import inequalities, least_norm_with_facts
 from kernelbounds.errors import InputError
-from kernelbounds.facts import AtLeast
-from kernelbounds.functionals import Derivative
-
-# Facts that need a norm this many times B are taken to contradict each other, whatever B is.
-CONTRADICTION = 1e3
+from kernelbounds.functionals import Functional
 
 
 def checked_bound(bound: Any) -> Bound:
@@ -70,32 +66,27 @@ def allowed_bound(bound: Bound, known: ConfidenceSet) -> Bound:
     return checked
 
 
-def refute_facts(known: ConfidenceSet) -> None:
-    """Refuse facts that contradict each other, or the norm bound, before there are data."""
-    for fact in known.stated_facts:
-        steep = isinstance(fact, AtLeast) and isinstance(fact.functional, Derivative)
-        if steep and (known.assumptions.misspecification or known.evidence.offset.constant is None):
-            raise InputError(
-                f"{fact} cannot be used with misspecification, nor with a mean function as offset: "
-                "what these add to f* may be steep; say it with Slope(axis, low, high)."
-            )
-    if not known.stated_facts or inequalities(known) is None:
-        return
-    norm_bound, needed = known.assumptions.norm_bound, least_norm_with_facts(known)
-    if needed <= norm_bound * (1 + 1e-9):
-        return
-    facts = " and ".join(map(str, known.stated_facts))
-    if needed > CONTRADICTION * max(norm_bound, 1e-280):
-        raise InputError(f"the facts contradict each other: no function satisfies {facts}.")
-    larger = f"{needed / norm_bound:.4g} times as large" if norm_bound else "positive"
-    raise InputError(
-        f"no function of norm at most {norm_bound:.4g} satisfies {facts}: "
-        + (
-            f"the bounds on the parts must be {larger}."
-            if known.evidence.parts is not None
-            else f"norm_bound must be at least {needed:.4g}, or the offset another one."
+def checked_functionals(given: Any, bound: Bound, dim: int | None) -> list[Functional]:
+    """Return one functional, or several, as a list; refuse what the bound or the data do not fit.
+
+    ``dim`` is the dimension of the data; None: that of the first functional.
+    """
+    several = isinstance(given, Iterable) and not isinstance(given, Functional)
+    asked = list(given) if several else [given]
+    if not asked or not all(isinstance(one, Functional) for one in asked):
+        raise InputError(
+            "bounds_of() takes one of kernelbounds.functionals, or a sequence of them, got "
+            f"{brief(given)}."
         )
-    )
+    if not bound.bounds_functionals:
+        raise InputError(f"{bound!r} bounds values only; bounds_of() needs a DualBound.")
+    for one in asked:
+        if one.dim != (dim or asked[0].dim):
+            raise InputError(
+                f"{one} is of functions in {one.dim} dimensions, but the data so far have "
+                f"{dim or asked[0].dim}."
+            )
+    return asked
 
 
 class Looks:

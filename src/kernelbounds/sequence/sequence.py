@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import math
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from os import PathLike
 from typing import Any
 
@@ -26,12 +26,10 @@ from kernelbounds.arrays import (
 )
 from kernelbounds.bounds import CMM, Assumptions, Bound, ConfidenceSet, DualBound
 from kernelbounds.bounds.constrained import least_norm_with_facts
-from kernelbounds.confidence.diagnosis import noise_lower_bound, noise_upper_bound
-from kernelbounds.confidence.evidence import Evidence
+from kernelbounds.confidence.diagnosis import contains, noise_lower_bound, noise_upper_bound
 from kernelbounds.display import cards
 from kernelbounds.engine import (
     Approximation,
-    ExactEngine,
     NoiseBlock,
     with_single_observations,
 )
@@ -44,15 +42,15 @@ from kernelbounds.io.archive import Packed
 from kernelbounds.kernels.rkhs import RKHSFunction
 from kernelbounds.mixtures import Hybrid, Mixture, Single
 from kernelbounds.noise import Noise
-from kernelbounds.noise.laws import checked_noise
 from kernelbounds.sequence import cluster, overview, sparse, storage, streaming
-from kernelbounds.sequence.allowed_bounds import Looks, allowed_bound, refute_facts
+from kernelbounds.sequence.allowed_bounds import Looks, allowed_bound, checked_functionals
+from kernelbounds.sequence.before_data import set_before_data, without_data
 from kernelbounds.sequence.planning import Fillable, as_design, predicted_width
 from kernelbounds.sequence.sensitivity import Sensitivity, conclusion
 from kernelbounds.sequence.sparse import Observed, Sparse
-from kernelbounds.structure.classes import Classes, sum_of
-from kernelbounds.structure.offset import Offset, checked_offset
-from kernelbounds.structure.parts import Parts, as_parts
+from kernelbounds.structure.classes import Classes
+from kernelbounds.structure.offset import Offset
+from kernelbounds.structure.parts import Parts
 from kernelbounds.surface import (
     Clipped,
     Frozen,
@@ -64,8 +62,6 @@ from kernelbounds.surface import (
     freeze,
     surface_of,
 )
-
-NORM_TOLERANCE = 1e-9  # relative, of rounding errors in a function that a user passes
 
 
 class ConfidenceSequence:
@@ -137,36 +133,23 @@ class ConfidenceSequence:
         facts: Sequence[Fact] | None = None,
         engine: Sparse | None = None,
     ) -> None:
-        if noise_scale is None:
-            raise InputError("noise_scale is missing; 0 means that there is no noise.")
         if mixture is not None and mixture_scale is not None:
             raise InputError("pass either mixture or mixture_scale, not both.")
         if mixture is None:
             mixture = Hybrid() if mixture_scale is None else Single(mixture_scale)
-        level = checked_offset(offset)
-        classes = kernel if isinstance(kernel, Classes) else None
-        parts, whole, norm_of_whole = as_parts(
-            kernel if classes is None else sum_of(classes), norm_bound, level.within
+        known = set_before_data(
+            kernel, norm_bound, noise_scale, delta, mixture, offset, misspecification, facts, engine
         )
-        noise = checked_noise(noise_scale)
-        assumptions = Assumptions(
-            norm_of_whole, noise.scale, delta, mixture, misspecification, noise
-        )
-        if engine is not None and not isinstance(engine, Sparse):
-            raise InputError(f"engine must be a kernelbounds.Sparse, got {brief(engine)}.")
-        if engine is not None and classes is not None:
-            raise InputError(
-                f"{type(classes).__name__} needs the observations themselves, which a sparse "
-                "engine does not keep; use Parts, or one kernel."
-            )
-        chosen = ExactEngine(whole) if engine is None else engine.engine(whole, assumptions)
-        self._known = ConfidenceSet(
-            Evidence(chosen, noise.unit, parts, level, classes=classes),
-            assumptions,
-            stated_facts=checked_facts(facts, chosen.dim),
-        )
-        refute_facts(self._known)
-        self._bound = self._chosen(CMM() if bound is None else bound)
+        self._begin(known, CMM() if bound is None else bound)
+
+    @classmethod
+    def _of(cls, known: ConfidenceSet, bound: Bound) -> ConfidenceSequence:
+        sequence = cls.__new__(cls)
+        sequence._begin(known, bound)
+        return sequence
+
+    def _begin(self, known: ConfidenceSet, bound: Bound) -> None:
+        self._known, self._bound = known, allowed_bound(bound, known)
         self._looks, self._inflation_watch = Looks(), sparse.InflationWatch()
 
     def __repr__(self) -> str:
@@ -582,24 +565,9 @@ class ConfidenceSequence:
         hold for all functionals, together with all other bounds of this sequence, where those at
         points hold at all x.
         """
-        given: Any = functional
-        several = isinstance(given, Iterable) and not isinstance(given, Functional)
-        asked = list(given) if several else [given]
         chosen = self._chosen(bound)
-        if not asked or not all(isinstance(one, Functional) for one in asked):
-            raise InputError(
-                "bounds_of() takes one of kernelbounds.functionals, or a sequence of them, got "
-                f"{brief(functional)}."
-            )
-        if not chosen.bounds_functionals:
-            raise InputError(f"{chosen!r} bounds values only; bounds_of() needs a DualBound.")
         with self.lock:
-            for one in asked:
-                if one.dim != (self.dim or asked[0].dim):
-                    raise InputError(
-                        f"{one} is of functions in {one.dim} dimensions, but the data so far have "
-                        f"{self.dim or asked[0].dim}."
-                    )
+            asked = checked_functionals(functional, chosen, self.dim)
             self._looks.add(chosen, len(asked), len(self))
             upper, negative_lower = extremes(
                 chosen.view_of(self._known), chosen, Several(asked), (1, -1)
@@ -815,23 +783,8 @@ class ConfidenceSequence:
 
         The function is in the space of :attr:`kernel`, without the level of the offset.
         """
-        if not isinstance(function, RKHSFunction):
-            raise InputError(
-                f"contains() takes a kernelbounds.RKHSFunction, got {brief(function)}."
-            )
-        if function.kernel != self.kernel:
-            raise InputError(
-                f"the function's kernel is {function.kernel}, the sequence's is {self.kernel}."
-            )
-        if function.norm > self.assumptions.norm_bound * (1 + NORM_TOLERANCE):
-            return False
-        if not len(self):
-            return True
         with self.lock:
-            outcomes, values = self._known.outcomes, function(self._known.points)
-            misfit = np.linalg.norm(self._known.data.whitening.times(values) - outcomes)
-            scale = np.linalg.norm(outcomes)
-            return bool(misfit <= self.radius * (1 + NORM_TOLERANCE) + NORM_TOLERANCE * scale)
+            return contains(self._known, function)
 
     @property
     def approximation(self) -> Approximation | None:
@@ -894,31 +847,7 @@ class ConfidenceSequence:
         The new sequence has an exact engine, whatever the engine of this one. The bounds of both
         hold at once with a probability of 1 minus the sum of their deltas.
         """
-        known = self._known
-        kernel = known.radius_engine.data.kernel
-        fresh = ConfidenceSet(
-            Evidence(
-                ExactEngine(kernel),
-                known.evidence.noise_unit,
-                known.evidence.parts,
-                known.evidence.offset,
-                classes=known.evidence.classes,
-            ),
-            dataclasses.replace(known.stated, delta=delta),
-            stated_facts=known.stated_facts,
-            region=known.region,
-        )
-        return self._of(fresh, self._bound)
-
-    @classmethod
-    def _of(cls, known: ConfidenceSet, bound: Bound) -> ConfidenceSequence:
-        a = known.stated
-        sequence = cls(
-            known.radius_engine.data.kernel, a.norm_bound, a.noise, a.delta, bound=bound,
-            mixture=a.mixture, misspecification=a.misspecification,
-        )  # fmt: skip
-        sequence._known = known
-        return sequence
+        return self._of(without_data(self._known, delta), self._bound)
 
     def _chosen(self, bound: Bound | None) -> Bound:
         """The bound asked for, if it can be had here."""
