@@ -521,7 +521,7 @@ class TestEverywhere:
             given = None if W is None else SCALE**2 * W
             seq.update(X, function(X) + SCALE * eps, covariance=given)
             assert math.sqrt(energy) < seq.radius < 1.1 * math.sqrt(energy)
-        assert seq.known.radius_engine.blocks_from is not None
+        assert seq.known.radius_engine.data.blocks_from is not None
         lower, upper = seq.bounds(GRID)
         assert np.all((lower <= function(GRID)) & (function(GRID) <= upper))
 

@@ -14,11 +14,7 @@ from kernelbounds.arrays import EPS, Array
 from kernelbounds.confidence.assumptions import Assumptions
 from kernelbounds.confidence.evidence import LEAST_RIDGE, Evidence
 from kernelbounds.confidence.radius import Radius
-from kernelbounds.engine import (
-    Engine,
-    Forecasts,
-    Predictions,
-)
+from kernelbounds.engine import Engine, ExactEngine, Forecasts, Predictions
 from kernelbounds.engine.base import DataView
 from kernelbounds.errors import InputError
 from kernelbounds.facts import Fact, Region
@@ -139,8 +135,8 @@ class ConfidenceSet:
         if not self.uses_facts:
             return ()
         limit = a.noise.limit_of_each(a.delta)
-        exact = self.radius_engine.approximation() is None  # and so keeps the observations
-        if limit is None or not self.count or not exact:
+        keeps_outcomes = isinstance(self.radius_engine, ExactEngine)
+        if limit is None or not self.count or not keeps_outcomes:
             return self.stated_facts
         key = "near outcomes", a.noise_scale
         return (*self.stated_facts, self.evidence.kept(key, self._near_outcomes))

@@ -39,6 +39,7 @@ import numpy as np
 
 from kernelbounds.arrays import EPS, Array, as_scalar, brief
 from kernelbounds.engine import Engine, ExactEngine, Forecasts
+from kernelbounds.engine.forecasts import forecasts_since, largest_forecast_ridge
 from kernelbounds.errors import InputError
 from kernelbounds.mixtures.mixture import Mixture
 
@@ -129,7 +130,7 @@ class Hybrid(Mixture):
         Forecasts end before the first outcome that needs a still smaller c: none may know later
         points.
         """
-        made, alpha = engine.forecasts_since(start, ridge, least_forecast_ridge(engine))
+        made, alpha = forecasts_since(engine, start, ridge, least_forecast_ridge(engine))
         # v = c rho^2, where c = sigma^2 / alpha.
         return Forecasts(made.errors, noise_scale**2 * (made.variances / alpha))
 
@@ -144,7 +145,7 @@ class Hybrid(Mixture):
         """
         squared, least = super().penalty(engine, ridge, noise_scale, delta)
         return squared, max(
-            least, engine.largest_forecast_ridge(ridge, least_forecast_ridge(engine))
+            least, largest_forecast_ridge(engine, ridge, least_forecast_ridge(engine))
         )
 
     def losses(self, forecasts: Forecasts, noise_scale: float) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 
 from kernelbounds.arrays import Array
 from kernelbounds.engine import Engine, ExactEngine, Forecasts, SparseEngine
+from kernelbounds.engine.forecasts import gained_in_blocks
 from kernelbounds.mixtures.hybrid import least_forecast_ridge
 from kernelbounds.mixtures.mixture import Mixture
 
@@ -102,7 +103,7 @@ class LossLedger:
         if isinstance(engine, SparseEngine):
             return engine.losses_at(noise_scale)
         assert isinstance(engine, ExactEngine)
-        first_block, joint = engine.blocks_from, list(mixture.joint_losses)
+        first_block, joint = engine.data.blocks_from, list(mixture.joint_losses)
         count, forecasts = engine.data.count, self.forecasts(mixture, engine, ridge, noise_scale)
         if count and not len(forecasts.errors):
             return noise_scale, np.empty(0)
@@ -118,6 +119,6 @@ class LossLedger:
             self._count = count
         sums = np.array(self._sums)
         if first_block is not None and joint:
-            energy, log_det = engine.gained_in_blocks(ridge, least_forecast_ridge(engine))
+            energy, log_det = gained_in_blocks(engine, ridge, least_forecast_ridge(engine))
             sums[joint] += (energy / noise_scale**2 + log_det) / 2
         return noise_scale, sums

@@ -81,7 +81,7 @@ class Mixture(ABC):
     def joint_losses(self) -> tuple[int, ...]:
         """Which of the losses add up to (E_alpha / sigma^2 + l_alpha) / 2, at the ridge alpha.
 
-        From the first block on (``ExactEngine.blocks_from``) their sums are computed from that.
+        From the first block on (``Observations.blocks_from``) their sums are computed from that.
         """
         return ()
 

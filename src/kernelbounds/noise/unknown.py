@@ -27,6 +27,7 @@ import numpy as np
 
 from kernelbounds.arrays import EPS, Array
 from kernelbounds.engine import ExactEngine, Forecasts
+from kernelbounds.engine.forecasts import forecasts_since
 from kernelbounds.mixtures import Hybrid
 from kernelbounds.mixtures.hybrid import energy_bound, half_losses, least_forecast_ridge
 
@@ -86,7 +87,7 @@ class ScaleForecasts:
         for j, ridge in enumerate(self.ridges.tolist()):
             done = start
             while done < count:
-                made, alpha = engine.forecasts_since(done, ridge, least)
+                made, alpha = forecasts_since(engine, done, ridge, least)
                 rows = slice(done - start, done - start + len(made.errors))
                 new[:, j, rows] = made.errors, made.variances / alpha
                 done += len(made.errors)
