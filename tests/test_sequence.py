@@ -327,3 +327,10 @@ def test_the_extra_to_install_is_named(capsys, monkeypatch):
 def test_help_and_version():
     assert "demo" in CliRunner().invoke(cli.app, ["--help"]).output
     assert kb.__version__ in CliRunner().invoke(cli.app, ["--version"]).output
+
+
+@pytest.mark.parametrize("name", ["norm_bound", "noise_scale", "delta", "bound", "facts"])
+def test_what_was_stated_cannot_be_changed(name):
+    seq = kb.ConfidenceSequence(RBF(0.5), 2.0, 0.1)
+    with pytest.raises(AttributeError, match="make another ConfidenceSequence"):
+        setattr(seq, name, 3.0)

@@ -142,6 +142,15 @@ class ConfidenceSequence:
         )
         self._begin(known, CMM() if bound is None else bound)
 
+    def __setattr__(self, name: str, value: object) -> None:
+        if not name.startswith("_"):
+            raise AttributeError(
+                f"{name} of a sequence cannot be set: its guarantee is for what was stated before "
+                "the data; make another ConfidenceSequence, and update it with the points, "
+                "outcomes and noise_scales of this one."
+            )
+        super().__setattr__(name, value)
+
     @classmethod
     def _of(cls, known: ConfidenceSet, bound: Bound) -> ConfidenceSequence:
         sequence = cls.__new__(cls)
