@@ -11,7 +11,7 @@ from problems import BOUNDS, DOMAINS, KERNEL, POINTS, Own, noisy_only, policy_on
 from sklearn.gaussian_process.kernels import RBF
 
 import kernelbounds as kb
-from kernelbounds.bandits.kernel_ucb import with_imagined_outcomes
+from kernelbounds.bandits.batches import with_imagined_outcomes
 
 
 @pytest.mark.parametrize("name", BOUNDS)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from kernelbounds.arrays import Array, as_whole, brief
 from kernelbounds.bandits.answers import Suggestion
+from kernelbounds.bandits.batches import Turn, choose_in_turn
 from kernelbounds.bandits.domains import Box, Domain, Finite
-from kernelbounds.bandits.kernel_ucb import choose_in_turn
 from kernelbounds.bandits.policy import Policy
 from kernelbounds.bandits.variance_reduction import Variance
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
@@ -116,11 +116,11 @@ class BatchedElimination(Policy):
         if space is not self.domain:
             remaining = self._may_be_best(space.points)
 
-        def choose_one(imagined: ConfidenceSequence, taken: list[Array]) -> int:
-            free = self.available(space, taken)
+        def choose_one(turn: Turn) -> int:
+            free = self.available(space, turn.taken)
             # With once=True all that may be best can be used up; then the others are looked at.
             allowed = free & remaining if (free & remaining).any() else free
-            variances = Variance(imagined).values(space.points)
+            variances = Variance(turn.sequence).values(space.points)
             return int(np.argmax(np.where(allowed, variances, -np.inf)))
 
         return choose_in_turn(self, space, count, choose_one)

@@ -448,12 +448,6 @@ class Policy(CopiedWhole, ABC):
         named = space.named_values(x) if isinstance(space, Box) else {}
         return Suggestion(x.copy(), lower, upper, self.sign * limit, index, named)
 
-    def _suggested(self, space: Domain, chosen: Any, limit: float) -> Suggestion:
-        """Make the suggestion of an action of a finite set by its index, or of a point of a box."""
-        if isinstance(space, Finite):
-            return self.suggestion(space, space.points[chosen], limit, chosen)
-        return self.suggestion(space, chosen, limit)
-
     def _space(self, actions: ArrayLike | None, fixed: Mapping[Any, float] | None) -> Domain:
         """Return the set to choose from in a round."""
         if fixed is not None and (actions is not None or not isinstance(self.domain, Box)):

@@ -6,8 +6,8 @@ import numpy as np
 
 from kernelbounds.arrays import Array
 from kernelbounds.bandits.answers import Suggestion
+from kernelbounds.bandits.batches import Turn, choose_in_turn
 from kernelbounds.bandits.domains import Box, Domain
-from kernelbounds.bandits.kernel_ucb import choose_in_turn
 from kernelbounds.bandits.maximisers import Ascent
 from kernelbounds.bandits.policy import Policy
 from kernelbounds.sequence import ConfidenceSequence
@@ -68,11 +68,11 @@ class VarianceReduction(Policy):
     def choose(self, space: Domain, count: int) -> list[Suggestion]:
         """See :class:`Policy`."""
 
-        def choose_one(imagined: ConfidenceSequence, taken: list[Array]) -> int | Array:
-            variance = Variance(imagined)
+        def choose_one(turn: Turn) -> int | Array:
+            variance = Variance(turn.sequence)
             if isinstance(space, Box):
                 return Ascent().maximise(variance, space, np.empty((0, space.dim))).x
-            free = self.available(space, taken)
+            free = self.available(space, turn.taken)
             return int(np.argmax(np.where(free, variance.values(space.points), -np.inf)))
 
         return choose_in_turn(self, space, count, choose_one)
