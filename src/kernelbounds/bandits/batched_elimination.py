@@ -33,12 +33,8 @@ class BatchedElimination(Policy):
 
     Parameters
     ----------
-    sequence : ConfidenceSequence
-        The sequence is not copied, and :meth:`tell` updates it. It may hold observations already.
-    domain : Finite, optional
-        The actions to choose from; None if each :meth:`ask` brings its own.
-    minimise : bool
-        Whether small values of f* are wanted.
+    sequence, domain, minimise
+        See :class:`KernelUCB`; a domain must be a ``Finite``.
     rounds : int
         The number of rounds that are planned, T. Further rounds are in batches of the same rule.
 
@@ -83,13 +79,13 @@ class BatchedElimination(Policy):
     @property
     def left_in_batch(self) -> int:
         """The number of outcomes to be told before actions are ruled out again."""
-        return self._end - len(self.ledger.told)
+        return self._end - self._ledger.rounds
 
     def told(self) -> None:
         """Rule actions out if a batch is complete."""
-        if len(self.ledger.told) < self._end:
+        if self._ledger.rounds < self._end:
             return
-        while self._end <= len(self.ledger.told):
+        while self._end <= self._ledger.rounds:
             self._length = _next_length(self._rounds, self._length)
             self._end += self._length
         if isinstance(self.domain, Finite):

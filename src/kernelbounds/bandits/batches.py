@@ -27,7 +27,7 @@ class Turn:
 
     def __init__(self, policy: Policy) -> None:
         self.taken: list[Array] = []  # the actions chosen before, in this batch
-        self._pending = list(policy.ledger.pending)
+        self._pending = list(policy._ledger.pending)
         self._imagined, self._count = policy.sequence, 0  # outcomes that have been imagined
 
     @property

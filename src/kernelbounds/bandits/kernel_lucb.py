@@ -30,11 +30,8 @@ class KernelLUCB(Policy):
     ----------
     sequence : ConfidenceSequence
         A sequence whose bound is a :class:`~kernelbounds.bounds.DualBound`, as the package's are.
-        The sequence is not copied, and :meth:`tell` updates it.
-    domain : Box or Finite, optional
-        The actions to choose from; None if each :meth:`ask` brings its own.
-    minimise : bool
-        Whether small values of f* are wanted.
+    domain, minimise
+        See :class:`KernelUCB`.
 
     Examples
     --------
@@ -78,8 +75,7 @@ class KernelLUCB(Policy):
             values = np.where(free, difference.values(points), -np.inf)
             return int(values.argmax())
         challengers = np.flatnonzero(free)
-        others = points[challengers]
-        challenger = challengers[difference.largest(others, difference.trivial(others)).at]
+        challenger = challengers[difference.largest(points[challengers]).at]
         width = upper - lower
         return int(best if width[best] >= width[challenger] else challenger)
 

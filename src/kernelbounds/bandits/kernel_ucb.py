@@ -85,11 +85,11 @@ class KernelUCB(Policy):
             return self._choose_from_box(space, count)
         # Both bounds at once are cheaper, unless the set is followed from round to round.
         followed = space is self.domain and self.surface(self.sign).stage is not None
-        if count == 1 and not (followed or space.once or self.ledger.pending):
+        if count == 1 and not (followed or space.once or self._ledger.pending):
             return [self._largest(space)]
         limit, tracker = self.limit(space), Tracker(space.points)
-        if space is self.domain and self.tracker is not None:
-            tracker = copy.deepcopy(self.tracker)
+        if space is self.domain and self._tracker is not None:
+            tracker = copy.deepcopy(self._tracker)
 
         def choose_one(turn: Turn) -> int:
             free = self.available(space, turn.taken)
@@ -100,15 +100,14 @@ class KernelUCB(Policy):
     def _largest(self, space: Finite) -> Suggestion:
         """Choose among all actions of a set by both bounds at once."""
         surface = self.surface(self.sign)
-        trivial = surface.trivial(space.points)
-        value, index, opposite = surface.largest(space.points, trivial)
-        place, width = space.points[index : index + 1], trivial[index : index + 1]
+        value, index, opposite = surface.largest(space.points)
+        place = space.points[index : index + 1]
         optimistic, other = (
-            float(self.surface(sign).limited(place, np.array([end]), width)[0])
+            float(self.surface(sign).a_priori.clip(place, np.array([end]))[0])
             for sign, end in ((self.sign, value), (-self.sign, opposite))
         )
         lower, upper = (-optimistic, other) if self.minimise else (-other, optimistic)
-        limit = min(value, float(surface.most(space.points, trivial).max()))
+        limit = min(value, float(surface.a_priori.most(space.points).max()))
         return Suggestion(place[0].copy(), lower, upper, self.sign * limit, index)
 
     def _choose_from_box(self, space: Box, count: int) -> list[Suggestion]:

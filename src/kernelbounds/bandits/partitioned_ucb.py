@@ -67,13 +67,9 @@ class PartitionedUCB(Policy):
 
     Parameters
     ----------
-    sequence : ConfidenceSequence
-        The sequence is not copied, and :meth:`tell` updates it. It may hold observations already.
-    domain : Box or Finite, optional
-        The actions to choose from. The box, or that around a finite set, is cut into cells. None if
-        each :meth:`ask` brings its own; then the unit cube is cut.
-    minimise : bool
-        Whether small values of f* are wanted.
+    sequence, domain, minimise
+        See :class:`KernelUCB`. What is cut into cells is the box, or that around a finite set, or
+        the unit cube where there is no domain.
     nu : float, optional
         The smoothness in the rule of splitting; None is that of the kernel. That of RBF is
         infinite, with which no cell is cut, and the policy chooses as KernelUCB does.
@@ -134,7 +130,7 @@ class PartitionedUCB(Policy):
     def choose(self, space: Domain, count: int) -> list[Suggestion]:
         """See :class:`Policy`."""
         sequences = dict(self._cell_sequences(space.dim))
-        for point in self.ledger.pending:
+        for point in self._ledger.pending:
             self._imagine(sequences, point)
         tops: dict[DyadicCell, Any] = {}  # what is known of each cell, until its sequence changes
 

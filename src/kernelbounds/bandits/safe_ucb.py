@@ -329,7 +329,7 @@ class SafeUCB(Policy):
         return certify_best(
             self.surface(self.sign), Maximum(way[sure.argmax()], float(sure.max())), space,
             points[safe], maximiser, deadline, enough=enough,
-            limited=partial(Possible, limits=limits),
+            limited=partial(Possible, constraints=limits),
         )  # fmt: skip
 
     def _certify_finite(self, points: Array, seconds: float) -> Certificate:

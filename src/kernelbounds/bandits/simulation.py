@@ -247,12 +247,8 @@ class RandomPolicy(Policy):
 
     Parameters
     ----------
-    sequence : ConfidenceSequence
-        The sequence is not copied, and :meth:`tell` updates it.
-    domain : Box or Finite, optional
-        The actions to choose from, uniformly; None if each :meth:`ask` brings its own.
-    minimise : bool
-        Whether small values of f* are wanted, which matters for certificates only.
+    sequence, domain, minimise
+        See :class:`KernelUCB`; ``minimise`` matters for certificates only.
     rng : numpy.random.Generator or int, optional
         The source of randomness, or a seed; None is the seed 0.
 
@@ -291,7 +287,7 @@ class RandomPolicy(Policy):
 
     def choose(self, space: Domain, count: int) -> list[Suggestion]:
         """See :class:`Policy`."""
-        rng = np.random.default_rng([self._key, len(self.ledger.pending)])
+        rng = np.random.default_rng([self._key, len(self._ledger.pending)])
 
         def choose_one(turn: Turn) -> int | Array:
             if isinstance(space, Finite):

@@ -47,12 +47,8 @@ class VarianceReduction(Policy):
 
     Parameters
     ----------
-    sequence : ConfidenceSequence
-        The sequence is not copied, and :meth:`tell` updates it. It may hold observations already.
-    domain : Box or Finite, optional
-        The actions to choose from; None if each :meth:`ask` brings its own.
-    minimise : bool
-        Whether small values of f* are wanted, which matters for certificates only.
+    sequence, domain, minimise
+        See :class:`KernelUCB`; ``minimise`` matters for certificates only.
 
     Examples
     --------

@@ -10,7 +10,7 @@ from kernelbounds.surface.estimate import (
 )
 from kernelbounds.surface.freezing import freeze
 from kernelbounds.surface.frozen import Frozen, FrozenOutputs
-from kernelbounds.surface.surface import Clipped, Surface, surface_of
+from kernelbounds.surface.surface import Clipped, Surface
 
 __all__ = [
     "POINTS_AT_ONCE",
@@ -26,6 +26,5 @@ __all__ = [
     "extremes",
     "freeze",
     "in_chunks",
-    "surface_of",
     "unlimited_estimate",
 ]
