@@ -109,7 +109,7 @@ class Box:
             at = int(np.argmax(self.lower > self.upper))
             raise InputError(
                 f"the box is inverted: lower {self.lower[at]:g} is above upper "
-                f"{self.upper[at]:g} in coordinate {self._label(at)}."
+                f"{self.upper[at]:g} in coordinate {self.label(at)}."
             )
         self.lower.flags.writeable = self.upper.flags.writeable = False
         self.categories = {self._position(key): one for key, one in (categories or {}).items()}
@@ -242,7 +242,7 @@ class Box:
             row, at = np.argwhere(outside)[0]
             warnings.warn(
                 f"{outside.any(axis=1).sum()} of {len(points)} points told are outside of the box, "
-                f"the first with {points[row, at]:g} in coordinate {self._label(at)}, which is "
+                f"the first with {points[row, at]:g} in coordinate {self.label(at)}, which is "
                 f"between {self.lower[at]:g} and {self.upper[at]:g}; outcomes are used as data.",
                 stacklevel=stacklevel + 1,
             )
@@ -258,7 +258,7 @@ class Box:
             f"there is no coordinate {brief(key)} in this box; use 0 to {self.dim - 1}{names}."
         )
 
-    def _label(self, at: int) -> str:
+    def label(self, at: int) -> str:
         """The name or number of a coordinate, for messages."""
         return repr(self.names[at]) if self.names else str(at)
 

@@ -9,7 +9,8 @@ from kernelbounds.surface.estimate import (
     unlimited_estimate,
 )
 from kernelbounds.surface.freezing import freeze
-from kernelbounds.surface.frozen import Frozen, FrozenOutputs
+from kernelbounds.surface.frozen import Frozen
+from kernelbounds.surface.frozen_outputs import FrozenOutputs
 from kernelbounds.surface.surface import Clipped, Surface
 
 __all__ = [
