@@ -294,7 +294,7 @@ class RandomPolicy(Policy):
                 return int(rng.choice(np.flatnonzero(self.available(space, turn.taken))))
             return np.asarray(space.scaled(rng.random((1, space.dim)))[0])
 
-        # Bounds at all of a round's fresh actions would take longer than the rest of the round.
+        # A limit over fresh actions would need bounds at all of them, and is not computed.
         limit = None if space is self.domain else math.inf
         return choose_in_turn(self, space, count, choose_one, limit)
 
