@@ -85,7 +85,7 @@ def play(
         chosen = problem.random_choice[t]
         if greedy:
             surface = sequence.surface(1)
-            chosen = surface.largest(candidates, surface.trivial(candidates)).at
+            chosen = surface.largest(candidates).at
         point = candidates[[chosen]]
         outcome = problem.truth(point) + problem.noise[t]
 

@@ -10,7 +10,7 @@ import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
 import kernelbounds as kb
-from kernelbounds.bandits.kernel_ucb import with_imagined_outcomes
+from kernelbounds.bandits.batches import with_imagined_outcomes
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("botorch")

@@ -178,7 +178,7 @@ def test_it_is_that_of_the_functionals():
     x = rng.random((6, 2))
     expected = kb.CMM().extremes(surface.known, differences(x, surface.reference), (1,))[0]
     np.testing.assert_allclose(surface.values(x), expected, rtol=1e-9)
-    largest = surface.largest(x, surface.trivial(x))
+    largest = surface.largest(x)
     assert largest.value == pytest.approx(expected.max(), abs=1e-6)
 
 

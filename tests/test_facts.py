@@ -325,8 +325,9 @@ def test_limits_of_whole_numbers_hold_at_whole_numbers_only():
     on, between = seq.upper([[0.25, 0.1]])[0], seq.upper([[0.3, 0.1]])[0]
     assert on == 1.0 < between
     assert set(inequalities(seq.known).centres[:, 0]) == {0.0, 0.25, 0.5, 0.75, 1.0}
-    assert np.isinf(seq.surface(1).limits_over(np.array([[0.5, 0.5]]), np.array([[0.1, 0.1]])))
-    assert seq.surface(1).limits_over(np.array([[0.5, 0.5]]), np.array([[0.0, 0.1]])) == 1.0
+    a_priori, centre = seq.surface(1).a_priori, np.array([[0.5, 0.5]])
+    assert np.isinf(a_priori.by_facts_over(centre, np.array([[0.1, 0.1]])))
+    assert a_priori.by_facts_over(centre, np.array([[0.0, 0.1]])) == 1.0
 
 
 def test_saved_and_loaded(tmp_path):

@@ -6,6 +6,7 @@ JAX is no part of the extra ``dev``, and what needs it is skipped without: ``pip
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import array_api_strict
 import numpy as np
@@ -131,7 +132,7 @@ def unrounded(known, engine, ridge, error):
     inverse = np.linalg.inv(lower)
     weights = inverse.T @ (inverse @ rows.outcomes)
     squared = known.radius.around(ridge, ridge * (weights @ rows.outcomes))
-    return freezing.AtRidge(weights, inverse, float(np.sqrt(squared / ridge)), 1.0, 1.0, 0.0)
+    return freezing.AtRidge(ridge, weights, inverse, math.sqrt(squared / ridge), 1.0, 1.0, 0.0)
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -246,7 +247,7 @@ def test_the_ridge_that_is_chosen_is_hardly_wider_than_cmm():
 def test_far_away_the_bounds_are_trivial():
     seq = sequence(KERNELS["matern12"], misspecification=0.2, offset=2.0)
     frozen, far = seq.frozen(0.01), np.array([[1e6, 0.0]])
-    assert frozen.factors[0] > 3.0
+    assert frozen.at_ridges[0].factor > 3.0
     lower, upper = frozen.bounds(far)
     np.testing.assert_allclose([lower[0], upper[0]], [2.0 - 3.2, 2.0 + 3.2], rtol=1e-12)
     assert lower[0] <= 2.0 - 3.2 and upper[0] >= 2.0 + 3.2
@@ -274,7 +275,7 @@ def test_bounds_in_boxes_hold_throughout(name):
     kernel, rng = KERNELS[name], np.random.default_rng(3)
     seq = sequence(kernel, 60)
     frozen = seq.frozen(RIDGES.get(name))
-    admitted = kb.RKHSFunction(kernel, seq.points, frozen.weights[0])
+    admitted = kb.RKHSFunction(kernel, seq.points, frozen.at_ridges[0].weights)
     assert seq.contains(admitted)
     low = np.concatenate([rng.random((5, 2)), [[-9.0, -9.0]]])
     high = low + np.concatenate([0.2 * rng.random((5, 2)), [[18.0, 18.0]]])
@@ -327,12 +328,15 @@ def test_nothing_changes_what_is_frozen(tmp_path):
     np.testing.assert_array_equal(frozen.bounds(X), before)
     frozen.save(tmp_path / "frozen.npz")
     for one in (frozen, kb.Frozen.load(tmp_path / "frozen.npz")):
-        for name in (*frozen_module.ARRAYS, *frozen_module.NUMBERS):
+        for name in ("kernel", "points", "at_ridges", *frozen_module.NUMBERS):
             with pytest.raises(dataclasses.FrozenInstanceError):
                 setattr(one, name, 0.0)
-        for name in frozen_module.ARRAYS:
+        (at,) = one.at_ridges
+        with pytest.raises(AttributeError):
+            at.factor = 0.0
+        for array in (one.points, at.weights, at.inverse):
             with pytest.raises(ValueError, match="read-only"):
-                getattr(one, name)[0] = 0.0
+                array[0] = 0.0
 
 
 @pytest.mark.filterwarnings("error")

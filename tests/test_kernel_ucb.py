@@ -11,7 +11,7 @@ from problems import BOUNDS, DOMAINS, KERNEL, POINTS, Own, noisy_only, policy_on
 from sklearn.gaussian_process.kernels import RBF
 
 import kernelbounds as kb
-from kernelbounds.bandits.kernel_ucb import with_imagined_outcomes
+from kernelbounds.bandits.batches import with_imagined_outcomes
 
 
 @pytest.mark.parametrize("name", BOUNDS)
@@ -137,7 +137,7 @@ def test_the_largest_bound_and_its_opposite_are_those_of_both_sides(name, noise_
     for t in range(120 if noise_scale else 30):
         actions = rng.random((40, 2))
         surface = seq.surface(sign)
-        value, at, opposite = surface.largest(actions, surface.trivial(actions))
+        value, at, opposite = surface.largest(actions)
         one, other = (seq.surface(s).values(actions) for s in (sign, -sign))
         assert value == pytest.approx(one.max(), abs=5e-7)
         assert value == pytest.approx(one[at], abs=5e-7)

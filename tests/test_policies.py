@@ -291,6 +291,24 @@ def test_suggestions_themselves_can_be_begun_and_told():
     assert len(policy.pending) == 0 and len(policy.sequence) == 6
 
 
+def test_what_needs_the_points_that_were_tried_is_refused_when_the_policy_is_made():
+    actions = kb.Finite([[0.0], [1.0]], once=True)
+    sparse = kb.ConfidenceSequence(RBF(0.5), 2.0, 0.1, engine=kb.Sparse())
+    with pytest.raises(kb.InputError, match="use a sequence without engine="):
+        kb.KernelUCB(sparse, actions)
+    # Only the objective's sequence is asked what was tried.
+    objective = kb.ConfidenceSequence(RBF(0.5), 2.0, 0.1)
+    safe = kb.SafeUCB(objective, actions, constraints={"g": (sparse, -1.0)}, seed=[[0.0]])
+    assert safe.ask().index == 0
+
+
+@pytest.mark.parametrize("regret", [0.0, -1.0, "little", np.nan, np.inf])
+def test_a_regret_that_is_no_positive_number_is_refused_by_its_name(regret):
+    seq = kb.ConfidenceSequence(RBF(0.5), 2.0, 0.1)
+    with pytest.raises(kb.InputError, match="regret must be"):
+        kb.KernelUCB(seq, kb.Finite([[0.0]])).is_good_enough(regret)
+
+
 def test_a_kernel_that_does_not_take_the_domains_points_is_refused_at_once():
     sequence = kb.ConfidenceSequence(RBF((0.1, 0.2)), 1.0, 0.1)
     with pytest.raises(kb.InputError, match="has 2 length scales"):

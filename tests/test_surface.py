@@ -194,7 +194,7 @@ def test_a_clipped_surface_is_the_surface_or_the_trivial_one(kernel, name, t):
     x = rng.random((40, 2))
     for sign in (1, -1):
         surface = seq.surface(sign)
-        clipped, trivial = Clipped(surface), surface.trivial(x)
+        clipped, trivial = Clipped(surface), surface.a_priori.trivial(x)
         raw, steep = surface.values_and_gradients(x)
         values, slopes = clipped.values_and_gradients(x)
         np.testing.assert_allclose(surface.values(x), raw, rtol=1e-7, atol=1e-7)
@@ -202,7 +202,7 @@ def test_a_clipped_surface_is_the_surface_or_the_trivial_one(kernel, name, t):
         np.testing.assert_array_equal(values, np.clip(raw, -trivial, trivial))
         inside = np.abs(raw) < trivial
         np.testing.assert_array_equal(slopes[inside], steep[inside])
-        expected = surface.trivial_gradients(x) * np.sign(raw)[:, None]
+        expected = surface.a_priori.trivial_gradients(x) * np.sign(raw)[:, None]
         np.testing.assert_array_equal(slopes[~inside], expected[~inside])
         assert t != 2 or name != "AY" or not inside.all()  # else nothing would be tested
 

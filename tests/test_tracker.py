@@ -65,7 +65,7 @@ def test_the_largest_is_that_of_all_points_at_all_times(name, noise_scale, sign)
     noisy_only(name, noise_scale)
     seq, observe, rng = _sequence(name, noise_scale)
     surface, other, tracker = seq.surface(sign), seq.surface(-sign), Tracker(MANY)
-    trivial, tie = surface.trivial(MANY), 5 * TIE * 5.0
+    trivial, tie = surface.a_priori.trivial(MANY), 5 * TIE * 5.0
     for count in (0, 0, 1, 1, 3, 0, 1, 8, 1, 30 if noise_scale else 2, 0, 1):
         if count:
             observe(count)
@@ -136,7 +136,7 @@ def test_ceilings_when_the_shares_of_parts_change(name, t):
     assert seq.known.shares != before
     surface = seq.surface(1)
     values, opposite = surface.values(MANY), seq.surface(-1).values(MANY)
-    tie = TIE * float(surface.trivial(MANY).max())
+    tie = TIE * float(surface.a_priori.trivial(MANY).max())
     _is_the_largest(values, opposite, tie, *tracker.largest(surface, everywhere))
     assert np.all(tracker.ceilings(surface) >= values - 5e-7)
 
@@ -164,7 +164,7 @@ def test_features_of_a_sparse_engine_change(name, engine):
         values, opposite = surface.values(points), seq.surface(-1).values(points)
         assert asked.limit == pytest.approx(min(values.max(), 4.0), abs=tie)
         if count:
-            assert np.all(ucb.tracker.ceilings(surface) >= values - tie)
+            assert np.all(ucb._tracker.ceilings(surface) >= values - tie)
             ceilings = tracker.ceilings(surface)
             assert np.all(ceilings >= values - tie)
             kept += np.isfinite(ceilings).all()

@@ -62,7 +62,8 @@ from .structure.classes import AllOf as AllOf, AnyOf as AnyOf
 from .structure.offset import Offset as Offset
 from .structure.parts import Parts as Parts
 from .study import Study as Study
-from .surface.frozen import Frozen as Frozen, FrozenOutputs as FrozenOutputs
+from .surface.frozen import Frozen as Frozen
+from .surface.frozen_outputs import FrozenOutputs as FrozenOutputs
 from .theory.comparison import compare as compare
 
 __version__: str

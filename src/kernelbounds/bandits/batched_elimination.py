@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from kernelbounds.arrays import Array, as_whole, brief
 from kernelbounds.bandits.answers import Suggestion
+from kernelbounds.bandits.batches import Turn, choose_in_turn
 from kernelbounds.bandits.domains import Box, Domain, Finite
-from kernelbounds.bandits.kernel_ucb import choose_in_turn
 from kernelbounds.bandits.policy import Policy
 from kernelbounds.bandits.variance_reduction import Variance
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
@@ -33,12 +33,8 @@ class BatchedElimination(Policy):
 
     Parameters
     ----------
-    sequence : ConfidenceSequence
-        The sequence is not copied, and :meth:`tell` updates it. It may hold observations already.
-    domain : Finite, optional
-        The actions to choose from; None if each :meth:`ask` brings its own.
-    minimise : bool
-        Whether small values of f* are wanted.
+    sequence, domain, minimise
+        See :class:`KernelUCB`; a domain must be a ``Finite``.
     rounds : int
         The number of rounds that are planned, T. Further rounds are in batches of the same rule.
 
@@ -83,13 +79,13 @@ class BatchedElimination(Policy):
     @property
     def left_in_batch(self) -> int:
         """The number of outcomes to be told before actions are ruled out again."""
-        return self._end - len(self.ledger.told)
+        return self._end - self._ledger.rounds
 
     def told(self) -> None:
         """Rule actions out if a batch is complete."""
-        if len(self.ledger.told) < self._end:
+        if self._ledger.rounds < self._end:
             return
-        while self._end <= len(self.ledger.told):
+        while self._end <= self._ledger.rounds:
             self._length = _next_length(self._rounds, self._length)
             self._end += self._length
         if isinstance(self.domain, Finite):
@@ -116,11 +112,11 @@ class BatchedElimination(Policy):
         if space is not self.domain:
             remaining = self._may_be_best(space.points)
 
-        def choose_one(imagined: ConfidenceSequence, taken: list[Array]) -> int:
-            free = self.available(space, taken)
+        def choose_one(turn: Turn) -> int:
+            free = self.available(space, turn.taken)
             # With once=True all that may be best can be used up; then the others are looked at.
             allowed = free & remaining if (free & remaining).any() else free
-            variances = Variance(imagined).values(space.points)
+            variances = Variance(turn.sequence).values(space.points)
             return int(np.argmax(np.where(allowed, variances, -np.inf)))
 
         return choose_in_turn(self, space, count, choose_one)

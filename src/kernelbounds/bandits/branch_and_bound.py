@@ -222,10 +222,9 @@ def most_over(surface: Surface | Clipped, box: Box) -> tuple[float, float]:
     """
     centres, halves = _cells_of(box)
     features = kernels.features_in_boxes(surface.kernel, centres, halves)
-    raw = surface.surface if isinstance(surface, Clipped) else surface
-    trivial = raw.trivial_over(features, centres)
-    varies = 2 * raw.known.assumptions.norm_bound * features.moved
-    return float(raw.shifted(trivial).max()), float(np.minimum(trivial, varies).max())
+    trivial = surface.a_priori.trivial_over(features, centres)
+    varies = 2 * surface.known.assumptions.norm_bound * features.moved
+    return float(surface.a_priori.shifted(trivial).max()), float(np.minimum(trivial, varies).max())
 
 
 def _cells_of(box: Box) -> tuple[Array, Array]:

@@ -63,7 +63,7 @@ def certify_finite(
     """
     start = time.monotonic()
     deadline = start + seconds
-    sure = -pessimistic.most(points, pessimistic.trivial(points))
+    sure = -pessimistic.a_priori.most(points)
     for part in in_time(points, start + LOWER_BOUNDS_SHARE * seconds):
         sure[part] = -Clipped(pessimistic).values(points[part])
     if among is not None:
@@ -186,10 +186,9 @@ def _largest_difference(optimistic: Surface, points: Array, at: int, deadline: f
     others = points[(points != points[at]).any(axis=1)]
     if not len(others):
         return 0.0
-    trivial = surface.trivial(others)
-    most, largest = surface.most(others, trivial), 0.0
+    most, largest = surface.a_priori.most(others), 0.0
     for part in in_time(others, deadline):
-        found = surface.largest(others[part], trivial[part]).value
+        found = surface.largest(others[part]).value
         largest = max(largest, min(found, float(most[part].max())))
         most[part] = 0.0
     return max(largest, float(most.max()))  # what is left are points that were not looked at
@@ -199,7 +198,7 @@ def _certificate(optimistic: Surface, best: Maximum, difference: float) -> Certi
     """Make the certificate of an action, from its lower bound and the limit over all actions."""
     least, limit = best.value, best.ceiling
     most = float(Clipped(optimistic).values(best.x[None])[0])
-    if min(most, limit) < least - CROSSING * float(optimistic.trivial(best.x[None])[0]):
+    if min(most, limit) < least - CROSSING * float(optimistic.a_priori.trivial(best.x[None])[0]):
         refuse_crossing(optimistic.known, optimistic.bound)
     regret = min(limit - least, difference)
     if optimistic.sign == 1:

@@ -105,7 +105,7 @@ class SafetyConstraints:
         found = []
         for one in self.sequences:
             minus_lower, upper = (
-                limited_values(side, points, side.most(points, side.trivial(points)), deadline)
+                limited_values(side, points, side.a_priori.most(points), deadline)
                 for side in (one.surface(-1), one.surface(1))
             )
             found.append((-minus_lower, upper))
@@ -130,7 +130,7 @@ class SafetyConstraints:
         found = []
         for one in self.limits:
             surface = self.sequences[one.at].surface(one.sign)
-            rounding = CROSSING * float(surface.trivial(points).max())
+            rounding = CROSSING * float(surface.a_priori.trivial(points).max())
             found.append((Clipped(surface), one.least - rounding))
         return found
 
@@ -138,7 +138,7 @@ class SafetyConstraints:
         """Return the widths of all bounds, as shares of the largest width without data."""
         found = []
         for one, (lower, upper) in zip(self.sequences, bands, strict=True):
-            most = 2 * one.surface(1).trivial(points)
+            most = 2 * one.surface(1).a_priori.trivial(points)
             found.append((upper - lower) / np.maximum(most, np.finfo(float).tiny))
         return found
 
@@ -189,10 +189,10 @@ def _sequence_and_ends(name: Any, given: Any) -> tuple[Any, dict[int, float]]:
 class Possible(Clipped):
     """A surface at points that may satisfy all constraints; minus infinity at all others.
 
-    ``limits`` are :meth:`SafetyConstraints.surfaces`.
+    ``constraints`` are :meth:`SafetyConstraints.surfaces`.
     """
 
-    limits: Sequence[tuple[Clipped, float]]
+    constraints: Sequence[tuple[Clipped, float]]
 
     @property
     def smooth(self) -> bool:
@@ -202,14 +202,14 @@ class Possible(Clipped):
     def values(self, points: Array) -> Array:
         """See :class:`Clipped`."""
         found = super().values(points)
-        for surface, least in self.limits:
+        for surface, least in self.constraints:
             found = np.where(surface.values(points) < least, -np.inf, found)
         return found
 
     def ceilings(self, centres: Array, half_widths: Array) -> tuple[Array, Array]:
         """See :class:`Clipped`; minus infinity over boxes in which no point is possible."""
         values, over_box = super().ceilings(centres, half_widths)
-        for surface, least in self.limits:
+        for surface, least in self.constraints:
             there, over = surface.ceilings(centres, half_widths)
             values = np.where(there < least, -np.inf, values)
             over_box = np.where(over < least, -np.inf, over_box)

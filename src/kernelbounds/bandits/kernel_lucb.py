@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kernelbounds.arrays import Array
 from kernelbounds.bandits.answers import Suggestion
+from kernelbounds.bandits.batches import Turn, choose_in_turn
 from kernelbounds.bandits.domains import Box, Domain, Finite
-from kernelbounds.bandits.kernel_ucb import choose_in_turn
 from kernelbounds.bandits.maximisers import Ascent, LowerBound
 from kernelbounds.bandits.policy import Policy
 from kernelbounds.bounds import DualBound
@@ -29,11 +30,8 @@ class KernelLUCB(Policy):
     ----------
     sequence : ConfidenceSequence
         A sequence whose bound is a :class:`~kernelbounds.bounds.DualBound`, as the package's are.
-        The sequence is not copied, and :meth:`tell` updates it.
-    domain : Box or Finite, optional
-        The actions to choose from; None if each :meth:`ask` brings its own.
-    minimise : bool
-        Whether small values of f* are wanted.
+    domain, minimise
+        See :class:`KernelUCB`.
 
     Examples
     --------
@@ -58,26 +56,26 @@ class KernelLUCB(Policy):
     def choose(self, space: Domain, count: int) -> list[Suggestion]:
         """See :class:`Policy`."""
 
-        def choose_one(imagined: ConfidenceSequence, taken: list[Array]) -> int | Array:
+        def choose_one(turn: Turn) -> int | Array:
             if isinstance(space, Box):
-                return self._of_box(imagined, space)
-            return self._of_finite(imagined, space, taken)
+                return self._of_box(turn.sequence, space)
+            return self._of_finite(turn.sequence, space, self.available(space, turn.taken))
 
         return choose_in_turn(self, space, count, choose_one)
 
-    def _of_finite(self, imagined: ConfidenceSequence, space: Finite, taken: list[Array]) -> int:
-        """Choose the index of an action of a finite set."""
+    def _of_finite(
+        self, imagined: ConfidenceSequence, space: Finite, free: NDArray[np.bool_]
+    ) -> int:
+        """Choose the index of one of the actions of a finite set that are free."""
         points = space.points
         lower, upper = imagined.bounds(points)
         best = int(np.argmax(lower if self.sign == 1 else -upper))
         difference = replace(imagined.surface(self.sign), reference=points[best])
-        free = self.available(space, taken)
         if not free[best]:  # the best action may be tried only once, and was
             values = np.where(free, difference.values(points), -np.inf)
             return int(values.argmax())
         challengers = np.flatnonzero(free)
-        others = points[challengers]
-        challenger = challengers[difference.largest(others, difference.trivial(others)).at]
+        challenger = challengers[difference.largest(points[challengers]).at]
         width = upper - lower
         return int(best if width[best] >= width[challenger] else challenger)
 

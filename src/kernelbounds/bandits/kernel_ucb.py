@@ -1,89 +1,24 @@
-"""KernelUCB: play the action with the largest upper confidence bound (Alg. 1 of the paper).
-
-Where several actions are chosen before their outcomes are known, each is chosen as if those before
-it had had imagined outcomes, in the middle of their bounds.
-"""
+"""KernelUCB: play the action with the largest upper confidence bound (Alg. 1 of the paper)."""
 
 from __future__ import annotations
 
 import copy
 import dataclasses
-import math
 import warnings
-from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from kernelbounds.arrays import Array, brief
 from kernelbounds.bandits.answers import Suggestion
+from kernelbounds.bandits.batches import Turn, choose_in_turn
 from kernelbounds.bandits.branch_and_bound import BranchAndBound, Grid, most_over
 from kernelbounds.bandits.domains import Box, Domain, Finite
 from kernelbounds.bandits.maximisers import Ascent, Maximiser
 from kernelbounds.bandits.policy import Policy
 from kernelbounds.bandits.tracker import Tracker
-from kernelbounds.bounds import CMM
-from kernelbounds.errors import EmptyConfidenceSetError, InputError
+from kernelbounds.errors import InputError
 from kernelbounds.sequence import ConfidenceSequence
-
-
-def with_imagined_outcomes(
-    sequence: ConfidenceSequence, points: Iterable[Array]
-) -> ConfidenceSequence:
-    """Copy a sequence, and give each point an outcome in the middle of its bounds.
-
-    Shares of the parts of f* stay as the real outcomes have them.
-    """
-    imagined = copy.deepcopy(sequence)
-    imagined.known.evidence.keep_shares(imagined.known.chosen_for.misfit)
-    imagined.keep_noise_scale()
-    for point in points:
-        _imagine(imagined, point)
-    return imagined
-
-
-def _imagine(sequence: ConfidenceSequence, point: Array) -> None:
-    """Add an outcome in the middle of the exact bounds to a copy of a sequence.
-
-    Some function in the confidence set has that value there, and stays in the set as the radius
-    grows, so imagined outcomes refute nothing. (With a sparse engine, whose kernel changes with
-    each observation, this is not proved.)
-    """
-    try:
-        lower, upper = sequence.bounds(point[None], bound=CMM())
-    except EmptyConfidenceSetError:  # which the sequence's own bound has not noticed
-        lower, upper = sequence.bounds(point[None])
-    sequence.update(point[None], (lower + upper) / 2)
-
-
-def choose_in_turn(
-    policy: Policy,
-    space: Domain,
-    count: int,
-    choose_one: Callable[[ConfidenceSequence, list[Array]], int | Array],
-    limit: float | None = None,
-) -> list[Suggestion]:
-    """Choose actions in turn, each with imagined outcomes of the pending ones and those before it.
-
-    ``choose_one`` takes the sequence with these outcomes, which is the policy's own while there are
-    none, and the actions chosen so far. It returns the index of an action of a finite set, or the
-    point of a box. ``limit`` is an upper bound on s f* over the space; None is the policy's own for
-    a finite set, and infinity for a box.
-    """
-    if limit is None:
-        limit = policy.limit(space) if isinstance(space, Finite) else math.inf
-    imagined, chosen = policy.sequence, list[Suggestion]()
-    if policy.ledger.pending:
-        imagined = with_imagined_outcomes(policy.sequence, policy.ledger.pending)
-    while True:
-        found = choose_one(imagined, [one.x for one in chosen])
-        chosen.append(policy._suggested(space, found, limit))
-        if len(chosen) == count:
-            return chosen
-        if imagined is policy.sequence:
-            imagined = with_imagined_outcomes(policy.sequence, [])
-        _imagine(imagined, chosen[-1].x)
-
 
 MAXIMISERS: dict[str, Any] = {"Ascent": Ascent, "Grid": Grid, "BranchAndBound": BranchAndBound}
 LARGEST_NUMBER_OF_STARTS = 32  # points observed at which the search of a box may begin
@@ -150,30 +85,29 @@ class KernelUCB(Policy):
             return self._choose_from_box(space, count)
         # Both bounds at once are cheaper, unless the set is followed from round to round.
         followed = space is self.domain and self.surface(self.sign).stage is not None
-        if count == 1 and not (followed or space.once or self.ledger.pending):
+        if count == 1 and not (followed or space.once or self._ledger.pending):
             return [self._largest(space)]
         limit, tracker = self.limit(space), Tracker(space.points)
-        if space is self.domain and self.tracker is not None:
-            tracker = copy.deepcopy(self.tracker)
+        if space is self.domain and self._tracker is not None:
+            tracker = copy.deepcopy(self._tracker)
 
-        def choose_one(imagined: ConfidenceSequence, taken: list[Array]) -> int:
-            free = self.available(space, taken)
-            return tracker.largest(imagined.surface(self.sign), free)[1]
+        def choose_one(turn: Turn) -> int:
+            free = self.available(space, turn.taken)
+            return tracker.largest(turn.sequence.surface(self.sign), free)[1]
 
         return choose_in_turn(self, space, count, choose_one, limit)
 
     def _largest(self, space: Finite) -> Suggestion:
         """Choose among all actions of a set by both bounds at once."""
         surface = self.surface(self.sign)
-        trivial = surface.trivial(space.points)
-        value, index, opposite = surface.largest(space.points, trivial)
-        place, width = space.points[index : index + 1], trivial[index : index + 1]
+        value, index, opposite = surface.largest(space.points)
+        place = space.points[index : index + 1]
         optimistic, other = (
-            float(self.surface(sign).limited(place, np.array([end]), width)[0])
+            float(self.surface(sign).a_priori.clip(place, np.array([end]))[0])
             for sign, end in ((self.sign, value), (-self.sign, opposite))
         )
         lower, upper = (-optimistic, other) if self.minimise else (-other, optimistic)
-        limit = min(value, float(surface.most(space.points, trivial).max()))
+        limit = min(value, float(surface.a_priori.most(space.points).max()))
         return Suggestion(place[0].copy(), lower, upper, self.sign * limit, index)
 
     def _choose_from_box(self, space: Box, count: int) -> list[Suggestion]:
@@ -188,10 +122,10 @@ class KernelUCB(Policy):
         if np.isfinite(limit):
             limit = min(limit, most_over(surface, space)[0])
 
-        def choose_one(imagined: ConfidenceSequence, _: list[Array]) -> Array:
-            if imagined is self.sequence:
+        def choose_one(turn: Turn) -> Array:
+            if not turn.waiting:
                 return first.x
-            return self.maximiser.maximise(imagined.surface(self.sign), space, starts).x
+            return self.maximiser.maximise(turn.sequence.surface(self.sign), space, starts).x
 
         return choose_in_turn(self, space, count, choose_one, limit)
 

@@ -189,40 +189,35 @@ class Ascent:
         """Ascend from one point, in coordinates where the box is the unit cube."""
         low, width = box.lower[free], (box.upper - box.lower)[free]
         best = Maximum(start, -math.inf)
+        climber = function if isinstance(function, SmoothFunction) and function.smooth else None
 
-        def place(unit: Array) -> Array:
+        def loss(unit: Array) -> float | tuple[float, Array]:
+            """Minus the function, with its gradient if there is one; also keep the best point."""
+            nonlocal best
             x = start.copy()
             x[free] = np.clip(low + unit * width, low, box.upper[free])
-            return x[None]
-
-        def loss(x: Array, value: Array) -> float:
-            """Keep the best point, and stop when it is late: between any two evaluations."""
-            nonlocal best
-            if value[0] > best.value:
-                best = Maximum(x[0], float(value[0]))
+            if climber is None:
+                values, gradients = function.values(x[None]), None
+            else:
+                values, gradients = climber.values_and_gradients(x[None])
+            if values[0] > best.value:
+                best = Maximum(x, float(values[0]))
+            # SciPy's own callback comes once in an iteration, which takes many evaluations.
             if time.monotonic() >= deadline:
                 raise _OutOfTimeError
-            return -float(value[0])
+            loss = -float(values[0])
+            return loss if gradients is None else (loss, -gradients[0, free] * width)
 
-        unit, sides = (start[free] - low) / width, [(0.0, 1.0)] * len(free)
-        if isinstance(function, SmoothFunction) and function.smooth:
-
-            def loss_and_gradient(unit: Array) -> tuple[float, Array]:
-                value, gradient = function.values_and_gradients(x := place(unit))
-                return loss(x, value), -gradient[0, free] * width
-
-            with suppress(_OutOfTimeError):
-                minimize(
-                    loss_and_gradient, unit, jac=True, method="L-BFGS-B", bounds=sides,
-                    options={"maxiter": 60},
-                )  # fmt: skip
-        else:
-            with suppress(_OutOfTimeError):
-                minimize(
-                    lambda unit: loss(x := place(unit), function.values(x)),
-                    unit, method="Nelder-Mead", bounds=sides,
-                    options={"maxfev": 100 * len(free), "xatol": 1e-6, "fatol": 1e-9},
-                )  # fmt: skip
+        by_simplex = {"maxfev": 100 * len(free), "xatol": 1e-6, "fatol": 1e-9}
+        with suppress(_OutOfTimeError):
+            minimize(
+                loss,
+                (start[free] - low) / width,
+                jac=climber is not None,
+                method="Nelder-Mead" if climber is None else "L-BFGS-B",
+                bounds=[(0.0, 1.0)] * len(free),
+                options=by_simplex if climber is None else {"maxiter": 60},
+            )
         return best
 
 

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from kernelbounds.arrays import Array, as_scalar
 from kernelbounds.bandits.answers import Suggestion
+from kernelbounds.bandits.batches import Turn, choose_in_turn, with_imagined_outcomes
 from kernelbounds.bandits.domains import Box, Domain, Finite
-from kernelbounds.bandits.kernel_ucb import with_imagined_outcomes
 from kernelbounds.bandits.maximisers import Ascent, Maximum
 from kernelbounds.bandits.policy import Points, Policy
 from kernelbounds.errors import InputError
@@ -67,13 +67,9 @@ class PartitionedUCB(Policy):
 
     Parameters
     ----------
-    sequence : ConfidenceSequence
-        The sequence is not copied, and :meth:`tell` updates it. It may hold observations already.
-    domain : Box or Finite, optional
-        The actions to choose from. The box, or that around a finite set, is cut into cells. None if
-        each :meth:`ask` brings its own; then the unit cube is cut.
-    minimise : bool
-        Whether small values of f* are wanted.
+    sequence, domain, minimise
+        See :class:`KernelUCB`. What is cut into cells is the box, or that around a finite set, or
+        the unit cube where there is no domain.
     nu : float, optional
         The smoothness in the rule of splitting; None is that of the kernel. That of RBF is
         infinite, with which no cell is cut, and the policy chooses as KernelUCB does.
@@ -133,27 +129,31 @@ class PartitionedUCB(Policy):
 
     def choose(self, space: Domain, count: int) -> list[Suggestion]:
         """See :class:`Policy`."""
-        limit = self.limit(space) if isinstance(space, Finite) else math.inf
         sequences = dict(self._cell_sequences(space.dim))
-        for point in self.ledger.pending:
-            _imagine_in_cell(self, sequences, point)
+        for point in self._ledger.pending:
+            self._imagine(sequences, point)
         tops: dict[DyadicCell, Any] = {}  # what is known of each cell, until its sequence changes
-        chosen = list[Suggestion]()
-        while True:
+
+        def choose_one(turn: Turn) -> int | Array:
+            for point in turn.taken[-1:]:
+                tops.pop(self._imagine(sequences, point))
             for cell in sequences.keys() - tops.keys():
                 tops[cell] = self._top(cell, sequences[cell], space)
             if isinstance(space, Box):
-                best = max((one for one in tops.values() if one), key=lambda one: one.value).x
-            else:
-                values = np.full(len(space.points), -np.inf)
-                for at, found in tops.values():
-                    values[at] = found
-                values[~self.available(space, [one.x for one in chosen])] = -np.inf
-                best = int(values.argmax())
-            chosen.append(self._suggested(space, best, limit))
-            if len(chosen) == count:
-                return chosen
-            tops.pop(_imagine_in_cell(self, sequences, chosen[-1].x))
+                return np.asarray(max(filter(None, tops.values()), key=lambda one: one.value).x)
+            values = np.full(len(space.points), -np.inf)
+            for at, found in tops.values():
+                values[at] = found
+            values[~self.available(space, turn.taken)] = -np.inf
+            return int(values.argmax())
+
+        return choose_in_turn(self, space, count, choose_one)
+
+    def _imagine(self, sequences: dict[DyadicCell, ConfidenceSequence], point: Array) -> DyadicCell:
+        """Give a point an imagined outcome in a copy of its cell's sequence; return the cell."""
+        cell = next(one for one in sequences if self._inside(one, point[None])[0])
+        sequences[cell] = with_imagined_outcomes(sequences[cell], [point])
+        return cell
 
     def _top(self, cell: DyadicCell, own: ConfidenceSequence, space: Domain) -> Any:
         """Maximise a cell's bound over a box, or compute it at the cell's points of a finite set.
@@ -256,12 +256,3 @@ class PartitionedUCB(Policy):
             self._sequences[cell] = own
         self._maxima = {cell: one for cell, one in self._maxima.items() if cell in leaves}
         return self._sequences
-
-
-def _imagine_in_cell(
-    policy: PartitionedUCB, sequences: dict[DyadicCell, ConfidenceSequence], point: Array
-) -> DyadicCell:
-    """Give a point an imagined outcome in a copy of its cell's sequence, and return the cell."""
-    cell = next(one for one in sequences if policy._inside(one, point[None])[0])
-    sequences[cell] = with_imagined_outcomes(sequences[cell], [point])
-    return cell

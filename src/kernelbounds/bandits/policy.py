@@ -31,10 +31,11 @@ from kernelbounds.arrays import (
     brief,
 )
 from kernelbounds.bandits import saving
-from kernelbounds.bandits.answers import Certificate, Entry, History, Ledger, Suggestion
+from kernelbounds.bandits.answers import Certificate, Suggestion
 from kernelbounds.bandits.branch_and_bound import BranchAndBound
 from kernelbounds.bandits.certify import certify_box, certify_finite
-from kernelbounds.bandits.domains import Box, Domain, Finite, among, key_of
+from kernelbounds.bandits.domains import Box, Domain, Finite, among
+from kernelbounds.bandits.records import Entry, History, Ledger
 from kernelbounds.bandits.tracker import Tracker, limited_values
 from kernelbounds.bounds import Bound
 from kernelbounds.bounds.bound import require_sequential
@@ -117,12 +118,17 @@ class Policy(CopiedWhole, ABC):
         self, sequence: ConfidenceSequence, domain: Domain | None = None, *, minimise: bool = False
     ) -> None:
         check_sequence(sequence, "sequence", domain)
+        if isinstance(domain, Finite) and domain.once and sequence.approximation is not None:
+            raise InputError(
+                "Finite(..., once=True) needs the points that were tried, which a sparse engine "
+                "does not keep; use a sequence without engine=, or a domain without once=True."
+            )
         self.sequence = sequence
         self.domain = domain
         self.minimise = as_flag(minimise, "minimise")
         self.sign = -1 if minimise else 1
-        self.tracker = Tracker(domain.points) if isinstance(domain, Finite) else None
-        self.ledger = Ledger(self.minimise)
+        self._tracker = Tracker(domain.points) if isinstance(domain, Finite) else None
+        self._ledger = Ledger(self.minimise)
 
     def __repr__(self) -> str:
         aim = ", minimise=True" if self.minimise else ""
@@ -138,7 +144,7 @@ class Policy(CopiedWhole, ABC):
         """The dimension of actions; None while it is not known."""
         if self.domain is not None:
             return self.domain.dim
-        return len(self.ledger.pending[0]) if self.ledger.pending else self.sequence.dim
+        return len(self._ledger.pending[0]) if self._ledger.pending else self.sequence.dim
 
     # --- what a policy of one's own implements
 
@@ -217,7 +223,7 @@ class Policy(CopiedWhole, ABC):
                     f"got {brief(found)}."
                 )
             for one in found:
-                self.ledger.ask(one)
+                self._ledger.ask(one)
             _warn_if_slow(self.sequence)
         return found[0] if n is None else found
 
@@ -227,13 +233,13 @@ class Policy(CopiedWhole, ABC):
         Actions are given as for :meth:`tell`. An action is pending until its outcome is told.
         """
         with self.lock:
-            self.ledger.pending += list(self._actions(X))
+            self._ledger.pending += list(self._actions(X))
 
     @property
     def pending(self) -> Array:
         """The actions under way, (n, d), in the order of :meth:`begin`."""
         with self.lock:
-            waiting = self.ledger.pending
+            waiting = self._ledger.pending
             return np.array(waiting).reshape(len(waiting), self.dim or 0)
 
     def tell(self, X: Points, y: ArrayLike, noise_scale: ArrayLike | None = None) -> None:
@@ -251,7 +257,7 @@ class Policy(CopiedWhole, ABC):
         """
         with self.lock:
             points, outcomes = as_observations(_by_position(X, self.domain), y, self.dim)
-            asked = [self.ledger.asked.get(key_of(point)) for point in points]
+            asked = self._ledger.entries(points)
             others = points[[entry is None for entry in asked]]
             if isinstance(self.domain, Box):
                 self.domain.warn_if_outside(others, stacklevel=2)
@@ -259,15 +265,14 @@ class Policy(CopiedWhole, ABC):
             entries = [entry or next(unasked) for entry in asked]
             scales = self.sequence.assumptions.checked_noise_scales(noise_scale, len(points))
             self.sequence.update_checked(points, outcomes, scales)
-            self.ledger.tell(points, entries)
+            self._ledger.tell(points, entries)
             self.told()
 
     @property
     def history(self) -> History:
         """The bounds on each action told, from before its outcome."""
         with self.lock:
-            lower, upper, limit = np.array(self.ledger.told).reshape(-1, 3).T
-            return History(lower, upper, limit, self.minimise)
+            return self._ledger.history()
 
     def bounds(self, X: Points, bound: Bound | None = None) -> tuple[Array, Array]:
         """Compute :meth:`ConfidenceSequence.bounds` at points given as for :meth:`tell`."""
@@ -301,11 +306,12 @@ class Policy(CopiedWhole, ABC):
 
     def is_good_enough(self, regret: float) -> bool:
         """Tell whether the best action known is certified to have a regret below this number."""
+        enough = as_scalar(regret, "regret", above=0.0)
         # A maximum this close to the limit is left undecided, and the answer is no.
-        maximiser = BranchAndBound(tolerance=regret / 16)
+        maximiser = BranchAndBound(tolerance=enough / 16)
         with self.lock:
             space = self._space(None, None)
-            return self._certify(space, maximiser, regret, math.inf).regret < regret
+            return self._certify(space, maximiser, enough, math.inf).regret < enough
 
     def _certify(
         self, space: Domain, maximiser: BranchAndBound, enough: float, seconds: float
@@ -422,16 +428,16 @@ class Policy(CopiedWhole, ABC):
         The bound is looser where the deadline, a time as of ``time.monotonic``, comes too soon.
         """
         surface = self.surface(self.sign)
-        if space is self.domain and self.tracker is not None:
-            return self.tracker.largest_clipped(surface, deadline)
-        most = surface.most(space.points, surface.trivial(space.points))
+        if space is self.domain and self._tracker is not None:
+            return self._tracker.largest_clipped(surface, deadline)
+        most = surface.a_priori.most(space.points)
         return float(limited_values(surface, space.points, most, deadline).max())
 
     def available(self, space: Finite, taken: list[Array]) -> NDArray[np.bool_]:
         """Tell which points of a finite set may be asked for, besides those taken in this batch."""
         if not space.once:
             return np.ones(len(space.points), dtype=bool)
-        free = ~among(space.points, [*self.sequence.points, *self.ledger.pending, *taken])
+        free = ~among(space.points, [*self.sequence.points, *self._ledger.pending, *taken])
         if not free.any():
             here = f" or are in this batch of more than {len(taken)}" if taken else ""
             raise InputError(
@@ -447,12 +453,6 @@ class Policy(CopiedWhole, ABC):
         lower, upper = (float(part[0]) for part in self.sequence.bounds(x[None]))
         named = space.named_values(x) if isinstance(space, Box) else {}
         return Suggestion(x.copy(), lower, upper, self.sign * limit, index, named)
-
-    def _suggested(self, space: Domain, chosen: Any, limit: float) -> Suggestion:
-        """Make the suggestion of an action of a finite set by its index, or of a point of a box."""
-        if isinstance(space, Finite):
-            return self.suggestion(space, space.points[chosen], limit, chosen)
-        return self.suggestion(space, chosen, limit)
 
     def _space(self, actions: ArrayLike | None, fixed: Mapping[Any, float] | None) -> Domain:
         """Return the set to choose from in a round."""

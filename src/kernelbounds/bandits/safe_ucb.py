@@ -22,11 +22,11 @@ from numpy.typing import ArrayLike, NDArray
 from kernelbounds import kernels
 from kernelbounds.arrays import Array, as_floats, as_outcome, as_points, as_vector, brief
 from kernelbounds.bandits.answers import Certificate, Suggestion
+from kernelbounds.bandits.batches import Turn, choose_in_turn, with_imagined_outcomes
 from kernelbounds.bandits.branch_and_bound import BranchAndBound, check_certifiable
 from kernelbounds.bandits.certify import Rounding, certify_best, certify_finite
 from kernelbounds.bandits.constraints import Band, Possible, SafetyConstraints, signed
 from kernelbounds.bandits.domains import Box, Domain, Finite, among
-from kernelbounds.bandits.kernel_ucb import choose_in_turn, with_imagined_outcomes
 from kernelbounds.bandits.maximisers import Ascent, Function, LowerBound, Maximum, spread
 from kernelbounds.bandits.policy import Points, Policy
 from kernelbounds.errors import InputError
@@ -186,20 +186,19 @@ class SafeUCB(Policy):
             possible = self._constraints.possible(points, bands)
             limit = float(signed(bands[0], self.sign)[1][possible].max())
 
-        def choose_one(imagined: ConfidenceSequence, taken: list[Array]) -> int | Array:
+        def choose_one(turn: Turn) -> int | Array:
             allowed, known, believed = safe, self._constraints, bands
             if isinstance(space, Finite):
-                allowed = safe & self.available(space, taken)
+                allowed = safe & self.available(space, turn.taken)
                 if not allowed.any():
                     raise InputError(
                         f"all {safe.sum()} actions that are known to be safe have been tried or "
                         "are pending, and once=True allows each of them one trial."
                     )
-            if imagined is not self.sequence:
+            if turn.waiting:
                 # What is safe is known from real outcomes alone.
-                waiting = [*self.ledger.pending, *taken]
-                others = (with_imagined_outcomes(one, waiting) for one in self.others)
-                known = replace(known, sequences=[imagined, *others])
+                others = (with_imagined_outcomes(one, turn.waiting) for one in self.others)
+                known = replace(known, sequences=[turn.sequence, *others])
                 believed = known.bands(points)
             at = self._best_or_expander(points, known, believed, safe, allowed)
             return at if isinstance(space, Finite) else points[at]
@@ -330,7 +329,7 @@ class SafeUCB(Policy):
         return certify_best(
             self.surface(self.sign), Maximum(way[sure.argmax()], float(sure.max())), space,
             points[safe], maximiser, deadline, enough=enough,
-            limited=partial(Possible, limits=limits),
+            limited=partial(Possible, constraints=limits),
         )  # fmt: skip
 
     def _certify_finite(self, points: Array, seconds: float) -> Certificate:

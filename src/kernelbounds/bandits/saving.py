@@ -10,6 +10,7 @@ import numpy as np
 
 from kernelbounds.arrays import Array
 from kernelbounds.bandits.domains import Box, Domain, Finite
+from kernelbounds.bandits.records import SAVED
 from kernelbounds.categories import Categories
 from kernelbounds.errors import InputError, StoredFileError, said
 from kernelbounds.io import archive
@@ -22,7 +23,7 @@ P = TypeVar("P", bound="Policy")
 
 # A policy's file holds a sequence, of the same version as a file of its own would.
 FORMAT, VERSION = "kernelbounds.Policy", storage.VERSION
-NAMES = storage.NAMES | {"domain", "pending", "asked", "asked_bounds", "records"}
+NAMES = storage.NAMES | {"domain", *SAVED}
 
 
 def pack(policy: Policy) -> archive.Packed:
@@ -36,7 +37,6 @@ def pack(policy: Policy) -> archive.Packed:
         ) from error
     header, arrays = policy.sequence.pack()
     domain, limits = _pack_domain(policy.domain)
-    asked = [np.frombuffer(key) for key in policy.ledger.asked]
     whole: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
@@ -51,14 +51,7 @@ def pack(policy: Policy) -> archive.Packed:
         header, own = one.pack()
         whole["others"].append(header)
         arrays |= {f"{number}.{name}": array for name, array in own.items()}
-    arrays |= {
-        "domain": limits,
-        "pending": policy.pending,
-        "asked": np.array(asked).reshape(len(asked), -1) if asked else np.empty((0, 0)),
-        "asked_bounds": np.array(list(policy.ledger.asked.values())).reshape(-1, 3),
-        "records": np.array(policy.ledger.told).reshape(-1, 3),
-    }
-    return whole, arrays
+    return whole, arrays | {"domain": limits} | policy._ledger.pack(policy.dim or 0)
 
 
 def load(cls: type[P], path: str | PathLike[str], own: storage.UserObjects) -> P:
@@ -83,11 +76,7 @@ def load(cls: type[P], path: str | PathLike[str], own: storage.UserObjects) -> P
         domain = _unpack_domain(header["domain"], arrays["domain"])
         minimise, settings = header["minimise"], header["settings"]
         policy = cls.from_saved(sequence, domain, minimise, settings, beside)
-        policy.ledger.pending = [point.copy() for point in arrays["pending"]]
-        keys = [np.ascontiguousarray(point).tobytes() for point in arrays["asked"]]
-        bounds = [(a, b, c) for a, b, c in arrays["asked_bounds"].tolist()]
-        policy.ledger.asked = dict(zip(keys, bounds, strict=True))
-        policy.ledger.told = [(a, b, c) for a, b, c in arrays["records"].tolist()]
+        policy._ledger.restore(arrays)
     return policy
 
 

@@ -16,6 +16,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds.arrays import Array, as_generator, as_scalar, as_vector, as_whole, brief
 from kernelbounds.bandits.answers import Suggestion
+from kernelbounds.bandits.batches import Turn, choose_in_turn
 from kernelbounds.bandits.domains import Domain, Finite
 from kernelbounds.bandits.policy import Policy
 from kernelbounds.bounds import Bound
@@ -246,12 +247,8 @@ class RandomPolicy(Policy):
 
     Parameters
     ----------
-    sequence : ConfidenceSequence
-        The sequence is not copied, and :meth:`tell` updates it.
-    domain : Box or Finite, optional
-        The actions to choose from, uniformly; None if each :meth:`ask` brings its own.
-    minimise : bool
-        Whether small values of f* are wanted, which matters for certificates only.
+    sequence, domain, minimise
+        See :class:`KernelUCB`; ``minimise`` matters for certificates only.
     rng : numpy.random.Generator or int, optional
         The source of randomness, or a seed; None is the seed 0.
 
@@ -290,19 +287,16 @@ class RandomPolicy(Policy):
 
     def choose(self, space: Domain, count: int) -> list[Suggestion]:
         """See :class:`Policy`."""
-        rng = np.random.default_rng([self._key, len(self.ledger.pending)])
-        limit = math.inf
-        if isinstance(space, Finite) and space is self.domain:
-            limit = self.limit(space)
-        found: list[Suggestion] = []
-        for _ in range(count):
+        rng = np.random.default_rng([self._key, len(self._ledger.pending)])
+
+        def choose_one(turn: Turn) -> int | Array:
             if isinstance(space, Finite):
-                free = self.available(space, [one.x for one in found])
-                chosen: int | Array = int(rng.choice(np.flatnonzero(free)))
-            else:
-                chosen = space.scaled(rng.random((1, space.dim)))[0]
-            found.append(self._suggested(space, chosen, limit))
-        return found
+                return int(rng.choice(np.flatnonzero(self.available(space, turn.taken))))
+            return np.asarray(space.scaled(rng.random((1, space.dim)))[0])
+
+        # A limit over fresh actions would need bounds at all of them, and is not computed.
+        limit = None if space is self.domain else math.inf
+        return choose_in_turn(self, space, count, choose_one, limit)
 
     def settings(self) -> dict[str, Any]:
         """See :class:`Policy`."""

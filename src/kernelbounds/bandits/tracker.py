@@ -49,7 +49,7 @@ class Tracker:
         Where bounds tie, it is the point with the widest interval. The surface must be that of
         earlier calls, with the same observations or more.
         """
-        tie = TIE * float(surface.trivial(self.points).max())
+        tie = TIE * float(surface.a_priori.trivial(self.points).max())
         value, tied = self._highest(surface, allowed, np.full(len(self.points), np.inf), tie)
         if len(tied) == 1:
             return value, int(tied[0])
@@ -61,9 +61,9 @@ class Tracker:
 
         After the deadline, a time as of ``time.monotonic``, an upper bound on it is returned.
         """
-        trivial = surface.trivial(self.points)
-        everywhere, most = np.ones(len(trivial), dtype=bool), surface.most(self.points, trivial)
-        return self._highest(surface, everywhere, most, TIE * float(trivial.max()), deadline)[0]
+        everywhere, most = np.ones(len(self.points), dtype=bool), surface.a_priori.most(self.points)
+        tie = TIE * float(surface.a_priori.trivial(self.points).max())
+        return self._highest(surface, everywhere, most, tie, deadline)[0]
 
     def _highest(
         self,

@@ -6,8 +6,8 @@ import numpy as np
 
 from kernelbounds.arrays import Array
 from kernelbounds.bandits.answers import Suggestion
+from kernelbounds.bandits.batches import Turn, choose_in_turn
 from kernelbounds.bandits.domains import Box, Domain
-from kernelbounds.bandits.kernel_ucb import choose_in_turn
 from kernelbounds.bandits.maximisers import Ascent
 from kernelbounds.bandits.policy import Policy
 from kernelbounds.sequence import ConfidenceSequence
@@ -47,12 +47,8 @@ class VarianceReduction(Policy):
 
     Parameters
     ----------
-    sequence : ConfidenceSequence
-        The sequence is not copied, and :meth:`tell` updates it. It may hold observations already.
-    domain : Box or Finite, optional
-        The actions to choose from; None if each :meth:`ask` brings its own.
-    minimise : bool
-        Whether small values of f* are wanted, which matters for certificates only.
+    sequence, domain, minimise
+        See :class:`KernelUCB`; ``minimise`` matters for certificates only.
 
     Examples
     --------
@@ -68,11 +64,11 @@ class VarianceReduction(Policy):
     def choose(self, space: Domain, count: int) -> list[Suggestion]:
         """See :class:`Policy`."""
 
-        def choose_one(imagined: ConfidenceSequence, taken: list[Array]) -> int | Array:
-            variance = Variance(imagined)
+        def choose_one(turn: Turn) -> int | Array:
+            variance = Variance(turn.sequence)
             if isinstance(space, Box):
                 return Ascent().maximise(variance, space, np.empty((0, space.dim))).x
-            free = self.available(space, taken)
+            free = self.available(space, turn.taken)
             return int(np.argmax(np.where(free, variance.values(space.points), -np.inf)))
 
         return choose_in_turn(self, space, count, choose_one)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from kernelbounds.arrays import EPS, Array, as_flag, brief
-from kernelbounds.bandits.kernel_ucb import with_imagined_outcomes
+from kernelbounds.bandits.batches import with_imagined_outcomes
 from kernelbounds.bounds import AMM, Bound
 from kernelbounds.confidence.diagnosis import refute_if_empty
 from kernelbounds.errors import InputError, MissingExtraError

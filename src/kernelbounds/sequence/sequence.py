@@ -60,7 +60,6 @@ from kernelbounds.surface import (
     estimate_with_bounds,
     extremes,
     freeze,
-    surface_of,
 )
 
 
@@ -647,7 +646,7 @@ class ConfidenceSequence:
             raise InputError(f"sign must be 1 or -1, got {brief(sign)}.")
         chosen = self._chosen(bound)
         self._looks.add(chosen, 0, len(self))
-        return surface_of(chosen.view_of(self._known), chosen, sign)
+        return Surface(chosen.view_of(self._known), chosen, sign)
 
     def sensitivity(
         self,

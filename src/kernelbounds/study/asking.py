@@ -36,7 +36,7 @@ from scipy.stats import qmc
 
 from kernelbounds.arrays import Array, brief
 from kernelbounds.bandits import Finite, KernelUCB
-from kernelbounds.bandits.kernel_ucb import with_imagined_outcomes
+from kernelbounds.bandits.batches import with_imagined_outcomes
 from kernelbounds.display.numbers import about, at_least, at_most
 from kernelbounds.errors import InputError
 from kernelbounds.sequence import ConfidenceSequence

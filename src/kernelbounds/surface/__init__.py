@@ -9,8 +9,9 @@ from kernelbounds.surface.estimate import (
     unlimited_estimate,
 )
 from kernelbounds.surface.freezing import freeze
-from kernelbounds.surface.frozen import Frozen, FrozenOutputs
-from kernelbounds.surface.surface import Clipped, Surface, surface_of
+from kernelbounds.surface.frozen import Frozen
+from kernelbounds.surface.frozen_outputs import FrozenOutputs
+from kernelbounds.surface.surface import Clipped, Surface
 
 __all__ = [
     "POINTS_AT_ONCE",
@@ -26,6 +27,5 @@ __all__ = [
     "extremes",
     "freeze",
     "in_chunks",
-    "surface_of",
     "unlimited_estimate",
 ]

@@ -23,7 +23,7 @@ from kernelbounds.bounds.constrained import (
 )
 from kernelbounds.confidence.diagnosis import is_refuted, refute_if_empty
 from kernelbounds.errors import EmptyConfidenceSetError, KernelBoundsError
-from kernelbounds.functionals.targets import Functionals, Shifted, Targets
+from kernelbounds.functionals.targets import Functionals, Shifted, Targets, differences
 from kernelbounds.structure.classes import AllOf
 
 # Lower bounds that exceed upper ones by more than this, relative to the trivial bound, are not
@@ -40,6 +40,11 @@ def in_chunks(points: T) -> list[T]:
     """Split points or functionals into runs of at most ``POINTS_AT_ONCE``."""
     starts = range(0, len(points), POINTS_AT_ONCE)
     return [points[start : start + POINTS_AT_ONCE] for start in starts]
+
+
+def targets_at(points: Array, reference: Array | None) -> Targets:
+    """Return what is bounded at points (m, d): values, or differences from one at a reference."""
+    return points if reference is None else differences(points, reference)
 
 
 def raw_extremes(

@@ -28,7 +28,7 @@ from kernelbounds.bounds import Bound, ConfidenceSet
 from kernelbounds.confidence.diagnosis import is_refuted
 from kernelbounds.errors import InputError
 from kernelbounds.surface.at_points import extremes, in_chunks
-from kernelbounds.surface.surface import Clipped, surface_of
+from kernelbounds.surface.surface import Clipped, Surface
 
 # The ridges that are tried, relative to the mean of k(x,x): from noise that is nothing beside the
 # function to a function that is nothing beside the noise. Steps of a quarter change an estimate by
@@ -204,7 +204,7 @@ def estimate_gradients(known: ConfidenceSet, bound: Bound, points: Array) -> Arr
     for sign, limit in ((1, upper), (-1, lower)):
         moved = ~free & (values == limit)
         if moved.any():
-            surface = Clipped(surface_of(bound.view_of(known), bound, sign))
+            surface = Clipped(Surface(bound.view_of(known), bound, sign))
             if not surface.smooth:
                 raise InputError(f"the gradient in x of {bound} is not known.")
             gradients[moved] = sign * surface.values_and_gradients(points[moved])[1]

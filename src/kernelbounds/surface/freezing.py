@@ -25,7 +25,6 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,7 +37,7 @@ from kernelbounds.engine import ExactEngine
 from kernelbounds.errors import InputError
 from kernelbounds.kernels import category_inputs
 from kernelbounds.kernels.portable import portable_error
-from kernelbounds.surface.frozen import Frozen
+from kernelbounds.surface.frozen import AtRidge, Frozen
 
 # Ridges are chosen by the widths at this many points at most, and from this many candidates,
 # quantiles of the best ridges of single points; more of either changed widths by two percent at
@@ -52,17 +51,6 @@ LARGEST_ERROR = 0.1
 SAFE = 1.01  # norms and allowances are computed with a few hundred rounding errors, not a hundredth
 
 
-class AtRidge(NamedTuple):
-    """All that a frozen bound needs of one ridge, see :class:`Frozen`."""
-
-    weights: Array
-    inverse: Array
-    factor: float
-    prior: float
-    explained: float
-    mean_error: float
-
-
 def freeze(known: ConfidenceSet, ridges: object = None, near: ArrayLike | None = None) -> Frozen:
     """Make the frozen bounds of a confidence set; ``ridges`` and ``near`` as users pass them."""
     engine = _checked_engine(known)
@@ -74,7 +62,6 @@ def freeze(known: ConfidenceSet, ridges: object = None, near: ArrayLike | None =
         raise InputError("pass either ridges or near, not both: near is for choosing a ridge.")
     else:
         chosen = _checked_ridges(ridges)
-    found = [_at_ridge(known, engine, ridge, error) for ridge in chosen]
     a = known.assumptions
     return Frozen(
         kernel=copy.deepcopy(known.kernel),
@@ -83,13 +70,7 @@ def freeze(known: ConfidenceSet, ridges: object = None, near: ArrayLike | None =
         level=known.evidence.offset.constant or 0.0,
         beyond=a.misspecification,
         points=engine.rows.points.copy(),
-        weights=np.array([one.weights for one in found]),
-        inverse=np.array([one.inverse for one in found]),
-        factors=np.array([one.factor for one in found]),
-        prior=np.array([one.prior for one in found]),
-        explained=np.array([one.explained for one in found]),
-        mean_errors=np.array([one.mean_error for one in found]),
-        ridges=np.array(chosen),
+        at_ridges=tuple(_at_ridge(known, engine, ridge, error) for ridge in chosen),
     )
 
 
@@ -197,12 +178,13 @@ def _at_ridge(known: ConfidenceSet, engine: ExactEngine, ridge: float, error: fl
 
     own = rows.whitening.weights  # so that a query needs the kernel's own values only
     return AtRidge(
+        ridge=ridge,
         weights=weights * own,
         inverse=np.ascontiguousarray(inverse * own),
-        factor=factor,
-        prior=(1 + lost) / kept * (1 + 8 * EPS),
-        explained=(1 - 2 * skew - skew**2) / kept * (1 - 8 * EPS),
-        mean_error=(sums + (4 + error) * EPS) * sum_of_sizes * SAFE,
+        factor=float(factor),
+        prior=float((1 + lost) / kept * (1 + 8 * EPS)),
+        explained=float((1 - 2 * skew - skew**2) / kept * (1 - 8 * EPS)),
+        mean_error=float((sums + (4 + error) * EPS) * sum_of_sizes * SAFE),
     )
 
 

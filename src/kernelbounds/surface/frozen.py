@@ -7,30 +7,78 @@ At a fixed ridge alpha, with c = A'A k_t(x) for any matrix A and any weights w, 
 are valid if F, ``prior`` and ``explained`` allow for how far A is from the inverse factor of
 K + alpha I, and w from the weights of AMM (``docs/mathematics/rounding.md``, *Frozen bounds*). So
 a query is two matrix products, in any array library, and nothing rests on how a matrix was
-factorised. ``freezing.py`` makes these parts, and :class:`FrozenOutputs` is several such functions.
+factorised. ``freezing.py`` makes these parts.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
-from kernelbounds.arrays import EPS, Array, as_points, brief
+from kernelbounds.arrays import EPS, Array, as_points
 from kernelbounds.errors import InputError
 from kernelbounds.io import archive
 from kernelbounds.kernels import portable
 
-FORMAT, FORMAT_OF_OUTPUTS, VERSION = "kernelbounds.Frozen", "kernelbounds.FrozenOutputs", 1
+FORMAT, VERSION = "kernelbounds.Frozen", 1
 NUMBERS = ("norm_bound", "delta", "level", "beyond")
-ARRAYS = ("points", "weights", "inverse", "factors", "prior", "explained", "mean_errors", "ridges")
+# The arrays of a file that have something of each ridge, in the order of :class:`AtRidge`.
+OF_EACH_RIDGE = (
+    "ridges", "weights", "inverse", "factors", "prior", "explained", "mean_errors",
+)  # fmt: skip
+ARRAYS = ("points", *OF_EACH_RIDGE)
+
+
+class AtRidge(NamedTuple):
+    """The bounds of one ridge around the level: w' k_t(x) -+ (F sqrt(V(x)) + e sqrt(k(x,x)))."""
+
+    ridge: float
+    weights: Array  # w, (t,)
+    inverse: Array  # A, (t, t)
+    factor: float  # F
+    prior: float
+    explained: float
+    mean_error: float  # e, above the error of w' k_t(x) / sqrt(k(x,x))
+
+    def interval(self, xp: Any, vectors: Any, prior: Any, root: Any) -> Interval:
+        """The interval at m points, given k_t(x) (m, t), k(x,x) and its root (m,)."""
+        w, A = (portable.as_array(xp, one, vectors) for one in (self.weights, self.inverse))
+        explained = vectors @ A.T
+        squares = xp.sum(explained * explained, axis=1)
+        deviation = portable.safe_root(xp, self.prior * prior - self.explained * squares)
+        half = self.factor * deviation + self.mean_error * root
+        return Interval(vectors @ w, half, deviation, explained)
+
+    def gradients(
+        self, xp: Any, at: Interval, parts: list[Any], of_prior: Any, of_root: Any
+    ) -> tuple[Any, Any]:
+        """Gradients of the ends of an interval, (m, d), given those of what it is made of.
+
+        ``parts`` are the derivatives of k_t(x) by each coordinate, (m, t).
+        """
+        w, A = (portable.as_array(xp, one, at.mean) for one in (self.weights, self.inverse))
+        solved = at.explained @ A
+        of_mean = xp.stack([part @ w for part in parts], axis=1)
+        of_squares = 2.0 * xp.stack([xp.sum(solved * part, axis=1) for part in parts], axis=1)
+        of_variance = self.prior * of_prior - self.explained * of_squares
+        of_half = self.factor * of_variance / _divisor(xp, 2.0 * at.deviation)
+        of_half = of_half + self.mean_error * of_root
+        return of_mean - of_half, of_mean + of_half
+
+
+class Interval(NamedTuple):
+    """An interval at each of m points, and what its gradients need."""
+
+    mean: Any
+    half: Any  # of its width
+    deviation: Any  # sqrt(V(x))
+    explained: Any  # A k_t(x), (m, t)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,10 +105,10 @@ class Frozen:
         B, and the probability that some bound is wrong.
     level, beyond : float
         The level of the offset, and the misspecification.
-    ridges : array of shape (g,)
-        The ridges alpha.
     points : array of shape (t, d)
         Where observations were made; equal points are one.
+    at_ridges : tuple
+        What the bounds of each ridge are made of.
 
     Examples
     --------
@@ -80,17 +128,11 @@ class Frozen:
     level: float
     beyond: float
     points: Array
-    weights: Array  # w at each ridge, (g, t)
-    inverse: Array  # A, (g, t, t)
-    factors: Array  # F, (g,)
-    prior: Array  # (g,)
-    explained: Array  # (g,)
-    mean_errors: Array  # above the error of w' k_t(x) / sqrt(k(x,x)), (g,)
-    ridges: Array
+    at_ridges: tuple[AtRidge, ...]
 
     def __post_init__(self) -> None:
-        for name in ARRAYS:
-            getattr(self, name).setflags(write=False)
+        for one in (self.points, *(of for at in self.at_ridges for of in (at.weights, at.inverse))):
+            one.setflags(write=False)
 
     def __repr__(self) -> str:
         count, dim = self.points.shape
@@ -100,6 +142,11 @@ class Frozen:
     def dim(self) -> int:
         """The dimension of points."""
         return int(self.points.shape[1])
+
+    @property
+    def ridges(self) -> Array:
+        """The ridges alpha, (g,)."""
+        return np.array([at.ridge for at in self.at_ridges])
 
     def bounds(self, X: Any) -> tuple[Any, Any]:
         """Lower and upper bounds on f* at points of shape (m, d); two arrays of shape (m,).
@@ -127,21 +174,13 @@ class Frozen:
         of_root = of_prior / _divisor(xp, 2.0 * root)
         most, of_most = self._most * root, self._most * of_root
         upper, lower, of_upper, of_lower = most, -most, of_most, -of_most
-        for i, (mean, half, explained) in enumerate(intervals):
-            w, A = (portable.as_array(xp, one[i], X) for one in (self.weights, self.inverse))
-            factor, of_error = float(self.factors[i]), float(self.mean_errors[i])
-            deviation = (half - of_error * root) / factor if factor else 0.0 * half
-            solved = explained @ A
-            of_mean = xp.stack([part @ w for part in parts], axis=1)
-            of_explained = xp.stack([xp.sum(solved * part, axis=1) for part in parts], axis=1)
-            of_variance = float(self.prior[i]) * of_prior
-            of_variance = of_variance - 2.0 * float(self.explained[i]) * of_explained
-            of_half = factor * of_variance / _divisor(xp, 2.0 * deviation) + of_error * of_root
-            high, low = mean + half, mean - half
-            for_high = xp.where((high < -most)[:, None], -of_most, of_mean + of_half)
-            for_low = xp.where((low > most)[:, None], of_most, of_mean - of_half)
-            of_upper = xp.where((high < upper)[:, None], for_high, of_upper)
-            of_lower = xp.where((low > lower)[:, None], for_low, of_lower)
+        for at, one in zip(self.at_ridges, intervals, strict=True):
+            low, high = one.mean - one.half, one.mean + one.half
+            of_low, of_high = at.gradients(xp, one, parts, of_prior, of_root)
+            of_high = xp.where((high < -most)[:, None], -of_most, of_high)
+            of_low = xp.where((low > most)[:, None], of_most, of_low)
+            of_upper = xp.where((high < upper)[:, None], of_high, of_upper)
+            of_lower = xp.where((low > lower)[:, None], of_low, of_lower)
             upper, lower = xp.minimum(upper, high), xp.maximum(lower, low)
         return self._best(xp, root, intervals), (of_lower, of_upper)
 
@@ -172,7 +211,7 @@ class Frozen:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write everything to one npz file, without pickle; see :meth:`load`."""
-        header, arrays = self.pack()
+        header, arrays = self._packed()
         archive.write(path, {"format": FORMAT, "version": VERSION, **header}, arrays)
 
     @classmethod
@@ -180,17 +219,18 @@ class Frozen:
         """Read what :meth:`save` wrote; it gives the same bounds."""
         packed = archive.read(path, FORMAT, VERSION, "a saved frozen bound", ARRAYS)
         with archive.damage_reported(path):
-            return cls.unpack(*packed)
+            return cls._unpacked(*packed)
 
-    def pack(self) -> archive.Packed:
-        """Return all numbers as JSON-ready data, and all arrays by name; see :meth:`unpack`."""
+    def _packed(self) -> archive.Packed:
+        """Return all numbers as JSON-ready data, and all arrays by name; see :meth:`_unpacked`."""
         header = {"kernel": kernels.to_data(self.kernel)}
         header |= {name: getattr(self, name) for name in NUMBERS}
-        return header, {name: getattr(self, name) for name in ARRAYS}
+        of_ridges = map(np.array, zip(*self.at_ridges, strict=True))
+        return header, {"points": self.points, **dict(zip(OF_EACH_RIDGE, of_ridges, strict=True))}
 
     @classmethod
-    def unpack(cls, header: dict[str, Any], arrays: dict[str, Array]) -> Frozen:
-        """Make a frozen bound from what :meth:`pack` returned."""
+    def _unpacked(cls, header: dict[str, Any], arrays: dict[str, Array]) -> Frozen:
+        """Make a frozen bound from what :meth:`_packed` returned."""
         (g, t), dim = arrays["weights"].shape, arrays["points"].shape[1]
         shapes = {"points": (t, dim), "inverse": (g, t, t), "weights": (g, t)}
         for name in ARRAYS:
@@ -198,11 +238,14 @@ class Frozen:
                 raise ValueError(f"{name} has the shape {arrays[name].shape}")
             if arrays[name].dtype.str[1:] != "f8" or not np.all(np.isfinite(arrays[name])):
                 raise ValueError(f"{name} is not of finite floats")
-        parts: dict[str, Any] = {name: float(header[name]) for name in NUMBERS}
-        parts |= arrays
         kernel = kernels.checked_kernel(kernels.from_data(header["kernel"]))
         portable.portable_error(kernel, dim)
-        return cls(kernel=kernel, **parts)
+        # Numbers of NumPy would turn products with other libraries' arrays into arrays of NumPy.
+        of_ridges = (arrays[name] for name in OF_EACH_RIDGE)
+        columns = [list(one) if one.ndim > 1 else one.tolist() for one in of_ridges]
+        at_ridges = tuple(AtRidge(*row) for row in zip(*columns, strict=True))
+        numbers: dict[str, Any] = {name: float(header[name]) for name in NUMBERS}
+        return cls(kernel, **numbers, points=arrays["points"], at_ridges=at_ridges)
 
     @property
     def _most(self) -> float:
@@ -213,30 +256,20 @@ class Frozen:
         """Above the rounding errors of adding the level, and what is beyond it."""
         return 4 * EPS * (sizes + (2 * abs(self.level) + self.beyond))
 
-    def _intervals(self, xp: Any, X: Any) -> tuple[Any, list[tuple[Any, Any, Any]]]:
-        """The root of k(x,x), and the interval of each ridge.
-
-        An interval is w' k_t(x), what is added to and subtracted from it, and A k_t(x).
-        """
+    def _intervals(self, xp: Any, X: Any) -> tuple[Any, list[Interval]]:
+        """The root of k(x,x), and the interval of each ridge."""
         vectors = portable.values(xp, self.kernel, X, portable.as_array(xp, self.points, X))
         prior = portable.diagonal(xp, self.kernel, X)
-        root, found = portable.safe_root(xp, prior), []
-        for i in range(len(self.ridges)):
-            w, A = (portable.as_array(xp, one[i], X) for one in (self.weights, self.inverse))
-            explained = vectors @ A.T
-            squares = xp.sum(explained * explained, axis=1)
-            variance = float(self.prior[i]) * prior - float(self.explained[i]) * squares
-            half = float(self.factors[i]) * portable.safe_root(xp, variance)
-            found.append((vectors @ w, half + float(self.mean_errors[i]) * root, explained))
-        return root, found
+        root = portable.safe_root(xp, prior)
+        return root, [at.interval(xp, vectors, prior, root) for at in self.at_ridges]
 
-    def _best(self, xp: Any, root: Any, intervals: list[tuple[Any, Any, Any]]) -> tuple[Any, Any]:
+    def _best(self, xp: Any, root: Any, intervals: list[Interval]) -> tuple[Any, Any]:
         """The bounds: the best of all intervals and of +-B sqrt(k(x,x)), around the level."""
         most = self._most * root
         upper, lower = most, -most
-        for mean, half, _ in intervals:
-            upper = xp.minimum(upper, xp.maximum(mean + half, -most))
-            lower = xp.maximum(lower, xp.minimum(mean - half, most))
+        for one in intervals:
+            upper = xp.minimum(upper, xp.maximum(one.mean + one.half, -most))
+            lower = xp.maximum(lower, xp.minimum(one.mean - one.half, most))
         upper, lower = upper + self.level, lower + self.level
         return (
             lower - (self.beyond + self._last(xp.abs(lower))),
@@ -267,107 +300,3 @@ class Frozen:
 def _divisor(xp: Any, values: Any) -> Any:
     """A column to divide by, with 1 where a value is zero and what is divided is zero too."""
     return xp.where(values > 0, values, 0.0 * values + 1.0)[:, None]
-
-
-class FrozenOutputs:
-    """Frozen bounds on n outputs as one function, such as on all states of a system.
-
-    By the union bound, all bounds on all outputs hold together with probability at least
-    1 - ``delta``, the sum of those of the outputs: give each sequence delta/n. Outputs may differ
-    in everything but the dimension of the points.
-
-    Parameters
-    ----------
-    outputs : iterable of Frozen
-        The frozen bounds on each output.
-
-    Examples
-    --------
-    >>> import kernelbounds as kb
-    >>> from sklearn.gaussian_process.kernels import RBF
-    >>> sequences = [kb.ConfidenceSequence(RBF(0.5), 2.0, 0.1, delta=0.005) for _ in range(2)]
-    >>> for seq, y in zip(sequences, ([0.3, 0.1, -0.2], [0.0, 0.1, 0.5])):
-    ...     seq.update([[0.0], [0.5], [1.0]], y)
-    >>> outputs = kb.FrozenOutputs(seq.frozen() for seq in sequences)
-    >>> lower, upper = outputs.bounds([[0.2], [0.4], [0.7]])
-    >>> lower.shape, outputs.delta
-    ((2, 3), 0.01)
-    """
-
-    def __init__(self, outputs: Iterable[Frozen]) -> None:
-        self._outputs = tuple(outputs)
-        wrong = [one for one in self._outputs if not isinstance(one, Frozen)]
-        if wrong or not self._outputs:
-            raise InputError(
-                "outputs must be one or more frozen bounds, as seq.frozen() returns them, got "
-                f"{brief(wrong[0]) if wrong else 'none'}."
-            )
-        dims = [one.dim for one in self._outputs]
-        if len(set(dims)) > 1:
-            raise InputError(
-                f"outputs must be functions of the same inputs, got points of dimensions {dims}; "
-                "pass all inputs to all sequences, and let kernels choose with OnInputs."
-            )
-
-    def __repr__(self) -> str:
-        return f"FrozenOutputs of {len(self._outputs)} outputs in {self.dim} dimensions"
-
-    @property
-    def outputs(self) -> tuple[Frozen, ...]:
-        """The frozen bounds on each output."""
-        return self._outputs
-
-    @property
-    def dim(self) -> int:
-        """The dimension of points."""
-        return self._outputs[0].dim
-
-    @property
-    def delta(self) -> float:
-        """The probability that some bound on some output is wrong."""
-        return math.fsum(one.delta for one in self._outputs)
-
-    def bounds(self, X: Any) -> tuple[Any, Any]:
-        """Lower and upper bounds at points (m, d); two arrays of shape (n, m)."""
-        return _stacked([one.bounds(X) for one in self._outputs])
-
-    def gradients(self, X: Any) -> tuple[Any, Any]:
-        """Gradients in x of the lower and upper bounds at points (m, d); both (n, m, d)."""
-        return _stacked([one.gradients(X) for one in self._outputs])
-
-    def bounds_and_gradients(self, X: Any) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
-        """Both :meth:`bounds` and :meth:`gradients` at points (m, d), in the time of the latter."""
-        found = [one.bounds_and_gradients(X) for one in self._outputs]
-        return _stacked([bounds for bounds, _ in found]), _stacked([of for _, of in found])
-
-    def bounds_in_boxes(self, lower: ArrayLike, upper: ArrayLike) -> tuple[Array, Array]:
-        """Bounds throughout boxes with corners ``lower`` and ``upper``, (m, d); (n, m) each.
-
-        See :meth:`Frozen.bounds_in_boxes <kernelbounds.Frozen.bounds_in_boxes>`.
-        """
-        return _stacked([one.bounds_in_boxes(lower, upper) for one in self._outputs])
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write everything to one npz file, without pickle; see :meth:`load`."""
-        headers, arrays = zip(*(one.pack() for one in self._outputs), strict=True)
-        archive.write(
-            path,
-            {"format": FORMAT_OF_OUTPUTS, "version": VERSION, "outputs": headers},
-            {f"{name}_{i}": one[name] for i, one in enumerate(arrays) for name in ARRAYS},
-        )
-
-    @classmethod
-    def load(cls, path: str | PathLike[str]) -> FrozenOutputs:
-        """Read what :meth:`save` wrote; it gives the same bounds."""
-        header, arrays = archive.read(path, FORMAT_OF_OUTPUTS, VERSION, "a file of frozen outputs")
-        with archive.damage_reported(path):
-            return cls(
-                Frozen.unpack(one, {name: arrays[f"{name}_{i}"] for name in ARRAYS})
-                for i, one in enumerate(header["outputs"])
-            )
-
-
-def _stacked(pairs: list[tuple[Any, Any]]) -> tuple[Any, Any]:
-    """Stack the lower parts of all outputs, and the upper ones, along a new first axis."""
-    xp = portable.namespace(pairs[0][0])
-    return xp.stack([one for one, _ in pairs]), xp.stack([one for _, one in pairs])
