@@ -25,9 +25,9 @@ from kernelbounds.paper.certified_rounds import (
     norm_of,
     wrong_runs,
 )
-from kernelbounds.paper.reproduce import EXPERIMENTS
-from kernelbounds.paper.results import Repetitions
+from kernelbounds.paper.experiments import EXPERIMENTS
 from kernelbounds.paper.specs import Choices
+from kernelbounds.paper.summaries import Repetitions
 
 
 class TestFunctions:

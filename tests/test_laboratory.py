@@ -30,7 +30,8 @@ from kernelbounds.laboratory.programme import (
     promises_design,
     promises_noise,
 )
-from kernelbounds.paper import designs
+from kernelbounds.paper import known_truth
+from kernelbounds.paper.known_truth import looks
 
 PROMISED = [noise for noise in NOISES if noise not in BREAKING]
 
@@ -70,7 +71,7 @@ class Stopping(Trivial):
 
 @pytest.mark.parametrize("rounds", [2, 15, 20, 21, 200, 5000])
 def test_all_early_times_are_seen_and_later_ones_every_few_percent(rounds):
-    found = np.array(trials.looks(rounds))
+    found = np.array(looks(rounds, trials.FIRST_LOOKS, trials.LOOK_FACTOR))
     assert found[0] == 1 and found[-1] == rounds
     assert set(range(1, min(rounds, 20) + 1)) <= set(found)
     steps = np.diff(found)
@@ -80,13 +81,13 @@ def test_all_early_times_are_seen_and_later_ones_every_few_percent(rounds):
 @pytest.mark.parametrize("law", NOISES)
 def test_laws_of_noise_are_what_they_say(law):
     """E exp(s e) <= exp(s^2/2), up to the error of the mean; the skewed law attains it."""
-    noise = designs.unit_noise(law, np.random.default_rng(1), 200_000)
+    noise = known_truth.unit_noise(law, np.random.default_rng(1), 200_000)
     assert abs(noise.mean()) < 5 * noise.std() / np.sqrt(len(noise))
     if law == "skewed":
         low, high = np.unique(noise)
         s = np.linspace(-4, 4, 801)
         s = s[s != 0]
-        p = designs.SKEW
+        p = known_truth.SKEW
         rate = np.log(p * np.exp(s * high) + (1 - p) * np.exp(s * low)) / (s**2 / 2)
         assert rate.max() == pytest.approx(1.0, abs=1e-4) and rate.max() <= 1 + 1e-12
     elif law in PROMISED:

@@ -6,6 +6,7 @@ that on its points the mean is 0 and the range is 1.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,11 +23,11 @@ from kernelbounds.bandits import Finite, KernelUCB
 from kernelbounds.bounds import CMM, DMM, Bound
 from kernelbounds.kernels import mixture_scale
 from kernelbounds.mixtures import Hybrid, Single
-from kernelbounds.paper import results, specs
+from kernelbounds.paper import specs, summaries
 from kernelbounds.paper.cells import PLAY
-from kernelbounds.paper.figures import COLOURS, figure_files, legend_above
-from kernelbounds.paper.results import Repetitions, ResultStore
+from kernelbounds.paper.drawing import COLOURS, figure_files, legend_above
 from kernelbounds.paper.specs import CERTIFICATE_ROUNDS, Choices, Experiment, Job, Picture
+from kernelbounds.paper.summaries import Repetitions
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.theory.spectrum import sobol
 
@@ -228,22 +229,6 @@ def wrong_runs(one: Certified) -> int:
     return int((one["true_regret"] > least).any(axis=1).sum())
 
 
-def write(members: list[CertificateRun], store: ResultStore, folder: Path) -> str:
-    """Make the table and the figure of the experiment, and return the table as text."""
-    found = results.repetitions(members, store)
-    draw(found, folder)
-    return results.write_texts(folder, "certificates", as_text(found), as_csv(found))
-
-
-EXPERIMENT = Experiment(
-    jobs,
-    write,
-    "What the regret of the best action known is certified to be at most, over "
-    "the range of the function: medians over repetitions.",
-    (Picture("certificates", "Certificates", "Certified regret against rounds"),),
-)
-
-
 def as_text(found: list[Certified]) -> str:
     """Return a table for each function, for the terminal."""
     count, rounds = len(found[0]["norm"]), found[0].job.rounds
@@ -251,7 +236,7 @@ def as_text(found: list[Certified]) -> str:
         f"Rounds until the regret is certified to be at most a part of the range: median of "
         f"{count} (smallest to largest), at most {rounds}",
     ]
-    for name, members in results.grouped(found, lambda one: one.job.function).items():
+    for name, members in summaries.grouped(found, lambda one: one.job.function).items():
         function = known_function(name)
         norms = {one.job.kernel_title: float(one["norm"][0, 0]) for one in members}
         said = "; ".join(
@@ -267,7 +252,7 @@ def as_text(found: list[Certified]) -> str:
                 first = [first_certified(one, measure, level) for level in REGRET_LEVELS]
                 rows.append([*policy, label, *(_shown(rounds_of, rounds) for rounds_of in first)])
                 policy = ["", "", ""]  # once is enough
-        lines += results.aligned(rows)
+        lines += summaries.aligned(rows)
     wrong, total = sum(map(wrong_runs, found)), sum(len(one["norm"]) for one in found)
     lines += ["", f"a certificate was wrong at some time in {wrong} of {total} runs"]
     return "\n".join(lines) + "\n"
@@ -275,28 +260,26 @@ def as_text(found: list[Certified]) -> str:
 
 def as_csv(found: list[Certified]) -> str:
     """Return one row for each policy, measure and level."""
-    head = ["function", "nu", "length_scale", "norm", "norm_bound", "bound", "mixture"]
-    head += ["certified", "level", "median", "smallest", "largest", "repetitions"]
     rows = []
     for one in found:
         j, norm = one.job, float(one["norm"][0, 0])
-        norms = results.numbers(norm, NORM_SLACK * norm)
-        policy = [j.function, j.nu, j.length_scale, *norms, j.bound, j.mixture]
-        for measure in MEASURES:
-            for level in REGRET_LEVELS:
-                first = first_certified(one, measure, level)
-                rows.append(
-                    [*policy, measure, level, *results.numbers(*_middle(first)), len(first)]
-                )
-    return results.csv_text(head, rows)
+        function = {"function": j.function, "nu": j.nu, "length_scale": j.length_scale}
+        function |= summaries.numbers(norm=norm, norm_bound=NORM_SLACK * norm)
+        for measure, level in itertools.product(MEASURES, REGRET_LEVELS):
+            policy = {"bound": j.bound, "mixture": j.mixture, "certified": measure, "level": level}
+            first = first_certified(one, measure, level)
+            median, smallest, largest = _middle(first)
+            numbers = summaries.numbers(median=median, smallest=smallest, largest=largest)
+            rows.append({**function, **policy, **numbers, "repetitions": len(first)})
+    return summaries.csv_text(rows)
 
 
-def draw(found: list[Certified], folder: Path) -> None:
+def draw(found: list[Certified], path: Path) -> None:
     """Draw a panel for each function, with a line style for each kernel and a colour a policy."""
-    by_function = results.grouped(found, lambda one: one.job.function)
+    by_function = summaries.grouped(found, lambda one: one.job.function)
     rows, columns = math.ceil(len(by_function) / 2), min(2, len(by_function))
     labels = "round", "certified regret / range"
-    with figure_files(folder, "certificates", rows, columns, labels) as axes:
+    with figure_files(path, rows, columns, labels) as axes:
         for axis, (name, members) in zip(axes.flat, by_function.items(), strict=False):
             kernels = list(dict.fromkeys(one.job.kernel_title for one in members))
             for one in members:
@@ -335,3 +318,13 @@ def _shown(first: Array, rounds: int) -> str:
         f"{x:.0f}" if math.isfinite(x) else f"over {rounds}" for x in _middle(first)
     )
     return median if low == high else f"{median} ({low} to {high})"
+
+
+EXPERIMENT = Experiment(
+    jobs,
+    summaries.repetitions,
+    {"txt": as_text, "csv": as_csv},
+    (Picture("certificates", draw, "Certificates", "Certified regret against rounds"),),
+    note="What the regret of the best action known is certified to be at most, over "
+    "the range of the function: medians over repetitions.",
+)
