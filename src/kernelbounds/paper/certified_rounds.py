@@ -1,23 +1,15 @@
-"""The number of rounds until a small regret is certified, on four known functions.
-
-The functions have inputs in the unit cube and are to be maximised. Each is shifted and scaled, so
-that on its points the mean is 0 and the range is 1.
-"""
+"""The number of rounds until a small regret is certified, on four known functions."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
-from sklearn.gaussian_process.kernels import Kernel, Matern
+from sklearn.gaussian_process.kernels import Matern
 
-from kernelbounds import kernels
 from kernelbounds.arrays import Array
 from kernelbounds.bandits import Finite, KernelUCB
 from kernelbounds.bounds import CMM, DMM, Bound
@@ -26,10 +18,10 @@ from kernelbounds.mixtures import Hybrid, Single
 from kernelbounds.paper import specs, summaries
 from kernelbounds.paper.cells import PLAY
 from kernelbounds.paper.drawing import COLOURS, figure_files, legend_above
+from kernelbounds.paper.known_functions import known_function, norm_of
 from kernelbounds.paper.specs import CERTIFICATE_ROUNDS, Choices, Experiment, Job, Picture
 from kernelbounds.paper.summaries import Repetitions
 from kernelbounds.sequence import ConfidenceSequence
-from kernelbounds.theory.spectrum import sobol
 
 NOISE, DELTA = 0.01, 0.05  # sigma is relative to the function's range
 NORM_SLACK = 1.5  # B over the function's norm
@@ -43,9 +35,6 @@ KERNELS = {
     "reactor": ((2.5, 1.0), (3.5, 1.0)),
     "hartmann": ((2.5, 0.5), (3.5, 1.0)),
 }
-# Kernel matrices of a few thousand points have rounding errors of 1e-12, and this is above them.
-# Norms of the four functions change by less than 1 % when it is ten times as large.
-NORM_RIDGE = 1e-11
 # Certificates are computed in each of the first rounds, and then whenever the number of
 # observations has grown by this factor: one certificate costs about as much as three rounds.
 FIRST_ROUNDS, GROWTH_FACTOR = 30, 1.02
@@ -55,95 +44,6 @@ POLICY_COLOURS = {
     ("CMM", "default"): COLOURS["CMM"], ("DMM", "default"): COLOURS["DMM"],
     ("CMM", "paper"): COLOURS["IGP"], ("DMM", "paper"): COLOURS["AY"],
 }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class KnownFunction:
-    """A function with the points at which it may be tried.
-
-    ``finer`` are points that fill the cube, ``points`` among them, for computing the norm.
-    """
-
-    title: str
-    formula: Callable[[Array], Array]
-    points: Array
-    finer: Array
-
-    def values(self, points: Array) -> Array:
-        """Evaluate the function at points (m, d) of the unit cube."""
-        known = self.formula(self.points)
-        return np.asarray((self.formula(points) - known.mean()) / np.ptp(known))
-
-    def norm(self, kernel: Kernel) -> float:
-        """Compute the least norm of a function that has these values at all of ``finer``.
-
-        As a set gets finer this tends to the norm of the function from below. On ``points``, which
-        is all that a policy on them can see, the function is that interpolant, whose norm this is.
-        """
-        return least_norm(kernel, self.finer, self.values(self.finer))
-
-
-def least_norm(kernel: Kernel, points: Array, values: Array) -> float:
-    """Compute the least norm of a function with these values (m,) at points (m, d).
-
-    Its square y' K^-1 y is computed with a ridge, as the matrix is nearly singular.
-    """
-    gram = kernels.cross(kernel, points, points)
-    gram[np.diag_indices_from(gram)] += NORM_RIDGE
-    return float(np.sqrt(values @ cho_solve(cho_factor(gram, overwrite_a=True), values)))
-
-
-@cache
-def known_function(name: str) -> KnownFunction:
-    """Return one of the four functions, which ``KERNELS`` names."""
-    cube = sobol(2048, 3)
-    found = {
-        "wiggly": ("wiggly, one input", _wiggly, _grid(201, 1), _grid(401, 1)),
-        "branin": ("Branin, two inputs", _branin, _grid(25, 2), _grid(49, 2)),
-        "reactor": ("reactor, three inputs", _reactor, cube[:1024], cube),
-        "hartmann": ("Hartmann, three inputs", _hartmann, cube[:1024], cube),
-    }
-    return KnownFunction(*found[name])
-
-
-@cache
-def norm_of(name: str, nu: float, length_scale: float) -> float:
-    """Compute the norm in the space of a Matern kernel, and keep it, as many runs ask for it."""
-    return known_function(name).norm(Matern(length_scale=length_scale, nu=nu))
-
-
-def _wiggly(x: Array) -> Array:
-    return np.asarray(np.sin(3 * np.pi * x[:, 0]) + 0.5 * np.sin(7 * x[:, 0]))
-
-
-def _branin(x: Array) -> Array:
-    u, v = 15 * x[:, 0] - 5, 15 * x[:, 1]
-    valley = v - 5.1 / (4 * np.pi**2) * u**2 + 5 / np.pi * u - 6
-    return np.asarray(-(valley**2) - 10 * (1 - 1 / (8 * np.pi)) * np.cos(u) - 10)
-
-
-def _reactor(x: Array) -> Array:
-    """Compute the yield: conversion grows with heat and time, and selectivity falls with heat."""
-    temperature, feed, time = x.T
-    conversion = 1 - np.exp(-(0.5 + 2 * time) * np.exp(2 * temperature - 1))
-    selectivity = 1 / (1 + 0.5 * np.exp(4 * (temperature - 0.7)))
-    return np.asarray(conversion * selectivity * np.exp(-2 * (feed - 0.6) ** 2))
-
-
-def _hartmann(x: Array) -> Array:
-    heights = np.array([1.0, 1.2, 3.0, 3.2])
-    widths = np.array([[3.0, 10, 30], [0.1, 10, 35], [3.0, 10, 30], [0.1, 10, 35]])
-    centres = 1e-4 * np.array(
-        [[3689, 1170, 2673], [4699, 4387, 7470], [1091, 8732, 5547], [381, 5743, 8828]]
-    )
-    squares = (widths * (x[:, None] - centres) ** 2).sum(axis=2)
-    return np.asarray(np.exp(-squares) @ heights)
-
-
-def _grid(count: int, dim: int) -> Array:
-    """Return a grid with ``count`` points a side, (count^dim, dim)."""
-    sides = np.meshgrid(*[np.linspace(0, 1, count)] * dim, indexing="ij")
-    return np.stack(sides, axis=-1).reshape(-1, dim)
 
 
 @dataclass(frozen=True)

@@ -15,15 +15,13 @@ import math
 import re
 import time
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.stats import qmc
 
 from kernelbounds.arrays import Array
@@ -31,9 +29,9 @@ from kernelbounds.bandits import Certificate, KernelUCB
 from kernelbounds.errors import said
 from kernelbounds.paper import specs, summaries
 from kernelbounds.paper.cells import PLAY, POLICY, PROBLEM
-from kernelbounds.paper.certified_rounds import known_function, least_norm
 from kernelbounds.paper.contenders import CONTENDERS, Optimiser
 from kernelbounds.paper.drawing import figure_files, legend_above
+from kernelbounds.paper.known_functions import known_function, largest, least_norm
 from kernelbounds.paper.known_truth import random_problem
 from kernelbounds.paper.results import ResultStore
 from kernelbounds.paper.specs import Choices, Experiment, Job, Picture, Setting
@@ -48,8 +46,6 @@ KNOWN_NOISE = 1.0
 # How often the known functions turn along each input, counted on lines through the cube.
 TURNS = {"branin": (5, 1), "hartmann": (1, 3, 3), "camel": (5, 3)}
 TITLES = {"branin": "Branin", "hartmann": "Hartmann-3", "camel": "six-hump camel"}
-# Where the largest value of a function is looked for: the best of these points are improved.
-SCANNED, STARTS = 2**13, 12
 NORM_POINTS = 2**10  # on which the norms of known functions are computed, from below
 CERTIFICATE_SECONDS = 60.0  # more than any certificate takes here
 # How much looser than the bounds certificates may be, over the range of the output: a finer search
@@ -94,7 +90,7 @@ def task(function: str, trials: int, seed: int, repetition: int) -> Task:
 @cache
 def _known(function: str, trials: int) -> Task:
     turns = TURNS[function]
-    raw = _camel if function == "camel" else known_function(function).formula
+    raw = known_function(function).formula
     low, high = -largest(lambda x: -raw(x), len(turns)), largest(raw, len(turns))
 
     def values(points: Array) -> Array:
@@ -105,28 +101,6 @@ def _known(function: str, trials: int) -> Task:
         KNOWN_NOISE, delta=specs.DELTA, experiments=trials,
     ).settled()  # fmt: skip
     return Task(values, SCALE, KNOWN_NOISE, problem)
-
-
-def _camel(x: Array) -> Array:
-    u, v = 4 * x[:, 0] - 2, 2 * x[:, 1] - 1
-    return np.asarray(-(4 - 2.1 * u**2 + u**4 / 3) * u**2 - u * v - 4 * (v**2 - 1) * v**2)
-
-
-def largest(values: Callable[[Array], Array], dim: int) -> float:
-    """Find the largest value of a function on the unit cube, from many starts."""
-    points = qmc.Sobol(dim, scramble=False).random(SCANNED)
-    corners = np.stack(np.meshgrid(*[[0.0, 1.0]] * dim), axis=-1).reshape(-1, dim)
-    points = np.concatenate([points, corners])
-    found = values(points)
-    starts = points[np.argsort(-found)[:STARTS]]
-    tops: list[float] = [
-        -minimize(
-            lambda x: -float(values(x[None])[0]), start, method="L-BFGS-B", bounds=[(0, 1)] * dim,
-            options={"ftol": 1e-15, "gtol": 1e-9},
-        ).fun
-        for start in starts
-    ]  # fmt: skip
-    return max(float(found.max()), *tops)
 
 
 @dataclass(frozen=True)
@@ -328,68 +302,52 @@ COLOURS = {
 }  # fmt: skip
 
 
-def draw_simple(found: list[Played], path: Path) -> None:
-    """Draw the regret of the recommended points, and what ours certify it to be at most."""
-    with _panels(found, path, "simple regret") as panels:
-        for function, axis in panels.items():
-            for one in found:
-                if one.job.function == function and _is_drawn(one):
-                    colour = _draw_curve(axis, one, one["simple"])
-                    certified, method = one["certified"], one.job.method
-                    known = np.flatnonzero(~np.isnan(certified).any(axis=0))
-                    if method in CERTIFIED:
-                        axis.plot(
-                            1 + known, certified[:, known].mean(axis=0), "--o", color=colour,
-                            label=f"{method}: certified", linewidth=1.2, markersize=4, zorder=3,
-                        )  # fmt: skip
-            if function in TITLES:
-                axis.axhline(SCALE, color="#888888", linestyle=":", linewidth=1)
-                axis.text(1, SCALE, "range", va="bottom", color="#666666", fontsize=8)
-            axis.margins(x=0.01)
-            axis.set_yscale("log")
+def draw(cumulative: bool, found: list[Played], path: Path) -> None:
+    """Draw cumulative regret, or that of recommended points with what ours certify of them.
 
-
-def draw_cumulative(found: list[Played], path: Path) -> None:
-    """Draw the cumulative regret."""
-    with _panels(found, path, "cumulative regret") as panels:
-        for function, axis in panels.items():
-            for one in found:
-                if one.job.function == function and _is_drawn(one):
-                    _draw_curve(axis, one, one["regret"].cumsum(axis=1))
-            axis.margins(x=0.01)
-
-
-@contextmanager
-def _panels(found: list[Played], path: Path, what: str) -> Iterator[dict[str, Any]]:
-    """Make a panel for each function."""
-    functions = list(dict.fromkeys(one.job.function for one in found))
-    columns = min(3, len(functions))
-    rows = math.ceil(len(functions) / columns)
-    with figure_files(path, rows, columns, ("trial", what), panel=(4.0, 3.0)) as axes:
-        for function, axis in zip(functions, axes.flat, strict=False):
+    There is a panel for each function. Curves are means over repetitions. A method that failed in
+    all of its runs has none, and ours are drawn once, and not again for their doors.
+    """
+    panels = summaries.grouped(found, lambda one: one.job.function)
+    columns = min(3, len(panels))
+    size = math.ceil(len(panels) / columns), columns
+    labels = "trial", "cumulative regret" if cumulative else "simple regret"
+    with figure_files(path, *size, labels, panel=(4.0, 3.0)) as axes:
+        for axis, (function, members) in zip(axes.flat, panels.items(), strict=False):
+            for one in members:
+                if len(one["regret"]) and _has_curve(one.job.method):
+                    _draw_curves(axis, one, cumulative)
             dim = len(TURNS[function]) if function in TURNS else SETTINGS[function].dim
             axis.set_title(f"{title(function)}, d = {dim}", fontsize=10)
-        yield dict(zip(functions, axes.flat, strict=False))
-        for axis in axes.flat[len(functions) :]:
+            axis.margins(x=0.01)
+            if not cumulative:
+                axis.set_yscale("log")
+                if function in TITLES:
+                    axis.axhline(SCALE, color="#888888", linestyle=":", linewidth=1)
+                    axis.text(1, SCALE, "range", va="bottom", color="#666666", fontsize=8)
+        for axis in axes.flat[len(panels) :]:
             axis.set_visible(False)
         legend_above(axes[0, 0], 5, size=9)
 
 
-def _is_drawn(one: Played) -> bool:
-    """Tell whether a method has a curve: not where all runs failed, nor ours by other doors."""
-    ours = CONTENDERS[one.job.method].ours
-    return len(one["regret"]) > 0 and (not ours or one.job.method in CERTIFIED)
+def _has_curve(method: str) -> bool:
+    return method in CERTIFIED or not CONTENDERS[method].ours
 
 
-def _draw_curve(axis: Any, one: Played, values: Array) -> str:
-    """Draw the mean over repetitions (repetitions, trials) by trial, and return its colour."""
-    method, own = one.job.method, one.job.method in CERTIFIED
-    colour = COLOURS.get(method, "black")
-    axis.plot(
-        1 + np.arange(values.shape[1]), values.mean(axis=0), color=colour, label=method,
-        linewidth=2.6 if own else 1.3, zorder=3 if own else 2,
-    )  # fmt: skip
-    return colour
+def _draw_curves(axis: Any, one: Played, cumulative: bool) -> None:
+    """Draw the regret of a method, and what ours certify of the points that it recommends."""
+    method, certified = one.job.method, one["certified"]
+    own, colour = method in CERTIFIED, COLOURS.get(method, "black")
+    curve = one["regret"].cumsum(axis=1) if cumulative else one["simple"]
+    order, trials = 3 if own else 2, 1 + np.arange(curve.shape[1])
+    width = 2.6 if own else 1.3
+    axis.plot(trials, curve.mean(axis=0), color=colour, label=method, linewidth=width, zorder=order)
+    if own and not cumulative:
+        known = ~np.isnan(certified).any(axis=0)
+        axis.plot(
+            trials[known], certified[:, known].mean(axis=0), "--o", color=colour,
+            label=f"{method}: certified", linewidth=1.2, markersize=4, zorder=order,
+        )  # fmt: skip
 
 
 def _milliseconds(one: Played) -> float:
@@ -403,11 +361,11 @@ EXPERIMENT = Experiment(
     {"txt": as_text, "csv": as_csv},
     (
         Picture(
-            "optimisers", draw_simple, "Recommended points",
+            "optimisers", partial(draw, False), "Recommended points",
             "Regret of the recommended point against trials",
         ),
         Picture(
-            "optimisers-cumulative", draw_cumulative, "Regret",
+            "optimisers-cumulative", partial(draw, True), "Regret",
             "Cumulative regret against trials, by method",
         ),
     ),
