@@ -91,18 +91,22 @@ class Coverage:
         """The bounds by their names."""
         return self.programme.bounds_by_name
 
+    def designs_of(self, method: str) -> list[str]:
+        """Return the designs under which a bound promises to hold."""
+        bound = self.bounds[method]
+        return [one for one in self.programme.designs if promises_design(bound, one)]
+
     def rate(
         self, method: str, designs: Iterable[str] | None = None, **case: str | int
     ) -> ErrorRate | None:
         """Return the error rate of a bound, among runs with noise for which it is made.
 
         ``designs`` are those that the bound promises to hold under if there are none, and ``case``
-        narrows the runs: ``noise="heavy"``, ``dim=3``. None where there are no such runs.
+        narrows the runs: ``noise="heavy"``, ``dim=3``. None where there are no such runs. Runs
+        under different designs share functions and noise, and are no independent trials.
         """
         bound = self.bounds[method]
-        if designs is None:
-            designs = [one for one in self.programme.designs if promises_design(bound, one)]
-        wanted = set(designs)
+        wanted = set(self.designs_of(method) if designs is None else designs)
         found = [
             one.time > 0
             for one in self.runs
@@ -117,20 +121,19 @@ class Coverage:
     def judged(self) -> dict[tuple[str, str], ErrorRate]:
         """The error rates on which bounds are judged, by bound and group of runs.
 
-        The groups have only runs in which the bound promises to hold: all runs under a design, with
-        a law of noise, a truth, a kernel, and a dimension.
+        A group has runs under one design alone, which are independent: runs under different
+        designs share functions and noise. It has only runs in which the bound promises to hold:
+        all of them, or those with a law of noise, a truth, a kernel or a dimension.
         """
-        p = self.programme
         found: dict[tuple[str, str], ErrorRate] = {}
         for method, bound in self.bounds.items():
-            groups: dict[str, ErrorRate | None] = {
-                design: self.rate(method, [design])
-                for design in p.designs
-                if promises_design(bound, design)
-            }
-            groups |= {n: self.rate(method, noise=n) for n in p.noises if promises_noise(bound, n)}
-            groups |= {name: self.rate(method, **kind) for name, kind in p.kinds.items()}
-            found |= {(method, name): rate for name, rate in groups.items() if rate}
+            noises = [one for one in self.programme.noises if promises_noise(bound, one)]
+            kinds = {noise: {"noise": noise} for noise in noises} | self.programme.kinds
+            for design in self.designs_of(method):
+                groups = {design: self.rate(method, [design])}
+                for name, kind in kinds.items():
+                    groups[f"{design}, {name}"] = self.rate(method, [design], **kind)
+                found |= {(method, name): rate for name, rate in groups.items() if rate}
         return found
 
     @cached_property
@@ -149,8 +152,16 @@ class Coverage:
         return found
 
     def is_too_often(self, rate: ErrorRate) -> bool:
-        """Tell whether an error rate is too high for a bound with miscoverage delta."""
+        """Tell whether the rate under one design is too high for a bound with miscoverage delta."""
         return p_value(rate, self.programme.delta) < LEVEL / max(1, len(self.judged))
+
+    def is_flagged(self, method: str, **case: str | int) -> bool:
+        """Tell whether a bound is wrong too often under a design that it promises to hold under.
+
+        ``case`` narrows the runs as in :meth:`rate`.
+        """
+        rates = (self.rate(method, [design], **case) for design in self.designs_of(method))
+        return any(rate is not None and self.is_too_often(rate) for rate in rates)
 
     def first_violations(self) -> list[Run]:
         """Return the run with the earliest violation, for each bound and design.
