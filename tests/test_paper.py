@@ -257,6 +257,19 @@ class TestCluster:
         assert "127.0.0.1:1" in str(result.exception)
 
 
+def test_what_has_nothing_to_run_is_left_out_and_what_is_there_is_shown(tmp_path):
+    """``scale`` has no loads with this kernel, and Figure 1 depends on no choice."""
+    options = ["--rounds", "4", "--reps", "1", "--kernels", "matern-3/2", "--workers", "1"]
+    result = _invoke("figure1", "scale", *options, "--out", tmp_path)
+    assert result.exit_code == 0 and "scale has nothing to run" in result.output
+    [stored] = (tmp_path / "cells").iterdir()
+    written = stored.stat().st_mtime_ns
+    assert _invoke("table1", *options, "--out", tmp_path).exit_code == 0
+    page = (tmp_path / "report.html").read_text()
+    assert 'id="figure1"' in page and 'id="table1"' in page and 'id="scale"' not in page
+    assert stored.stat().st_mtime_ns == written
+
+
 def test_the_recursion_is_amm_and_dmm():
     rng = np.random.default_rng(0)
     problem = kb.SyntheticProblem.draw(Setting("matern-5/2", 0.5).make_kernel(), 3, rng)
