@@ -37,7 +37,7 @@ def reproduce(
     from their results; each file is replaced as a whole, and none before all are made.
     """
     wanted = list(names)
-    specs.refuse_unknown("experiment", wanted, tuple(EXPERIMENTS), ["all"])
+    specs.refuse_unknown("experiment", wanted, tuple(specs.TITLES), ["all"])
     if "all" in wanted:
         wanted = list(EXPERIMENTS)
     if "optimisers" in wanted and (absent := contenders.missing()):
