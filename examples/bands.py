@@ -8,7 +8,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from kernelbounds.paper.figures import draw_figure1, run_figure1
+import numpy as np
+
+from kernelbounds.paper.figure1 import BANDS, Figure1, draw_figure1
 
 
 def main() -> None:
@@ -18,11 +20,12 @@ def main() -> None:
     parser.add_argument("--observations", type=int, default=25)
     parser.add_argument("--seed", type=int, default=1, help="of the function and the noise")
     arguments = parser.parse_args()
-    found = run_figure1(arguments.observations, arguments.seed)
-    for band in found.bands:
-        inside = 100 * band.coverage(found.truth)
-        print(f"{band.name:10}  mean width {band.mean_width:.3f}  truth inside {inside:.0f}%")
-    draw_figure1(found, arguments.out.parent, arguments.out.name)
+    found = Figure1(arguments.observations, arguments.seed).run()
+    for name, lower, upper in zip(BANDS.values(), found["lower"], found["upper"], strict=True):
+        width = np.mean(upper - lower)
+        inside = 100 * np.mean((lower <= found["truth"]) & (found["truth"] <= upper))
+        print(f"{name:10}  mean width {width:.3f}  truth inside {inside:.0f}%")
+    draw_figure1(found, arguments.out)
 
 
 if __name__ == "__main__":

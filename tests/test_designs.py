@@ -15,12 +15,13 @@ from typer.testing import CliRunner
 
 import kernelbounds as kb
 from kernelbounds.cli import app
-from kernelbounds.paper import designs, specs
+from kernelbounds.paper import design_rates, designs, specs
 from kernelbounds.paper.cells import Cell
-from kernelbounds.paper.designs import CLAIMS, DesignGroup, DesignRuns
-from kernelbounds.paper.reproduce import EXPERIMENTS
-from kernelbounds.paper.results import ErrorRate
+from kernelbounds.paper.design_rates import DesignGroup
+from kernelbounds.paper.designs import CLAIMS, DesignRuns
+from kernelbounds.paper.experiments import EXPERIMENTS
 from kernelbounds.paper.specs import Choices
+from kernelbounds.paper.summaries import ErrorRate
 
 
 def _wrong(design, law="Gaussian", kernel="matern-5/2", rounds=100):
@@ -170,7 +171,7 @@ class TestSummary:
         other = replace(one, job=replace(one.job, law="uniform"))
         assert all("one x, Gaussian" not in rates for *_, rates in other.rates())
         assert one.widths()[12][0] == pytest.approx(1 + 0.75 * 0.005)
-        text = designs.as_text([one])
+        text = design_rates.as_text([one])
         assert "75.0 % [19.4, 99.4]" in text and "12.50 %" in text and "RBF, d = 3" in text
 
 

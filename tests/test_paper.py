@@ -19,8 +19,9 @@ import kernelbounds as kb
 from kernelbounds import theory
 from kernelbounds.cli import app
 from kernelbounds.paper import cells, proved_regret, specs, table1
-from kernelbounds.paper.cells import Cell, MethodRuns, Recursion
-from kernelbounds.paper.reproduce import EXPERIMENTS
+from kernelbounds.paper.cells import Cell, MethodRuns
+from kernelbounds.paper.experiments import EXPERIMENTS
+from kernelbounds.paper.recursion import Recursion
 from kernelbounds.paper.results import ResultStore
 from kernelbounds.paper.specs import Choices, Setting
 
@@ -49,7 +50,7 @@ def _equal(one, two):
 
 class TestSpecs:
     def test_the_help_names_all_experiments(self):
-        assert set(EXPERIMENTS) == set(specs.EXPERIMENTS)
+        assert set(EXPERIMENTS) == set(specs.TITLES)
 
     def test_table_1_is_the_papers(self):
         found = table1.jobs(Choices())
@@ -254,6 +255,19 @@ class TestCluster:
         result = _invoke("table1", *OPTIONS, "--out", tmp_path, "--dask", "tcp://127.0.0.1:1")
         assert isinstance(result.exception, kb.KernelBoundsError)
         assert "127.0.0.1:1" in str(result.exception)
+
+
+def test_what_has_nothing_to_run_is_left_out_and_what_is_there_is_shown(tmp_path):
+    """``scale`` has no loads with this kernel, and Figure 1 depends on no choice."""
+    options = ["--rounds", "4", "--reps", "1", "--kernels", "matern-3/2", "--workers", "1"]
+    result = _invoke("figure1", "scale", *options, "--out", tmp_path)
+    assert result.exit_code == 0 and "scale has nothing to run" in result.output
+    [stored] = (tmp_path / "cells").iterdir()
+    written = stored.stat().st_mtime_ns
+    assert _invoke("table1", *options, "--out", tmp_path).exit_code == 0
+    page = (tmp_path / "report.html").read_text()
+    assert 'id="figure1"' in page and 'id="table1"' in page and 'id="scale"' not in page
+    assert stored.stat().st_mtime_ns == written
 
 
 def test_the_recursion_is_amm_and_dmm():

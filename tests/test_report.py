@@ -9,8 +9,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from kernelbounds.paper import reproduce as report, specs
-from kernelbounds.paper.cells import RECURSIONS, Cell, MethodRuns
+from kernelbounds.paper import report, specs
+from kernelbounds.paper.cells import Cell, MethodRuns
+from kernelbounds.paper.recursion import RECURSIONS
 from kernelbounds.paper.regret_by_radius import METHODS as RADII
 
 FACTS = {"seed": "0", "a <b> & c": "</script><script>alert(1)</script>"}
@@ -36,7 +37,7 @@ def _runs(experiment, **choices):
 
 
 def _all(**choices):
-    return {name: _runs(name, **choices) for name in specs.EXPERIMENTS}
+    return {name: _runs(name, **choices) for name in specs.TITLES}
 
 
 def _data(page):
@@ -91,7 +92,7 @@ def test_the_table(tmp_path):
 def test_text_is_escaped(tmp_path):
     page = report.as_html(_all(rounds=5, repetitions=2), FACTS, tmp_path)
     assert "alert(1)</script>" not in page and "a &lt;b&gt; &amp; c" in page
-    assert "<" not in report._json([report.Section("figure2", _runs("figure2", rounds=5))])
+    assert "<" not in report.as_json({"figure2": _runs("figure2", rounds=5)})
 
 
 @pytest.mark.parametrize(

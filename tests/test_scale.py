@@ -67,7 +67,7 @@ def store(tmp_path):
 
 def test_tables_say_what_was_measured(store, tmp_path):
     members = jobs(Choices(rounds=150))
-    text = scale.write(members, store, tmp_path)
+    text = scale.EXPERIMENT.write("scale", members, store, tmp_path)
     assert "1.250" in text and "By a model, not measured" in text
     assert f"in {len(members)} of {len(members)} cases" in text
     rows = list(csv.DictReader(io.StringIO((tmp_path / "scale.csv").read_text())))

@@ -14,8 +14,10 @@ from typer.testing import CliRunner
 import kernelbounds as kb
 from kernelbounds.cli import app
 from kernelbounds.paper import cells, regret_by_radius, table1
-from kernelbounds.paper.cells import Cell, Limit, MethodRuns, Scales
-from kernelbounds.paper.reproduce import EXPERIMENTS
+from kernelbounds.paper.cells import Cell, MethodRuns
+from kernelbounds.paper.experiments import EXPERIMENTS
+from kernelbounds.paper.radii import Limit, Scales
+from kernelbounds.paper.regret_by_radius import Radii
 from kernelbounds.paper.specs import Choices, Setting
 
 SIGMA, DELTA, B = 0.1, 0.05, 5.0
@@ -115,11 +117,13 @@ def test_aims(default, said):
     regret = {"DMM": [100, 100], "CMM": [98, 99], "CMM scales": [90, 92]}
     runs = _runs(regret | {"CMM default": default, "CMM limit": [60, 60]})
     radii = {(runs[0].setting, m): np.array([[9.0, 2.0]]) for m in ("CMM", "CMM default")}
-    aims = [line for line in regret_by_radius.as_text(runs, radii).splitlines() if "aim" in line]
+    aims = [
+        line for line in regret_by_radius.as_text(Radii(runs, radii)).splitlines() if "aim" in line
+    ]
     assert len(aims) == 2 and all(line.endswith("  " + said) for line in aims)
     few = _runs(regret | {"CMM default": default, "CMM limit": [60, 60]}, rounds=100)
     radii = {(few[0].setting, m): np.array([[9.0, 2.0]]) for m in ("CMM", "CMM default")}
-    assert "aim" not in regret_by_radius.as_text(few, radii), "they are for 1000 rounds"
+    assert "aim" not in regret_by_radius.as_text(Radii(few, radii)), "they are for 1000 rounds"
 
 
 def test_reproduces(tmp_path):

@@ -21,7 +21,7 @@ from kernelbounds.laboratory import programme as lab
 from kernelbounds.paper import specs
 
 QUICK_ROUNDS, QUICK_REPETITIONS = 150, 3
-EXPERIMENTS = "; ".join(f"{name}: {text}" for name, text in specs.EXPERIMENTS.items())
+EXPERIMENTS = "; ".join(f"{name}: {text}" for name, text in specs.TITLES.items())
 REPRODUCE_HELP = f"""Reproduce the paper's experiments.
 
 Names: {EXPERIMENTS}; or all. You may interrupt at any time; run the command again to go on.
@@ -118,7 +118,7 @@ def coverage(
     that was wrong is listed with its seed, with which it can be run again.
     """
     from kernelbounds.laboratory import coverage as measure
-    from kernelbounds.laboratory.measuring import write
+    from kernelbounds.laboratory.reporting import write
 
     try:
         numbers = [int(dim) for dim in listed(dims)]

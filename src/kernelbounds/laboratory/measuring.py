@@ -1,12 +1,7 @@
-"""Measure coverage: run what is missing, count the wrong runs, and judge the bounds.
-
-:func:`write` turns a measurement into tables, a figure and CSV files.
-"""
+"""Measure coverage: run what is missing, count the wrong runs, and judge the bounds."""
 
 from __future__ import annotations
 
-import itertools
-import math
 import shlex
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
@@ -14,22 +9,19 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-import numpy as np
 from scipy.stats import binom
 
 from kernelbounds.arrays import Array
 from kernelbounds.bounds import Bound
 from kernelbounds.laboratory.programme import (
-    NOISE_SCALE,
-    NORM,
     Case,
     Programme,
     promises_design,
     promises_noise,
 )
 from kernelbounds.paper import results
-from kernelbounds.paper.figures import COLOURS, USERS_COLOURS, draw_rate, figure_files, legend_above
-from kernelbounds.paper.results import ErrorRate, ResultStore
+from kernelbounds.paper.results import ResultStore
+from kernelbounds.paper.summaries import ErrorRate
 
 # The probability with which any of the valid bounds of a programme is refuted is at most this.
 LEVEL = 1e-3
@@ -99,18 +91,22 @@ class Coverage:
         """The bounds by their names."""
         return self.programme.bounds_by_name
 
+    def designs_of(self, method: str) -> list[str]:
+        """Return the designs under which a bound promises to hold."""
+        bound = self.bounds[method]
+        return [one for one in self.programme.designs if promises_design(bound, one)]
+
     def rate(
         self, method: str, designs: Iterable[str] | None = None, **case: str | int
     ) -> ErrorRate | None:
         """Return the error rate of a bound, among runs with noise for which it is made.
 
         ``designs`` are those that the bound promises to hold under if there are none, and ``case``
-        narrows the runs: ``noise="heavy"``, ``dim=3``. None where there are no such runs.
+        narrows the runs: ``noise="heavy"``, ``dim=3``. None where there are no such runs. Runs
+        under different designs share functions and noise, and are no independent trials.
         """
         bound = self.bounds[method]
-        if designs is None:
-            designs = [one for one in self.programme.designs if promises_design(bound, one)]
-        wanted = set(designs)
+        wanted = set(self.designs_of(method) if designs is None else designs)
         found = [
             one.time > 0
             for one in self.runs
@@ -125,20 +121,19 @@ class Coverage:
     def judged(self) -> dict[tuple[str, str], ErrorRate]:
         """The error rates on which bounds are judged, by bound and group of runs.
 
-        The groups have only runs in which the bound promises to hold: all runs under a design, with
-        a law of noise, a truth, a kernel, and a dimension.
+        A group has runs under one design alone, which are independent: runs under different
+        designs share functions and noise. It has only runs in which the bound promises to hold:
+        all of them, or those with a law of noise, a truth, a kernel or a dimension.
         """
-        p = self.programme
         found: dict[tuple[str, str], ErrorRate] = {}
         for method, bound in self.bounds.items():
-            groups: dict[str, ErrorRate | None] = {
-                design: self.rate(method, [design])
-                for design in p.designs
-                if promises_design(bound, design)
-            }
-            groups |= {n: self.rate(method, noise=n) for n in p.noises if promises_noise(bound, n)}
-            groups |= {name: self.rate(method, **kind) for name, kind in p.kinds.items()}
-            found |= {(method, name): rate for name, rate in groups.items() if rate}
+            noises = [one for one in self.programme.noises if promises_noise(bound, one)]
+            kinds = {noise: {"noise": noise} for noise in noises} | self.programme.kinds
+            for design in self.designs_of(method):
+                groups = {design: self.rate(method, [design])}
+                for name, kind in kinds.items():
+                    groups[f"{design}, {name}"] = self.rate(method, [design], **kind)
+                found |= {(method, name): rate for name, rate in groups.items() if rate}
         return found
 
     @cached_property
@@ -157,8 +152,16 @@ class Coverage:
         return found
 
     def is_too_often(self, rate: ErrorRate) -> bool:
-        """Tell whether an error rate is too high for a bound with miscoverage delta."""
+        """Tell whether the rate under one design is too high for a bound with miscoverage delta."""
         return p_value(rate, self.programme.delta) < LEVEL / max(1, len(self.judged))
+
+    def is_flagged(self, method: str, **case: str | int) -> bool:
+        """Tell whether a bound is wrong too often under a design that it promises to hold under.
+
+        ``case`` narrows the runs as in :meth:`rate`.
+        """
+        rates = (self.rate(method, [design], **case) for design in self.designs_of(method))
+        return any(rate is not None and self.is_too_often(rate) for rate in rates)
 
     def first_violations(self) -> list[Run]:
         """Return the run with the earliest violation, for each bound and design.
@@ -229,148 +232,3 @@ def coverage(
             x = arrays["x"][i, : case.dim]
             runs.append(Run(job.method, job.design, seed, case, int(arrays["time"][i]), x, *ends))
     return Coverage(programme, runs, computed)
-
-
-def described(run: Run) -> str:
-    """Describe in words where a run was wrong."""
-    if math.isnan(run.truth):
-        return "no function is left"
-    if math.isnan(run.x[0]):
-        return f"a contrast is {run.truth:.4g}, and not in [{run.lower:.4g}, {run.upper:.4g}]"
-    x = ", ".join(f"{value:.3g}" for value in run.x)
-    return f"f*({x}) = {run.truth:.4g} is not in [{run.lower:.4g}, {run.upper:.4g}]"
-
-
-# --- tables and figure
-
-
-def write(found: Coverage, folder: Path) -> tuple[str, list[Path]]:
-    """Write tables as text and CSV, and a figure; return the text and the files.
-
-    Each file is replaced as a whole, and none before all are made.
-    """
-
-    def make(place: Path) -> str:
-        draw(found, place)
-        (place / "violations.csv").write_text(violations_csv(found), encoding="utf-8")
-        return results.write_texts(place, "coverage", as_text(found), as_csv(found))
-
-    return results.written_together(folder, make)
-
-
-def as_text(found: Coverage) -> str:
-    """Return the tables: by design, by kind of problem, and the first violations."""
-    p = found.programme
-    refuted, designs = found.refuted, [["bound", "verdict", *p.designs]]
-    noises, others = [["bound", *p.noises]], [["bound", *p.kinds]]
-    for name, bound in found.bounds.items():
-        shown = [
-            _cell(found, found.rate(name, [design]), promises_design(bound, design))
-            for design in p.designs
-        ]
-        designs.append([name, "refuted" if name in refuted else "holds", *shown])
-        shown = [
-            _cell(found, found.rate(name, noise=noise), promises_noise(bound, noise))
-            for noise in p.noises
-        ]
-        noises.append([name, *shown])
-        rates = [found.rate(name, **kind) for kind in p.kinds.values()]
-        others.append([name, *(_cell(found, rate, promised=True) for rate in rates)])
-    tables = {
-        "Share of runs in which f* was outside of the bounds at some time and place, in per cent "
-        f"[95 %]; {p.runs} runs under each design, δ = {p.delta:g}, T = {p.rounds}": designs,
-        "By law of noise, under the designs that a bound promises to hold under": noises,
-        "By truth, kernel and dimension, where a bound promises to hold": others,
-    }
-    first = [["bound", "design", "seed", "t", "problem", "what was wrong"]]
-    for run in found.first_violations():
-        problem = ", ".join(map(str, run.case[1:])) + f", d = {run.case.dim}"
-        place = [run.method, run.design, f"{run.seed}", f"{run.time}", problem]
-        first.append([*place, described(run)])
-    if len(first) > 1:
-        tables["The earliest violation, with noise for which a bound is made"] = first
-    text = results.under_headings(tables)
-    if len(first) > 1:
-        text += f"\nRun the first again: {found.first_violations()[0].command(p)}\n"
-    return text + (
-        "\n*: more often than δ allows. In brackets: not promised. Noise for which a bound is not "
-        "made counts in its own column alone.\n"
-        f"‖f*‖ = B = {NORM:g} and σ = {NOISE_SCALE:g}, and the bounds are told so.\n"
-    )
-
-
-def as_csv(found: Coverage) -> str:
-    """Return a row for each bound, design and kind of problem."""
-    head = ["bound", "design", "dim", "kernel", "truth", "noise", "promised", "wrong", "runs"]
-    rows = []
-    groups = results.grouped(found.runs, lambda one: (one.method, one.design, one.case))
-    for (method, design, case), runs in groups.items():
-        bound = found.bounds[method]
-        promised = promises_design(bound, design) and promises_noise(bound, case.noise)
-        rate = ErrorRate(sum(one.time > 0 for one in runs), len(runs))
-        counts = int(promised), rate.wrong, rate.runs
-        rows.append([method, design, *case, *counts, *results.numbers(*rate.interval)])
-    return results.csv_text([*head, "low", "high"], rows)
-
-
-def violations_csv(found: Coverage) -> str:
-    """Return a row for each run in which a bound was wrong, with its seed and the command."""
-    head = ["bound", "design", "seed", "dim", "kernel", "truth", "noise", "time"]
-    head += ["x", "f", "lower", "upper", "command"]
-    return results.csv_text(
-        head,
-        (
-            [
-                one.method, one.design, one.seed, *one.case, one.time,
-                " ".join(f"{value:.17g}" for value in one.x),
-                *results.numbers(one.truth, one.lower, one.upper), one.command(found.programme),
-            ]
-            for one in found.runs
-            if one.time
-        ),
-    )  # fmt: skip
-
-
-def draw(found: Coverage, folder: Path) -> None:
-    """Draw how often bounds are wrong by design, and by time where they promise to hold."""
-    p = found.programme
-    others = itertools.cycle(USERS_COLOURS)
-    colours = {name: COLOURS.get(name) or next(others) for name in found.bounds}
-    with figure_files(folder, "coverage", 1, 2, panel=(4.6, 3.4)) as axes:
-        left, right = axes[0]
-        step = 0.8 / len(found.bounds)
-        for i, (name, bound) in enumerate(found.bounds.items()):
-            for row, design in enumerate(p.designs):
-                rate = found.rate(name, [design])
-                if rate is None:
-                    continue
-                height, hollow = 0.4 - row - step * (i + 0.5), not promises_design(bound, design)
-                draw_rate(left, rate, height, colours[name], hollow)
-            # These are the times of first violations, where a design looks more than once.
-            looked = [one for one in found.runs if one.method == name and one.design != "once"]
-            times = np.array([r.time for r in looked if promises_noise(bound, r.case.noise)])
-            if len(times):
-                grid = np.unique(np.append(1, times[times > 0]))
-                shares = [(times[times > 0] <= t).sum() / len(times) for t in grid]
-                ends = np.append(grid, p.rounds), np.append(shares, shares[-1])
-                right.step(*ends, where="post", color=colours[name], label=name, linewidth=1.3)
-        left.set_yticks([-row for row in range(len(p.designs))], list(p.designs))
-        left.set_ylim(0.5 - len(p.designs), 0.5)
-        left.axvline(p.delta, color="black", linewidth=0.6)
-        left.set_xlim(-0.03, 1.03)
-        left.set_xlabel("share of runs that were wrong; hollow: not promised")
-        right.axhline(p.delta, color="black", linewidth=0.6)
-        right.set_xscale("log")
-        right.set_xlim(1, p.rounds)
-        right.set_ylim(-0.03, 1.03)
-        right.set_xlabel("observations")
-        right.set_ylabel("share of runs wrong by then")
-        legend_above(right, 4)
-
-
-def _cell(found: Coverage, rate: ErrorRate | None, promised: bool) -> str:
-    if rate is None:
-        return ""
-    low, high = (100 * end for end in rate.interval)
-    text = f"{100 * rate.share:.1f} [{low:.1f}, {high:.1f}]{'*' * found.is_too_often(rate)}"
-    return text if promised else f"({text})"

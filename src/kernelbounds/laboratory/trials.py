@@ -36,7 +36,7 @@ from kernelbounds.laboratory.programme import (
     Case,
     bound_named,
 )
-from kernelbounds.paper.designs import unit_noise
+from kernelbounds.paper.known_truth import looks, unit_noise
 from kernelbounds.paper.specs import CENTRES, COST, Job, kernel_named
 from kernelbounds.sequence import ConfidenceSequence
 
@@ -153,7 +153,7 @@ def first_violation(
         order += of_design.integers(1, 1 + SITES, size=rounds)
     sequence = ConfidenceSequence(kernel, NORM * (1 + NORM_SLACK), NOISE_SCALE, delta, bound=bound)
     before = 0
-    for time in [rounds] if design == "once" else looks(rounds):
+    for time in [rounds] if design == "once" else looks(rounds, FIRST_LOOKS, LOOK_FACTOR):
         chosen = order[before:time]
         sequence.update(points[chosen], truth[chosen] + scales[chosen] * noise[before:time])
         before = time
@@ -231,20 +231,3 @@ def selective(gram: Array, noise: Array, scales: Array) -> tuple[NDArray[np.int6
         variance -= np.outer(gain, variance[at])
         fits[time] = fit
     return order, fits
-
-
-def looks(rounds: int) -> list[int]:
-    """Return the numbers of observations after which bounds are compared with the truth.
-
-    They are the first 20, then each is 10 percent more than the last, and the end.
-
-    Examples
-    --------
-    >>> found = looks(200)
-    >>> found[:5], found[-5:], len(found)
-    ([1, 2, 3, 4, 5], [149, 163, 179, 196, 200], 47)
-    """
-    found = list(range(1, min(FIRST_LOOKS, rounds) + 1))
-    while found[-1] < rounds:
-        found.append(max(found[-1] + 1, math.floor(LOOK_FACTOR * found[-1])))
-    return [*(time for time in found if time < rounds), rounds]

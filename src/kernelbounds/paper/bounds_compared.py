@@ -17,11 +17,11 @@ import numpy as np
 from kernelbounds.arrays import Array
 from kernelbounds.bandits import KernelUCB, SyntheticProblem, simulate
 from kernelbounds.bounds import CMM, RIVALS
-from kernelbounds.paper import results, specs
+from kernelbounds.paper import specs, summaries
 from kernelbounds.paper.cells import PLAY, Cell, noise_of, problem_of, sequence_for
-from kernelbounds.paper.figures import USERS_COLOURS, figure_files, grid_of, legend_above, log_axes
-from kernelbounds.paper.results import Repetitions, ResultStore
-from kernelbounds.paper.specs import LENGTH_SCALES, Choices, Experiment, Job, Picture, Setting
+from kernelbounds.paper.drawing import USERS_COLOURS, legend_above, log_axes, setting_panels
+from kernelbounds.paper.specs import Choices, Experiment, Job, Picture, Setting
+from kernelbounds.paper.summaries import Repetitions
 from kernelbounds.sequence import ConfidenceSequence
 
 # Numbers of observations after which widths are measured; also after the last.
@@ -131,33 +131,6 @@ def jobs(choices: Choices) -> list[RivalRun]:
 Rival = Repetitions[RivalRun]  # all repetitions of one method in one setting
 
 
-def write(members: list[RivalRun], store: ResultStore, folder: Path) -> str:
-    """Make the tables and the figures of the experiment, and return the tables as text."""
-    found = results.repetitions(members, store)
-    _draw(
-        found, folder, "rivals", ("observations", "mean width"),
-        lambda one: (times(one.job.setting.rounds), one["width"]),
-    )  # fmt: skip
-    _draw(
-        found, folder, "rivals-regret", ("round", "cumulative regret"),
-        lambda one: (range(1, one.job.setting.rounds + 1), np.cumsum(one["regret"], axis=1)),
-    )  # fmt: skip
-    return results.write_texts(folder, "rivals", as_text(found), as_csv(found))
-
-
-EXPERIMENT = Experiment(
-    jobs,
-    write,
-    "Above: mean widths after random observations. Below: regret of KernelUCB with each "
-    "bound. Dashed: the limit, where R² is the noise energy itself, which nobody knows. Dotted: "
-    "bounds that promise less, or that coincide with others.",
-    (
-        Picture("rivals", "Widths", "Mean width against observations, by bound"),
-        Picture("rivals-regret", "Regret", "Cumulative regret against rounds, by bound"),
-    ),
-)
-
-
 def as_text(found: list[Rival]) -> str:
     """Return tables of widths, regret, certified regret and time, with a row for each method."""
     settings = list(dict.fromkeys(one.job.setting for one in found))
@@ -165,7 +138,7 @@ def as_text(found: list[Rival]) -> str:
     reference = {one.job.setting: one["width"] for one in found if one.job.method == OURS[0]}
 
     def table(shown: Callable[[Rival], str]) -> list[list[str]]:
-        rows = results.grouped(found, lambda one: one.job.method).items()
+        rows = summaries.grouped(found, lambda one: one.job.method).items()
         head = ["", *(setting.title for setting in settings)]
         return [head, *([TITLES.get(method, method), *map(shown, row)] for method, row in rows)]
 
@@ -174,17 +147,17 @@ def as_text(found: list[Rival]) -> str:
 
     def milliseconds(one: Rival) -> str:
         late = one["seconds"][:, -(rounds // 4) - 1 :]
-        return results.plus_minus(1e3 * float(np.median(late)), math.nan)
+        return summaries.plus_minus(1e3 * float(np.median(late)), math.nan)
 
     after = f"after {rounds} rounds, mean ± standard error of {count}"
-    return results.under_headings(
+    return summaries.under_headings(
         {
             f"Mean width after {rounds} observations over that of CMM, default": table(relative),
             f"Regret of KernelUCB {after}": table(
-                lambda one: results.mean_text(one["regret"].sum(axis=1))
+                lambda one: summaries.mean_text(one["regret"].sum(axis=1))
             ),
             f"What that regret is certified to be at most {after}": table(
-                lambda one: results.mean_text(one["regret_bound"].sum(axis=1))
+                lambda one: summaries.mean_text(one["regret_bound"].sum(axis=1))
             ),
             "Milliseconds a step of KernelUCB, median of the last quarter of the rounds": table(
                 milliseconds
@@ -195,41 +168,81 @@ def as_text(found: list[Rival]) -> str:
 
 def as_csv(found: list[Rival]) -> str:
     """Return one row for each method and setting."""
-    head = ["kernel", "length_scale", "method", "repetitions", "rounds", "width", "regret"]
-    head += ["regret_standard_error", "certified_regret", "milliseconds"]
     rows = []
     for one in found:
         s, totals = one.job.setting, one["regret"].sum(axis=1)
-        values = [
-            float(one["width"][:, -1].mean()),
-            float(totals.mean()),
-            results.standard_error(totals),
-        ]
-        values.append(float(one["regret_bound"].sum(axis=1).mean()))
-        values.append(1e3 * float(np.median(one["seconds"])))
-        about = [s.kernel, s.length_scale, one.job.method, len(totals), s.rounds]
-        rows.append([*about, *results.numbers(*values)])
-    return results.csv_text(head, rows)
+        about = {
+            "kernel": s.kernel,
+            "length_scale": s.length_scale,
+            "method": one.job.method,
+            "repetitions": len(totals),
+            "rounds": s.rounds,
+        }
+        measured = summaries.numbers(
+            width=float(one["width"][:, -1].mean()),
+            regret=float(totals.mean()),
+            regret_standard_error=summaries.standard_error(totals),
+            certified_regret=float(one["regret_bound"].sum(axis=1).mean()),
+            milliseconds=1e3 * float(np.median(one["seconds"])),
+        )
+        rows.append({**about, **measured})
+    return summaries.csv_text(rows)
+
+
+def draw_widths(found: list[Rival], path: Path) -> None:
+    """Draw the mean width of each bound against the number of observations."""
+
+    def curve(one: Rival) -> tuple[Sequence[int], Array]:
+        return times(one.job.setting.rounds), one["width"]
+
+    _draw(found, path, ("observations", "mean width"), curve, TICKS)
+
+
+def draw_regret(found: list[Rival], path: Path) -> None:
+    """Draw the cumulative regret of KernelUCB with each bound."""
+
+    def curve(one: Rival) -> tuple[Sequence[int], Array]:
+        return range(1, one.job.setting.rounds + 1), np.cumsum(one["regret"], axis=1)
+
+    _draw(found, path, ("round", "cumulative regret"), curve)
 
 
 def _draw(
-    found: list[Rival], folder: Path, name: str, labels: tuple[str, str],
+    found: list[Rival],
+    path: Path,
+    labels: tuple[str, str],
     curve: Callable[[Rival], tuple[Sequence[int], Array]],
-) -> None:  # fmt: skip
-    """Draw a curve for each method, with kernels in columns and length scales in rows."""
-    kernels, place_of = grid_of(one.job.setting for one in found)
+    log_ticks: Sequence[float] = (),
+) -> None:
+    """Draw a curve for each method, on logarithmic axes where there are ticks for them."""
+    settings = list(dict.fromkeys(one.job.setting for one in found))
     own = dict.fromkeys(one.job.method for one in found if one.job.method not in STYLES)
     styles = STYLES | {method: (USERS_COLOURS[i % 4], "-.") for i, method in enumerate(own)}
-    with figure_files(folder, name, len(LENGTH_SCALES), len(kernels), labels) as axes:
+    with setting_panels(path, settings, labels) as panels:
         for one in found:
-            setting, method = one.job.setting, one.job.method
-            axis, (x, values) = axes[place_of(setting)], curve(one)
+            method, axis = one.job.method, panels[one.job.setting]
+            x, values = curve(one)
             if np.isnan(values).any():
                 continue
             colour, style = styles[method]
             label, width = TITLES.get(method, method), 2.2 if method in TITLES else 1.2
             axis.plot(x, values.mean(axis=0), style, color=colour, label=label, linewidth=width)
-            axis.set_title(setting.title, fontsize=10)
-            if name == "rivals":
-                log_axes(axis, x, TICKS)
-        legend_above(axes[0, 0], 5)
+            if log_ticks:
+                log_axes(axis, x, log_ticks)
+        legend_above(panels[settings[0]], 5)
+
+
+EXPERIMENT = Experiment(
+    jobs,
+    summaries.repetitions,
+    {"txt": as_text, "csv": as_csv},
+    (
+        Picture("rivals", draw_widths, "Widths", "Mean width against observations, by bound"),
+        Picture(
+            "rivals-regret", draw_regret, "Regret", "Cumulative regret against rounds, by bound"
+        ),
+    ),
+    note="Above: mean widths after random observations. Below: regret of KernelUCB with each "
+    "bound. Dashed: the limit, where R² is the noise energy itself, which nobody knows. Dotted: "
+    "bounds that promise less, or that coincide with others.",
+)

@@ -17,23 +17,25 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.stats import qmc
 
 from kernelbounds.arrays import Array
 from kernelbounds.bandits import Certificate, KernelUCB
 from kernelbounds.errors import said
-from kernelbounds.paper import results, specs
-from kernelbounds.paper.cells import PLAY, POLICY, PROBLEM, random_problem
-from kernelbounds.paper.certified_rounds import known_function, least_norm
+from kernelbounds.paper import specs, summaries
+from kernelbounds.paper.cells import PLAY, POLICY, PROBLEM
 from kernelbounds.paper.contenders import CONTENDERS, Optimiser
-from kernelbounds.paper.figures import figure_files, legend_above
-from kernelbounds.paper.results import Repetitions, ResultStore
+from kernelbounds.paper.drawing import figure_files, legend_above
+from kernelbounds.paper.known_functions import known_function, largest, least_norm
+from kernelbounds.paper.known_truth import random_problem
+from kernelbounds.paper.results import ResultStore
 from kernelbounds.paper.specs import Choices, Experiment, Job, Picture, Setting
+from kernelbounds.paper.summaries import Repetitions
 from kernelbounds.problem import Problem
 
 TIMES = (10, 20)  # trials after which ours are certified; also after the last
@@ -44,8 +46,6 @@ KNOWN_NOISE = 1.0
 # How often the known functions turn along each input, counted on lines through the cube.
 TURNS = {"branin": (5, 1), "hartmann": (1, 3, 3), "camel": (5, 3)}
 TITLES = {"branin": "Branin", "hartmann": "Hartmann-3", "camel": "six-hump camel"}
-# Where the largest value of a function is looked for: the best of these points are improved.
-SCANNED, STARTS = 2**13, 12
 NORM_POINTS = 2**10  # on which the norms of known functions are computed, from below
 CERTIFICATE_SECONDS = 60.0  # more than any certificate takes here
 # How much looser than the bounds certificates may be, over the range of the output: a finer search
@@ -90,7 +90,7 @@ def task(function: str, trials: int, seed: int, repetition: int) -> Task:
 @cache
 def _known(function: str, trials: int) -> Task:
     turns = TURNS[function]
-    raw = _camel if function == "camel" else known_function(function).formula
+    raw = known_function(function).formula
     low, high = -largest(lambda x: -raw(x), len(turns)), largest(raw, len(turns))
 
     def values(points: Array) -> Array:
@@ -101,28 +101,6 @@ def _known(function: str, trials: int) -> Task:
         KNOWN_NOISE, delta=specs.DELTA, experiments=trials,
     ).settled()  # fmt: skip
     return Task(values, SCALE, KNOWN_NOISE, problem)
-
-
-def _camel(x: Array) -> Array:
-    u, v = 4 * x[:, 0] - 2, 2 * x[:, 1] - 1
-    return np.asarray(-(4 - 2.1 * u**2 + u**4 / 3) * u**2 - u * v - 4 * (v**2 - 1) * v**2)
-
-
-def largest(values: Callable[[Array], Array], dim: int) -> float:
-    """Find the largest value of a function on the unit cube, from many starts."""
-    points = qmc.Sobol(dim, scramble=False).random(SCANNED)
-    corners = np.stack(np.meshgrid(*[[0.0, 1.0]] * dim), axis=-1).reshape(-1, dim)
-    points = np.concatenate([points, corners])
-    found = values(points)
-    starts = points[np.argsort(-found)[:STARTS]]
-    tops: list[float] = [
-        -minimize(
-            lambda x: -float(values(x[None])[0]), start, method="L-BFGS-B", bounds=[(0, 1)] * dim,
-            options={"ftol": 1e-15, "gtol": 1e-9},
-        ).fun
-        for start in starts
-    ]  # fmt: skip
-    return max(float(found.max()), *tops)
 
 
 @dataclass(frozen=True)
@@ -222,31 +200,14 @@ def jobs(choices: Choices) -> list[OptimiserRun]:
 Played = Repetitions[OptimiserRun]
 
 
-def write(members: list[OptimiserRun], store: ResultStore, folder: Path) -> str:
-    """Make the tables and the figures of the experiment, and return the tables as text."""
+def gather(members: list[OptimiserRun], store: ResultStore) -> list[Played]:
+    """Read all runs, and leave out those that failed."""
     found = []
-    for one in results.repetitions(members, store):
+    for one in summaries.repetitions(members, store):
         whole = one["failed"][:, 0] == 0
         arrays = {name: one[name][whole] for name in NAMES}
         found.append(Played(one.job, arrays | {"failed": one["failed"]}))
-    draw(found, folder, "optimisers", "simple regret")
-    draw(found, folder, "optimisers-cumulative", "cumulative regret")
-    return results.write_texts(folder, "optimisers", as_text(found), as_csv(found))
-
-
-EXPERIMENT = Experiment(
-    jobs,
-    write,
-    "Above: true regret of the point that each method recommends, means over "
-    "repetitions. Dashed: what ours certify it to be at most; the others certify nothing. Dotted: "
-    "ours inside BoTorch and Optuna. Below: cumulative regret.",
-    (
-        Picture(
-            "optimisers", "Recommended points", "Regret of the recommended point against trials"
-        ),
-        Picture("optimisers-cumulative", "Regret", "Cumulative regret against trials, by method"),
-    ),
-)
+    return found
 
 
 def as_text(found: list[Played]) -> str:
@@ -255,20 +216,20 @@ def as_text(found: list[Played]) -> str:
     count, trials = found[0]["regret"].shape
 
     def table(shown: Callable[[Played], str]) -> list[list[str]]:
-        rows = results.grouped(found, lambda one: one.job.method).items()
+        rows = summaries.grouped(found, lambda one: one.job.method).items()
         head = ["", *map(title, functions)]
         return [head, *([method, *map(shown, row)] for method, row in rows)]
 
     after = f"after {trials} trials, mean ± standard error of {count}"
     tables = {
         f"Regret of the recommended point {after}": table(
-            lambda one: results.mean_text(one["simple"][:, -1], 2)
+            lambda one: summaries.mean_text(one["simple"][:, -1], 2)
         ),
         f"Cumulative regret {after}": table(
-            lambda one: results.mean_text(one["regret"].sum(axis=1), 0)
+            lambda one: summaries.mean_text(one["regret"].sum(axis=1), 0)
         ),
         f"Certified regret, by our bounds on the method's trials, {after}": table(
-            lambda one: results.mean_text(one["certified"][:, -1])
+            lambda one: summaries.mean_text(one["certified"][:, -1])
         ),
         "Milliseconds of one processor core a trial, median of the second half": table(
             lambda one: f"{_milliseconds(one):.0f}"
@@ -287,7 +248,7 @@ def as_text(found: list[Played]) -> str:
     tables[f"Certificates that were wrong: {wrong} of {issued}"] = [[""]]
     if any(one["failed"].any() for one in found):
         tables[f"Failures in {count} runs"] = table(lambda one: f"{one['failed'].sum():.0f}")
-    return results.under_headings(tables)
+    return summaries.under_headings(tables)
 
 
 def _told(function: str, trials: int) -> list[str]:
@@ -310,23 +271,27 @@ def certificates(found: list[Played]) -> tuple[int, int]:
 
 def as_csv(found: list[Played]) -> str:
     """Return one row for each method and function."""
-    head = ["function", "method", "guarantee", "repetitions", "failed", "trials"]
-    head += ["simple_regret", "simple_regret_standard_error", "cumulative_regret"]
-    head += ["cumulative_regret_standard_error", "certified_regret", "milliseconds"]
     rows = []
     for one in found:
         job, simple, total = one.job, one["simple"][:, -1], one["regret"].sum(axis=1)
-        values = [
-            results.average(simple),
-            results.standard_error(simple),
-            results.average(total),
-            results.standard_error(total),
-        ]
-        values += [results.average(one["certified"][:, -1]), _milliseconds(one)]
-        about = [job.function, job.method, "yes" if CONTENDERS[job.method].ours else "no"]
-        counts = [len(total), int(one["failed"].sum()), job.trials]
-        rows.append([*about, *counts, *results.numbers(*values)])
-    return results.csv_text(head, rows)
+        about = {
+            "function": job.function,
+            "method": job.method,
+            "guarantee": "yes" if CONTENDERS[job.method].ours else "no",
+            "repetitions": len(total),
+            "failed": int(one["failed"].sum()),
+            "trials": job.trials,
+        }
+        measured = summaries.numbers(
+            simple_regret=summaries.average(simple),
+            simple_regret_standard_error=summaries.standard_error(simple),
+            cumulative_regret=summaries.average(total),
+            cumulative_regret_standard_error=summaries.standard_error(total),
+            certified_regret=summaries.average(one["certified"][:, -1]),
+            milliseconds=_milliseconds(one),
+        )
+        rows.append({**about, **measured})
+    return summaries.csv_text(rows)
 
 
 CERTIFIED = ("KernelUCB", "Study, best")  # those whose certificates are drawn
@@ -337,50 +302,74 @@ COLOURS = {
 }  # fmt: skip
 
 
-def draw(found: list[Played], folder: Path, name: str, what: str) -> None:
-    """Draw a curve for each method, with a panel for each function.
+def draw(cumulative: bool, found: list[Played], path: Path) -> None:
+    """Draw cumulative regret, or that of recommended points with what ours certify of them.
 
-    Curves are means over repetitions. A method that failed in all of its runs has none. Simple
-    regret is drawn with what ours certify. Ours are drawn once, and not again for their doors.
+    There is a panel for each function. Curves are means over repetitions. A method that failed in
+    all of its runs has none, and ours are drawn once, and not again for their doors.
     """
-    panels = results.grouped(found, lambda one: one.job.function)
+    panels = summaries.grouped(found, lambda one: one.job.function)
     columns = min(3, len(panels))
-    cumulative = name.endswith("cumulative")
     size = math.ceil(len(panels) / columns), columns
-    with figure_files(folder, name, *size, ("trial", what), panel=(4.0, 3.0)) as axes:
+    labels = "trial", "cumulative regret" if cumulative else "simple regret"
+    with figure_files(path, *size, labels, panel=(4.0, 3.0)) as axes:
         for axis, (function, members) in zip(axes.flat, panels.items(), strict=False):
             for one in members:
-                method, regret, certified = one.job.method, one["regret"], one["certified"]
-                ours, own = CONTENDERS[method].ours, method in CERTIFIED
-                if not len(regret) or (ours and not own):
-                    continue
-                colour, width = COLOURS.get(method, "black"), 2.6 if own else 1.3
-                curve = regret.cumsum(axis=1) if cumulative else one["simple"]
-                trials = 1 + np.arange(curve.shape[1])
-                order = 3 if own else 2
-                axis.plot(
-                    trials, curve.mean(axis=0), color=colour, label=method, linewidth=width,
-                    zorder=order,
-                )  # fmt: skip
-                known = ~np.isnan(certified).any(axis=0)
-                if not cumulative and own:
-                    axis.plot(
-                        trials[known], certified[:, known].mean(axis=0), "--o", color=colour,
-                        label=f"{method}: certified", linewidth=1.2, markersize=4, zorder=order,
-                    )  # fmt: skip
+                if len(one["regret"]) and _has_curve(one.job.method):
+                    _draw_curves(axis, one, cumulative)
             dim = len(TURNS[function]) if function in TURNS else SETTINGS[function].dim
             axis.set_title(f"{title(function)}, d = {dim}", fontsize=10)
-            if not cumulative and function in TITLES:
-                axis.axhline(SCALE, color="#888888", linestyle=":", linewidth=1)
-                axis.text(1, SCALE, "range", va="bottom", color="#666666", fontsize=8)
             axis.margins(x=0.01)
             if not cumulative:
                 axis.set_yscale("log")
+                if function in TITLES:
+                    axis.axhline(SCALE, color="#888888", linestyle=":", linewidth=1)
+                    axis.text(1, SCALE, "range", va="bottom", color="#666666", fontsize=8)
         for axis in axes.flat[len(panels) :]:
             axis.set_visible(False)
         legend_above(axes[0, 0], 5, size=9)
 
 
+def _has_curve(method: str) -> bool:
+    return method in CERTIFIED or not CONTENDERS[method].ours
+
+
+def _draw_curves(axis: Any, one: Played, cumulative: bool) -> None:
+    """Draw the regret of a method, and what ours certify of the points that it recommends."""
+    method, certified = one.job.method, one["certified"]
+    own, colour = method in CERTIFIED, COLOURS.get(method, "black")
+    curve = one["regret"].cumsum(axis=1) if cumulative else one["simple"]
+    order, trials = 3 if own else 2, 1 + np.arange(curve.shape[1])
+    width = 2.6 if own else 1.3
+    axis.plot(trials, curve.mean(axis=0), color=colour, label=method, linewidth=width, zorder=order)
+    if own and not cumulative:
+        known = ~np.isnan(certified).any(axis=0)
+        axis.plot(
+            trials[known], certified[:, known].mean(axis=0), "--o", color=colour,
+            label=f"{method}: certified", linewidth=1.2, markersize=4, zorder=order,
+        )  # fmt: skip
+
+
 def _milliseconds(one: Played) -> float:
     late = one["seconds"][:, one.job.trials // 2 :]
     return 1e3 * float(np.median(late)) if late.size else math.nan
+
+
+EXPERIMENT = Experiment(
+    jobs,
+    gather,
+    {"txt": as_text, "csv": as_csv},
+    (
+        Picture(
+            "optimisers", partial(draw, False), "Recommended points",
+            "Regret of the recommended point against trials",
+        ),
+        Picture(
+            "optimisers-cumulative", partial(draw, True), "Regret",
+            "Cumulative regret against trials, by method",
+        ),
+    ),
+    note="Above: true regret of the point that each method recommends, means over "
+    "repetitions. Dashed: what ours certify it to be at most; the others certify nothing. Dotted: "
+    "the range of the known functions. Below: cumulative regret.",
+)  # fmt: skip

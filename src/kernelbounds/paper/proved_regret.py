@@ -16,11 +16,12 @@ from pathlib import Path
 import numpy as np
 
 from kernelbounds.arrays import Array
-from kernelbounds.paper import cells, results
+from kernelbounds.paper import cells, summaries
 from kernelbounds.paper.cells import Cell
-from kernelbounds.paper.figures import COLOURS, draw_interval, figure_files
-from kernelbounds.paper.results import Estimate, ResultStore
+from kernelbounds.paper.drawing import COLOURS, draw_interval, figure_files
+from kernelbounds.paper.results import ResultStore
 from kernelbounds.paper.specs import KERNELS, Choices, Experiment, Picture, Setting
+from kernelbounds.paper.summaries import Estimate
 from kernelbounds.theory import (
     Rate,
     maximum_information_gain,
@@ -105,28 +106,12 @@ def jobs(choices: Choices) -> list[Cell]:
     return cells.cells_in(settings, choices, ["AMM"])
 
 
-def write(members: list[Cell], store: ResultStore, folder: Path) -> str:
-    """Make the figures and tables of the experiment, and return the table as text."""
-    families = results.grouped(members, lambda cell: (cell.setting.noiseless, cell.setting.kernel))
-    curves = [_curves(family, store) for family in families.values()]
-    _draw_regret(curves, folder)
-    _draw_growth([one.growth for one in curves], folder)
-    return results.write_texts(folder, "theory", as_text(curves), _as_csv(curves))
-
-
-EXPERIMENT = Experiment(
-    jobs,
-    write,
-    "Bounds from the tightest: the widths of the bands where the policy played; the "
-    "theorem with the information gain of the run; the theorem with the largest information gain "
-    "over points that fill the cube. Bands reach from the smallest to the largest repetition.",
-    (
-        Picture(
-            "theory-regret", "Regret under its bounds", "Measured regret and three bounds above it"
-        ),
-        Picture("theory-growth", "Growth", "Fitted exponents of the regret beside the proved ones"),
-    ),
-)
+def gather(members: list[Cell], store: ResultStore) -> list[RegretCurves]:
+    """Compute the regret and its bounds, with noise and without, for each kernel."""
+    families = summaries.grouped(
+        members, lambda cell: (cell.setting.noiseless, cell.setting.kernel)
+    )
+    return [_curves(family, store) for family in families.values()]
 
 
 def as_text(curves: list[RegretCurves]) -> str:
@@ -140,12 +125,24 @@ def as_text(curves: list[RegretCurves]) -> str:
         shown = (f"{found.value:.3f}", interval, str(one.growth.rate))
         factors = (f"x {end / last:.3g}" for end in ends)
         rows.append((one.growth.title, *shown, f"{one.growth.proved:.2f}", *factors))
-    return "\n".join(results.aligned(rows)) + "\n"
+    return "\n".join(summaries.aligned(rows)) + "\n"
+
+
+def as_csv(curves: list[RegretCurves]) -> str:
+    """Return one row for each setting and round, or horizon."""
+    names = ("rounds", "regret", "data_dependent", "theorem_after", "theorem_before")
+    return summaries.csv_text(
+        [
+            {"setting": one.growth.title} | summaries.numbers(**dict(zip(names, row, strict=True)))
+            for one in curves
+            for row in zip(one.rounds, *(c.mean(axis=0) for c in one.curves), strict=True)
+        ]
+    )
 
 
 def _curves(members: list[Cell], store: ResultStore) -> RegretCurves:
     """Compute the regret and its bounds along runs, or at each horizon where there is no noise."""
-    by_setting = results.grouped(members, lambda cell: cell.setting)
+    by_setting = summaries.grouped(members, lambda cell: cell.setting)
     found = [_regret_and_bounds(one, group, store) for one, group in by_setting.items()]
     settings, setting, curves = list(by_setting), members[0].setting, found[0]
     rounds, title = np.arange(1.0, setting.rounds + 1), f"{setting.title}, d = {setting.dim}"
@@ -190,10 +187,11 @@ def _largest(setting: Setting, ridge: float) -> tuple[Array, Array]:
     return found.upper, self_consistent_counts(found.upper)
 
 
-def _draw_regret(curves: list[RegretCurves], folder: Path) -> None:
+def draw_regret(curves: list[RegretCurves], path: Path) -> None:
+    """Draw the regret and its bounds, with noise above and without below."""
     kernels = list(dict.fromkeys(one.setting.kernel for one in curves))
     labels = "", "cumulative regret"
-    with figure_files(folder, "theory-regret", 2, len(kernels), labels) as axes:
+    with figure_files(path, 2, len(kernels), labels) as axes:
         for one in curves:
             axis = axes[int(one.setting.noiseless), kernels.index(one.setting.kernel)]
             marks = {"marker": "o", "markersize": 3} if one.setting.noiseless else {}
@@ -213,8 +211,10 @@ def _draw_regret(curves: list[RegretCurves], folder: Path) -> None:
         axes.flat[0].legend(frameon=False, fontsize=7)
 
 
-def _draw_growth(found: list[FittedGrowth], folder: Path) -> None:
-    with figure_files(folder, "theory-growth", 1, 2) as axes:
+def draw_growth(curves: list[RegretCurves], path: Path) -> None:
+    """Draw fitted exponents beside the proved ones."""
+    found = [one.growth for one in curves]
+    with figure_files(path, 1, 2) as axes:
         axis, beside = axes[0]
         places = np.arange(len(found))[::-1]
         for place, one in zip(places, found, strict=True):
@@ -234,11 +234,21 @@ def _draw_growth(found: list[FittedGrowth], folder: Path) -> None:
         beside.legend(unique.values(), unique.keys(), frameon=False, loc="center left")
 
 
-def _as_csv(curves: list[RegretCurves]) -> str:
-    head = ("setting", "rounds", "regret", "data_dependent", "theorem_after", "theorem_before")
-    rows = [
-        [one.growth.title, *results.numbers(*row)]
-        for one in curves
-        for row in zip(one.rounds, *(values.mean(axis=0) for values in one.curves), strict=True)
-    ]
-    return results.csv_text(head, rows)
+EXPERIMENT = Experiment(
+    jobs,
+    gather,
+    {"txt": as_text, "csv": as_csv},
+    (
+        Picture(
+            "theory-regret", draw_regret, "Regret under its bounds",
+            "Measured regret and three bounds above it",
+        ),
+        Picture(
+            "theory-growth", draw_growth, "Growth",
+            "Fitted exponents of the regret beside the proved ones",
+        ),
+    ),
+    note="Bounds from the tightest: the widths of the bands where the policy played; the "
+    "theorem with the information gain of the run; the theorem with the largest information gain "
+    "over points that fill the cube. Bands reach from the smallest to the largest repetition.",
+)  # fmt: skip

@@ -10,15 +10,17 @@ import math
 from collections.abc import Callable
 from dataclasses import astuple
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from kernelbounds.arrays import Array
-from kernelbounds.paper import cells, results, specs
+from kernelbounds.paper import cells, specs, summaries
 from kernelbounds.paper.cells import Cell, MethodRuns
-from kernelbounds.paper.figures import COLOURS, draw_interval, figure_files, grid_of
-from kernelbounds.paper.results import Estimate, ResultStore
+from kernelbounds.paper.drawing import COLOURS, draw_interval, setting_panels
+from kernelbounds.paper.results import ResultStore
 from kernelbounds.paper.specs import LENGTH_SCALES, Choices, Experiment, Picture, Setting
+from kernelbounds.paper.summaries import Estimate
 
 NAMES = {
     "DMM": "DMM, the paper's c",
@@ -40,6 +42,13 @@ EARLY_TIME = 50  # rounds after which radii are compared, and at the end
 RATIO_METHODS = ("CMM", "CMM default")  # whose radii are compared with the noise energy
 
 Ratios = dict[tuple[Setting, str], Array]  # R_t^2 over the noise energy, (repetitions, times)
+
+
+class Radii(NamedTuple):
+    """The runs with all radii, and how large some of the radii were."""
+
+    runs: list[MethodRuns]
+    ratios: Ratios
 
 
 def ratio_of(runs: list[MethodRuns], setting: Setting, method: str, other: str) -> Estimate:
@@ -65,39 +74,26 @@ def jobs(choices: Choices) -> list[Cell]:
     return found + cells.cells_in(loose, choices, METHODS_IF_LOOSE)
 
 
-def write(members: list[Cell], store: ResultStore, folder: Path) -> str:
-    """Make the tables and the figure of the experiment, and return the tables as text."""
-    runs, ratios = cells.collect(members, store), _ratios(members, store)
-    draw(runs, folder)
-    return results.write_texts(folder, "tightness", as_text(runs, ratios), as_csv(runs, ratios))
-
-
-EXPERIMENT = Experiment(
-    jobs,
-    write,
-    "Mean regret over that of the limit, where R² is the noise energy itself, which "
-    "nobody knows; with 95 % intervals of the ratio on the same problems.",
-    (Picture("tightness", "Tightness", "Regret relative to the limit, by method"),),
-)
-
-
 def times(rounds: int) -> list[int]:
     """Return the rounds after which radii are compared."""
     return sorted({min(EARLY_TIME, rounds), rounds})
 
 
-def _ratios(members: list[Cell], store: ResultStore) -> Ratios:
+def gather(members: list[Cell], store: ResultStore) -> Radii:
+    """Read all runs, and compute the radii of those that are compared again."""
     compared = [c for c in members if c.method in RATIO_METHODS and not c.setting.is_loose]
-    return {
+    ratios = {
         key: np.array(
             [cells.radius_ratios(c, store.read(c), times(c.setting.rounds)) for c in group]
         )
-        for key, group in results.grouped(compared, lambda c: (c.setting, c.method)).items()
+        for key, group in summaries.grouped(compared, lambda c: (c.setting, c.method)).items()
     }
+    return Radii(cells.collect(members, store), ratios)
 
 
-def as_text(runs: list[MethodRuns], ratios: Ratios) -> str:
+def as_text(found: Radii) -> str:
     """Return tables of regret, its ratios, radii, and regret with loose bounds."""
+    runs, ratios = found
     right = [s for s in cells.settings_of(runs) if not s.is_loose]
     rounds, count = right[0].rounds, len(runs[0].final)
     head = ["", *(s.title for s in right)]
@@ -114,7 +110,7 @@ def as_text(runs: list[MethodRuns], ratios: Ratios) -> str:
         shown = [text if aimed else "" for text, aimed in zip(met, has_aim, strict=True)]
         to_dmm.append([f"  aim: at most {100 * AIM_OVER_DMM:+.0f} %", *shown])
     radii = [
-        [f"{NAMES[m]}, t = {t}", *(results.mean_text(ratios[s, m][:, i], 2) for s in right)]
+        [f"{NAMES[m]}, t = {t}", *(summaries.mean_text(ratios[s, m][:, i], 2) for s in right)]
         for i, t in enumerate(times(rounds))
         for m in RATIO_METHODS
     ]
@@ -127,7 +123,7 @@ def as_text(runs: list[MethodRuns], ratios: Ratios) -> str:
     if loose := _loose(runs):
         truth = f"σ = {specs.NOISE:g}, ‖f*‖ = {specs.NORM:g}"
         tables[f"Regret with loose bounds on the noise and the norm; truth: {truth}"] = loose
-    return results.under_headings(tables)
+    return summaries.under_headings(tables)
 
 
 def _compared(
@@ -157,42 +153,54 @@ def _loose(runs: list[MethodRuns]) -> list[list[str]]:
     return rows if len(rows) > 1 else []
 
 
-def as_csv(runs: list[MethodRuns], ratios: Ratios) -> str:
+def as_csv(found: Radii) -> str:
     """Return one row for each method and setting."""
-    head = ["kernel", "length_scale", "noise_scale", "norm_bound", "method", "repetitions"]
-    head += ["mean", "standard_error", "over_limit", "over_limit_low", "over_limit_high"]
-    head += ["over_dmm", "over_dmm_low", "over_dmm_high", "radius_early", "radius_end"]
     rows = []
-    for one in runs:
-        s, values = one.setting, [one.mean, results.standard_error(one.final)]
-        for other in ("CMM limit", "DMM"):
-            values += astuple(ratio_of(runs, s, one.method, other))
-        radii = ratios.get((s, one.method))
-        values += [math.nan] * 2 if radii is None else [*radii.mean(axis=0)[[0, -1]]]
-        setting = [s.kernel, s.length_scale, s.noise_scale, s.norm_bound]
-        rows.append([*setting, one.method, len(one.final), *results.numbers(*values)])
-    return results.csv_text(head, rows)
+    for one in found.runs:
+        s = one.setting
+        about = {
+            "kernel": s.kernel,
+            "length_scale": s.length_scale,
+            "noise_scale": s.noise_scale,
+            "norm_bound": s.norm_bound,
+            "method": one.method,
+            "repetitions": len(one.final),
+        }
+        limit, dmm = (ratio_of(found.runs, s, one.method, other) for other in ("CMM limit", "DMM"))
+        radii = found.ratios.get((s, one.method), np.full((1, 1), math.nan)).mean(axis=0)
+        measured = summaries.numbers(
+            mean=one.mean,
+            standard_error=summaries.standard_error(one.final),
+            over_limit=limit.value,
+            over_limit_low=limit.low,
+            over_limit_high=limit.high,
+            over_dmm=dmm.value,
+            over_dmm_low=dmm.low,
+            over_dmm_high=dmm.high,
+            radius_early=radii[0],
+            radius_end=radii[-1],
+        )
+        rows.append({**about, **measured})
+    return summaries.csv_text(rows)
 
 
-def draw(runs: list[MethodRuns], folder: Path) -> None:
-    """Draw regret over that of the limit, with kernels in columns and length scales in rows."""
-    settings = [s for s in cells.settings_of(runs) if not s.is_loose]
-    kernels, place_of = grid_of(settings)
+def draw(found: Radii, path: Path) -> None:
+    """Draw regret over that of the limit."""
+    settings = [s for s in cells.settings_of(found.runs) if not s.is_loose]
     methods = [m for m in METHODS if m != "CMM limit"]
     places = range(len(methods))[::-1]
-    labels = "regret / regret of the limit", ""
-    with figure_files(folder, "tightness", len(LENGTH_SCALES), len(kernels), labels) as axes:
-        for s in settings:
-            axis, first = axes[place_of(s)], place_of(s)[1] == 0
+    with setting_panels(path, settings, ("regret / regret of the limit", "")) as panels:
+        for s, axis in panels.items():
             axis.axvline(1.0, color="black", linewidth=0.8)
             axis.axvline(AIM_OVER_LIMIT, color="black", linewidth=0.6, linestyle=":")
             for place, method in zip(places, methods, strict=True):
-                found, colour = ratio_of(runs, s, method, "CMM limit"), RADIUS_COLOURS[method]
-                draw_interval(axis, found, place, colour)
-                axis.plot(found.value, place, "o", color=colour, markersize=5)
+                over = ratio_of(found.runs, s, method, "CMM limit")
+                colour = RADIUS_COLOURS[method]
+                draw_interval(axis, over, place, colour)
+                axis.plot(over.value, place, "o", color=colour, markersize=5)
+            first = axis.get_subplotspec().is_first_col()
             axis.set_yticks(list(places), [NAMES[m] for m in methods] if first else [])
             axis.set_ylim(-0.6, len(methods) - 0.4)
-            axis.set_title(s.title, fontsize=10)
 
 
 def _percent(found: Estimate) -> str:
@@ -200,4 +208,14 @@ def _percent(found: Estimate) -> str:
 
 
 def _mean(one: MethodRuns | None) -> str:
-    return results.mean_text(one.final) if one else ""
+    return summaries.mean_text(one.final) if one else ""
+
+
+EXPERIMENT = Experiment(
+    jobs,
+    gather,
+    {"txt": as_text, "csv": as_csv},
+    (Picture("tightness", draw, "Tightness", "Regret relative to the limit, by method"),),
+    note="Mean regret over that of the limit, where R² is the noise energy itself, which "
+    "nobody knows; with 95 % intervals of the ratio on the same problems.",
+)

@@ -1,57 +1,17 @@
-"""One command: run what is missing, then write tables, figures and the report.
-
-The report is one HTML file that needs no network. Its page is ``report.html``; what is filled in
-here is its text and, as JSON, the curves that its script draws.
-"""
+"""One command: run what is missing, then write tables, figures and the report."""
 
 from __future__ import annotations
 
-import base64
-import json
-import math
-import re
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from html import escape
-from importlib import resources
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from kernelbounds.arrays import Array
-from kernelbounds.paper import (
-    bounds_compared,
-    certified_rounds,
-    contenders,
-    designs,
-    figures,
-    optimisers,
-    proved_regret,
-    regret_by_radius,
-    scale,
-    specs,
-    table1,
-)
-from kernelbounds.paper.cells import RECURSIONS, Cell, MethodRuns, collect, find, settings_of
-from kernelbounds.paper.figures import colours, smoothed, spread
+from kernelbounds.paper import contenders, report, specs, table1
+from kernelbounds.paper.cells import Cell, collect
+from kernelbounds.paper.experiments import EXPERIMENTS
 from kernelbounds.paper.results import ResultStore, run_missing, software, written_together
-from kernelbounds.paper.specs import KERNELS, LENGTH_SCALES, Choices, Experiment, Setting
-
-EXPERIMENTS: dict[str, Experiment] = {
-    "table1": table1.EXPERIMENT,
-    **figures.EXPERIMENTS,
-    "theory": proved_regret.EXPERIMENT,
-    "tightness": regret_by_radius.EXPERIMENT,
-    "certificates": certified_rounds.EXPERIMENT,
-    "designs": designs.EXPERIMENT,
-    "scale": scale.EXPERIMENT,
-    "rivals": bounds_compared.EXPERIMENT,
-    "optimisers": optimisers.EXPERIMENT,
-}
-CURVE_POINTS = 250  # at most
-CURVE_DIGITS = 5  # significant
+from kernelbounds.paper.specs import Choices
 
 
 @dataclass(frozen=True)
@@ -77,7 +37,7 @@ def reproduce(
     from their results; each file is replaced as a whole, and none before all are made.
     """
     wanted = list(names)
-    specs.refuse_unknown("experiment", wanted, tuple(specs.EXPERIMENTS), ["all"])
+    specs.refuse_unknown("experiment", wanted, tuple(specs.TITLES), ["all"])
     if "all" in wanted:
         wanted = list(EXPERIMENTS)
     if "optimisers" in wanted and (absent := contenders.missing()):
@@ -86,6 +46,9 @@ def reproduce(
     store.open(choices)
     start = time.monotonic()
     jobs = {name: list(one.jobs(choices)) for name, one in EXPERIMENTS.items()}
+    for name in wanted:
+        if not jobs[name]:
+            say(f"{name} has nothing to run with these kernels")
     asked = list(dict.fromkeys(job for name in wanted for job in jobs[name]))
     computed = run_missing(asked, store, workers, dask, say)
     where = f"the Dask cluster at {dask}" if dask else f"{workers} worker(s) on this machine"
@@ -105,7 +68,7 @@ def reproduce(
     shown = {
         name: members
         for name, members in jobs.items()
-        if name in wanted or (members and all(store.state(job) == "done" for job in members))
+        if members and (name in wanted or all(store.state(job) == "done" for job in members))
     }
     runs = {
         name: collect([job for job in members if isinstance(job, Cell)], store)
@@ -113,197 +76,16 @@ def reproduce(
     }
 
     def write(folder: Path) -> str:
-        texts = [EXPERIMENTS[name].write(members, store, folder) for name, members in shown.items()]
+        texts = [
+            EXPERIMENTS[name].write(name, members, store, folder) for name, members in shown.items()
+        ]
         compared = table1.recursion_comparison(runs.get("table1", []), runs.get("figure-time", []))
         if compared:
             facts["speed"] = compared
             say(compared)
-        (folder / "report.html").write_text(as_html(runs, facts, folder), encoding="utf-8")
+        page = report.as_html(runs, facts, folder)
+        (folder / "report.html").write_text(page, encoding="utf-8")
         return "\n".join(text for text in texts if text)
 
     text, made = written_together(out, write)
     return Reproduced(computed, made, text)
-
-
-# --- the report
-
-
-@dataclass(frozen=True)
-class Section:
-    """A section of the report: the panels of one experiment."""
-
-    name: str
-    runs: list[MethodRuns]
-
-    @property
-    def settings(self) -> list[Setting]:
-        """The settings of the panels, row by row."""
-        return sorted(settings_of(self.runs), key=_place)
-
-    def as_html(self) -> str:
-        """Return the section, whose panels the script fills in."""
-        rows = [_place(setting)[:2] for setting in self.settings]
-        width = max(map(rows.count, rows))
-        grid = f'<div class="grid" style="--columns: {width}" data-section="{self.name}"></div>'
-        return _section(self.name, grid)
-
-    def as_data(self) -> dict[str, Any]:
-        """Return the curves, for the script."""
-        timed = self.name == "figure-time"
-        return {
-            "unit": "milliseconds" if timed else "cumulative regret",
-            "log": timed,
-            "panels": [self._panel(setting) for setting in self.settings],
-        }
-
-    def _panel(self, setting: Setting) -> dict[str, Any]:
-        curve = _time if self.name == "figure-time" else _regret
-        found = {method: find(self.runs, setting, method) for method in colours(self.runs)}
-        members = {method: one for method, one in found.items() if one}
-        count = min(one.regret.shape[1] for one in members.values())
-        kept = np.unique(np.linspace(0, count - 1, min(count, CURVE_POINTS)).round().astype(int))
-        curves = {}
-        for method, one in members.items():
-            mean, std = (_numbers(values[kept]) for values in curve(one))
-            curves[method] = {"mean": mean, "std": std}
-        title = setting.believed if self.name == "figure-loose" else setting.title
-        return {"title": title, "rounds": (1 + kept).tolist(), "curves": curves}
-
-
-def as_html(runs: dict[str, list[MethodRuns]], facts: dict[str, str], folder: Path) -> str:
-    """Return the whole page; the folder has the pictures, if any were made."""
-    table = runs.get("table1") or runs.get("figure2") or []
-    shown = {**runs, "figure2": table}
-    names = [name for name, one in EXPERIMENTS.items() if name != "table1" and not one.pictures]
-    sections = [Section(name, shown[name]) for name in names if shown.get(name)]
-    pictures = {name: _pictures(name, folder) for name, one in EXPERIMENTS.items() if one.pictures}
-    figure1 = pictures.pop("figure1")
-    parts = {
-        "summary": _summary([one for members in runs.values() for one in members]),
-        "table": _table(table) if table else "",
-        "figure1": figure1 if "figure1" in runs else "",
-        "sections": "".join([*(one.as_html() for one in sections), *pictures.values()]),
-        "facts": "".join(
-            f"<dt>{escape(key)}</dt><dd>{escape(value)}</dd>" for key, value in facts.items()
-        ),
-        "data": _json(sections),
-    }
-    template = (
-        resources.files("kernelbounds.paper").joinpath("report.html").read_text(encoding="utf-8")
-    )
-    return re.sub(r"\{\{ (\w+) \}\}", lambda match: parts[match[1]], template)
-
-
-def _summary(runs: list[MethodRuns]) -> str:
-    """Return two sentences on what was run."""
-    if not runs:
-        return "The paper's bandit problems were not run. The pictures show what was."
-    settings = settings_of(runs)
-    methods = table1.bounds_and_baselines(runs) or {one.method for one in runs}
-    repetitions = max(len(one.regret) for one in runs)
-    text = (
-        f"This is a run of {_several(len(methods), 'method', 'methods')} on "
-        f"{_several(len(settings), 'family', 'families')} of random problems, with "
-        f"{_several(repetitions, 'repetition', 'repetitions')} "
-        f"of {max(setting.rounds for setting in settings)} rounds each. "
-        "All methods met the same problems with the same noise, so that their differences are "
-        "their own."
-    )
-    return escape(text)
-
-
-def _several(count: int, noun: str, plural: str) -> str:
-    return f"{count} {noun if count == 1 else plural}"
-
-
-def _table(runs: list[MethodRuns]) -> str:
-    scores = [z for one in runs if not math.isnan(z := table1.z_score(one))]
-    rounds = max(one.setting.rounds for one in runs)
-    note = f"Cumulative regret after {rounds} rounds: mean ± standard deviation over repetitions."
-    if any(table1.published(one.setting, one.method) for one in runs):
-        note += " The paper's numbers are below ours."
-    else:
-        note += " The paper prints no numbers for these settings."
-    if scores:
-        far = sum(abs(z) > 2 for z in scores)
-        note += (
-            " z is the difference of the two means in units of its standard error; by chance "
-            f"alone about one in twenty would be beyond ±2, and here it is {far} of {len(scores)}."
-        )
-    return (
-        f'<section id="table1"><h2>Table 1</h2><p class="note">{escape(note)}</p>'
-        f"{_scrolled('Table 1', table1.as_html(runs))}</section>"
-    )
-
-
-def _pictures(name: str, folder: Path) -> str:
-    """Return the section of an experiment that has pictures; an empty text if none were made.
-
-    A picture is an image in the page, so that nothing in its file is markup of ours.
-    """
-    shown = []
-    for picture in EXPERIMENTS[name].pictures:
-        path = folder / f"{picture.file}.svg"
-        if not path.exists():
-            return ""
-        data = base64.b64encode(path.read_bytes()).decode()
-        image = f'<img alt="{picture.alternative}." src="data:image/svg+xml;base64,{data}">'
-        shown.append(_scrolled(picture.label, image))
-    return _section(name, "".join(shown))
-
-
-def _section(name: str, content: str) -> str:
-    title, note = specs.EXPERIMENTS[name], escape(EXPERIMENTS[name].note)
-    heading = escape(title[0].upper() + title[1:])
-    return f'<section id="{name}"><h2>{heading}</h2><p class="note">{note}</p>{content}</section>'
-
-
-def _scrolled(label: str, content: str) -> str:
-    opening = f'<div class="scroll" tabindex="0" role="region" aria-label="{label}">'
-    return f"{opening}{content}</div>"
-
-
-def _json(sections: list[Section]) -> str:
-    """Return the curves as JSON for a script element, without any ``<`` that could end it."""
-    runs = [one for section in sections for one in section.runs]
-    methods = {one.method for one in runs}
-    data = {
-        "methods": [
-            {
-                "id": method,
-                "name": table1.name_of(method),
-                "colour": colour,
-                "dashed": method in RECURSIONS,
-                "shown": method != "Random" or methods == {"Random"},  # it dwarfs the others
-            }
-            for method, colour in colours(runs).items()
-            if method in methods
-        ],
-        "sections": {section.name: section.as_data() for section in sections},
-    }
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c")
-
-
-def _place(setting: Setting) -> tuple[float, int, int, float]:
-    """Return the row and then the column of a panel, as in the static figures."""
-    return (
-        setting.noise_scale,
-        LENGTH_SCALES.index(setting.length_scale),
-        KERNELS.index(setting.kernel),
-        setting.norm_bound,
-    )
-
-
-def _regret(one: MethodRuns) -> tuple[Array, Array]:
-    return one.regret.mean(axis=0), spread(one.regret)
-
-
-def _time(one: MethodRuns) -> tuple[Array, Array]:
-    """Return the smoothed milliseconds of each step and their spread."""
-    each = np.array([smoothed(seconds) for seconds in one.seconds])
-    return 1e3 * smoothed(one.seconds.mean(axis=0)), 1e3 * spread(each)
-
-
-def _numbers(values: Array) -> list[float | None]:
-    return [float(f"{v:.{CURVE_DIGITS}g}") if math.isfinite(v) else None for v in values.tolist()]

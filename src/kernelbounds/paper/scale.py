@@ -30,9 +30,9 @@ from threadpoolctl import threadpool_limits
 
 from kernelbounds.arrays import Array
 from kernelbounds.engine.sparse.ranges import sums
-from kernelbounds.paper import results, specs
-from kernelbounds.paper.cells import random_problem
-from kernelbounds.paper.figures import COLOURS, figure_files, legend_above
+from kernelbounds.paper import specs, summaries
+from kernelbounds.paper.drawing import COLOURS, figure_files, legend_above
+from kernelbounds.paper.known_truth import random_problem
 from kernelbounds.paper.results import ResultStore
 from kernelbounds.paper.specs import Choices, Experiment, Job, Picture
 from kernelbounds.sequence import ConfidenceSequence
@@ -218,23 +218,6 @@ class MeasuredLoad:
         return passes + steps * (8 * m**2 / NETWORK + TASK) + self["bounds_seconds"]
 
 
-def write(members: list[Load], store: ResultStore, folder: Path) -> str:
-    """Make the tables and the figure of the experiment, and return the tables as text."""
-    found = collect(members, store)
-    draw(found, folder)
-    return results.write_texts(folder, "scale", as_text(found), as_csv(found))
-
-
-EXPERIMENT = Experiment(
-    jobs,
-    write,
-    "Mean half-widths, seconds of one processor core for the observations and a thousand "
-    "bounds, and the peak memory of the process. Dashed: what a cluster would take by a model that "
-    "is fitted to these times, not measured.",
-    (Picture("scale", "Scale", "Width, time and memory against the number of observations"),),
-)
-
-
 def collect(members: list[Load], store: ResultStore) -> list[MeasuredLoad]:
     """Read the measurements of loads."""
     return [
@@ -278,7 +261,7 @@ def as_text(found: list[MeasuredLoad]) -> str:
         "a task": model,
     }
     inside = sum(one["covered"] == 1 for one in found)
-    text = results.under_headings(tables)
+    text = summaries.under_headings(tables)
     return (
         f"{text}\nSeconds of one processor core. f* was inside the bounds at all {QUERIES} points "
         f"in {inside} of {len(found)} cases.\n"
@@ -287,20 +270,22 @@ def as_text(found: list[MeasuredLoad]) -> str:
 
 def as_csv(found: list[MeasuredLoad]) -> str:
     """Return one row for each load."""
-    names = list(dict.fromkeys(name for one in found for name in one.found))
-    rows = []
-    for one in found:
-        values = results.numbers(*(one.found.get(name, math.nan) for name in names))
-        rows.append([one.load.kernel, one.load.engine, one.load.count, *values])
-    return results.csv_text(["kernel", "engine", "observations", *names], rows)
+    names = dict.fromkeys(name for one in found for name in one.found)
+    return summaries.csv_text(
+        [
+            {"kernel": one.load.kernel, "engine": one.load.engine, "observations": one.load.count}
+            | summaries.numbers(**{name: one.found.get(name, math.nan) for name in names})
+            for one in found
+        ]
+    )
 
 
-def draw(found: list[MeasuredLoad], folder: Path) -> None:
+def draw(found: list[MeasuredLoad], path: Path) -> None:
     """Draw widths, seconds and memory in rows, and kernels in columns."""
-    by_kernel = results.grouped(found, lambda one: one.load.kernel)
-    with figure_files(folder, "scale", len(QUANTITIES), len(by_kernel)) as axes:
+    by_kernel = summaries.grouped(found, lambda one: one.load.kernel)
+    with figure_files(path, len(QUANTITIES), len(by_kernel)) as axes:
         for panels, (kernel, members) in zip(axes.T, by_kernel.items(), strict=True):
-            by_engine = results.grouped(members, lambda one: one.load.engine)
+            by_engine = summaries.grouped(members, lambda one: one.load.engine)
             for axis, quantity in zip(panels, QUANTITIES, strict=True):
                 for engine, title in ENGINE_TITLES.items():
                     curve = by_engine.get(engine, [])
@@ -343,6 +328,17 @@ def _time(seconds: float) -> str:
         if seconds >= size:
             return f"{seconds / size:.1f} {unit}"
     return f"{seconds:.1f} s"
+
+
+EXPERIMENT = Experiment(
+    jobs,
+    collect,
+    {"txt": as_text, "csv": as_csv},
+    (Picture("scale", draw, "Scale", "Width, time and memory against the number of observations"),),
+    note="Mean half-widths, seconds of one processor core for the observations and a thousand "
+    "bounds, and the peak memory of the process. Dashed: what a cluster would take by a model that "
+    "is fitted to these times, not measured.",
+)
 
 
 if __name__ == "__main__":

@@ -1,23 +1,8 @@
-"""The interface that all experiments of ``kernelbounds reproduce`` share.
+"""What all experiments of ``kernelbounds reproduce`` share: settings, jobs and their interface.
 
-An :class:`Experiment` has jobs, and makes tables and figures of their results. A :class:`Job` is
-run by itself, and its result is one file (``results.py``). Each experiment is one file of this
-folder, and ``reproduce.py`` lists them all:
-
-==========================  =======================================================================
-``table1.py``               Table 1, with the numbers that the paper prints
-``figures.py``              the paper's figures
-``proved_regret.py``        ``theory``: the regret of AMM under its proved bounds
-``regret_by_radius.py``     ``tightness``: regret with several radii
-``certified_rounds.py``     ``certificates``: one policy on one known function
-``designs.py``              ``designs``: some data sets of one way of collecting
-``scale.py``                ``scale``: one engine with a number of observations
-``bounds_compared.py``      ``rivals``: one bound of the literature, or of ours, on one problem
-``optimisers.py``           ``optimisers``: one optimiser on one function
-==========================  =======================================================================
-
-The first four consist of cells (``cells.py``): one method on one random problem of a
-:class:`Setting`. Experiments that share cells share their results.
+An :class:`Experiment` says which jobs it runs, what is gathered from their results, and which
+tables and pictures are made of that. A :class:`Job` is run by itself, and its result is one file
+(``results.py``). ``experiments.py`` lists all experiments.
 
 The help of the command line imports this file, so it imports scikit-learn only to make a kernel.
 """
@@ -27,10 +12,10 @@ from __future__ import annotations
 import hashlib
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import kernelbounds as kb
 from kernelbounds.errors import InputError
@@ -39,6 +24,7 @@ if TYPE_CHECKING:
     from sklearn.gaussian_process.kernels import Kernel
 
     from kernelbounds.arrays import Array
+    from kernelbounds.paper.figures import CurvePanels
     from kernelbounds.paper.results import ResultStore
 
 ROUNDS, REPETITIONS = 1000, 10
@@ -51,7 +37,7 @@ KERNELS = tuple(SMOOTHNESS)
 KERNEL_TITLES = {"rbf": "RBF", "matern-5/2": "Matérn-5/2", "matern-3/2": "Matérn-3/2"}
 LENGTH_SCALES = (0.5, 0.2)
 
-EXPERIMENTS = {
+TITLES = {  # of the experiments, by name
     "figure1": "the bands of all bounds on one function (Figure 1)",
     "table1": "cumulative regret after T rounds, d = 3 (Table 1)",
     "figure2": "cumulative regret, d = 3 (Figure 2)",
@@ -171,35 +157,68 @@ class Job(ABC):
         return asdict(self)
 
 
-class Picture(NamedTuple):
-    """A figure of an experiment that the report shows."""
-
-    file: str  # without its ending
-    label: str
-    alternative: str  # what is seen, for those who do not see it
+J = TypeVar("J", bound=Job)
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True)
-class Experiment:
-    """An experiment: the jobs that it runs, and the tables and figures that it writes.
+class Picture(Generic[Found]):
+    """A figure of an experiment, which is written as PNG and SVG, and which the report shows.
+
+    Attributes
+    ----------
+    file : str
+        The name of the file without its ending.
+    draw : callable
+        From what the experiment gathers, and the path of the file without its ending.
+    label, alternative : str
+        A name, and what is seen, for those who do not see it.
+    """
+
+    file: str
+    draw: Callable[[Found, Path], None]
+    label: str
+    alternative: str
+
+
+@dataclass(frozen=True)
+class Experiment(Generic[J, Found]):
+    """An experiment: its jobs, and the tables and figures that are made of their results.
 
     Attributes
     ----------
     jobs : callable
         From the choices of a user to all jobs.
-    write : callable
-        From the jobs, the store with their results, and a folder, into which tables and figures
-        are written. It returns the tables as text, for the terminal, if there are any.
+    gather : callable
+        From the jobs and the store with their results to what tables and figures are made of.
+    tables : mapping
+        The tables as text, by the endings of their files. The terminal shows that of "txt".
+    pictures : tuple of Picture
+        The figures.
+    curves : CurvePanels, optional
+        Curves of cells, which are a figure as well; in the report its script draws them.
     note : str
         What the report says above the figures.
-    pictures : tuple of Picture
-        The figures that the report shows; where there are none, it draws curves of the cells.
     """
 
-    jobs: Callable[[Choices], Sequence[Job]]
-    write: Callable[[list[Any], ResultStore, Path], str | None]
+    jobs: Callable[[Choices], Sequence[J]]
+    gather: Callable[[list[J], ResultStore], Found]
+    tables: Mapping[str, Callable[[Found], str]] = field(default_factory=dict)
+    pictures: tuple[Picture[Found], ...] = ()
+    curves: CurvePanels | None = None
     note: str = ""
-    pictures: tuple[Picture, ...] = ()
+
+    def write(self, name: str, jobs: Sequence[J], store: ResultStore, folder: Path) -> str:
+        """Write all tables and figures into a folder, and return the table for the terminal."""
+        found: Any = self.gather(list(jobs), store)
+        texts = {ending: table(found) for ending, table in self.tables.items()}
+        for ending, text in texts.items():
+            (folder / f"{name}.{ending}").write_text(text, encoding="utf-8")
+        for picture in self.pictures:
+            picture.draw(found, folder / picture.file)
+        if self.curves:
+            self.curves.draw(found, folder / name)
+        return texts.get("txt", "")
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,12 @@ from collections.abc import Callable
 from functools import cache
 from html import escape
 from importlib.resources import files
-from pathlib import Path
 from typing import NamedTuple
 
-from kernelbounds.paper import cells, results, specs
+from kernelbounds.paper import cells, specs, summaries
 from kernelbounds.paper.cells import Cell, MethodRuns
-from kernelbounds.paper.results import Estimate, ResultStore
 from kernelbounds.paper.specs import Choices, Experiment, Setting
+from kernelbounds.paper.summaries import Estimate
 
 NAMES = {
     "CMM": "Kernel CMM-UCB",
@@ -132,21 +131,11 @@ def jobs(choices: Choices) -> list[Cell]:
     return cells.cells_in(choices.settings(), choices)
 
 
-def write(members: list[Cell], store: ResultStore, folder: Path) -> str:
-    """Write the table in all forms, and return it as text."""
-    runs = cells.collect(members, store)
-    (folder / "table1.tex").write_text(as_latex(runs), encoding="utf-8")
-    return results.write_texts(folder, "table1", as_text(runs), as_csv(runs))
-
-
-EXPERIMENT = Experiment(jobs, write)
-
-
 def as_text(runs: list[MethodRuns]) -> str:
     """Return the table for the terminal: ours, and below it the paper's."""
 
     def shown(mean: float, std: float, _: bool) -> str:
-        return results.plus_minus(mean, std)
+        return summaries.plus_minus(mean, std)
 
     settings = cells.settings_of(runs)
     rows = [["", *(setting.title for setting in settings)]]
@@ -159,7 +148,7 @@ def as_text(runs: list[MethodRuns]) -> str:
         rows.append(
             ["CMM - DMM, paired [95 %]", *(gap.shown(".1f") if gap else "" for gap in gaps)]
         )
-    lines = results.aligned(rows)
+    lines = summaries.aligned(rows)
     clear, turned = published_order(runs)
     if clear:
         lines.append(f"{clear} pairs of methods differ clearly in print; {turned} are reversed")
@@ -187,15 +176,21 @@ def as_latex(runs: list[MethodRuns]) -> str:
 
 def as_csv(runs: list[MethodRuns]) -> str:
     """Return one row for each cell of the table."""
-    head = ("kernel", "nu", "length_scale", "method", "mean", "std")
     rows = []
     for one in runs:
         kernel, known = one.setting.kernel, published(one.setting, one.method)
-        nu = specs.SMOOTHNESS[kernel] or math.nan
-        row = [kernel.split("-")[0], *results.numbers(nu), one.setting.length_scale, one.method]
-        row += results.numbers(one.mean, one.std)
-        rows.append([*row, *(known or ("", "")), *results.numbers(z_score(one))])
-    return results.csv_text([*head, "published_mean", "published_std", "z"], rows)
+        row = {
+            "kernel": kernel.split("-")[0],
+            **summaries.numbers(nu=specs.SMOOTHNESS[kernel] or math.nan),
+            "length_scale": one.setting.length_scale,
+            "method": one.method,
+            **summaries.numbers(mean=one.mean, std=one.std),
+            "published_mean": known.mean if known else "",
+            "published_std": known.std if known else "",
+            **summaries.numbers(z=z_score(one)),
+        }
+        rows.append(row)
+    return summaries.csv_text(rows)
 
 
 def as_html(runs: list[MethodRuns]) -> str:
@@ -264,3 +259,6 @@ def _score(z: float) -> str:
 
 def _signed(value: float, plus: str = "") -> str:
     return f"{value:{plus}.1f}".replace("-", "−")
+
+
+EXPERIMENT = Experiment(jobs, cells.collect, {"txt": as_text, "csv": as_csv, "tex": as_latex})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from kernelbounds.bandits import Box
 from kernelbounds.errors import InputError
 from kernelbounds.plot import canvas, contents
 from kernelbounds.plot.canvas import REACH, Log, PlottedInputs
-from kernelbounds.plot.contents import Bounds, Data, Overlay
+from kernelbounds.plot.contents import Bounds, Data, Overlay, Sides
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -100,34 +100,17 @@ def maps(
     varying = [i for i in domain.categories if domain.lower[i] < domain.upper[i]]
     faces = known.faces() if varying else [("", point)]
     everywhere = np.concatenate([known.at_face(points, face) for _, face in faces])
-    shape = len(faces), len(y), len(x)
     found = contents.evaluate(bounds, everywhere)
-    lower, upper = found.lower.reshape(shape), found.upper.reshape(shape)
     observed = contents.observed_data(data, bounds, domain.dim)
+    drawn = _maps_of(found, (len(faces), len(y), len(x)), show, shared, output, log_output)
 
-    width, both = upper / lower if log_output else upper - lower, np.stack([lower, upper])
-    last = "upper / lower" if log_output else "width"
-    # Each map has a title, values, the values that its colours span, colours, and a label of these.
-    maps_of = {
-        "lower": ("lower bound", lower, both if shared else lower, VALUE_COLOURS, output),
-        "upper": ("upper bound", upper, both if shared else upper, VALUE_COLOURS, output),
-        "width": (last, width, width, WIDTH_COLOURS, last if log_output else f"width of {output}"),
-    }
-    if found.estimate is not None:
-        estimate = found.estimate.reshape(shape)
-        maps_of["estimate"] = "estimate", estimate, estimate, VALUE_COLOURS, output
-    drawn = [maps_of[name] for name in SHOWN if name in show and name in maps_of]
-    if not drawn or not set(show) <= set(SHOWN):
-        raise InputError(f"show must name some of {', '.join(SHOWN)}, got {brief(show)}.")
     columns = len(drawn)
     layout = {"size": MAP_SIZE, "share_x": True, "share_y": True, "space": MAP_SPACE}
     panels = canvas.axes_for(axes, columns * len(faces), "maps", most_columns=columns, **layout)
     for row, (level, face) in enumerate(faces):
         here, beside = known.at_face(point, face), []
-        for ax, (title, values, of_all, colours, name) in zip(
-            panels[columns * row :], drawn, strict=False
-        ):
-            contours = _map(ax, x, y, values[row], of_all, colours, log_output)
+        for ax, one in zip(panels[columns * row :], drawn, strict=False):
+            contours = _contours(ax, x, y, one.values[row], one, log_output)
             if observed is not None:
                 opacity = known.nearness(observed[0], here, [across, up])
                 contents.draw_dots(ax, observed[0][:, across], observed[0][:, up], opacity)
@@ -137,18 +120,12 @@ def maps(
                 ax.set_ylabel("")
             if axes is None and row < len(faces) - 1:
                 ax.set_xlabel("")
-            named = f"{level}: {title}" if level else title
+            named = f"{level}: {one.title}" if level else one.title
             ax.set_title(canvas.as_written(named), fontsize="medium")
             beside.append(ax)
-            if values is lower and shared and "upper" in show:
-                continue  # Both maps share the colour bar beside the upper one.
-            bar = ax.figure.colorbar(contours, ax=beside, label=canvas.as_written(name))
-            beside = []
-            if log_output:
-                inner = contours.levels[1:-1]
-                bar.set_ticks(inner, labels=[f"{one:g}" for one in inner], minor=False)
-                bar.minorticks_off()
-            bar.outline.set_visible(False)
+            if one.has_bar:
+                _add_colour_bar(beside, contours, one.label, log_output)
+                beside = []
     held = [i for i in range(domain.dim) if i not in (across, up, *varying)]
     if axes is None and 0 < len(held) <= MOST_TITLED:
         names = known.box.categories
@@ -158,25 +135,75 @@ def maps(
     return np.array(panels, dtype=object)
 
 
-def _map(
-    ax: Axes, x: Array, y: Array, values: Array, of_all: Array, colours: str, log: bool
-) -> Any:
-    """Draw filled contours, with thin lines between them, at levels for ``of_all``."""
+class Map(NamedTuple):
+    """The contents of one of the maps, at all combinations of levels."""
+
+    title: str
+    values: Array  # (levels, y, x)
+    spanned: Array  # the values that the colours span
+    colours: str
+    label: str  # of the colour bar
+    has_bar: bool = True  # If not, the bar is that of the next map.
+
+
+def _maps_of(
+    found: Sides,
+    shape: tuple[int, int, int],
+    show: Sequence[str],
+    shared: bool,
+    output: str,
+    log_output: bool,
+) -> list[Map]:
+    """Return the maps that are shown, from left to right."""
+    lower, upper = found.lower.reshape(shape), found.upper.reshape(shape)
+    both = np.stack([lower, upper])
+    last = "upper / lower" if log_output else "width"
+    width, of_width = (upper / lower, last) if log_output else (upper - lower, f"width of {output}")
+    maps_of = {
+        "lower": Map(
+            "lower bound", lower, both if shared else lower, VALUE_COLOURS, output,
+            has_bar=not (shared and "upper" in show),
+        ),
+        "upper": Map("upper bound", upper, both if shared else upper, VALUE_COLOURS, output),
+        "width": Map(last, width, width, WIDTH_COLOURS, of_width),
+    }  # fmt: skip
+    if found.estimate is not None:
+        estimate = found.estimate.reshape(shape)
+        maps_of["estimate"] = Map("estimate", estimate, estimate, VALUE_COLOURS, output)
+    drawn = [maps_of[name] for name in SHOWN if name in show and name in maps_of]
+    if not drawn or not set(show) <= set(SHOWN):
+        raise InputError(f"show must name some of {', '.join(SHOWN)}, got {brief(show)}.")
+    return drawn
+
+
+def _add_colour_bar(beside: list[Axes], contours: Any, label: str, log: bool) -> None:
+    """Put a colour bar beside the last of these axes, which share it."""
+    bar = beside[-1].figure.colorbar(contours, ax=beside, label=canvas.as_written(label))
+    if log:
+        inner = contours.levels[1:-1]
+        bar.set_ticks(inner, labels=[f"{one:g}" for one in inner], minor=False)
+        bar.minorticks_off()
+    bar.outline.set_visible(False)
+
+
+def _contours(ax: Axes, x: Array, y: Array, values: Array, one: Map, log: bool) -> Any:
+    """Draw filled contours of values (y, x), with thin lines between them."""
     from matplotlib.colors import LogNorm
     from matplotlib.ticker import MaxNLocator
 
-    finite = of_all[np.isfinite(of_all)]
+    finite = one.spanned[np.isfinite(one.spanned)]
     if not finite.size:
         raise InputError("there is nothing to draw: the bounds are infinite at all points.")
     low, high = float(finite.min()), float(finite.max())
     least = 1e-9 * max(abs(low), abs(high), 1e-300)  # of a map that has one value only
     levels = MaxNLocator(MOST_LEVELS, steps=[1, 2, 5, 10]).tick_values(low - least, high + least)
     if log:  # equal ratios between levels, of two digits each
-        steps = {float(f"{one:.2g}") for one in np.geomspace(low, high, MOST_LEVELS)}
-        levels = [low - least, *(one for one in sorted(steps) if low < one < high), high + least]
+        steps = {float(f"{step:.2g}") for step in np.geomspace(low, high, MOST_LEVELS)}
+        inner = [step for step in sorted(steps) if low < step < high]
+        levels = [low - least, *inner, high + least]
     shown = np.ma.masked_invalid(values)
     norm = LogNorm(levels[0], levels[-1]) if log else None
-    drawn = ax.contourf(x, y, shown, levels=levels, cmap=colours, norm=norm)
+    drawn = ax.contourf(x, y, shown, levels=levels, cmap=one.colours, norm=norm)
     ax.contour(
         x, y, shown, levels=levels, colors="white", linestyles="-", linewidths=0.4, alpha=0.6
     )
