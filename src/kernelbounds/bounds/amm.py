@@ -35,13 +35,10 @@ class AMM(EllipsoidBound):
 
     ridge: float | None = None
 
+    uses_only_radius = True  # The interval is made from R_t.
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "ridge", checked_ridge(self.ridge, "ridge"))
-
-    @property
-    def uses_only_radius(self) -> bool:
-        """True: the interval is made from R_t."""
-        return True
 
     def below_amm_at(self, reference_ridge: float) -> tuple[float, ...] | None:
         """The ridge of this bound, which is AMM there."""

@@ -14,7 +14,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from kernelbounds.arrays import LARGEST, Array, brief
-from kernelbounds.bounds.bound import DualBound, DualMinimum, dual_value
+from kernelbounds.bounds.dual_bound import DualBound, DualMinimum, dual_value
 from kernelbounds.confidence.confidence_set import ConfidenceSet
 from kernelbounds.confidence.diagnosis import refute_if_empty
 from kernelbounds.confidence.radius import Radius
@@ -104,19 +104,12 @@ class CMM(DualBound):
 
     solver: Literal["dual", "cone"] = "dual"
 
+    uses_only_radius = True  # The confidence set is made from R_t and B alone.
+    exact = True  # The bound is the maximum over the confidence set.
+
     def __post_init__(self) -> None:
         if not isinstance(self.solver, str) or self.solver not in ("dual", "cone"):
             raise InputError(f'solver must be "dual" or "cone", got {brief(self.solver)}.')
-
-    @property
-    def exact(self) -> bool:
-        """True: the bound is the maximum over the confidence set."""
-        return True
-
-    @property
-    def uses_only_radius(self) -> bool:
-        """True: the confidence set is made from R_t and B alone."""
-        return True
 
     def below_amm_at(self, reference_ridge: float) -> tuple[float, ...] | None:
         """None, for all ridges: the bound is the least AMM of all."""

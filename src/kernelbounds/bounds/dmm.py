@@ -50,6 +50,8 @@ class DMM(EllipsoidBound):
 
     ridges: tuple[float, ...] | None = None
 
+    uses_only_radius = True  # The intervals are made from R_t.
+
     def __post_init__(self) -> None:
         if self.ridges is None:
             return
@@ -64,11 +66,6 @@ class DMM(EllipsoidBound):
     def grid(self, reference_ridge: float) -> tuple[float, ...]:
         """The ridges, given sigma^2/c."""
         return self.ridges or tuple(factor * reference_ridge for factor in PAPERS_GRID)
-
-    @property
-    def uses_only_radius(self) -> bool:
-        """True: the intervals are made from R_t."""
-        return True
 
     def below_amm_at(self, reference_ridge: float) -> tuple[float, ...] | None:
         """The grid, over which the bound is the least AMM."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from kernelbounds.arrays import brief
 from kernelbounds.bounds import Bound, ConfidenceSet, DualBound, FixedDesign
-from kernelbounds.bounds.constrained import inequalities, least_norm_with_facts
+from kernelbounds.bounds.with_facts import inequalities, least_norm_with_facts
 from kernelbounds.errors import InputError
 from kernelbounds.facts import AtLeast
 from kernelbounds.functionals import Derivative

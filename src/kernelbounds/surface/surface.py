@@ -18,7 +18,7 @@ from kernelbounds import kernels
 from kernelbounds.arrays import EPS, Array
 from kernelbounds.bounds import Bound, ConfidenceSet, DualBound, DualMinimum
 from kernelbounds.bounds.bound import TIE
-from kernelbounds.bounds.constrained import limits_in_boxes
+from kernelbounds.bounds.with_facts import limits_in_boxes
 from kernelbounds.engine import Largest, largest_by_ceilings
 from kernelbounds.functionals.targets import Targets, differences
 from kernelbounds.structure.offset import Level

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from kernelbounds.arrays import as_scalar
-from kernelbounds.bounds.ellipsoids import OneEllipsoid
+from kernelbounds.bounds.rivals.one_ellipsoid import OneEllipsoid
 from kernelbounds.confidence.confidence_set import ConfidenceSet
 
 

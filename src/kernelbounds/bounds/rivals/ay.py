@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from kernelbounds.bounds.ellipsoids import OneEllipsoid, checked_ridge
+from kernelbounds.bounds.ellipsoids import checked_ridge
+from kernelbounds.bounds.rivals.one_ellipsoid import OneEllipsoid
 from kernelbounds.confidence.confidence_set import ConfidenceSet
 
 
