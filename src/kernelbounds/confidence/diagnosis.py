@@ -16,8 +16,8 @@ from kernelbounds.arrays import LARGEST, Array
 from kernelbounds.confidence.confidence_set import ConfidenceSet
 from kernelbounds.engine import RidgePath
 from kernelbounds.errors import EmptyConfidenceSetError
-from kernelbounds.noise.laws import SHARE_OF_ENERGY, SMALLEST_NOISE
-from kernelbounds.noise.unknown import largest_energy
+from kernelbounds.noise.law import SMALLEST_NOISE
+from kernelbounds.noise.unknown import SHARE_OF_ENERGY, largest_energy
 from kernelbounds.structure.classes import AnyOf
 
 # A grid over all ridges, refined around its best point: each pass narrows log alpha by 2/47, so

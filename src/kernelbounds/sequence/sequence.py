@@ -44,7 +44,7 @@ from kernelbounds.io.archive import Packed
 from kernelbounds.kernels.rkhs import RKHSFunction
 from kernelbounds.mixtures import Hybrid, Mixture, Single
 from kernelbounds.noise import Noise
-from kernelbounds.noise.laws import checked_noise
+from kernelbounds.noise.sub_gaussian import checked_noise
 from kernelbounds.sequence import cluster, overview, sparse, storage, streaming
 from kernelbounds.sequence.allowed_bounds import Looks, allowed_bound, refute_facts
 from kernelbounds.sequence.planning import Fillable, as_design, predicted_width
