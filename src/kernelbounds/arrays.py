@@ -59,6 +59,12 @@ def as_observations(points: ArrayLike, outcomes: ArrayLike, dim: int | None) -> 
     return x, _sized(y, "y", len(x))
 
 
+def set_checked(one: Any, **fields: Any) -> None:
+    """Give fields of a frozen dataclass their checked values, while it is being made."""
+    for name, value in fields.items():
+        object.__setattr__(one, name, value)
+
+
 def as_flag(value: Any, name: str) -> bool:
     """Check that a value is True or False, and return it."""
     if not isinstance(value, bool | np.bool_):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from kernelbounds.arrays import set_checked
 from kernelbounds.bounds.ellipsoids import EllipsoidBound, Ellipsoids, checked_ridge
 from kernelbounds.confidence.confidence_set import ConfidenceSet
 from kernelbounds.functionals.targets import Targets
@@ -38,7 +39,7 @@ class AMM(EllipsoidBound):
     uses_only_radius = True  # The interval is made from R_t.
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ridge", checked_ridge(self.ridge, "ridge"))
+        set_checked(self, ridge=checked_ridge(self.ridge))
 
     def below_amm_at(self, reference_ridge: float) -> tuple[float, ...] | None:
         """The ridge of this bound, which is AMM there."""

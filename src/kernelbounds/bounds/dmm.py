@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelbounds.arrays import Array, as_scalar, brief
+from kernelbounds.arrays import Array, as_scalar, brief, set_checked
 from kernelbounds.bounds.ellipsoids import EllipsoidBound, Ellipsoids
 from kernelbounds.confidence.confidence_set import ConfidenceSet
 from kernelbounds.engine import Largest, largest_by_ceilings
@@ -61,7 +61,7 @@ class DMM(EllipsoidBound):
         ridges = tuple(as_scalar(ridge, "each of ridges", above=0.0) for ridge in given)
         if not ridges:
             raise InputError("ridges is empty; pass at least one positive number.")
-        object.__setattr__(self, "ridges", ridges)
+        set_checked(self, ridges=ridges)
 
     def grid(self, reference_ridge: float) -> tuple[float, ...]:
         """The ridges, given sigma^2/c."""

@@ -112,6 +112,6 @@ class EllipsoidBound(DualBound):
         return known.radius.joint_bound(ridges)
 
 
-def checked_ridge(ridge: float | None, name: str) -> float | None:
+def checked_ridge(ridge: float | None) -> float | None:
     """The ridge, refused where it is not positive; None passes."""
-    return None if ridge is None else as_scalar(ridge, name, above=0.0)
+    return None if ridge is None else as_scalar(ridge, "ridge", above=0.0)

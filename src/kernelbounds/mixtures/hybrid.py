@@ -37,7 +37,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernelbounds.arrays import EPS, Array, as_scalar, brief
+from kernelbounds.arrays import EPS, Array, as_scalar, brief, set_checked
 from kernelbounds.engine import Engine, ExactEngine, Forecasts
 from kernelbounds.errors import InputError
 from kernelbounds.mixtures.mixture import Mixture
@@ -107,9 +107,7 @@ class Hybrid(Mixture):
             raise InputError(
                 f"weights must be one for each of the {len(rates)} rates, got {len(weights)}."
             )
-        object.__setattr__(self, "rates", rates)
-        object.__setattr__(self, "relative_scale", scale)
-        object.__setattr__(self, "weights", weights)
+        set_checked(self, rates=rates, relative_scale=scale, weights=weights)
 
     def scale(self, norm_bound: float) -> float:
         """See :class:`Mixture`."""

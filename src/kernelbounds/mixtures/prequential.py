@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernelbounds.arrays import LARGEST, Array, brief
+from kernelbounds.arrays import LARGEST, Array, brief, set_checked
 from kernelbounds.engine import Engine, ExactEngine, Forecasts
 from kernelbounds.errors import InputError, said
 from kernelbounds.mixtures.hybrid import Hybrid, energy_bound, half_losses
@@ -57,8 +57,7 @@ class Prequential(Mixture):
                 f"forecaster must be a function of (X, y, x), got {brief(self.forecaster)}."
             )
         checked = Hybrid(self.rates, self.relative_scale)
-        object.__setattr__(self, "rates", checked.rates)
-        object.__setattr__(self, "relative_scale", checked.relative_scale)
+        set_checked(self, rates=checked.rates, relative_scale=checked.relative_scale)
 
     def scale(self, norm_bound: float) -> float:
         """See :class:`Mixture`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from kernelbounds.arrays import Array, as_scalar
+from kernelbounds.arrays import Array, as_scalar, set_checked
 from kernelbounds.engine import Engine, Forecasts
 from kernelbounds.mixtures.hybrid import energy_bound, half_losses_of_forecasts
 from kernelbounds.mixtures.mixture import Mixture
@@ -34,7 +34,7 @@ class Single(Mixture):
     c: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "c", as_scalar(self.c, "mixture_scale", above=0.0))
+        set_checked(self, c=as_scalar(self.c, "mixture_scale", above=0.0))
 
     def scale(self, norm_bound: float) -> float:
         """See :class:`Mixture`."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from kernelbounds.arrays import EPS
+from kernelbounds.arrays import EPS, set_checked
 from kernelbounds.engine import ExactEngine
 from kernelbounds.errors import InputError
 from kernelbounds.mixtures import Hybrid, Mixture, Single
@@ -64,11 +64,10 @@ class Gaussian(Noise):
         if given is not None and given != math.inf:
             if self.at_most is not None:
                 raise InputError("pass either the scale of Gaussian noise or at_most, not both.")
-            object.__setattr__(self, "scale", checked_scale(given, "noise_scale", zero=True))
+            set_checked(self, scale=checked_scale(given, "noise_scale", zero=True))
             return
         most = None if self.at_most is None else checked_scale(self.at_most, "at_most")
-        object.__setattr__(self, "at_most", most)
-        object.__setattr__(self, "scale", math.inf)
+        set_checked(self, at_most=most, scale=math.inf)
 
     @property
     def scale_is_stated(self) -> bool:

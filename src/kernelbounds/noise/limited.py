@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kernelbounds.arrays import EPS, as_flag
+from kernelbounds.arrays import EPS, as_flag, set_checked
 from kernelbounds.engine import ExactEngine
 from kernelbounds.mixtures import Mixture
 from kernelbounds.noise.law import Noise, RadiusInputs, checked_scale
@@ -50,9 +50,9 @@ class Bounded(Noise):
 
     def __post_init__(self) -> None:
         if self.pointwise is not None:
-            object.__setattr__(self, "pointwise", as_flag(self.pointwise, "pointwise"))
-        for name in ("limit", "scale"):
-            object.__setattr__(self, name, checked_scale(self.limit, "the limit of the noise"))
+            set_checked(self, pointwise=as_flag(self.pointwise, "pointwise"))
+        limit = checked_scale(self.limit, "the limit of the noise")
+        set_checked(self, limit=limit, scale=limit)
 
     def limit_of_each(self, delta: float) -> float | None:
         """See :class:`Noise`."""
@@ -123,10 +123,8 @@ class Energy(Noise):
     takes_covariance = True
 
     def __post_init__(self) -> None:
-        for name in ("limit", "scale"):
-            object.__setattr__(
-                self, name, checked_scale(self.limit, "the limit of the noise energy")
-            )
+        limit = checked_scale(self.limit, "the limit of the noise energy")
+        set_checked(self, limit=limit, scale=limit)
 
     @property
     def in_words(self) -> tuple[str, str]:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kernelbounds.arrays import EPS
+from kernelbounds.arrays import EPS, set_checked
 from kernelbounds.errors import InputError
 from kernelbounds.noise.law import Noise, checked_scale
 
@@ -36,7 +36,7 @@ class SubGaussian(Noise):
     scale: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", checked_scale(self.scale, "noise_scale", zero=True))
+        set_checked(self, scale=checked_scale(self.scale, "noise_scale", zero=True))
 
     def at_scale(self, scale: float) -> SubGaussian:
         """See :class:`Noise`."""

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from kernelbounds.arrays import Array, as_flag, as_whole, brief
+from kernelbounds.arrays import Array, as_flag, as_whole, brief, set_checked
 from kernelbounds.bounds.bound import Bound, Guarantee
 from kernelbounds.bounds.fixed_designs.linear_estimate import estimated, estimated_half_widths
 from kernelbounds.bounds.fixed_designs.projection import Projection
@@ -77,8 +77,11 @@ class FixedDesign(Bound):
     bounds_functionals = True  # The bound sees a point by its representer alone.
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "simultaneous", as_flag(self.simultaneous, "simultaneous"))
-        object.__setattr__(self, "points", as_whole(self.points, "points", least=1))
+        set_checked(
+            self,
+            simultaneous=as_flag(self.simultaneous, "simultaneous"),
+            points=as_whole(self.points, "points", least=1),
+        )
         if not isinstance(self.noise, str) or self.noise not in ("sub-Gaussian", "Gaussian"):
             raise InputError(
                 f'noise must be "sub-Gaussian" or "Gaussian", got {brief(self.noise)}.'

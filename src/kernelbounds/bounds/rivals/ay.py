@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from kernelbounds.arrays import set_checked
 from kernelbounds.bounds.ellipsoids import checked_ridge
 from kernelbounds.bounds.rivals.one_ellipsoid import OneEllipsoid
 from kernelbounds.confidence.confidence_set import ConfidenceSet
@@ -34,7 +35,7 @@ class AY(OneEllipsoid):
     ridge: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ridge", checked_ridge(self.ridge, "ridge"))
+        set_checked(self, ridge=checked_ridge(self.ridge))
 
     def ridge_and_factor(self, known: ConfidenceSet) -> tuple[float, float]:
         """lambda, and sigma sqrt(l_lambda + 2 ln(1/delta)) / sqrt(lambda) + B."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from kernelbounds.arrays import EPS
+from kernelbounds.arrays import EPS, set_checked
 from kernelbounds.bounds.ellipsoids import checked_ridge
 from kernelbounds.bounds.rivals.one_ellipsoid import OneEllipsoid
 from kernelbounds.confidence.confidence_set import ConfidenceSet
@@ -40,7 +40,7 @@ class Fiedler(OneEllipsoid):
     ridge: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ridge", checked_ridge(self.ridge, "ridge"))
+        set_checked(self, ridge=checked_ridge(self.ridge))
 
     def ridge_and_factor(self, known: ConfidenceSet) -> tuple[float, float]:
         """lambda, and AY's factor with t ln max(1, lambda) more under the root."""

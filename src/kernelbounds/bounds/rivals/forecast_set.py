@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from kernelbounds import kernels
-from kernelbounds.arrays import EPS, Array
+from kernelbounds.arrays import EPS, Array, set_checked
 from kernelbounds.bounds.bound import Bound
 from kernelbounds.bounds.cmm import CMM
 from kernelbounds.bounds.ellipsoids import checked_ridge
@@ -46,7 +46,7 @@ class ForecastSet(Bound):
     bounds_functionals = True  # CMM bounds them.
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ridge", checked_ridge(self.ridge, "ridge"))
+        set_checked(self, ridge=checked_ridge(self.ridge))
 
     @abstractmethod
     def constraint(self, known: ConfidenceSet, run: RunPass) -> tuple[Array, Array, float]:

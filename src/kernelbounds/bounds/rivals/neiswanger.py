@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernelbounds.arrays import EPS, Array, as_scalar
+from kernelbounds.arrays import EPS, Array, as_scalar, set_checked
 from kernelbounds.bounds.bound import Bound
 from kernelbounds.confidence.confidence_set import ConfidenceSet
 from kernelbounds.errors import InputError
@@ -48,7 +48,7 @@ class Neiswanger(Bound):
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", as_scalar(self.scale, "scale", above=0.0))
+        set_checked(self, scale=as_scalar(self.scale, "scale", above=0.0))
 
     def extremes(self, known: ConfidenceSet, points: Targets, signs: Sequence[int]) -> Array:
         """See :class:`~kernelbounds.bounds.Bound`."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernelbounds.arrays import EPS, Array, as_numbers
+from kernelbounds.arrays import EPS, Array, as_numbers, set_checked
 from kernelbounds.bounds.bound import Guarantee
 from kernelbounds.bounds.ellipsoids import Ellipsoids
 from kernelbounds.bounds.rivals.one_ellipsoid import OneEllipsoid
@@ -52,7 +52,7 @@ class Srinivas(OneEllipsoid):
         if not isinstance(self.gains, Iterable):
             raise InputError(f"gains must be a sequence of numbers, got {self.gains!r}.")
         found = as_numbers(list(self.gains), "gains", positive=False) if len(self.gains) else ()
-        object.__setattr__(self, "gains", tuple(float(gain) for gain in found))
+        set_checked(self, gains=tuple(float(gain) for gain in found))
 
     def ellipsoids(self, known: ConfidenceSet, points: Targets) -> Ellipsoids:
         """See :class:`~kernelbounds.bounds.ellipsoids.EllipsoidBound`."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from kernelbounds.arrays import EPS
+from kernelbounds.arrays import EPS, set_checked
 from kernelbounds.bounds.bound import Guarantee
 from kernelbounds.bounds.ellipsoids import checked_ridge
 from kernelbounds.bounds.rivals.one_ellipsoid import OneEllipsoid, bayesian_ridge
@@ -46,7 +46,7 @@ class Vakili(OneEllipsoid):
     """One time, one x, and points fixed beforehand."""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ridge", checked_ridge(self.ridge, "ridge"))
+        set_checked(self, ridge=checked_ridge(self.ridge))
 
     def ridge_and_factor(self, known: ConfidenceSet) -> tuple[float, float]:
         """lambda, and B + sigma sqrt(2 ln(2/delta)) / sqrt(lambda)."""
