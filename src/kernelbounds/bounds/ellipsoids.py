@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from kernelbounds.arrays import Array, as_scalar
+from kernelbounds.arrays import Array, as_scalar, set_checked
 from kernelbounds.bounds.dual_bound import DualBound, DualMinimum
 from kernelbounds.confidence.confidence_set import ConfidenceSet
 from kernelbounds.confidence.diagnosis import refute_if_empty
@@ -112,6 +113,16 @@ class EllipsoidBound(DualBound):
         return known.radius.joint_bound(ridges)
 
 
-def checked_ridge(ridge: float | None) -> float | None:
-    """The ridge, refused where it is not positive; None passes."""
-    return None if ridge is None else as_scalar(ridge, "ridge", above=0.0)
+@dataclass(frozen=True, repr=False)  # A bound says its settings itself.
+class RidgeSetting:
+    """The setting ``ridge`` of bounds that have one, where None stands for a default."""
+
+    ridge: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.ridge is not None:
+            set_checked(self, ridge=as_scalar(self.ridge, "ridge", above=0.0))
+
+    def ridge_or(self, default: float) -> float:
+        """The ridge, or the default where none was set."""
+        return default if self.ridge is None else self.ridge

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from kernelbounds.arrays import EPS, set_checked
-from kernelbounds.bounds.ellipsoids import checked_ridge
+from kernelbounds.arrays import EPS
+from kernelbounds.bounds.ellipsoids import RidgeSetting
 from kernelbounds.bounds.rivals.one_ellipsoid import OneEllipsoid
 from kernelbounds.confidence.confidence_set import ConfidenceSet
 
 
 @dataclass(frozen=True, repr=False)
-class Fiedler(OneEllipsoid):
+class Fiedler(RidgeSetting, OneEllipsoid):
     """mu(x) +- (B + sigma sqrt(ln det(m/lambda K + m I) + 2 ln(1/delta)) / sqrt(lambda)) rho(x).
 
     This is Chowdhury and Gopalan's bound for any ridge (Fiedler et al. 2021, Thm. 1). Here
@@ -37,14 +37,9 @@ class Fiedler(OneEllipsoid):
     ['8.34', '8.28']
     """
 
-    ridge: float | None = None
-
-    def __post_init__(self) -> None:
-        set_checked(self, ridge=checked_ridge(self.ridge))
-
     def ridge_and_factor(self, known: ConfidenceSet) -> tuple[float, float]:
         """lambda, and AY's factor with t ln max(1, lambda) more under the root."""
-        a, ridge = known.assumptions, known.reference_ridge if self.ridge is None else self.ridge
+        a, ridge = known.assumptions, self.ridge_or(known.reference_ridge)
         more = known.count * math.log(max(ridge, 1.0)) * (1 + 4 * EPS)
         noise = math.sqrt((known.log_det_above(ridge) + more - 2 * math.log(a.delta)) / ridge)
         return ridge, a.noise_scale * noise + a.norm_bound

@@ -22,10 +22,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from kernelbounds import kernels
-from kernelbounds.arrays import EPS, Array, set_checked
+from kernelbounds.arrays import EPS, Array
 from kernelbounds.bounds.bound import Bound
 from kernelbounds.bounds.cmm import CMM
-from kernelbounds.bounds.ellipsoids import checked_ridge
+from kernelbounds.bounds.ellipsoids import RidgeSetting
 from kernelbounds.bounds.rivals.one_ellipsoid import bayesian_ridge
 from kernelbounds.confidence.confidence_set import ConfidenceSet
 from kernelbounds.confidence.diagnosis import norm_lower_bound, refute_if_empty
@@ -38,15 +38,10 @@ from kernelbounds.functionals.targets import Targets
 
 
 @dataclass(frozen=True, repr=False)
-class ForecastSet(Bound):
+class ForecastSet(RidgeSetting, Bound):
     """The largest f(x) over functions of norm at most B that are near forecasts or outcomes."""
 
-    ridge: float | None = None
-
     bounds_functionals = True  # CMM bounds them.
-
-    def __post_init__(self) -> None:
-        set_checked(self, ridge=checked_ridge(self.ridge))
 
     @abstractmethod
     def constraint(self, known: ConfidenceSet, run: RunPass) -> tuple[Array, Array, float]:
@@ -78,7 +73,7 @@ class ForecastSet(Bound):
             raise InputError(
                 f"{type(self).__name__} is for noisy data; use CMM() where noise_scale is 0."
             )
-        ridge = bayesian_ridge(known) if self.ridge is None else self.ridge
+        ridge = self.ridge_or(bayesian_ridge(known))
         gram = kernels.cross(known.kernel, known.points, known.points)
         np.fill_diagonal(gram, kernels.diagonal(known.kernel, known.points))
         gram *= known.weights[:, None] * known.weights

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from kernelbounds.arrays import EPS, set_checked
+from kernelbounds.arrays import EPS
 from kernelbounds.bounds.bound import Guarantee
-from kernelbounds.bounds.ellipsoids import checked_ridge
+from kernelbounds.bounds.ellipsoids import RidgeSetting
 from kernelbounds.bounds.rivals.one_ellipsoid import OneEllipsoid, bayesian_ridge
 from kernelbounds.confidence.confidence_set import ConfidenceSet
 
 
 @dataclass(frozen=True, repr=False)
-class Vakili(OneEllipsoid):
+class Vakili(RidgeSetting, OneEllipsoid):
     """mu_lambda(x) +- (B + sigma sqrt(2 ln(2/delta)) / sqrt(lambda)) rho_lambda(x), at one x.
 
     This is the bound of Vakili, Bouziani, Jalali, Bernacchia and Shiu (2021, Thm. 1) for points
@@ -40,17 +40,12 @@ class Vakili(OneEllipsoid):
     0.39 (one time, one x, fixed points, sub-Gaussian noise)
     """
 
-    ridge: float | None = None
-
     guarantee = Guarantee(anytime=False, uniform=False, adaptive=False)
     """One time, one x, and points fixed beforehand."""
-
-    def __post_init__(self) -> None:
-        set_checked(self, ridge=checked_ridge(self.ridge))
 
     def ridge_and_factor(self, known: ConfidenceSet) -> tuple[float, float]:
         """lambda, and B + sigma sqrt(2 ln(2/delta)) / sqrt(lambda)."""
         a = known.assumptions
-        ridge = bayesian_ridge(known) if self.ridge is None else self.ridge
+        ridge = self.ridge_or(bayesian_ridge(known))
         noise = a.noise_scale * math.sqrt(2 * math.log(2 / a.delta) / ridge)
         return ridge, (a.norm_bound + noise) * (1 + 8 * EPS)

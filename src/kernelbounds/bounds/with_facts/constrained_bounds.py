@@ -18,14 +18,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelbounds import kernels
 from kernelbounds.arrays import EPS, Array
 from kernelbounds.bounds.dual_bound import DualBound, DualMinimum
 from kernelbounds.bounds.with_facts.multipliers import Posterior, best_multipliers
 from kernelbounds.bounds.with_facts.normal_facts import NormalFacts
 from kernelbounds.confidence.confidence_set import ConfidenceSet
 from kernelbounds.engine import RidgePath
-from kernelbounds.functionals.targets import Functionals, Shifted, Targets, WeightedSums
+from kernelbounds.functionals.targets import Shifted, Targets, WeightedSums, as_functionals
 
 # Multipliers are sought at ridges on a grid with these steps in log alpha, one an alternation,
 # and the bound is that of the best ridge for them. Targets take part while they gain. On the
@@ -82,10 +81,7 @@ class _Search:
     ) -> None:
         self._bound, self._known, self._facts, self._targets = bound, known, facts, targets
         self._of_targets = known.engine.query(targets)
-        if isinstance(targets, Functionals):
-            values = targets.vectors(known.kernel, facts.sums.centres)
-        else:
-            values = kernels.vectors(known.kernel, targets, facts.sums.centres)
+        values = as_functionals(targets).vectors(known.kernel, facts.sums.centres)
         self._prior_cross = values @ facts.sums.weights.T
 
     def improved(self, plain: DualMinimum, sign: int) -> ConstrainedMinimum:
