@@ -67,7 +67,7 @@ class Guarantee:
 
 
 def require_sequential(bound: Bound) -> None:
-    """Refuse a bound by which no points may be chosen."""
+    """Refuse a bound that is not valid where one chooses by it where to observe next."""
     if not bound.guarantee.sequential:
         raise InputError(
             "a policy looks at its bounds after every outcome, at all actions, and chooses by them "
@@ -151,7 +151,7 @@ class Bound(ABC):
 
     @property
     def points_at_once(self) -> int | None:
-        """The number of different points at which the bound may be asked for at once; None: any."""
+        """The most different points at which the bound holds together; None: any number."""
         return None
 
     @property
@@ -225,7 +225,7 @@ def as_upper_bounds(bound: Bound, found: Any, wanted: tuple[int, int]) -> Array:
 
 
 def fault_of(found: Any, wanted: tuple[int, int]) -> str | None:
-    """The reason why a value is not upper bounds of the wanted shape, to end a sentence with."""
+    """Why a value is not upper bounds of a shape, to end a sentence with; None if it is."""
     try:
         values = np.asarray(found).astype(np.float64, casting="same_kind", copy=False)
     except (TypeError, ValueError):

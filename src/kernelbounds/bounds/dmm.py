@@ -112,7 +112,7 @@ class DMM(EllipsoidBound):
         return Largest.widest(value, tied, opposite[tied], tie)
 
     def _without_small(self, known: ConfidenceSet) -> tuple[Array, Array]:
-        """The ridges of the grid that probably suffice, and one a little smaller, as a test."""
+        """The larger ridges of the grid, which probably suffice, and one below them, as a test."""
         grid = np.array(self.grid(known.reference_ridge))
         small = grid * known.assumptions.norm_bound**2 <= SMALL_RIDGE * known.radius.squared
         large = grid[grid >= grid[small].max(initial=grid.min())]

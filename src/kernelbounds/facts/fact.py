@@ -55,7 +55,7 @@ class Constraints:
 
     @classmethod
     def of_one(cls, centres: Array, rows: Array, least: Array) -> Constraints:
-        """The inequalities of one fact."""
+        """Inequalities that all belong to one fact."""
         return cls(centres, rows, least, np.zeros(len(least), dtype=np.intp))
 
     def take(self, which: NDArray[Any]) -> Constraints:

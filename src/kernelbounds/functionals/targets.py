@@ -126,7 +126,7 @@ class Values(Functionals):
 
 
 def as_functionals(targets: Targets) -> Functionals:
-    """The targets as functionals, which have methods for all that arrays of points stand for."""
+    """The targets as functionals: those that were given, or the values at an array of points."""
     return targets if isinstance(targets, Functionals) else Values(targets)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kernelbounds.arrays import Array, as_scalar, set_checked
 from kernelbounds.engine import Engine, Forecasts
-from kernelbounds.mixtures.hybrid import energy_bound, half_losses_of_forecasts
+from kernelbounds.mixtures.hybrid import energy_bound, half_losses
 from kernelbounds.mixtures.mixture import Mixture
 
 
@@ -50,7 +50,7 @@ class Single(Mixture):
 
         A sparse engine makes it so, where each forecast has the inducing points of its time.
         """
-        return half_losses_of_forecasts((1.0,), forecasts, noise_scale)
+        return half_losses((1.0,), forecasts, noise_scale)
 
     def squared_radius(
         self, engine: Engine, ridge: float, noise_scale: float, delta: float, losses: Array

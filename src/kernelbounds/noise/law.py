@@ -102,7 +102,7 @@ class Noise(ABC):
 
     @abstractmethod
     def margin(self, count: int, delta: float) -> float:
-        """What none of ``count`` noises exceeds in size, with probability at least 1 - delta."""
+        """A size that none of ``count`` noises exceeds, with probability at least 1 - delta."""
 
     @property
     def unit(self) -> float:
@@ -115,7 +115,7 @@ class Noise(ABC):
         return True
 
     def limit_of_each(self, delta: float) -> float | None:
-        """The most by which f*(x) differs from each outcome; None: that is not known, or not used.
+        """The most by which f*(x) differs from each outcome; None: not known, or not used.
 
         Bounds take longer where it is used.
         """
@@ -123,9 +123,10 @@ class Noise(ABC):
 
     @property
     def in_words(self) -> tuple[str, str]:
-        """The end of "no function is compatible with the data ...", and what its number is called.
+        """The law and its number in words, for messages about data that refute the assumptions.
 
-        Both are for messages.
+        The first ends the sentence "no function is compatible with them ..."; the second is what
+        the number is called there.
         """
         return f"at noise_scale {self.scale:g}", "noise_scale"
 

@@ -145,7 +145,7 @@ def folded_margins(biases: Array, delta: float) -> Array:
 
 
 def _least(low: float, high: float, enough: Callable[[Array], Array], biases: Array) -> Array:
-    """The least margin that is enough, from above, between two numbers; one for each bias."""
+    """The least margin that is enough for each bias, found by halving between two; rounded up."""
     below, above = np.full_like(biases, low), np.full_like(biases, high + MARGIN_ERROR)
     for _ in range(HALVINGS):
         middle = (below + above) / 2

@@ -164,7 +164,7 @@ class Projection:
 
 
 def promising_count(known: ConfidenceSet, path: RidgePath, relative: Array) -> int:
-    """The p with the least mean squared width at the data, as far as the points tell.
+    """The number of directions with the least mean squared width at the data, judged by the points.
 
     At a ridge alpha the squared half-width is at most (r_p^2 / alpha + B^2) times the variance, the
     difference being what outcomes tell; of the variances, the mean over the data is

@@ -40,7 +40,7 @@ class Emmenegger(ForecastSet):
     """
 
     def constraint(self, known: ConfidenceSet, run: RunPass) -> tuple[Array, Array, float]:
-        """The outcomes, the roots of u_s, and the right side."""
+        """The outcomes as targets, the roots of u_s as weights, and the right side."""
         a = known.assumptions
         trust = a.noise_scale**2 / (a.noise_scale**2 + a.norm_bound**2 * run.variances)
         squared = float(trust @ run.errors**2) - 2 * a.noise_scale**2 * math.log(a.delta)

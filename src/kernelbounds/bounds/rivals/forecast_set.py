@@ -52,22 +52,23 @@ class ForecastSet(RidgeSetting, Bound):
 
     def extremes(self, known: ConfidenceSet, points: Targets, signs: Sequence[int]) -> Array:
         """See :class:`~kernelbounds.bounds.Bound`."""
-        return CMM().extremes(self._set(known), points, signs)
+        return CMM().extremes(self._admitted(known), points, signs)
 
     def norm_lower_bound(self, known: ConfidenceSet) -> float:
         """See :class:`~kernelbounds.bounds.Bound`."""
-        return norm_lower_bound(self._set(known)) if known.count else 0.0
+        return norm_lower_bound(self._admitted(known)) if known.count else 0.0
 
     def refute(self, known: ConfidenceSet) -> None:
         """See :class:`~kernelbounds.bounds.Bound`."""
-        refute_if_empty(self._set(known))
+        refute_if_empty(self._admitted(known))
 
-    def _set(self, known: ConfidenceSet) -> ConfidenceSet:
+    def _admitted(self, known: ConfidenceSet) -> ConfidenceSet:
+        """The functions that the constraint admits, as a confidence set that CMM can look at."""
         a = known.assumptions
         key = self, a.norm_bound, a.noise_scale, a.delta
-        return known.evidence.kept(key, lambda: self._made(known))
+        return known.evidence.kept(key, lambda: self._new_set(known))
 
-    def _made(self, known: ConfidenceSet) -> ConfidenceSet:
+    def _new_set(self, known: ConfidenceSet) -> ConfidenceSet:
         a = known.assumptions
         if a.noise_scale == 0:
             raise InputError(

@@ -44,7 +44,7 @@ class OneEllipsoid(EllipsoidBound):
 
 
 def bayesian_ridge(known: ConfidenceSet) -> float:
-    """sigma^2/B^2: that of a Gaussian process with the covariance B^2 k."""
+    """sigma^2/B^2, the ridge of a Gaussian process with the covariance B^2 k."""
     a = known.assumptions
     if a.noise_scale == 0 or math.isinf(a.noise_scale):
         return known.reference_ridge

@@ -41,7 +41,7 @@ class OnlineToSet(ForecastSet):
     """
 
     def constraint(self, known: ConfidenceSet, run: RunPass) -> tuple[Array, Array, float]:
-        """The forecasts, all with weight 1, and the right side."""
+        """The forecasts as targets, all with weight 1, and the right side."""
         a, y, gains = known.assumptions, known.outcomes, run.variances / run.ridge
         regret = run.ridge * a.norm_bound**2 + float(y**2 @ (gains / (1 + gains)))
         spread = math.sqrt(8) * a.noise_scale + math.sqrt(1 + regret)
