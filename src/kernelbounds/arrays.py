@@ -1,7 +1,8 @@
 """Check what users pass and turn it into float64 arrays, once, at the public boundary.
 
 The functions ``as_...`` return the value in its checked form, or raise an
-:class:`~kernelbounds.errors.InputError` that says what was received and what was expected.
+:class:`~kernelbounds.errors.InputError` that says what was received and what was expected. At the
+end of the file is arithmetic of arrays that several rooms share.
 """
 
 from __future__ import annotations

@@ -179,11 +179,6 @@ class Bound(ABC):
         return False
 
     @property
-    def holds_for_any_shares(self) -> bool:
-        """Whether shares of the parts of f* may be chosen from points, see ``uses_only_radius``."""
-        return self.uses_only_radius or not self.guarantee.adaptive
-
-    @property
     def takes_facts(self) -> bool:
         """Whether the bound is used with facts, which need bounds on sums of values."""
         return False
@@ -191,9 +186,12 @@ class Bound(ABC):
     def view_of(self, known: ConfidenceSet) -> ConfidenceSet:
         """The confidence set as this bound may see it: with shares fixed in advance, if need be.
 
-        A bound that takes no facts does not see those that limits of the noise imply, either.
+        Shares of the parts of f* may be chosen from points where the bound uses R_t alone, or where
+        the points were fixed beforehand. A bound that takes no facts does not see those that limits
+        of the noise imply, either.
         """
-        seen = known if self.holds_for_any_shares else known.with_fixed_shares()
+        any_shares = self.uses_only_radius or not self.guarantee.adaptive
+        seen = known if any_shares else known.with_fixed_shares()
         return seen if self.takes_facts else seen.without_facts()
 
     def below_amm_at(self, reference_ridge: float) -> tuple[float, ...] | None:

@@ -248,8 +248,12 @@ class Shifted(Functionals):
     def squared_norms(self, kernel: Kernel) -> Array:
         """|r_i|^2 + 2 sum_j w_ij r_i(z_j) + w_i' K w_i."""
         own, rest = self._joined()
-        cross = np.vecdot(rest.weights, self._base.vectors(kernel, rest.centres))
-        found = own**2 * self._base.squared_norms(kernel) + 2 * own * cross
+        if isinstance(self.base, Functionals):
+            vectors = self.base.vectors(kernel, rest.centres)
+        else:  # Not by a matrix product: the terms may cancel, and its errors are larger.
+            vectors = kernels.cross(kernel, self.base, rest.centres)
+        found = own**2 * self._base.squared_norms(kernel)
+        found += 2 * own * np.vecdot(rest.weights, vectors)
         return np.asarray(found + rest.squared_norms(kernel))
 
     def magnitudes(self, kernel: Kernel) -> Array:
