@@ -12,7 +12,7 @@ from sklearn.gaussian_process.kernels import RBF
 
 import kernelbounds as kb
 from kernelbounds.bounds import Bound, cmm, dmm
-from kernelbounds.bounds.cmm import DualFunction
+from kernelbounds.bounds.dual_function import DualFunction
 from kernelbounds.confidence.diagnosis import refute_if_empty
 from kernelbounds.engine import largest_by_ceilings, largest_minimum, minimise_over_ridge
 from kernelbounds.engine.ridge_search import (

@@ -1,19 +1,21 @@
 """The confidence bounds, one file each, to be read beside its theorem.
 
-==================  =========================================================================
-place               idea
-==================  =========================================================================
-``bound.py``        the interface of every bound, and what its guarantee covers
-``dual_bound.py``   the interface of bounds that are minima of one dual function
-``ellipsoids.py``   the same for intervals around ridge estimates
-``cmm.py``          CMM, the exact bound, and the paper's cone program
-``dmm.py``          DMM, on a grid of ridges
-``amm.py``          AMM, at one ridge
-``rivals/``         AY, IGP and the other bounds of the literature
-``fixed_designs/``  FixedDesign, for points that nobody chose by looking at outcomes
-``with_facts/``     any dual bound over the functions that satisfy facts
-``by_name.py``      bounds of users' own, by where they are imported from
-==================  =========================================================================
+====================  ======================================================================
+place                 idea
+====================  ======================================================================
+``bound.py``          the interface of every bound, and what its guarantee covers
+``dual_bound.py``     the interface of bounds that are minima of one dual function
+``ellipsoids.py``     the interface of those that are intervals around ridge estimates
+``cmm.py``            CMM, the exact bound (Eq. 9)
+``dual_function.py``  the dual of it, by which it is computed (Thm. 4.5)
+``cone_program.py``   the cone program that checks it (Thm. 4.4)
+``dmm.py``            DMM, on a grid of ridges
+``amm.py``            AMM, at one ridge
+``rivals/``           AY, IGP and the other bounds of the literature
+``fixed_designs/``    FixedDesign, for points that nobody chose by looking at outcomes
+``with_facts/``       any dual bound over the functions that satisfy facts
+``by_name.py``        bounds of users' own, by where they are imported from
+====================  ======================================================================
 """
 
 from kernelbounds.bounds.amm import AMM

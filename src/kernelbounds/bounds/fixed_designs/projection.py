@@ -45,7 +45,7 @@ import numpy as np
 from scipy.stats import chi2
 
 from kernelbounds.arrays import EPS, Array
-from kernelbounds.bounds.cmm import DualFunction
+from kernelbounds.bounds.dual_function import DualFunction
 from kernelbounds.confidence.assumptions import Assumptions
 from kernelbounds.confidence.confidence_set import ConfidenceSet
 from kernelbounds.confidence.diagnosis import least_norm, least_squared_radius
