@@ -1,5 +1,7 @@
 """FixedDesign: points that were fixed before the outcomes, at one moment in time."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +17,7 @@ from kernelbounds.confidence.confidence_set import ConfidenceSet
 from kernelbounds.errors import InputError, KernelBoundsError
 from kernelbounds.functionals.targets import Targets
 
+# Of delta, what the leading directions are given, and the noise energy the rest: its set is rarely
 # the narrower one, but sees when noise is larger than sigma says. With all of delta for the
 # directions bounds are up to half a percent narrower.
 SHARE_OF_DIRECTIONS = 0.9

@@ -1,4 +1,4 @@
-"""Facts as a confidence set has them: inequalities for f less its level, with sums of norm 1."""
+"""The inequalities of facts in a confidence set: for f less its level, and scaled to norm 1."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from kernelbounds.confidence.confidence_set import ConfidenceSet
 from kernelbounds.facts import Constraints, Region
 from kernelbounds.facts.fact import checked_facts
 from kernelbounds.functionals.targets import WeightedSums
-
-# Multipliers are sought at ridges on a grid with these steps in log alpha, one an alternation,
 
 # A sum whose norm is below this part of the largest one says nothing that rounding errors do not.
 LEAST_NORM = 1e-12

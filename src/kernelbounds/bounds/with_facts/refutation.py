@@ -16,8 +16,6 @@ from kernelbounds.confidence.diagnosis import norm_lower_bound
 from kernelbounds.errors import EmptyConfidenceSetError, FactRefutedError
 from kernelbounds.functionals.targets import WeightedSums
 
-# Multipliers are sought at ridges on a grid with these steps in log alpha, one an alternation,
-
 # Log ridges, relative to (R_t / B)^2, at which the least norm under facts is sought.
 RIDGES_FOR_NORMS = np.linspace(-10.0, 6.0, 17)
 # The least norm is estimated on that grid, and lowered by these fractions in turn until CMM shows
