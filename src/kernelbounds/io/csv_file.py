@@ -32,7 +32,7 @@ Record = tuple[int, list[str]]  # the line on which it begins, and its cells
 
 
 class CsvFile:
-    """A CSV file: its name in messages, its header, its rows, and what commas are in it."""
+    """A CSV file: its name in messages, its header, its rows, and what commas mean in it."""
 
     def __init__(self, binary: BinaryIO, name: str, asked: Sequence[str]) -> None:
         self.name = name
