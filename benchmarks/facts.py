@@ -22,7 +22,7 @@ from benchmarks.problem import Array
 from benchmarks.report import Row, faster, share
 from benchmarks.timing import fastest, once
 from kernelbounds import kernels
-from kernelbounds.bounds.constrained import inequalities
+from kernelbounds.bounds.with_facts import inequalities
 
 BOX = kb.Box([0.0, 0.0], [1.0, 1.0])
 SIDE = np.linspace(0, 1, 41)

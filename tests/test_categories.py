@@ -18,7 +18,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 import kernelbounds as kb
 from kernelbounds import kernels
-from kernelbounds.bounds.constrained import inequalities
+from kernelbounds.bounds.with_facts import inequalities
 from kernelbounds.facts import Region
 from kernelbounds.io.csv_table import read_csv, write_csv
 from kernelbounds.problem import Input, assume, assuming, norms

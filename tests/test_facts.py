@@ -14,7 +14,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 
 import kernelbounds as kb
 from kernelbounds import kernels
-from kernelbounds.bounds.constrained import NormalFacts, constrained, inequalities
+from kernelbounds.bounds.with_facts import NormalFacts, constrained, inequalities
 from kernelbounds.facts import (
     AtLeast,
     Between,

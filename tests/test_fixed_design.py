@@ -27,15 +27,16 @@ from test_precision import CASES, KERNELS as PRECISE, LAYOUTS
 
 import kernelbounds as kb
 from kernelbounds import theory
-from kernelbounds.bounds import Guarantee, projection as projections
-from kernelbounds.bounds.fixed_design import (
+from kernelbounds.bounds import Guarantee
+from kernelbounds.bounds.fixed_designs import linear_estimate, projection as projections
+from kernelbounds.bounds.fixed_designs.linear_estimate import (
     folded_margins,
     half_widths,
     margins,
     shortest,
     sub_gaussian_margins,
 )
-from kernelbounds.bounds.projection import Projection, relative_radii
+from kernelbounds.bounds.fixed_designs.projection import Projection, relative_radii
 from kernelbounds.functionals import Average, Derivative, Difference, Sum
 
 NOISES = ("sub-Gaussian", "Gaussian")
@@ -232,7 +233,7 @@ class TestProjection:
         for noise, q in zip(NOISES, (_sub_gaussian, _folded)):
             weights = shortest(seq.known, queries, 0.01, noise)
             half = half_widths(seq.known, weights, margins(0.01, noise))
-            bound = kb.bounds.fixed_design.estimated(seq.known, queries, (1, -1), 0.01, noise)
+            bound = linear_estimate.estimated(seq.known, queries, (1, -1), 0.01, noise)
             for i, x in enumerate(queries):
                 exact.at(x)
                 value, width = estimated(exact, V, weights.weights[i], q)
@@ -476,8 +477,7 @@ class TestBound:
         )
         np.testing.assert_allclose(*own, rtol=1e-6)
         single = (
-            kb.bounds.fixed_design.estimated(s.known, Q, (1, -1), 0.01, "Gaussian")
-            for s in (twice, once)
+            linear_estimate.estimated(s.known, Q, (1, -1), 0.01, "Gaussian") for s in (twice, once)
         )
         # Ridges are found on other grids, to about a thousandth.
         np.testing.assert_allclose(*single, rtol=1e-3)
@@ -532,7 +532,9 @@ class TestBound:
         known = dataclasses.replace(seq.known, stated=stated)
         half = kb.FixedDesign().extremes(known, X, (1, -1))
         off = np.array([[100.0], [-99.9]]) * np.ones(4)
-        monkeypatch.setattr("kernelbounds.bounds.fixed_design.estimated", lambda *_: off)
+        monkeypatch.setattr(
+            "kernelbounds.bounds.fixed_designs.fixed_design.estimated", lambda *_: off
+        )
         np.testing.assert_array_equal(seq.bounds(X, kb.FixedDesign(False))[1], half[0])
 
     def test_bounds_that_exclude_each_other_are_refused(self, monkeypatch):
@@ -702,9 +704,7 @@ def test_coverage(case):
 @pytest.mark.parametrize("name", ["all x, Gaussian", "one x, Gaussian"])
 def test_a_radius_that_is_too_small_is_noticed(name, monkeypatch):
     """By 30 percent, in the same test."""
-    from kernelbounds.bounds import fixed_design as estimate
-
-    honest, width = projections.relative_radii, estimate.half_widths
+    honest, width = projections.relative_radii, linear_estimate.half_widths
     monkeypatch.setattr(projections, "relative_radii", lambda *asked: 0.49 * honest(*asked))
-    monkeypatch.setattr(estimate, "half_widths", lambda *asked: 0.7 * width(*asked))
+    monkeypatch.setattr(linear_estimate, "half_widths", lambda *asked: 0.7 * width(*asked))
     assert too_many(_misses(DESIGNS[name], DRAWS["Gaussian"], RUNS), RUNS, DELTA)

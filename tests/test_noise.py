@@ -20,12 +20,12 @@ from sklearn.gaussian_process.kernels import RBF, Matern
 import kernelbounds as kb
 from kernelbounds.engine import ExactEngine
 from kernelbounds.noise import Bounded, Energy, Gaussian, SubGaussian
-from kernelbounds.noise.laws import SHARE_OF_ENERGY
 from kernelbounds.noise.unknown import (
     FORECASTER_OF_INTERVAL,
     FORECASTERS,
     LARGEST_GAINS,
     RATES,
+    SHARE_OF_ENERGY,
     ScaleForecasts,
     largest_energy,
 )

@@ -27,7 +27,7 @@ from kernelbounds.bounds import (
     Srinivas,
     Vakili,
 )
-from kernelbounds.bounds.forecast_sets import ForecastSet
+from kernelbounds.bounds.rivals.forecast_set import ForecastSet
 from kernelbounds.cli import app
 from kernelbounds.engine.ridge_fit import along_run
 from kernelbounds.paper import bounds_compared, specs

@@ -11,8 +11,8 @@ from problems import KERNELS, sequence, truth
 from sklearn.gaussian_process.kernels import RBF
 
 import kernelbounds as kb
-from kernelbounds.bounds import Bound, cmm, dmm
-from kernelbounds.bounds.cmm import DualFunction
+from kernelbounds.bounds import Bound, cmm, dmm, dual_function
+from kernelbounds.bounds.dual_function import DualFunction
 from kernelbounds.confidence.diagnosis import refute_if_empty
 from kernelbounds.engine import largest_by_ceilings, largest_minimum, minimise_over_ridge
 from kernelbounds.engine.ridge_search import (
@@ -337,18 +337,18 @@ def _largest_two_ways(bound, known, points, sign):
 
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("t", [5, 60, 140])
-@pytest.mark.parametrize("likely", [cmm.LIKELY_LOG_RIDGES, (-20.0, -14.0), (14.0, 20.0)])
+@pytest.mark.parametrize("likely", [dual_function.LIKELY_LOG_RIDGES, (-20.0, -14.0), (14.0, 20.0)])
 def test_cmm_answers_alike_whether_the_fast_maximum_gives_up_or_not(t, sign, likely, monkeypatch):
     seq, points = _spread_minimisers(t, t)
     answers = []
-    monkeypatch.setattr(cmm, "LIKELY_LOG_RIDGES", likely)
+    monkeypatch.setattr(dual_function, "LIKELY_LOG_RIDGES", likely)
     monkeypatch.setattr(
         cmm, "largest_minimum", lambda *a: answers.append(largest_minimum(*a)) or answers[-1]
     )
     fast, slow = _largest_two_ways(kb.CMM(), seq.known, points[:-1], sign)
     assert fast.at == slow.at
     assert fast == pytest.approx(slow, abs=5e-7)
-    if likely != cmm.LIKELY_LOG_RIDGES:
+    if likely != dual_function.LIKELY_LOG_RIDGES:
         assert answers == [None]
 
 

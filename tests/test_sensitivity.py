@@ -370,7 +370,7 @@ def test_an_estimate_that_the_other_bounds_rule_out_is_no_conclusion(monkeypatch
     seq, x = fixed_design(0)
     seq.bounds(x, kb.FixedDesign(False))
     off = np.array([[1e3], [-999.0]])
-    monkeypatch.setattr("kernelbounds.bounds.fixed_design.estimated", lambda *_: off)
+    monkeypatch.setattr("kernelbounds.bounds.fixed_designs.fixed_design.estimated", lambda *_: off)
     with pytest.raises(kb.KernelBoundsError, match="exclude each other"):
         seq.sensitivity(above=(x, -20.0), bound=kb.FixedDesign(False))
 

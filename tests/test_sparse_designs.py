@@ -20,13 +20,13 @@ from sklearn.gaussian_process.kernels import RBF, DotProduct, Matern
 from test_sparse_precision import CASES
 
 import kernelbounds as kb
-from kernelbounds.bounds.fixed_design import (
+from kernelbounds.bounds.fixed_designs.linear_estimate import (
     estimated as estimated_bounds,
     half_widths,
     margins,
     shortest,
 )
-from kernelbounds.bounds.projection import Projection
+from kernelbounds.bounds.fixed_designs.projection import Projection
 
 NOISES = {
     "sub-Gaussian": lambda bias: sub_gaussian_margin(bias, mp.mpf(0.01)),

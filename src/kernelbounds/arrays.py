@@ -1,7 +1,8 @@
 """Check what users pass and turn it into float64 arrays, once, at the public boundary.
 
 The functions ``as_...`` return the value in its checked form, or raise an
-:class:`~kernelbounds.errors.InputError` that says what was received and what was expected.
+:class:`~kernelbounds.errors.InputError` that says what was received and what was expected. At the
+end of the file is arithmetic of arrays that several rooms share.
 """
 
 from __future__ import annotations
@@ -57,6 +58,12 @@ def as_observations(points: ArrayLike, outcomes: ArrayLike, dim: int | None) -> 
         y = y.reshape(1) if len(x) == 1 else y
     _check_points(x, "X", dim)
     return x, _sized(y, "y", len(x))
+
+
+def set_checked(one: Any, **fields: Any) -> None:
+    """Give fields of a frozen dataclass their checked values, while it is being made."""
+    for name, value in fields.items():
+        object.__setattr__(one, name, value)
 
 
 def as_flag(value: Any, name: str) -> bool:

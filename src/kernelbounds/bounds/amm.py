@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernelbounds.bounds.ellipsoids import EllipsoidBound, Ellipsoids, checked_ridge
+from kernelbounds.bounds.ellipsoids import EllipsoidBound, Ellipsoids, RidgeSetting
 from kernelbounds.confidence.confidence_set import ConfidenceSet
 from kernelbounds.functionals.targets import Targets
 
 
 @dataclass(frozen=True, repr=False)
-class AMM(EllipsoidBound):
+class AMM(RidgeSetting, EllipsoidBound):
     """The largest and smallest values of f(x) in the ellipsoid around one ridge estimate,
 
         mu_alpha(x) +- R~_alpha rho_alpha(x) / sqrt(alpha).
@@ -33,21 +33,13 @@ class AMM(EllipsoidBound):
     True
     """
 
-    ridge: float | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "ridge", checked_ridge(self.ridge, "ridge"))
-
-    @property
-    def uses_only_radius(self) -> bool:
-        """True: the interval is made from R_t."""
-        return True
+    uses_only_radius = True  # The interval is made from R_t.
 
     def below_amm_at(self, reference_ridge: float) -> tuple[float, ...] | None:
         """The ridge of this bound, which is AMM there."""
-        return (reference_ridge if self.ridge is None else self.ridge,)
+        return (self.ridge_or(reference_ridge),)
 
     def ellipsoids(self, known: ConfidenceSet, points: Targets) -> Ellipsoids:
         """See :class:`~kernelbounds.bounds.ellipsoids.EllipsoidBound`."""
-        ridges = np.array([known.reference_ridge if self.ridge is None else self.ridge])
+        ridges = np.array([self.ridge_or(known.reference_ridge)])
         return Ellipsoids.of_radius(known, ridges, known.predict(points, ridges))

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from kernelbounds.arrays import EPS, Array
+from kernelbounds.arrays import Array
 from kernelbounds.confidence.confidence_set import ConfidenceSet
 from kernelbounds.confidence.diagnosis import norm_lower_bound, refute_if_empty
 from kernelbounds.display import cards
-from kernelbounds.engine import Largest, RidgePath
+from kernelbounds.engine import Largest
 from kernelbounds.errors import InputError, KernelBoundsError
 from kernelbounds.functionals.targets import Targets
 
@@ -67,7 +67,7 @@ class Guarantee:
 
 
 def require_sequential(bound: Bound) -> None:
-    """Refuse a bound by which no points may be chosen."""
+    """Refuse a bound that is not valid where one chooses by it where to observe next."""
     if not bound.guarantee.sequential:
         raise InputError(
             "a policy looks at its bounds after every outcome, at all actions, and chooses by them "
@@ -151,7 +151,7 @@ class Bound(ABC):
 
     @property
     def points_at_once(self) -> int | None:
-        """The number of different points at which the bound may be asked for at once; None: any."""
+        """The most different points at which the bound holds together; None: any number."""
         return None
 
     @property
@@ -179,11 +179,6 @@ class Bound(ABC):
         return False
 
     @property
-    def holds_for_any_shares(self) -> bool:
-        """Whether shares of the parts of f* may be chosen from points, see ``uses_only_radius``."""
-        return self.uses_only_radius or not self.guarantee.adaptive
-
-    @property
     def takes_facts(self) -> bool:
         """Whether the bound is used with facts, which need bounds on sums of values."""
         return False
@@ -191,9 +186,12 @@ class Bound(ABC):
     def view_of(self, known: ConfidenceSet) -> ConfidenceSet:
         """The confidence set as this bound may see it: with shares fixed in advance, if need be.
 
-        A bound that takes no facts does not see those that limits of the noise imply, either.
+        Shares of the parts of f* may be chosen from points where the bound uses R_t alone, or where
+        the points were fixed beforehand. A bound that takes no facts does not see those that limits
+        of the noise imply, either.
         """
-        seen = known if self.holds_for_any_shares else known.with_fixed_shares()
+        any_shares = self.uses_only_radius or not self.guarantee.adaptive
+        seen = known if any_shares else known.with_fixed_shares()
         return seen if self.takes_facts else seen.without_facts()
 
     def below_amm_at(self, reference_ridge: float) -> tuple[float, ...] | None:
@@ -225,7 +223,7 @@ def as_upper_bounds(bound: Bound, found: Any, wanted: tuple[int, int]) -> Array:
 
 
 def fault_of(found: Any, wanted: tuple[int, int]) -> str | None:
-    """The reason why a value is not upper bounds of the wanted shape, to end a sentence with."""
+    """Why a value is not upper bounds of a shape, to end a sentence with; None if it is."""
     try:
         values = np.asarray(found).astype(np.float64, casting="same_kind", copy=False)
     except (TypeError, ValueError):
@@ -238,103 +236,3 @@ def fault_of(found: Any, wanted: tuple[int, int]) -> str | None:
     if not values.min(initial=np.inf) > -np.inf:  # the minimum is nan if any value is
         return "returned nan or minus infinity, which bounds nothing"
     return None
-
-
-@dataclass(frozen=True)
-class DualMinimum:
-    """The values of a :class:`DualBound`, and the ridges and scales that attain them.
-
-    Attributes
-    ----------
-    values : array of shape (signs, m)
-        Upper bounds on s f*(x) at m points.
-    ridges, scales : arrays of shape (signs, m)
-        The alpha and the scale at which the formula of :class:`DualBound` gives these values.
-    path : RidgePath or None
-        The path on which the ridges were found, where they form a continuum.
-
-    Examples
-    --------
-    >>> import kernelbounds as kb
-    >>> from sklearn.gaussian_process.kernels import RBF
-    >>> seq = kb.ConfidenceSequence(RBF(0.5), norm_bound=2.0, noise_scale=0.1)
-    >>> seq.update([[0.2], [0.8]], [0.1, 0.9])
-    >>> found = kb.AMM(ridge=0.5).attained(seq.known, np.array([[0.4]]), signs=(1, -1))
-    >>> found.ridges.tolist()
-    [[0.5], [0.5]]
-    >>> bool(found.values[0, 0] == seq.upper([0.4], bound=kb.AMM(ridge=0.5))[0])
-    True
-    """
-
-    values: Array
-    ridges: Array
-    scales: Array
-    path: RidgePath | None = None
-
-
-def dual_value(unexplained: Array, scale: Array, joint_bound: Array) -> Array:
-    """unexplained / (2 scale) + scale joint_bound / 2, as in :class:`DualBound`, rounded up.
-
-    ``joint_bound`` has at most three rounding errors, and this line adds three more.
-    """
-    first, second = unexplained / (2 * scale), scale * joint_bound / 2
-    return np.asarray(first + second + 4 * EPS * (np.abs(first) + second))
-
-
-class DualBound(Bound):
-    """A bound that is the smallest, over some ridges alpha, of
-
-        s mu_alpha(x) + beta_alpha rho_alpha(x)
-            =  min over scale > 0 of  (k(x,x) - p'(K + alpha I)^-1 p) / (2 scale)
-                                      + scale joint_bound_alpha / 2,
-
-    with p = k_t(x) - s scale y and joint_bound_alpha = beta_alpha^2 + E_alpha / alpha, which bounds
-    ||f_t - y_t||^2 / alpha + ||f||^2 for all functions f in question. CMM, DMM, AMM,
-    AY and IGP are of this kind. Every ridge in question and every scale gives a valid bound.
-
-    An interval around ridge estimates is written most easily as an
-    :class:`~kernelbounds.bounds.EllipsoidBound`, which has all methods but
-    ``ellipsoids``; where its factors are not R~_alpha / sqrt(alpha), it needs a
-    :meth:`joint_bound` of its own.
-
-    Examples
-    --------
-    >>> import kernelbounds as kb
-    >>> from kernelbounds.bounds import DualBound
-    >>> isinstance(kb.AMM(), DualBound)
-    True
-    """
-
-    @property
-    def bounds_functionals(self) -> bool:
-        """True: the dual sees a point by its representer alone."""
-        return True
-
-    @property
-    def takes_facts(self) -> bool:
-        """True: sums of values with multipliers are bounded as values are."""
-        return True
-
-    @property
-    def exact(self) -> bool:
-        """Whether the bound is the maximum of s f(x) over functions f of norm at most B.
-
-        Such a bound changes between x and c by at most B |phi(x) - phi(c)|.
-        """
-        return False
-
-    @abstractmethod
-    def attained(self, known: ConfidenceSet, points: Targets, signs: Sequence[int]) -> DualMinimum:
-        """The extremes, and the ridges and scales at which they are attained."""
-
-    @abstractmethod
-    def joint_bound(self, known: ConfidenceSet, ridges: Array) -> Array:
-        """joint_bound_alpha for an array of ridges, made from quantities that are rounded up."""
-
-    def lasting(self, known: ConfidenceSet) -> bool:
-        """Whether the same ridges are used when observations are added.
-
-        False where the ridge follows the data, as the reference ridge does without noise, or with
-        noise of an unknown scale.
-        """
-        return known.stated.noise.scale_is_stated and known.stated.misfit > 0

@@ -15,7 +15,7 @@ from kernelbounds.errors import InputError, said
 
 
 def imported_bound(place: str) -> Bound:
-    """Import a bound, or a class of bounds and make one without arguments."""
+    """The bound at a place; of a class of bounds, one that is made without arguments."""
     try:
         with _current_directory_first():
             found = pkgutil.resolve_name(place)
@@ -34,7 +34,7 @@ def imported_bound(place: str) -> Bound:
 
 @contextmanager
 def _current_directory_first() -> Iterator[None]:
-    """Import as a script in the current directory would, in worker processes too."""
+    """Find modules of the current directory first, as a script there does; in workers too."""
     here = os.getcwd()
     sys.path.insert(0, here)
     importlib.invalidate_caches()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelbounds.arrays import Array, as_scalar, brief
+from kernelbounds.arrays import Array, as_scalar, brief, set_checked
 from kernelbounds.bounds.ellipsoids import EllipsoidBound, Ellipsoids
 from kernelbounds.confidence.confidence_set import ConfidenceSet
 from kernelbounds.engine import Largest, largest_by_ceilings
@@ -50,6 +50,8 @@ class DMM(EllipsoidBound):
 
     ridges: tuple[float, ...] | None = None
 
+    uses_only_radius = True  # The intervals are made from R_t.
+
     def __post_init__(self) -> None:
         if self.ridges is None:
             return
@@ -59,16 +61,11 @@ class DMM(EllipsoidBound):
         ridges = tuple(as_scalar(ridge, "each of ridges", above=0.0) for ridge in given)
         if not ridges:
             raise InputError("ridges is empty; pass at least one positive number.")
-        object.__setattr__(self, "ridges", ridges)
+        set_checked(self, ridges=ridges)
 
     def grid(self, reference_ridge: float) -> tuple[float, ...]:
         """The ridges, given sigma^2/c."""
         return self.ridges or tuple(factor * reference_ridge for factor in PAPERS_GRID)
-
-    @property
-    def uses_only_radius(self) -> bool:
-        """True: the intervals are made from R_t."""
-        return True
 
     def below_amm_at(self, reference_ridge: float) -> tuple[float, ...] | None:
         """The grid, over which the bound is the least AMM."""
@@ -115,7 +112,7 @@ class DMM(EllipsoidBound):
         return Largest.widest(value, tied, opposite[tied], tie)
 
     def _without_small(self, known: ConfidenceSet) -> tuple[Array, Array]:
-        """The ridges of the grid that probably suffice, and one a little smaller, as a test."""
+        """The larger ridges of the grid, which probably suffice, and one below them, as a test."""
         grid = np.array(self.grid(known.reference_ridge))
         small = grid * known.assumptions.norm_bound**2 <= SMALL_RIDGE * known.radius.squared
         large = grid[grid >= grid[small].max(initial=grid.min())]

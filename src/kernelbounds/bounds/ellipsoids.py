@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from kernelbounds.arrays import Array, as_scalar
-from kernelbounds.bounds.bound import DualBound, DualMinimum
-from kernelbounds.confidence.confidence_set import LARGEST_RIDGE, ConfidenceSet
+from kernelbounds.arrays import Array, as_scalar, set_checked
+from kernelbounds.bounds.dual_bound import DualBound, DualMinimum
+from kernelbounds.confidence.confidence_set import ConfidenceSet
 from kernelbounds.confidence.diagnosis import refute_if_empty
 from kernelbounds.engine import Predictions
 from kernelbounds.functionals.targets import Targets
@@ -113,44 +113,16 @@ class EllipsoidBound(DualBound):
         return known.radius.joint_bound(ridges)
 
 
-class OneEllipsoid(EllipsoidBound):
-    """An interval mu_alpha(x) +- beta rho_alpha(x) whose beta is not made from R_t.
+@dataclass(frozen=True, repr=False)  # A bound says its settings itself.
+class RidgeSetting:
+    """The setting ``ridge`` of bounds that have one, where None stands for a default."""
 
-    A bound of this kind says what alpha and beta are. Both are fixed by the assumptions, by a
-    log-determinant and by the number of observations, as those of most of the literature are.
+    ridge: float | None = None
 
-    Examples
-    --------
-    >>> import kernelbounds as kb
-    >>> from kernelbounds.bounds.ellipsoids import OneEllipsoid
-    >>> isinstance(kb.AY(), OneEllipsoid)
-    True
-    """
+    def __post_init__(self) -> None:
+        if self.ridge is not None:
+            set_checked(self, ridge=as_scalar(self.ridge, "ridge", above=0.0))
 
-    @abstractmethod
-    def ridge_and_factor(self, known: ConfidenceSet) -> tuple[float, float]:
-        """alpha, and beta made from quantities that are rounded up."""
-
-    def ellipsoids(self, known: ConfidenceSet, points: Targets) -> Ellipsoids:
-        """See :class:`EllipsoidBound`."""
-        ridge, factor = self.ridge_and_factor(known)
-        found = known.predict(points, np.array([ridge]))
-        return Ellipsoids(np.array([[ridge]]), np.array([[factor]]), found.mean, found.variance)
-
-    def joint_bound(self, known: ConfidenceSet, ridges: Array) -> Array:
-        """See :class:`~kernelbounds.bounds.DualBound`."""
-        ridge, factor = self.ridge_and_factor(known)
-        return np.full_like(ridges, factor**2 + known.energy_above(ridge) / ridge)
-
-
-def checked_ridge(ridge: float | None, name: str) -> float | None:
-    """The ridge, refused where it is not positive; None passes."""
-    return None if ridge is None else as_scalar(ridge, name, above=0.0)
-
-
-def bayesian_ridge(known: ConfidenceSet) -> float:
-    """sigma^2/B^2: that of a Gaussian process with the covariance B^2 k."""
-    a = known.assumptions
-    if a.noise_scale == 0 or math.isinf(a.noise_scale):
-        return known.reference_ridge
-    return min(a.noise_scale**2 / max(a.norm_bound**2, 1e-300), LARGEST_RIDGE)
+    def ridge_or(self, default: float) -> float:
+        """The ridge, or the default where none was set."""
+        return default if self.ridge is None else self.ridge

@@ -11,7 +11,8 @@ from kernelbounds.arrays import Array, as_floats, as_scalar, brief
 from kernelbounds.errors import InputError
 from kernelbounds.mixtures import Hybrid, Mixture, Prequential, Single
 from kernelbounds.noise import Noise
-from kernelbounds.noise.laws import SMALLEST_NOISE, checked_noise
+from kernelbounds.noise.law import SMALLEST_NOISE
+from kernelbounds.noise.sub_gaussian import checked_noise
 
 # A covariance matrix is symmetric if its entries are to this, relative to the noise scales.
 SYMMETRIC = 1e-12

@@ -22,7 +22,8 @@ from kernelbounds.facts.limits import NearOutcomes
 from kernelbounds.functionals.targets import Functionals, Targets, squared_norms
 from kernelbounds.mixtures.ledger import LossLedger
 from kernelbounds.noise import Gaussian
-from kernelbounds.noise.laws import SMALLEST_NOISE, RadiusInputs, ScaleAtMost
+from kernelbounds.noise.gaussian import ScaleAtMost
+from kernelbounds.noise.law import SMALLEST_NOISE, RadiusInputs
 from kernelbounds.structure.offset import Level
 
 # A norm bound that is nothing beside the noise would make sigma^2/c overflow.
@@ -98,7 +99,7 @@ class ConfidenceSet:
         is spent on a bound sigma_max, and sigma is at most that with the other half.
         """
         a = self.stated
-        if not a.noise.awaits_outcomes:
+        if not isinstance(a.noise, Gaussian) or a.noise.scale_is_stated:
             return a
         return self.evidence.kept(("in force", a), self._in_force)
 
@@ -118,9 +119,8 @@ class ConfidenceSet:
         for the largest one that is possible or else for sqrt(c), whose ridge is 1.
         """
         a = self.settings_for or self.stated
-        if not a.noise.awaits_outcomes:
+        if not isinstance(a.noise, Gaussian) or a.noise.scale_is_stated:
             return a
-        assert isinstance(a.noise, Gaussian)
         typical = math.sqrt(max(a.mixture_scale, SMALLEST_NOISE**2))
         noise = Gaussian(a.noise.at_most or typical)
         return dataclasses.replace(a, noise_scale=noise.scale, noise=noise)

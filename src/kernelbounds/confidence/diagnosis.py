@@ -17,8 +17,8 @@ from kernelbounds.confidence.confidence_set import ConfidenceSet
 from kernelbounds.engine import RidgePath
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
 from kernelbounds.kernels.rkhs import RKHSFunction
-from kernelbounds.noise.laws import SHARE_OF_ENERGY, SMALLEST_NOISE
-from kernelbounds.noise.unknown import largest_energy
+from kernelbounds.noise.law import SMALLEST_NOISE
+from kernelbounds.noise.unknown import SHARE_OF_ENERGY, largest_energy
 from kernelbounds.structure.classes import AnyOf
 
 NORM_TOLERANCE = 1e-9  # relative, of rounding errors in a function that a user passes

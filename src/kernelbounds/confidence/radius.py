@@ -9,7 +9,7 @@ code                paper           meaning
 ==================  ==============  =======================================================
 
 R_t^2 is computed by a mixture, ``mixtures/hybrid.py`` or ``mixtures/single.py``, which the noise
-law (``noise/laws.py``) asks; ``ConfidenceSet.radius`` has the result.
+law (``noise/``) asks; ``ConfidenceSet.radius`` has the result.
 """
 
 from __future__ import annotations

@@ -11,9 +11,19 @@ import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
-from kernelbounds.arrays import EPS, LARGEST, Array, as_scalar, as_vector, as_whole, brief
+from kernelbounds.arrays import (
+    EPS,
+    LARGEST,
+    Array,
+    as_scalar,
+    as_vector,
+    as_whole,
+    brief,
+    set_checked,
+)
 from kernelbounds.errors import InputError
-from kernelbounds.facts.fact import Constraints, Fact, Region, set_checked
+from kernelbounds.facts.fact import Constraints, Fact
+from kernelbounds.facts.region import Region
 from kernelbounds.functionals import Derivative, Sum
 
 # The step of a difference quotient that stands for a derivative, in length scales. What it may be

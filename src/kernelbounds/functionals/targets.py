@@ -84,6 +84,52 @@ class Functionals(ABC):
 
 Targets = Array | Functionals  # an array (m, d) stands for the values at m points
 
+
+class Values(Functionals):
+    """The values f(x_i) at points x_i (m, d)."""
+
+    def __init__(self, points: Array) -> None:
+        self.points = points
+
+    def __len__(self) -> int:
+        """The number of points."""
+        return len(self.points)
+
+    @property
+    def dim(self) -> int:
+        """The number of coordinates, d."""
+        return int(self.points.shape[1])
+
+    def __getitem__(self, which: Any) -> Functionals:
+        """Select points by a slice or an array of indices."""
+        return Values(self.points[which])
+
+    def squared_norms(self, kernel: Kernel) -> Array:
+        """k(x,x)."""
+        return kernels.diagonal(kernel, self.points)
+
+    def magnitudes(self, kernel: Kernel) -> Array:
+        """k(x,x): there is one term."""
+        return kernels.diagonal(kernel, self.points)
+
+    def vectors(self, kernel: Kernel, points: Array) -> Array:
+        """k(x, x_s)."""
+        return kernels.vectors(kernel, self.points, points)
+
+    def of_mean(self, offset: Offset) -> Level:
+        """m(x)."""
+        return Level(offset.at(self.points), np.zeros(len(self)))
+
+    def amplification(self) -> Array:
+        """1 for each point."""
+        return np.ones(len(self))
+
+
+def as_functionals(targets: Targets) -> Functionals:
+    """The targets as functionals: those that were given, or the values at an array of points."""
+    return targets if isinstance(targets, Functionals) else Values(targets)
+
+
 # The errors of squared norms, in units of the kernel's accuracy: each is a sum of at most three
 # terms for each pair, and each term has the error of the kernel's values, 4 units.
 SQUARED_NORM_ERROR = 16.0
@@ -168,6 +214,7 @@ class Shifted(Functionals):
 
     def __init__(self, base: Targets, centres: Array, weights: Array) -> None:
         self.base, self.shift = base, WeightedSums(centres, weights)
+        self._base = as_functionals(base)
 
     def __len__(self) -> int:
         """The number of functionals."""
@@ -200,46 +247,35 @@ class Shifted(Functionals):
 
     def squared_norms(self, kernel: Kernel) -> Array:
         """|r_i|^2 + 2 sum_j w_ij r_i(z_j) + w_i' K w_i."""
-        (own, rest), base = self._joined(), self.base
-        if isinstance(base, Functionals):
-            squared, cross = base.squared_norms(kernel), base.vectors(kernel, rest.centres)
-        else:
-            squared = kernels.diagonal(kernel, base)
-            cross = kernels.cross(kernel, base, rest.centres)
-        found = own**2 * squared + 2 * own * np.vecdot(rest.weights, cross)
+        own, rest = self._joined()
+        if isinstance(self.base, Functionals):
+            vectors = self.base.vectors(kernel, rest.centres)
+        else:  # Not by a matrix product: the terms may cancel, and its errors are larger.
+            vectors = kernels.cross(kernel, self.base, rest.centres)
+        found = own**2 * self._base.squared_norms(kernel)
+        found += 2 * own * np.vecdot(rest.weights, vectors)
         return np.asarray(found + rest.squared_norms(kernel))
 
     def magnitudes(self, kernel: Kernel) -> Array:
         """(|r_i| + sum_j |w_ij| sqrt(k(z_j, z_j)))^2, enlarged where there are many terms."""
-        base = self.base
-        if isinstance(base, Functionals):
-            squared = base.magnitudes(kernel)
-        else:
-            squared = kernels.diagonal(kernel, base)
-        return (np.sqrt(squared) + np.sqrt(self.shift.magnitudes(kernel))) ** 2
+        own, others = self._base.magnitudes(kernel), self.shift.magnitudes(kernel)
+        return (np.sqrt(own) + np.sqrt(others)) ** 2
 
     def vectors(self, kernel: Kernel, points: Array) -> Array:
         """L_i k(., x_s) + sum_j w_ij k(z_j, x_s)."""
-        (own, rest), base = self._joined(), self.base
-        if isinstance(base, Functionals):
-            return base.vectors(kernel, points) + rest.vectors(kernel, points)
-        found = kernels.vectors(kernel, base, points)
-        return np.asarray(own[:, None] * found + rest.vectors(kernel, points))
+        own, rest = self._joined()
+        found = own[:, None] * self._base.vectors(kernel, points)
+        return np.asarray(found + rest.vectors(kernel, points))
 
     def of_mean(self, offset: Offset) -> Level:
         """L_i m + sum_j w_ij m(z_j)."""
-        base, shift = self.base, self.shift.of_mean(offset)
-        if isinstance(base, Functionals):
-            own = base.of_mean(offset)
-        else:
-            own = Level(offset.at(base), np.zeros(len(base)))
+        own, shift = self._base.of_mean(offset), self.shift.of_mean(offset)
         total = own.values + shift.values
         return Level(total, own.errors + shift.errors + EPS * np.abs(total))
 
     def amplification(self) -> Array:
         """1 and the sum of all |w_ij|; also at a centre itself, which stands for points near it."""
-        own = self.base.amplification() if isinstance(self.base, Functionals) else 1.0
-        return np.asarray(own + self.shift.amplification())
+        return np.asarray(self._base.amplification() + self.shift.amplification())
 
 
 def differences(points: Array, reference: Array) -> Shifted:

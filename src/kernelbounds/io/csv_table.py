@@ -1,9 +1,8 @@
 """Read and write tables of numbers as CSV files, and read them from Excel workbooks.
 
 Files come from spreadsheets and instruments in many forms. Those that are clear are read: commas,
-semicolons or tabs, decimal commas, UTF-8 or UTF-16, any line ends, and Windows-1252, in which many
-spreadsheets write "°C", with a warning. Everything else is refused with its line and column, and no
-row is left out in silence.
+semicolons or tabs, decimal commas, several encodings and any line ends (``csv_file.py``).
+Everything else is refused with its line and column, and no row is left out in silence.
 
 A number is an optional sign, digits with a decimal point or comma, and an exponent. What other
 programs would guess at (thousands, percentages, dates, blanks) is refused, because a wrong guess
@@ -13,26 +12,25 @@ that is not a number, and one with a comma that may mean several things.
 
 from __future__ import annotations
 
-import codecs
 import csv
 import io
 import re
 import sys
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO, TextIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from kernelbounds.arrays import LARGEST, as_floats, brief, shortened
+from kernelbounds.arrays import LARGEST, as_floats, brief
 from kernelbounds.categories import Categories
-from kernelbounds.errors import InputError, did_you_mean, said
+from kernelbounds.errors import InputError
 from kernelbounds.io import excel, files
+from kernelbounds.io.columns import check_names, position
+from kernelbounds.io.csv_file import BLANK, SEPARATORS, CsvFile
 
 MISSING_MARKS = frozenset(["", "na", "n/a", "#n/a", "<na>", "nan", "null", "none", "-", "--", "?"])
 
@@ -50,19 +48,6 @@ HAS_UNCLEAR_COMMA = (
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:[.,][0-9]*)?|[.,][0-9]+)(?:[eE][+-]?[0-9]+)?")
 _MAYBE_THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}")
-_BLANK = re.compile(r"[\s,;]*")
-
-# Where two would split the header into equally many names: commas occur in names more often than
-# semicolons, and tabs hardly ever.
-SEPARATORS = ("\t", ";", ",")
-
-# Bytes that are read at a time to find the encoding.
-READ_AHEAD = 1 << 20
-# Control characters, which no text in Windows-1252 has.
-_NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x1f\x7f]")
-_UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-
-Record = tuple[int, list[str]]  # the line on which it begins, and its cells
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +111,7 @@ def csv_batches(
     """
     source = files.as_path(path)
     check_names(columns)
-    called = named(source if name is None else Path(name))
+    called = files.named(source if name is None else Path(name))
     with files.failure_reported(f"read {called}"):
         files.check_regular(source.stat().st_mode)  # reading a FIFO would wait for ever
         # It is opened once, so that a file that takes its place meanwhile is not mixed up with it.
@@ -136,53 +121,12 @@ def csv_batches(
             binary.seek(0)
             if start == excel.OLD_MAGIC:
                 raise InputError(f"{called} is an old Excel workbook; save it as .xlsx or as CSV.")
-            if start == excel.MAGIC:
-                sheet = excel.Sheet(binary, called, asked)
-                yield from _batches(sheet, columns, rows, categories or {})
-                return
-            encoding = _encoding(binary, called)
-            with io.TextIOWrapper(binary, encoding=encoding, newline="") as text:
-                file = _CsvFile(text, called, asked)
-                yield from _batches(file, columns, rows, categories or {})
-
-
-def _encoding(binary: BinaryIO, name: str) -> str:
-    """Find the encoding of a file, which is read from its beginning and rewound.
-
-    Text that is not UTF-8, and that Windows-1252 explains, was most likely written on Windows. If
-    that is wrong, letters beyond ASCII are others. Numbers are the same, and the names of columns
-    and levels must be those asked for.
-    """
-    encoding = "utf-16" if binary.read(2) in _UTF_16_MARKS else "utf-8-sig"
-    if encoding == "utf-8-sig" and not _decodes(binary, "utf-8") and _decodes(binary, "cp1252"):
-        encoding = "cp1252"
-        warnings.warn(
-            f"{name} is not in UTF-8; it was read as Windows-1252, as spreadsheets on Windows "
-            "write it.",
-            UserWarning,
-            stacklevel=2,
-        )
-    binary.seek(0)
-    return encoding
-
-
-def _decodes(binary: BinaryIO, encoding: str) -> bool:
-    """Whether all of a file is text in an encoding."""
-    decoder = codecs.getincrementaldecoder(encoding)()
-    binary.seek(0)
-    try:
-        while piece := binary.read(READ_AHEAD):
-            decoder.decode(piece)
-            if encoding == "cp1252" and _NO_TEXT.search(piece):
-                return False
-        decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
-        return False
-    return True
+            kind = excel.Sheet if start == excel.MAGIC else CsvFile
+            yield from _batches(kind(binary, called, asked), columns, rows, categories or {})
 
 
 def _batches(
-    file: _CsvFile | excel.Sheet,
+    file: CsvFile | excel.Sheet,
     columns: Sequence[str],
     rows: int,
     categories: Mapping[str, Categories],
@@ -190,7 +134,7 @@ def _batches(
     name = file.name
     places = [position(column.strip(), file.header, name) for column in columns]
     others = tuple(one for at, one in enumerate(file.header) if at not in places and one)
-    cells = _CellReader(name, commas_separate=file.separator == ",")
+    cells = _CellReader(name, commas_separate=file.commas_separate)
     lines: list[int] = []
     values: dict[str, list[Any]] = {column: [] for column in columns}
 
@@ -263,93 +207,6 @@ class _CellReader:
         return InputError(f"{place}: {brief(cell.strip())} {what}.")
 
 
-class _CsvFile:
-    """An open CSV file: its name in messages, its separator, its header and its rows."""
-
-    def __init__(self, text: TextIO, name: str, asked: list[str]) -> None:
-        self.name, self._text = name, text
-        self.separator, self.header = self._found_header(asked)
-
-    def rows(self) -> Iterator[Record]:
-        """The rows below the header, each with as many cells as the header.
-
-        Blank lines are passed over, except between rows of a single column, where they are missing
-        cells. So are rows that have separators only, which spreadsheets leave at the end.
-        """
-        width = len(self.header)
-        records = self._records(self.separator)
-        next(record for record in records if _is_filled(record))  # the header
-        blank: list[Record] = []
-        for line, cells in records:
-            if not _is_filled((line, cells)):
-                if width == 1 or len(cells) > 1:
-                    blank.append((line, cells or [""]))
-                continue
-            for at, record in (*blank, (line, cells)):
-                if len(record) != width:
-                    commas = self.separator == "," and len(record) > width
-                    hint = "; decimal commas need semicolons between the cells" if commas else ""
-                    raise InputError(
-                        f"{self.name}, line {at}: it has {len(record)} cells, and the header has "
-                        f"{width}{hint}."
-                    )
-                yield at, record
-            blank = []
-
-    def _records(self, separator: str) -> Iterator[Record]:
-        # Strict: otherwise "1"2 would be 12, and a quote that is not closed would hide rows.
-        reader = csv.reader(self._lines(), delimiter=separator, skipinitialspace=True, strict=True)
-        line = 1
-        try:
-            for cells in reader:
-                yield line, cells
-                line = reader.line_num + 1
-        except csv.Error as error:
-            raise InputError(
-                f"{self.name}, line {line}: cells cannot be told apart ({said(error)}); put quotes "
-                "around whole cells and close them, or remove them."
-            ) from error
-
-    def _lines(self) -> Iterator[str]:
-        """The lines of the file from its beginning, where it is text."""
-        self._text.seek(0)
-        try:
-            for line in self._text:
-                if "\0" in line:
-                    raise UnicodeError
-                yield line
-        except UnicodeError as error:
-            raise InputError(
-                f"{self.name} is not text in UTF-8, UTF-16 or Windows-1252; save it as CSV in "
-                "UTF-8, and pass that file."
-            ) from error
-
-    def _found_header(self, asked: list[str]) -> tuple[str, list[str]]:
-        """Find the separator that gives most of the names asked for, and the header it gives."""
-        headers: dict[str, list[str]] = {}
-        for separator in SEPARATORS:
-            with suppress(InputError):  # quotes that are closed before another separator
-                headers[separator] = self._first_filled(separator)
-        if not headers:
-            self._first_filled(",")  # says what is wrong
-        best = max(
-            headers, key=lambda one: (len(set(asked) & set(headers[one])), len(headers[one]))
-        )
-        if not headers[best]:
-            raise InputError(f"{self.name} is empty; it needs a header and one row or more.")
-        # In a single column a comma is as likely to separate as to be a decimal comma.
-        return ("," if headers.get(",") == headers[best] else best), headers[best]
-
-    def _first_filled(self, separator: str) -> list[str]:
-        filled = (record for record in self._records(separator) if _is_filled(record))
-        return [cell.strip() for cell in next(filled, (0, []))[1]]
-
-
-def _is_filled(record: Record) -> bool:
-    """Whether a record has anything but blanks and separators, of whichever kind."""
-    return not all(_BLANK.fullmatch(cell) for cell in record[1])
-
-
 def write_csv(path: str | PathLike[str], columns: Mapping[str, ArrayLike]) -> None:
     """Write columns of numbers with all digits, or of names, whole or not at all.
 
@@ -369,7 +226,7 @@ def write_csv(path: str | PathLike[str], columns: Mapping[str, ArrayLike]) -> No
     """
     target = files.as_path(path)
     for name in columns:
-        if not isinstance(name, str) or not name.isprintable() or _BLANK.fullmatch(name):
+        if not isinstance(name, str) or not name.isprintable() or BLANK.fullmatch(name):
             raise InputError(f"a column name must be a line of text, got {brief(name)}.")
     names = [name.strip() for name in columns]
     cells = [_written(name, values) for name, values in columns.items()]
@@ -388,7 +245,7 @@ def write_csv(path: str | PathLike[str], columns: Mapping[str, ArrayLike]) -> No
     )
     writer.writerow(names)
     writer.writerows(zip(*cells, strict=True))
-    with files.failure_reported(f"write {named(target)}"):
+    with files.failure_reported(f"write {files.named(target)}"):
         files.write_text(target, text.getvalue())
 
 
@@ -399,41 +256,3 @@ def _written(name: str, values: ArrayLike) -> Any:
     floats = as_floats(values, f"column {brief(name)}")
     whole = np.asarray(values).dtype.kind in "iu"
     return (floats.astype(int) if whole else floats).tolist()
-
-
-def named(path: Path) -> str:
-    """The name of a path in messages, where its end says more than its beginning."""
-    text = repr(str(path))
-    return text if len(text) <= 80 else f"'...{text[-76:]}"
-
-
-def position(name: str, names: Sequence[str], source: str) -> int:
-    """Find the place of the column with this name among all columns of a source.
-
-    A unit may follow the name there, ``temperature [K]`` or ``temperature (K)``.
-    """
-    count = names.count(name)
-    if count == 1:
-        return names.index(name)
-    with_unit = re.compile(re.escape(name.strip()) + r"\s*(\[[^][]*\]|\([^()]*\))")
-    places = [at for at, one in enumerate(names) if with_unit.fullmatch(one)]
-    if not count and len(places) == 1:
-        return places[0]
-    if count:
-        raise InputError(
-            f"{source} has {count} columns named {brief(name)}; give each a name of its own."
-        )
-    found = shortened(", ".join(map(brief, names)), 120) or "none"
-    raise InputError(
-        f"{source} has no column {brief(name)}{did_you_mean(name, names)}; its columns are {found}."
-    )
-
-
-def check_names(columns: Sequence[str]) -> None:
-    """Raise where columns are not a list of different names."""
-    if isinstance(columns, str) or not all(isinstance(name, str) for name in columns):
-        raise InputError(f"columns must be a list of names, got {brief(columns)}.")
-    asked = [name.strip() for name in columns]
-    for name in asked:
-        if asked.count(name) > 1:
-            raise InputError(f"the column {brief(name)} is asked for twice; name it once.")

@@ -22,7 +22,7 @@ OLD_MAGIC = b"\xd0\xcf\x11\xe0"  # the first bytes of workbooks before 2007
 class Sheet:
     """A sheet of a workbook: its name in messages, its header and its rows."""
 
-    separator = ","  # A comma in a text is never clear, because numbers have none.
+    commas_separate = True  # A comma in a text is never clear, because numbers have none.
 
     def __init__(self, binary: BinaryIO, name: str, asked: Sequence[str]) -> None:
         try:

@@ -79,6 +79,12 @@ def as_path(path: Any) -> Path:
     return Path(name)
 
 
+def named(path: Path) -> str:
+    """The name of a path in messages, where its end says more than its beginning."""
+    text = repr(str(path))
+    return text if len(text) <= 80 else f"'...{text[-76:]}"
+
+
 @contextmanager
 def failure_reported(doing: str) -> Iterator[None]:
     """Turn an OSError into an InputError that says "cannot {doing}: {reason}."."""

@@ -24,13 +24,9 @@ from numpy.typing import NDArray
 from kernelbounds.arrays import LARGEST, Array, brief, shortened
 from kernelbounds.errors import InputError, MissingExtraError, said
 from kernelbounds.io import files
-from kernelbounds.io.csv_table import (
-    HAS_NO_VALUE,
-    IS_NO_NUMBER,
-    csv_batches,
-    named,
-    position,
-)
+from kernelbounds.io.columns import position
+from kernelbounds.io.csv_table import HAS_NO_VALUE, IS_NO_NUMBER, csv_batches
+from kernelbounds.io.files import named
 
 ENDINGS = (".csv", ".tsv", ".xlsx", ".parquet", ".pq")  # which files of a folder are read
 # Bytes of a column of a Parquet file that are read at a time; otherwise it would be as many as a

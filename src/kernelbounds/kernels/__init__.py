@@ -16,7 +16,8 @@ file                idea
 ``stationary.py``   kernels as functions of the distance, and distances
 ``matern.py``       the Matern kernels among them
 ``values.py``       kernel matrices, vectors and diagonals, and how precise they are
-``derivatives.py``  derivatives in x, how precise they are, and how far features move in a box
+``derivatives.py``  derivatives in x, and how precise they are
+``features.py``     how far the features phi(x) move in a box
 ``portable.py``     the same values and derivatives in NumPy, PyTorch, JAX and others
 ``text.py``         kernels as text, which people write and read, and as JSON
 ``rkhs.py``         the space of a kernel: which kernels have one, its smoothness, its functions
@@ -24,17 +25,16 @@ file                idea
 """
 
 from kernelbounds.kernels.derivatives import (
-    Features,
     category_inputs,
     derivative_cross,
     derivative_diagonal,
     derivative_error,
     diagonal_gradient,
     differentiable,
-    features_in_boxes,
     has_derivatives,
     pull_back,
 )
+from kernelbounds.kernels.features import Features, features_in_boxes
 from kernelbounds.kernels.levels import Levels
 from kernelbounds.kernels.on_inputs import OnInputs
 from kernelbounds.kernels.rkhs import checked_kernel, mixture_scale, smoothness

@@ -78,7 +78,10 @@ def kernel_to_text(kernel: Kernel) -> str:
     >>> kernel_to_text(3.0 * RBF(1 / 3) + DotProduct(1.0) ** 2)
     '3.0 * RBF(length_scale=0.3333333333333333) + DotProduct(sigma_0=1.0) ** 2'
     """
-    text = _written(checked_kernel(kernel))
+    try:
+        text = ast.unparse(_expression(checked_kernel(kernel)))
+    except RecursionError:
+        raise InputError(f"the kernel cannot be written as text: {TOO_DEEP}") from None
     kernel_from_text(text)  # Refuses an exponent of 0.5, for one, which no text may have.
     return text
 
@@ -218,46 +221,45 @@ def _not_a_kernel(text: str) -> InputError:
     )
 
 
-def _written(kernel: Kernel) -> str:
-    """Write a kernel with its numbers in full, and only the brackets that Python needs."""
+def _expression(kernel: Kernel) -> ast.expr:
+    """The expression that makes a kernel, with its numbers in full."""
     cls = type(kernel)
     if cls is Exponentiation:
-        base = _bracketed(kernel.kernel, (Sum, Product, Exponentiation))
-        return f"{base} ** {_plain(kernel.exponent)!r}"
+        return ast.BinOp(_expression(kernel.kernel), ast.Pow(), _literal(kernel.exponent))
     if cls in (Sum, Product):
-        # Python reads a + b + c as (a + b) + c.
-        weaker: tuple[type[Kernel], ...] = () if cls is Sum else (Sum,)
-        left, right = _bracketed(kernel.k1, weaker), _bracketed(kernel.k2, (*weaker, cls))
+        left, right = _expression(kernel.k1), _expression(kernel.k2)
         if _is_plain_constant(kernel.k2):
-            right = repr(_plain(kernel.k2.constant_value))
+            right = _literal(kernel.k2.constant_value)
         elif _is_plain_constant(kernel.k1):  # Not both, as a product of numbers is a number.
-            left = repr(_plain(kernel.k1.constant_value))
-        return f"{left} {'+' if cls is Sum else '*'} {right}"
+            left = _literal(kernel.k1.constant_value)
+        return ast.BinOp(left, ast.Add() if cls is Sum else ast.Mult(), right)
     if cls is OnInputs:
-        return f"OnInputs({_written(kernel.kernel)}, {list(kernel.inputs)!r})"
+        given = [_expression(kernel.kernel), _literal(list(kernel.inputs))]
+        return ast.Call(ast.Name("OnInputs"), given, [])
     if cls not in WRITTEN_CLASSES:
         raise InputError(
             f"a kernel of the class {shortened(cls.__name__)} cannot be written as text; "
             f"those that can are {CLASS_NAMES}."
         )
-    return f"{cls.__name__}({', '.join(_arguments(kernel))})"
+    named = [ast.keyword(name, _literal(value)) for name, value in _settings(kernel).items()]
+    return ast.Call(ast.Name(cls.__name__), [], named)
 
 
-def _arguments(kernel: Kernel) -> list[str]:
+def _literal(value: Any) -> ast.expr:
+    """A number, a list of numbers or "fixed" as an expression."""
+    return ast.parse(repr(_plain(value)), mode="eval").body
+
+
+def _settings(kernel: Kernel) -> dict[str, Any]:
     """The hyperparameters, and the limits of a search for them where they are not the defaults."""
-    return [
-        f"{name}={value!r}"
+    return {
+        name: value
         for name, parameter in inspect.signature(type(kernel)).parameters.items()
         if (value := _plain(getattr(kernel, name))) != parameter.default
         or not name.endswith("_bounds")
-    ]
-
-
-def _bracketed(kernel: Kernel, weaker: tuple[type[Kernel], ...]) -> str:
-    text = _written(kernel)
-    return f"({text})" if type(kernel) in weaker else text
+    }
 
 
 def _is_plain_constant(kernel: Kernel) -> bool:
     """Whether a number can stand for the kernel: a constant without limits of its own."""
-    return type(kernel) is ConstantKernel and len(_arguments(kernel)) == 1
+    return type(kernel) is ConstantKernel and len(_settings(kernel)) == 1

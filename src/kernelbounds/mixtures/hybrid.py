@@ -37,7 +37,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernelbounds.arrays import EPS, Array, as_scalar, brief
+from kernelbounds.arrays import EPS, Array, as_scalar, brief, set_checked
 from kernelbounds.engine import Engine, ExactEngine, Forecasts
 from kernelbounds.engine.forecasts import forecasts_since, largest_forecast_ridge
 from kernelbounds.errors import InputError
@@ -108,9 +108,7 @@ class Hybrid(Mixture):
             raise InputError(
                 f"weights must be one for each of the {len(rates)} rates, got {len(weights)}."
             )
-        object.__setattr__(self, "rates", rates)
-        object.__setattr__(self, "relative_scale", scale)
-        object.__setattr__(self, "weights", weights)
+        set_checked(self, rates=rates, relative_scale=scale, weights=weights)
 
     def scale(self, norm_bound: float) -> float:
         """See :class:`Mixture`."""
@@ -188,36 +186,26 @@ def half_losses(
     """L / (2 sigma^2) of each round (n, j); forecasts are taken where they should cost less.
 
     What is expected of a forecast is E (y - m)^2 = sigma^2 + v: the choice is made before y, and
-    as if the noise scale were ``decided_at``, or sigma itself.
+    as if the noise scale were ``decided_at``, or sigma itself. At the rate 1 the constant costs
+    infinitely much, so that forecasts are always taken.
     """
     rate, at = np.array(rates), noise_scale if decided_at is None else decided_at
     # An infinite loss removes its term from the sum; where gains are infinite, it is not chosen.
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         errors = ((forecasts.errors / noise_scale) ** 2)[:, None]
         energy = -np.log1p(-rate) / rate
-        known_before, variance, gains = _before_outcome(rate, forecasts.variances / at**2)
+        gains = (forecasts.variances / at**2)[:, None]
+        known_before, variance = _before_outcome(rate, gains)
         pays = known_before + (1 + gains) / variance < energy
         if at != noise_scale:
-            gains = forecasts.variances / noise_scale**2
-            known_before, variance, _ = _before_outcome(rate, gains)
+            gains = (forecasts.variances / noise_scale**2)[:, None]
+            known_before, variance = _before_outcome(rate, gains)
         return np.asarray(np.where(pays, known_before + errors / variance, energy) / 2)
 
 
-def _before_outcome(rate: Array, gains: Array) -> tuple[Array, Array, Array]:
-    """The parts of a forecast's loss that are known before the outcome, and the gains, (n, 1)."""
-    column = gains[:, None]
-    return np.log1p(rate * column) / rate, 1 + rate * column, column
-
-
-def half_losses_of_forecasts(
-    rates: tuple[float, ...], forecasts: Forecasts, noise_scale: float
-) -> Array:
-    """L / (2 sigma^2) of each round (n, j), where forecasts are always taken."""
-    rate = np.array(rates)
-    with np.errstate(over="ignore"):
-        errors = ((forecasts.errors / noise_scale) ** 2)[:, None]
-        known_before, variance, _ = _before_outcome(rate, forecasts.variances / noise_scale**2)
-        return np.asarray((known_before + errors / variance) / 2)
+def _before_outcome(rate: Array, gains: Array) -> tuple[Array, Array]:
+    """The parts of a forecast's loss that are known before the outcome; gains are (n, 1)."""
+    return np.log1p(rate * gains) / rate, 1 + rate * gains
 
 
 def energy_bound(

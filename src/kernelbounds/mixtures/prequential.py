@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernelbounds.arrays import LARGEST, Array, brief
+from kernelbounds.arrays import LARGEST, Array, brief, set_checked
 from kernelbounds.engine import Engine, ExactEngine, Forecasts
 from kernelbounds.errors import InputError, said
-from kernelbounds.mixtures.hybrid import Hybrid, energy_bound, half_losses
+from kernelbounds.mixtures.hybrid import Hybrid
 from kernelbounds.mixtures.mixture import Mixture
 
 Forecaster = Callable[[Array, Array, Array], tuple[float, float]]
@@ -56,13 +56,17 @@ class Prequential(Mixture):
             raise InputError(
                 f"forecaster must be a function of (X, y, x), got {brief(self.forecaster)}."
             )
-        checked = Hybrid(self.rates, self.relative_scale)
-        object.__setattr__(self, "rates", checked.rates)
-        object.__setattr__(self, "relative_scale", checked.relative_scale)
+        checked = self._hybrid
+        set_checked(self, rates=checked.rates, relative_scale=checked.relative_scale)
+
+    @property
+    def _hybrid(self) -> Hybrid:
+        """The mixture that takes these forecasts in place of its own."""
+        return Hybrid(self.rates, self.relative_scale)
 
     def scale(self, norm_bound: float) -> float:
         """See :class:`Mixture`."""
-        return Hybrid(self.rates, self.relative_scale).scale(norm_bound)
+        return self._hybrid.scale(norm_bound)
 
     @property
     def forecasts_need_noise_scale(self) -> bool:
@@ -88,15 +92,14 @@ class Prequential(Mixture):
         return Forecasts(np.abs(errors) + M.errors(errors), variances)
 
     def losses(self, forecasts: Forecasts, noise_scale: float) -> Array:
-        """See :class:`Mixture`; those taken, at each rate."""
-        return half_losses(self.rates, forecasts, noise_scale)
+        """See :class:`Hybrid`."""
+        return self._hybrid.losses(forecasts, noise_scale)
 
     def squared_radius(
         self, engine: Engine, ridge: float, noise_scale: float, delta: float, losses: Array
     ) -> tuple[float, float]:
-        """See :class:`Mixture`."""
-        count, weights = engine.data.count, Hybrid(self.rates).weights
-        return 0.0, energy_bound(self.rates, losses, count, noise_scale, delta, weights)
+        """See :class:`Hybrid`."""
+        return self._hybrid.squared_radius(engine, ridge, noise_scale, delta, losses)
 
     def _forecast(self, X: Array, y: Array, x: Array) -> tuple[float, float]:
         count = len(y)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from kernelbounds.arrays import Array, as_scalar
+from kernelbounds.arrays import Array, as_scalar, set_checked
 from kernelbounds.engine import Engine, Forecasts
-from kernelbounds.mixtures.hybrid import energy_bound, half_losses_of_forecasts
+from kernelbounds.mixtures.hybrid import energy_bound, half_losses
 from kernelbounds.mixtures.mixture import Mixture
 
 
@@ -34,7 +34,7 @@ class Single(Mixture):
     c: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "c", as_scalar(self.c, "mixture_scale", above=0.0))
+        set_checked(self, c=as_scalar(self.c, "mixture_scale", above=0.0))
 
     def scale(self, norm_bound: float) -> float:
         """See :class:`Mixture`."""
@@ -50,7 +50,7 @@ class Single(Mixture):
 
         A sparse engine makes it so, where each forecast has the inducing points of its time.
         """
-        return half_losses_of_forecasts((1.0,), forecasts, noise_scale)
+        return half_losses((1.0,), forecasts, noise_scale)
 
     def squared_radius(
         self, engine: Engine, ridge: float, noise_scale: float, delta: float, losses: Array

@@ -16,6 +16,9 @@ law                 what it assumes                               what is random
 A number in the place of a law is ``SubGaussian``.
 """
 
-from kernelbounds.noise.laws import Bounded, Energy, Gaussian, Noise, SubGaussian
+from kernelbounds.noise.gaussian import Gaussian
+from kernelbounds.noise.law import Noise
+from kernelbounds.noise.limited import Bounded, Energy
+from kernelbounds.noise.sub_gaussian import SubGaussian
 
 __all__ = ["Bounded", "Energy", "Gaussian", "Noise", "SubGaussian"]

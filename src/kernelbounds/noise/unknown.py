@@ -48,10 +48,11 @@ FORECASTER_OF_INTERVAL = np.minimum(np.arange(len(FORECASTERS)) + 1, len(FORECAS
 ROOT_ACCURACY = 1e-6
 # An error of zero in all rounds would make the bound zero, which is for sequences without noise.
 SMALLEST_SCALE = 1e-100
-
-
 # The energy of noise, without forecasts, is bounded with these rates.
 ENERGY_RATES = 0.2, 0.4, 0.7, 0.9
+# Forecasts take no noise scale at its word. So that data refute one that is too small, a share of
+# delta is for the largest energy of noise of that scale.
+SHARE_OF_ENERGY = 0.02
 
 
 def largest_energy(count: int, delta: float) -> float:

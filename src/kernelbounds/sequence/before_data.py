@@ -9,7 +9,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds.arrays import brief
 from kernelbounds.bounds import Assumptions, ConfidenceSet
-from kernelbounds.bounds.constrained import inequalities, least_norm_with_facts
+from kernelbounds.bounds.with_facts import inequalities, least_norm_with_facts
 from kernelbounds.confidence.evidence import Evidence
 from kernelbounds.engine import ExactEngine
 from kernelbounds.errors import InputError
@@ -18,7 +18,7 @@ from kernelbounds.facts.fact import checked_facts
 from kernelbounds.functionals import Derivative
 from kernelbounds.mixtures import Mixture
 from kernelbounds.noise import Noise
-from kernelbounds.noise.laws import checked_noise
+from kernelbounds.noise.sub_gaussian import checked_noise
 from kernelbounds.sequence.sparse import Sparse
 from kernelbounds.structure.classes import Classes, sum_of
 from kernelbounds.structure.offset import Offset, checked_offset

@@ -37,7 +37,7 @@ from kernelbounds.engine import Engine, SparseEngine
 from kernelbounds.engine.sparse import Statistics
 from kernelbounds.engine.sparse.ranges import Part, chunk_ends, joined, resumed, sums, travelling
 from kernelbounds.errors import InputError, MissingExtraError, said
-from kernelbounds.io.csv_table import named
+from kernelbounds.io.files import named
 from kernelbounds.io.sources import (
     Source,
     is_parquet,

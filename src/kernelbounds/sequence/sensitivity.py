@@ -22,7 +22,7 @@ import numpy as np
 
 from kernelbounds.arrays import LARGEST, Array, as_points, as_scalar, as_whole, brief
 from kernelbounds.bounds import Assumptions, Bound, ConfidenceSet, DualBound
-from kernelbounds.bounds.constrained import least_norm_with_facts
+from kernelbounds.bounds.with_facts import least_norm_with_facts
 from kernelbounds.errors import InputError, KernelBoundsError, MissingExtraError
 from kernelbounds.functionals.targets import Targets, differences
 from kernelbounds.surface import extremes

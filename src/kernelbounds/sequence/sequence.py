@@ -25,7 +25,7 @@ from kernelbounds.arrays import (
     brief,
 )
 from kernelbounds.bounds import CMM, Assumptions, Bound, ConfidenceSet, DualBound
-from kernelbounds.bounds.constrained import least_norm_with_facts
+from kernelbounds.bounds.with_facts import least_norm_with_facts
 from kernelbounds.confidence.diagnosis import contains, noise_lower_bound, noise_upper_bound
 from kernelbounds.display import cards
 from kernelbounds.engine import (

@@ -106,7 +106,7 @@ class AllOf(Classes):
 
 
 class Ball(NamedTuple):
-    """One class: the parts of f* there, if it has several, the kernel of all, and the norm."""
+    """A ball in a function space, and the parts of its functions, if they have several."""
 
     parts: Parts | None
     kernel: Kernel
@@ -114,7 +114,7 @@ class Ball(NamedTuple):
 
 
 def balls_of(classes: Classes, within: float) -> tuple[Ball, ...]:
-    """The classes with an unknown level of up to ``within`` added to each."""
+    """The balls of all classes, with an unknown level of up to ``within`` added to each."""
     return tuple(
         Ball(*(as_parts(one, None, within) if isinstance(one, Parts) else as_parts(*one, within)))
         for one in classes.members
@@ -122,7 +122,7 @@ def balls_of(classes: Classes, within: float) -> tuple[Ball, ...]:
 
 
 def sum_of(classes: Classes) -> Parts:
-    """Parts, one for each class or part of one: every function of a class is such a sum."""
+    """The parts of all classes together, so that every function of a class is a sum of these."""
     pairs: list[Any] = []
     for one in classes.members:
         pairs += one.pairs if isinstance(one, Parts) else [one]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kernelbounds.arrays import EPS, LARGEST, Array, as_floats, as_scalar, brief
+from kernelbounds.arrays import EPS, LARGEST, Array, as_floats, as_scalar, brief, set_checked
 from kernelbounds.errors import InputError, said
 
 
@@ -67,9 +67,9 @@ class Offset:
     def __post_init__(self) -> None:
         if not callable(self.level):
             level = as_scalar(self.level, "level of an offset", least=-LARGEST, most=LARGEST)
-            object.__setattr__(self, "level", level)
+            set_checked(self, level=level)
         within = as_scalar(self.within, "within of an offset", least=0.0, most=LARGEST)
-        object.__setattr__(self, "within", within)
+        set_checked(self, within=within)
 
     @property
     def constant(self) -> float | None:

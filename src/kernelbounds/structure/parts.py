@@ -152,14 +152,14 @@ def _adding_up(shares: Array) -> tuple[float, ...]:
 
 
 def count_for_shares(count: int) -> int:
-    """How many of the first points decide on the shares: a power of two, so it seldom changes."""
+    """The number of first points that decide on the shares: a power of two, to change seldom."""
     if count < FEWEST_POINTS:
         return 0
     return int(min(2 ** (count.bit_length() - 1), MOST_POINTS))
 
 
 def as_parts(kernel: Any, norm_bound: Any, within: float) -> tuple[Parts | None, Kernel, Any]:
-    """Parts where there are several, and the kernel and norm bound that all of it amounts to."""
+    """The parts, if there are several, and the kernel and norm bound of their sum."""
     if isinstance(kernel, Parts):
         if norm_bound is not None:
             raise InputError("norm_bound is in the parts already; pass Parts without it.")

@@ -15,7 +15,7 @@ import numpy as np
 from kernelbounds import kernels
 from kernelbounds.arrays import Array
 from kernelbounds.bounds import ConfidenceSet
-from kernelbounds.bounds.constrained import limits_in_boxes
+from kernelbounds.bounds.with_facts import limits_in_boxes
 from kernelbounds.structure.offset import Level
 from kernelbounds.surface.at_points import limits_of, over_classes, targets_at, with_level
 

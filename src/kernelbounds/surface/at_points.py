@@ -14,7 +14,7 @@ import numpy as np
 from kernelbounds.arrays import Array
 from kernelbounds.bounds import Bound, ConfidenceSet, DualBound
 from kernelbounds.bounds.bound import as_upper_bounds, checked_extremes
-from kernelbounds.bounds.constrained import (
+from kernelbounds.bounds.with_facts import (
     ConstrainedMinimum,
     NormalFacts,
     constrained,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from kernelbounds.arrays import as_scalar
-from kernelbounds.bounds.ellipsoids import OneEllipsoid
+from kernelbounds.arrays import as_scalar, set_checked
+from kernelbounds.bounds.rivals.one_ellipsoid import OneEllipsoid
 from kernelbounds.confidence.confidence_set import ConfidenceSet
 
 
@@ -33,7 +33,7 @@ class IGP(OneEllipsoid):
     eta: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "eta", as_scalar(self.eta, "eta", above=0.0))
+        set_checked(self, eta=as_scalar(self.eta, "eta", above=0.0))
 
     def ridge_and_factor(self, known: ConfidenceSet) -> tuple[float, float]:
         """1 + eta, and sigma sqrt(l_(1 + eta) + t eta + 2 ln(1/delta)) + B."""

@@ -16,7 +16,8 @@ At a given ridge, the bound with multipliers eta and a scale is
 
     mu - eta'(b - m) + (rho^2 + 2 eta'c + eta'C eta) / (2 scale) + scale beta^2 / 2,
 
-which is convex in (eta, scale) together. Whatever is found here is valid, see ``constrained.py``.
+which is convex in (eta, scale) together. Whatever is found here is valid; ``constrained_bounds.py``
+says why.
 """
 
 from __future__ import annotations

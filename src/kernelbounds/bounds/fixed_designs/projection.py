@@ -45,7 +45,7 @@ import numpy as np
 from scipy.stats import chi2
 
 from kernelbounds.arrays import EPS, Array
-from kernelbounds.bounds.cmm import DualFunction
+from kernelbounds.bounds.dual_function import DualFunction
 from kernelbounds.confidence.assumptions import Assumptions
 from kernelbounds.confidence.confidence_set import ConfidenceSet
 from kernelbounds.confidence.diagnosis import least_norm, least_squared_radius
@@ -164,7 +164,7 @@ class Projection:
 
 
 def promising_count(known: ConfidenceSet, path: RidgePath, relative: Array) -> int:
-    """The p with the least mean squared width at the data, as far as the points tell.
+    """The number of directions with the least mean squared width at the data, judged by the points.
 
     At a ridge alpha the squared half-width is at most (r_p^2 / alpha + B^2) times the variance, the
     difference being what outcomes tell; of the variances, the mean over the data is

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from kernelbounds.bounds.ellipsoids import OneEllipsoid, checked_ridge
+from kernelbounds.bounds.ellipsoids import RidgeSetting
+from kernelbounds.bounds.rivals.one_ellipsoid import OneEllipsoid
 from kernelbounds.confidence.confidence_set import ConfidenceSet
 
 
 @dataclass(frozen=True, repr=False)
-class AY(OneEllipsoid):
+class AY(RidgeSetting, OneEllipsoid):
     """mu_lambda(x) +- (sigma sqrt(l_lambda + 2 ln(1/delta)) / sqrt(lambda) + B) rho_lambda(x).
 
     Parameters
@@ -30,13 +31,8 @@ class AY(OneEllipsoid):
     True
     """
 
-    ridge: float | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "ridge", checked_ridge(self.ridge, "ridge"))
-
     def ridge_and_factor(self, known: ConfidenceSet) -> tuple[float, float]:
         """lambda, and sigma sqrt(l_lambda + 2 ln(1/delta)) / sqrt(lambda) + B."""
-        a, ridge = known.assumptions, known.reference_ridge if self.ridge is None else self.ridge
+        a, ridge = known.assumptions, self.ridge_or(known.reference_ridge)
         noise = math.sqrt((known.log_det_above(ridge) - 2 * math.log(a.delta)) / ridge)
         return ridge, a.noise_scale * noise + a.norm_bound

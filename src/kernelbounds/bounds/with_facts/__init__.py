@@ -1,0 +1,25 @@
+"""Bounds over the functions of the confidence set that satisfy facts.
+
+=========================  ==================================================================
+file                       idea
+=========================  ==================================================================
+``normal_facts.py``        the inequalities of facts, as a confidence set has them
+``multipliers.py``         the best multipliers of inequalities, at given ridges
+``constrained_bounds.py``  bounds with facts, and why they are valid
+``refutation.py``          what the data say against facts
+=========================  ==================================================================
+"""
+
+from kernelbounds.bounds.with_facts.constrained_bounds import ConstrainedMinimum, constrained
+from kernelbounds.bounds.with_facts.normal_facts import NormalFacts, inequalities, limits_in_boxes
+from kernelbounds.bounds.with_facts.refutation import least_norm_with_facts, refute_by_facts
+
+__all__ = [
+    "ConstrainedMinimum",
+    "NormalFacts",
+    "constrained",
+    "inequalities",
+    "least_norm_with_facts",
+    "limits_in_boxes",
+    "refute_by_facts",
+]
