@@ -369,6 +369,8 @@ def page(running, browser):
         def do(self, selector, *keys):
             def done(_):
                 found = browser.find_element("css selector", selector)
+                # Away from the top of the window, where a message covers what is below it.
+                browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", found)
                 found.send_keys(*keys) if keys else found.click()
                 return True
 
