@@ -183,16 +183,24 @@ class Exact:
         return sign * self.mean(a) + (noise + self.B) * self.deviation(a)
 
     def cmm(self, sign):
-        """Golden section in log alpha: the function is quasiconvex."""
+        """Golden section in log alpha: the function is quasiconvex.
+
+        ``amm`` at each alpha, where mean, deviation and energy share their fractions 1/(v + alpha).
+        """
         if self.sigma == 0:
             return self.amm(mp.mpf(10) ** -40, sign)
         squared = self.radius_squared()
+        uz, uu, zz = (
+            [p * q for p, q in zip(one, other)]
+            for one, other in ((self.u, self.z), (self.u, self.u), (self.z, self.z))
+        )
 
         def value(s):
             a = mp.exp(s)
-            return sign * self.mean(a) + mp.sqrt(
-                (squared + a * self.B**2 - self.energy(a)) / a
-            ) * self.deviation(a)
+            fractions = [1 / (v + a) for v in self.values]
+            mean, explained, energy = (mp.fdot(one, fractions) for one in (uz, uu, zz))
+            deviation = mp.sqrt(max(self.prior - explained, mp.mpf(0)))
+            return sign * mean + mp.sqrt(squared / a + self.B**2 - energy) * deviation
 
         low, high = mp.mpf(-60), mp.mpf(40)
         golden = (mp.sqrt(5) - 1) / 2

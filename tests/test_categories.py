@@ -24,6 +24,8 @@ from kernelbounds.io.csv_table import read_csv, write_csv
 from kernelbounds.problem import Input, assume, assuming, norms
 from kernelbounds.problem.runs import Runs
 
+pytestmark = pytest.mark.usefixtures("drawn_once")
+
 EPS = np.finfo(float).eps
 QUENCH = kb.Categories("oil", "water", "air")
 BOX = kb.Box.named(a=(0, 1), b=(-1, 2), quench=QUENCH)

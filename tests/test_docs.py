@@ -24,7 +24,7 @@ from kernelbounds import bandits, bounds, facts, functionals, mixtures, noise, t
 from kernelbounds.cli import app
 
 # Here it matters that snippets and commands run, and not how well they search a box.
-pytestmark = pytest.mark.usefixtures("short_searches")
+pytestmark = pytest.mark.usefixtures("drawn_once", "short_searches")
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

@@ -17,7 +17,7 @@ from kernelbounds.problem.facts_in_words import unit_region
 from kernelbounds.problem.worth import ALL, worth_of_facts, worth_steps
 
 # Here it matters what is computed and said, and not what is drawn or how well a box is searched.
-pytestmark = pytest.mark.usefixtures("short_searches", "without_pictures")
+pytestmark = pytest.mark.usefixtures("drawn_once", "short_searches", "without_pictures")
 
 INPUTS = ["temperature[°C]=140:190", "minutes=10:40", "stages=1:5:integer", "dose=1:100:log"]
 OUTPUT = "strength[MPa]=0:60"

@@ -19,6 +19,8 @@ from starlette.testclient import TestClient
 
 from kernelbounds.studio import server
 
+pytestmark = pytest.mark.usefixtures("drawn_once")
+
 TOKEN = "a-secret"
 PARTS = ("summary", "next", "look", "progress", "assumptions", "trials")
 
