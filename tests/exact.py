@@ -78,8 +78,11 @@ class Exact:
     made at ``forecast_ridge``; or it is given.
 
     The kernel is a function of two points, or one of scikit-learn's. Observations may have noise
-    scales of their own, or a covariance (t, t) of their noise, and f* a known level.
+    scales of their own, or a covariance (t, t) of their noise, and f* a known level. ``scatter`` is
+    what every energy has beyond that of the observations given.
     """
+
+    scatter = mp.mpf(0)
 
     def __init__(
         self, kernel, X, y, norm_bound, noise_scale, delta, mixture_scale,
@@ -150,7 +153,7 @@ class Exact:
         return mp.sqrt(max(self.prior - explained, mp.mpf(0)))
 
     def energy(self, a):
-        return a * mp.fsum(z * z / (v + a) for z, v in zip(self.z, self.values))
+        return a * mp.fsum(z * z / (v + a) for z, v in zip(self.z, self.values)) + self.scatter
 
     def log_det(self, a):
         return mp.fsum(mp.log1p(v / a) for v in self.values)
@@ -200,7 +203,8 @@ class Exact:
             fractions = [1 / (v + a) for v in self.values]
             mean, explained, energy = (mp.fdot(one, fractions) for one in (uz, uu, zz))
             deviation = mp.sqrt(max(self.prior - explained, mp.mpf(0)))
-            return sign * mean + mp.sqrt(squared / a + self.B**2 - energy) * deviation
+            left = (squared - self.scatter) / a + self.B**2 - energy
+            return sign * mean + mp.sqrt(left) * deviation
 
         low, high = mp.mpf(-60), mp.mpf(40)
         golden = (mp.sqrt(5) - 1) / 2

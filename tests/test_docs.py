@@ -43,6 +43,7 @@ def blocks(page, language):
     return re.findall(rf"```{language}\n(.*?)```", page.read_text(), flags=re.DOTALL)
 
 
+@pytest.mark.usefixtures("few_functions")
 @pytest.mark.parametrize("page", having("python"), ids=name_of)
 def test_snippets_run(page, capsys):
     namespace: dict[str, object] = {}

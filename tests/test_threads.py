@@ -261,8 +261,8 @@ def test_a_copy_of_a_policy_is_of_one_moment():
             copies.extend([pickled(policy), copy.deepcopy(policy)])
 
     at_once(work, take, take)
-    for one in copies:
-        assert len(one.sequence) == len(one.history)
+    assert all(len(one.sequence) == len(one.history) for one in copies)
+    for one in copies[:: 1 + len(copies) // 20]:  # of which a fast machine makes hundreds
         one.tell(one.ask(), 0.0)
     shallow = copy.copy(policy)
     assert shallow.sequence is policy.sequence and shallow.lock is policy.lock
