@@ -11,7 +11,7 @@ TO_DEVELOP := $(VENV)/ready-to-develop
 export PYTHONDONTWRITEBYTECODE :=
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile -e
 
-.PHONY: demo example test browser test-slow lint reproduce coverage bench docs docs-serve format clean
+.PHONY: demo example test browser collected test-slow lint reproduce coverage bench docs docs-serve format clean
 
 demo: $(TO_TOUR)
 	$(BIN)/kernelbounds demo
@@ -19,8 +19,16 @@ demo: $(TO_TOUR)
 example: $(TO_RUN)
 	$(BIN)/python examples/pendulum.py --out build/pendulum
 
-test: lint browser
+# What keeps one core busy is done side by side: Chromium comes while pip installs, and while mypy
+# runs the tests are collected once, as `make` has nothing else for the second core.
+test:
+	@$(MAKE) --no-print-directory -j 3 browser lint collected
 	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+# All that the tests import is compiled here; on a fresh clone both test processes would do it, each
+# for itself. What cannot be collected is for the tests themselves to report.
+collected: $(TO_DEVELOP)
+	@$(BIN)/python -m pytest --collect-only -q -m "not slow" >/dev/null 2>&1 || true
 
 # The report and the tour are tested in Chromium where that can be had; elsewhere these tests are skipped.
 browser:

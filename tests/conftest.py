@@ -1,6 +1,9 @@
 import os
+import pickle
 import shutil
 import sys
+from copy import deepcopy
+from functools import cache
 
 import pytest
 
@@ -9,6 +12,45 @@ for _name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
 # Pictures are drawn without a screen.
 os.environ.setdefault("MPLBACKEND", "Agg")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def commands_built_once():
+    """Or else Typer makes all of them anew for each one that is run."""
+    from typer import main, testing
+
+    with pytest.MonkeyPatch.context() as patch:
+        built = cache(main.get_command)
+        patch.setattr(main, "get_command", built)
+        patch.setattr(testing, "_get_command", built)
+        yield
+
+
+_DRAWN = {}
+
+
+@pytest.fixture(scope="module")
+def drawn_once():
+    """The same random functions for the same problem and seed, drawn once in a run of the tests.
+
+    For commands, most of which begin with what an earlier one began with.
+    """
+    from kernelbounds.problem import assuming
+
+    def remembered(rng, turns, subsets, shapes, count, step, *more, draw=assuming.random_functions):
+        key = pickle.dumps((rng.bit_generator.state, turns, subsets, shapes, count, more))
+        if key not in _DRAWN:
+            _DRAWN[key] = draw(rng, turns, subsets, shapes, count, step, *more), deepcopy(rng)
+            return _DRAWN[key][0]
+        functions, after = _DRAWN[key]
+        rng.bit_generator.state = after.bit_generator.state
+        for _ in functions or ():
+            step()
+        return functions
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(assuming, "random_functions", remembered)
+        yield
 
 
 @pytest.fixture(scope="module")

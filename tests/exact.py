@@ -78,8 +78,11 @@ class Exact:
     made at ``forecast_ridge``; or it is given.
 
     The kernel is a function of two points, or one of scikit-learn's. Observations may have noise
-    scales of their own, or a covariance (t, t) of their noise, and f* a known level.
+    scales of their own, or a covariance (t, t) of their noise, and f* a known level. ``scatter`` is
+    what every energy has beyond that of the observations given.
     """
+
+    scatter = mp.mpf(0)
 
     def __init__(
         self, kernel, X, y, norm_bound, noise_scale, delta, mixture_scale,
@@ -150,7 +153,7 @@ class Exact:
         return mp.sqrt(max(self.prior - explained, mp.mpf(0)))
 
     def energy(self, a):
-        return a * mp.fsum(z * z / (v + a) for z, v in zip(self.z, self.values))
+        return a * mp.fsum(z * z / (v + a) for z, v in zip(self.z, self.values)) + self.scatter
 
     def log_det(self, a):
         return mp.fsum(mp.log1p(v / a) for v in self.values)
@@ -183,16 +186,25 @@ class Exact:
         return sign * self.mean(a) + (noise + self.B) * self.deviation(a)
 
     def cmm(self, sign):
-        """Golden section in log alpha: the function is quasiconvex."""
+        """Golden section in log alpha: the function is quasiconvex.
+
+        ``amm`` at each alpha, where mean, deviation and energy share their fractions 1/(v + alpha).
+        """
         if self.sigma == 0:
             return self.amm(mp.mpf(10) ** -40, sign)
         squared = self.radius_squared()
+        uz, uu, zz = (
+            [p * q for p, q in zip(one, other)]
+            for one, other in ((self.u, self.z), (self.u, self.u), (self.z, self.z))
+        )
 
         def value(s):
             a = mp.exp(s)
-            return sign * self.mean(a) + mp.sqrt(
-                (squared + a * self.B**2 - self.energy(a)) / a
-            ) * self.deviation(a)
+            fractions = [1 / (v + a) for v in self.values]
+            mean, explained, energy = (mp.fdot(one, fractions) for one in (uz, uu, zz))
+            deviation = mp.sqrt(max(self.prior - explained, mp.mpf(0)))
+            left = (squared - self.scatter) / a + self.B**2 - energy
+            return sign * mean + mp.sqrt(left) * deviation
 
         low, high = mp.mpf(-60), mp.mpf(40)
         golden = (mp.sqrt(5) - 1) / 2

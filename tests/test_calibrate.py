@@ -17,6 +17,8 @@ from kernelbounds.problem.model import norm_at_least
 from kernelbounds.problem.norms import squared_norms
 from kernelbounds.problem.runs import MIN_POINTS
 
+pytestmark = pytest.mark.usefixtures("drawn_once")
+
 KINDS = ["estimate", "heuristic", "heuristic", "stated assumption", "estimate"]
 
 

@@ -24,6 +24,8 @@ from kernelbounds.io.csv_table import read_csv, write_csv
 from kernelbounds.problem import Input, assume, assuming, norms
 from kernelbounds.problem.runs import Runs
 
+pytestmark = pytest.mark.usefixtures("drawn_once")
+
 EPS = np.finfo(float).eps
 QUENCH = kb.Categories("oil", "water", "air")
 BOX = kb.Box.named(a=(0, 1), b=(-1, 2), quench=QUENCH)
@@ -389,6 +391,7 @@ def alloy(tmp_path, monkeypatch):
     return runpy.run_path(str(path), run_name="__main__")
 
 
+@pytest.mark.usefixtures("short_searches", "few_functions")
 def test_the_alloy_from_a_table_to_a_certificate(tmp_path, monkeypatch, run):
     example = alloy(tmp_path, monkeypatch)
     inputs = [f"--input={text}" for text in ALLOY]
@@ -422,14 +425,14 @@ def test_the_alloy_from_a_table_to_a_certificate(tmp_path, monkeypatch, run):
     assert "quench=oil" in said_by("study", "undo", "alloy.db")
     said_by("study", "undo", "alloy.db")
     said_by("study", "import", "alloy.db", "alloy.csv")
-    status = json.loads(said_by("study", "status", "alloy.db", "--seconds", "1", "--json"))
+    status = json.loads(said_by("study", "status", "alloy.db", "--seconds", "0.3", "--json"))
     assert (
         status["best"]["named"]["quench"] == status["most_promising"]["named"]["quench"] == "water"
     )
     assert status["limit"] > 55
     said_by("study", "export", "alloy.db", "out.csv")
     assert read_csv("out.csv", ["quench"], {"quench": QUENCH}).columns["quench"][0] in QUENCH.names
-    said_by("study", "plot", "alloy.db", "--seconds", "0.5")
+    said_by("study", "plot", "alloy.db", "--seconds", "0.3")
     assert Path("slices.png").exists()
 
 

@@ -89,7 +89,7 @@ PAPERS = partial(sparse, mixture_scale=1.0, offset=0.3)
         ("files", sparse, {}),
         ("frame", sparse, {"noise_scale": "sigma"}),
         ("files", ROUGH, {"noise_scale": "sigma", "batch": 613}),
-        ("frame", PAPERS, {}),
+        ("frame with the current client", PAPERS, {}),
     ],
 )
 def test_bounds_are_those_of_one_machine(client, columns, folder, kind, make, options):
@@ -99,8 +99,12 @@ def test_bounds_are_those_of_one_machine(client, columns, folder, kind, make, op
     for one in (found, wanted):
         one.update(*first)
         one.bounds(POINTS)
-    source = folder if kind == "files" else as_frame(columns)
-    assert found.update_from(source, **COLUMNS, **options, client=client) == COUNT
+    if kind == "frame with the current client":
+        with client.as_current():
+            assert found.update_from(as_frame(columns), **COLUMNS, **options) == COUNT
+    else:
+        source = folder if kind == "files" else as_frame(columns)
+        assert found.update_from(source, **COLUMNS, **options, client=client) == COUNT
     assert wanted.update_from(folder, **COLUMNS, **options) == COUNT
     assert_same(found, wanted)
 
@@ -228,11 +232,3 @@ def test_a_dask_dataframe_without_a_cluster(columns, exact):
     np.testing.assert_allclose(found.bounds(POINTS), wanted.bounds(POINTS), rtol=1e-12)
     few["a"][290] = np.inf
     refused(found, "^partition 3, row 65 .*: inf is not a finite", as_frame(few))
-
-
-def test_the_current_client_is_used_for_a_frame(client, columns):
-    found, wanted = sparse(), sparse()
-    with client.as_current():
-        found.update_from(as_frame(columns), **COLUMNS)
-    wanted.update_from(pa.table(columns), **COLUMNS)
-    assert_same(found, wanted)

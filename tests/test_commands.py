@@ -26,6 +26,8 @@ from kernelbounds.problem.admitted_functions import admitted_functions
 from kernelbounds.problem.model import predicted_half_widths
 from kernelbounds.problem.plans import needed
 
+pytestmark = pytest.mark.usefixtures("drawn_once")
+
 REACTOR = ["--input", "temperature=180:220", "--input", "pressure=1e5:3e5", "--input",
            "catalyst=0.1:0.9", "--output", "yield=0:100"]  # fmt: skip
 KNOWN = ["--noise", "0.5", "--norm-bound", "300", "--kernel", "Matern(1.0, nu=2.5)"]

@@ -24,7 +24,7 @@ from kernelbounds import bandits, bounds, facts, functionals, mixtures, noise, t
 from kernelbounds.cli import app
 
 # Here it matters that snippets and commands run, and not how well they search a box.
-pytestmark = pytest.mark.usefixtures("short_searches")
+pytestmark = pytest.mark.usefixtures("drawn_once", "short_searches")
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -43,6 +43,7 @@ def blocks(page, language):
     return re.findall(rf"```{language}\n(.*?)```", page.read_text(), flags=re.DOTALL)
 
 
+@pytest.mark.usefixtures("few_functions")
 @pytest.mark.parametrize("page", having("python"), ids=name_of)
 def test_snippets_run(page, capsys):
     namespace: dict[str, object] = {}

@@ -23,15 +23,16 @@ from kernelbounds.surface.estimate import likeliest
 
 KERNEL = Matern(length_scale=1.0, nu=2.5)
 PARTS = kb.Parts([(Matern(nu=1.5), 3.0), (RBF(2.0), 2.0)])
+# Each argument is given at least once, and each way of fitting is there.
 REGRESSORS = [
     kb.KernelConfidenceRegressor(),
-    kb.KernelConfidenceRegressor(RBF(2.0), norm_bound=5.0, noise_scale=0.1),
-    kb.KernelConfidenceRegressor(noise_scale=0.0),
-    kb.KernelConfidenceRegressor(mixture_scale=1.0, bound=kb.AMM()),
-    kb.KernelConfidenceRegressor(mixture=kb.mixtures.Single(2.0), offset=3.0),
-    kb.KernelConfidenceRegressor(offset=kb.Offset(3.0, within=2.0)),
-    kb.KernelConfidenceRegressor(PARTS, norm_bound=None),
-]
+    kb.KernelConfidenceRegressor(noise_scale=0.0, offset=3.0),
+    kb.KernelConfidenceRegressor(
+        RBF(2.0), norm_bound=5.0, noise_scale=0.1, mixture=kb.mixtures.Single(2.0),
+        offset=kb.Offset(3.0, within=2.0),
+    ),
+    kb.KernelConfidenceRegressor(PARTS, norm_bound=None, mixture_scale=1.0, bound=kb.AMM()),
+]  # fmt: skip
 
 
 @parametrize_with_checks(REGRESSORS)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sklearn.gaussian_process.kernels import RBF, Matern
 
-pytestmark = pytest.mark.usefixtures("short_searches")  # it matters that they run
+pytestmark = pytest.mark.usefixtures("drawn_once", "short_searches")  # it matters that they run
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 

@@ -17,7 +17,7 @@ from kernelbounds.problem.facts_in_words import unit_region
 from kernelbounds.problem.worth import ALL, worth_of_facts, worth_steps
 
 # Here it matters what is computed and said, and not what is drawn or how well a box is searched.
-pytestmark = pytest.mark.usefixtures("short_searches", "without_pictures")
+pytestmark = pytest.mark.usefixtures("drawn_once", "short_searches", "without_pictures")
 
 INPUTS = ["temperature[°C]=140:190", "minutes=10:40", "stages=1:5:integer", "dose=1:100:log"]
 OUTPUT = "strength[MPa]=0:60"
@@ -277,7 +277,7 @@ def test_assume_says_which_shapes_are_too_rare(run, monkeypatch):
 @pytest.mark.usefixtures("few_functions")
 def test_plan_says_what_facts_buy(run):
     small = ("--input", "x=0:1", "--input", "y=0:1", "--output", "z=0:10", "--noise", 0.3,
-             "--turns", 0, "--experiments", 12, "--most", 12, "--no-compare")  # fmt: skip
+             "--turns", 0, "--experiments", 6, "--most", 6, "--no-compare")  # fmt: skip
     facts = ("--limits", "0:10", "--increasing", "x", "--known", "x=0 & y=1 -> z=3",
              "--known", "x=0 -> z=3 +- 3")  # fmt: skip
     code, out, _ = run("plan", *small, *facts)

@@ -18,6 +18,8 @@ from kernelbounds.io.csv_table import read_csv, write_csv
 from kernelbounds.problem import Output, Problem, assume, calibrate, plan
 from kernelbounds.problem.facts_in_words import unit_region
 
+pytestmark = pytest.mark.usefixtures("drawn_once")
+
 INPUT, OUTPUT = "dose=0:2", "gain[V]=0.5:8:log"
 KIND = {"kernel": "Matern(0.75, nu=2.5)", "norm_bound": 4.0}
 WORDS = ["--input", INPUT, "--output", OUTPUT]

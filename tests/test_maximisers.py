@@ -142,9 +142,9 @@ def test_other_kernels_are_certified_too(kernel):
 
 def test_budgets_are_kept_and_the_ceiling_is_valid_all_the_same():
     surface = _sequence("hartmann3", kb.AMM(), 40).surface(1)
-    start = time.monotonic()
+    start = time.process_time()
     found = kb.BranchAndBound(1e-6, seconds=0.5).maximise(surface, _unit_box(3), _none(3))
-    assert time.monotonic() - start < 3
+    assert time.process_time() - start < 3
     assert surface.values(_grid(3)).max() <= found.ceiling
     few = kb.BranchAndBound(1e-6, cells=1).maximise(surface, _unit_box(3), _none(3))
     assert few.ceiling >= found.ceiling
@@ -164,9 +164,9 @@ def test_comparing_with_a_level_stops_early():
     top = surface.values(_grid(2)).max()
     search = kb.BranchAndBound(1e-9, seconds=30)
     assert search.compare(surface, _unit_box(2), _none(2), top - 0.5).value > top - 0.5
-    start = time.monotonic()
+    start = time.process_time()
     assert search.compare(surface, _unit_box(2), _none(2), top + 0.5).ceiling <= top + 0.5
-    assert time.monotonic() - start < 10
+    assert time.process_time() - start < 10
 
 
 def test_certified_asking():
@@ -257,7 +257,7 @@ def test_powers_of_kernels_are_certified_in_time():
             np.testing.assert_allclose(one, other, rtol=1e-13)
     seq = kb.ConfidenceSequence(RBF(300.0) ** 10**6, 5.0, 0.1)
     seq.update(centres, centres[:, 0])
-    start = time.monotonic()
+    start = time.process_time()
     found = kb.KernelUCB(seq, _unit_box(2)).certificate(seconds=0.2)
-    assert time.monotonic() - start < 3
+    assert time.process_time() - start < 3
     assert found.regret <= 10.0

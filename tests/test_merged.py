@@ -267,9 +267,6 @@ class _Merged(Exact):
         self.z = self._rotate([w * v for w, v in zip(self.w, means)])
         self.scatter, self.given = scatter, None
 
-    def energy(self, a):
-        return super().energy(a) + self.scatter
-
     def radius_squared(self):
         return super().radius_squared() if self.given is None else self.given
 

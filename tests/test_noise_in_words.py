@@ -22,6 +22,8 @@ from kernelbounds.problem.worth import cost_of_unknown_noise, unknown_steps
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "examples"))
 from curing import NOISE, RANGES, strength
 
+pytestmark = pytest.mark.usefixtures("drawn_once")
+
 INPUTS = ["temperature[°C]=140:190", "minutes=10:40"]
 SETTLED = {"turns": 1, "kernel": "Matern([1.5, 1.5], nu=2.5)", "norm_bound": 512.0}
 WORDS = [

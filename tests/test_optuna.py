@@ -573,7 +573,7 @@ def check_workers(study, killed, total):
 
 
 def test_three_workers_of_which_one_is_killed(tmp_path):
-    check_workers(workers(tmp_path, 3, 1, 24), 1, 24)
+    check_workers(workers(tmp_path, 3, 1, 14), 1, 14)
 
 
 @pytest.mark.slow

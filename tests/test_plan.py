@@ -12,6 +12,8 @@ from kernelbounds.problem.model import WIDTH_POINTS, predicted_half_widths
 from kernelbounds.problem.plans import RUNS, alternatives, counts_up_to, needed, steps_of
 from kernelbounds.problem.random_functions import with_corners
 
+pytestmark = pytest.mark.usefixtures("drawn_once")
+
 CASES = [
     (1, "Matern(0.75, nu=2.5)", 12.0, 0.05),
     (1, "Matern(0.5, nu=1.5)", 12.0, 0.0),

@@ -19,6 +19,8 @@ from starlette.testclient import TestClient
 
 from kernelbounds.studio import server
 
+pytestmark = pytest.mark.usefixtures("drawn_once")
+
 TOKEN = "a-secret"
 PARTS = ("summary", "next", "look", "progress", "assumptions", "trials")
 
@@ -369,6 +371,8 @@ def page(running, browser):
         def do(self, selector, *keys):
             def done(_):
                 found = browser.find_element("css selector", selector)
+                # Away from the top of the window, where a message covers what is below it.
+                browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", found)
                 found.send_keys(*keys) if keys else found.click()
                 return True
 

@@ -15,7 +15,7 @@ import kernelbounds as kb
 from kernelbounds.cli import app
 
 # Here it matters what is said, and not how well a box is searched.
-pytestmark = pytest.mark.usefixtures("short_searches")
+pytestmark = pytest.mark.usefixtures("drawn_once", "short_searches")
 
 CREATE = [
     "--input", "temperature=180:220", "--input", "pressure=1e5:3e5", "--input",

@@ -19,6 +19,8 @@ from kernelbounds.problem import Problem, assume, calibrate
 from kernelbounds.problem.runs import Runs
 from kernelbounds.problem.worth import has_worth
 
+pytestmark = pytest.mark.usefixtures("drawn_once")
+
 INPUT, OUTPUT = "force[N]=4:24", "rate=0:1"
 KIND = {"kernel": "Matern(0.75, nu=2.5)", "norm_bound": 6.0}
 RATE = {"successes": "grasped", "tries": "attempts=20"}

@@ -108,8 +108,22 @@ def test_periodic_kernels_are_for_one_dimension(kernel):
             )
 
 
-@pytest.mark.parametrize("name", BOUNDS)
-@pytest.mark.parametrize("t", [0, 1, 25, 140])
+def _in_turn(counts):
+    """Each kernel with each bound, and each of both with every number of observations, in turn.
+
+    How the kernel, the bound and the number go together is seen in pairs; triples repeat it.
+    """
+    return pytest.mark.parametrize(
+        ("kernel", "name", "t"),
+        [
+            pytest.param(kernel, name, counts[(i + j) % len(counts)], id=f"{label}-{name}")
+            for i, (label, kernel) in enumerate(SMOOTH_KERNELS.items())
+            for j, name in enumerate(BOUNDS)
+        ],
+    )
+
+
+@_in_turn([0, 1, 25, 140])
 def test_gradients_are_difference_quotients(kernel, name, t):
     rng = np.random.default_rng(t)
     seq, _ = sequence(kernel, rng, t, bound=BOUNDS[name])
@@ -148,8 +162,7 @@ def test_gradients_are_refined_as_far_as_that_changes_them(monkeypatch, noise_sc
         assert one == pytest.approx(other, rel=1e-7, abs=1e-7 * np.abs(other).max())
 
 
-@pytest.mark.parametrize("name", BOUNDS)
-@pytest.mark.parametrize("t", [0, 1, 40])
+@_in_turn([0, 1, 40])
 def test_ceilings_are_above_the_surface_everywhere(kernel, name, t):
     rng = np.random.default_rng(t)
     seq, _ = sequence(kernel, rng, t, bound=BOUNDS[name])
@@ -186,8 +199,7 @@ def test_unknown_gradients_are_named():
         seq.gradients([[0.5]])
 
 
-@pytest.mark.parametrize("name", BOUNDS)
-@pytest.mark.parametrize("t", [0, 2, 25])
+@_in_turn([0, 2, 25])
 def test_a_clipped_surface_is_the_surface_or_the_trivial_one(kernel, name, t):
     rng = np.random.default_rng(t)
     seq, _ = sequence(kernel, rng, t, noise_scale=1.0, bound=BOUNDS[name])

@@ -209,8 +209,8 @@ def test_a_copy_waits_for_the_lock(kind, copied):
 @pytest.mark.parametrize("engine", [None, kb.Sparse(most=40)], ids=["exact", "sparse"])
 def test_a_copy_is_of_one_moment(engine, copied):
     """Taken without a hold on the lock, while another thread updates."""
-    X = np.random.default_rng(0).random((150, 2))
-    y, steps, copies = np.array([outcome(x) for x in X]), range(0, 150, 3), []
+    X = np.random.default_rng(0).random((90, 2))
+    y, steps, copies = np.array([outcome(x) for x in X]), range(0, 90, 3), []
     done = threading.Event()
 
     def bounds_after_each(sequence):
@@ -261,8 +261,8 @@ def test_a_copy_of_a_policy_is_of_one_moment():
             copies.extend([pickled(policy), copy.deepcopy(policy)])
 
     at_once(work, take, take)
-    for one in copies:
-        assert len(one.sequence) == len(one.history)
+    assert all(len(one.sequence) == len(one.history) for one in copies)
+    for one in copies[:: 1 + len(copies) // 20]:  # of which a fast machine makes hundreds
         one.tell(one.ask(), 0.0)
     shallow = copy.copy(policy)
     assert shallow.sequence is policy.sequence and shallow.lock is policy.lock
