@@ -17,12 +17,12 @@ from typer.testing import CliRunner
 
 import kernelbounds as kb
 from kernelbounds.cli import app
-from kernelbounds.cli.options import Results
+from kernelbounds.cli.output import Results
 from kernelbounds.display import late_progress
 from kernelbounds.display.numbers import at_least, at_most
 from kernelbounds.io.csv_table import read_csv, write_csv
 from kernelbounds.problem import Problem, assuming
-from kernelbounds.problem.admitted_functions import admitted_functions
+from kernelbounds.problem.drawings import draw_functions
 from kernelbounds.problem.model import predicted_half_widths
 from kernelbounds.problem.plans import needed
 
@@ -131,7 +131,7 @@ def test_functions_that_are_too_wild_are_drawn_where_they_are_wildest():
     from matplotlib import pyplot
 
     found = assuming.assume(Problem(["a=0:1:turns=0", "b=0:1:turns=3"], "y=0:100", 0.5))
-    panels = admitted_functions(found)
+    panels = draw_functions(found)
     # One of the 20 is above B, the 19th largest norm; it is wild along b, which alone may turn.
     for ax, count in zip(panels, (0, 1), strict=True):
         assert sum(one.is_dashed() and len(one.get_xdata()) > 0 for one in ax.lines) == count

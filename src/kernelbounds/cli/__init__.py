@@ -20,7 +20,7 @@ from rich.text import Text
 
 from kernelbounds import __version__
 from kernelbounds.cli import assume_commands, bound_command, plan_command, research_commands
-from kernelbounds.cli.options import print_table, progress, say, warn
+from kernelbounds.cli.output import print_table, progress, say, warn
 from kernelbounds.cli.study_commands import study_app
 from kernelbounds.display.numbers import at_most
 from kernelbounds.errors import InputError, KernelBoundsError
@@ -48,7 +48,12 @@ _HELP = "\n\n".join((
     "If you have no data at hand, take the tour: kernelbounds demo.",
 ))  # fmt: skip
 
-app = typer.Typer(help=_HELP, no_args_is_help=True)
+# Typer imports Pydantic to check flags whose default is not a truth value, as those of its own are.
+# That would be a third of the time that a slip takes, so they get one here.
+_FLAGS = dict.fromkeys(("help", "install_completion", "show_completion"), False)
+_DEFAULTS = {**_FLAGS, "study": _FLAGS}
+
+app = typer.Typer(help=_HELP, no_args_is_help=True, context_settings={"default_map": _DEFAULTS})
 for _command in (
     assume_commands.assume,
     plan_command.plan,

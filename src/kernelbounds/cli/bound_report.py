@@ -6,18 +6,15 @@ import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 import kernelbounds as kb
 from kernelbounds.arrays import Array
-from kernelbounds.cli.options import print_table, progress, say, warn
+from kernelbounds.cli.output import print_table, progress, say, warn
 from kernelbounds.display.numbers import at_least, at_most
-from kernelbounds.errors import EmptyConfidenceSetError, FactRefutedError
-
-if TYPE_CHECKING:
-    from kernelbounds.problem.runs import Runs
+from kernelbounds.errors import EmptyConfidenceSetError, FactRefutedError, InputError
+from kernelbounds.problem.runs import Runs
 
 # The table of sensitivity is for B times the first factor, and for the noise times the others, at
 # no more points than this.
@@ -103,7 +100,61 @@ def warn_of(
             )
 
 
-def refuted(
+@dataclass(frozen=True)
+class Found:
+    """Estimates and bounds at the points asked for, and at further ones that may be better.
+
+    The first ``asked`` points are those asked for. The others are the rows of the table beside a
+    grid, which misses the settings that were measured.
+    """
+
+    problem: kb.Problem
+    sequence: kb.ConfidenceSequence
+    bound: kb.Bound | None
+    points: Array
+    estimate: Array
+    lower: Array
+    upper: Array
+    asked: int
+
+    def some_points(self, most: int) -> Array:
+        """Return at most this many of the points asked for, spread evenly."""
+        return self.points[: self.asked : -(-self.asked // most)]
+
+    def there(self, at: np.intp) -> str:
+        """Write the settings of a point, and what is known of the output there."""
+        settings = self.problem.inputs.settings_text(self.points[at])
+        return self.problem.output.about(
+            float(self.estimate[at]), float(self.lower[at]), float(self.upper[at]), settings
+        )
+
+
+def find(
+    problem: kb.Problem,
+    sequence: kb.ConfidenceSequence,
+    runs: Runs,
+    asked: Array,
+    further: Array | None,
+    bound: kb.Bound | None,
+) -> Found:
+    """Compute estimates and bounds with a progress bar; raise with an explanation if refuted."""
+    parts = [asked] if bound is not None else list(kb.surface.in_chunks(asked))
+    parts += [] if further is None else [further]
+    points, sides = np.concatenate(parts), []
+    try:
+        with progress("bounds", len(points)) as step:
+            for part in parts:
+                sides.append(problem.estimate_with_bounds(sequence, part, bound))
+                step(len(part))
+    except FactRefutedError as error:
+        raise InputError(_fact_refuted(problem, runs, sequence, error)) from None
+    except EmptyConfidenceSetError as error:
+        raise InputError(_refuted(problem, runs, bound, error)) from None
+    estimate, lower, upper = (np.concatenate(side) for side in zip(*sides, strict=True))
+    return Found(problem, sequence, bound, points, estimate, lower, upper, len(asked))
+
+
+def _refuted(
     problem: kb.Problem, runs: Runs, bound: kb.Bound | None, error: EmptyConfidenceSetError
 ) -> str:
     """Say how B or the noise would have to grow where no function satisfies the assumptions."""
@@ -140,7 +191,7 @@ def refuted(
     )
 
 
-def fact_refuted(
+def _fact_refuted(
     problem: kb.Problem, runs: Runs, sequence: kb.ConfidenceSequence, error: FactRefutedError
 ) -> str:
     """Say in the user's words which fact the data contradict, where, and by how much."""
@@ -186,35 +237,6 @@ def _first_refuting(problem: kb.Problem, runs: Runs, bound: kb.Bound | None) -> 
         return False
 
     return runs.lines[bisect_left(range(1, len(unit)), True, key=refutes)]
-
-
-@dataclass(frozen=True)
-class Found:
-    """Estimates and bounds at the points asked for, and at further ones that may be better.
-
-    The first ``asked`` points are those asked for. The others are the rows of the table beside a
-    grid, which misses the settings that were measured.
-    """
-
-    problem: kb.Problem
-    sequence: kb.ConfidenceSequence
-    bound: kb.Bound | None
-    points: Array
-    estimate: Array
-    lower: Array
-    upper: Array
-    asked: int
-
-    def some_points(self, most: int) -> Array:
-        """Return at most this many of the points asked for, spread evenly."""
-        return self.points[: self.asked : -(-self.asked // most)]
-
-    def there(self, at: np.intp) -> str:
-        """Write the settings of a point, and what is known of the output there."""
-        settings = self.problem.inputs.settings_text(self.points[at])
-        return self.problem.output.about(
-            float(self.estimate[at]), float(self.lower[at]), float(self.upper[at]), settings
-        )
 
 
 def summarise(found: Found) -> None:

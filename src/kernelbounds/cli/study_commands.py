@@ -9,15 +9,8 @@ import typer
 from rich.console import Console
 
 import kernelbounds as kb
-from kernelbounds.cli.options import (
-    counted,
-    print_table,
-    remark,
-    say,
-    settled_with_progress,
-    with_changes,
-    with_problem,
-)
+from kernelbounds.cli.options import settled_with_progress, with_changes, with_problem
+from kernelbounds.cli.output import counted, print_table, remark, say
 from kernelbounds.cli.study_report import (
     ask_about_units,
     certify,

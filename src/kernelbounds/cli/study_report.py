@@ -11,7 +11,7 @@ from typing import Any
 import typer
 
 import kernelbounds as kb
-from kernelbounds.cli.options import print_table, remark, say
+from kernelbounds.cli.output import print_table, remark, say
 from kernelbounds.display.numbers import about, at_least, at_most
 from kernelbounds.errors import EmptyConfidenceSetError, InputError, KernelBoundsError
 

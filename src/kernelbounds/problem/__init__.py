@@ -3,7 +3,8 @@
 =========================  ===================================================================
 file                       idea
 =========================  ===================================================================
-``problem.py``             :class:`Problem`: all that is stated, and its file
+``problem.py``             :class:`Problem`: all that is stated
+``problem_file.py``        a problem as plain data, and in a JSON file
 ``quantities.py``          names, ranges and units
 ``inputs.py``              :class:`Input`, and :class:`Inputs`: points in units and in the unit cube
 ``outputs.py``             :class:`Output`: its scale in the model; successes out of tries
@@ -13,7 +14,7 @@ file                       idea
 ``random_functions.py``    random functions with a given range and number of turns
 ``norms.py``               the norms of such functions
 ``assuming.py``            :func:`assume`: the kernel and B from these norms
-``admitted_functions.py``  a picture of the functions that a problem admits
+``drawings.py``            pictures of the functions that it admits, of plans and of bounds
 ``plans.py``               :func:`plan`: how many experiments it takes
 ``worth.py``               what it is worth to know facts, or the noise, by simulation
 ``runs.py``                tables of runs, and doubts about them

@@ -140,6 +140,12 @@ class Output(Quantity):
         with np.errstate(over="ignore"):
             return np.asarray(np.expm1(given + self._rounding(given)))
 
+    def widths(self, scaled: ArrayLike) -> Array:
+        """Return widths in the user's units, rounded up: differences, or factors of a logarithmic
+        output.
+        """
+        return 1 + self.difference(scaled) if self.log else self.difference(scaled)
+
     def between_values(self, low: float, high: float) -> float:
         """Return how far two values in the user's units are apart, as :meth:`difference` does."""
         if not self.log:

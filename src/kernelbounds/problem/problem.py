@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
-import inspect
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Self
@@ -20,9 +17,9 @@ from kernelbounds.bounds import Bound
 from kernelbounds.display import cards as notebook
 from kernelbounds.errors import InputError, said
 from kernelbounds.facts import Fact
-from kernelbounds.io import files
-from kernelbounds.kernels import category_inputs, checked_kernel, kernel_from_text, kernel_to_text
+from kernelbounds.kernels import category_inputs, checked_kernel, kernel_from_text
 from kernelbounds.noise import Noise
+from kernelbounds.problem import problem_file
 from kernelbounds.problem.facts_in_words import (
     NO_FACTS,
     SHAPES,
@@ -30,7 +27,6 @@ from kernelbounds.problem.facts_in_words import (
     checked_known,
     checked_limits,
     checked_shapes,
-    limits_text,
     open_ended,
     stated_facts,
 )
@@ -40,7 +36,6 @@ from kernelbounds.problem.noise_in_words import WITHIN, StatedNoise, checked_noi
 from kernelbounds.problem.outputs import Counts, Output, checked_outcomes
 from kernelbounds.sequence import ConfidenceSequence
 
-FORMAT = "kernelbounds problem 1"
 INTERACTIONS = ("all", "pairs", "none")
 # The arguments that can be suggested, and those that a suggestion follows from.
 SUGGESTED = ("kernel", "norm_bound", "candidates")
@@ -224,11 +219,10 @@ class Problem:
     def __repr__(self) -> str:
         """Write the problem as Python code, without the arguments that have their defaults."""
         arguments = [f"{[one.text for one in self.inputs]}", repr(self.output.text)]
-        for name, value in self._arguments().items():
-            if name in ("inputs", "output", "suggested") or _is_default(name, value):
-                continue
-            text = f"{value:.6g}" if name == "norm_bound" else repr(_plain(name, value))
-            arguments.append(f"{name}={text}")
+        for name, value in problem_file.stated_arguments(self).items():
+            if name not in ("inputs", "output", "suggested"):
+                text = f"{value:.6g}" if name == "norm_bound" else repr(value)
+                arguments.append(f"{name}={text}")
         return f"Problem({', '.join(arguments)})"
 
     def _repr_html_(self) -> str:
@@ -238,7 +232,7 @@ class Problem:
     def _card(self) -> notebook.Html:
         out = self.output
         how = {name: " (suggested)" if name in self.suggested else "" for name in SUGGESTED}
-        kernel = "to be chosen" if self.kernel is None else _kernel_text(self.kernel)
+        kernel = "to be chosen" if self.kernel is None else problem_file.kernel_text(self.kernel)
         kernel += f" or one of {len(self.candidates) - 1} others" if self.candidates else ""
         return notebook.card(
             "Problem",
@@ -475,35 +469,19 @@ class Problem:
             forgotten = dict.fromkeys({"norm_bound", "candidates"} & set(self.suggested))
         given = forgotten.keys() | changes.keys()
         still = {"suggested": tuple(name for name in self.suggested if name not in given)}
-        return Problem(**(self._arguments() | forgotten | still | changes))
-
-    def _arguments(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return Problem(**(problem_file.arguments(self) | forgotten | still | changes))
 
     # --- files
 
     def as_data(self) -> dict[str, Any]:
         """Return the arguments as plain data for JSON."""
-        # A problem looks as it did before there were these arguments, unless it states them.
-        newer = (*NO_FACTS, "kernels", "candidates", "successes", "tries")
-        data = {"format": FORMAT} | {
-            name: _plain(name, value)
-            for name, value in self._arguments().items()
-            if name not in newer or not _is_default(name, value)
-        }
-        data["kernel"] = None if self.kernel is None else kernel_to_text(self.kernel)
-        return data
+        return problem_file.as_data(self)
 
     @classmethod
     def from_data(cls, data: Any) -> Self:
         """Make a problem from what :meth:`as_data` returned."""
-        if not isinstance(data, Mapping) or data.get("format") != FORMAT:
-            raise InputError(f"this is not a problem of kernelbounds: {FORMAT!r} is not in it.")
-        arguments = {key: value for key, value in data.items() if key != "format"}
         try:
-            arguments["inputs"] = [Input(**one) for one in arguments["inputs"]]
-            arguments["output"] = Output(**arguments["output"])
-            return cls(**arguments)
+            return cls(**problem_file.arguments_from(data))
         except (KeyError, TypeError) as error:
             what = f"{error} is missing" if isinstance(error, KeyError) else said(error)
             raise InputError(
@@ -512,20 +490,12 @@ class Problem:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the problem to a JSON file, whole or not at all."""
-        text = json.dumps(self.as_data(), indent=2, ensure_ascii=False) + "\n"
-        with files.failure_reported(f"write the problem to {brief(str(path))}"):
-            files.write_text(files.as_path(path), text)
+        problem_file.write(path, self.as_data())
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
         """Read a problem that :meth:`save` has written."""
-        with files.failure_reported(f"read the problem in {brief(str(path))}"):
-            raw = files.as_path(path).read_bytes()
-        try:
-            data = json.loads(raw)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{brief(str(path))} is not a JSON file: {said(error)}.") from None
-        return cls.from_data(data)
+        return cls.from_data(problem_file.read(path))
 
 
 def _checked_norm_bound(given: Any, output: Output) -> float:
@@ -541,7 +511,7 @@ def _refuse_categories_as_numbers(kernel: Kernel, inputs: Inputs) -> None:
     """Refuse a kernel that takes the number of a level for a number."""
     for at in sorted(inputs.categories.keys() - category_inputs(kernel, len(inputs))):
         raise InputError(
-            f"the kernel {shortened(_kernel_text(kernel), 100)} takes the levels of "
+            f"the kernel {shortened(problem_file.kernel_text(kernel), 100)} takes the levels of "
             f"{inputs[at].name} for numbers: use Levels for it, as in OnInputs(Matern(0.5, "
             f"nu=2.5), {inputs.numbers}) * OnInputs(Levels(0.5), [{at}])."
         )
@@ -549,36 +519,3 @@ def _refuse_categories_as_numbers(kernel: Kernel, inputs: Inputs) -> None:
 
 def _checked_kernel(given: Any) -> Kernel:
     return kernel_from_text(given) if isinstance(given, str) else checked_kernel(given)
-
-
-def _is_default(name: str, value: Any) -> bool:
-    return bool(value == inspect.signature(Problem).parameters[name].default)
-
-
-def _plain(name: str, value: Any) -> Any:
-    """Return an argument as plain data: text, numbers, and lists or dicts of them."""
-    if name == "inputs":
-        of_categories = {"levels", "matters"}
-        return [_fields(one, set() if one.levels else of_categories) for one in value]
-    if name == "output":
-        return _fields(value, set() if value.log else {"log"})
-    if name == "kernel":
-        return _kernel_text(value)
-    if name == "limits" and value is not None:
-        return limits_text(value)
-    if name == "candidates":
-        return [[_kernel_text(kernel), norm_bound] for kernel, norm_bound in value]
-    return list(value) if isinstance(value, tuple) else value
-
-
-def _fields(quantity: Input | Output, without: set[str]) -> dict[str, Any]:
-    data = dataclasses.asdict(quantity)
-    return {name: value for name, value in data.items() if name not in without}
-
-
-def _kernel_text(kernel: Kernel) -> str:
-    """Write a kernel as the command line takes it, or the repr of a user's own kernel class."""
-    try:
-        return kernel_to_text(kernel)
-    except InputError:
-        return repr(kernel)
