@@ -195,7 +195,7 @@ def _fact_refuted(
     problem: kb.Problem, runs: Runs, sequence: kb.ConfidenceSequence, error: FactRefutedError
 ) -> str:
     """Say in the user's words which fact the data contradict, where, and by how much."""
-    said = kb.problem.facts_in_words.contradiction(problem, sequence, error)
+    said = kb.problem.checked.contradiction(problem, sequence, error)
     noise = "" if problem.noise == "unknown" else f" or the noise, {problem.stated_noise.text()},"
     return (
         f"{said} The rows before line {_first_refuting(problem, runs, None)} do not contradict it, "
@@ -317,7 +317,7 @@ def say_facts(found: Found) -> None:
             where = "at a share of the points"
         say(f"What you know makes the band narrower {where}: {'; '.join(facts)}.")
     if sequence.classes is not None:
-        say(kb.problem.facts_in_words.kernels_sentence(problem, sequence))
+        say(kb.problem.checked.kernels_sentence(problem, sequence))
 
 
 def _show_sensitivity(found: Found) -> None:

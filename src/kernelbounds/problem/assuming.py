@@ -28,7 +28,7 @@ from kernelbounds.arrays import Array, shortened
 from kernelbounds.errors import InputError
 from kernelbounds.facts import Concave, Convex, Decreasing, Increasing
 from kernelbounds.kernels import Levels, OnInputs, kernel_to_text
-from kernelbounds.problem.facts_in_words import NO_FACTS, open_ended, stated_facts, unit_region
+from kernelbounds.problem.facts_in_words import NO_FACTS, NO_LIMITS, stated_facts, unit_region
 from kernelbounds.problem.model import predicted_half_widths
 from kernelbounds.problem.norms import GRID_SIDES, Sampled, norms_of
 from kernelbounds.problem.problem import SUGGESTED, Problem
@@ -295,7 +295,7 @@ def _drawn(
         drawn = random_functions(rng, turns, subsets, shapes, count, step, levels)
         if drawn is not None:
             known = stated_facts(problem)
-            return drawn, tuple(words for words, fact in known if isinstance(fact, too_rare))
+            return drawn, tuple(one.words for one in known if isinstance(one.fact, too_rare))
     raise AssertionError("Functions without any shape are never too rare.")
 
 
@@ -386,7 +386,7 @@ def turns_along_inputs(problem: Problem) -> Array:
 
 def plausible_range(problem: Problem) -> tuple[float, float]:
     """Return the range of the output, as far as it is within the limits."""
-    low, high = open_ended(problem.limits)
+    low, high = (problem.limits or NO_LIMITS).ends
     return max(low, problem.output.low), min(high, problem.output.high)
 
 

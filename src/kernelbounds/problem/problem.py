@@ -22,17 +22,16 @@ from kernelbounds.noise import Noise
 from kernelbounds.problem import problem_file
 from kernelbounds.problem.facts_in_words import (
     NO_FACTS,
+    NO_LIMITS,
     SHAPES,
     Limits,
     checked_known,
-    checked_limits,
     checked_shapes,
-    open_ended,
     stated_facts,
 )
 from kernelbounds.problem.inputs import Input, Inputs, checked_turns
 from kernelbounds.problem.model import confidence_sequence
-from kernelbounds.problem.noise_in_words import WITHIN, StatedNoise, checked_noise, parts_of_noise
+from kernelbounds.problem.noise_in_words import WITHIN, StatedNoise
 from kernelbounds.problem.outputs import Counts, Output, checked_outcomes
 from kernelbounds.sequence import ConfidenceSequence
 
@@ -151,7 +150,7 @@ class Problem:
         kernel: Kernel | str | None = None,
         norm_bound: float | None = None,
         suggested: Sequence[str] = (),
-        limits: str | Limits | None = None,
+        limits: str | tuple[float | None, float | None] | None = None,
         increasing: Sequence[str] = (),
         decreasing: Sequence[str] = (),
         convex: Sequence[str] = (),
@@ -179,25 +178,25 @@ class Problem:
         counts = Counts.parse(successes, tries)
         if counts is not None:
             counts.refuse_misfit(output, names, noise)
-        may_be_certain = False
-        if noise is not None:
-            noise = checked_noise(noise, output)
-            may_be_certain = parts_of_noise(noise)[0] == WITHIN
+        stated_noise = StatedNoise.parse(noise, output, counts)
         if norm_bound is not None:
             norm_bound = _checked_norm_bound(norm_bound, output)
         if kernel is not None:
             kernel = _checked_kernel(kernel)
             _refuse_categories_as_numbers(kernel, parsed)
         shapes = dict(zip(SHAPES, (increasing, decreasing, convex, concave), strict=True))
-        ends = checked_limits(limits, output, of_rate=counts is not None)
+        ends = Limits.parse(limits, output, of_rate=counts is not None)
         vars(self).update(
             inputs=parsed,
             output=output,
-            noise=noise,
+            noise=stated_noise.said,
             turns=checked_turns(turns, "turns"),
             interactions=interactions,
             delta=as_scalar(
-                delta, "delta", **{"least" if may_be_certain else "above": 0.0}, most=1.0
+                delta,
+                "delta",
+                **{"least" if stated_noise.words == WITHIN else "above": 0.0},
+                most=1.0,
             ),
             quantile=as_scalar(quantile, "quantile", least=0.5, most=0.99),
             experiments=as_whole(experiments, "experiments", least=1, most=2000),
@@ -304,7 +303,7 @@ class Problem:
         >>> Problem(["x=0:1"], "gain[dB]=1:9", noise="unknown, at most 2").stated_noise.law
         Gaussian(scale=inf, at_most=2.0)
         """
-        return StatedNoise(self.noise, self.output, self.counts, self.delta)
+        return StatedNoise.parse(self.noise, self.output, self.counts, self.delta)
 
     @property
     def facts(self) -> tuple[Fact, ...]:
@@ -313,7 +312,7 @@ class Problem:
         >>> Problem(["speed=1:9"], "yield=0:100", increasing=["speed"]).facts[0].axis
         0
         """
-        return tuple(fact for _, fact in stated_facts(self))
+        return tuple(one.fact for one in stated_facts(self))
 
     @property
     def facts_in_words(self) -> tuple[str, ...]:
@@ -322,7 +321,7 @@ class Problem:
         >>> Problem(["rpm=1:9"], "yield[%]=0:99", limits="0:", increasing=["rpm"]).facts_in_words
         ('yield at least 0 %', 'yield rises with rpm')
         """
-        return tuple(words for words, _ in stated_facts(self))
+        return tuple(one.words for one in stated_facts(self))
 
     @property
     def norm_text(self) -> str:
@@ -415,7 +414,7 @@ class Problem:
         below, above = self.output.least(lower), self.output.most(upper)
         if self.output.log:
             # A limit comes back from its logarithm as it was stated, and not a few digits beyond.
-            low, high = open_ended(self.limits)
+            low, high = (self.limits or NO_LIMITS).ends
             return _at_limit(below, low), _at_limit(above, high)
         return below, above
 

@@ -18,7 +18,7 @@ from kernelbounds.arrays import brief, shortened
 from kernelbounds.errors import InputError, said
 from kernelbounds.io import files
 from kernelbounds.kernels import kernel_to_text
-from kernelbounds.problem.facts_in_words import NO_FACTS, limits_text
+from kernelbounds.problem.facts_in_words import NO_FACTS
 from kernelbounds.problem.inputs import Input
 from kernelbounds.problem.outputs import Output
 
@@ -133,7 +133,7 @@ def _plain(name: str, value: Any) -> Any:
     if name == "kernel":
         return None if value is None else kernel_text(value)
     if name == "limits" and value is not None:
-        return limits_text(value)
+        return value.text
     if name == "candidates":
         return [[kernel_text(kernel), norm_bound] for kernel, norm_bound in value]
     return list(value) if isinstance(value, tuple) else value

@@ -28,7 +28,6 @@ from kernelbounds.kernels import kernel_to_text
 from kernelbounds.noise import SubGaussian
 from kernelbounds.problem import Problem
 from kernelbounds.problem.facts_in_words import SHAPES
-from kernelbounds.problem.noise_in_words import parts_of_noise
 from kernelbounds.study.study_file import utc_now
 from kernelbounds.study.trial import Outcome
 
@@ -210,7 +209,7 @@ def _noise(problem: Problem) -> tuple[str, float]:
     """Return the kind of noise and its number, which is larger for weaker assumptions."""
     if problem.noise is None:  # It follows from the tries.
         return "tries", 0.0
-    words, amount = parts_of_noise(problem.noise)
+    words, amount = problem.stated_noise.words, problem.stated_noise.amount
     return words.split(",")[0], math.inf if amount is None else amount
 
 

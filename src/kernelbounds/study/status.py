@@ -14,9 +14,8 @@ from kernelbounds.kernels import kernel_to_text
 from kernelbounds.noise import Bounded
 from kernelbounds.problem import Problem
 from kernelbounds.problem.assuming import turns_along_inputs
-from kernelbounds.problem.checked import Checked, noise_so_far
-from kernelbounds.problem.facts_in_words import kernels_sentence
-from kernelbounds.problem.noise_in_words import UNKNOWN, parts_of_noise
+from kernelbounds.problem.checked import Checked, kernels_sentence, noise_so_far
+from kernelbounds.problem.noise_in_words import UNKNOWN
 from kernelbounds.problem.outputs import Output, checked_amount
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study.revision import Revision
@@ -376,8 +375,7 @@ def _noise_remedy(problem: Problem, noise: Checked) -> list[str]:
         least = at_most(noise.at_least, 2)
         if problem.output.log:
             least = f"{at_most(100 * noise.at_least, 2)}%"
-        words = parts_of_noise(problem.noise or 0.0)[0]
-        larger = f"--noise '{words} {least}'" if words else f"--noise {least}"
+        larger = f"--noise '{stated.words} {least}'" if stated.words else f"--noise {least}"
         return [
             "- if single outcomes scatter more than was assumed: a new study with "
             f"{larger} or more;"

@@ -27,8 +27,7 @@ from kernelbounds.errors import (
 from kernelbounds.io.csv_table import write_csv
 from kernelbounds.plot import canvas
 from kernelbounds.problem import Problem
-from kernelbounds.problem.checked import checked_assumptions
-from kernelbounds.problem.facts_in_words import contradiction
+from kernelbounds.problem.checked import checked_assumptions, contradiction
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study import pictures, revision, telling
 from kernelbounds.study.asking import checked_purpose, new_trials
