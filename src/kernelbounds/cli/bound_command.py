@@ -106,13 +106,11 @@ def bound(
     columns = dict(zip(BOUND_COLUMNS, sides, strict=True))
     results.table("bounds.csv", problem.inputs.columns(asked) | measured | columns)
     bound_report.summarise(found)
+    process = kb.plot.gaussian_process(sequence) if gaussian_process else None
     if problem.inputs.numbers:
         best = found.points[found.estimate.argmax()]
         results.picture(
-            "bounds.png",
-            lambda: draw_bounds(
-                problem, sequence, runs, best, chosen, gaussian_process=gaussian_process
-            ),
+            "bounds.png", lambda: draw_bounds(problem, sequence, runs, best, chosen, process)
         )
 
 

@@ -134,13 +134,13 @@ def draw_bounds(
     runs: Runs,
     best: Array,
     bound: Bound | None = None,
-    *,
-    gaussian_process: bool = False,
+    process: Any = None,
 ) -> Any:
     """Draw a band for one input, maps for two, and slices through the best point (d,) for more.
 
-    Inputs that are categories do not count: each picture is one of all levels. With
-    ``gaussian_process``, a band without guarantee is drawn beside that, and two inputs get slices.
+    Inputs that are categories do not count: each picture is one of all levels. The band of a
+    ``process``, see :func:`kernelbounds.plot.gaussian_process`, is drawn beside that, and then two
+    inputs have slices as well.
     """
 
     def band(where: Array) -> tuple[Array, Array, Array]:
@@ -150,10 +150,9 @@ def draw_bounds(
     shared = problem.axes | {"data": (runs.points, runs.outcomes)}
     box = canvas.drawable(problem.box, best)
     numbers = len(problem.inputs.numbers)
-    if numbers == 2 and not gaussian_process:
+    if numbers == 2 and process is None:
         return plot.maps(band, box, **shared)
-    if gaussian_process:
-        process = plot.gaussian_process(sequence)
+    if process is not None:
 
         def overlay(where: Array) -> tuple[Array, Array]:
             return problem.unscaled_bounds(*process(problem.inputs.nearest(where)))
