@@ -273,7 +273,7 @@ class TestInput:
         refused(lambda: problem.scaled([[800, 0.8, 5, "aer"]]), "did you mean")
         numbered = kb.Problem(["machine=1|2|3"], "y=0:1")
         assert numbered.scaled({"machine": [3, 1]}).tolist() == [[2], [0]]  # by name
-        assert problem.box.named_values([800, 0.8, 5, 1])["quench"] == "water"
+        assert problem.inputs.box.named_values([800, 0.8, 5, 1])["quench"] == "water"
 
     def test_facts(self):
         problem = kb.Problem(ALLOY, "h=35:65", known=["quench=air & carbon=0.2 -> h=40 +- 5"])

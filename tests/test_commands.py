@@ -80,8 +80,8 @@ def _bounds(path, names, measured=()):
 
 
 def _runs(path, problem):
-    table = read_csv(path, [*problem.names, problem.output.name])
-    X = np.stack([table.columns[name] for name in problem.names], axis=-1)
+    table = read_csv(path, [*problem.inputs.names, problem.output.name])
+    X = np.stack([table.columns[name] for name in problem.inputs.names], axis=-1)
     return X, table.columns[problem.output.name]
 
 
@@ -144,7 +144,7 @@ def test_assume(assumed):
     assert sorted(os.listdir(out)) == ["functions.png", "norms.csv", "problem.json"]
     assert _is_picture(out / "functions.png")
     problem = Problem.load(out / "problem.json")
-    assert problem.names == tuple(NAMES) and problem.turns == 1 and problem.noise == 0.5
+    assert problem.inputs.names == tuple(NAMES) and problem.turns == 1 and problem.noise == 0.5
     names = _header(out / "norms.csv")
     norms = read_csv(out / "norms.csv", names).columns
     assert len(names) == 7 and all(len(one) == 200 for one in norms.values())

@@ -194,7 +194,7 @@ def calibrate(
     for name, part in (("pilot.csv", slice(pilot)), ("fresh.csv", slice(pilot, None))):
         inputs = problem.inputs.columns(X[part])
         columns = y[part, None].T if problem.counts is None else y[part].astype(int).T
-        told = dict(zip(problem.measured, columns, strict=True))
+        told = dict(zip(problem.outcomes.names, columns, strict=True))
         results.table(name, inputs | told)
     more = " --noise ..." if found.problem.stated_noise.law is None else ""
     say(f"Now: kernelbounds bound {out / 'fresh.csv'} --problem {out / 'problem.json'}{more}")

@@ -78,7 +78,7 @@ def bound(
     from kernelbounds.problem.drawings import draw_bounds
     from kernelbounds.problem.runs import Runs
 
-    for name in (*problem.names, *[problem.output.name][: at == "rows"]):
+    for name in (*problem.inputs.names, *[problem.output.name][: at == "rows"]):
         if name in BOUND_COLUMNS:
             raise InputError(
                 f"bounds.csv has a column {name!r} of its own; rename yours, here and in the table."
@@ -121,11 +121,11 @@ def _points(problem: kb.Problem, rows: Array, at: str, grid: int | None) -> Arra
     if at == "rows":
         return rows
     if at != "grid":
-        table = read_csv(at, problem.names, problem.inputs.categories_by_name)
+        table = read_csv(at, problem.inputs.names, problem.inputs.categories_by_name)
         return problem.inputs.checked_points(
             table.columns, place=lambda row: f"{at}: line {table.lines[row]}: "
         )
     side = grid or GRID_SIDES.get(max(len(problem.inputs.numbers), 1))
     if side is None:
-        return problem.inputs.settable(problem.unit_box.filling(FILLING_POINTS))
+        return problem.inputs.settable(problem.inputs.unit_box.filling(FILLING_POINTS))
     return problem.inputs.grid(side)

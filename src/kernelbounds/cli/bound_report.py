@@ -61,8 +61,8 @@ def warn_of(
         there = {levels.name(number) for number in runs.points[:, at]}
         if missing := [name for name in levels if name not in there]:
             warn(
-                f"no run has {problem.names[at]}={', '.join(missing[:LINES_NAMED])}: bounds there "
-                "rest on the other levels, as far as these are related."
+                f"no run has {problem.inputs.names[at]}={', '.join(missing[:LINES_NAMED])}: bounds "
+                "there rest on the other levels, as far as these are related."
             )
     numbers = sequence.points[:, problem.inputs.numbers]
     if fixed_design and numbers.size and doubts.look_chosen(numbers, outcomes):
@@ -301,7 +301,7 @@ def summarise(found: Found) -> None:
 def _less_freedom(problem: kb.Problem) -> str:
     """Name the options that assume less freedom than the problem does."""
     fewer = {"all": ", --interactions pairs or none", "pairs": ", --interactions none"}
-    several = problem.dim > 1
+    several = len(problem.inputs) > 1
     return "fewer turns" + (fewer.get(problem.interactions, "") if several else "")
 
 
@@ -351,7 +351,7 @@ def _show_sensitivity(found: Found) -> None:
                 rows.append([name, "refuted by the data", ""])
                 continue
             band = float(np.mean((above - below)[: len(few)])) / 2
-            best = at_least(float(problem.unscaled_bounds(below.max(), 0.0)[0]), 4)
+            best = at_least(float(problem.outcomes.bounds(below.max(), 0.0)[0]), 4)
             rows.append([name, out.short_plus_minus(band), f"{best}{out.after_number}"])
     print_table(
         "Sensitivity to the assumptions", ["assumption", "band", "largest lower bound"], rows

@@ -214,7 +214,7 @@ def changed_by_options(problem: kb.Problem, **options: Any) -> kb.Problem:
     for name in kb.problem.facts_in_words.NO_FACTS.keys() & found.keys():
         if found[name] == "none":
             found[name] = None
-        elif found[name] == ["none"] and "none" not in problem.names:
+        elif found[name] == ["none"] and "none" not in problem.inputs.names:
             found[name] = []
     if "input" in found:
         found["inputs"] = found.pop("input")

@@ -79,7 +79,7 @@ def plan(
         show_alternatives(expected.problem, aim, most, compare=compare)
         show_simulated(expected, aim, most, facts=facts)
     say("Assume only what you know: if an assumption is wrong, so are the bounds.")
-    _write(expected, Results(out), design or 5 * problem.dim)
+    _write(expected, Results(out), design or 5 * len(problem.inputs))
 
 
 def show_alternatives(problem: kb.Problem, aim: float, most: int, *, compare: bool) -> None:
@@ -303,6 +303,6 @@ def _write(expected: kb.problem.Plan, results: Results, size: int) -> None:
     ):
         values = {f"{name}_{kind}": out.widths(some[rows]) for name, some in columns.items()}
         results.table(file, {"experiments": expected.counts[rows], **values})
-    points = problem.inputs.settable(problem.unit_box.filling(size))
+    points = problem.inputs.settable(problem.inputs.unit_box.filling(size))
     results.table("design.csv", problem.inputs.columns(points))
     results.picture("plan.png", lambda: draw_plan(expected))

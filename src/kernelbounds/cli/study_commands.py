@@ -151,10 +151,10 @@ def tell(
     """
     with kb.Study(file) as study:
         given, output = read_values(values, study.problem), study.problem.output
-        names = study.problem.measured
+        names = study.problem.outcomes.names
         asked = {} if trial is None else study.trial(trial).values
         kb.study.telling.check_names(study.problem, asked | given, names)
-        point = {name: (asked | given)[name] for name in study.problem.names}
+        point = {name: (asked | given)[name] for name in study.problem.inputs.names}
         value = outcome_among(study.problem, given)
         expected = unexpected_at(study, point, value)
         told = study.tell(point, value, trial=trial, key=key)
@@ -276,11 +276,13 @@ def correct(
         if before.ran is None or before.outcome is None:
             raise InputError(f"trial {trial} has no outcome to correct; it is {before.state}.")
         given, old = read_values(values, problem), before.outcome
-        was = dict(zip(problem.measured, old if isinstance(old, tuple) else (old,), strict=True))
+        was = dict(
+            zip(problem.outcomes.names, old if isinstance(old, tuple) else (old,), strict=True)
+        )
         now = before.ran | was | given
-        kb.study.telling.check_names(problem, now, problem.measured)
+        kb.study.telling.check_names(problem, now, problem.outcomes.names)
         value = outcome_among(problem, now)
-        told = study.correct(trial, value, point={name: now[name] for name in problem.names})
+        told = study.correct(trial, value, point={name: now[name] for name in problem.inputs.names})
         if told.again:
             typer.echo(f"trial {trial} is as you say already: nothing changed")
             return
@@ -289,7 +291,7 @@ def correct(
             f"{kb.study.telling.told_text(problem, measured)}"
             for settings, measured in (
                 (before.ran, old),
-                ({name: now[name] for name in problem.names}, value),
+                ({name: now[name] for name in problem.inputs.names}, value),
             )
         ]
         typer.echo(f"trial {trial} was: {lines[0]}\ntrial {trial} is:  {lines[1]}")

@@ -83,7 +83,7 @@ def command_line(study: kb.Study, command: str, trial: int) -> str:
     """
     words = ["kernelbounds study", command, quoted(study.path), f"--trial {trial}"]
     if command != "drop":
-        words += [quoted(f"{name}=...") for name in study.problem.measured]
+        words += [quoted(f"{name}=...") for name in study.problem.outcomes.names]
     return " ".join(words)
 
 
@@ -124,10 +124,10 @@ def unexpected_at(study: kb.Study, point: Mapping[str, Any], value: Any) -> str:
     problem, sequence = study.problem, study.sequence
     (outcome,), scales = problem.scaled_outcomes([value])
     with suppress(KernelBoundsError):  # settings out of range, or data that refute the assumptions
-        unit = problem.scaled([[point[name] for name in problem.names]])
+        unit = problem.scaled([[point[name] for name in problem.inputs.names]])
         (low,), (high,) = sequence.prediction_bounds(unit, noise_scale=scales)
         if not low <= outcome <= high:
-            below, above = problem.unscaled_bounds(low, high)
+            below, above = problem.outcomes.bounds(low, high)
             ends = f"{at_least(float(below), 4)} to {at_most(float(above), 4)}"
             return f"{ends}{problem.output.after_number}"
     return ""
@@ -165,7 +165,7 @@ def ask_about_units(study: kb.Study, new: int) -> None:
 
 def outcome_among(problem: kb.Problem, given: Mapping[str, Any]) -> Any:
     """Return the outcome among values by name: a number, or successes and tries."""
-    found = tuple(given[name] for name in problem.measured)
+    found = tuple(given[name] for name in problem.outcomes.names)
     return found[0] if problem.counts is None else found
 
 

@@ -231,7 +231,7 @@ def assume(
     """
     rng = np.random.default_rng(seed)
     out, noise = problem.output, problem.stated_noise.planned
-    subsets = subsets_of(problem.dim, problem.interactions)
+    subsets = subsets_of(len(problem.inputs), problem.interactions)
     combinations = math.prod(map(len, problem.inputs.categories.values()))
     if combinations > MOST_COMBINATIONS:
         raise InputError(
@@ -243,7 +243,7 @@ def assume(
         raise InputError(_cannot_be_told(problem))
     drawn, left_out = _drawn(problem, rng, subsets, functions, step)
     if problem.kernel is not None:
-        pieces = [Sampled(drawn, tuple(range(problem.dim)), flat=True)]
+        pieces = [Sampled(drawn, tuple(range(len(problem.inputs))), flat=True)]
     else:
         pieces = [Sampled(drawn, inputs, part) for part, inputs in enumerate(subsets)]
     candidates = []
@@ -334,7 +334,9 @@ def _most_acting_together(problem: Problem) -> int:
     numbers = set(problem.inputs.numbers)
     if problem.kernel is not None:
         return len(numbers)
-    return max(len(numbers & set(one)) for one in subsets_of(problem.dim, problem.interactions))
+    return max(
+        len(numbers & set(one)) for one in subsets_of(len(problem.inputs), problem.interactions)
+    )
 
 
 def _can_be_told(problem: Problem, combinations: int) -> bool:
@@ -356,9 +358,9 @@ def _cannot_be_told(problem: Problem) -> str:
             "leave out the kernel."
         )
     return (
-        f"norms of functions of {problem.dim} inputs, of which {_most_acting_together(problem)} "
-        "act on each other, cannot be computed for that many turns (they can for up to "
-        f"{max(GRID_SIDES)} inputs with few turns): say interactions='pairs' or 'none', or "
+        f"norms of functions of {len(problem.inputs)} inputs, of which "
+        f"{_most_acting_together(problem)} act on each other, cannot be computed for that many "
+        f"turns (they can for up to {max(GRID_SIDES)} inputs with few turns): say interactions='pairs' or 'none', or "
         "fewer turns, if that is true, or give both kernel and norm_bound."
     )
 
@@ -442,7 +444,7 @@ def _kernel_on(
     factors = []
     if numbers:
         kernel, columns = make(scales[numbers]), [place[at] for at in numbers]
-        everything = list(range(len(inputs) if alone else problem.dim))
+        everything = list(range(len(inputs) if alone else len(problem.inputs)))
         factors.append(kernel if columns == everything else OnInputs(kernel, columns))
     factors += [
         OnInputs(Levels(correlation(problem.inputs[at].matters)), [place[at]])

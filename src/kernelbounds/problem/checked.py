@@ -146,7 +146,7 @@ def contradiction(problem: Problem, sequence: ConfidenceSequence, error: FactRef
                 problem.inputs.settings_text(x) for x in problem.unscaled([first, last])
             )
             return f"{said} From {ends}, the true {out.name} {change}."
-        lower, upper = problem.unscaled_bounds(*plain.bounds(error.places))
+        lower, upper = problem.outcomes.bounds(*plain.bounds(error.places))
     except EmptyConfidenceSetError:
         return f"{said} The contradiction is largest at {where}."
     known = "; ".join(

@@ -27,6 +27,16 @@ CAPTION = (
 )
 
 
+def axes_of(problem: Problem) -> dict[str, Any]:
+    """Return what pictures are told of the axes: logarithmic ones, and labels with units."""
+    return {
+        "log": [one.log for one in problem.inputs],
+        "labels": [one.label for one in problem.inputs],
+        "output": problem.output.label,
+        "log_output": problem.output.log,
+    }
+
+
 def draw_functions(found: Assumed) -> Any:
     """Draw slices of random functions along each input: some that B covers, and the wildest.
 
@@ -36,7 +46,7 @@ def draw_functions(found: Assumed) -> Any:
     problem, norms = found.problem, found.chosen.norms
     within = norms <= float(problem.norm_bound or np.inf)
     inside = np.flatnonzero(within)[:ADMITTED_SHOWN]
-    panels = canvas.new_axes(problem.dim, share_y=True)
+    panels = canvas.new_axes(len(problem.inputs), share_y=True)
     for axis, (ax, one) in enumerate(zip(panels, problem.inputs, strict=True)):
         admitted = [_along(found, int(at), axis) for at in inside]
         places, levels = one.unscaled(_ticks(one)), one.categories
@@ -58,7 +68,7 @@ def draw_functions(found: Assumed) -> Any:
     if outside:
         panels[0].plot([], [], label="not covered by B: a larger norm", **too_wild)
     panels[0].plot([], [], color="black", linewidth=0.9, label="covered by B (all other lines)")
-    if problem.dim > 1:
+    if len(problem.inputs) > 1:
         panels[0].figure.supxlabel(CAPTION, fontsize="small")
     canvas.legend(panels, own=True)
     return panels
@@ -76,10 +86,10 @@ def _along(found: Assumed, at: int, axis: int) -> Array:
     the norm is for.
     """
     rng, slices = np.random.default_rng(at), []
-    one, box = found.problem.inputs[axis], found.problem.unit_box
+    one, box = found.problem.inputs[axis], found.problem.inputs.unit_box
     unit = _ticks(one)
     for _ in range(SLICES_TRIED):
-        points = np.tile(box.scaled(rng.random((1, found.problem.dim))), (len(unit), 1))
+        points = np.tile(box.scaled(rng.random((1, len(found.problem.inputs)))), (len(unit), 1))
         points[:, axis] = one.scaled(one.unscaled(unit))  # Whole numbers have steps between them.
         slices.append(found.values(found.functions[at], points))
     return max(slices, key=_bend)
@@ -145,17 +155,17 @@ def draw_bounds(
 
     def band(where: Array) -> tuple[Array, Array, Array]:
         sides = sequence.estimate_with_bounds(problem.inputs.nearest(where), bound)
-        return problem.unscaled_estimate(*sides)
+        return problem.outcomes.estimate(*sides)
 
-    shared = problem.axes | {"data": (runs.points, runs.outcomes)}
-    box = canvas.drawable(problem.box, best)
+    shared = axes_of(problem) | {"data": (runs.points, runs.outcomes)}
+    box = canvas.drawable(problem.inputs.box, best)
     numbers = len(problem.inputs.numbers)
     if numbers == 2 and process is None:
         return plot.maps(band, box, **shared)
     if process is not None:
 
         def overlay(where: Array) -> tuple[Array, Array]:
-            return problem.unscaled_bounds(*process(problem.inputs.nearest(where)))
+            return problem.outcomes.bounds(*process(problem.inputs.nearest(where)))
 
         shared["without_guarantee"] = {process.label: overlay}
     shared["limits"] = problem.limits

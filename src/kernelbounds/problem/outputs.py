@@ -90,7 +90,7 @@ class Output(Quantity):
         return "" if self.log or self.unit == "%" else self.unit
 
     def norm_text(self, norm: float, rounded: Callable[[float], str] = about) -> str:
-        """Write B or another norm.
+        """Write B or another norm with its unit.
 
         >>> Output.parse("yield[%]=0:100").norm_text(1718.2)
         '1718'
@@ -314,13 +314,64 @@ def _scale_of_tries(tries: Array) -> Array:
     return (1 + 4 * EPS) / (2 * np.sqrt(tries))
 
 
-def checked_outcomes(given: Any, output: Output, count: int, place: Callable[[int], str]) -> Array:
-    """Return outcomes (n,) on the scale of the model, see :class:`Output`."""
-    values = as_vector(given, output.name, count)
-    if output.log:
-        for row in np.flatnonzero(values <= 0)[:1]:
-            raise InputError(
-                f"{place(int(row))}{output.name} = {in_digits(values[row])} has no logarithm, and "
-                f"{output.name} was said to be logarithmic: correct it, or leave out log."
-            )
-    return output.scaled(values)
+@dataclass(frozen=True)
+class Outcomes:
+    """How outcomes are measured, and how bounds on them come back to the user's units.
+
+    Attributes
+    ----------
+    output : Output
+        What the outcomes are values of.
+    counts : Counts or None
+        The columns of successes and tries, where the output is a rate of these.
+    limits : pair of float
+        The hard limits of the true values, infinite where there are none.
+    """
+
+    output: Output
+    counts: Counts | None
+    limits: tuple[float, float]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of what is measured in a run: the output, or successes and tries."""
+        if self.counts is None:
+            return (self.output.name,)
+        return self.counts.successes, self.counts.tries
+
+    def scaled(self, y: Any, place: Callable[[int], str]) -> tuple[Array, Array | None]:
+        """Return outcomes (n,) on the scale of the model, and their noise scales or None.
+
+        ``place`` says where a row is, at the beginning of a message.
+        """
+        if self.counts is not None:
+            return self.counts.rates(y, place)
+        name = self.output.name
+        values = as_vector(y, name, len(y))
+        if self.output.log:
+            for row in np.flatnonzero(values <= 0)[:1]:
+                raise InputError(
+                    f"{place(int(row))}{name} = {in_digits(values[row])} has no logarithm, and "
+                    f"{name} was said to be logarithmic: correct it, or leave out log."
+                )
+        return self.output.scaled(values), None
+
+    def bounds(self, lower: ArrayLike, upper: ArrayLike) -> tuple[Array, Array]:
+        """Turn lower and upper bounds of the model into the user's units."""
+        below, above = self.output.least(lower), self.output.most(upper)
+        if self.output.log:
+            # A limit comes back from its logarithm as it was stated, and not a few digits beyond.
+            low, high = self.limits
+            return _at_limit(below, low), _at_limit(above, high)
+        return below, above
+
+    def estimate(
+        self, estimate: ArrayLike, lower: ArrayLike, upper: ArrayLike
+    ) -> tuple[Array, Array, Array]:
+        """Turn estimates and bounds of the model into the user's units."""
+        below, above = self.bounds(lower, upper)
+        return np.minimum(np.maximum(self.output.most(estimate), below), above), below, above
+
+
+def _at_limit(values: Array, limit: float) -> Array:
+    return np.where(np.isclose(values, limit, rtol=1e-12, atol=0.0), limit, values)

@@ -7,12 +7,10 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds.arrays import EPS, LARGEST, Array, as_scalar, as_whole, brief, shortened
-from kernelbounds.bandits import Box
 from kernelbounds.bounds import Bound
 from kernelbounds.display import cards as notebook
 from kernelbounds.errors import InputError, said
@@ -32,7 +30,7 @@ from kernelbounds.problem.facts_in_words import (
 from kernelbounds.problem.inputs import Input, Inputs, checked_turns
 from kernelbounds.problem.model import confidence_sequence
 from kernelbounds.problem.noise_in_words import WITHIN, StatedNoise
-from kernelbounds.problem.outputs import Counts, Output, checked_outcomes
+from kernelbounds.problem.outputs import Counts, Outcomes, Output
 from kernelbounds.sequence import ConfidenceSequence
 
 INTERACTIONS = ("all", "pairs", "none")
@@ -240,7 +238,7 @@ class Problem:
                 ("output", f"{out.name}, {out.description}"),
                 ("noise", self.stated_noise.text()),
                 ("turns", f"at most {self.turns} along an input, unless said there"),
-                *[("interactions", self.interactions)][: self.dim - 1],
+                *[("interactions", self.interactions)][: len(self.inputs) - 1],
                 *(("known", words) for words in self.facts_in_words),
                 ("kernel", kernel + how["kernel"]),
                 ("norm bound B", self.norm_text + how["norm_bound"]),
@@ -249,26 +247,6 @@ class Problem:
         )
 
     # --- inputs
-
-    @property
-    def dim(self) -> int:
-        """The number of inputs, d."""
-        return len(self.inputs)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the inputs."""
-        return self.inputs.names
-
-    @property
-    def box(self) -> Box:
-        """The ranges of the inputs, in the user's units."""
-        return self.inputs.box
-
-    @property
-    def unit_box(self) -> Box:
-        """The ranges of the scaled inputs: the unit cube, and the levels of categories."""
-        return self.inputs.unit_box
 
     def scaled(self, X: Any) -> Array:
         """Scale points (m, d) in the user's units to the unit cube."""
@@ -286,15 +264,14 @@ class Problem:
         return Counts.parse(self.successes, self.tries)
 
     @property
-    def measured(self) -> tuple[str, ...]:
-        """The names of what is measured in a run: the output, or successes and tries.
+    def outcomes(self) -> Outcomes:
+        """How outcomes are measured and scaled, and how bounds come back to the user's units.
 
         >>> problem = Problem(["force=1:9"], "rate=0:1", successes="grasped", tries="attempts=20")
-        >>> problem.measured
+        >>> problem.outcomes.names
         ('grasped', 'attempts')
         """
-        counts = self.counts
-        return (self.output.name,) if counts is None else (counts.successes, counts.tries)
+        return Outcomes(self.output, self.counts, (self.limits or NO_LIMITS).ends)
 
     @property
     def stated_noise(self) -> StatedNoise:
@@ -341,16 +318,6 @@ class Problem:
         """
         return f"with probability {1 - self.delta:g}" if self.delta else "for certain"
 
-    @property
-    def axes(self) -> dict[str, Any]:
-        """What pictures are told of the axes: logarithmic ones, and labels with units."""
-        return {
-            "log": [one.log for one in self.inputs],
-            "labels": [one.label for one in self.inputs],
-            "output": self.output.label,
-            "log_output": self.output.log,
-        }
-
     def scaled_outcomes(
         self, y: Any, place: Callable[[int], str] = "row {}: ".format
     ) -> tuple[Array, Array | None]:
@@ -364,9 +331,7 @@ class Problem:
         >>> problem.scaled_outcomes([[7, 10], [25, 25]])
         (array([0.7, 1. ]), array([0.15811388, 0.1       ]))
         """
-        if self.counts is not None:
-            return self.counts.rates(y, place)
-        return checked_outcomes(y, self.output, len(y), place), None
+        return self.outcomes.scaled(y, place)
 
     def bounds(
         self, sequence: ConfidenceSequence, X: Any, bound: Bound | None = None
@@ -382,7 +347,7 @@ class Problem:
         >>> bool(1.5 < lower[0] < 2.1 < upper[0] < 3)
         True
         """
-        return self.unscaled_bounds(*sequence.bounds(self.scaled(X), bound))
+        return self.outcomes.bounds(*sequence.bounds(self.scaled(X), bound))
 
     def estimate_with_bounds(
         self, sequence: ConfidenceSequence, X: Any, bound: Bound | None = None
@@ -400,23 +365,7 @@ class Problem:
         >>> print(f"about {estimate[0]:.1f}, between {lower[0]:.1f} and {upper[0]:.1f}")
         about 2.1, between 1.7 and 2.6
         """
-        return self.unscaled_estimate(*sequence.estimate_with_bounds(self.scaled(X), bound))
-
-    def unscaled_estimate(
-        self, estimate: ArrayLike, lower: ArrayLike, upper: ArrayLike
-    ) -> tuple[Array, Array, Array]:
-        """Turn estimates and bounds of :meth:`sequence` into the user's units."""
-        below, above = self.unscaled_bounds(lower, upper)
-        return np.minimum(np.maximum(self.output.most(estimate), below), above), below, above
-
-    def unscaled_bounds(self, lower: ArrayLike, upper: ArrayLike) -> tuple[Array, Array]:
-        """Turn lower and upper bounds of :meth:`sequence` into the user's units."""
-        below, above = self.output.least(lower), self.output.most(upper)
-        if self.output.log:
-            # A limit comes back from its logarithm as it was stated, and not a few digits beyond.
-            low, high = (self.limits or NO_LIMITS).ends
-            return _at_limit(below, low), _at_limit(above, high)
-        return below, above
+        return self.outcomes.estimate(*sequence.estimate_with_bounds(self.scaled(X), bound))
 
     # --- what follows
 
@@ -443,10 +392,10 @@ class Problem:
     ) -> ConfidenceSequence:
         """Make a confidence sequence for points that are :meth:`scaled`.
 
-        Its outcomes are :meth:`scaled_outcomes`, and its bounds are for :meth:`unscaled_bounds`;
-        both change nothing unless the output is logarithmic or a rate. On that scale, f* is the
-        middle of the output's range, plus an unknown level that is at most the range, plus a
-        function of norm at most B; with ``kernels="any"``, in any of the candidates' spaces.
+        Its outcomes are :meth:`scaled_outcomes`, and :attr:`outcomes` turns its bounds into the
+        user's units; both change nothing unless the output is logarithmic or a rate. On that scale,
+        f* is the middle of the output's range, plus an unknown level that is at most the range,
+        plus a function of norm at most B; with ``kernels="any"``, in any of the candidates' spaces.
 
         ``facts`` replace those that the problem states, with the one kernel that was chosen;
         ``facts=()`` is what widths can be predicted for. ``noise_scale`` replaces that of the
@@ -500,10 +449,6 @@ class Problem:
 def _checked_norm_bound(given: Any, output: Output) -> float:
     # A smaller norm bound is lost in the rounding of the output.
     return as_scalar(given, "norm_bound", least=EPS * output.span, most=LARGEST)
-
-
-def _at_limit(values: Array, limit: float) -> Array:
-    return np.where(np.isclose(values, limit, rtol=1e-12, atol=0.0), limit, values)
 
 
 def _refuse_categories_as_numbers(kernel: Kernel, inputs: Inputs) -> None:

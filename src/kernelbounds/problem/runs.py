@@ -62,8 +62,8 @@ class Runs:
 
         Messages call a file by ``name``, or by its path.
         """
-        columns, measured = table, problem.measured
-        names = [*problem.names, *measured]
+        columns, measured = table, problem.outcomes.names
+        names = [*problem.inputs.names, *measured]
         lines: Sequence[int] = range(1, sys.maxsize)
         noun = place = "row"
         if isinstance(table, str | PathLike):
@@ -93,7 +93,7 @@ class Runs:
         for at, levels in problem.inputs.categories.items():
             if len(levels) > len(self.outcomes):
                 raise InputError(
-                    f"{problem.names[at]} has {len(levels)} levels, but the table has only "
+                    f"{problem.inputs.names[at]} has {len(levels)} levels, but the table has only "
                     f"{len(self.outcomes)} rows: merge some levels, or make more runs, so that "
                     "each level can have one."
                 )

@@ -79,7 +79,7 @@ def cost_of_unknown_noise(
     noises = shares * (at_most or problem.output.span)
     counts = unknown_counts(most)
     points = scattered_points(problem, UNKNOWN_POINTS, seed=5)
-    design = problem.unit_box.filling(int(counts[-1]))
+    design = problem.inputs.unit_box.filling(int(counts[-1]))
     widths = np.full((2, len(noises), len(counts)), np.nan)
     for row, at in enumerate(ordinary_functions(assumed)[: len(noises)]):
         noise, rng = float(noises[row]), np.random.default_rng(row)
@@ -167,7 +167,7 @@ def worth_of_facts(
     counts = worth_counts(problem, most)
     # Facts hold at values that can be set, and not between whole numbers.
     points = problem.scaled(problem.unscaled(scattered_points(problem, WORTH_POINTS, seed=4)))
-    design = problem.scaled(problem.unscaled(problem.unit_box.filling(int(counts[-1]))))
+    design = problem.scaled(problem.unscaled(problem.inputs.unit_box.filling(int(counts[-1]))))
     # On the places at which limits are used, functions may exceed their range a little.
     places = np.concatenate([unit_region(problem.inputs).places(), points])
     truths = []

@@ -157,7 +157,7 @@ def import_runs(one: OpenStudy, path: Path, given: Answers) -> str:
 
 
 def _outcome(problem: Problem, given: Answers) -> Any:
-    values = tuple(number(first(given, name), name) for name in problem.measured)
+    values = tuple(number(first(given, name), name) for name in problem.outcomes.names)
     return values[0] if problem.counts is None else values
 
 

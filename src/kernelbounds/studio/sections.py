@@ -171,7 +171,7 @@ def _seen(one: OpenStudy, at: Array, what: str, axes: tuple[str, str]) -> dict[s
 def _place(one: OpenStudy, given: Answers) -> Array:
     """Return the settings of the sliders, (d,); at first the best known, or the middle."""
     problem = one.study.problem
-    if any(f"at-{name}" in given for name in problem.names):
+    if any(f"at-{name}" in given for name in problem.inputs.names):
         typed = settings(problem, given, "at-")
         return np.asarray(problem.inputs.checked_points([list(typed.values())])[0])
     if len(one.study):

@@ -164,14 +164,14 @@ def _changes_in_words(old: Problem, new: Problem) -> list[str]:
 def check_same_quantities(old: Problem, new: Problem) -> None:
     """Raise where outcomes of the old problem are not outcomes of the new one."""
     columns, others = (
-        [problem.measured, *((one.name, one.levels) for one in problem.inputs)]
+        [problem.outcomes.names, *((one.name, one.levels) for one in problem.inputs)]
         for problem in (old, new)
     )
     if columns != others:
         raise InputError(
             "a revised study has the same inputs, levels and columns measured, in the same order: "
-            f"{', '.join((*old.names, *old.measured))}; for others, make a new study and import "
-            "the runs."
+            f"{', '.join((*old.inputs.names, *old.outcomes.names))}; for others, make a new study "
+            "and import the runs."
         )
 
 

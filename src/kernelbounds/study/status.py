@@ -189,7 +189,7 @@ class Status:
         gone = f" ({self.withdrawn} taken back or corrected)" if self.withdrawn else ""
         lines = [
             *[self.headline] * bool(self.headline),
-            f"{goal} {out.name} over {', '.join(problem.names)}",
+            f"{goal} {out.name} over {', '.join(problem.inputs.names)}",
             f"observations: {self.observations}{gone}",
         ]
         for trial in self.pending:
@@ -277,7 +277,7 @@ def effect_of_facts(problem: Problem, sequence: ConfidenceSequence) -> dict[str,
     """Compute ``binding`` and ``kernels`` of a status, where there are facts or several kernels."""
     found: dict[str, Any] = {}
     if problem.facts:
-        settings = problem.inputs.settable(problem.unit_box.filling(FACT_POINTS))
+        settings = problem.inputs.settable(problem.inputs.unit_box.filling(FACT_POINTS))
         shares = sequence.binding_facts(problem.scaled(settings))
         found["binding"] = dict(zip(problem.facts_in_words, shares, strict=True))
     if sequence.classes is not None:

@@ -200,7 +200,7 @@ class Study:
 
     def __repr__(self) -> str:
         aim = ", minimise=True" if self.minimise else ""
-        of = f"of {self.problem.output.label} over {', '.join(self.problem.names)}"
+        of = f"of {self.problem.output.label} over {', '.join(self.problem.inputs.names)}"
         try:
             return f"Study({str(self.path)!r}{aim}) with {len(self)} observations {of}"
         except KernelBoundsError:  # The study was closed, or its file is gone.
