@@ -360,8 +360,8 @@ def _cannot_be_told(problem: Problem) -> str:
     return (
         f"norms of functions of {len(problem.inputs)} inputs, of which "
         f"{_most_acting_together(problem)} act on each other, cannot be computed for that many "
-        f"turns (they can for up to {max(GRID_SIDES)} inputs with few turns): say interactions='pairs' or 'none', or "
-        "fewer turns, if that is true, or give both kernel and norm_bound."
+        f"turns (they can for up to {max(GRID_SIDES)} inputs with few turns): say "
+        "interactions='pairs' or 'none', or fewer turns, if that is true, or give both kernel and norm_bound."
     )
 
 
