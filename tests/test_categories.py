@@ -21,7 +21,7 @@ from kernelbounds import kernels
 from kernelbounds.bounds.constrained import inequalities
 from kernelbounds.facts import Region
 from kernelbounds.io.csv_table import read_csv, write_csv
-from kernelbounds.problem import Input, assume, assuming, norms
+from kernelbounds.problem import Input, assume, candidate_kernels, norms
 from kernelbounds.problem.runs import Runs
 
 EPS = np.finfo(float).eps
@@ -308,7 +308,9 @@ class TestAssume:
             assert np.allclose(ranges, [-1, 1], atol=0.1)
             # Scaling to the whole range makes them differ by a little more.
             assert 0.7 * matters < np.median(apart) < 1.4 * matters
-            assert found.problem.kernel.k2.kernel.correlation == assuming.correlation(matters)
+            assert found.problem.kernel.k2.kernel.correlation == candidate_kernels.correlation(
+                matters
+            )
 
     @pytest.mark.parametrize("interactions", ["all", "pairs", "none"])
     def test_the_norms_are_those_under_the_kernel(self, interactions):

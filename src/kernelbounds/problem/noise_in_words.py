@@ -16,7 +16,8 @@ from typing import Any, Self
 from kernelbounds.arrays import EPS, LARGEST, brief
 from kernelbounds.errors import InputError, did_you_mean
 from kernelbounds.noise import Bounded, Gaussian, Noise, SubGaussian
-from kernelbounds.problem.outputs import Counts, Output, checked_amount
+from kernelbounds.problem.outcomes import Counts
+from kernelbounds.problem.outputs import Output, checked_amount
 from kernelbounds.problem.quantities import in_digits
 
 UNKNOWN, AT_MOST, WITHIN = "unknown", "unknown, at most", "within"

@@ -30,7 +30,8 @@ from kernelbounds.problem.facts_in_words import (
 from kernelbounds.problem.inputs import Input, Inputs, checked_turns
 from kernelbounds.problem.model import confidence_sequence
 from kernelbounds.problem.noise_in_words import WITHIN, StatedNoise
-from kernelbounds.problem.outputs import Counts, Outcomes, Output
+from kernelbounds.problem.outcomes import Counts, Outcomes
+from kernelbounds.problem.outputs import Output
 from kernelbounds.sequence import ConfidenceSequence
 
 INTERACTIONS = ("all", "pairs", "none")

@@ -13,7 +13,7 @@ from kernelbounds.display.numbers import at_least, at_most, interval
 from kernelbounds.kernels import kernel_to_text
 from kernelbounds.noise import Bounded
 from kernelbounds.problem import Problem
-from kernelbounds.problem.assuming import turns_along_inputs
+from kernelbounds.problem.candidate_kernels import turns_along_inputs
 from kernelbounds.problem.checked import Checked, kernels_sentence, noise_so_far
 from kernelbounds.problem.noise_in_words import UNKNOWN
 from kernelbounds.problem.outputs import Output, checked_amount
