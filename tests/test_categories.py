@@ -286,10 +286,12 @@ class TestInput:
         refused(lambda: kb.Problem(ALLOY, "h=35:65", known=["quench=ear -> h=40"]), "'air'")
 
     def test_a_kernel_must_know_the_category(self):
-        refused(
-            lambda: kb.Problem(ALLOY, "h=35:65", kernel="Matern(0.5, nu=2.5)"),
-            r"use Levels for it, as in OnInputs\(Matern\(0.5, nu=2.5\), \[0, 1, 2\]\) \* OnInputs",
-        )
+        why = r"use Levels for it, as in OnInputs\(Matern\(0.5, nu=2.5\), \[0, 1, 2\]\) \* OnInputs"
+        for kernels in (
+            {"kernel": "Matern(0.5, nu=2.5)"},
+            {"kernels": "any", "candidates": [("Matern(0.5, nu=2.5)", 3.0)]},
+        ):
+            refused(partial(kb.Problem, ALLOY, "h=35:65", **kernels), why)
 
 
 class TestAssume:

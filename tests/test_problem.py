@@ -658,6 +658,15 @@ def test_the_truth_is_inside_with_noise():
     assert np.mean(upper - lower) < 200  # and the bounds say something: g moves by up to 300
 
 
+@pytest.mark.parametrize(
+    ("delta", "written"), [(0.01, "0.99"), (1e-5, "0.99999"), (1e-8, "1 - 1e-08")]
+)
+def test_no_probability_below_one_is_written_as_one(delta, written):
+    stated = Problem(["x=0:1"], "y=0:1", 0.1, delta=delta)
+    assert stated.certainty == f"with probability {written}"
+    assert f">{written}, for all bounds at once<" in stated._repr_html_()
+
+
 def test_what_was_suggested_is_marked_as_long_as_it_is():
     """`bound` says how many of 100 functions a suggested B covers: not so of a B that was given."""
     known = Problem(["x=0:1"], "y=0:1", 0.1, kernel="Matern(0.5)", norm_bound=5.0)

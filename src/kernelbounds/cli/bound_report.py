@@ -12,7 +12,7 @@ import numpy as np
 import kernelbounds as kb
 from kernelbounds.arrays import Array
 from kernelbounds.cli.output import print_table, progress, say, warn
-from kernelbounds.display.numbers import at_least, at_most
+from kernelbounds.display.numbers import at_least, at_most, confidence
 from kernelbounds.errors import EmptyConfidenceSetError, FactRefutedError, InputError
 from kernelbounds.problem.runs import Runs
 
@@ -378,5 +378,5 @@ def _say_noise(found: Found) -> None:
     say(
         f"The noise is at most {said.text(most, at_most)}{least}, found from the data, "
         "whatever B and the kernel are. This is part of what holds with probability "
-        f"{1 - problem.delta:g}."
+        f"{confidence(problem.delta)}."
     )

@@ -13,6 +13,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from kernelbounds.arrays import EPS, LARGEST, Array, as_scalar, as_whole, brief, shortened
 from kernelbounds.bounds import Bound
 from kernelbounds.display import cards as notebook
+from kernelbounds.display.numbers import confidence
 from kernelbounds.errors import InputError, said
 from kernelbounds.facts import Fact
 from kernelbounds.kernels import category_inputs, checked_kernel, kernel_from_text
@@ -181,8 +182,7 @@ class Problem:
         if norm_bound is not None:
             norm_bound = _checked_norm_bound(norm_bound, output)
         if kernel is not None:
-            kernel = _checked_kernel(kernel)
-            _refuse_categories_as_numbers(kernel, parsed)
+            kernel = _checked_kernel(kernel, parsed)
         shapes = dict(zip(SHAPES, (increasing, decreasing, convex, concave), strict=True))
         ends = Limits.parse(limits, output, of_rate=counts is not None)
         vars(self).update(
@@ -207,7 +207,7 @@ class Problem:
             known=checked_known(known, parsed, output, ends),
             kernels=kernels,
             candidates=tuple(
-                (_checked_kernel(one), _checked_norm_bound(norm, output))
+                (_checked_kernel(one, parsed), _checked_norm_bound(norm, output))
                 for one, norm in candidates or ()
             ),
             successes=successes,
@@ -243,7 +243,7 @@ class Problem:
                 *(("known", words) for words in self.facts_in_words),
                 ("kernel", kernel + how["kernel"]),
                 ("norm bound B", self.norm_text + how["norm_bound"]),
-                ("confidence", f"{1 - self.delta:g}, for all bounds at once"),
+                ("confidence", f"{confidence(self.delta)}, for all bounds at once"),
             ],
         )
 
@@ -317,7 +317,7 @@ class Problem:
         >>> Problem(["x=0:1"], "gain[dB]=1:9", noise="within 0.5", delta=0).certainty
         'for certain'
         """
-        return f"with probability {1 - self.delta:g}" if self.delta else "for certain"
+        return f"with probability {confidence(self.delta)}" if self.delta else "for certain"
 
     def scaled_outcomes(
         self, y: Any, place: Callable[[int], str] = "row {}: ".format
@@ -452,15 +452,13 @@ def _checked_norm_bound(given: Any, output: Output) -> float:
     return as_scalar(given, "norm_bound", least=EPS * output.span, most=LARGEST)
 
 
-def _refuse_categories_as_numbers(kernel: Kernel, inputs: Inputs) -> None:
-    """Refuse a kernel that takes the number of a level for a number."""
+def _checked_kernel(given: Any, inputs: Inputs) -> Kernel:
+    """Read a kernel, and refuse one that takes the number of a level for a number."""
+    kernel = kernel_from_text(given) if isinstance(given, str) else checked_kernel(given)
     for at in sorted(inputs.categories.keys() - category_inputs(kernel, len(inputs))):
         raise InputError(
             f"the kernel {shortened(problem_file.kernel_text(kernel), 100)} takes the levels of "
             f"{inputs[at].name} for numbers: use Levels for it, as in OnInputs(Matern(0.5, "
             f"nu=2.5), {inputs.numbers}) * OnInputs(Levels(0.5), [{at}])."
         )
-
-
-def _checked_kernel(given: Any) -> Kernel:
-    return kernel_from_text(given) if isinstance(given, str) else checked_kernel(given)
+    return kernel
