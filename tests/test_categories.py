@@ -287,11 +287,11 @@ class TestInput:
 
     def test_a_kernel_must_know_the_category(self):
         why = r"use Levels for it, as in OnInputs\(Matern\(0.5, nu=2.5\), \[0, 1, 2\]\) \* OnInputs"
-        for kernels in (
+        for stated in (
             {"kernel": "Matern(0.5, nu=2.5)"},
             {"kernels": "any", "candidates": [("Matern(0.5, nu=2.5)", 3.0)]},
         ):
-            refused(partial(kb.Problem, ALLOY, "h=35:65", **kernels), why)
+            refused(partial(kb.Problem, ALLOY, "h=35:65", **stated), why)
 
 
 class TestAssume:

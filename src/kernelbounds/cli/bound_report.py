@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,21 +12,14 @@ from kernelbounds.arrays import Array
 from kernelbounds.cli.output import print_table, progress, say, warn
 from kernelbounds.display.numbers import at_least, at_most, confidence
 from kernelbounds.errors import EmptyConfidenceSetError, FactRefutedError, InputError
-from kernelbounds.problem.runs import Runs
+from kernelbounds.problem import refutation
+from kernelbounds.problem.runs import LINES_NAMED, Runs, first_few
 
 # The table of sensitivity is for B times the first factor, and for the noise times the others, at
 # no more points than this.
 LARGER_NORM, LARGER_NOISES, SENSITIVITY_POINTS = 2.0, (2.0, 5.0), 20_000
 # Where facts make a difference is told from this many of the points, at most.
 FACT_POINTS = 500
-# A warning names no more lines of a table, or columns, than this.
-LINES_NAMED = 5
-# A refutation does not say how large B would have to be beyond this multiple of what was stated.
-FAR_LARGER_NORM = 1000
-SEEN = (
-    "since you have seen the data, the guarantee then holds only as far as you would have stated "
-    "the same without them."
-)
 
 
 def warn_of(
@@ -45,7 +36,7 @@ def warn_of(
         warn(
             f"{len(beyond)} of {len(outcomes)} outcomes are outside the range "
             f"{out.low:g}:{out.high:g} stated for {out.name}, by more than noise explains "
-            f"(line{'s' * (len(beyond) > 1)} {_first_few([runs.lines[row] for row in beyond])} of "
+            f"(line{'s' * (len(beyond) > 1)} {first_few([runs.lines[row] for row in beyond])} of "
             "the table): the suggested B is for functions within it."
         )
     if question := doubts.doubtful_unit(problem, sequence.points, outcomes):
@@ -147,96 +138,11 @@ def find(
                 sides.append(problem.estimate_with_bounds(sequence, part, bound))
                 step(len(part))
     except FactRefutedError as error:
-        raise InputError(_fact_refuted(problem, runs, sequence, error)) from None
+        raise InputError(refutation.fact_refuted(problem, runs, sequence, error)) from None
     except EmptyConfidenceSetError as error:
-        raise InputError(_refuted(problem, runs, bound, error)) from None
+        raise InputError(refutation.refuted(problem, runs, bound, error)) from None
     estimate, lower, upper = (np.concatenate(side) for side in zip(*sides, strict=True))
     return Found(problem, sequence, bound, points, estimate, lower, upper, len(asked))
-
-
-def _refuted(
-    problem: kb.Problem, runs: Runs, bound: kb.Bound | None, error: EmptyConfidenceSetError
-) -> str:
-    """Say how B or the noise would have to grow where no function satisfies the assumptions."""
-    out, said, norm = problem.output, problem.stated_noise, float(problem.norm_bound or 0.0)
-    larger = kb.problem.model.norm_at_least(problem, error.norm_lower_bound)
-    if problem.candidates:
-        larger = norm * error.norm_lower_bound  # The bound is a factor here.
-    least = []
-    if norm <= larger < math.inf:
-        many = f"at least {out.norm_text(larger, at_least)}"
-        if larger > FAR_LARGER_NORM * norm:
-            many = f"more than {FAR_LARGER_NORM} times as large"
-        least.append(f"B would have to be {many}")
-    if (said.scale or 0.0) <= error.noise_lower_bound < math.inf:
-        noise = said.in_units(error.noise_lower_bound)
-        is_limit = not isinstance(said.law, kb.noise.SubGaussian)
-        what = "the limit of the noise" if is_limit else "the noise"
-        size = f"at least {said.text(noise, at_least)}"
-        if said.exceeds_range(noise):  # Such noise explains anything, and its size says nothing.
-            size = f"larger than the whole range of {out.name}"
-        least.append(f"{what}{'' if least else ' would have to be'} {size}")
-    larger_ones = f" ({', or '.join(least)})" if least else ""
-    doubt = "Is the noise larger than you said"
-    if problem.counts is not None:
-        doubt = "Are the tries of a run not independent, or not all counted"
-    elif said.is_unknown and not least[1:]:
-        doubt = "Is the noise not the same in all runs"
-    return (
-        f"the data refute the assumptions: no function with B = {problem.norm_text} explains "
-        f"them, with {said.clause}{larger_ones}. The rows before line "
-        f"{_first_refuting(problem, runs, bound)} do not refute them, but with that line they do. "
-        f"{doubt}, does the output turn more often, do inputs interact, or is a row wrong? "
-        f"{_unused(runs)}State it again with room to spare; {SEEN}"
-    )
-
-
-def _fact_refuted(
-    problem: kb.Problem, runs: Runs, sequence: kb.ConfidenceSequence, error: FactRefutedError
-) -> str:
-    """Say in the user's words which fact the data contradict, where, and by how much."""
-    said = kb.problem.checked.contradiction(problem, sequence, error)
-    noise = "" if problem.noise == "unknown" else f" or the noise, {problem.stated_noise.text()},"
-    return (
-        f"{said} The rows before line {_first_refuting(problem, runs, None)} do not contradict it, "
-        f"but with that line they do. Is it not true everywhere, is B = {problem.norm_text}{noise} "
-        f"too small, or is a row wrong? {_unused(runs)}State it again; {SEEN}"
-    )
-
-
-def _unused(runs: Runs) -> str:
-    """Say which columns of the table are not inputs: one of them may be what is missing."""
-    if not runs.unused:
-        return ""
-    names = _first_few([repr(name) for name in runs.unused])
-    if len(runs.unused) == 1:
-        return f"Column {names} of the table is not used: if it matters, it is a missing input. "
-    return (
-        f"Columns {names} of the table are not used: if one of them matters, it is a missing "
-        "input. "
-    )
-
-
-def _first_few(names: Sequence[object]) -> str:
-    """List the first of some names, and count the others."""
-    more = f" and {len(names) - LINES_NAMED} more" if len(names) > LINES_NAMED else ""
-    return ", ".join(map(str, names[:LINES_NAMED])) + more
-
-
-def _first_refuting(problem: kb.Problem, runs: Runs, bound: kb.Bound | None) -> int:
-    """Return the line of the row that refutes the assumptions together with those before it."""
-    unit = problem.scaled(runs.points)
-
-    def refutes(count: int) -> bool:
-        sequence = problem.sequence(facts=None if bound is None else ())
-        sequence.update(unit[:count], *problem.scaled_outcomes(runs.measured[:count]))
-        try:
-            sequence.bounds(unit[:1], bound)
-        except EmptyConfidenceSetError:
-            return True
-        return False
-
-    return runs.lines[bisect_left(range(1, len(unit)), True, key=refutes)]
 
 
 def summarise(found: Found) -> None:

@@ -21,7 +21,8 @@ file                       idea
 ``plans.py``               :func:`plan`: how many experiments it takes
 ``worth.py``               what it is worth to know facts, or the noise, by simulation
 ``runs.py``                tables of runs, and doubts about them
-``checked.py``             what the data say of the assumptions, and which they contradict
+``checked.py``             what the data say of the norm bound, the noise and several kernels
+``refutation.py``          which assumption the data refute, where, and by which row
 ``calibration.py``         :func:`calibrate`: what pilot data suggest
 =========================  ===================================================================
 """

@@ -1,4 +1,4 @@
-"""What the data say of the assumptions: the norm bound, the noise, facts, and several kernels.
+"""What the data say of the assumptions: of the norm bound, of the noise, and of several kernels.
 
 Of the norm bound and of the noise they say the smallest values that they allow: below these, an
 assumption is refuted.
@@ -11,18 +11,13 @@ from dataclasses import dataclass
 
 from kernelbounds.arrays import shortened
 from kernelbounds.display.numbers import at_least, at_most
-from kernelbounds.errors import EmptyConfidenceSetError, FactRefutedError
-from kernelbounds.functionals import Difference
 from kernelbounds.kernels import kernel_to_text
 from kernelbounds.noise import Gaussian
-from kernelbounds.problem.facts_in_words import in_users_words
 from kernelbounds.problem.model import norm_at_least
 from kernelbounds.problem.noise_in_words import UNKNOWN
 from kernelbounds.problem.problem import Problem
 from kernelbounds.sequence import ConfidenceSequence
 
-# A message names no more places than this where facts are contradicted.
-PLACES_NAMED = 3
 # An assumption is strained when the data need more than this share of what is assumed.
 STRAINED_SHARE = 0.9
 
@@ -117,45 +112,6 @@ def noise_so_far(problem: Problem, noise: Checked) -> str:
         f"{UNKNOWN}, at most {problem.stated_noise.text(noise.at_most, at_most)} so far"
     )  # fmt: skip
     return f"{most}{least}"
-
-
-def contradiction(problem: Problem, sequence: ConfidenceSequence, error: FactRefutedError) -> str:
-    """Say in the user's words and units which facts the data contradict, where and how far.
-
-    ``sequence`` has the data.
-    """
-    out, words = problem.output, in_users_words(problem, error.fact)
-    several = " and " in error.fact
-    settings = [problem.inputs.settings_text(point) for point in problem.unscaled(error.places)]
-    where = ", ".join(settings[:PLACES_NAMED])
-    said = f"the data contradict {'these together: ' if several else ''}{words}."
-    if error.on_average:
-        return f"{said} The contradiction is largest around {where}."
-    plain = problem.sequence(facts=())
-    plain.update(sequence.points, sequence.outcomes, sequence.noise_scales)
-    try:
-        if len(error.places) == 2:
-            first, last = sorted(error.places)
-            lower, upper = plain.bounds_of(Difference(last, first))
-            falls, amount = upper < 0, -upper if upper < 0 else lower
-            by = f"{at_least(amount)}{out.after_number}"
-            if out.log:
-                by = f"a factor of {at_least(float(out.least(amount)))}"
-            change = f"{'falls' if falls else 'rises'} by at least {by}"
-            ends = " to ".join(
-                problem.inputs.settings_text(x) for x in problem.unscaled([first, last])
-            )
-            return f"{said} From {ends}, the true {out.name} {change}."
-        lower, upper = problem.outcomes.bounds(*plain.bounds(error.places))
-    except EmptyConfidenceSetError:
-        return f"{said} The contradiction is largest at {where}."
-    known = "; ".join(
-        f"at {place} it is {out.between(low, high)}"
-        for place, low, high in zip(settings, lower, upper, strict=True)
-    )
-    return (
-        f"{said} By the data and the other assumptions, the true {out.name} is elsewhere: {known}."
-    )
 
 
 def kernels_sentence(problem: Problem, sequence: ConfidenceSequence) -> str:

@@ -23,6 +23,8 @@ from kernelbounds.errors import InputError
 from kernelbounds.io.csv_table import read_csv
 from kernelbounds.problem.problem import Problem
 
+# A message names no more lines of a table, or columns, than this.
+LINES_NAMED = 5
 # An observation with correlations below this to all others says nothing about them: at 0.1 it
 # explains a hundredth of their variance.
 MIN_CORRELATION = 0.1
@@ -101,6 +103,12 @@ class Runs:
     def place(self, row: int) -> str:
         """Say where a row is: "line 3" of a file, or "row 2"."""
         return f"{self.noun} {self.lines[row]}"
+
+
+def first_few(names: Sequence[object]) -> str:
+    """List the first of some names, and count the others."""
+    more = f" and {len(names) - LINES_NAMED} more" if len(names) > LINES_NAMED else ""
+    return ", ".join(map(str, names[:LINES_NAMED])) + more
 
 
 def count_repeats(points: Array) -> int:

@@ -27,7 +27,8 @@ from kernelbounds.errors import (
 from kernelbounds.io.csv_table import write_csv
 from kernelbounds.plot import canvas
 from kernelbounds.problem import Problem
-from kernelbounds.problem.checked import checked_assumptions, contradiction
+from kernelbounds.problem.checked import checked_assumptions
+from kernelbounds.problem.refutation import contradiction
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study import pictures, revision, telling
 from kernelbounds.study.asking import checked_purpose, new_trials
