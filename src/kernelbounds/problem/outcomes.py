@@ -113,7 +113,7 @@ def _scale_of_tries(tries: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Outcomes:
+class OutcomeScale:
     """How outcomes are measured, and how bounds on them come back to the user's units.
 
     Attributes

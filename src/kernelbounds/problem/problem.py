@@ -31,7 +31,7 @@ from kernelbounds.problem.facts_in_words import (
 from kernelbounds.problem.inputs import Input, Inputs, checked_turns
 from kernelbounds.problem.model import confidence_sequence
 from kernelbounds.problem.noise_in_words import WITHIN, StatedNoise
-from kernelbounds.problem.outcomes import Counts, Outcomes
+from kernelbounds.problem.outcomes import Counts, OutcomeScale
 from kernelbounds.problem.outputs import Output
 from kernelbounds.sequence import ConfidenceSequence
 
@@ -42,7 +42,7 @@ SUGGESTED_FROM = {
     "inputs", "output", "turns", "interactions", "quantile", "experiments", "kernels", *NO_FACTS,
     "successes",
 }  # fmt: skip
-KERNELS = ("one", "any")
+KERNEL_CHOICES = ("one", "any")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -173,8 +173,10 @@ class Problem:
             raise InputError(
                 f"interactions must be one of {', '.join(INTERACTIONS)}, got {brief(interactions)}."
             )
-        if not isinstance(kernels, str) or kernels not in KERNELS:
-            raise InputError(f"kernels must be one of {', '.join(KERNELS)}, got {brief(kernels)}.")
+        if not isinstance(kernels, str) or kernels not in KERNEL_CHOICES:
+            raise InputError(
+                f"kernels must be one of {', '.join(KERNEL_CHOICES)}, got {brief(kernels)}."
+            )
         counts = Counts.parse(successes, tries)
         if counts is not None:
             counts.refuse_misfit(output, names, noise)
@@ -265,14 +267,14 @@ class Problem:
         return Counts.parse(self.successes, self.tries)
 
     @property
-    def outcomes(self) -> Outcomes:
+    def outcomes(self) -> OutcomeScale:
         """How outcomes are measured and scaled, and how bounds come back to the user's units.
 
         >>> problem = Problem(["force=1:9"], "rate=0:1", successes="grasped", tries="attempts=20")
         >>> problem.outcomes.names
         ('grasped', 'attempts')
         """
-        return Outcomes(self.output, self.counts, (self.limits or NO_LIMITS).ends)
+        return OutcomeScale(self.output, self.counts, (self.limits or NO_LIMITS).ends)
 
     @property
     def stated_noise(self) -> StatedNoise:
@@ -324,7 +326,7 @@ class Problem:
     ) -> tuple[Array, Array | None]:
         """Return outcomes (n,) and their noise scales, as :meth:`sequence` takes them.
 
-        Outcomes are in the user's units; where the output is a rate, they are pairs (n, 2) of
+        OutcomeScale are in the user's units; where the output is a rate, they are pairs (n, 2) of
         successes and tries. Logarithmic outputs become their natural logarithms. The noise scales
         are None where they are those of the sequence. ``place`` says where a row is, in messages.
 
