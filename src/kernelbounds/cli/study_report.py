@@ -154,6 +154,29 @@ def certify(study: kb.Study) -> None:
         remark("no certificate was made; the outcome is safe in the file")
 
 
+def ask_about_slips(study: kb.Study, told: kb.study.Told, value: Any, expected: str) -> None:
+    """Remark on an outcome that was told if it looks wrong, and say how it is corrected.
+
+    ``expected`` is what :func:`unexpected_at` has said of it before it was told.
+    """
+    problem, out = study.problem, study.problem.output
+    (scaled,), scales = problem.scaled_outcomes([value])
+    noise = problem.stated_noise.planned if scales is None else scales[0]
+    correct_it = command_line(study, "correct", told.trial)
+    if abs(scaled - out.middle) > 10 * noise + out.span:
+        remark(
+            f"{kb.study.telling.told_text(problem, value)} is far from the range {out.written}; "
+            f"if that is a slip: {correct_it}"
+        )
+    elif expected and not told.again:
+        remark(
+            f"this is outside {expected}, where the assumptions and the outcomes before it put the "
+            f"outcome. If it is a slip of the pen: {correct_it}"
+        )
+    else:
+        ask_about_units(study, int(not told.again))
+
+
 def ask_about_units(study: kb.Study, new: int) -> None:
     """Ask whether outcomes are in the unit of the range, where it is the new ones that differ."""
     sequence, doubtful = study.sequence, kb.problem.runs.doubtful_unit

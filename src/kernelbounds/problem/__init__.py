@@ -25,6 +25,11 @@ file                       idea
 ``refutation.py``          which assumption the data refute, where, and by which row
 ``calibration.py``         :func:`calibrate`: what pilot data suggest
 =========================  ===================================================================
+
+Whatever users state in words (an :class:`Input`, an :class:`Output`, limits, a known value, noise,
+columns of successes) is a value of a class of its own, whose ``parse`` reads and checks it, and
+which can say it back: as ``parse`` reads it again (``text``; ``said`` of noise) and to people
+(``description``, ``sentence``, ``clause``). The model gets it as a ``fact`` or a ``law``.
 """
 
 from kernelbounds.problem.assuming import Assumed, Candidate, assume
