@@ -74,7 +74,7 @@ def render_of_study(one: OpenStudy, template: str, live: bool = True, **values: 
     """Fill a template about a study."""
     return render(
         template, name=one.name, study=one.study, problem=one.study.problem, live=live,
-        confidence=f"{100 * (1 - one.study.problem.delta):.6g} %", **values,
+        confidence=f"{100 * (1 - one.study.problem.delta):.12g} %", **values,
     )  # fmt: skip
 
 
