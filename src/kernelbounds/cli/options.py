@@ -180,7 +180,7 @@ def problem_from_options(
 
     Examples
     --------
-    >>> problem_from_options(["temperature=180:220"], "yield=0:100", noise=0.5).names
+    >>> problem_from_options(["temperature=180:220"], "yield=0:100", noise=0.5).inputs.names
     ('temperature',)
     """
     # An option that may be given several times is an empty list where it is not given.
