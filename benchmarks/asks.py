@@ -99,7 +99,7 @@ def _system(name: str) -> tuple[kb.Problem, Truth, float, float, float]:
     """The problem, the truth, the noise, the best value there is, and the range of true values."""
     problem, truth, noise = SYSTEMS[name]
     problem = problem.settled()
-    unit = problem.unit_box.filling(2**14)
+    unit = problem.inputs.unit_box.filling(2**14)
     values = truth(problem.unscaled(unit))
     found = minimize(
         lambda z: -float(truth(problem.unscaled(np.clip(z, 0, 1)[None]))[0]),

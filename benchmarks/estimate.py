@@ -111,13 +111,13 @@ def errors(system: str) -> dict[str, Array]:
     """Root mean square and largest errors of each estimate, (counts, 2), means over the runs."""
     problem, truth, noise = SYSTEMS[system]
     problem = problem.settled()
-    filling = problem.unit_box.filling(300)
+    filling = problem.inputs.unit_box.filling(300)
     true = problem.output.scaled(truth(problem.unscaled(filling)))
     total: dict[str, Array] = {}
     for seed in range(RUNS):
         progress(f"estimate, {system}, {seed + 1} of {RUNS}")
         rng, sequence = np.random.default_rng(seed), problem.sequence()
-        unit = problem.unit_box.scaled(rng.random((COUNTS[-1], problem.dim)))
+        unit = problem.inputs.unit_box.scaled(rng.random((COUNTS[-1], len(problem.inputs))))
         X = problem.unscaled(unit)
         y = problem.output.scaled(truth(X)) + noise * rng.standard_normal(len(X))
         for at, count in enumerate(COUNTS):

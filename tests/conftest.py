@@ -111,6 +111,6 @@ def few_functions(monkeypatch):
 @pytest.fixture
 def without_pictures(monkeypatch):
     """Commands that draw nothing, where only their tables and words matter."""
-    from kernelbounds.cli.options import Results
+    from kernelbounds.cli.output import Results
 
     monkeypatch.setattr(Results, "picture", lambda *_: None)

@@ -17,7 +17,8 @@ from sklearn.gaussian_process.kernels import Matern
 import kernelbounds as kb
 from kernelbounds.kernels import kernel_to_text
 from kernelbounds.problem import Problem, assume as assume_
-from kernelbounds.problem.assuming import CONFIDENCE, KERNELS, steps
+from kernelbounds.problem.assuming import CONFIDENCE, steps
+from kernelbounds.problem.candidate_kernels import KERNELS
 from kernelbounds.problem.model import norm_at_least
 from kernelbounds.problem.norms import (
     GRID_SIDES,

@@ -95,7 +95,7 @@ def certificate(client, given=ONE, regret=None, **more):
 
 
 def inputs(params, given=MIXED):
-    return {name: params[name] for name in given.names}
+    return {name: params[name] for name in given.inputs.names}
 
 
 # --- choices

@@ -21,7 +21,7 @@ from kernelbounds import kernels
 from kernelbounds.bounds.with_facts import inequalities
 from kernelbounds.facts import Region
 from kernelbounds.io.csv_table import read_csv, write_csv
-from kernelbounds.problem import Input, assume, assuming, norms
+from kernelbounds.problem import Input, assume, candidate_kernels, norms
 from kernelbounds.problem.runs import Runs
 
 pytestmark = pytest.mark.usefixtures("drawn_once")
@@ -275,7 +275,7 @@ class TestInput:
         refused(lambda: problem.scaled([[800, 0.8, 5, "aer"]]), "did you mean")
         numbered = kb.Problem(["machine=1|2|3"], "y=0:1")
         assert numbered.scaled({"machine": [3, 1]}).tolist() == [[2], [0]]  # by name
-        assert problem.box.named_values([800, 0.8, 5, 1])["quench"] == "water"
+        assert problem.inputs.box.named_values([800, 0.8, 5, 1])["quench"] == "water"
 
     def test_facts(self):
         problem = kb.Problem(ALLOY, "h=35:65", known=["quench=air & carbon=0.2 -> h=40 +- 5"])
@@ -288,10 +288,12 @@ class TestInput:
         refused(lambda: kb.Problem(ALLOY, "h=35:65", known=["quench=ear -> h=40"]), "'air'")
 
     def test_a_kernel_must_know_the_category(self):
-        refused(
-            lambda: kb.Problem(ALLOY, "h=35:65", kernel="Matern(0.5, nu=2.5)"),
-            r"use Levels for it, as in OnInputs\(Matern\(0.5, nu=2.5\), \[0, 1, 2\]\) \* OnInputs",
-        )
+        why = r"use Levels for it, as in OnInputs\(Matern\(0.5, nu=2.5\), \[0, 1, 2\]\) \* OnInputs"
+        for stated in (
+            {"kernel": "Matern(0.5, nu=2.5)"},
+            {"kernels": "any", "candidates": [("Matern(0.5, nu=2.5)", 3.0)]},
+        ):
+            refused(partial(kb.Problem, ALLOY, "h=35:65", **stated), why)
 
 
 class TestAssume:
@@ -310,7 +312,9 @@ class TestAssume:
             assert np.allclose(ranges, [-1, 1], atol=0.1)
             # Scaling to the whole range makes them differ by a little more.
             assert 0.7 * matters < np.median(apart) < 1.4 * matters
-            assert found.problem.kernel.k2.kernel.correlation == assuming.correlation(matters)
+            assert found.problem.kernel.k2.kernel.correlation == candidate_kernels.correlation(
+                matters
+            )
 
     @pytest.mark.parametrize("interactions", ["all", "pairs", "none"])
     def test_the_norms_are_those_under_the_kernel(self, interactions):

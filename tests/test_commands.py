@@ -17,12 +17,12 @@ from typer.testing import CliRunner
 
 import kernelbounds as kb
 from kernelbounds.cli import app
-from kernelbounds.cli.options import Results
+from kernelbounds.cli.output import Results
 from kernelbounds.display import late_progress
 from kernelbounds.display.numbers import at_least, at_most
 from kernelbounds.io.csv_table import read_csv, write_csv
 from kernelbounds.problem import Problem, assuming
-from kernelbounds.problem.admitted_functions import admitted_functions
+from kernelbounds.problem.drawings import draw_functions
 from kernelbounds.problem.model import predicted_half_widths
 from kernelbounds.problem.plans import needed
 
@@ -82,8 +82,8 @@ def _bounds(path, names, measured=()):
 
 
 def _runs(path, problem):
-    table = read_csv(path, [*problem.names, problem.output.name])
-    X = np.stack([table.columns[name] for name in problem.names], axis=-1)
+    table = read_csv(path, [*problem.inputs.names, problem.output.name])
+    X = np.stack([table.columns[name] for name in problem.inputs.names], axis=-1)
     return X, table.columns[problem.output.name]
 
 
@@ -133,7 +133,7 @@ def test_functions_that_are_too_wild_are_drawn_where_they_are_wildest():
     from matplotlib import pyplot
 
     found = assuming.assume(Problem(["a=0:1:turns=0", "b=0:1:turns=3"], "y=0:100", 0.5))
-    panels = admitted_functions(found)
+    panels = draw_functions(found)
     # One of the 20 is above B, the 19th largest norm; it is wild along b, which alone may turn.
     for ax, count in zip(panels, (0, 1), strict=True):
         assert sum(one.is_dashed() and len(one.get_xdata()) > 0 for one in ax.lines) == count
@@ -146,7 +146,7 @@ def test_assume(assumed):
     assert sorted(os.listdir(out)) == ["functions.png", "norms.csv", "problem.json"]
     assert _is_picture(out / "functions.png")
     problem = Problem.load(out / "problem.json")
-    assert problem.names == tuple(NAMES) and problem.turns == 1 and problem.noise == 0.5
+    assert problem.inputs.names == tuple(NAMES) and problem.turns == 1 and problem.noise == 0.5
     names = _header(out / "norms.csv")
     norms = read_csv(out / "norms.csv", names).columns
     assert len(names) == 7 and all(len(one) == 200 for one in norms.values())

@@ -12,7 +12,7 @@ import kernelbounds as kb
 from kernelbounds.facts import Between, Concave, Decreasing, Increasing, Value
 from kernelbounds.io.csv_table import write_csv
 from kernelbounds.problem import Problem, assume, random_functions
-from kernelbounds.problem.assuming import turns_along_inputs
+from kernelbounds.problem.candidate_kernels import turns_along_inputs
 from kernelbounds.problem.facts_in_words import unit_region
 from kernelbounds.problem.worth import ALL, worth_of_facts, worth_steps
 

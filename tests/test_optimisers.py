@@ -40,7 +40,7 @@ class Middle(Optimiser):
 
     def __init__(self, task, seed, fails):
         super().__init__()
-        self.dim, self.fails = task.dim, fails
+        self.dim, self.fails = len(task.inputs), fails
 
     def ask(self):
         if self.fails and len(self.points) == 2:

@@ -348,7 +348,7 @@ def natively(given, limit, safe, minimise):
     """The safe policy on the scale of the model, and its sequences."""
     sequence, own = given.sequence(), limit.sequence()
     search = Search(given, minimise)
-    seed = given.scaled([[one[name] for name in given.names] for one in safe])
+    seed = given.scaled([[one[name] for name in given.inputs.names] for one in safe])
     return kb.SafeUCB(
         sequence, search.domain, constraints={"heat": (own, None, 0.0)}, seed=seed,
         minimise=minimise, feasible=search.feasible,
@@ -363,17 +363,17 @@ WHOLE = kb.Problem(["n=1:9:integer"], "y=-2:2", noise=0.05, kernel="RBF(0.7)", n
 @pytest.mark.parametrize("given", [ONE, TWO, WHOLE], ids=["float", "mixed", "whole"])
 def test_with_constraints_choices_are_those_of_the_safe_policy(given, direction):
     def objective(trial):
-        x = trial.suggest_float("x", 0, 1) if "x" in given.names else 0.1
-        n = trial.suggest_int("n", 1, 9) if "n" in given.names else 2
+        x = trial.suggest_float("x", 0, 1) if "x" in given.inputs.names else 0.1
+        n = trial.suggest_int("n", 1, 9) if "n" in given.inputs.names else 2
         trial.set_constraint("heat", x + n / 10 - 1.2)
         return math.sin(2 * x) + n / 10
 
-    safe = [{name: {"x": 0.2, "n": 3}[name] for name in given.names}]
+    safe = [{name: {"x": 0.2, "n": 3}[name] for name in given.inputs.names}]
     limit = given.replace(output="over=-2:2")
     study = safely(8, given, limit, safe, objective, direction)
     policy = natively(given, limit, safe, direction == "minimize")
     for trial in study.trials:
-        point = [trial.params[name] for name in given.names]
+        point = [trial.params[name] for name in given.inputs.names]
         chosen = given.inputs.settable(policy.ask().x[None])[0]
         np.testing.assert_allclose(chosen, point, rtol=1e-12)
         assert trial.constraints["heat"] <= 0

@@ -29,7 +29,7 @@ def _problem(dim=1, **options):
 
 def _real_half_widths(problem, design, outcomes):
     """Mean and largest of those after a design, at the points for which they were predicted."""
-    points = qmc.Sobol(problem.dim, rng=np.random.default_rng(1)).random(WIDTH_POINTS)
+    points = qmc.Sobol(len(problem.inputs), rng=np.random.default_rng(1)).random(WIDTH_POINTS)
     sequence = problem.sequence()
     sequence.update(design, outcomes)
     lower, upper = sequence.bounds(with_corners(points))
@@ -45,7 +45,7 @@ def test_bands_are_not_wider_than_predicted(dim, kernel, norm_bound, noise, coun
     found = assume(problem, functions=8)
     problem = found.problem.replace(norm_bound=norm_bound)
     mean, largest = predicted_half_widths(problem, count)
-    design = problem.unit_box.filling(count)
+    design = problem.inputs.unit_box.filling(count)
     admitted = [f for f, norm in zip(found.functions, found.chosen.norms) if norm <= norm_bound]
     assert len(admitted) >= 4
     truths = [lambda x, f=f: found.values(f, x) for f in admitted]

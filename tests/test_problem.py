@@ -264,7 +264,7 @@ def test_replace_keeps_the_rest():
         other = problem.replace(**{name: value})
         assert getattr(other, name) == value and getattr(problem, name) != value
         assert other.as_data() | {name: None} == problem.as_data() | {name: None}
-    assert problem.replace(inputs=["x=0:1"]).names == ("x",)
+    assert problem.replace(inputs=["x=0:1"]).inputs.names == ("x",)
     assert problem.replace(kernel=None).kernel is None
     assert "low < high" in refusal(problem.replace, output="y=1:0")
     with pytest.raises(TypeError):
@@ -327,8 +327,8 @@ def test_scales():
     found = problem.scaled([[190, 1e6, 1], [220, 1e5, 4]])
     np.testing.assert_allclose(found, [[0.25, 0.5, 0.25], [1, 0, 1]], rtol=1e-15, atol=1e-15)
     np.testing.assert_allclose(problem.unscaled([0.25, 0.5, 0.3]), [[190, 1e6, 1]], rtol=1e-14)
-    assert problem.box.names == problem.unit_box.names == ("t", "p", "n")
-    np.testing.assert_array_equal(problem.box.lower, [180, 1e5, 0])
+    assert problem.inputs.box.names == problem.inputs.unit_box.names == ("t", "p", "n")
+    np.testing.assert_array_equal(problem.inputs.box.lower, [180, 1e5, 0])
 
 
 def test_time_stamps_keep_their_digits():
@@ -542,7 +542,7 @@ def test_any_slip_in_a_file_is_a_problem_or_refused(tmp_path, data):
     path = tmp_path / "x.json"
     path.write_bytes(text.encode())
     if refusal(Problem.load, path) is None:
-        assert Problem.load(path).dim >= 1
+        assert len(Problem.load(path).inputs) >= 1
 
 
 # --- bounds: no unit changes them
@@ -656,6 +656,15 @@ def test_the_truth_is_inside_with_noise():
     # With failures of probability delta this is wrong once in 10^4; in fact there are none or few.
     assert not too_many(failures, runs, delta)
     assert np.mean(upper - lower) < 200  # and the bounds say something: g moves by up to 300
+
+
+@pytest.mark.parametrize(
+    ("delta", "written"), [(0.01, "0.99"), (1e-5, "0.99999"), (1e-8, "1 - 1e-08")]
+)
+def test_no_probability_below_one_is_written_as_one(delta, written):
+    stated = Problem(["x=0:1"], "y=0:1", 0.1, delta=delta)
+    assert stated.certainty == f"with probability {written}"
+    assert f">{written}, for all bounds at once<" in stated._repr_html_()
 
 
 def test_what_was_suggested_is_marked_as_long_as_it_is():

@@ -33,7 +33,7 @@ from kernelbounds import (
 from kernelbounds.bandits import saving
 from kernelbounds.cli import app
 from kernelbounds.paper import results
-from kernelbounds.problem import problem
+from kernelbounds.problem import problem_file
 from kernelbounds.sequence import sensitivity, storage
 
 ROOT = Path(__file__).parent.parent
@@ -288,7 +288,7 @@ def test_versions_of_files_are_those_of_the_code():
     page = (REFERENCE / "files.md").read_text()
     for module in (storage, saving, results):
         assert re.search(rf"`{module.FORMAT}`.*\| {module.VERSION} \|", page), module.FORMAT
-    assert problem.FORMAT in page
+    assert problem_file.FORMAT in page
 
 
 def commands(command, path=("kernelbounds",)):

@@ -244,7 +244,7 @@ def test_a_study_from_questions(client, oven):
     with kb.Study(oven.with_name("steel.db")) as study:
         assert study.minimise and study.stop_within == 5.0
         made = study.problem
-    assert made.names == ("speed", "quench") and made.noise == 0.5
+    assert made.inputs.names == ("speed", "quench") and made.noise == 0.5
     assert made.increasing == ("speed",) and made.limits == (0.0, None)
     assert "quench" in text(client.get("/study/steel"))
     for part in PARTS:  # before the first observation

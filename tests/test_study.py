@@ -120,7 +120,7 @@ def test_suggestions_can_be_set_at_a_bench():
 def test_what_a_trial_may_gain(study):
     run(study, 6)
     trial = study.ask()
-    points = {name: study.observations[name] for name in study.problem.names}
+    points = {name: study.observations[name] for name in study.problem.inputs.names}
     assert trial.gain == pytest.approx(trial.upper - study.bounds(points)[0].max())
     lower, upper = study.bounds({name: [value] for name, value in trial.values.items()})
     assert (trial.lower, trial.upper) == pytest.approx((lower[0], upper[0]))
@@ -372,7 +372,7 @@ def test_certificates_are_those_of_the_policy(minimise):
     study = kb.Study.create(":memory:", problem(delta=0.05), minimise=minimise)
     run(study, 12)
     ours = study.certificate()
-    policy = kb.KernelUCB(study.sequence, problem().unit_box, minimise=minimise)
+    policy = kb.KernelUCB(study.sequence, problem().inputs.unit_box, minimise=minimise)
     direct = policy.certificate()
     # The best settings of few digits are nearly as good.
     assert ours.regret == pytest.approx(direct.regret, rel=0.02)
@@ -478,7 +478,7 @@ def test_status_tells_how_things_are(study):
     data = json.loads(json.dumps(status.as_data(), allow_nan=False))
     assert data["observations"] == 8 and len(data["pending"]) == len(study.pending)
     assert data["best"]["regret"] == status.certificate.regret
-    assert kb.Problem.from_data(data["problem"]).names == study.problem.names
+    assert kb.Problem.from_data(data["problem"]).inputs.names == study.problem.inputs.names
     assert status.stop is (status.certificate.regret <= 5)
     text = str(status)
     assert "maximise yield over temperature, catalyst" in text
@@ -504,14 +504,14 @@ def test_the_most_promising_settings_have_the_best_estimate(minimise):
     assert study.status().most_promising is None
     rng = np.random.default_rng(1)
     for unit in rng.random((15, 2)):
-        values = dict(zip(study.problem.names, study.problem.unscaled(unit)[0], strict=True))
+        values = dict(zip(study.problem.inputs.names, study.problem.unscaled(unit)[0], strict=True))
         study.tell(values, (-1 if minimise else 1) * truth(values) + 0.3 * rng.standard_normal())
     status = study.status(seconds=0.2)
     found = status.most_promising
     three = study.estimate_with_bounds(found.values)
     assert [found.estimate, found.lower, found.upper] == [one[0] for one in three]
     assert abs(found.estimate - (-1 if minimise else 1) * truth(found.values)) < 2
-    sign, filling = -1 if minimise else 1, study.problem.unit_box.filling(512)
+    sign, filling = -1 if minimise else 1, study.problem.inputs.unit_box.filling(512)
     best = grid_scores(study.sequence, 100.0, study.problem.scaled(found.values), sign)
     assert best[0] >= grid_scores(study.sequence, 100.0, filling, sign).max() - 1e-2
     text, data = str(status), json.loads(json.dumps(status.as_data(), allow_nan=False))

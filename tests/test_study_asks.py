@@ -94,7 +94,7 @@ def test_runs_of_ones_own_count_among_the_first():
 def test_learning_goes_where_the_band_is_widest():
     study, _ = studied(6)
     trial = study.ask(purpose="learning")
-    grid = study.problem.inputs.settable(study.problem.unit_box.filling(256))
+    grid = study.problem.inputs.settable(study.problem.inputs.unit_box.filling(256))
     lower, upper = study.bounds(grid)
     assert trial.upper - trial.lower >= (upper - lower).max() * (1 - 1e-9)
 
@@ -130,7 +130,7 @@ def test_the_knowledge_gradient_is_the_expected_rise_of_the_best_mean():
     score = _Knowledge(search, sequence, np.empty((0, 2)))
     model = likeliest(known)
     # The process from scratch, and what 4000 outcomes of a run at each x would do to its mean.
-    X, Z, some = sequence.points, score.rivals, study.problem.unit_box.filling(16)
+    X, Z, some = sequence.points, score.rivals, study.problem.inputs.unit_box.filling(16)
     inverse = np.linalg.inv(known.kernel(X) + model.ridge * np.eye(len(X)))
     both = np.concatenate([Z, some])
     cross = known.kernel(both, X)
@@ -142,7 +142,7 @@ def test_the_knowledge_gradient_is_the_expected_rise_of_the_best_mean():
     gains = np.array(gains) - mean.max()
     np.testing.assert_allclose(score.values(some), gains, atol=0.05 * gains.max())
     # No settings that were left out look better than those that may be the best.
-    grid = search.feasible(study.problem.unit_box.filling(2048))
+    grid = search.feasible(study.problem.inputs.unit_box.filling(2048))
     assert unlimited_estimate(known, grid).max() <= mean.max() + 0.01
 
 

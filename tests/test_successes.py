@@ -50,7 +50,7 @@ def columns(force, told):
 class TestWords:
     def test_noise_and_limits_follow(self):
         stated = problem()
-        assert stated.measured == ("grasped", "attempts")
+        assert stated.outcomes.names == ("grasped", "attempts")
         assert stated.noise is None
         assert stated.stated_noise.scale == pytest.approx(1 / (2 * math.sqrt(20)), rel=1e-14)
         assert problem(tries="attempts").stated_noise.scale == pytest.approx(0.5, rel=1e-14)

@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 import math
-from contextlib import suppress
+import statistics
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import numpy as np
 import typer
 from rich.console import Console
 
 import kernelbounds as kb
-from kernelbounds.arrays import shortened
 from kernelbounds.cli.options import (
     OutOption,
-    Results,
     TableArgument,
     assumed_with_progress,
-    counted,
-    print_table,
-    say,
-    warn,
     with_problem,
 )
+from kernelbounds.cli.output import Results, counted, print_table, say, warn
 from kernelbounds.display.numbers import about
 from kernelbounds.errors import InputError
-
-# Norm bounds of the same problem differ by less than this, whatever the threads: 1e-9 was seen.
-NORM_ROUNDING = 1e-6
 
 
 @with_problem()
@@ -46,58 +37,26 @@ def assume(
 
     Example: kernelbounds assume --input temperature=180:220 --output yield=0:100 --noise 0.5
     """
-    from kernelbounds.problem.admitted_functions import admitted_functions
+    from kernelbounds.problem.drawings import draw_functions
 
     found = assumed_with_progress(problem)
     path = out / "problem.json"
-    keep = path.exists() and not force and _says_the_same(path, found.problem)
+    keep = False
+    if path.exists() and not force:  # A study may rest on the file, so its digits must stay.
+        keep, contradiction = kb.problem.problem_file.compare(path, found.problem)
+        if contradiction:
+            raise InputError(
+                f"{str(path)!r} already exists, with {contradiction}; nothing was changed. Name "
+                "another folder with --out, or use --force to replace it."
+            )
     show(found)
     results = Results(out)
     if keep:
         say(f"kept {path}, which says the same")
     else:
         results.problem(found.problem)
-    results.table("norms.csv", {one.name: np.sort(one.norms) for one in found.candidates})
-    results.picture("functions.png", lambda: admitted_functions(found))
-
-
-def _says_the_same(path: Path, problem: kb.Problem) -> bool:
-    """Tell whether a file says all that the problem does; raise where it says something else.
-
-    A study may rest on the file, so its digits must stay. Suggestions that are found anew may have
-    other last digits, on another machine or with another number of threads.
-    """
-    there: dict[str, Any] = {}
-    missing = "nothing that can be read"
-    with suppress(InputError):
-        there, missing = kb.Problem.load(path).as_data(), "nothing"
-    complete, here = True, problem.as_data()
-    for name in there | here:
-        # What is not stated, such as limits, is not in the file.
-        old, new = there.get(name, missing), here.get(name, "nothing")
-        if name == "suggested" or old == new:
-            continue
-        if old is None:
-            complete = False
-        elif not _same_norms(name, old, new):
-            follows = name in problem.suggested
-            why = ", which follows from the same statements in this version" if follows else ""
-            raise InputError(
-                f"{str(path)!r} already exists, with {name} = {shortened(str(old), 100)} and not "
-                f"{shortened(str(new), 100)}{why}; nothing was changed. Name another folder "
-                "with --out, or use --force to replace it."
-            )
-    return complete
-
-
-def _same_norms(name: str, old: Any, new: Any) -> bool:
-    """Tell whether norm bounds, or kernels with theirs, are the same but for rounding."""
-    if name == "candidates" and isinstance(old, list) and isinstance(new, list):
-        return [kernel for kernel, _ in old] == [kernel for kernel, _ in new] and all(
-            math.isclose(one, other, rel_tol=NORM_ROUNDING)
-            for (_, one), (_, other) in zip(old, new, strict=True)
-        )
-    return name == "norm_bound" and math.isclose(old, new, rel_tol=NORM_ROUNDING)
+    results.table("norms.csv", {one.name: sorted(one.norms) for one in found.candidates})
+    results.picture("functions.png", lambda: draw_functions(found))
 
 
 def show(found: kb.problem.Assumed) -> None:
@@ -110,9 +69,9 @@ def show(found: kb.problem.Assumed) -> None:
         at_least = "" if one.settled else "> "
         rows.append([
             ("→ " if one is found.chosen else "  ") + one.name,
-            at_least + about(float(np.median(one.norms))),
+            at_least + about(statistics.median(one.norms)),
             at_least + about(one.norm_bound),
-            out.short_plus_minus(one.width) if np.isfinite(one.width) else "",
+            out.short_plus_minus(one.width) if math.isfinite(one.width) else "",
         ])  # fmt: skip
     print_table(
         f"Norms of {len(found.functions)} random functions with your range and turns",
@@ -235,7 +194,7 @@ def calibrate(
     for name, part in (("pilot.csv", slice(pilot)), ("fresh.csv", slice(pilot, None))):
         inputs = problem.inputs.columns(X[part])
         columns = y[part, None].T if problem.counts is None else y[part].astype(int).T
-        told = dict(zip(problem.measured, columns, strict=True))
+        told = dict(zip(problem.outcomes.names, columns, strict=True))
         results.table(name, inputs | told)
     more = " --noise ..." if found.problem.stated_noise.law is None else ""
     say(f"Now: kernelbounds bound {out / 'fresh.csv'} --problem {out / 'problem.json'}{more}")

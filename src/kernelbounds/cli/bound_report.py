@@ -3,35 +3,23 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 import kernelbounds as kb
 from kernelbounds.arrays import Array
-from kernelbounds.cli.options import print_table, progress, say, warn
-from kernelbounds.display.numbers import at_least, at_most
-from kernelbounds.errors import EmptyConfidenceSetError, FactRefutedError
-
-if TYPE_CHECKING:
-    from kernelbounds.problem.runs import Runs
+from kernelbounds.cli.output import print_table, progress, say, warn
+from kernelbounds.display.numbers import at_least, at_most, confidence
+from kernelbounds.errors import EmptyConfidenceSetError, FactRefutedError, InputError
+from kernelbounds.problem import refutation
+from kernelbounds.problem.runs import LINES_NAMED, Runs, first_few
 
 # The table of sensitivity is for B times the first factor, and for the noise times the others, at
 # no more points than this.
 LARGER_NORM, LARGER_NOISES, SENSITIVITY_POINTS = 2.0, (2.0, 5.0), 20_000
 # Where facts make a difference is told from this many of the points, at most.
 FACT_POINTS = 500
-# A warning names no more lines of a table, or columns, than this.
-LINES_NAMED = 5
-# A refutation does not say how large B would have to be beyond this multiple of what was stated.
-FAR_LARGER_NORM = 1000
-SEEN = (
-    "since you have seen the data, the guarantee then holds only as far as you would have stated "
-    "the same without them."
-)
 
 
 def warn_of(
@@ -48,7 +36,7 @@ def warn_of(
         warn(
             f"{len(beyond)} of {len(outcomes)} outcomes are outside the range "
             f"{out.low:g}:{out.high:g} stated for {out.name}, by more than noise explains "
-            f"(line{'s' * (len(beyond) > 1)} {_first_few([runs.lines[row] for row in beyond])} of "
+            f"(line{'s' * (len(beyond) > 1)} {first_few([runs.lines[row] for row in beyond])} of "
             "the table): the suggested B is for functions within it."
         )
     if question := doubts.doubtful_unit(problem, sequence.points, outcomes):
@@ -64,8 +52,8 @@ def warn_of(
         there = {levels.name(number) for number in runs.points[:, at]}
         if missing := [name for name in levels if name not in there]:
             warn(
-                f"no run has {problem.names[at]}={', '.join(missing[:LINES_NAMED])}: bounds there "
-                "rest on the other levels, as far as these are related."
+                f"no run has {problem.inputs.names[at]}={', '.join(missing[:LINES_NAMED])}: bounds "
+                "there rest on the other levels, as far as these are related."
             )
     numbers = sequence.points[:, problem.inputs.numbers]
     if fixed_design and numbers.size and doubts.look_chosen(numbers, outcomes):
@@ -103,91 +91,6 @@ def warn_of(
             )
 
 
-def refuted(
-    problem: kb.Problem, runs: Runs, bound: kb.Bound | None, error: EmptyConfidenceSetError
-) -> str:
-    """Say how B or the noise would have to grow where no function satisfies the assumptions."""
-    out, said, norm = problem.output, problem.stated_noise, float(problem.norm_bound or 0.0)
-    larger = kb.problem.model.norm_at_least(problem, error.norm_lower_bound)
-    if problem.candidates:
-        larger = norm * error.norm_lower_bound  # The bound is a factor here.
-    least = []
-    if norm <= larger < math.inf:
-        many = f"at least {out.norm_text(larger, at_least)}"
-        if larger > FAR_LARGER_NORM * norm:
-            many = f"more than {FAR_LARGER_NORM} times as large"
-        least.append(f"B would have to be {many}")
-    if (said.scale or 0.0) <= error.noise_lower_bound < math.inf:
-        noise = said.in_units(error.noise_lower_bound)
-        is_limit = not isinstance(said.law, kb.noise.SubGaussian)
-        what = "the limit of the noise" if is_limit else "the noise"
-        size = f"at least {said.text(noise, at_least)}"
-        if said.exceeds_range(noise):  # Such noise explains anything, and its size says nothing.
-            size = f"larger than the whole range of {out.name}"
-        least.append(f"{what}{'' if least else ' would have to be'} {size}")
-    larger_ones = f" ({', or '.join(least)})" if least else ""
-    doubt = "Is the noise larger than you said"
-    if problem.counts is not None:
-        doubt = "Are the tries of a run not independent, or not all counted"
-    elif said.is_unknown and not least[1:]:
-        doubt = "Is the noise not the same in all runs"
-    return (
-        f"the data refute the assumptions: no function with B = {problem.norm_text} explains "
-        f"them, with {said.clause}{larger_ones}. The rows before line "
-        f"{_first_refuting(problem, runs, bound)} do not refute them, but with that line they do. "
-        f"{doubt}, does the output turn more often, do inputs interact, or is a row wrong? "
-        f"{_unused(runs)}State it again with room to spare; {SEEN}"
-    )
-
-
-def fact_refuted(
-    problem: kb.Problem, runs: Runs, sequence: kb.ConfidenceSequence, error: FactRefutedError
-) -> str:
-    """Say in the user's words which fact the data contradict, where, and by how much."""
-    said = kb.problem.facts_in_words.contradiction(problem, sequence, error)
-    noise = "" if problem.noise == "unknown" else f" or the noise, {problem.stated_noise.text()},"
-    return (
-        f"{said} The rows before line {_first_refuting(problem, runs, None)} do not contradict it, "
-        f"but with that line they do. Is it not true everywhere, is B = {problem.norm_text}{noise} "
-        f"too small, or is a row wrong? {_unused(runs)}State it again; {SEEN}"
-    )
-
-
-def _unused(runs: Runs) -> str:
-    """Say which columns of the table are not inputs: one of them may be what is missing."""
-    if not runs.unused:
-        return ""
-    names = _first_few([repr(name) for name in runs.unused])
-    if len(runs.unused) == 1:
-        return f"Column {names} of the table is not used: if it matters, it is a missing input. "
-    return (
-        f"Columns {names} of the table are not used: if one of them matters, it is a missing "
-        "input. "
-    )
-
-
-def _first_few(names: Sequence[object]) -> str:
-    """List the first of some names, and count the others."""
-    more = f" and {len(names) - LINES_NAMED} more" if len(names) > LINES_NAMED else ""
-    return ", ".join(map(str, names[:LINES_NAMED])) + more
-
-
-def _first_refuting(problem: kb.Problem, runs: Runs, bound: kb.Bound | None) -> int:
-    """Return the line of the row that refutes the assumptions together with those before it."""
-    unit = problem.scaled(runs.points)
-
-    def refutes(count: int) -> bool:
-        sequence = problem.sequence(facts=None if bound is None else ())
-        sequence.update(unit[:count], *problem.scaled_outcomes(runs.measured[:count]))
-        try:
-            sequence.bounds(unit[:1], bound)
-        except EmptyConfidenceSetError:
-            return True
-        return False
-
-    return runs.lines[bisect_left(range(1, len(unit)), True, key=refutes)]
-
-
 @dataclass(frozen=True)
 class Found:
     """Estimates and bounds at the points asked for, and at further ones that may be better.
@@ -215,6 +118,31 @@ class Found:
         return self.problem.output.about(
             float(self.estimate[at]), float(self.lower[at]), float(self.upper[at]), settings
         )
+
+
+def find(
+    problem: kb.Problem,
+    sequence: kb.ConfidenceSequence,
+    runs: Runs,
+    asked: Array,
+    further: Array | None,
+    bound: kb.Bound | None,
+) -> Found:
+    """Compute estimates and bounds with a progress bar; raise with an explanation if refuted."""
+    parts = [asked] if bound is not None else list(kb.surface.in_chunks(asked))
+    parts += [] if further is None else [further]
+    points, sides = np.concatenate(parts), []
+    try:
+        with progress("bounds", len(points)) as step:
+            for part in parts:
+                sides.append(problem.estimate_with_bounds(sequence, part, bound))
+                step(len(part))
+    except FactRefutedError as error:
+        raise InputError(refutation.fact_refuted(problem, runs, sequence, error)) from None
+    except EmptyConfidenceSetError as error:
+        raise InputError(refutation.refuted(problem, runs, bound, error)) from None
+    estimate, lower, upper = (np.concatenate(side) for side in zip(*sides, strict=True))
+    return Found(problem, sequence, bound, points, estimate, lower, upper, len(asked))
 
 
 def summarise(found: Found) -> None:
@@ -279,7 +207,7 @@ def summarise(found: Found) -> None:
 def _less_freedom(problem: kb.Problem) -> str:
     """Name the options that assume less freedom than the problem does."""
     fewer = {"all": ", --interactions pairs or none", "pairs": ", --interactions none"}
-    several = problem.dim > 1
+    several = len(problem.inputs) > 1
     return "fewer turns" + (fewer.get(problem.interactions, "") if several else "")
 
 
@@ -295,7 +223,7 @@ def say_facts(found: Found) -> None:
             where = "at a share of the points"
         say(f"What you know makes the band narrower {where}: {'; '.join(facts)}.")
     if sequence.classes is not None:
-        say(kb.problem.facts_in_words.kernels_sentence(problem, sequence))
+        say(kb.problem.checked.kernels_sentence(problem, sequence))
 
 
 def _show_sensitivity(found: Found) -> None:
@@ -329,7 +257,7 @@ def _show_sensitivity(found: Found) -> None:
                 rows.append([name, "refuted by the data", ""])
                 continue
             band = float(np.mean((above - below)[: len(few)])) / 2
-            best = at_least(float(problem.unscaled_bounds(below.max(), 0.0)[0]), 4)
+            best = at_least(float(problem.outcomes.bounds(below.max(), 0.0)[0]), 4)
             rows.append([name, out.short_plus_minus(band), f"{best}{out.after_number}"])
     print_table(
         "Sensitivity to the assumptions", ["assumption", "band", "largest lower bound"], rows
@@ -356,5 +284,5 @@ def _say_noise(found: Found) -> None:
     say(
         f"The noise is at most {said.text(most, at_most)}{least}, found from the data, "
         "whatever B and the kernel are. This is part of what holds with probability "
-        f"{1 - problem.delta:g}."
+        f"{confidence(problem.delta)}."
     )

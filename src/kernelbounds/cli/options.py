@@ -1,29 +1,25 @@
-"""Options that state a problem, and the output of tables, text and pictures, for all commands.
+"""Options that several commands share, above all those that state a problem.
 
 A command that needs a problem has a parameter ``problem`` and the decorator :func:`with_problem`,
 which gives it the options of ``STATEMENTS`` in place of that parameter.
+
+Help and slips must not wait for NumPy and SciPy, so the files of commands import nothing that needs
+them: what computes is imported by a command when it runs, or reached through ``kb``.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
-import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
-from rich.console import Console
-from rich.table import Table
 
 import kernelbounds as kb
-from kernelbounds.arrays import Array
-from kernelbounds.display import late_progress
-from kernelbounds.errors import InputError, MissingExtraError
-from kernelbounds.io import files
-from kernelbounds.io.csv_table import write_csv
+from kernelbounds.cli.output import progress, warn
+from kernelbounds.errors import InputError
 
 TableArgument = Annotated[
     Path,
@@ -32,13 +28,6 @@ TableArgument = Annotated[
     ),
 ]
 OutOption = Annotated[Path, typer.Option(help="Folder for the results.")]
-WorkersOption = Annotated[
-    int, typer.Option(min=1, help="Processes on this machine.", show_default="all cores")
-]
-ALL_CORES = os.cpu_count() or 1
-DaskOption = Annotated[
-    str | None, typer.Option(metavar="ADDRESS", help="Run on this Dask cluster instead.")
-]
 
 
 class Statement(NamedTuple):
@@ -191,7 +180,7 @@ def problem_from_options(
 
     Examples
     --------
-    >>> problem_from_options(["temperature=180:220"], "yield=0:100", noise=0.5).names
+    >>> problem_from_options(["temperature=180:220"], "yield=0:100", noise=0.5).inputs.names
     ('temperature',)
     """
     # An option that may be given several times is an empty list where it is not given.
@@ -225,7 +214,7 @@ def changed_by_options(problem: kb.Problem, **options: Any) -> kb.Problem:
     for name in kb.problem.facts_in_words.NO_FACTS.keys() & found.keys():
         if found[name] == "none":
             found[name] = None
-        elif found[name] == ["none"] and "none" not in problem.names:
+        elif found[name] == ["none"] and "none" not in problem.inputs.names:
             found[name] = []
     if "input" in found:
         found["inputs"] = found.pop("input")
@@ -301,68 +290,6 @@ def _with_options(
     return with_options
 
 
-class Results:
-    """A folder, made where it is not there; what is written to it is named on standard output."""
-
-    def __init__(self, folder: Path) -> None:
-        with files.failure_reported(f"make the folder {str(folder)!r}"):
-            folder.mkdir(parents=True, exist_ok=True)
-        self.folder = folder
-
-    def problem(self, problem: kb.Problem) -> None:
-        """Write problem.json."""
-        problem.save(self.folder / "problem.json")
-        self._say_wrote("problem.json")
-
-    def table(self, name: str, columns: Mapping[str, Array]) -> None:
-        """Write columns (n,) to a CSV file."""
-        write_csv(self.folder / name, columns)
-        self._say_wrote(name)
-
-    def picture(self, name: str, draw: Callable[[], Any]) -> None:
-        """Write the picture whose axes ``draw`` returns, or warn that matplotlib is missing."""
-        try:
-            axes = draw()
-        except MissingExtraError as error:
-            warn(f"no picture: {error}")
-            return
-        kb.plot.canvas.save(axes, self.folder / name)
-        self._say_wrote(name)
-
-    def _say_wrote(self, name: str) -> None:
-        say(f"wrote {self.folder / name}")
-
-
-@contextmanager
-def resumable(out: Path) -> Iterator[None]:
-    """Say how to go on when somebody interrupts a long command."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        say(
-            f"interrupted; finished runs are in {out}, and the same command goes on from there",
-            aside=True,
-        )
-        raise SystemExit(130) from None
-
-
-def listed(text: str) -> tuple[str, ...]:
-    """Split a text at its commas."""
-    return tuple(part.strip() for part in text.split(",") if part.strip())
-
-
-@contextmanager
-def progress(description: str, total: int) -> Iterator[Callable[..., None]]:
-    """Show a progress bar on standard error; yields what to call after one or more steps."""
-    # SciPy reads a table for Sobol's points when they are first needed, in compiled code that
-    # swallows a Ctrl-C. So this is done before there is a bar, when nobody presses it yet.
-    from scipy.stats import qmc
-
-    qmc.Sobol(1).random(1)
-    with late_progress(description, total, show=Console(stderr=True).is_terminal) as report:
-        yield lambda steps=1: report(advance=steps)
-
-
 def assumed_with_progress(problem: kb.Problem) -> kb.problem.Assumed:
     """Suggest a kernel and a norm bound with :func:`~kernelbounds.problem.assume`, with a bar."""
     with progress("norms of functions like yours", kb.problem.assuming.steps(problem)) as step:
@@ -381,37 +308,3 @@ def assumed_with_progress(problem: kb.Problem) -> kb.problem.Assumed:
 def settled_with_progress(problem: kb.Problem) -> kb.Problem:
     """Settle a problem as :meth:`Problem.settled` does, with a bar."""
     return problem if problem.is_settled else assumed_with_progress(problem).problem
-
-
-def counted(count: int, noun: str) -> str:
-    """Write a number with its noun, in the singular or the plural.
-
-    >>> counted(1, "row"), counted(3, "row")
-    ('1 row', '3 rows')
-    """
-    return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
-def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table on standard output; the first column is text and the others are numbers."""
-    table = Table(title=title, title_justify="left")
-    for at, name in enumerate(columns):
-        table.add_column(name, justify="left" if at == 0 else "right", no_wrap=at == 0)
-    for row in rows:
-        table.add_row(*row)
-    Console(markup=False, highlight=False).print(table)
-
-
-def say(text: str, *, aside: bool = False) -> None:
-    """Print a paragraph, with brackets as they are; with ``aside``, on standard error."""
-    Console(highlight=False, stderr=aside).print(text, markup=False, soft_wrap=True)
-
-
-def remark(text: str) -> None:
-    """Print something that a user may want to know, on standard error."""
-    say(f"note: {text}", aside=True)
-
-
-def warn(text: str) -> None:
-    """Print a warning, in yellow, on standard error."""
-    Console(highlight=False, stderr=True).print(f"Warning: {text}", markup=False, style="yellow")

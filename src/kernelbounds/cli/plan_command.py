@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
-from threadpoolctl import threadpool_limits
 
 import kernelbounds as kb
-from kernelbounds.arrays import Array
-from kernelbounds.cli.options import OutOption, Results, print_table, progress, say, with_problem
+from kernelbounds.cli.options import OutOption, with_problem
+from kernelbounds.cli.output import Results, print_table, progress, say
 from kernelbounds.display.numbers import at_most, factor
 from kernelbounds.errors import InputError
 
@@ -23,10 +21,7 @@ if TYPE_CHECKING:
 DEFAULT_COUNT, LARGEST_COUNT = 1000, 5000
 
 
-# The matrices are small: more threads wait for each other most of the time, on a busy computer ten
-# times as long as one takes alone.
 @with_problem(needs_noise=True)
-@threadpool_limits.wrap(limits=1)  # type: ignore[untyped-decorator]
 def plan(
     problem: kb.Problem,
     within: Annotated[
@@ -69,19 +64,30 @@ def plan(
 
     Example: kernelbounds plan --problem assume/problem.json --within 5
     """
-    from kernelbounds.problem import worth as simulated
+    from threadpoolctl import threadpool_limits
 
     aim = problem.output.span / 10
     if within is not None:
         aim = kb.problem.outputs.checked_amount(within, "--within", problem.output, above=0.0)
         aim = math.log1p(aim) if problem.output.log else aim
-    with progress("predicting", kb.problem.plans.steps_of(problem, most)) as step:
-        expected = kb.problem.plan(problem, most, step)
-    show(expected)
+    # The matrices are small: more threads wait for each other most of the time, on a busy computer
+    # ten times as long as one takes alone.
+    with threadpool_limits(limits=1):
+        with progress("predicting", kb.problem.plans.steps_of(problem, most)) as step:
+            expected = kb.problem.plan(problem, most, step)
+        show(expected)
+        show_alternatives(expected.problem, aim, most, compare=compare)
+        show_simulated(expected, aim, most, facts=facts)
+    say("Assume only what you know: if an assumption is wrong, so are the bounds.")
+    _write(expected, Results(out), design or 5 * len(problem.inputs))
+
+
+def show_alternatives(problem: kb.Problem, aim: float, most: int, *, compare: bool) -> None:
+    """Print what it takes as stated and, with ``compare``, under stronger assumptions."""
     others = list(kb.problem.plans.alternatives(problem)) if compare else []
     rows = []
     with progress("what other assumptions would buy", len(others) + 1) as step:
-        for name, one in [("as stated", expected.problem), *others]:
+        for name, one in [("as stated", problem), *others]:
             rows.append(_row(name, one, aim, most))
             step()
     print_table(
@@ -90,16 +96,6 @@ def plan(
          f"experiments for {_aim_text(problem.output, aim)}"],
         rows,
     )  # fmt: skip
-    if facts and simulated.has_worth(expected.problem):
-        with progress("what facts buy", simulated.worth_steps(expected.problem, most)) as step:
-            worth = simulated.worth_of_facts(expected.assumed, most, step)
-        show_worth(expected.problem, worth, aim)
-    if problem.stated_noise.is_unknown:
-        with progress("what an unknown noise costs", simulated.unknown_steps(most)) as step:
-            cost = simulated.cost_of_unknown_noise(expected.assumed, most, step)
-        show_cost(expected.problem, cost)
-    say("Assume only what you know: if an assumption is wrong, so are the bounds.")
-    _write(expected, Results(out), design or 5 * problem.dim)
 
 
 def _row(name: str, problem: kb.Problem, aim: float, most: int) -> list[str]:
@@ -169,6 +165,21 @@ def show(expected: kb.problem.Plan) -> None:
     )
 
 
+def show_simulated(expected: kb.problem.Plan, aim: float, most: int, *, facts: bool) -> None:
+    """Simulate and print what facts buy, and what it costs not to know the noise."""
+    from kernelbounds.problem import worth as simulated
+
+    problem = expected.problem
+    if facts and simulated.has_worth(problem):
+        with progress("what facts buy", simulated.worth_steps(problem, most)) as step:
+            worth = simulated.worth_of_facts(expected.assumed, most, step)
+        show_worth(problem, worth, aim)
+    if problem.stated_noise.is_unknown:
+        with progress("what an unknown noise costs", simulated.unknown_steps(most)) as step:
+            cost = simulated.cost_of_unknown_noise(expected.assumed, most, step)
+        show_cost(problem, cost)
+
+
 def show_worth(problem: kb.Problem, worth: Worth, aim: float) -> None:
     """Print the band with and without each fact, and how many experiments each one saves."""
     from kernelbounds.problem.worth import ALL, NOTHING, WORTH_RUNS
@@ -215,7 +226,7 @@ def show_cost(problem: kb.Problem, cost: CostOfUnknown) -> None:
     out = problem.output
 
     def one(unknown: float, known: float) -> str:
-        if not np.isfinite(unknown + known):
+        if not math.isfinite(unknown + known):
             return "?"
         return f"{_usual(out, unknown, '±')} ({_usual(out, known, '±')})"
 
@@ -230,7 +241,7 @@ def show_cost(problem: kb.Problem, cost: CostOfUnknown) -> None:
             for count, unknown, known in zip(cost.counts, cost.unknown.T, cost.known.T, strict=True)
         ],
     )  # fmt: skip
-    finite = [pair for pair in zip(cost.counts, cost.ratios, strict=True) if np.isfinite(pair[1])]
+    finite = [pair for pair in zip(cost.counts, cost.ratios, strict=True) if math.isfinite(pair[1])]
     if finite:
         (first, ratio), *others = finite
         times = f"{ratio:.3g} times as wide after {first} runs" + "".join(
@@ -252,7 +263,7 @@ def _most(out: kb.problem.Output, scaled: float, sign: str = "") -> str:
 
 def _usual(out: kb.problem.Output, scaled: float, sign: str = "") -> str:
     """Write a simulated width or regret, which no bound rests on."""
-    if not np.isfinite(scaled):
+    if not math.isfinite(scaled):
         return ""
     return f"{math.exp(scaled):.4g}" if out.log else f"{sign}{scaled:.3g}"
 
@@ -272,6 +283,8 @@ def _as_clause(words: str) -> str:
 
 def _write(expected: kb.problem.Plan, results: Results, size: int) -> None:
     """Write the problem, what was predicted and simulated, a design, and a picture."""
+    from kernelbounds.problem.drawings import draw_plan
+
     problem, out = expected.problem, expected.problem.output
     half, error, regret = "half_width", "estimate_error", "regret"
     if out.log:  # Widths and regrets are factors in the user's units.
@@ -282,57 +295,14 @@ def _write(expected: kb.problem.Plan, results: Results, size: int) -> None:
         error: expected.simulated_error,
         regret: expected.simulated_regret,
     }
-    known = np.isfinite(expected.simulated_half_width)
+    known = expected.simulated_half_width > 0  # and not nan
     results.problem(problem)
     for file, kind, columns, rows in (
         ("plan.csv", "at_most", certain, slice(None)),
         ("simulated.csv", "simulated", simulated, known),
     ):
-        values = {f"{name}_{kind}": _plain(out, some[rows]) for name, some in columns.items()}
+        values = {f"{name}_{kind}": out.widths(some[rows]) for name, some in columns.items()}
         results.table(file, {"experiments": expected.counts[rows], **values})
-    points = problem.inputs.settable(problem.unit_box.filling(size))
+    points = problem.inputs.settable(problem.inputs.unit_box.filling(size))
     results.table("design.csv", problem.inputs.columns(points))
-    results.picture("plan.png", lambda: draw(expected))
-
-
-def _plain(out: kb.problem.Output, scaled: Array) -> Array:
-    """Return widths or regrets as they are, or the factors of a logarithmic output."""
-    return 1 + out.difference(scaled) if out.log else scaled
-
-
-def draw(expected: kb.problem.Plan) -> Any:
-    """Draw half-widths and regrets against the number of experiments, both logarithmic."""
-    problem, canvas = expected.problem, kb.plot.canvas
-    out = problem.output
-    unit = f" [{out.unit}]" if out.unit and not out.log else ""
-    names = ("factor of the band", "certified factor") if out.log else (
-        f"half-width of the band{unit}", f"certified regret{unit}"
-    )  # fmt: skip
-    panels = canvas.new_axes(2)
-    rows = (
-        (expected.half_width, expected.simulated_half_width, out.span / 2),
-        (expected.regret, expected.simulated_regret, out.span),
-    )
-    for ax, name, row in zip(panels, names, rows, strict=True):
-        most, usual, trivial = (_plain(out, np.asarray(part)) for part in row)
-        ax.plot(expected.counts, most, "o-", markersize=3, color=canvas.BAND, label="at most")
-        ax.plot(expected.counts, usual, "s-", markersize=3, color=canvas.COLOURS[1],
-                label="simulated, with functions like yours")  # fmt: skip
-        if ax is panels[0]:
-            ax.plot(expected.counts, _plain(out, expected.simulated_error), "^", markersize=3,
-                    color=canvas.NO_GUARANTEE, linestyle=canvas.DASHED,
-                    label="error of the estimate, simulated")  # fmt: skip
-        ax.axhline(
-            float(trivial),
-            color="black",
-            linewidth=0.8,
-            linestyle=":",
-            label="no more than the range",
-        )
-        ax.set(xscale="log", yscale="log")
-        canvas.log_ticks(ax.yaxis, *ax.get_ylim())
-        canvas.log_ticks(ax.xaxis, expected.counts[0], expected.counts[-1])
-        ax.set(xlabel="experiments", ylabel=canvas.as_written(name))
-        canvas.tidy(ax)
-    canvas.legend(panels, own=True)
-    return panels
+    results.picture("plan.png", lambda: draw_plan(expected))

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from kernelbounds.cli.options import (
-    ALL_CORES,
-    DaskOption,
-    OutOption,
-    WorkersOption,
-    listed,
-    resumable,
-    say,
-)
+from kernelbounds.cli.options import OutOption
+from kernelbounds.cli.output import say
 from kernelbounds.laboratory import programme as lab
 from kernelbounds.paper import specs
 
+WorkersOption = Annotated[
+    int, typer.Option(min=1, help="Processes on this machine.", show_default="all cores")
+]
+ALL_CORES = os.cpu_count() or 1
+DaskOption = Annotated[
+    str | None, typer.Option(metavar="ADDRESS", help="Run on this Dask cluster instead.")
+]
 QUICK_ROUNDS, QUICK_REPETITIONS = 150, 3
 EXPERIMENTS = "; ".join(f"{name}: {text}" for name, text in specs.TITLES.items())
 REPRODUCE_HELP = f"""Reproduce the paper's experiments.
@@ -136,3 +139,21 @@ def coverage(
     typer.echo(text, nl=False)
     for file in made:
         say(f"wrote {file}", aside=True)
+
+
+@contextmanager
+def resumable(out: Path) -> Iterator[None]:
+    """Say how to go on when somebody interrupts a long command."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        say(
+            f"interrupted; finished runs are in {out}, and the same command goes on from there",
+            aside=True,
+        )
+        raise SystemExit(130) from None
+
+
+def listed(text: str) -> tuple[str, ...]:
+    """Split a text at its commas."""
+    return tuple(part.strip() for part in text.split(",") if part.strip())

@@ -9,16 +9,10 @@ import typer
 from rich.console import Console
 
 import kernelbounds as kb
-from kernelbounds.cli.options import (
-    counted,
-    print_table,
-    remark,
-    say,
-    settled_with_progress,
-    with_changes,
-    with_problem,
-)
+from kernelbounds.cli.options import settled_with_progress, with_changes, with_problem
+from kernelbounds.cli.output import counted, print_table, remark, say
 from kernelbounds.cli.study_report import (
+    ask_about_slips,
     ask_about_units,
     certify,
     command_line,
@@ -157,11 +151,10 @@ def tell(
     Or with settings of your own: kernelbounds study tell reactor.db temperature=200 yield=63.1
     """
     with kb.Study(file) as study:
-        given, output = read_values(values, study.problem), study.problem.output
-        names = study.problem.measured
+        given, names = read_values(values, study.problem), study.problem.outcomes.names
         asked = {} if trial is None else study.trial(trial).values
         kb.study.telling.check_names(study.problem, asked | given, names)
-        point = {name: (asked | given)[name] for name in study.problem.names}
+        point = {name: (asked | given)[name] for name in study.problem.inputs.names}
         value = outcome_among(study.problem, given)
         expected = unexpected_at(study, point, value)
         told = study.tell(point, value, trial=trial, key=key)
@@ -177,21 +170,7 @@ def tell(
             f"{kb.study.telling.told_text(study.problem, value)}{again}; "
             f"{counted(count, 'observation')}"
         )
-        (scaled,), scales = study.problem.scaled_outcomes([value])
-        noise = study.problem.stated_noise.planned if scales is None else scales[0]
-        correct_it = command_line(study, "correct", told.trial)
-        if abs(scaled - output.middle) > 10 * noise + output.span:
-            remark(
-                f"{kb.study.telling.told_text(study.problem, value)} is far from the range "
-                f"{output.written}; if that is a slip: {correct_it}"
-            )
-        elif expected and not told.again:
-            remark(
-                f"this is outside {expected}, where the assumptions and the outcomes before it put "
-                f"the outcome. If it is a slip of the pen: {correct_it}"
-            )
-        else:
-            ask_about_units(study, int(not told.again))
+        ask_about_slips(study, told, value, expected)
         if trial is None and waiting and not told.again:
             numbers = ", ".join(str(one.number) for one in waiting)
             remark(
@@ -283,11 +262,13 @@ def correct(
         if before.ran is None or before.outcome is None:
             raise InputError(f"trial {trial} has no outcome to correct; it is {before.state}.")
         given, old = read_values(values, problem), before.outcome
-        was = dict(zip(problem.measured, old if isinstance(old, tuple) else (old,), strict=True))
+        was = dict(
+            zip(problem.outcomes.names, old if isinstance(old, tuple) else (old,), strict=True)
+        )
         now = before.ran | was | given
-        kb.study.telling.check_names(problem, now, problem.measured)
+        kb.study.telling.check_names(problem, now, problem.outcomes.names)
         value = outcome_among(problem, now)
-        told = study.correct(trial, value, point={name: now[name] for name in problem.names})
+        told = study.correct(trial, value, point={name: now[name] for name in problem.inputs.names})
         if told.again:
             typer.echo(f"trial {trial} is as you say already: nothing changed")
             return
@@ -296,7 +277,7 @@ def correct(
             f"{kb.study.telling.told_text(problem, measured)}"
             for settings, measured in (
                 (before.ran, old),
-                ({name: now[name] for name in problem.names}, value),
+                ({name: now[name] for name in problem.inputs.names}, value),
             )
         ]
         typer.echo(f"trial {trial} was: {lines[0]}\ntrial {trial} is:  {lines[1]}")

@@ -11,7 +11,7 @@ from typing import Any
 import typer
 
 import kernelbounds as kb
-from kernelbounds.cli.options import print_table, remark, say
+from kernelbounds.cli.output import print_table, remark, say
 from kernelbounds.display.numbers import about, at_least, at_most
 from kernelbounds.errors import EmptyConfidenceSetError, InputError, KernelBoundsError
 
@@ -83,7 +83,7 @@ def command_line(study: kb.Study, command: str, trial: int) -> str:
     """
     words = ["kernelbounds study", command, quoted(study.path), f"--trial {trial}"]
     if command != "drop":
-        words += [quoted(f"{name}=...") for name in study.problem.measured]
+        words += [quoted(f"{name}=...") for name in study.problem.outcomes.names]
     return " ".join(words)
 
 
@@ -124,10 +124,10 @@ def unexpected_at(study: kb.Study, point: Mapping[str, Any], value: Any) -> str:
     problem, sequence = study.problem, study.sequence
     (outcome,), scales = problem.scaled_outcomes([value])
     with suppress(KernelBoundsError):  # settings out of range, or data that refute the assumptions
-        unit = problem.scaled([[point[name] for name in problem.names]])
+        unit = problem.scaled([[point[name] for name in problem.inputs.names]])
         (low,), (high,) = sequence.prediction_bounds(unit, noise_scale=scales)
         if not low <= outcome <= high:
-            below, above = problem.unscaled_bounds(low, high)
+            below, above = problem.outcomes.bounds(low, high)
             ends = f"{at_least(float(below), 4)} to {at_most(float(above), 4)}"
             return f"{ends}{problem.output.after_number}"
     return ""
@@ -154,6 +154,29 @@ def certify(study: kb.Study) -> None:
         remark("no certificate was made; the outcome is safe in the file")
 
 
+def ask_about_slips(study: kb.Study, told: kb.study.Told, value: Any, expected: str) -> None:
+    """Remark on an outcome that was told if it looks wrong, and say how it is corrected.
+
+    ``expected`` is what :func:`unexpected_at` has said of it before it was told.
+    """
+    problem, out = study.problem, study.problem.output
+    (scaled,), scales = problem.scaled_outcomes([value])
+    noise = problem.stated_noise.planned if scales is None else scales[0]
+    correct_it = command_line(study, "correct", told.trial)
+    if abs(scaled - out.middle) > 10 * noise + out.span:
+        remark(
+            f"{kb.study.telling.told_text(problem, value)} is far from the range {out.written}; "
+            f"if that is a slip: {correct_it}"
+        )
+    elif expected and not told.again:
+        remark(
+            f"this is outside {expected}, where the assumptions and the outcomes before it put the "
+            f"outcome. If it is a slip of the pen: {correct_it}"
+        )
+    else:
+        ask_about_units(study, int(not told.again))
+
+
 def ask_about_units(study: kb.Study, new: int) -> None:
     """Ask whether outcomes are in the unit of the range, where it is the new ones that differ."""
     sequence, doubtful = study.sequence, kb.problem.runs.doubtful_unit
@@ -165,7 +188,7 @@ def ask_about_units(study: kb.Study, new: int) -> None:
 
 def outcome_among(problem: kb.Problem, given: Mapping[str, Any]) -> Any:
     """Return the outcome among values by name: a number, or successes and tries."""
-    found = tuple(given[name] for name in problem.measured)
+    found = tuple(given[name] for name in problem.outcomes.names)
     return found[0] if problem.counts is None else found
 
 

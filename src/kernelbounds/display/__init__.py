@@ -9,13 +9,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib.resources import files
 
 PATIENCE = 2.0  # seconds before anything is shown
 
 
 def page_style() -> str:
     """Return the style that the tour, the studio and reports of studies have in common."""
+    from importlib.resources import files
+
     return files("kernelbounds.display").joinpath("page.css").read_text(encoding="utf-8")
 
 

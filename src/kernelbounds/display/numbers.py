@@ -111,3 +111,12 @@ def _rounded(value: float, step: int, direction: str) -> str:
         return "0"
     usual = PLAIN_SMALLEST <= abs(found) < PLAIN_LARGEST
     return f"{found:f}" if usual else f"{found.normalize(EXACT_CONTEXT):e}"
+
+
+def confidence(delta: float) -> str:
+    """Write the probability 1 - delta; it is written as 1 only where delta is 0.
+
+    >>> confidence(0.01), confidence(1e-8)
+    ('0.99', '1 - 1e-08')
+    """
+    return f"1 - {delta:g}" if 0 < delta < 1e-6 else f"{1 - delta:.12g}"

@@ -101,7 +101,7 @@ def refuse_misfit(problem: Problem, space: SearchSpace) -> None:
             "none, such as shares."
         )
     for name in space.tunable_parameters:
-        if name not in problem.names:
+        if name not in problem.inputs.names:
             raise InputError(
                 f"the parameter {name!r} is no input of the problem; state it as an input, as "
                 "problem_of does, or give it one value only."

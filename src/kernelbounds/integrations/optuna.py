@@ -222,7 +222,7 @@ class KernelBoundsSampler(optuna.samplers.BaseSampler):
                     "and safe parameters at steps."
                 )
             return value
-        if param_name not in self._record.problem.names:
+        if param_name not in self._record.problem.inputs.names:
             by = type(self._independent).__name__
             self._record.warn_once({param_name: (
                 f"the parameter {param_name!r} is no input of the problem, so {by} samples it, and "

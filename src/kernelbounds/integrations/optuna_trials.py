@@ -164,7 +164,7 @@ class Safety:
             policy.begin(problem.scaled(pending))
         if isinstance(policy.domain, Finite):
             settings = _settings(problem, policy.domain.points, distributions)
-            every = np.concatenate([np.array(self.seed).reshape(-1, problem.dim), settings])
+            every = np.concatenate([np.array(self.seed).reshape(-1, len(problem.inputs)), settings])
             x = policy.ask(np.unique(problem.scaled(every), axis=0)).x
         else:
             x = policy.ask().x
@@ -220,7 +220,7 @@ def _safe_point(problem: Problem, params: Any) -> Point:
     found = point_of(problem, params) if isinstance(params, Mapping) else None
     if found is None:
         raise InputError(
-            f"safe parameters must be a dict with {', '.join(problem.names)} in their ranges, got "
-            f"{brief(params)}."
+            f"safe parameters must be a dict with {', '.join(problem.inputs.names)} in their "
+            f"ranges, got {brief(params)}."
         )
     return found

@@ -339,7 +339,7 @@ def _what_voids(
             "such a run counts as, and set that."
         )
     every = {name for one in used for name in one.params}
-    for name in sorted(every - set(problem.names)):
+    for name in sorted(every - set(problem.inputs.names)):
         # A parameter that some trials lack varies, too.
         if len({str(one.params[name]) if name in one.params else None for one in used}) > 1:
             void["varying"] = (

@@ -16,7 +16,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from kernelbounds.arrays import brief
 from kernelbounds.errors import InputError, said
 
 # A process that is alive writes to its temporary file more often than this.
@@ -75,6 +74,8 @@ def as_path(path: Any) -> Path:
     """Convert what a user passed to a path."""
     name = os.fspath(path) if isinstance(path, str | PathLike) else None
     if not isinstance(name, str) or "\0" in name:
+        from kernelbounds.arrays import brief  # with NumPy, for which a line of help need not wait
+
         raise InputError(f"a path must be a string or a pathlib.Path, got {brief(path)}.")
     return Path(name)
 

@@ -5,7 +5,8 @@ truth and the law of its noise are those that the seed falls on when all combina
 through: with 84 of them, 84 runs in succession have each once. So a run is known by its bound, its
 design, its seed and the lists, and where the lists have one member each, by the seed alone.
 
-The help of the command line imports this file, so it makes bounds only when they are asked for.
+The help of the command line imports this file, which must not wait for NumPy: what needs that is
+imported, and bounds are made, when they are asked for.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import kernelbounds as kb
-from kernelbounds.arrays import as_scalar, as_whole, brief
 from kernelbounds.errors import InputError
 from kernelbounds.paper.specs import (
     KERNELS,
@@ -119,6 +119,8 @@ class Programme:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        from kernelbounds.arrays import as_scalar, as_whole, brief
+
         refuse_unknown("design", self.designs, tuple(DESIGNS))
         refuse_unknown("noise", self.noises, tuple(NOISES))
         refuse_unknown("truth", self.truths, tuple(TRUTHS))

@@ -101,7 +101,7 @@ class _OurUCB(Optimiser):
     def __init__(self, problem: Problem, seed: int) -> None:
         super().__init__()
         self._sequence = problem.sequence()
-        self._policy = KernelUCB(self._sequence, problem.unit_box)
+        self._policy = KernelUCB(self._sequence, problem.inputs.unit_box)
 
     def ask(self) -> Array:
         return self._policy.ask().x
@@ -126,7 +126,7 @@ class _OurBoTorch(_OurUCB):
         super().__init__(problem, seed)
         torch.set_num_threads(1)
         torch.manual_seed(seed)
-        self._acquisition, self._dim = ConfidenceBound(self._sequence), problem.dim
+        self._acquisition, self._dim = ConfidenceBound(self._sequence), len(problem.inputs)
 
     def ask(self) -> Array:
         return _maximised(self._acquisition, self._dim)
@@ -164,7 +164,7 @@ class _OurAx(Optimiser):
 
         super().__init__()
         logging.getLogger("ax").setLevel(logging.WARNING)  # It would log each trial.
-        self._names, self._output = problem.names, problem.output.name
+        self._names, self._output = problem.inputs.names, problem.output.name
         self._client = Client(random_seed=seed)
         self._client.configure_experiment(
             [RangeParameterConfig(name, (0.0, 1.0), "float") for name in self._names]
@@ -205,7 +205,7 @@ class _Optuna(Optimiser):
         with _quiet(optuna.logging):
             self._study = optuna.create_study(direction="maximize", sampler=made)
         unit: Any = optuna.distributions.FloatDistribution(0, 1)
-        self._space = dict.fromkeys(problem.names, unit)
+        self._space = dict.fromkeys(problem.inputs.names, unit)
 
     def ask(self) -> Array:
         self._trial = self._study.ask(self._space)
@@ -242,10 +242,10 @@ class _BoTorch(Optimiser):
         super().__init__()
         torch.set_num_threads(1)
         torch.manual_seed(seed)
-        self._name, self._dim = acquisition, problem.dim
+        self._name, self._dim = acquisition, len(problem.inputs)
         self._model: Any = None
-        count = first_runs(problem.dim)
-        sobol = qmc.Sobol(problem.dim, scramble=True, rng=np.random.default_rng(seed))
+        count = first_runs(len(problem.inputs))
+        sobol = qmc.Sobol(len(problem.inputs), scramble=True, rng=np.random.default_rng(seed))
         self._first = sobol.random_base2(count.bit_length())[:count]
 
     def ask(self) -> Array:
@@ -306,7 +306,7 @@ class _BayesOpt(Optimiser):
         from bayes_opt import BayesianOptimization
 
         super().__init__()
-        self._names, self._rng = problem.names, np.random.default_rng(seed)
+        self._names, self._rng = problem.inputs.names, np.random.default_rng(seed)
         self._made: Any = BayesianOptimization(
             None, dict.fromkeys(self._names, (0.0, 1.0)), random_state=seed, verbose=0,
             allow_duplicate_points=True,
@@ -331,7 +331,7 @@ class _Random(Optimiser):
 
     def __init__(self, problem: Problem, seed: int) -> None:
         super().__init__()
-        self._rng, self._dim = np.random.default_rng(seed), problem.dim
+        self._rng, self._dim = np.random.default_rng(seed), len(problem.inputs)
 
     def ask(self) -> Array:
         return self._rng.random(self._dim)

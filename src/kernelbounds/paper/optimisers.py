@@ -178,7 +178,7 @@ def certificate(problem: Problem, optimiser: Optimiser) -> Certificate:
     sequence = problem.sequence()
     sequence.update(np.array(optimiser.points), optimiser.outcomes)
     slack = CERTIFICATE_SLACK * problem.output.span
-    policy = KernelUCB(sequence, problem.unit_box)
+    policy = KernelUCB(sequence, problem.inputs.unit_box)
     return policy.certificate(tolerance=slack, seconds=CERTIFICATE_SECONDS)
 
 

@@ -3,42 +3,47 @@
 ==================  ====================================================================
 code                meaning
 ==================  ====================================================================
-``scales``          length scales for inputs scaled to [0, 1]: ``reach`` / (turns + 1)
 ``norms``           norms of the functions, each less its best level, (number of functions,)
 ``width``           half of the predicted width of the band, mean over points
 ==================  ====================================================================
 
-See :mod:`kernelbounds.problem.norms` for how norms are computed, and
-:mod:`kernelbounds.problem.random_functions` for the functions.
+See :mod:`kernelbounds.problem.random_functions` for the functions,
+:mod:`kernelbounds.problem.norms` for how norms are computed, and
+:mod:`kernelbounds.problem.candidate_kernels` for the kernels.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from scipy.stats import beta
-from sklearn.gaussian_process.kernels import RBF, Kernel, Matern
+from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds.arrays import Array, shortened
 from kernelbounds.errors import InputError
 from kernelbounds.facts import Concave, Convex, Decreasing, Increasing
-from kernelbounds.kernels import Levels, OnInputs, kernel_to_text
-from kernelbounds.problem.facts_in_words import NO_FACTS, open_ended, stated_facts, unit_region
+from kernelbounds.kernels import kernel_to_text
+from kernelbounds.problem.candidate_kernels import (
+    KERNELS,
+    candidate_kernels,
+    turns_along_inputs,
+)
+from kernelbounds.problem.facts_in_words import NO_FACTS, NO_LIMITS, stated_facts, unit_region
 from kernelbounds.problem.model import predicted_half_widths
 from kernelbounds.problem.norms import GRID_SIDES, Sampled, norms_of
 from kernelbounds.problem.problem import SUGGESTED, Problem
 from kernelbounds.problem.random_functions import (
-    Category,
     RandomFunction,
     Shapes,
     random_functions,
     subsets_of,
 )
+from kernelbounds.problem.waves import Category
 
 # Norms are computed from values at no more points, which take some seconds for each kernel, and for
 # no more combinations of levels.
@@ -48,16 +53,6 @@ MOST_POINTS, MOST_COMBINATIONS = 6000, 100
 FUNCTIONS = 200
 # With this probability over the draw of the functions, a norm bound covers at least what is said.
 CONFIDENCE = 0.95
-# Kernels, and length scales relative to the range of an input over its turns + 1. Length scales
-# between these are predicted to give bands narrower by less than 3 per cent, in 36 cases of up to
-# six inputs, and Matérn-7/2 by less than 4. RBF is there for comparison: most functions have an
-# infinite norm.
-REACHES = (0.75, 1.5, 3.0)
-KERNELS: tuple[tuple[str, Callable[[Array], Kernel], float], ...] = (
-    *(("Matérn-3/2", partial(Matern, nu=1.5), reach) for reach in REACHES),
-    *(("Matérn-5/2", partial(Matern, nu=2.5), reach) for reach in REACHES),
-    ("RBF", RBF, 0.75),
-)
 
 
 @dataclass(frozen=True)
@@ -231,7 +226,7 @@ def assume(
     """
     rng = np.random.default_rng(seed)
     out, noise = problem.output, problem.stated_noise.planned
-    subsets = subsets_of(problem.dim, problem.interactions)
+    subsets = subsets_of(len(problem.inputs), problem.interactions)
     combinations = math.prod(map(len, problem.inputs.categories.values()))
     if combinations > MOST_COMBINATIONS:
         raise InputError(
@@ -243,11 +238,11 @@ def assume(
         raise InputError(_cannot_be_told(problem))
     drawn, left_out = _drawn(problem, rng, subsets, functions, step)
     if problem.kernel is not None:
-        pieces = [Sampled(drawn, tuple(range(problem.dim)), flat=True)]
+        pieces = [Sampled(drawn, tuple(range(len(problem.inputs))), flat=True)]
     else:
         pieces = [Sampled(drawn, inputs, part) for part, inputs in enumerate(subsets)]
     candidates = []
-    for name, kernel, parts in _candidates(problem, subsets):
+    for name, kernel, parts in candidate_kernels(problem, subsets):
         norms, settled = norms_of(pieces, parts, problem.quantile)
         norms = norms * np.subtract(*out.scaled(plausible_range(problem)[::-1])) / 2
         bound = _covering(norms, problem.quantile)
@@ -295,7 +290,7 @@ def _drawn(
         drawn = random_functions(rng, turns, subsets, shapes, count, step, levels)
         if drawn is not None:
             known = stated_facts(problem)
-            return drawn, tuple(words for words, fact in known if isinstance(fact, too_rare))
+            return drawn, tuple(one.words for one in known if isinstance(one.fact, too_rare))
     raise AssertionError("Functions without any shape are never too rare.")
 
 
@@ -334,7 +329,9 @@ def _most_acting_together(problem: Problem) -> int:
     numbers = set(problem.inputs.numbers)
     if problem.kernel is not None:
         return len(numbers)
-    return max(len(numbers & set(one)) for one in subsets_of(problem.dim, problem.interactions))
+    return max(
+        len(numbers & set(one)) for one in subsets_of(len(problem.inputs), problem.interactions)
+    )
 
 
 def _can_be_told(problem: Problem, combinations: int) -> bool:
@@ -356,97 +353,20 @@ def _cannot_be_told(problem: Problem) -> str:
             "leave out the kernel."
         )
     return (
-        f"norms of functions of {problem.dim} inputs, of which {_most_acting_together(problem)} "
-        "act on each other, cannot be computed for that many turns (they can for up to "
-        f"{max(GRID_SIDES)} inputs with few turns): say interactions='pairs' or 'none', or "
-        "fewer turns, if that is true, or give both kernel and norm_bound."
+        f"norms of functions of {len(problem.inputs)} inputs, of which "
+        f"{_most_acting_together(problem)} act on each other, cannot be computed for that many "
+        f"turns (they can for up to {max(GRID_SIDES)} inputs with few turns): say "
+        "interactions='pairs' or 'none', or fewer turns, if that is true, or give both kernel and "
+        "norm_bound."
     )
-
-
-def turns_along_inputs(problem: Problem) -> Array:
-    """Return how many times the output may turn along each input, (d,).
-
-    Along an input with n whole numbers, the output cannot turn more than n - 2 times. It does not
-    turn where it is known to rise or to fall, and once at most where it is convex or concave. The
-    levels of a category have no order, and no turns.
-    """
-    most = []
-    for one in problem.inputs:
-        monotone = one.name in (*problem.increasing, *problem.decreasing)
-        bent = one.name in (*problem.convex, *problem.concave)
-        most.append(
-            min(
-                problem.turns if one.turns is None else one.turns,
-                one.range - 1 if one.integer else math.inf,
-                0 if one.levels or monotone else 1 if bent else math.inf,
-            )
-        )
-    return np.array(most, dtype=float)
 
 
 def plausible_range(problem: Problem) -> tuple[float, float]:
     """Return the range of the output, as far as it is within the limits."""
-    low, high = open_ended(problem.limits)
+    low, high = (problem.limits or NO_LIMITS).ends
     return max(low, problem.output.low), min(high, problem.output.high)
 
 
 def steps(problem: Problem, functions: int = FUNCTIONS) -> int:
     """Return how often :func:`assume` calls ``step``."""
     return functions + (1 if problem.kernel is not None else len(KERNELS))
-
-
-def correlation(matters: float) -> float:
-    """Return the correlation between the levels of a category, given how much it matters.
-
-    With 3 and 6 levels and 1 and 2 numbers, no other one is predicted to give a band that is
-    narrower by more than 3 per cent.
-    """
-    common = 1 - matters
-    return round(common**2 / (common**2 + matters**2), 4)
-
-
-def _candidates(
-    problem: Problem, subsets: list[tuple[int, ...]]
-) -> Iterator[tuple[str, Kernel, list[Kernel]]]:
-    """Yield the name of each candidate, its kernel, and the kernels of its parts."""
-    if problem.kernel is not None:
-        yield "the kernel given", problem.kernel, [problem.kernel]
-        return
-    for name, make, reach in KERNELS:
-        scales = reach / (turns_along_inputs(problem) + 1)
-        parts = [_kernel_on(problem, inputs, make, scales, alone=True) for inputs in subsets]
-        on_inputs = [_kernel_on(problem, inputs, make, scales) for inputs in subsets]
-        kernel = sum(on_inputs[1:], on_inputs[0])
-        of_numbers = scales[problem.inputs.numbers]
-        if not of_numbers.size:
-            yield "the kernel of categories", kernel, parts
-            return
-        ends = dict.fromkeys(f"{end:.2g}" for end in (of_numbers.min(), of_numbers.max()))
-        yield f"{name}, ℓ = {' to '.join(ends)}", kernel, parts
-
-
-def _kernel_on(
-    problem: Problem,
-    inputs: Sequence[int],
-    make: Callable[[Array], Kernel],
-    scales: Array,
-    *,
-    alone: bool = False,
-) -> Kernel:
-    """Return the kernel of some of the inputs: that of the numbers, times Levels of each category.
-
-    It is for points of all inputs, or for points that have these ``alone``.
-    """
-    place = {at: column if alone else at for column, at in enumerate(inputs)}
-    numbers = [at for at in inputs if at in problem.inputs.numbers]
-    factors = []
-    if numbers:
-        kernel, columns = make(scales[numbers]), [place[at] for at in numbers]
-        everything = list(range(len(inputs) if alone else problem.dim))
-        factors.append(kernel if columns == everything else OnInputs(kernel, columns))
-    factors += [
-        OnInputs(Levels(correlation(problem.inputs[at].matters)), [place[at]])
-        for at in inputs
-        if at not in numbers
-    ]
-    return math.prod(factors[1:], start=factors[0])

@@ -18,7 +18,7 @@ from kernelbounds.arrays import Array, as_vector
 from kernelbounds.display.numbers import at_most
 from kernelbounds.errors import InputError
 from kernelbounds.kernels import kernel_to_text
-from kernelbounds.problem.assuming import correlation
+from kernelbounds.problem.candidate_kernels import correlation
 from kernelbounds.problem.checked import checked_assumptions, noise_so_far
 from kernelbounds.problem.inputs import Input
 from kernelbounds.problem.problem import Problem

@@ -1,6 +1,7 @@
-"""What the data say of the norm bound and of the noise: the smallest values that they allow.
+"""What the data say of the assumptions: of the norm bound, of the noise, and of several kernels.
 
-Below these values, an assumption is refuted.
+Of the norm bound and of the noise they say the smallest values that they allow: below these, an
+assumption is refuted.
 """
 
 from __future__ import annotations
@@ -8,7 +9,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from kernelbounds.arrays import shortened
 from kernelbounds.display.numbers import at_least, at_most
+from kernelbounds.kernels import kernel_to_text
 from kernelbounds.noise import Gaussian
 from kernelbounds.problem.model import norm_at_least
 from kernelbounds.problem.noise_in_words import UNKNOWN
@@ -109,3 +112,15 @@ def noise_so_far(problem: Problem, noise: Checked) -> str:
         f"{UNKNOWN}, at most {problem.stated_noise.text(noise.at_most, at_most)} so far"
     )  # fmt: skip
     return f"{most}{least}"
+
+
+def kernels_sentence(problem: Problem, sequence: ConfidenceSequence) -> str:
+    """Say which of several kernels the data refute, as far as they do."""
+    refuted, count = sequence.refuted_classes, len(problem.candidates)
+    if not refuted:
+        return f"All {count} kernels agree with the data."
+    names = " and ".join(
+        shortened(kernel_to_text(problem.candidates[number][0]), 100) for number in refuted
+    )
+    drop = "is refuted by the data and drops" if len(refuted) == 1 else "are refuted and drop"
+    return f"Of {count} kernels, {names} {drop} out."

@@ -10,25 +10,20 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from kernelbounds.arrays import EPS, LARGEST, as_scalar, brief, shortened
-from kernelbounds.display.numbers import at_least
-from kernelbounds.errors import EmptyConfidenceSetError, FactRefutedError, InputError, did_you_mean
+from kernelbounds.errors import InputError, did_you_mean
 from kernelbounds.facts import Between, Concave, Convex, Decreasing, Fact, Increasing, Region, Value
-from kernelbounds.functionals import Difference
-from kernelbounds.kernels import kernel_to_text
 from kernelbounds.problem.inputs import Input
 from kernelbounds.problem.outputs import Output
 from kernelbounds.problem.quantities import NUMBER, in_digits
 
 if TYPE_CHECKING:
     from kernelbounds.problem.problem import Problem
-    from kernelbounds.sequence import ConfidenceSequence
 
-Limits = tuple[float | None, float | None]
 # The arguments of a problem that say something about shape: the fact, and how people say it.
 SHAPES: dict[str, tuple[type[Any], str]] = {
     "increasing": (Increasing, "rises with"),
@@ -39,70 +34,96 @@ SHAPES: dict[str, tuple[type[Any], str]] = {
 # All arguments of a problem that state facts, with what they are where nothing is stated.
 NO_FACTS: dict[str, Any] = {"limits": None, **dict.fromkeys(SHAPES, ()), "known": ()}
 EXAMPLE = "'catalyst=0 -> yield=0', or 'catalyst=0 & pressure=1 -> yield=2 +- 0.5'"
-# No message names more places than this.
-PLACES_NAMED = 3
 # How messages name what each outcome says by itself, with noise within a limit.
 NOISE_OF_OUTCOMES = re.compile(r"noise of at most \S+ in every outcome")
 
 
-def checked_limits(given: Any, output: Output, *, of_rate: bool = False) -> Limits | None:
-    """Read limits from ``"0:60"``, ``"0:"``, ``":60"`` or a pair; None: there are none.
+class Limits(NamedTuple):
+    """Hard limits of the true values of an output; None: there is no limit on that side."""
 
-    A rate is between 0 and 1, and limits that are stated may be narrower.
-    """
-    if given is None:
-        return (0.0, 1.0) if of_rate else None
-    ends: Any = given
-    if isinstance(given, str):
-        ends = [part.strip() or None for part in given.split(":")]
-        if any(one is not None and not NUMBER.fullmatch(one) for one in ends):
-            ends = []
-        ends = [None if one is None else float(one) for one in ends]
-    if isinstance(ends, str | bytes) or not isinstance(ends, Sequence) or len(ends) != 2:
-        raise InputError(
-            f"limits must be written as 0:60, 0: or :60, or be a pair, got {brief(given)}."
+    low: float | None
+    high: float | None
+
+    @classmethod
+    def parse(cls, given: Any, output: Output, *, of_rate: bool = False) -> Limits | None:
+        """Read limits from ``"0:60"``, ``"0:"``, ``":60"`` or a pair; None: there are none.
+
+        A rate is between 0 and 1, and limits that are stated may be narrower.
+        """
+        if given is None:
+            return cls(0.0, 1.0) if of_rate else None
+        ends: Any = given
+        if isinstance(given, str):
+            ends = [part.strip() or None for part in given.split(":")]
+            if any(one is not None and not NUMBER.fullmatch(one) for one in ends):
+                ends = []
+            ends = [None if one is None else float(one) for one in ends]
+        if isinstance(ends, str | bytes) or not isinstance(ends, Sequence) or len(ends) != 2:
+            raise InputError(
+                f"limits must be written as 0:60, 0: or :60, or be a pair, got {brief(given)}."
+            )
+        found = cls(
+            *(
+                None if end is None else as_scalar(end, "a limit", least=-LARGEST, most=LARGEST)
+                for end in ends
+            )
         )
-    low, high = (
-        None if end is None else as_scalar(end, "a limit", least=-LARGEST, most=LARGEST)
-        for end in ends
-    )
-    if low is None and high is None:
-        raise InputError(f"limits need a lower or an upper end, got {brief(given)}.")
-    least, most = open_ended((low, high))
-    if not least < most:
-        raise InputError(
-            f"the limits of {output.name} are upside down or equal: {in_digits(least)} is not "
-            f"below {in_digits(most)}."
-        )
-    if least >= output.high or most <= output.low:
-        raise InputError(
-            f"the limits {limits_text((low, high))} leave nothing of the range {output.written} "
-            f"stated for {output.name}; correct one of the two."
-        )
-    if output.log and -math.inf < least <= 0:
-        raise InputError(
-            f"{output.name} is logarithmic, and so above 0 already: leave out the lower limit "
-            f"{in_digits(least)}, or state one above 0."
-        )
-    if not of_rate:
-        return low, high
-    if -math.inf < least < 0 or 1 < most < math.inf:
-        raise InputError(
-            f"{output.name} is a rate of successes, so its limits are within 0:1, got "
-            f"{limits_text((low, high))}."
-        )
-    return max(least, 0.0), min(most, 1.0)
+        if found == NO_LIMITS:
+            raise InputError(f"limits need a lower or an upper end, got {brief(given)}.")
+        least, most = found.ends
+        if not least < most:
+            raise InputError(
+                f"the limits of {output.name} are upside down or equal: {in_digits(least)} is not "
+                f"below {in_digits(most)}."
+            )
+        if least >= output.high or most <= output.low:
+            raise InputError(
+                f"the limits {found.text} leave nothing of the range {output.written} stated for "
+                f"{output.name}; correct one of the two."
+            )
+        if output.log and -math.inf < least <= 0:
+            raise InputError(
+                f"{output.name} is logarithmic, and so above 0 already: leave out the lower limit "
+                f"{in_digits(least)}, or state one above 0."
+            )
+        if not of_rate:
+            return found
+        if -math.inf < least < 0 or 1 < most < math.inf:
+            raise InputError(
+                f"{output.name} is a rate of successes, so its limits are within 0:1, got "
+                f"{found.text}."
+            )
+        return cls(max(least, 0.0), min(most, 1.0))
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The limits, with infinity in the place of one that is not stated."""
+        low, high = self
+        return -math.inf if low is None else low, math.inf if high is None else high
+
+    @property
+    def text(self) -> str:
+        """The limits as :meth:`parse` reads them, ``0:60``."""
+        return ":".join("" if end is None else in_digits(end) for end in self)
+
+    def sentence(self, output: Output) -> str:
+        """Write the limits for people: ``yield between 0 and 60 %``."""
+        low, high = (None if end is None else in_digits(end) for end in self)
+        if low is not None and high is not None:
+            return f"{output.name} between {low} and {high}{output.after_number}"
+        side = f"at most {high}" if low is None else f"at least {low}"
+        return f"{output.name} {side}{output.after_number}"
+
+    def fact(self, output: Output, region: Region) -> Between:
+        """Return the limits on the scale of the model; logarithms are rounded outwards."""
+        low, high = (None if end is None else float(output.scaled(end)) for end in self)
+        if output.log:
+            low = None if low is None else low - 8 * EPS * (1 + abs(low))
+            high = None if high is None else high + 8 * EPS * (1 + abs(high))
+        return Between(low, high, region)
 
 
-def open_ended(limits: Limits | None) -> tuple[float, float]:
-    """Return limits with infinity in the place of an end that is not stated."""
-    low, high = limits or (None, None)
-    return -math.inf if low is None else low, math.inf if high is None else high
-
-
-def limits_text(limits: Limits) -> str:
-    """Write limits, ``0:60``."""
-    return ":".join("" if end is None else in_digits(end) for end in limits)
+NO_LIMITS = Limits(None, None)
 
 
 def checked_shapes(
@@ -182,14 +203,19 @@ class Known:
             raise InputError(f"{brief(text)} gives an input twice.")
         return cls(output, tuple(where), float(number), float(within or 0))
 
-    def scaled(self) -> tuple[float, float]:
-        """Return the value on the scale of the model, and how far the true one may be from it."""
-        if not self.output.log or not self.within:
-            return float(self.output.scaled(self.value)), self.within
-        ends = [self.value - self.within, self.value + self.within]
-        low, high = self.output.scaled(ends).tolist()
-        # Rounded up: the logarithms, their sum and their difference are rounded.
-        return (low + high) / 2, (high - low) / 2 + 8 * EPS * (1 + abs(low) + abs(high))
+    def fact(self, inputs: Sequence[Input], region: Region) -> Value:
+        """Return the known value for scaled inputs, on the scale of the model."""
+        y, within = float(self.output.scaled(self.value)), self.within
+        if self.output.log and within:
+            ends = [self.value - within, self.value + within]
+            low, high = self.output.scaled(ends).tolist()
+            # Rounded up: the logarithms, their sum and their difference are rounded.
+            y = (low + high) / 2
+            within = (high - low) / 2 + 8 * EPS * (1 + abs(low) + abs(high))
+        where = {inputs.index(one): float(one.scaled(np.array(x))) for one, x in self.where}
+        if len(where) == len(inputs):
+            return Value([where[axis] for axis in range(len(inputs))], y, within=within)
+        return Value(y=y, within=within, where=where, region=region)
 
     @property
     def text(self) -> str:
@@ -214,14 +240,15 @@ def checked_known(
     """Return the texts of known values, refused where a range or a limit excludes them."""
     if isinstance(given, str | bytes) or not isinstance(given, Sequence):
         raise InputError(f"known must be a list of texts such as {EXAMPLE}, got {brief(given)}.")
+    stated = {"limits": limits or NO_LIMITS, "range": Limits(output.low, output.high)}
     texts = []
     for text in given:
         one = Known.parse(text, inputs, output)
-        for what, ends in {"limits": limits, "range": (output.low, output.high)}.items():
-            low, high = open_ended(ends)
-            if ends and (one.value + one.within < low or one.value - one.within > high):
+        for what, ends in stated.items():
+            low, high = ends.ends
+            if one.value + one.within < low or one.value - one.within > high:
                 raise InputError(
-                    f"{brief(text)} is outside the {what} {limits_text(ends)} stated for "
+                    f"{brief(text)} is outside the {what} {ends.text} stated for "
                     f"{output.name}; correct one of the two."
                 )
         texts.append(one.text)
@@ -251,105 +278,37 @@ def unit_region(inputs: Sequence[Input]) -> Region:
     return Region((0.0,) * len(inputs), upper, tuple(steps) if any(steps) else ())
 
 
-def stated_facts(problem: Problem) -> list[tuple[str, Fact]]:
-    """Return what is known of the output, each in the user's words and as a fact."""
+class StatedFact(NamedTuple):
+    """Something that is known of the output, in three forms.
+
+    ``argument`` is what states it alone to a :class:`Problem`, ``words`` are the user's, and
+    ``fact`` is for scaled inputs and outcomes on the scale of the model.
+    """
+
+    argument: dict[str, Any]
+    words: str
+    fact: Fact
+
+
+def stated_facts(problem: Problem) -> tuple[StatedFact, ...]:
+    """Return what is known of the output: limits, then shape, then values."""
     inputs, out, region = problem.inputs, problem.output, unit_region(problem.inputs)
-    found: list[tuple[str, Fact]] = []
-    if problem.limits is not None:
-        found.append((_limits_sentence(problem.limits, out), _between(problem.limits, out, region)))
+    found = []
+    if (limits := problem.limits) is not None:
+        found.append(StatedFact({"limits": limits}, limits.sentence(out), limits.fact(out, region)))
     for what, (kind, verb) in SHAPES.items():
         for name in getattr(problem, what):
-            found.append((f"{out.name} {verb} {name}", kind(inputs.names.index(name), region)))
+            fact = kind(inputs.names.index(name), region)
+            found.append(StatedFact({what: [name]}, f"{out.name} {verb} {name}", fact))
     for text in problem.known:
         known = Known.parse(text, inputs, out)
-        where = {inputs.index(one): float(one.scaled(np.array(x))) for one, x in known.where}
-        y, within = known.scaled()
-        if len(where) == len(inputs):
-            fact = Value([where[axis] for axis in range(len(inputs))], y, within=within)
-        else:
-            fact = Value(y=y, within=within, where=where, region=region)
-        found.append((known.sentence, fact))
-    return found
-
-
-def _between(limits: Limits, out: Output, region: Region) -> Between:
-    """Return limits as a fact on the scale of the model; logarithms are rounded outwards."""
-    low, high = (None if end is None else float(out.scaled(end)) for end in limits)
-    if out.log:
-        low = None if low is None else low - 8 * EPS * (1 + abs(low))
-        high = None if high is None else high + 8 * EPS * (1 + abs(high))
-    return Between(low, high, region)
-
-
-def arguments_of_each_fact(problem: Problem) -> list[dict[str, Any]]:
-    """Return the arguments of a problem that state one fact each, as :func:`stated_facts` does."""
-    found: list[dict[str, Any]] = [] if problem.limits is None else [{"limits": problem.limits}]
-    found += [{what: [name]} for what in SHAPES for name in getattr(problem, what)]
-    return found + [{"known": [text]} for text in problem.known]
-
-
-def _limits_sentence(limits: Limits, out: Output) -> str:
-    low, high = (None if end is None else in_digits(end) for end in limits)
-    if low is not None and high is not None:
-        return f"{out.name} between {low} and {high}{out.after_number}"
-    side = f"at most {high}" if low is None else f"at least {low}"
-    return f"{out.name} {side}{out.after_number}"
+        found.append(StatedFact({"known": [text]}, known.sentence, known.fact(inputs, region)))
+    return tuple(found)
 
 
 def in_users_words(problem: Problem, message: str) -> str:
     """Replace the facts that a message names by the user's words for them."""
-    for words, fact in stated_facts(problem):
-        message = message.replace(str(fact), f"'{words}'")
+    for one in stated_facts(problem):
+        message = message.replace(str(one.fact), f"'{one.words}'")
     message = NOISE_OF_OUTCOMES.sub(f"'{problem.stated_noise.clause}'", message)
     return message.replace("the offset another one", "something of this is not true")
-
-
-def contradiction(problem: Problem, sequence: ConfidenceSequence, error: FactRefutedError) -> str:
-    """Say in the user's words and units which facts the data contradict, where and how far.
-
-    ``sequence`` has the data.
-    """
-    out, words = problem.output, in_users_words(problem, error.fact)
-    several = " and " in error.fact
-    settings = [problem.inputs.settings_text(point) for point in problem.unscaled(error.places)]
-    where = ", ".join(settings[:PLACES_NAMED])
-    said = f"the data contradict {'these together: ' if several else ''}{words}."
-    if error.on_average:
-        return f"{said} The contradiction is largest around {where}."
-    plain = problem.sequence(facts=())
-    plain.update(sequence.points, sequence.outcomes, sequence.noise_scales)
-    try:
-        if len(error.places) == 2:
-            first, last = sorted(error.places)
-            lower, upper = plain.bounds_of(Difference(last, first))
-            falls, amount = upper < 0, -upper if upper < 0 else lower
-            by = f"{at_least(amount)}{out.after_number}"
-            if out.log:
-                by = f"a factor of {at_least(float(out.least(amount)))}"
-            change = f"{'falls' if falls else 'rises'} by at least {by}"
-            ends = " to ".join(
-                problem.inputs.settings_text(x) for x in problem.unscaled([first, last])
-            )
-            return f"{said} From {ends}, the true {out.name} {change}."
-        lower, upper = problem.unscaled_bounds(*plain.bounds(error.places))
-    except EmptyConfidenceSetError:
-        return f"{said} The contradiction is largest at {where}."
-    known = "; ".join(
-        f"at {place} it is {out.between(low, high)}"
-        for place, low, high in zip(settings, lower, upper, strict=True)
-    )
-    return (
-        f"{said} By the data and the other assumptions, the true {out.name} is elsewhere: {known}."
-    )
-
-
-def kernels_sentence(problem: Problem, sequence: ConfidenceSequence) -> str:
-    """Say which of several kernels the data refute, as far as they do."""
-    refuted, count = sequence.refuted_classes, len(problem.candidates)
-    if not refuted:
-        return f"All {count} kernels agree with the data."
-    names = " and ".join(
-        shortened(kernel_to_text(problem.candidates[number][0]), 100) for number in refuted
-    )
-    drop = "is refuted by the data and drops" if len(refuted) == 1 else "are refuted and drop"
-    return f"Of {count} kernels, {names} {drop} out."

@@ -38,6 +38,7 @@ MAX_TURNS = 50
 # Settings divide a range, or each factor of ten on a logarithmic scale, into 1000 to 10000 steps:
 # finer than what a function with a few turns notices.
 SETTING_DIGITS = 4
+MAX_GRID_POINTS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -353,6 +354,26 @@ class Inputs(tuple[Input, ...]):
     def settable(self, unit: Array) -> Array:
         """Turn points (m, d) of the unit cube into settings, with few digits."""
         return np.stack(list(map(Input.settable, self, unit.T)), axis=-1)
+
+    def grid(self, side: int) -> Array:
+        """Return the settings (m, d) of a grid over the ranges, at all levels of categories.
+
+        Each number has ``side`` values, or fewer where these coincide as whole numbers.
+
+        >>> inputs = map(Input.parse, ["stages=1:2:integer", "quench=oil|water"])
+        >>> Inputs(inputs).grid(5).tolist()
+        [[1.0, 0.0], [1.0, 1.0], [2.0, 0.0], [2.0, 1.0]]
+        """
+        sides = [np.arange(one.high + 1) if one.levels else np.linspace(0, 1, side) for one in self]
+        size = math.prod(map(len, sides))
+        if size > MAX_GRID_POINTS:
+            levels = ", at all levels," if self.categories else ""
+            raise InputError(
+                f"a grid of {side} points along each of {len(self.numbers)} inputs{levels} has "
+                f"{float(size):.3g} points; a million are the most."
+            )
+        unit = np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1)
+        return np.unique(self.settable(unit.reshape(size, len(self))), axis=0)
 
     def named(self, point: Iterable[float]) -> dict[str, Any]:
         """Return the values of a point (d,) by the names of the inputs; levels are names."""

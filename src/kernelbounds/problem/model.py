@@ -95,8 +95,8 @@ def norm_at_least(problem: Problem, of_sequence: float) -> float:
 
 def scattered_points(problem: Problem, count: int, seed: int) -> Array:
     """Return points (count, d) that fill the unit cube, and the levels of categories."""
-    sobol = qmc.Sobol(problem.dim, rng=np.random.default_rng(seed))
-    return problem.unit_box.scaled(sobol.random(count))
+    sobol = qmc.Sobol(len(problem.inputs), rng=np.random.default_rng(seed))
+    return problem.inputs.unit_box.scaled(sobol.random(count))
 
 
 def predicted_half_widths(
@@ -108,7 +108,7 @@ def predicted_half_widths(
     ``problem.stated_noise.planned``; where noise is unknown, nothing can be promised before the
     data. See :meth:`kernelbounds.ConfidenceSequence.predicted_width`.
     """
-    box = problem.unit_box
+    box = problem.inputs.unit_box
     levels = {at: len(one) for at, one in box.categories.items()}
     points = with_corners(scattered_points(problem, WIDTH_POINTS, seed=1), levels)
     noise = problem.stated_noise.planned if noise_scale is None else noise_scale

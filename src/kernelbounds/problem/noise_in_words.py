@@ -11,12 +11,13 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from kernelbounds.arrays import EPS, LARGEST, brief
 from kernelbounds.errors import InputError, did_you_mean
 from kernelbounds.noise import Bounded, Gaussian, Noise, SubGaussian
-from kernelbounds.problem.outputs import Counts, Output, checked_amount
+from kernelbounds.problem.outcomes import Counts
+from kernelbounds.problem.outputs import Output, checked_amount
 from kernelbounds.problem.quantities import in_digits
 
 UNKNOWN, AT_MOST, WITHIN = "unknown", "unknown, at most", "within"
@@ -28,111 +29,102 @@ NOISE_IN_WORDS = re.compile(
 MISSING_NOISE, UNKNOWN_NOISE = 0.01, 0.05
 
 
-def checked_noise(given: Any, output: Output) -> float | str:
-    """Read what is said of the noise, and return a number or one of the texts of this module.
-
-    >>> output = Output.parse("strength[MPa]=20:60")
-    >>> [checked_noise(said, output) for said in ("0.5", "Unknown at most 2.0", "within .5")]
-    [0.5, 'unknown, at most 2', 'within 0.5']
-    """
-    text = given.strip() if isinstance(given, str) else ""
-    words = NOISE_IN_WORDS.fullmatch(text)
-    if words is None:
-        if text[:1].isalpha():
-            number, some = ("a percentage", "5%") if output.log else ("a number", "0.5")
-            word = text.split(",")[0]
-            hint = "" if word in (UNKNOWN, WITHIN) else did_you_mean(word, (UNKNOWN, WITHIN))
-            raise InputError(
-                f"noise must be {number}, 'unknown', 'unknown, at most {some}' or 'within {some}', "
-                f"got {brief(given)}{hint}."
-            )
-        amount = checked_amount(given, "noise", output)
-        return _written(amount, output) if output.log else amount
-    most, limit = words.groups()
-    if most is None and limit is None:
-        return UNKNOWN
-    amount = checked_amount(most or limit, "noise", output, above=0.0, most=LARGEST)
-    if limit is not None and output.log and amount >= 1:
-        raise InputError(
-            f"a measurement within {_written(amount, output)} of the true value may be 0, which a "
-            f"logarithmic output never is; state a smaller limit, or leave out log."
-        )
-    return f"{AT_MOST if limit is None else WITHIN} {_written(amount, output)}"
-
-
-def _written(amount: float, output: Output) -> str:
-    return f"{in_digits(100 * amount)}%" if output.log else in_digits(amount)
-
-
-def parts_of_noise(stated: float | str) -> tuple[str, float | None]:
-    """Split what :func:`checked_noise` returned into words and a number, which for 5% is 0.05.
-
-    >>> parts_of_noise("unknown, at most 5%"), parts_of_noise("unknown"), parts_of_noise(0.5)
-    (('unknown, at most', 0.05), ('unknown', None), ('', 0.5))
-    """
-    if not isinstance(stated, str):
-        return "", stated
-    if stated == UNKNOWN:
-        return UNKNOWN, None
-    words, _, amount = stated.rpartition(" ")
-    number = float(amount.removesuffix("%"))
-    return words, number / 100 if amount.endswith("%") else number
-
-
-def law_of_noise(stated: float | str, output: Output) -> Noise:
-    """Return the law of noise that :func:`checked_noise` has read, on the scale of the model.
-
-    A measurement within 5 % of the true value is at least 0.95 times that, and ln 0.95 is farther
-    from 0 than ln 1.05.
-
-    >>> output = Output.parse("gain=1:9:log")
-    >>> [str(law_of_noise(said, output)) for said in ("5%", "unknown, at most 5%", "within 5%")]
-    ['SubGaussian(0.0487902)', 'Gaussian(at_most=0.0487902)', 'Bounded(0.0512933)']
-    """
-    words, amount = parts_of_noise(stated)
-    if amount is None:
-        return Gaussian()
-    if output.log:
-        # Rounded up: the quotient, the logarithm and the product are rounded.
-        log = -math.log1p(-amount) if words == WITHIN else math.log1p(amount)
-        amount = log * (1 + 4 * EPS)
-    if words == WITHIN:
-        return Bounded(amount, pointwise=True)  # a table or a study has few rows
-    return Gaussian(at_most=amount) if words else SubGaussian(amount)
-
-
 @dataclass(frozen=True)
 class StatedNoise:
     """The noise of a problem: as it was said, as a law of the model, and in words for people.
 
     Attributes
     ----------
-    said : float, str or None
-        What :func:`checked_noise` returned; None: nothing was said, or there are ``counts``.
+    words : str
+        ``"unknown"``, ``"unknown, at most"`` or ``"within"``; empty for a standard deviation.
+    amount : float or None
+        The number that was said, which for 5% is 0.05. None without ``words``: nothing was said, or
+        there are ``counts``.
     output : Output
         The output that is measured.
     counts : Counts or None
         The successes and tries from which the noise follows.
     delta : float
         The failure probability; with 0, noise need not be 0 on average.
+
+    Examples
+    --------
+    >>> output = Output.parse("strength[MPa]=20:60")
+    >>> [StatedNoise.parse(one, output).said for one in ("0.5", "Unknown at most 2.0", "within .5")]
+    [0.5, 'unknown, at most 2', 'within 0.5']
     """
 
-    said: float | str | None
+    words: str
+    amount: float | None
     output: Output
-    counts: Counts | None
-    delta: float
+    counts: Counts | None = None
+    delta: float = 0.0
+
+    @classmethod
+    def parse(
+        cls, given: Any, output: Output, counts: Counts | None = None, delta: float = 0.0
+    ) -> Self:
+        """Read what is said of the noise, a number or words; None: nothing."""
+        if given is None:
+            return cls("", None, output, counts, delta)
+        text = given.strip() if isinstance(given, str) else ""
+        words = NOISE_IN_WORDS.fullmatch(text)
+        if words is None:
+            if text[:1].isalpha():
+                number, some = ("a percentage", "5%") if output.log else ("a number", "0.5")
+                word = text.split(",")[0]
+                hint = "" if word in (UNKNOWN, WITHIN) else did_you_mean(word, (UNKNOWN, WITHIN))
+                raise InputError(
+                    f"noise must be {number}, 'unknown', 'unknown, at most {some}' or 'within "
+                    f"{some}', got {brief(given)}{hint}."
+                )
+            return cls("", checked_amount(given, "noise", output), output, counts, delta)
+        most, limit = words.groups()
+        if most is None and limit is None:
+            return cls(UNKNOWN, None, output, counts, delta)
+        amount = checked_amount(most or limit, "noise", output, above=0.0, most=LARGEST)
+        found = cls(AT_MOST if limit is None else WITHIN, amount, output, counts, delta)
+        if limit is not None and output.log and amount >= 1:
+            raise InputError(
+                f"a measurement {found.said} of the true value may be 0, which a logarithmic "
+                "output never is; state a smaller limit, or leave out log."
+            )
+        return found
+
+    @property
+    def said(self) -> float | str | None:
+        """The noise as :meth:`parse` reads it, in one way of writing; None: nothing was said."""
+        if self.amount is None:
+            return self.words or None
+        if not self.words and not self.output.log:
+            return self.amount
+        percent = f"{in_digits(100 * self.amount)}%"
+        return f"{self.words} {percent if self.output.log else in_digits(self.amount)}".strip()
 
     @property
     def law(self) -> Noise | None:
         """The law of the noise on the scale of the model, of a run as planned; None: not said yet.
 
-        >>> from kernelbounds import Problem
-        >>> Problem(["x=0:1"], "gain=1:9", noise="unknown, at most 2").stated_noise.law
-        Gaussian(scale=inf, at_most=2.0)
+        A measurement within 5 % of the true value is at least 0.95 times that, and ln 0.95 is
+        farther from 0 than ln 1.05.
+
+        >>> output = Output.parse("gain=1:9:log")
+        >>> said = "5%", "unknown, at most 5%", "within 5%"
+        >>> [str(StatedNoise.parse(one, output).law) for one in said]
+        ['SubGaussian(0.0487902)', 'Gaussian(at_most=0.0487902)', 'Bounded(0.0512933)']
         """
         if self.counts is not None:
             return SubGaussian(self.counts.noise_scale)
-        return None if self.said is None else law_of_noise(self.said, self.output)
+        amount = self.amount
+        if amount is None:
+            return Gaussian() if self.words else None
+        if self.output.log:
+            # Rounded up: the quotient, the logarithm and the product are rounded.
+            log = -math.log1p(-amount) if self.words == WITHIN else math.log1p(amount)
+            amount = log * (1 + 4 * EPS)
+        if self.words == WITHIN:
+            return Bounded(amount, pointwise=True)  # a table or a study has few rows
+        return Gaussian(at_most=amount) if self.words else SubGaussian(amount)
 
     @property
     def is_unknown(self) -> bool:
@@ -202,11 +194,10 @@ class StatedNoise:
         >>> Problem(["x=0:1"], "gain[dB]=1:9", noise="unknown").stated_noise.clause
         'Gaussian noise of the same standard deviation in all runs, whatever it is'
         """
-        words, amount = ("", None) if self.said is None else parts_of_noise(self.said)
-        if not words:
+        if not self.words:
             return f"noise of at most {self.text()}"
-        size = "" if amount is None else self.output.noise_text(amount)
-        if words == WITHIN:
+        size = "" if self.amount is None else self.output.noise_text(self.amount)
+        if self.words == WITHIN:
             average = "" if self.delta == 0 else " and errors that are 0 on average"
             return f"no measurement farther than {size} from the true value{average}"
         most = f"at most {size}" if size else "whatever it is"
@@ -225,6 +216,5 @@ class StatedNoise:
             return self.output.noise_text(at_least, rounded)
         if self.said is None:
             return "not said yet"
-        words, amount = parts_of_noise(self.said)
-        size = [] if amount is None else [self.output.noise_text(amount)]
-        return " ".join([words, *size]).strip()
+        size = "" if self.amount is None else self.output.noise_text(self.amount)
+        return f"{self.words} {size}".strip()

@@ -32,12 +32,8 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds import kernels
 from kernelbounds.arrays import Array
-from kernelbounds.problem.random_functions import (
-    NO_CATEGORIES,
-    Category,
-    RandomFunction,
-    at_all_levels,
-)
+from kernelbounds.problem.random_functions import RandomFunction, at_all_levels
+from kernelbounds.problem.waves import NO_CATEGORIES, Category
 
 # The level of a function with values in [-1, 1] is at most the whole range away from the middle.
 MAX_LEVEL = 2.0

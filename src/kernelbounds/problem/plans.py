@@ -185,9 +185,9 @@ def needed(problem: Problem, within: float, most: int = DEFAULT_COUNT) -> int | 
 def alternatives(problem: Problem) -> Iterator[tuple[str, Problem]]:
     """Yield stronger assumptions by name, to see what they would buy; each gets its own kernel."""
     problem = problem.replace(kernel=None, norm_bound=None)
-    if problem.dim > 2 and problem.interactions == "all":
+    if len(problem.inputs) > 2 and problem.interactions == "all":
         yield "only pairs of inputs interact", problem.replace(interactions="pairs")
-    if problem.dim > 1 and problem.interactions != "none":
+    if len(problem.inputs) > 1 and problem.interactions != "none":
         yield "inputs do not interact", problem.replace(interactions="none")
     if problem.turns > 0 and all(one.turns is None for one in problem.inputs):
         fewer = problem.turns - 1
@@ -226,7 +226,7 @@ def _simulated(
     if isinstance(problem.stated_noise.law, Bounded):
         law = Bounded(noise, pointwise=False)
         chooser = KernelUCB(problem.sequence(facts=(), noise_scale=law), Finite(actions))
-    design = problem.unit_box.filling(int(problem.experiments))
+    design = problem.inputs.unit_box.filling(int(problem.experiments))
 
     def measured(points: Array) -> Array:
         errors = drawn_noise(problem, noise, rng, len(points))

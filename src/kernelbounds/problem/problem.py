@@ -2,45 +2,39 @@
 
 from __future__ import annotations
 
-import dataclasses
-import inspect
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.gaussian_process.kernels import Kernel
 
 from kernelbounds.arrays import EPS, LARGEST, Array, as_scalar, as_whole, brief, shortened
-from kernelbounds.bandits import Box
 from kernelbounds.bounds import Bound
 from kernelbounds.display import cards as notebook
+from kernelbounds.display.numbers import confidence
 from kernelbounds.errors import InputError, said
 from kernelbounds.facts import Fact
-from kernelbounds.io import files
-from kernelbounds.kernels import category_inputs, checked_kernel, kernel_from_text, kernel_to_text
+from kernelbounds.kernels import category_inputs, checked_kernel, kernel_from_text
 from kernelbounds.noise import Noise
+from kernelbounds.problem import problem_file
 from kernelbounds.problem.facts_in_words import (
     NO_FACTS,
+    NO_LIMITS,
     SHAPES,
     Limits,
     checked_known,
-    checked_limits,
     checked_shapes,
-    limits_text,
-    open_ended,
     stated_facts,
 )
 from kernelbounds.problem.inputs import Input, Inputs, checked_turns
 from kernelbounds.problem.model import confidence_sequence
-from kernelbounds.problem.noise_in_words import WITHIN, StatedNoise, checked_noise, parts_of_noise
-from kernelbounds.problem.outputs import Counts, Output, checked_outcomes
+from kernelbounds.problem.noise_in_words import WITHIN, StatedNoise
+from kernelbounds.problem.outcomes import Counts, OutcomeScale
+from kernelbounds.problem.outputs import Output
 from kernelbounds.sequence import ConfidenceSequence
 
-FORMAT = "kernelbounds problem 1"
 INTERACTIONS = ("all", "pairs", "none")
 # The arguments that can be suggested, and those that a suggestion follows from.
 SUGGESTED = ("kernel", "norm_bound", "candidates")
@@ -48,7 +42,7 @@ SUGGESTED_FROM = {
     "inputs", "output", "turns", "interactions", "quantile", "experiments", "kernels", *NO_FACTS,
     "successes",
 }  # fmt: skip
-KERNELS = ("one", "any")
+KERNEL_CHOICES = ("one", "any")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -156,7 +150,7 @@ class Problem:
         kernel: Kernel | str | None = None,
         norm_bound: float | None = None,
         suggested: Sequence[str] = (),
-        limits: str | Limits | None = None,
+        limits: str | tuple[float | None, float | None] | None = None,
         increasing: Sequence[str] = (),
         decreasing: Sequence[str] = (),
         convex: Sequence[str] = (),
@@ -179,30 +173,31 @@ class Problem:
             raise InputError(
                 f"interactions must be one of {', '.join(INTERACTIONS)}, got {brief(interactions)}."
             )
-        if not isinstance(kernels, str) or kernels not in KERNELS:
-            raise InputError(f"kernels must be one of {', '.join(KERNELS)}, got {brief(kernels)}.")
+        if not isinstance(kernels, str) or kernels not in KERNEL_CHOICES:
+            raise InputError(
+                f"kernels must be one of {', '.join(KERNEL_CHOICES)}, got {brief(kernels)}."
+            )
         counts = Counts.parse(successes, tries)
         if counts is not None:
             counts.refuse_misfit(output, names, noise)
-        may_be_certain = False
-        if noise is not None:
-            noise = checked_noise(noise, output)
-            may_be_certain = parts_of_noise(noise)[0] == WITHIN
+        stated_noise = StatedNoise.parse(noise, output, counts)
         if norm_bound is not None:
             norm_bound = _checked_norm_bound(norm_bound, output)
         if kernel is not None:
-            kernel = _checked_kernel(kernel)
-            _refuse_categories_as_numbers(kernel, parsed)
+            kernel = _checked_kernel(kernel, parsed)
         shapes = dict(zip(SHAPES, (increasing, decreasing, convex, concave), strict=True))
-        ends = checked_limits(limits, output, of_rate=counts is not None)
+        ends = Limits.parse(limits, output, of_rate=counts is not None)
         vars(self).update(
             inputs=parsed,
             output=output,
-            noise=noise,
+            noise=stated_noise.said,
             turns=checked_turns(turns, "turns"),
             interactions=interactions,
             delta=as_scalar(
-                delta, "delta", **{"least" if may_be_certain else "above": 0.0}, most=1.0
+                delta,
+                "delta",
+                **{"least" if stated_noise.words == WITHIN else "above": 0.0},
+                most=1.0,
             ),
             quantile=as_scalar(quantile, "quantile", least=0.5, most=0.99),
             experiments=as_whole(experiments, "experiments", least=1, most=2000),
@@ -214,7 +209,7 @@ class Problem:
             known=checked_known(known, parsed, output, ends),
             kernels=kernels,
             candidates=tuple(
-                (_checked_kernel(one), _checked_norm_bound(norm, output))
+                (_checked_kernel(one, parsed), _checked_norm_bound(norm, output))
                 for one, norm in candidates or ()
             ),
             successes=successes,
@@ -224,11 +219,10 @@ class Problem:
     def __repr__(self) -> str:
         """Write the problem as Python code, without the arguments that have their defaults."""
         arguments = [f"{[one.text for one in self.inputs]}", repr(self.output.text)]
-        for name, value in self._arguments().items():
-            if name in ("inputs", "output", "suggested") or _is_default(name, value):
-                continue
-            text = f"{value:.6g}" if name == "norm_bound" else repr(_plain(name, value))
-            arguments.append(f"{name}={text}")
+        for name, value in problem_file.stated_arguments(self).items():
+            if name not in ("inputs", "output", "suggested"):
+                text = f"{value:.6g}" if name == "norm_bound" else repr(value)
+                arguments.append(f"{name}={text}")
         return f"Problem({', '.join(arguments)})"
 
     def _repr_html_(self) -> str:
@@ -238,7 +232,7 @@ class Problem:
     def _card(self) -> notebook.Html:
         out = self.output
         how = {name: " (suggested)" if name in self.suggested else "" for name in SUGGESTED}
-        kernel = "to be chosen" if self.kernel is None else _kernel_text(self.kernel)
+        kernel = "to be chosen" if self.kernel is None else problem_file.kernel_text(self.kernel)
         kernel += f" or one of {len(self.candidates) - 1} others" if self.candidates else ""
         return notebook.card(
             "Problem",
@@ -247,35 +241,15 @@ class Problem:
                 ("output", f"{out.name}, {out.description}"),
                 ("noise", self.stated_noise.text()),
                 ("turns", f"at most {self.turns} along an input, unless said there"),
-                *[("interactions", self.interactions)][: self.dim - 1],
+                *[("interactions", self.interactions)][: len(self.inputs) - 1],
                 *(("known", words) for words in self.facts_in_words),
                 ("kernel", kernel + how["kernel"]),
                 ("norm bound B", self.norm_text + how["norm_bound"]),
-                ("confidence", f"{1 - self.delta:g}, for all bounds at once"),
+                ("confidence", f"{confidence(self.delta)}, for all bounds at once"),
             ],
         )
 
     # --- inputs
-
-    @property
-    def dim(self) -> int:
-        """The number of inputs, d."""
-        return len(self.inputs)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the inputs."""
-        return self.inputs.names
-
-    @property
-    def box(self) -> Box:
-        """The ranges of the inputs, in the user's units."""
-        return self.inputs.box
-
-    @property
-    def unit_box(self) -> Box:
-        """The ranges of the scaled inputs: the unit cube, and the levels of categories."""
-        return self.inputs.unit_box
 
     def scaled(self, X: Any) -> Array:
         """Scale points (m, d) in the user's units to the unit cube."""
@@ -293,15 +267,14 @@ class Problem:
         return Counts.parse(self.successes, self.tries)
 
     @property
-    def measured(self) -> tuple[str, ...]:
-        """The names of what is measured in a run: the output, or successes and tries.
+    def outcomes(self) -> OutcomeScale:
+        """How outcomes are measured and scaled, and how bounds come back to the user's units.
 
         >>> problem = Problem(["force=1:9"], "rate=0:1", successes="grasped", tries="attempts=20")
-        >>> problem.measured
+        >>> problem.outcomes.names
         ('grasped', 'attempts')
         """
-        counts = self.counts
-        return (self.output.name,) if counts is None else (counts.successes, counts.tries)
+        return OutcomeScale(self.output, self.counts, (self.limits or NO_LIMITS).ends)
 
     @property
     def stated_noise(self) -> StatedNoise:
@@ -310,7 +283,7 @@ class Problem:
         >>> Problem(["x=0:1"], "gain[dB]=1:9", noise="unknown, at most 2").stated_noise.law
         Gaussian(scale=inf, at_most=2.0)
         """
-        return StatedNoise(self.noise, self.output, self.counts, self.delta)
+        return StatedNoise.parse(self.noise, self.output, self.counts, self.delta)
 
     @property
     def facts(self) -> tuple[Fact, ...]:
@@ -319,7 +292,7 @@ class Problem:
         >>> Problem(["speed=1:9"], "yield=0:100", increasing=["speed"]).facts[0].axis
         0
         """
-        return tuple(fact for _, fact in stated_facts(self))
+        return tuple(one.fact for one in stated_facts(self))
 
     @property
     def facts_in_words(self) -> tuple[str, ...]:
@@ -328,7 +301,7 @@ class Problem:
         >>> Problem(["rpm=1:9"], "yield[%]=0:99", limits="0:", increasing=["rpm"]).facts_in_words
         ('yield at least 0 %', 'yield rises with rpm')
         """
-        return tuple(words for words, _ in stated_facts(self))
+        return tuple(one.words for one in stated_facts(self))
 
     @property
     def norm_text(self) -> str:
@@ -346,24 +319,14 @@ class Problem:
         >>> Problem(["x=0:1"], "gain[dB]=1:9", noise="within 0.5", delta=0).certainty
         'for certain'
         """
-        return f"with probability {1 - self.delta:g}" if self.delta else "for certain"
-
-    @property
-    def axes(self) -> dict[str, Any]:
-        """What pictures are told of the axes: logarithmic ones, and labels with units."""
-        return {
-            "log": [one.log for one in self.inputs],
-            "labels": [one.label for one in self.inputs],
-            "output": self.output.label,
-            "log_output": self.output.log,
-        }
+        return f"with probability {confidence(self.delta)}" if self.delta else "for certain"
 
     def scaled_outcomes(
         self, y: Any, place: Callable[[int], str] = "row {}: ".format
     ) -> tuple[Array, Array | None]:
         """Return outcomes (n,) and their noise scales, as :meth:`sequence` takes them.
 
-        Outcomes are in the user's units; where the output is a rate, they are pairs (n, 2) of
+        OutcomeScale are in the user's units; where the output is a rate, they are pairs (n, 2) of
         successes and tries. Logarithmic outputs become their natural logarithms. The noise scales
         are None where they are those of the sequence. ``place`` says where a row is, in messages.
 
@@ -371,9 +334,7 @@ class Problem:
         >>> problem.scaled_outcomes([[7, 10], [25, 25]])
         (array([0.7, 1. ]), array([0.15811388, 0.1       ]))
         """
-        if self.counts is not None:
-            return self.counts.rates(y, place)
-        return checked_outcomes(y, self.output, len(y), place), None
+        return self.outcomes.scaled(y, place)
 
     def bounds(
         self, sequence: ConfidenceSequence, X: Any, bound: Bound | None = None
@@ -389,7 +350,7 @@ class Problem:
         >>> bool(1.5 < lower[0] < 2.1 < upper[0] < 3)
         True
         """
-        return self.unscaled_bounds(*sequence.bounds(self.scaled(X), bound))
+        return self.outcomes.bounds(*sequence.bounds(self.scaled(X), bound))
 
     def estimate_with_bounds(
         self, sequence: ConfidenceSequence, X: Any, bound: Bound | None = None
@@ -407,23 +368,7 @@ class Problem:
         >>> print(f"about {estimate[0]:.1f}, between {lower[0]:.1f} and {upper[0]:.1f}")
         about 2.1, between 1.7 and 2.6
         """
-        return self.unscaled_estimate(*sequence.estimate_with_bounds(self.scaled(X), bound))
-
-    def unscaled_estimate(
-        self, estimate: ArrayLike, lower: ArrayLike, upper: ArrayLike
-    ) -> tuple[Array, Array, Array]:
-        """Turn estimates and bounds of :meth:`sequence` into the user's units."""
-        below, above = self.unscaled_bounds(lower, upper)
-        return np.minimum(np.maximum(self.output.most(estimate), below), above), below, above
-
-    def unscaled_bounds(self, lower: ArrayLike, upper: ArrayLike) -> tuple[Array, Array]:
-        """Turn lower and upper bounds of :meth:`sequence` into the user's units."""
-        below, above = self.output.least(lower), self.output.most(upper)
-        if self.output.log:
-            # A limit comes back from its logarithm as it was stated, and not a few digits beyond.
-            low, high = open_ended(self.limits)
-            return _at_limit(below, low), _at_limit(above, high)
-        return below, above
+        return self.outcomes.estimate(*sequence.estimate_with_bounds(self.scaled(X), bound))
 
     # --- what follows
 
@@ -450,10 +395,10 @@ class Problem:
     ) -> ConfidenceSequence:
         """Make a confidence sequence for points that are :meth:`scaled`.
 
-        Its outcomes are :meth:`scaled_outcomes`, and its bounds are for :meth:`unscaled_bounds`;
-        both change nothing unless the output is logarithmic or a rate. On that scale, f* is the
-        middle of the output's range, plus an unknown level that is at most the range, plus a
-        function of norm at most B; with ``kernels="any"``, in any of the candidates' spaces.
+        Its outcomes are :meth:`scaled_outcomes`, and :attr:`outcomes` turns its bounds into the
+        user's units; both change nothing unless the output is logarithmic or a rate. On that scale,
+        f* is the middle of the output's range, plus an unknown level that is at most the range,
+        plus a function of norm at most B; with ``kernels="any"``, in any of the candidates' spaces.
 
         ``facts`` replace those that the problem states, with the one kernel that was chosen;
         ``facts=()`` is what widths can be predicted for. ``noise_scale`` replaces that of the
@@ -475,35 +420,19 @@ class Problem:
             forgotten = dict.fromkeys({"norm_bound", "candidates"} & set(self.suggested))
         given = forgotten.keys() | changes.keys()
         still = {"suggested": tuple(name for name in self.suggested if name not in given)}
-        return Problem(**(self._arguments() | forgotten | still | changes))
-
-    def _arguments(self) -> dict[str, Any]:
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        return Problem(**(problem_file.arguments(self) | forgotten | still | changes))
 
     # --- files
 
     def as_data(self) -> dict[str, Any]:
         """Return the arguments as plain data for JSON."""
-        # A problem looks as it did before there were these arguments, unless it states them.
-        newer = (*NO_FACTS, "kernels", "candidates", "successes", "tries")
-        data = {"format": FORMAT} | {
-            name: _plain(name, value)
-            for name, value in self._arguments().items()
-            if name not in newer or not _is_default(name, value)
-        }
-        data["kernel"] = None if self.kernel is None else kernel_to_text(self.kernel)
-        return data
+        return problem_file.as_data(self)
 
     @classmethod
     def from_data(cls, data: Any) -> Self:
         """Make a problem from what :meth:`as_data` returned."""
-        if not isinstance(data, Mapping) or data.get("format") != FORMAT:
-            raise InputError(f"this is not a problem of kernelbounds: {FORMAT!r} is not in it.")
-        arguments = {key: value for key, value in data.items() if key != "format"}
         try:
-            arguments["inputs"] = [Input(**one) for one in arguments["inputs"]]
-            arguments["output"] = Output(**arguments["output"])
-            return cls(**arguments)
+            return cls(**problem_file.arguments_from(data))
         except (KeyError, TypeError) as error:
             what = f"{error} is missing" if isinstance(error, KeyError) else said(error)
             raise InputError(
@@ -512,20 +441,12 @@ class Problem:
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the problem to a JSON file, whole or not at all."""
-        text = json.dumps(self.as_data(), indent=2, ensure_ascii=False) + "\n"
-        with files.failure_reported(f"write the problem to {brief(str(path))}"):
-            files.write_text(files.as_path(path), text)
+        problem_file.write(path, self.as_data())
 
     @classmethod
     def load(cls, path: str | PathLike[str]) -> Self:
         """Read a problem that :meth:`save` has written."""
-        with files.failure_reported(f"read the problem in {brief(str(path))}"):
-            raw = files.as_path(path).read_bytes()
-        try:
-            data = json.loads(raw)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{brief(str(path))} is not a JSON file: {said(error)}.") from None
-        return cls.from_data(data)
+        return cls.from_data(problem_file.read(path))
 
 
 def _checked_norm_bound(given: Any, output: Output) -> float:
@@ -533,52 +454,13 @@ def _checked_norm_bound(given: Any, output: Output) -> float:
     return as_scalar(given, "norm_bound", least=EPS * output.span, most=LARGEST)
 
 
-def _at_limit(values: Array, limit: float) -> Array:
-    return np.where(np.isclose(values, limit, rtol=1e-12, atol=0.0), limit, values)
-
-
-def _refuse_categories_as_numbers(kernel: Kernel, inputs: Inputs) -> None:
-    """Refuse a kernel that takes the number of a level for a number."""
+def _checked_kernel(given: Any, inputs: Inputs) -> Kernel:
+    """Read a kernel, and refuse one that takes the number of a level for a number."""
+    kernel = kernel_from_text(given) if isinstance(given, str) else checked_kernel(given)
     for at in sorted(inputs.categories.keys() - category_inputs(kernel, len(inputs))):
         raise InputError(
-            f"the kernel {shortened(_kernel_text(kernel), 100)} takes the levels of "
+            f"the kernel {shortened(problem_file.kernel_text(kernel), 100)} takes the levels of "
             f"{inputs[at].name} for numbers: use Levels for it, as in OnInputs(Matern(0.5, "
             f"nu=2.5), {inputs.numbers}) * OnInputs(Levels(0.5), [{at}])."
         )
-
-
-def _checked_kernel(given: Any) -> Kernel:
-    return kernel_from_text(given) if isinstance(given, str) else checked_kernel(given)
-
-
-def _is_default(name: str, value: Any) -> bool:
-    return bool(value == inspect.signature(Problem).parameters[name].default)
-
-
-def _plain(name: str, value: Any) -> Any:
-    """Return an argument as plain data: text, numbers, and lists or dicts of them."""
-    if name == "inputs":
-        of_categories = {"levels", "matters"}
-        return [_fields(one, set() if one.levels else of_categories) for one in value]
-    if name == "output":
-        return _fields(value, set() if value.log else {"log"})
-    if name == "kernel":
-        return _kernel_text(value)
-    if name == "limits" and value is not None:
-        return limits_text(value)
-    if name == "candidates":
-        return [[_kernel_text(kernel), norm_bound] for kernel, norm_bound in value]
-    return list(value) if isinstance(value, tuple) else value
-
-
-def _fields(quantity: Input | Output, without: set[str]) -> dict[str, Any]:
-    data = dataclasses.asdict(quantity)
-    return {name: value for name, value in data.items() if name not in without}
-
-
-def _kernel_text(kernel: Kernel) -> str:
-    """Write a kernel as the command line takes it, or the repr of a user's own kernel class."""
-    try:
-        return kernel_to_text(kernel)
-    except InputError:
-        return repr(kernel)
+    return kernel

@@ -4,9 +4,8 @@ A function is a sum of parts, one for each set of inputs that act together:
 
     f(x) = sum_S a_S h_S(g_S(w(x_S))),    g_S(z) = sum_j b_j cos(s omega_j . z + phi_j).
 
-g is a random wave. w is increasing along each input and h monotone, so that neither changes how
-often f turns, and they make it uneven: steep here and flat there, with plateaus or peaks, as in
-real systems. s is as large as the number of turns allows.
+The terms are random waves with a shape, see :mod:`kernelbounds.problem.waves`. The speed s is as
+large as the number of turns allows.
 
 Where categories are among the inputs of S, f has a wave of its own for each combination of their
 levels. A category that matters by a share m < 1 only has a wave that all its levels have in common
@@ -20,20 +19,25 @@ a little if they nearly have it, and left out otherwise.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, product
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import qmc
 
 from kernelbounds.arrays import Array
 from kernelbounds.facts import Concave, Convex, Decreasing, Fact, Increasing, Region
+from kernelbounds.problem.waves import (
+    NO_CATEGORIES,
+    Angles,
+    Category,
+    Term,
+    combinations_of,
+    terms_of_part,
+)
 
-# Cosines in each wave: enough for a function that looks random, and not like a plain sine.
-WAVE_TERMS = 16
 # Turns are counted on this many lines along each input, at this many points for each turn.
 LINES_PER_INPUT, POINTS_PER_TURN = 8, 16
 # The range of a function is known from this many points of the cube, and from the corners, where
@@ -43,11 +47,6 @@ RANGE_POINTS, MAX_CORNER_DIM = 512, 6
 # The speed s is found between these two by bisection, in steps that take the ratio of the two ends
 # from 100 to 1.02.
 SPEED_STEPS, SLOWEST_SPEED, FASTEST_SPEED = 8, 0.03, 3.0
-# How uneven functions are: w has slopes between 1 - MAX_UNEVENNESS and 1 + MAX_UNEVENNESS, and h is
-# tanh or exp of at most MAX_BEND times a wave between -1 and 1. tanh(u) is at most 1.3 times as
-# steep as a ramp. Without any turns waves are nearly straight, and real functions saturate: there h
-# may be tanh(2 u), which is 2.1 times as steep.
-MAX_UNEVENNESS, MAX_BEND, MAX_BEND_WITHOUT_TURNS = 0.3, 1.0, 2.0
 # Turns are counted on a few lines only. A function that has a known shape on these, and not quite
 # elsewhere, has it at one of these parts of its speed; otherwise it is another function.
 SPEED_SHARES = (1.0, 0.9, 0.8, 0.65, 0.5)
@@ -56,16 +55,6 @@ MOST_TRIES = 20
 # With categories, lines and points for the range are at all combinations of levels. There are more
 # of them than without, but at most this many times as many.
 MORE_WITH_LEVELS = 8
-
-
-class Category(NamedTuple):
-    """How many levels a category has, and by which share of the range these differ at most."""
-
-    levels: int
-    matters: float
-
-
-NO_CATEGORIES: Mapping[int, Category] = {}
 
 
 def subsets_of(dim: int, interactions: str) -> list[tuple[int, ...]]:
@@ -84,112 +73,6 @@ def with_corners(points: Array, levels: Mapping[int, int] | None = None) -> Arra
     if np.prod(list(map(len, sides))) > 2**MAX_CORNER_DIM:
         return points
     return np.concatenate([points, list(product(*sides))])
-
-
-class _Wave:
-    """One wave with its shape, h(g(w(x))), of the inputs that are numbers."""
-
-    def __init__(self, rng: np.random.Generator, turns: Array, inputs: tuple[int, ...]) -> None:
-        dim, most_bent = len(inputs), MAX_BEND if turns.any() else MAX_BEND_WITHOUT_TURNS
-        self.inputs = inputs
-        self.mirrored = np.zeros(dim, dtype=bool)
-        frequencies = rng.standard_normal((WAVE_TERMS, dim))
-        self.frequencies = frequencies * np.pi / 2 * (turns[list(inputs)] + 1)
-        self.phases = rng.uniform(0, 2 * np.pi, WAVE_TERMS)
-        self.heights = rng.standard_normal(WAVE_TERMS)
-        self.slopes = rng.uniform(0, MAX_UNEVENNESS, dim)
-        self.centres = rng.random(dim)
-        self.bend = rng.uniform(0.1, most_bent) * rng.choice([-1, 1])
-        self.shape = int(rng.integers(3))
-
-    def angles(self, x: Array) -> Array:
-        """Return omega_j . w(x), (m, WAVE_TERMS): all that a wave needs to know about points."""
-        z = x[:, self.inputs]
-        z = np.where(self.mirrored, 1 - z, z)
-        warped = z + self.slopes * np.sin(2 * np.pi * (z - self.centres)) / (2 * np.pi)
-        return np.asarray(warped @ self.frequencies.T)
-
-    def wave(self, angles: Array, speed: float) -> Array:
-        return np.cos(speed * angles + self.phases) @ self.heights
-
-    def value(self, angles: Array, speed: float, low: float, high: float) -> Array:
-        between = 2 * (self.wave(angles, speed) - low) / (high - low) - 1
-        if self.shape == 1:
-            between = np.tanh(self.bend * between) / np.tanh(self.bend)
-        elif self.shape == 2:
-            between = np.sign(self.bend) * np.expm1(self.bend * between) / np.sinh(abs(self.bend))
-        return between
-
-
-class _Seen(NamedTuple):
-    """The points with one combination of levels: their rows, and the angles of their wave there."""
-
-    number: int
-    rows: NDArray[np.intp]
-    angles: Array
-
-
-# What each term of a function needs to know about points; None: the term is left out.
-_Angles = list[list[_Seen] | None]
-_Ranges = list[tuple[float, float]]
-
-
-class _Term:
-    """One term of a part of a function: waves, one for each combination of levels of categories.
-
-    A part without categories has one term. A category of which the levels have something in common
-    makes two: one with waves of their own, and one without.
-    """
-
-    def __init__(
-        self,
-        rng: np.random.Generator,
-        turns: Array,
-        part: int,
-        numbers: tuple[int, ...],
-        categories: Mapping[int, Category],
-    ) -> None:
-        self.part, self.numbers, self.categories, self.weight = part, numbers, categories, 1.0
-        self.waves = [_Wave(rng, turns, numbers) for _ in range(_combinations(categories))]
-
-    def angles(self, x: Array) -> list[_Seen]:
-        """Return what the waves need to know about points, by combinations of levels."""
-        which = np.zeros(len(x), dtype=np.intp)
-        for at, one in self.categories.items():
-            which = one.levels * which + np.rint(x[:, at]).astype(np.intp)
-        found = [(number, np.flatnonzero(which == number)) for number in np.unique(which).tolist()]
-        return [_Seen(number, rows, self.waves[number].angles(x[rows])) for number, rows in found]
-
-    def wave(self, seen: list[_Seen], speed: float) -> Array:
-        """Return the waves at points, (m,)."""
-        return _in_rows(seen, [self.waves[one.number].wave(one.angles, speed) for one in seen])
-
-    def ranges(self, seen: list[_Seen], speed: float) -> _Ranges:
-        """Return the range of each wave, at points in all levels."""
-        values = [self.waves[one.number].wave(one.angles, speed) for one in seen]
-        if not self.numbers:  # Each wave is a constant.
-            values = [np.concatenate(values)] * len(values)
-        return [(float(one.min()), float(one.max())) for one in values]
-
-    def value(self, seen: list[_Seen], speed: float, ranges: _Ranges) -> Array:
-        """Return the values of the term at points, (m,)."""
-        values = [
-            self.waves[number].value(angles, speed, *ranges[number]) for number, _, angles in seen
-        ]
-        return self.weight * _in_rows(seen, values)
-
-
-def _in_rows(seen: list[_Seen], values: list[Array]) -> Array:
-    """Put values back into the order of the points, (m,)."""
-    found = np.empty(sum(map(len, values)))
-    for one, there in zip(seen, values, strict=True):
-        found[one.rows] = there
-    return found
-
-
-def _combinations(categories: Mapping[int, Category]) -> int:
-    """Return the number of combinations of levels."""
-    return int(np.prod([one.levels for one in categories.values()]))
 
 
 @dataclass(frozen=True)
@@ -231,22 +114,6 @@ class Shapes:
         return False
 
 
-def _terms_of_part(
-    rng: np.random.Generator,
-    turns: Array,
-    part: int,
-    inputs: tuple[int, ...],
-    categories: Mapping[int, Category],
-) -> Iterator[_Term]:
-    """Yield the terms of a part: each category has waves of its own, or not; both if 0 < m < 1."""
-    numbers = tuple(at for at in inputs if at not in categories)
-    named = {at: categories[at] for at in inputs if at in categories}
-    for chosen in product(*[[True, False][: 1 + (one.matters < 1)] for one in named.values()]):
-        own = {at: one for (at, one), yes in zip(named.items(), chosen, strict=True) if yes}
-        if numbers or own:  # Otherwise the term is a constant.
-            yield _Term(rng, turns, part, numbers, own)
-
-
 class RandomFunction:
     """A random function on the unit cube, with values in [-1, 1] that reach both ends.
 
@@ -264,14 +131,14 @@ class RandomFunction:
     ):
         self._turns, self.categories, self.parts = turns, categories, subsets
         self.mirrored, self.upside_down = np.zeros(len(turns), dtype=bool), False
-        self._terms: list[_Term] = []
+        self._terms: list[Term] = []
         weights = []
         for part, inputs in enumerate(subsets):
-            self._terms += _terms_of_part(rng, turns, part, inputs, categories)
+            self._terms += terms_of_part(rng, turns, part, inputs, categories)
             # Some effects are larger than others.
             weights.append(1.0 if len(subsets) == 1 else float(rng.exponential()))
         self._weigh(weights)
-        self._lines = LINES_PER_INPUT * min(_combinations(categories), MORE_WITH_LEVELS)
+        self._lines = LINES_PER_INPUT * min(combinations_of(categories), MORE_WITH_LEVELS)
         starts = rng.random((self._lines, len(turns)))
         for at, one in categories.items():
             starts[:, at] = np.floor(one.levels * starts[:, at])
@@ -323,7 +190,7 @@ class RandomFunction:
         numbers = [at for at in range(self.dim) if at not in self.categories]
         unit = np.empty((1, 0))
         if numbers:
-            most = RANGE_POINTS * MORE_WITH_LEVELS // _combinations(self.categories)
+            most = RANGE_POINTS * MORE_WITH_LEVELS // combinations_of(self.categories)
             count = min(RANGE_POINTS, max(most, LINES_PER_INPUT))
             unit = with_corners(qmc.Sobol(len(numbers), rng=rng).random(count))
         return at_all_levels(unit, numbers, self.categories, self.dim)
@@ -356,25 +223,25 @@ class RandomFunction:
         sign = -1 if self.upside_down else 1
         return sign * (2 * (values - share * self._low) / (self._high - self._low) - share)
 
-    def _set_speed(self, speed: float, angles: _Angles) -> None:
+    def _set_speed(self, speed: float, angles: Angles) -> None:
         self._speed = speed
         self._ranges = [
             term.ranges(seen, speed) for term, seen in zip(self._terms, angles, strict=True) if seen
         ]
 
-    def _angles(self, x: Array, parts: Collection[int] | None = None) -> _Angles:
+    def _angles(self, x: Array, parts: Collection[int] | None = None) -> Angles:
         """Return what all terms, or those of some parts, need to know about points."""
         return [
             term.angles(x) if parts is None or term.part in parts else None for term in self._terms
         ]
 
-    def _sum(self, angles: _Angles) -> Array:
+    def _sum(self, angles: Angles) -> Array:
         """Return the sum of the terms whose angles are given."""
         given = zip(self._terms, angles, self._ranges, strict=True)
         values = [term.value(seen, self._speed, ends) for term, seen, ends in given if seen]
         return np.asarray(sum(values[1:], values[0]))
 
-    def _angles_along(self, lines: Array) -> list[tuple[int, _Angles]]:
+    def _angles_along(self, lines: Array) -> list[tuple[int, Angles]]:
         """Return the turns allowed along each number, and angles on lines along it.
 
         The angles are those of the parts that vary there.
@@ -390,7 +257,7 @@ class RandomFunction:
             found.append((most, self._angles(x, varying)))
         return found
 
-    def _turns_too_often(self, lines: list[tuple[int, _Angles]], speed: float) -> bool:
+    def _turns_too_often(self, lines: list[tuple[int, Angles]], speed: float) -> bool:
         counts = Counter(term.part for term in self._terms)
         for most, angles in lines:
             # What is special to a level, and may be small, turns no more often than the whole. A

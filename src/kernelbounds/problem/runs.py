@@ -23,6 +23,8 @@ from kernelbounds.errors import InputError
 from kernelbounds.io.csv_table import read_csv
 from kernelbounds.problem.problem import Problem
 
+# A message names no more lines of a table, or columns, than this.
+LINES_NAMED = 5
 # An observation with correlations below this to all others says nothing about them: at 0.1 it
 # explains a hundredth of their variance.
 MIN_CORRELATION = 0.1
@@ -62,8 +64,8 @@ class Runs:
 
         Messages call a file by ``name``, or by its path.
         """
-        columns, measured = table, problem.measured
-        names = [*problem.names, *measured]
+        columns, measured = table, problem.outcomes.names
+        names = [*problem.inputs.names, *measured]
         lines: Sequence[int] = range(1, sys.maxsize)
         noun = place = "row"
         if isinstance(table, str | PathLike):
@@ -93,7 +95,7 @@ class Runs:
         for at, levels in problem.inputs.categories.items():
             if len(levels) > len(self.outcomes):
                 raise InputError(
-                    f"{problem.names[at]} has {len(levels)} levels, but the table has only "
+                    f"{problem.inputs.names[at]} has {len(levels)} levels, but the table has only "
                     f"{len(self.outcomes)} rows: merge some levels, or make more runs, so that "
                     "each level can have one."
                 )
@@ -101,6 +103,12 @@ class Runs:
     def place(self, row: int) -> str:
         """Say where a row is: "line 3" of a file, or "row 2"."""
         return f"{self.noun} {self.lines[row]}"
+
+
+def first_few(names: Sequence[object]) -> str:
+    """List the first of some names, and count the others."""
+    more = f" and {len(names) - LINES_NAMED} more" if len(names) > LINES_NAMED else ""
+    return ", ".join(map(str, names[:LINES_NAMED])) + more
 
 
 def count_repeats(points: Array) -> int:

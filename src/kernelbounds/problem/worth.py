@@ -14,12 +14,7 @@ from kernelbounds.errors import EmptyConfidenceSetError
 from kernelbounds.facts import Fact, Value
 from kernelbounds.noise import Gaussian
 from kernelbounds.problem.assuming import Assumed, assume, plausible_range, steps
-from kernelbounds.problem.facts_in_words import (
-    NO_FACTS,
-    arguments_of_each_fact,
-    stated_facts,
-    unit_region,
-)
+from kernelbounds.problem.facts_in_words import NO_FACTS, stated_facts, unit_region
 from kernelbounds.problem.model import scattered_points
 from kernelbounds.problem.plans import DEFAULT_COUNT, counts_up_to, drawn_noise, ordinary_functions
 from kernelbounds.problem.problem import Problem
@@ -84,7 +79,7 @@ def cost_of_unknown_noise(
     noises = shares * (at_most or problem.output.span)
     counts = unknown_counts(most)
     points = scattered_points(problem, UNKNOWN_POINTS, seed=5)
-    design = problem.unit_box.filling(int(counts[-1]))
+    design = problem.inputs.unit_box.filling(int(counts[-1]))
     widths = np.full((2, len(noises), len(counts)), np.nan)
     for row, at in enumerate(ordinary_functions(assumed)[: len(noises)]):
         noise, rng = float(noises[row]), np.random.default_rng(row)
@@ -172,7 +167,7 @@ def worth_of_facts(
     counts = worth_counts(problem, most)
     # Facts hold at values that can be set, and not between whole numbers.
     points = problem.scaled(problem.unscaled(scattered_points(problem, WORTH_POINTS, seed=4)))
-    design = problem.scaled(problem.unscaled(problem.unit_box.filling(int(counts[-1]))))
+    design = problem.scaled(problem.unscaled(problem.inputs.unit_box.filling(int(counts[-1]))))
     # On the places at which limits are used, functions may exceed their range a little.
     places = np.concatenate([unit_region(problem.inputs).places(), points])
     truths = []
@@ -227,12 +222,12 @@ def has_worth(problem: Problem) -> bool:
 
 def _cases(problem: Problem) -> dict[str, Problem]:
     """Return the problems that are simulated, which state nothing, one fact or all of them."""
-    stated = zip(stated_facts(problem), arguments_of_each_fact(problem), strict=True)
     plain = problem.replace(**NO_FACTS, kernels="one")
     alone = {
-        words: problem.replace(**(NO_FACTS | arguments), kernels="one")
-        for (words, fact), arguments in stated
-        if not _is_on_a_face(fact) and fact not in plain.facts  # which a rate has in any case
+        one.words: problem.replace(**(NO_FACTS | one.argument), kernels="one")
+        for one in stated_facts(problem)
+        if not _is_on_a_face(one.fact)
+        and one.fact not in plain.facts  # which a rate has in any case
     }
     cases = {NOTHING: plain} | alone
     return cases | {ALL: problem} if len(alone) > 1 else cases

@@ -11,6 +11,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from kernelbounds.bounds import AMM, AY, CMM, DMM, IGP, Bound, ConfidenceSet, Fiedler
 from kernelbounds.confidence.diagnosis import is_refuted, noise_upper_bound, refute_if_empty
 from kernelbounds.display import cards
+from kernelbounds.display.numbers import confidence
 from kernelbounds.errors import EmptyConfidenceSetError
 from kernelbounds.mixtures import Hybrid
 from kernelbounds.noise import Noise, SubGaussian
@@ -63,7 +64,7 @@ def _own_parts(known: ConfidenceSet) -> Sequence[tuple[Kernel, float]]:
 def card(known: ConfidenceSet, bound: Bound) -> cards.Html:
     """Draw a card with what is assumed, what is observed and, over one input, the band."""
     delta, count = known.stated.delta, known.count
-    likely = f"with probability {1 - delta:g}" if delta else "for certain"
+    likely = f"with probability {confidence(delta)}" if delta else "for certain"
     note = f"Bounds hold {likely}, if these assumptions do."
     picture = None
     if count and known.radius_engine.approximation() is None:

@@ -104,7 +104,8 @@ class Desk:
             try:
                 study = self.study(name).study
                 goal = "minimise" if study.minimise else "maximise"
-                about = f"{goal} {study.problem.output.name} over {', '.join(study.problem.names)}"
+                problem = study.problem
+                about = f"{goal} {problem.output.name} over {', '.join(problem.inputs.names)}"
                 lines.append({"name": name, "about": about, "count": len(study)})
             except KernelBoundsError as error:
                 lines.append({"name": name, "problem": str(error), "path": path})

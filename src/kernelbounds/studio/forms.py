@@ -14,7 +14,7 @@ import numpy as np
 
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
 from kernelbounds.problem import Input, Output, Problem, assume
-from kernelbounds.problem.admitted_functions import admitted_functions
+from kernelbounds.problem.drawings import draw_functions
 from kernelbounds.problem.quantities import NUMBER
 from kernelbounds.studio.desk import SUFFIX, OpenStudy
 from kernelbounds.studio.svg import as_svg
@@ -157,7 +157,7 @@ def import_runs(one: OpenStudy, path: Path, given: Answers) -> str:
 
 
 def _outcome(problem: Problem, given: Answers) -> Any:
-    values = tuple(number(first(given, name), name) for name in problem.measured)
+    values = tuple(number(first(given, name), name) for name in problem.outcomes.names)
     return values[0] if problem.counts is None else values
 
 
@@ -249,7 +249,7 @@ def preview(given: Answers) -> dict[str, Any]:
     band = f"After {problem.experiments} runs that fill the ranges, the band will be about "
     return {
         "missing": "",
-        "picture": as_svg(lambda: admitted_functions(found), what),
+        "picture": as_svg(lambda: draw_functions(found), what),
         "band": f"{band}{out.plus_minus(width)}." if np.isfinite(width) else "",
         "left_out": found.left_out,
     }

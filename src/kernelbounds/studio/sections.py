@@ -74,7 +74,7 @@ def render_of_study(one: OpenStudy, template: str, live: bool = True, **values: 
     """Fill a template about a study."""
     return render(
         template, name=one.name, study=one.study, problem=one.study.problem, live=live,
-        confidence=f"{100 * (1 - one.study.problem.delta):.6g} %", **values,
+        confidence=f"{100 * (1 - one.study.problem.delta):.12g} %", **values,
     )  # fmt: skip
 
 
@@ -171,7 +171,7 @@ def _seen(one: OpenStudy, at: Array, what: str, axes: tuple[str, str]) -> dict[s
 def _place(one: OpenStudy, given: Answers) -> Array:
     """Return the settings of the sliders, (d,); at first the best known, or the middle."""
     problem = one.study.problem
-    if any(f"at-{name}" in given for name in problem.names):
+    if any(f"at-{name}" in given for name in problem.inputs.names):
         typed = settings(problem, given, "at-")
         return np.asarray(problem.inputs.checked_points([list(typed.values())])[0])
     if len(one.study):

@@ -15,6 +15,7 @@ import numpy as np
 from kernelbounds import plot
 from kernelbounds.arrays import Array
 from kernelbounds.plot import canvas
+from kernelbounds.problem.drawings import axes_of
 from kernelbounds.study import Study
 from kernelbounds.study.pictures import estimate_with_bounds, observed
 
@@ -72,13 +73,13 @@ def as_svg(draw: Callable[[], Any], what: str) -> str:
 def bands(study: Study, at: Array) -> list[tuple[str, str]]:
     """Draw bounds along each number, through the settings ``at`` (d,): names and pictures."""
     problem, found = study.problem, []
-    box = canvas.drawable(problem.box, at)
+    box = canvas.drawable(problem.inputs.box, at)
     for axis in problem.inputs.numbers:
         name = problem.inputs[axis].name
         line = box.fixed({i: float(at[i]) for i in problem.inputs.numbers if i != axis})
         draw = partial(
             plot.band, estimate_with_bounds(study), line, data=observed(study),
-            limits=problem.limits, resolution=BAND_POINTS, **problem.axes,
+            limits=problem.limits, resolution=BAND_POINTS, **axes_of(problem),
         )  # fmt: skip
         found.append((name, as_svg(draw, f"Bounds on {problem.output.name} along {name}")))
     return found
@@ -89,10 +90,10 @@ def map_of(
 ) -> tuple[str, str]:
     """Draw a map of one quantity over two inputs, at the other settings of ``at`` (d,)."""
     problem = study.problem
-    box = problem.box.fixed({i: float(at[i]) for i in problem.inputs.categories})
+    box = problem.inputs.box.fixed({i: float(at[i]) for i in problem.inputs.categories})
     draw = partial(
         plot.maps, estimate_with_bounds(study), box, data=observed(study), at=at, inputs=axes,
-        show=(quantity,), resolution=MAP_SIDE, **problem.axes,
+        show=(quantity,), resolution=MAP_SIDE, **axes_of(problem),
     )  # fmt: skip
     return words, as_svg(draw, f"{words} over {axes[0]} and {axes[1]}")
 

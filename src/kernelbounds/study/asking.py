@@ -85,7 +85,7 @@ def new_trials(
         guess = copy.deepcopy(sequence)
         guess.keep_noise_scale()
     for _ in range(count):
-        pending = problem.scaled(taken) if taken else np.empty((0, problem.dim))
+        pending = problem.scaled(taken) if taken else np.empty((0, len(problem.inputs)))
         chosen, why = _RULES[purpose](search, guess, pending)
         taken.append(tuple(problem.inputs.settable(chosen[None])[0].tolist()))
         reasons.append(why)
@@ -98,7 +98,7 @@ def new_trials(
     else:
         gain = upper - sequence.lower(observed).max()
     better = problem.output.difference(np.maximum(gain, 0.0))
-    known = [one.tolist() for one in (*problem.unscaled_estimate(estimate, lower, upper), better)]
+    known = [one.tolist() for one in (*problem.outcomes.estimate(estimate, lower, upper), better)]
     return [
         StoredTrial(
             point, middle, low, high, more, purpose, why or _why(search, purpose, low, high, more)
@@ -126,11 +126,11 @@ def _probably_good(
 ) -> tuple[Array, str]:
     """Choose settings (d,) that are probably good, and say why."""
     problem, planned = search.problem, len(sequence) + len(pending)
-    first = first_runs(problem.dim)
+    first = first_runs(len(problem.inputs))
     if planned < first:
         # Without scrambling, the first point is the middle, and all have few digits.
-        sobol = qmc.Sobol(problem.dim, scramble=False).random_base2(first.bit_length())
-        filling = problem.unit_box.scaled(sobol[planned + 1][None])
+        sobol = qmc.Sobol(len(problem.inputs), scramble=False).random_base2(first.bit_length())
+        filling = problem.inputs.unit_box.scaled(sobol[planned + 1][None])
         return search.feasible(filling)[0], f"One of the first {first} runs, which fill the ranges."
     believed = sequence
     if len(pending):
@@ -228,7 +228,7 @@ def _unknown(search: Search, sequence: ConfidenceSequence, pending: Array) -> tu
     if len(pending):
         sequence = with_imagined_outcomes(sequence, pending)
     with sequence.lock:
-        return search.maximised(_Width(sequence), np.empty((0, search.problem.dim))), ""
+        return search.maximised(_Width(sequence), np.empty((0, len(search.problem.inputs)))), ""
 
 
 class _Width:

@@ -18,6 +18,7 @@ from kernelbounds.io import files
 from kernelbounds.plot import canvas
 from kernelbounds.problem import Problem
 from kernelbounds.problem.checked import checked_assumptions
+from kernelbounds.problem.drawings import axes_of
 from kernelbounds.study.search import evenly, replayed
 from kernelbounds.study.trial import Outcome
 
@@ -126,7 +127,7 @@ def best_known(
             starts = range(0, len(points), HISTORY_POINTS_AT_ONCE)
             chunks = (points[start : start + HISTORY_POINTS_AT_ONCE] for start in starts)
             found = zip(*map(sequence.estimate_with_bounds, chunks), strict=True)
-            estimate, *now = problem.unscaled_estimate(*map(np.concatenate, found))
+            estimate, *now = problem.outcomes.estimate(*map(np.concatenate, found))
             estimates[place] = estimate.min() if minimise else estimate.max()
             lower, upper = np.maximum(lower, now[0]), np.minimum(upper, now[1])
             best = int(upper.argmin() if minimise else lower.argmax())
@@ -160,8 +161,8 @@ def slices(study: Study, point: Array) -> Any:
     """
     problem = study.problem
     return plot.slices(
-        estimate_with_bounds(study), canvas.drawable(problem.box, point), point,
-        data=observed(study), limits=problem.limits, **problem.axes,
+        estimate_with_bounds(study), canvas.drawable(problem.inputs.box, point), point,
+        data=observed(study), limits=problem.limits, **axes_of(problem),
     )  # fmt: skip
 
 
@@ -171,7 +172,7 @@ def estimate_with_bounds(study: Study) -> Callable[[Array], tuple[Array, Array, 
     Between whole numbers the function has steps.
     """
     problem, sequence = study.problem, study.sequence
-    return lambda points: problem.unscaled_estimate(
+    return lambda points: problem.outcomes.estimate(
         *sequence.estimate_with_bounds(problem.inputs.nearest(points))
     )
 
@@ -180,6 +181,8 @@ def observed(study: Study) -> tuple[Array, Array]:
     """Return the settings (n, d) and the outcomes (n,) of a study, in the user's units."""
     columns = study.observations
     points = (
-        study.problem.inputs.points(columns) if len(study) else np.empty((0, study.problem.dim))
+        study.problem.inputs.points(columns)
+        if len(study)
+        else np.empty((0, len(study.problem.inputs)))
     )
     return points, columns[study.problem.output.name]

@@ -28,7 +28,6 @@ from kernelbounds.kernels import kernel_to_text
 from kernelbounds.noise import SubGaussian
 from kernelbounds.problem import Problem
 from kernelbounds.problem.facts_in_words import SHAPES
-from kernelbounds.problem.noise_in_words import parts_of_noise
 from kernelbounds.study.study_file import utc_now
 from kernelbounds.study.trial import Outcome
 
@@ -165,14 +164,14 @@ def _changes_in_words(old: Problem, new: Problem) -> list[str]:
 def check_same_quantities(old: Problem, new: Problem) -> None:
     """Raise where outcomes of the old problem are not outcomes of the new one."""
     columns, others = (
-        [problem.measured, *((one.name, one.levels) for one in problem.inputs)]
+        [problem.outcomes.names, *((one.name, one.levels) for one in problem.inputs)]
         for problem in (old, new)
     )
     if columns != others:
         raise InputError(
             "a revised study has the same inputs, levels and columns measured, in the same order: "
-            f"{', '.join((*old.names, *old.measured))}; for others, make a new study and import "
-            "the runs."
+            f"{', '.join((*old.inputs.names, *old.outcomes.names))}; for others, make a new study "
+            "and import the runs."
         )
 
 
@@ -210,7 +209,7 @@ def _noise(problem: Problem) -> tuple[str, float]:
     """Return the kind of noise and its number, which is larger for weaker assumptions."""
     if problem.noise is None:  # It follows from the tries.
         return "tries", 0.0
-    words, amount = parts_of_noise(problem.noise)
+    words, amount = problem.stated_noise.words, problem.stated_noise.amount
     return words.split(",")[0], math.inf if amount is None else amount
 
 

@@ -142,7 +142,7 @@ class Search:
         inputs = self.problem.inputs
         counts = [int(one.range) + 1 if one.integer else math.inf for one in inputs]
         if math.prod(counts) > MAX_COMBINATIONS:
-            return self.problem.unit_box
+            return self.problem.inputs.unit_box
         sides = [np.arange(one.low, one.high + 1) for one in inputs]
         return Finite(self.problem.scaled(np.array(list(product(*sides)))))
 
@@ -170,7 +170,7 @@ class Search:
             best = self.maximised(score, sequence.points, deadline)
             found = sequence.estimate_with_bounds(best[None])
         values = self.problem.inputs.named(self.problem.unscaled(best[None])[0])
-        return Promising(values, *(float(one[0]) for one in self.problem.unscaled_estimate(*found)))
+        return Promising(values, *(float(one[0]) for one in self.problem.outcomes.estimate(*found)))
 
     def maximised(self, score: Function, also: Array, deadline: float = math.inf) -> Array:
         """Return the scaled settings (d,) with the best score that is found by a deadline.
@@ -222,7 +222,7 @@ class Search:
         """Return a certificate of the model with its settings and numbers in the user's units."""
         point = self.problem.unscaled(found.x[None])[0]
         # An end that is not known is nan here, and None in the certificate.
-        (lower, least), (upper, most) = self.problem.unscaled_bounds(
+        (lower, least), (upper, most) = self.problem.outcomes.bounds(
             np.array([found.lower, found.min_lower], dtype=float),
             np.array([found.upper, found.max_upper], dtype=float),
         )

@@ -13,10 +13,9 @@ from kernelbounds.display.numbers import at_least, at_most, interval
 from kernelbounds.kernels import kernel_to_text
 from kernelbounds.noise import Bounded
 from kernelbounds.problem import Problem
-from kernelbounds.problem.assuming import turns_along_inputs
-from kernelbounds.problem.checked import Checked, noise_so_far
-from kernelbounds.problem.facts_in_words import kernels_sentence
-from kernelbounds.problem.noise_in_words import UNKNOWN, parts_of_noise
+from kernelbounds.problem.candidate_kernels import turns_along_inputs
+from kernelbounds.problem.checked import Checked, kernels_sentence, noise_so_far
+from kernelbounds.problem.noise_in_words import UNKNOWN
 from kernelbounds.problem.outputs import Output, checked_amount
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study.revision import Revision
@@ -190,7 +189,7 @@ class Status:
         gone = f" ({self.withdrawn} taken back or corrected)" if self.withdrawn else ""
         lines = [
             *[self.headline] * bool(self.headline),
-            f"{goal} {out.name} over {', '.join(problem.names)}",
+            f"{goal} {out.name} over {', '.join(problem.inputs.names)}",
             f"observations: {self.observations}{gone}",
         ]
         for trial in self.pending:
@@ -278,7 +277,7 @@ def effect_of_facts(problem: Problem, sequence: ConfidenceSequence) -> dict[str,
     """Compute ``binding`` and ``kernels`` of a status, where there are facts or several kernels."""
     found: dict[str, Any] = {}
     if problem.facts:
-        settings = problem.inputs.settable(problem.unit_box.filling(FACT_POINTS))
+        settings = problem.inputs.settable(problem.inputs.unit_box.filling(FACT_POINTS))
         shares = sequence.binding_facts(problem.scaled(settings))
         found["binding"] = dict(zip(problem.facts_in_words, shares, strict=True))
     if sequence.classes is not None:
@@ -376,8 +375,7 @@ def _noise_remedy(problem: Problem, noise: Checked) -> list[str]:
         least = at_most(noise.at_least, 2)
         if problem.output.log:
             least = f"{at_most(100 * noise.at_least, 2)}%"
-        words = parts_of_noise(problem.noise or 0.0)[0]
-        larger = f"--noise '{words} {least}'" if words else f"--noise {least}"
+        larger = f"--noise '{stated.words} {least}'" if stated.words else f"--noise {least}"
         return [
             "- if single outcomes scatter more than was assumed: a new study with "
             f"{larger} or more;"

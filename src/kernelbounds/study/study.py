@@ -28,7 +28,7 @@ from kernelbounds.io.csv_table import write_csv
 from kernelbounds.plot import canvas
 from kernelbounds.problem import Problem
 from kernelbounds.problem.checked import checked_assumptions
-from kernelbounds.problem.facts_in_words import contradiction
+from kernelbounds.problem.refutation import contradiction
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study import pictures, revision, telling
 from kernelbounds.study.asking import checked_purpose, new_trials
@@ -201,7 +201,7 @@ class Study:
 
     def __repr__(self) -> str:
         aim = ", minimise=True" if self.minimise else ""
-        of = f"of {self.problem.output.label} over {', '.join(self.problem.names)}"
+        of = f"of {self.problem.output.label} over {', '.join(self.problem.inputs.names)}"
         try:
             return f"Study({str(self.path)!r}{aim}) with {len(self)} observations {of}"
         except KernelBoundsError:  # The study was closed, or its file is gone.

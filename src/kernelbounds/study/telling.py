@@ -28,16 +28,17 @@ def checked_point(problem: Problem, given: Any) -> Point:
         for one in problem.inputs:
             if not one.levels:
                 as_scalar(given[one.name], one.name)
-    elif np.shape(np.asarray(given, dtype=object)) != (problem.dim,):
+    elif np.shape(np.asarray(given, dtype=object)) != (len(problem.inputs),):
         raise InputError(
-            f"a point has one value for each of {', '.join(problem.names)}, got {brief(given)}."
+            f"a point has one value for each of {', '.join(problem.inputs.names)}, got "
+            f"{brief(given)}."
         )
     return tuple(problem.inputs.checked_points(given, lambda _: "")[0].tolist())
 
 
 def check_names(problem: Problem, given: Mapping[str, Any], also: Sequence[str] = ()) -> None:
     """Raise where there is a name that the problem does not have, or where one is missing."""
-    known = (*problem.names, *also)
+    known = (*problem.inputs.names, *also)
     for name in given:
         if name not in known:
             raise InputError(
@@ -220,7 +221,7 @@ class OldRuns:
 def told_text(problem: Problem, told: float | tuple[int, int]) -> str:
     """Write an outcome by the names of what was measured: ``yield=63.1``, ``hits=7 tries=10``."""
     values = told if isinstance(told, tuple) else (told,)
-    names = (f'"{name}"' if " " in name else name for name in problem.measured)
+    names = (f'"{name}"' if " " in name else name for name in problem.outcomes.names)
     return " ".join(f"{name}={value:g}" for name, value in zip(names, values, strict=True))
 
 

@@ -249,12 +249,12 @@ def columns_of(
     problem: Problem, outcomes: Sequence[Outcome], notes: Sequence[Note]
 ) -> dict[str, Any]:
     """Return outcomes as columns by name, see :attr:`Study.observations`."""
-    points = np.array([one.point for one in outcomes]).reshape(-1, problem.dim)
+    points = np.array([one.point for one in outcomes]).reshape(-1, len(problem.inputs))
     found: dict[str, Any] = {"trial": np.array([one.trial for one in outcomes], dtype=np.int64)}
     found |= problem.inputs.columns(points)
     if problem.counts is not None:
         told = np.array([one.told for one in outcomes], dtype=np.int64).reshape(-1, 2)
-        found |= dict(zip(problem.measured, told.T, strict=True))
+        found |= dict(zip(problem.outcomes.names, told.T, strict=True))
     found[problem.output.name] = np.array([one.value for one in outcomes], dtype=float)
     if notes and "note" not in found:
         written = _by_trial(notes)
