@@ -20,7 +20,8 @@ import kernelbounds as kb
 from kernelbounds.cli import app
 from kernelbounds.display.numbers import at_most
 from kernelbounds.study import database
-from kernelbounds.study.search import Search, _Score, more_needed
+from kernelbounds.study.findings import more_needed
+from kernelbounds.study.search import Search, _Score
 from kernelbounds.study.status import Checked
 from kernelbounds.study.trial import StoredTrial
 

@@ -26,7 +26,7 @@ from kernelbounds.errors import InputError
 from kernelbounds.integrations import outside_trials as states
 from kernelbounds.integrations.outside_trials import OutsideTrial, Reading, point_of
 from kernelbounds.problem import Problem
-from kernelbounds.study.study import checked_problem
+from kernelbounds.study.revision import checked_problem
 from kernelbounds.study.trial import Point
 
 # Where a trial keeps the parameters that were chosen for it, until the objective asks for them.

@@ -36,8 +36,8 @@ from kernelbounds.bandits import Certificate, SafeUCB
 from kernelbounds.errors import EmptyConfidenceSetError, InputError
 from kernelbounds.problem import Problem
 from kernelbounds.sequence import ConfidenceSequence
+from kernelbounds.study.revision import checked_problem
 from kernelbounds.study.search import Search
-from kernelbounds.study.study import checked_problem
 from kernelbounds.study.trial import Point
 
 ORDERS = COMPLETION, START = ("completion", "start")

@@ -40,7 +40,9 @@ from kernelbounds.bandits.kernel_ucb import with_imagined_outcomes
 from kernelbounds.display.numbers import about, at_least, at_most
 from kernelbounds.errors import InputError
 from kernelbounds.sequence import ConfidenceSequence
+from kernelbounds.study.findings import Findings
 from kernelbounds.study.search import FILLING_POINTS, Search
+from kernelbounds.study.study_file import StudyFile
 from kernelbounds.study.trial import Point, StoredTrial
 from kernelbounds.surface import Clipped, Covariances, deviations, unlimited_estimate
 
@@ -68,6 +70,27 @@ def checked_purpose(purpose: Any) -> None:
 def first_runs(dim: int) -> int:
     """Return how many runs fill the ranges before good settings are looked for."""
     return 2 * dim + 1
+
+
+def asked(
+    store: StudyFile, findings: Findings, count: int, purpose: str, new_only: bool
+) -> list[StoredTrial]:
+    """Return pending trials of a study, and new ones where there are fewer than ``count``.
+
+    With ``new_only`` all are new.
+    """
+    with findings.lock:
+        while True:
+            waiting = store.pending
+            found = [] if new_only else waiting[:count]
+            missing = count - len(found)
+            if not missing:
+                return found
+            beside = [one.point for one in waiting]
+            new = new_trials(findings.search, findings.sequence, beside, missing, purpose)
+            added = store.add_pending(new, [one.number for one in waiting])
+            if added is not None:  # No other process has asked or told in the meantime.
+                return found + added
 
 
 def new_trials(

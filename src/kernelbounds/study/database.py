@@ -24,7 +24,7 @@ import sqlite3
 import stat
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
@@ -107,15 +107,17 @@ SCHEMA = (
 )
 
 
+# The rows of tables, by the names of the tables and of their columns.
+Tables = Mapping[str, Sequence[dict[str, Any]]]
+
+
 class Database:
     """The open file of a study, which threads may share.
 
-    With ``content``, the rows of each table, a new file is made: complete, or not there at all.
+    With ``content``, a new file is made: complete, or not there at all.
     """
 
-    def __init__(
-        self, path: Path | str, content: Mapping[str, Iterable[Sequence[Any]]] | None = None
-    ) -> None:
+    def __init__(self, path: Path | str, content: Tables | None = None) -> None:
         self.path, self.name = path, shown(path)
         self._lock = threading.RLock()
         if isinstance(path, Path):
@@ -135,7 +137,7 @@ class Database:
                         path.unlink()
             raise
 
-    def _create(self, content: Mapping[str, Iterable[Sequence[Any]]]) -> None:
+    def _create(self, content: Tables) -> None:
         """Make the tables and fill them, in one transaction."""
         with self.writing() as db:
             if self.number("PRAGMA application_id") or self.number("PRAGMA schema_version"):
@@ -144,7 +146,7 @@ class Database:
                 db.execute(statement)
             for table, rows in content.items():
                 for row in rows:
-                    db.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)
+                    self.insert(table, **row)
             db.execute(f"PRAGMA application_id = {APPLICATION}")
             db.execute(f"PRAGMA user_version = {VERSION}")
 
@@ -191,6 +193,13 @@ class Database:
         """Return the rows that a query finds."""
         with self._lock, self._reported():
             return self._patiently(sql, values).fetchall()
+
+    def table(self, name: str) -> list[dict[str, Any]]:
+        """Return all rows of a table, by the names of their columns."""
+        with self._lock, self._reported():
+            found = self._patiently(f"SELECT * FROM {name}")
+            names = [one for one, *_ in found.description]
+            return [dict(zip(names, row, strict=True)) for row in found]
 
     def number(self, sql: str, *values: Any) -> int:
         """Return the whole number that a query finds."""

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from kernelbounds.bandits import Certificate
 from kernelbounds.display import cards as notebook
-from kernelbounds.display.numbers import at_least, at_most, interval
+from kernelbounds.display.numbers import at_least, at_most
+from kernelbounds.errors import EmptyConfidenceSetError, FactRefutedError
 from kernelbounds.kernels import kernel_to_text
 from kernelbounds.noise import Bounded
 from kernelbounds.problem import Problem
 from kernelbounds.problem.assuming import turns_along_inputs
-from kernelbounds.problem.checked import Checked, noise_so_far
-from kernelbounds.problem.facts_in_words import kernels_sentence
+from kernelbounds.problem.checked import Checked, checked_assumptions, noise_so_far
+from kernelbounds.problem.facts_in_words import contradiction, kernels_sentence
 from kernelbounds.problem.noise_in_words import UNKNOWN, parts_of_noise
-from kernelbounds.problem.outputs import Output, checked_amount
 from kernelbounds.sequence import ConfidenceSequence
-from kernelbounds.study.revision import Revision
+from kernelbounds.study.findings import Findings, more_needed
+from kernelbounds.study.revision import GOALS, Revision, Terms
 from kernelbounds.study.search import Promising
 from kernelbounds.study.trial import Trial
 
@@ -173,50 +174,51 @@ class Status:
         out = self.problem.output
         return f"{out.name} is {out.about(found.estimate, found.lower, found.upper, settings)}."
 
-    @property
-    def _facts(self) -> list[str]:
-        """The facts about the output in words, and where they make a difference."""
-        return [
-            words
-            if share is None
-            else f"{words} (makes bounds narrower at {100 * share:.0f} % of the settings)"
-            for words, share in self.binding.items()
-        ]
-
-    def __str__(self) -> str:
+    def _facts(self) -> list[tuple[str, str]]:
+        """Return all but the first line and the advice: facts with their names, for people."""
         problem, out = self.problem, self.problem.output
-        unit = out.after_number
-        goal = "minimise" if self.minimise else "maximise"
+        goal, settings = GOALS[self.minimise], problem.inputs.settings_text
         gone = f" ({self.withdrawn} taken back or corrected)" if self.withdrawn else ""
-        lines = [
-            *[self.headline] * bool(self.headline),
-            f"{goal} {out.name} over {', '.join(problem.names)}",
-            f"observations: {self.observations}{gone}",
+        found = [
+            ("goal", f"{goal} {out.name} over {', '.join(problem.names)}"),
+            ("observations", f"{self.observations}{gone}"),
         ]
-        for trial in self.pending:
-            settings = problem.inputs.settings_text(trial.values.values())
-            lines.append(f"pending: trial {trial.number}: {settings}")
+        found += [
+            (f"trial {one.number} pending", settings(one.values.values())) for one in self.pending
+        ]
         if self.certificate is not None:
             best, limit = self.certificate, float(self.limit or 0.0)
             beyond = (
                 f"below {at_least(limit, 4)}" if self.minimise else f"above {at_most(limit, 4)}"
             )
-            lines += [
-                f"best known: {problem.inputs.settings_text(best.x.tolist())}",
-                f"  {out.name} there, without noise: {out.between(best.lower, best.upper)}",
-                f"  {out.name} anywhere: not {beyond}{unit}",
-                f"  within {out.amount(best.regret)} of the best possible {out.name}, "
-                f"{problem.certainty}, if the assumptions hold{self._why_smaller}",
+            found += [
+                ("best known", settings(best.x.tolist())),
+                (f"  {out.name} there, without noise", out.between(best.lower, best.upper)),
+                (f"  {out.name} anywhere", f"not {beyond}{out.after_number}"),
+                (
+                    "  certified",
+                    f"within {out.amount(best.regret)} of the best possible {out.name}, "
+                    f"{problem.certainty}, if the assumptions hold{self._why_smaller}",
+                ),
             ]
-        lines.append(
-            f"assumptions: noise {noise_so_far(problem, self.noise)}, norm bound "
-            f"{problem.norm_text}, kernel {kernel_to_text(problem.kernel)}"
-            f"{f' and {len(problem.candidates) - 1} others' if problem.candidates else ''}"
-        )
-        lines += [f"known: {line}" for line in self._facts]
-        lines += [self.kernels] * bool(self.kernels)
-        lines += map(str, self.revisions)
-        return "\n".join(lines + self.advice)
+        others = f" and {len(problem.candidates) - 1} others" if problem.candidates else ""
+        found.append((
+            "assumptions",
+            f"noise {noise_so_far(problem, self.noise)}, norm bound {problem.norm_text}, kernel "
+            f"{kernel_to_text(problem.kernel)}{others}",
+        ))  # fmt: skip
+        for words, share in self.binding.items():
+            where = f" (makes bounds narrower at {100 * (share or 0):.0f} % of the settings)"
+            found.append(("known", words if share is None else f"{words}{where}"))
+        found += [("kernels", self.kernels)] * bool(self.kernels)
+        found += [("revision", str(one)) for one in self.revisions]
+        if self.stop_within is not None:
+            found.append(("aim", f"within {self._aim}"))
+        return found
+
+    def __str__(self) -> str:
+        facts = [f"{name}: {fact}" for name, fact in self._facts()]
+        return "\n".join([*[self.headline] * bool(self.headline), *facts, *self.advice])
 
     __repr__ = __str__
 
@@ -257,9 +259,43 @@ class Status:
         }
 
 
-def checked_aim(aim: Any, output: Output) -> float | None:
-    """Return the regret that is good enough, or None where there is no aim."""
-    return None if aim is None else checked_amount(aim, "stop_within", output, above=0.0)
+def first_look(
+    terms: Terms,
+    sequence: ConfidenceSequence,
+    observations: int,
+    withdrawn: int,
+    pending: list[Trial],
+) -> Status:
+    """Return the state of a study as far as no search is needed."""
+    norm, noise = checked_assumptions(terms.problem, sequence)
+    refuted = norm.at_least > norm.assumed or noise.at_least > noise.assumed
+    return Status(
+        terms.problem, terms.minimise, observations, withdrawn, pending, norm, noise,
+        terms.stop_within, refuted=refuted, revisions=terms.revisions,
+        binding=dict.fromkeys(terms.problem.facts_in_words),
+    )  # fmt: skip
+
+
+def searched(found: Status, findings: Findings, seconds: float) -> Status:
+    """Complete the state of a study by what takes a search, and by what that says of facts."""
+    problem, sequence = found.problem, findings.sequence
+    if not len(sequence) or (found.refuted and not problem.facts):
+        return found
+    try:
+        sequence.bounds(sequence.points[:1])  # This raises where anything is refuted.
+        best = findings.certificate(seconds)
+        promising = findings.search.most_promising(sequence, seconds)
+        facts = _effect_of_facts(problem, sequence)
+    except FactRefutedError as error:
+        said = contradiction(problem, sequence, error)
+        return replace(found, refuted=True, contradicted=said)
+    except EmptyConfidenceSetError:
+        return replace(found, refuted=True)
+    old = [(count, one.regret) for count, one in findings.kept()]
+    more = more_needed(old, len(sequence), best.regret, found.stop_within)
+    return replace(
+        found, certificate=best, more_observations=more, most_promising=promising, **facts
+    )
 
 
 def checked_in_words(status: Status) -> list[tuple[str, Checked, str, str]]:
@@ -274,7 +310,7 @@ def checked_in_words(status: Status) -> list[tuple[str, Checked, str, str]]:
     ]
 
 
-def effect_of_facts(problem: Problem, sequence: ConfidenceSequence) -> dict[str, Any]:
+def _effect_of_facts(problem: Problem, sequence: ConfidenceSequence) -> dict[str, Any]:
     """Compute ``binding`` and ``kernels`` of a status, where there are facts or several kernels."""
     found: dict[str, Any] = {}
     if problem.facts:
@@ -289,32 +325,16 @@ def effect_of_facts(problem: Problem, sequence: ConfidenceSequence) -> dict[str,
 def card_of(
     status: Status, title: str, certificates: list[tuple[int, Certificate]]
 ) -> notebook.Html:
-    """Make a card for notebooks: the goal, what is known, and the certificates."""
-    problem, out = status.problem, status.problem.output
-    facts: list[tuple[object, object]] = [
-        *[("most promising", status.headline)] * bool(status.headline),
-        ("minimise" if status.minimise else "maximise", out.label),
-        *((one.name, one.description) for one in problem.inputs),
-        ("observations", status.observations),
-    ]
-    facts += [
-        (f"trial {one.number} pending", problem.inputs.settings_text(one.values.values()))
-        for one in status.pending
-    ]
-    picture, note = None, " ".join(status.advice)
+    """Make a card for notebooks of a status and the certificates over time."""
+    problem, picture, note = status.problem, None, " ".join(status.advice)
+    if certificates and status.certificate is None:
+        status = replace(status, certificate=certificates[-1][1])
+    facts = [("most promising", status.headline)] * bool(status.headline) + status._facts()
     if certificates:
         last, best = certificates[-1]
-        facts += [
-            (f"best after {last}", problem.inputs.settings_text(best.x.tolist())),
-            (f"{out.name} there", f"in {interval(best.lower, best.upper)}{out.after_number}"),
-            ("certified", f"within {out.amount(best.regret)} of the best possible"),
-        ]
+        facts += [("certificate after", f"{last} observations")] * (last < status.observations)
         picture = best.picture()
-    facts.append(("noise", noise_so_far(problem, status.noise)))
-    facts += [("known", line) for line in status._facts]
-    facts += [("revised", str(one)) for one in status.revisions]
-    if status.stop_within is not None:
-        facts.append(("aim", f"within {status._aim}"))
+    facts += [(one.name, one.description) for one in problem.inputs]
     if len(certificates) > 1:
         counts, regrets = [n for n, _ in certificates], [one.regret for _, one in certificates]
         what = "Certified regret against observations, both on logarithmic scales."

@@ -15,7 +15,7 @@ from typing import Any
 
 from kernelbounds.arrays import brief
 from kernelbounds.errors import InputError
-from kernelbounds.study.database import Database
+from kernelbounds.study.database import Database, Tables
 from kernelbounds.study.trial import Note, Outcome, Point, StoredTrial, Told
 
 # A trial that is told or dropped no longer holds the place of an outcome that was taken back.
@@ -26,18 +26,19 @@ class StudyFile:
     """The rows of a study in its open file, which threads may share.
 
     With ``meta``, a new file is made; ``copied`` has rows of other tables for it, as
-    :attr:`everything` returns them.
+    :meth:`everything` returns them.
     """
 
     def __init__(
         self,
         path: Path | str,
         meta: Mapping[str, str] | None = None,
-        copied: Mapping[str, Sequence[tuple[Any, ...]]] | None = None,
+        copied: Tables | None = None,
     ) -> None:
         content = None
         if meta is not None:
-            content = {"meta": [(*item, None) for item in meta.items()]} | dict(copied or {})
+            texts = [{"name": name, "value": value} for name, value in meta.items()]
+            content = {"meta": texts, **(copied or {})}
         self._file = Database(path, content)
         self.path, self.name, self.close = self._file.path, self._file.name, self._file.close
         self.transaction = self._file.writing
@@ -47,14 +48,14 @@ class StudyFile:
         """The problem, the aim and the revisions, as texts, from when the study was made."""
         return dict(self._file.rows("SELECT name, value FROM meta"))
 
-    @property
-    def everything(self) -> dict[str, list[tuple[Any, ...]]]:
-        """All rows of trials, outcomes and notes, with their checksums, for a copy of the study."""
+    def everything(self) -> tuple[list[Outcome], Tables]:
+        """Return the outcomes, and all rows for a copy of the study, as they are at one moment.
+
+        The rows are those of trials, outcomes and notes, with their checksums.
+        """
         with self._file.reading():
-            return {
-                name: self._file.rows(f"SELECT * FROM {name}")
-                for name in ("trials", "outcomes", "notes")
-            }
+            rows = {name: self._file.table(name) for name in ("trials", "outcomes", "notes")}
+            return self.outcomes, rows
 
     @property
     def stamp(self) -> str:
