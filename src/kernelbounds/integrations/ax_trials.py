@@ -30,9 +30,9 @@ from kernelbounds.integrations.outside_trials import (
     RUNNING,
     STOPPED,
     OutsideTrial,
-    Row,
 )
 from kernelbounds.problem import Input, Problem
+from kernelbounds.study.trial import Outcome
 
 
 def trials_of(experiment: Experiment, data: Data) -> tuple[list[OutsideTrial], bool]:
@@ -155,11 +155,11 @@ def as_params(
 
 
 def notes_of(
-    rows: Sequence[Row], experiment: Experiment, data: Data, problem: Problem
+    rows: Sequence[Outcome], experiment: Experiment, data: Data, problem: Problem
 ) -> dict[str, str]:
     """Say what the guarantee depends on that only Ax knows, in a sentence each, by its kind."""
     outcomes, noise, notes = _outcomes(experiment, data), problem.stated_noise, {}
-    used = {one.number: outcomes[one.number] for one in rows}
+    used = {one.trial: outcomes[one.trial] for one in rows}
     for number, one in used.items():
         relative = one.sem / one.mean if problem.output.log else one.sem
         if noise.scale is not None and relative > noise.scale:

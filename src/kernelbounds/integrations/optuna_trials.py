@@ -71,7 +71,7 @@ def last_distributions(study: optuna.Study, known: Reading) -> dict[str, BaseDis
     """Return the distributions of the last trial that is in the sequence; none without one."""
     if not known.rows:
         return {}
-    return dict(study.get_trials(deepcopy=False)[known.rows[-1].number].distributions)
+    return dict(study.get_trials(deepcopy=False)[known.rows[-1].trial].distributions)
 
 
 def as_params(
