@@ -93,7 +93,8 @@ def test_a_batch_is_filled_up_and_spread(study):
 
 def test_dropped_trials_are_not_pending(study):
     batch = study.ask(2)
-    assert study.drop(batch[0]) == batch[0]
+    gone = study.drop(batch[0])
+    assert gone == batch[0] and gone.state == "dropped"
     assert study.pending == batch[1:]
     with pytest.raises(kb.InputError, match="not pending: it was already dropped"):
         study.drop(1)

@@ -137,19 +137,13 @@ class Studio:
     async def _in_thread(
         self, request: Request, endpoint: Callable[..., Response], *arguments: Any
     ) -> Response:
-        """Call an endpoint in a thread; errors of the library become one sentence on the page."""
+        """Call an endpoint in a thread, with the study in the address, if there is one."""
 
         def called() -> Response:
             of_study = [self.desk.study(name) for name in request.path_params.values()]
             return endpoint(*of_study, *arguments)
 
-        try:
-            return await run_in_threadpool(called)
-        except KernelBoundsError as error:
-            return self._error(str(error))
-
-    def _error(self, said: str) -> Response:
-        return HTMLResponse(sections.render("error.html", said=said), 422)
+        return await run_in_threadpool(called)
 
     def _html(self, template: str, **values: Any) -> Response:
         return HTMLResponse(sections.render(template, secret=self._secret, **values))
@@ -210,7 +204,7 @@ class Studio:
     async def import_runs(self, request: Request) -> Response:
         """Add the runs of a table that was dropped on the page; the body is the file."""
         if int(request.headers.get("content-length") or 0) > LARGEST_UPLOAD:
-            return self._error("the file has more than 50 MB; use kernelbounds study import.")
+            raise InputError("the file has more than 50 MB; use kernelbounds study import.")
         body, given = await request.body(), parse_qs(request.url.query)
         return await self._in_thread(request, partial(self.edit, _imported), body, given)
 
@@ -245,8 +239,16 @@ def _attachment(content: str | bytes, name: str, media_type: str) -> Response:
 
 def application(desk: Desk, token: str, port: int) -> Starlette:
     """Return the application, which answers requests with the right token only."""
-    guard = Middleware(OnlyFromHere, token=token, port=port)
-    return Starlette(routes=Studio(desk, token).routes(), middleware=[guard])
+    return Starlette(
+        routes=Studio(desk, token).routes(),
+        middleware=[Middleware(OnlyFromHere, token=token, port=port)],
+        exception_handlers={KernelBoundsError: _refused},
+    )
+
+
+def _refused(request: Request, error: Exception) -> Response:
+    """Answer with what an error of the library says, as one sentence for the page."""
+    return HTMLResponse(sections.render("error.html", said=str(error)), 422)
 
 
 def serve(

@@ -8,7 +8,8 @@ file                idea
 ``telling.py``      ``tell``, ``correct`` and ``import_runs``: outcomes, tables of old runs, notes
 ``search.py``       the search for the best settings, and a certificate of how good they are
 ``findings.py``     the confidence sequence of the outcomes, and certificates over time
-``status.py``       ``status``: how the study stands, and what to do
+``status.py``       ``status``: how the study stands, and whether to go on
+``remedies.py``     what to do when the data refute the assumptions
 ``revision.py``     the terms of a study, and ``revise``: other terms for the same observations
 ``pictures.py``     ``plot``: the history, the certificates over time, and slices
 ``trial.py``        trials, their outcomes and notes: as rows of the file, and as users get them

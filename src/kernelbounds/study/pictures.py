@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 # The picture of the history has bounds at no more numbers of observations than this.
 MAX_HISTORY_COUNTS = 60
-# Bounds are computed at this many settings at a time: 1,000 at once would take 150 MB.
-HISTORY_POINTS_AT_ONCE = 256
 
 
 def save_all(folder: str | PathLike[str], drawings: Mapping[str, Callable[[], Any]]) -> list[Path]:
@@ -122,11 +120,8 @@ def best_known(
         lower = np.concatenate([lower, np.full(new, -np.inf)])
         upper = np.concatenate([upper, np.full(new, np.inf)])
         with suppress(EmptyConfidenceSetError):
-            points = sequence.points
-            starts = range(0, len(points), HISTORY_POINTS_AT_ONCE)
-            chunks = (points[start : start + HISTORY_POINTS_AT_ONCE] for start in starts)
-            found = zip(*map(sequence.estimate_with_bounds, chunks), strict=True)
-            estimate, *now = problem.unscaled_estimate(*map(np.concatenate, found))
+            found = sequence.estimate_with_bounds(sequence.points)
+            estimate, *now = problem.unscaled_estimate(*found)
             estimates[place] = estimate.min() if minimise else estimate.max()
             lower, upper = np.maximum(lower, now[0]), np.minimum(upper, now[1])
             best = int(upper.argmin() if minimise else lower.argmax())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -12,14 +11,12 @@ from kernelbounds.display import cards as notebook
 from kernelbounds.display.numbers import at_least, at_most
 from kernelbounds.errors import EmptyConfidenceSetError, FactRefutedError
 from kernelbounds.kernels import kernel_to_text
-from kernelbounds.noise import Bounded
 from kernelbounds.problem import Problem
-from kernelbounds.problem.assuming import turns_along_inputs
 from kernelbounds.problem.checked import Checked, checked_assumptions, noise_so_far
 from kernelbounds.problem.facts_in_words import contradiction, kernels_sentence
-from kernelbounds.problem.noise_in_words import UNKNOWN, parts_of_noise
 from kernelbounds.sequence import ConfidenceSequence
 from kernelbounds.study.findings import Findings, more_needed
+from kernelbounds.study.remedies import remedies
 from kernelbounds.study.revision import GOALS, Revision, Terms
 from kernelbounds.study.search import Promising
 from kernelbounds.study.trial import Trial
@@ -124,7 +121,7 @@ class Status:
     def advice(self) -> list[str]:
         """Advice on what to do now and why, one or two sentences each."""
         if self.refuted:
-            return _remedies(self)
+            return remedies(self.problem, self.norm_bound, self.noise, self.contradicted)
         said = [
             f"The {name} is nearly refuted: {assumed} is assumed, and the data need {needed} at "
             "least. Certificates still hold if you still believe it."
@@ -341,75 +338,3 @@ def card_of(
         picture = notebook.line_picture(counts, regrets, what, log=True, aim=status.stop_within)
         note = note or what
     return notebook.card(title, facts, picture, note)
-
-
-def _remedies(status: Status) -> list[str]:
-    """Say what to do when the assumptions are refuted."""
-    problem, norm = status.problem, status.norm_bound
-    by_chance = f", or something of probability {problem.delta:g} has happened"
-    by_chance *= problem.delta > 0
-    if status.contradicted:
-        said = (
-            f"{status.contradicted[:1].upper()}{status.contradicted[1:]} So that is wrong, or "
-            f"another assumption is{by_chance}."
-        )
-        larger = (
-            "- if the norm bound may be larger: a new study with a larger one;"
-            if problem.noise == UNKNOWN
-            else "- if the noise or the norm bound may be larger: a new study with larger ones;"
-        )
-        ways = ["- if what you stated is not true everywhere: a new study without it;", larger]
-    else:
-        said = (
-            "The data refute the assumptions: no function with this kernel and norm bound fits the "
-            f"outcomes, with {problem.stated_noise.clause}. One of the assumptions is wrong"
-            f"{by_chance}."
-        )
-        larger = f"--norm-bound {at_most(norm.at_least, 2)} or more, or "
-        larger *= math.isfinite(norm.at_least)
-        turns = int(turns_along_inputs(problem).max()) + 1
-        ways = [
-            *_noise_remedy(problem, status.noise),
-            "- if the output varies more, or faster, than was assumed: a new study with "
-            f"{larger}--turns {turns} or more;",
-        ]
-    return [
-        f"{said} All observations are safe in the file, and more can be told; but there are no "
-        "bounds any more. What to do:",
-        *ways,
-        "- if an outcome was typed wrongly: study correct.",
-        "A new study with the same observations is made by study revise. Its guarantee holds only "
-        "if the new assumptions would have been made without these data.",
-    ]
-
-
-def _noise_remedy(problem: Problem, noise: Checked) -> list[str]:
-    """Say what to do if the noise was assumed wrongly; nothing where it cannot be the reason."""
-    stated = problem.stated_noise
-    if problem.counts is not None:
-        return [
-            "- if the tries of a run are not independent, or the rate drifts among them: a new "
-            "study of rates as they are, without --successes and --tries, with --noise that "
-            "repeated runs show;"
-        ]
-    if noise.assumed <= noise.at_least and not stated.exceeds_range(noise.at_least):
-        least = at_most(noise.at_least, 2)
-        if problem.output.log:
-            least = f"{at_most(100 * noise.at_least, 2)}%"
-        words = parts_of_noise(problem.noise or 0.0)[0]
-        larger = f"--noise '{words} {least}'" if words else f"--noise {least}"
-        return [
-            "- if single outcomes scatter more than was assumed: a new study with "
-            f"{larger} or more;"
-        ]
-    if isinstance(stated.law, Bounded):
-        return [
-            "- if a measurement may be farther from the true value: a new study with a larger "
-            "limit in --noise 'within ...';"
-        ]
-    if stated.is_unknown:
-        return [
-            "- if the noise is larger in some runs than in others: a new study with --noise that "
-            "repeated runs show where it is largest;"
-        ]
-    return []

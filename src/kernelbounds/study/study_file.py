@@ -111,7 +111,7 @@ class StudyFile:
             if found.state != "pending":
                 raise InputError(f"trial {number} is not pending: it was already {found.state}.")
             db.execute(END_TRIAL, ("dropped", number))
-            return found
+            return self.trial(number)
 
     # --- outcomes
 
