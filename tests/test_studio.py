@@ -19,7 +19,7 @@ from starlette.testclient import TestClient
 
 from kernelbounds.studio import server
 
-TOKEN = "a-secret"
+TOKEN, PORT = "a-secret", 8000
 PARTS = ("summary", "next", "look", "progress", "assumptions", "trials")
 
 
@@ -53,10 +53,15 @@ def quick(monkeypatch):
     monkeypatch.setattr(sections, "HISTORY_SECONDS", 0.5)
 
 
+def page_of(desk, **options):
+    app = server.application(desk, TOKEN, PORT)
+    return TestClient(app, f"http://{server.HOST}:{PORT}", **options)
+
+
 @pytest.fixture
 def client(oven, quick):
     desk = desks.Desk([oven])
-    with TestClient(server.application(desk, TOKEN, 80), follow_redirects=False) as made:
+    with page_of(desk, follow_redirects=False) as made:
         assert made.get(f"/?token={TOKEN}").status_code == 303
         made.headers["X-Studio"] = TOKEN[::-1]
         yield made
@@ -271,11 +276,13 @@ def test_what_is_missing_is_asked_for(client, changed, said):
 
 
 def test_only_with_the_token_from_this_host_and_page(client, oven):
-    app = client.app
-    stranger = TestClient(app, follow_redirects=False)
+    stranger = TestClient(client.app, client.base_url, follow_redirects=False)
     assert stranger.get("/study/oven").status_code == 403
-    assert stranger.get("/?token=guess").status_code == 403
-    assert client.get("/", headers={"host": "evil.example"}).status_code == 421
+    for guess in ("guess", "é"):
+        assert stranger.get(f"/?token={guess}").status_code == 403
+        assert client.post("/new", headers={"X-Studio": guess.encode()}).status_code == 403
+    for host in ("evil.example", "testserver", f"evil.example:{PORT}"):
+        assert client.get("/", headers={"host": host}).status_code == 421
     before = oven.read_bytes()
     for header in ({"X-Studio": ""}, {"X-Studio": TOKEN}):
         told = client.post("/study/oven/undo", data={"trial": "1"}, headers=header)
@@ -293,7 +300,7 @@ def test_names_are_text(tmp_path, quick):
         study.tell([0.5], 0.4)
         study.note(1, wild)
     desk = desks.Desk([tmp_path / "odd.db"])
-    with TestClient(server.application(desk, TOKEN, 80)) as made:
+    with page_of(desk) as made:
         pages = [made.get(f"/study/odd?token={TOKEN}").text]
         pages += [made.get(f"/study/odd/{part}").text for part in PARTS]
     one = desks.OpenStudy("odd", tmp_path / "odd.db")
@@ -309,7 +316,7 @@ def test_a_damaged_file_is_listed_with_the_reason(oven, tmp_path):
     desk = desks.Desk([tmp_path])
     lines = {line["name"]: line for line in desk.listed()}
     assert lines["oven"]["count"] == 8 and "problem" in lines["notes"]
-    with TestClient(server.application(desk, TOKEN, 80)) as made:
+    with page_of(desk) as made:
         assert lines["notes"]["problem"] in text(made.get(f"/?token={TOKEN}"))
     desk.close()
 

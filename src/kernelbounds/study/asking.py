@@ -173,7 +173,7 @@ class _Knowledge:
     """
 
     def __init__(self, search: Search, sequence: ConfidenceSequence, pending: Array) -> None:
-        self._known, self._sign = sequence.known, -1 if search.minimise else 1
+        self._known, self._sign = sequence.known, search.sign
         self._points, self._pending = sequence.points, pending
         # Settings that are only pending have no outcome yet.
         tried = self._points[: len(self._points) - len(pending)]

@@ -135,6 +135,11 @@ class Search:
         return Finite(self.problem.scaled(np.array(list(product(*sides)))))
 
     @property
+    def sign(self) -> int:
+        """The sign s with which s f* is to be large: -1 when minimising."""
+        return -1 if self.minimise else 1
+
+    @property
     def whole(self) -> list[int]:
         """The positions of the inputs that take whole numbers only, without categories.
 
@@ -154,7 +159,7 @@ class Search:
         """
         deadline = time.monotonic() + seconds
         with sequence.lock:
-            score = _Score(sequence, -1 if self.minimise else 1, self.problem.output.span)
+            score = _Score(sequence, self.sign, self.problem.output.span)
             best = self.maximised(score, sequence.points, deadline)
             found = sequence.estimate_with_bounds(best[None])
         values = self.problem.inputs.named(self.problem.unscaled(best[None])[0])
@@ -194,15 +199,14 @@ class Search:
             policy = KernelUCB(sequence, self.domain, minimise=self.minimise)
             found = policy.certificate(seconds=seconds)
         else:
-            sign = -1 if self.minimise else 1
             aim = math.log1p(enough) if self.problem.output.log else enough
             # A regret this close to the aim is left undecided.
             tolerance = None if math.isinf(aim) else aim / 16
             with sequence.lock:
                 found = certify_box(
-                    sequence.surface(sign), sequence.surface(-sign), self.domain, sequence.points,
-                    BranchAndBound(tolerance, seconds), enough=aim, whole=self.whole,
-                    feasible=self.feasible,
+                    sequence.surface(self.sign), sequence.surface(-self.sign), self.domain,
+                    sequence.points, BranchAndBound(tolerance, seconds), enough=aim,
+                    whole=self.whole, feasible=self.feasible,
                 )  # fmt: skip
         return self.in_users_units(found)
 
