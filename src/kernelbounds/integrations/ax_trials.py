@@ -116,7 +116,7 @@ def refuse_misfit(problem: Problem, space: SearchSpace) -> None:
 
 
 def _is_within(one: Input, parameter: Parameter | None) -> bool:
-    """Tell whether a parameter can have all values of an input, or those that are nearest."""
+    """Tell whether a parameter has all values of an input, or choices to which they are moved."""
     if isinstance(parameter, ChoiceParameter):
         if one.levels:
             return set(one.levels) <= set(map(str, parameter.values))

@@ -1,6 +1,7 @@
 """The trials of another tool as observations of a problem, and what voids a guarantee.
 
-The doors to Optuna and to Ax make a list of :class:`OutsideTrial`; all else is the same for both.
+The modules for Optuna and for Ax make a list of :class:`OutsideTrial`; all else is the same for
+both.
 
 A confidence sequence takes outcomes in one order. Each must be f*(x) plus noise that is
 sub-Gaussian given all outcomes before it, and given that this trial is the next one. There are two
@@ -94,7 +95,7 @@ class Reading:
     void : dict
         What voids the guarantee, in a sentence each, by its kind.
     notes : dict
-        What the guarantee depends on besides the problem, likewise.
+        What the guarantee depends on besides the problem, in the same form.
     others : list of ConfidenceSequence
         The sequences of constraints.
     """

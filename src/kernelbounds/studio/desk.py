@@ -32,7 +32,7 @@ class OpenStudy:
 
     @property
     def computes(self) -> bool:
-        """Whether bounds are computed unasked, which they are not with very many outcomes."""
+        """Whether bounds are computed: with very many outcomes only when somebody asks for them."""
         return self._asked_for_bounds or len(self.study) <= MANY_OUTCOMES
 
     def compute(self) -> None:

@@ -21,7 +21,8 @@ Bounds hold for any rule of choice, and the rule may change at any time.
 
 Each trial of a batch is chosen as if those before it had been run, with the outcomes that are
 expected. For ``best`` it also differs from each of them by a twentieth of the range in at least one
-input, as far as there are such settings: otherwise a batch would be four times nearly the same.
+input, as far as there are such settings: otherwise a batch of four could be nearly the same trial
+four times.
 """
 
 from __future__ import annotations

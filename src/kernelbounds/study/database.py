@@ -159,7 +159,7 @@ class Database:
     def writing(self) -> Iterator[sqlite3.Connection]:
         """Begin a transaction that is committed at the end of the block, or leaves no trace.
 
-        A block within another one belongs to the transaction of that.
+        A block inside another one belongs to the outer transaction.
         """
         with self._lock, self._reported():
             if self._db.in_transaction:

@@ -71,9 +71,9 @@ class Revision:
         "kept": the guarantee remains. "if true": it remains if the new statements are true.
         "weaker": the new assumptions follow from the old ones. "none": they do not.
     guarantee : str
-        The same in a sentence or two, with probabilities.
+        What remains of the guarantee in a sentence or two, with probabilities.
     delta : float
-        The probability with which bounds may fail then.
+        The probability with which bounds may fail after the revision.
 
     Examples
     --------
@@ -118,7 +118,7 @@ class Terms:
 
     @classmethod
     def checked(cls, problem: Any, minimise: Any, stop_within: Any) -> Terms:
-        """Make terms of what a user has said."""
+        """Check what a user has said, and make terms of it."""
         problem = checked_problem(problem)
         return cls(problem, as_flag(minimise, "minimise"), checked_aim(problem, stop_within))
 
@@ -135,7 +135,7 @@ class Terms:
         return replace(self, problem=self.problem.settled())
 
     def revised(self, old: Terms, file: str) -> Terms:
-        """Return these terms with the revision that led to them from those of a study, ``file``."""
+        """Add the revision that leads to these terms from ``old``, those of the study ``file``."""
         before = old.revisions
         level = level_of(old.problem, self.problem)
         past = before[-1].delta if before else old.problem.delta
@@ -258,7 +258,7 @@ def check_possible(new: Problem, told: Sequence[Outcome]) -> None:
 
 
 def carried_over(tables: Tables, new: Problem) -> Tables:
-    """Return the rows of a study for one of a new problem.
+    """Return the rows of a study for its copy with a new problem.
 
     Pending trials that are out of the new ranges are dropped.
     """

@@ -172,7 +172,7 @@ class Status:
         return f"{out.name} is {out.about(found.estimate, found.lower, found.upper, settings)}."
 
     def _facts(self) -> list[tuple[str, str]]:
-        """Return all but the first line and the advice: facts with their names, for people."""
+        """Return the facts by their names, of which the text and the card are made."""
         problem, out = self.problem, self.problem.output
         goal, settings = GOALS[self.minimise], problem.inputs.settings_text
         gone = f" ({self.withdrawn} taken back or corrected)" if self.withdrawn else ""
@@ -226,34 +226,23 @@ class Status:
 
     def as_data(self) -> dict[str, Any]:
         """Return the attributes as plain data for JSON; an infinite number becomes None."""
-        best = None
-        if self.certificate is not None:
-            best = self.certificate.as_data()
-            best = {name: best[name] for name in ("named", "lower", "upper", "regret")}
-        return {
-            "problem": self.problem.as_data(),
-            "minimise": self.minimise,
-            "observations": self.observations,
-            "withdrawn": self.withdrawn,
-            "pending": [one.as_data() for one in self.pending],
-            "most_promising": self.most_promising and self.most_promising.as_data(),
-            "best": best,
+        data = {name: _plain(value) for name, value in vars(self).items()}
+        best, binding = data.pop("certificate"), data.pop("binding")
+        return data | {
+            "best": best and {name: best[name] for name in ("named", "lower", "upper", "regret")},
             "limit": self.limit,
-            "facts": [
-                {"known": words, "binding_share": share} for words, share in self.binding.items()
-            ],
-            "contradicted": self.contradicted,
-            "kernels": self.kernels,
-            "revisions": [one.as_data() for one in self.revisions],
+            "facts": [{"known": one, "binding_share": share} for one, share in binding.items()],
             "confidence": 1 - self.problem.delta,
-            "refuted": self.refuted,
-            "norm_bound": self.norm_bound.as_data(),
-            "noise": self.noise.as_data(),
-            "stop_within": self.stop_within,
             "stop": self.stop,
-            "more_observations": self.more_observations,
             "advice": self.advice,
         }
+
+
+def _plain(value: Any) -> Any:
+    """Return an attribute of a status as plain data."""
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return value.as_data() if hasattr(value, "as_data") else value
 
 
 def first_look(
@@ -274,7 +263,7 @@ def first_look(
 
 
 def searched(found: Status, findings: Findings, seconds: float) -> Status:
-    """Complete the state of a study by what takes a search, and by what that says of facts."""
+    """Add what takes a search: the certificate, promising settings, and the effect of facts."""
     problem, sequence = found.problem, findings.sequence
     if not len(sequence) or (found.refuted and not problem.facts):
         return found
@@ -296,7 +285,7 @@ def searched(found: Status, findings: Findings, seconds: float) -> Status:
 
 
 def checked_in_words(status: Status) -> list[tuple[str, Checked, str, str]]:
-    """Return name, numbers, assumption and need of the data, of the norm bound and of the noise."""
+    """Say of norm bound and noise what is assumed, and what the data need: name, numbers, words."""
     problem, norm, noise = status.problem, status.norm_bound, status.noise
     least = problem.stated_noise.text(noise.at_least, partial(at_least, digits=4))
     needed = problem.output.norm_text(norm.at_least, partial(at_least, digits=4))

@@ -277,7 +277,7 @@ class StudyFile:
 
 
 def _bases(ids: Iterable[int]) -> list[str]:
-    """Return a checksum of the first ids, for each number of them."""
+    """Return the checksums of the first id, the first two, and so on up to all."""
     so_far, found = hashlib.blake2b(digest_size=12), []
     for one in ids:
         so_far.update(b"%d " % one)
