@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import kernelbounds as kb
 from kernelbounds.cli import app
 from kernelbounds.display.numbers import at_most
-from kernelbounds.study import database
+from kernelbounds.study import database, study_file
 from kernelbounds.study.findings import more_needed
 from kernelbounds.study.search import Search, _Score
 from kernelbounds.study.status import Checked
@@ -656,7 +656,8 @@ def test_a_study_that_cannot_be_made_leaves_no_file(tmp_path, monkeypatch):
         kb.Study.create(path, problem(noise=None))
     with pytest.raises(kb.InputError, match=r"must be a kernelbounds\.Problem"):
         kb.Study.create(path, "yield")
-    monkeypatch.setattr(database, "SCHEMA", ["CREATE TABLE broken"])
+    broken = study_file.STUDY._replace(schema=("CREATE TABLE broken",))
+    monkeypatch.setattr(study_file, "STUDY", broken)
     with pytest.raises(kb.KernelBoundsError):
         kb.Study.create(path, problem())
     assert not list(tmp_path.iterdir())

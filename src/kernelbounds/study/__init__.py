@@ -13,8 +13,8 @@ file                idea
 ``revision.py``     the terms of a study, and ``revise``: other terms for the same observations
 ``pictures.py``     ``plot``: the history, the certificates over time, and slices
 ``trial.py``        trials, their outcomes and notes: as rows of the file, and as users get them
-``study_file.py``   what is read from the tables of the file and written to them
-``database.py``     the tables, and SQLite: transactions, versions, errors
+``study_file.py``   the tables of the file, what is read from them and written to them
+``database.py``     SQLite: transactions, checksums, errors
 ==================  ==========================================================================
 """
 

@@ -1,6 +1,6 @@
 """The tables of a study: trials, outcomes, notes and certificates, without kernels and bounds.
 
-The tables themselves are in ``database.py``.
+Nothing is ever deleted: outcomes that are taken back stay in the file as withdrawn.
 """
 
 from __future__ import annotations
@@ -15,9 +15,72 @@ from typing import Any
 
 from kernelbounds.arrays import brief
 from kernelbounds.errors import InputError
-from kernelbounds.study.database import Database, Tables
+from kernelbounds.study.database import Database, Format, Tables
 from kernelbounds.study.trial import Note, Outcome, Point, StoredTrial, Told
 
+SCHEMA = (
+    "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL, digest TEXT)",
+    # A point is a JSON list of numbers in the units of the inputs, in their order. ``asked`` is
+    # NULL for a trial that was told without being asked for; estimate, lower, upper and gain are
+    # what was known when it was asked for, and purpose and why say why it was. ``place`` is the
+    # place of an outcome that was taken back, which the right outcome of the run will have.
+    """CREATE TABLE trials (
+        number INTEGER PRIMARY KEY,
+        point TEXT NOT NULL,
+        state TEXT NOT NULL CHECK (state IN ('pending', 'told', 'dropped')),
+        asked TEXT,
+        estimate REAL,
+        lower REAL,
+        upper REAL,
+        gain REAL,
+        purpose TEXT,
+        why TEXT,
+        place INTEGER,
+        digest TEXT
+    )""",
+    # Outcomes are in the order of their places. A new outcome is the last, and one that corrects
+    # another has the place of the other, which is withdrawn. Those of one batch were told together.
+    # The point is where the outcome was measured, which need not be the point of its trial. For an
+    # outcome that was imported, source is the name of its table, if that has one, and row its
+    # number in the table, from 1 on. The value of a rate is a JSON list of successes and tries.
+    """CREATE TABLE outcomes (
+        id INTEGER PRIMARY KEY,
+        place INTEGER NOT NULL,
+        batch INTEGER NOT NULL,
+        trial INTEGER NOT NULL REFERENCES trials (number),
+        point TEXT NOT NULL,
+        value REAL NOT NULL,
+        key TEXT,
+        source TEXT,
+        row INTEGER,
+        time TEXT NOT NULL,
+        withdrawn TEXT,
+        digest TEXT
+    )""",
+    "CREATE UNIQUE INDEX one_outcome_of_a_trial ON outcomes (trial) WHERE withdrawn IS NULL",
+    "CREATE UNIQUE INDEX one_outcome_of_a_key ON outcomes (key) WHERE withdrawn IS NULL",
+    "CREATE UNIQUE INDEX one_outcome_of_a_place ON outcomes (place) WHERE withdrawn IS NULL",
+    # A note on a trial is a text, the path of a file, or both.
+    """CREATE TABLE notes (
+        id INTEGER PRIMARY KEY,
+        trial INTEGER NOT NULL REFERENCES trials (number),
+        text TEXT NOT NULL,
+        path TEXT,
+        time TEXT NOT NULL,
+        digest TEXT
+    )""",
+    # A certificate is made from the first ``count`` outcomes; ``basis`` is a checksum of their ids.
+    """CREATE TABLE certificates (
+        id INTEGER PRIMARY KEY,
+        count INTEGER NOT NULL,
+        basis TEXT NOT NULL,
+        seconds REAL NOT NULL,
+        computed TEXT NOT NULL,
+        data TEXT NOT NULL,
+        digest TEXT
+    )""",
+)
+STUDY = Format(application=0x6B625354, version=4, schema=SCHEMA)  # "kbST"
 # A trial that is told or dropped no longer holds the place of an outcome that was taken back.
 END_TRIAL = "UPDATE trials SET state = ?, place = NULL, digest = NULL WHERE number = ?"
 
@@ -39,7 +102,7 @@ class StudyFile:
         if meta is not None:
             texts = [{"name": name, "value": value} for name, value in meta.items()]
             content = {"meta": texts, **(copied or {})}
-        self._file = Database(path, content)
+        self._file = Database(path, STUDY, content)
         self.path, self.name, self.close = self._file.path, self._file.name, self._file.close
         self.transaction = self._file.writing
 
