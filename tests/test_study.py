@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -103,6 +104,26 @@ def test_dropped_trials_are_not_pending(study):
         study.drop(1)
     with pytest.raises(kb.InputError, match="no trial 9"):
         study.drop(9)
+
+
+def test_trials_and_their_outcomes_are_of_one_moment(study, path, monkeypatch):
+    """Another process cannot tell a trial after its state was read and before its outcome is."""
+    monkeypatch.setattr(database, "PATIENCE", 0.1)
+    batch = study.ask(2)
+    study.tell(batch[0], 40.0)
+    outcomes = study_file.StudyFile.outcomes.fget
+
+    def told_meanwhile(store):
+        if store is study._store:
+            with kb.Study(path) as other, suppress(kb.InputError):
+                other.tell(batch[1], 41.0)
+        return outcomes(store)
+
+    monkeypatch.setattr(study_file.StudyFile, "outcomes", property(told_meanwhile))
+    assert [(one.state, one.outcome) for one in study.trials] in (
+        [("told", 40.0), ("pending", None)],
+        [("told", 40.0), ("told", 41.0)],
+    )
 
 
 def test_suggestions_can_be_set_at_a_bench():

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from kernelbounds.errors import InputError, KernelBoundsError
 from kernelbounds.study import Study
+from kernelbounds.study.revision import GOALS
 
 # Bounds from more outcomes than this take minutes and gigabytes, so they are not computed unless
 # somebody asks for them.
@@ -103,8 +104,8 @@ class Desk:
         for name, path in self.paths().items():
             try:
                 study = self.study(name).study
-                goal = "minimise" if study.minimise else "maximise"
-                about = f"{goal} {study.problem.output.name} over {', '.join(study.problem.names)}"
+                problem, goal = study.problem, GOALS[study.minimise]
+                about = f"{goal} {problem.output.name} over {', '.join(problem.names)}"
                 lines.append({"name": name, "about": about, "count": len(study)})
             except KernelBoundsError as error:
                 lines.append({"name": name, "problem": str(error), "path": path})

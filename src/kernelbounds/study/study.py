@@ -229,34 +229,39 @@ class Study:
         count = 1 if n is None else as_whole(n, "n", least=1)
         new_only = as_flag(more, "more")
         found = asking.asked(self._store, self._findings, count, purpose, new_only)
-        trials = self._trials(found)
+        trials = self._trials(lambda: found)
         return trials[0] if n is None else trials
 
     @property
     def pending(self) -> list[Trial]:
         """The trials that were asked for and not told yet, in their order."""
-        return self._trials(self._store.pending)
+        return self._trials(lambda: self._store.pending)
 
     @property
     def trials(self) -> list[Trial]:
         """All trials in the order of their numbers: told, pending and dropped, with their notes."""
-        return self._trials(self._store.trials)
+        return self._trials(lambda: self._store.trials)
 
     def trial(self, number: int) -> Trial:
         """Return a trial by its number."""
-        return self._trials([self._store.trial(as_whole(number, "trial", least=1))])[0]
+        number = as_whole(number, "trial", least=1)
+        return self._trials(lambda: [self._store.trial(number)])[0]
 
     def drop(self, trial: Trial | int) -> Trial:
         """Give up a pending trial, which will have no outcome.
 
         Do not drop a trial because of its outcome: with only good ones there is no guarantee.
         """
-        return self._trials([self._store.drop(telling.number_of(trial))])[0]
+        dropped = self._store.drop(telling.number_of(trial))
+        return self._trials(lambda: [dropped])[0]
 
-    def _trials(self, stored: list[StoredTrial]) -> list[Trial]:
-        waiting = all(one.state == "pending" for one in stored)
-        outcomes = [] if waiting else self._store.outcomes
-        return trials_of(self.problem, stored, outcomes, self._store.notes)
+    def _trials(self, find: Callable[[], list[StoredTrial]]) -> list[Trial]:
+        """Make trials of rows, with their outcomes and notes as they are at the same moment."""
+        with self._store.one_moment():
+            stored = find()
+            waiting = all(one.state == "pending" for one in stored)
+            outcomes = [] if waiting else self._store.outcomes
+            return trials_of(self.problem, stored, outcomes, self._store.notes)
 
     # --- telling
 

@@ -104,7 +104,7 @@ class StudyFile:
             content = {"meta": texts, **(copied or {})}
         self._file = Database(path, STUDY, content)
         self.path, self.name, self.close = self._file.path, self._file.name, self._file.close
-        self.transaction = self._file.writing
+        self.transaction, self.one_moment = self._file.writing, self._file.reading
 
     @property
     def meta(self) -> dict[str, str]:
@@ -116,7 +116,7 @@ class StudyFile:
 
         The rows are those of trials, outcomes and notes, with their checksums.
         """
-        with self._file.reading():
+        with self.one_moment():
             rows = {name: self._file.table(name) for name in ("trials", "outcomes", "notes")}
             return self.outcomes, rows
 
