@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 
 import kernelbounds as kb
 from kernelbounds.cli import app
-from kernelbounds.study import database
 from kernelbounds.study.revision import level_of
 from kernelbounds.study.study_file import StudyFile
 from kernelbounds.study.trial import StoredTrial
@@ -284,17 +283,16 @@ def test_a_revised_study_is_complete_as_soon_as_its_file_is_there(tmp_path, monk
 
 def test_a_revised_study_has_no_outcome_that_was_not_checked(tmp_path, monkeypatch):
     """What another process tells in the meantime is refused as well."""
-    read = database.Database.reading
-
-    def read_a_little_later(self):
-        monkeypatch.undo()
-        with kb.Study(tmp_path / "a.db") as other:
-            other.tell([181.0, 0.5], 44.0)
-        return read(self)
-
     with kb.Study.create(tmp_path / "a.db", problem()) as study:
         study.tell([200.0, 0.5], 43.0)
-        monkeypatch.setattr(database.Database, "reading", read_a_little_later)
+        read = study._store.one_moment
+
+        def read_a_little_later():
+            with kb.Study(tmp_path / "a.db") as other:
+                other.tell([181.0, 0.5], 44.0)
+            return read()
+
+        monkeypatch.setattr(study._store, "one_moment", read_a_little_later)
         with pytest.raises(kb.InputError, match="trial 2: temperature = 181 is not in its range"):
             study.revise(":memory:", problem().replace(inputs=NARROW))
 
