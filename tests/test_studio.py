@@ -212,6 +212,9 @@ def test_tables_are_imported_or_refused_with_the_line(client, oven):
     assert answer.status_code == 422 and "line 2" in text(answer) and "/tmp" not in text(answer)
     grown = good + "170,24,45.0\n"
     assert "Imported 1 run;" in text(client.post(address, content=grown)), "it knows the others"
+    for name in ("", "..", "a/.."):  # The name of a folder is none of a table.
+        other = client.post(f"/study/oven/import?file={name}&skip=3", content=grown)
+        assert "Imported 0 runs" in text(other)
 
 
 def test_the_page_learns_of_changes_by_others(client, oven):

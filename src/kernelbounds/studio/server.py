@@ -229,7 +229,7 @@ def _imported(one: OpenStudy, body: bytes, given: Answers) -> str:
     """Add the runs of a table to a study, and say how many there were."""
     name = Path((given.get("file") or ["table.csv"])[0].replace("\\", "/")).name
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / (name or "table.csv")
+        path = Path(folder) / ("table.csv" if name in ("", "..") else name)
         path.write_bytes(body)
         try:
             return forms.import_runs(one, path, given)
